@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef BASE_MAP_H
+#define BASE_MAP_H
+
+/*
+ * A hash map from bytes (or a 64-bit integer) to an index, for interning: keys are copied, never removed.
+ *
+ * Runs in: the tool. Owns: the copied keys, until map_release().
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct map {
+    struct map_slot *slots;
+    size_t len, cap; /* cap is 0 or a power of two */
+};
+
+#define MAP_NONE SIZE_MAX
+
+void map_release(struct map *m);
+/** The value stored for the key, or MAP_NONE. */
+size_t map_get(const struct map *m, const void *key, size_t key_len);
+/** Stores `value` for the key unless it has one; returns what is stored now. `*added` (may be NULL) says whether it is new. */
+size_t map_put(struct map *m, const void *key, size_t key_len, size_t value, bool *added);
+
+static inline size_t map_get_u64(const struct map *m, uint64_t key)
+{
+    return map_get(m, &key, sizeof(key));
+}
+static inline size_t map_put_u64(struct map *m, uint64_t key, size_t value, bool *added)
+{
+    return map_put(m, &key, sizeof(key), value, added);
+}
+
+#endif

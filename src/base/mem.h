@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef BASE_MEM_H
+#define BASE_MEM_H
+
+/*
+ * Heap memory for the tool: never NULL, or the tool ends with one line on stderr and exit code 125.
+ *
+ * Runs in: the tool only; a target never links this. Owns: nothing, free(3) everything.
+ */
+
+#include <stddef.h>
+
+void *mem_alloc(size_t bytes);               /* zeroed */
+void *mem_array(size_t count, size_t bytes); /* zeroed; overflow is treated as exhaustion */
+void *mem_resize(void *old, size_t bytes);   /* as realloc; the added part is not zeroed */
+char *mem_strdup(const char *text);
+char *mem_strndup(const char *text, size_t len);
+
+#endif
