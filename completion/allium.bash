@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# bash completion for allium. It does without the package bash-completion; where that is, the command behind
+# `allium run -- ` completes as it does alone. tests/checks/docs compares what is offered with --help and the manual.
+
+_allium_commands='run ps snapshot report export doctor'
+
+# COMMAND ('' is allium itself): its options. A new option begins here.
+_allium_options()
+{
+    case $1 in
+    '') echo --help --version ;;
+    run) echo --period -o --output --force --no-follow --no-args --quiet --ledger-size --help ;;
+    ps) echo --prune --json --help ;;
+    snapshot) echo -o --output --force --help ;;
+    report) echo --by --sort --older-than --where --top --json --help ;;
+    export) echo --pprof --folded -o --output --where --help ;;
+    doctor) echo --json --help ;;
+    esac
+}
+
+# OPTION: what may follow it. Fails when it takes no value.
+_allium_value()
+{
+    case $1 in
+    -o | --output) _allium_files ;;
+    --by) _allium_words stack function file module thread size ;;
+    --sort) _allium_words live peak allocated allocations temporary age ;;
+    --period | --ledger-size | --older-than | --where | --top) ;;
+    *) return 1 ;;
+    esac
+}
+
+# COMMAND: what it takes besides options.
+_allium_argument()
+{
+    case $1 in
+    snapshot) _allium_words "$(_allium_pids)" ;;
+    report | export)
+        _allium_files '!*.allium'
+        _allium_words "$(_allium_pids)"
+        ;;
+    esac
+}
+
+# OPTION...: offers what compgen finds with them.
+_allium_offer()
+{
+    local IFS=$' \t\n' found
+    mapfile -t found < <(compgen "$@" -- "$cur" | sort -u)
+    COMPREPLY+=("${found[@]}")
+}
+
+# Offers those WORDS that begin as the word at the cursor does.
+_allium_words()
+{
+    _allium_offer -W "$*"
+}
+
+# Offers files, without those that PATTERN excludes, and the directories on the way.
+_allium_files()
+{
+    compopt -o filenames 2>/dev/null
+    if [ $# = 0 ]; then
+        _allium_offer -f
+    else
+        _allium_offer -f -X "$1"
+        _allium_offer -d
+    fi
+}
+
+# The user's own processes.
+_allium_pids()
+{
+    local process
+    for process in /proc/[0-9]*; do
+        [ ! -O "$process" ] || echo "${process#/proc/}"
+    done
+}
+
+# The word at INDEX is where another command begins.
+_allium_foreign()
+{
+    if declare -F _command_offset >/dev/null; then
+        _command_offset "$1"
+    elif [ "$COMP_CWORD" = "$1" ]; then
+        _allium_offer -c
+    else
+        _allium_files
+    fi
+}
+
+_allium()
+{
+    local cur=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]} index
+    COMPREPLY=()
+    for ((index = 2; index < COMP_CWORD; index++)); do
+        if [ "${COMP_WORDS[index]}" = -- ]; then
+            case $command in
+            run) _allium_foreign $((index + 1)) ;;
+            *) _allium_argument "$command" ;;
+            esac
+            return
+        fi
+    done
+    # --by=stack comes as three words
+    [ "$cur" != = ] || cur=
+    [ "$before" != = ] || before=${COMP_WORDS[COMP_CWORD - 2]}
+
+    if [ "$COMP_CWORD" = 1 ]; then
+        case $cur in
+        -*) _allium_words "$(_allium_options '')" ;;
+        *) _allium_words "$_allium_commands" ;;
+        esac
+    elif [[ $before == -* ]] && _allium_value "$before"; then
+        :
+    elif [[ $cur == -* ]]; then
+        _allium_words "$(_allium_options "$command")"
+    else
+        _allium_argument "$command"
+    fi
+}
+
+complete -F _allium allium

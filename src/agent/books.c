@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "agent/books.h"
+
+#include <stddef.h>
+#include <sys/prctl.h>
+
+#include "agent/intern.h"
+#include "agent/process.h"
+#include "base/sigsafe/atomic.h"
+#include "base/sigsafe/sys.h"
+#include "base/sigsafe/text.h"
+#include "unwind/module.h"
+
+#define NAME_LENGTH_MAX 4096u
+#define SEALED_ROOM     (256u << 10) /* of each table that grows with use, when the process enters seccomp */
+#define HASH_FACTOR     0x9e3779b97f4a7c15u
+
+static struct walk_cache rules;
+static struct intern frames, stacks, cells;
+
+#define AT(table, type, index) ledger_at(&process.ledger, table, type, index)
+
+uint32_t books_add_string(const char *text)
+{
+    size_t len = text_length(text);
+    if (len > NAME_LENGTH_MAX)
+        len = NAME_LENGTH_MAX;
+    uint32_t at = ledger_append(&process.ledger, LEDGER_STRINGS, (uint32_t)len + 1);
+    if (at == LEDGER_NONE)
+        return 0;
+    text_copy(AT(LEDGER_STRINGS, char, at), len + 1, text);
+    return at;
+}
+
+uint32_t books_add_period(uint64_t period_bytes, uint64_t ticks)
+{
+    uint32_t at = ledger_append(&process.ledger, LEDGER_PERIODS, 1);
+    if (at != LEDGER_NONE)
+        *AT(LEDGER_PERIODS, struct ledger_period, at) = (struct ledger_period){period_bytes, ticks};
+    return at;
+}
+
+uint16_t books_add_thread(uint64_t ticks)
+{
+    uint32_t at = ledger_append(&process.ledger, LEDGER_THREADS, 1);
+    if (at == LEDGER_NONE)
+        return 0;
+    struct ledger_thread *row = AT(LEDGER_THREADS, struct ledger_thread, at);
+    row->ordinal = at;
+    row->first_ticks = ticks;
+    if (!process.ledger.sealed) {
+        sys_call(SYS_prctl, PR_GET_NAME, row->name);
+        row->tid = (int32_t)sys_call(SYS_gettid, 0);
+    }
+    return (uint16_t)at;
+}
+
+static void add_module(struct unwind_module *m)
+{
+    uint32_t at = ledger_append(&process.ledger, LEDGER_MODULES, 1);
+    if (at == LEDGER_NONE || at >= LEDGER_MODULE_UNKNOWN)
+        return;
+    struct ledger_module *row = AT(LEDGER_MODULES, struct ledger_module, at);
+    row->start = m->start;
+    row->end = m->end;
+    row->bias = m->bias;
+    row->path = m->name[0] ? books_add_string(m->name) : process.ledger.header->exe;
+    for (uint32_t i = 0; i < m->build_id_len && i < LEDGER_BUILD_ID_BYTES; i++)
+        row->build_id[i] = m->build_id[i];
+    row->build_id_len =
+        (uint8_t)(m->build_id_len < LEDGER_BUILD_ID_BYTES ? m->build_id_len : LEDGER_BUILD_ID_BYTES);
+    store_release(&m->ledger_id, at + 1);
+}
+
+static bool same_frame(const void *key, uint32_t number)
+{
+    return *AT(LEDGER_FRAMES, uint64_t, number) == *(const uint64_t *)key;
+}
+
+static uint32_t name_frame(void *arg, uint32_t module, uintptr_t pc, bool exact)
+{
+    (void)arg;
+    uint64_t frame = (uint64_t)LEDGER_MODULE_UNKNOWN << LEDGER_FRAME_MODULE_SHIFT;
+    if (module != MODULE_NONE) {
+        struct unwind_module *m = &unwind_modules.at[module];
+        if (!load_acquire(&m->ledger_id))
+            add_module(m);
+        if (m->ledger_id)
+            frame = (uint64_t)(m->ledger_id - 1) << LEDGER_FRAME_MODULE_SHIFT |
+                    ((pc - m->bias) & LEDGER_FRAME_OFFSET_MASK) | (exact ? LEDGER_FRAME_EXACT : 0);
+    }
+    uint32_t hash = (uint32_t)(frame * HASH_FACTOR >> 32);
+    uint32_t at = intern_find(&frames, hash, same_frame, &frame);
+    if (at != INTERN_NONE)
+        return at;
+    at = ledger_append(&process.ledger, LEDGER_FRAMES, 1);
+    if (at > WALK_ID_MAX)
+        return WALK_NO_ID;
+    *AT(LEDGER_FRAMES, uint64_t, at) = frame;
+    intern_add(&frames, hash, at);
+    return at;
+}
+
+static struct walker walker(void)
+{
+    return (struct walker){.cache = &rules, .name = name_frame, .sealed = &process.ledger.sealed};
+}
+
+struct stack_key {
+    const uint32_t *ids;
+    uint32_t depth;
+    uint32_t hash;
+    enum ledger_stack_end end;
+};
+
+static bool same_stack(const void *key, uint32_t number)
+{
+    const struct stack_key *k = key;
+    const struct ledger_stack *s = AT(LEDGER_STACKS, struct ledger_stack, number);
+    if (s->depth != k->depth || s->end != k->end)
+        return false;
+    const uint32_t *ids = AT(LEDGER_STACK_FRAMES, uint32_t, s->first);
+    for (uint32_t i = 0; i < k->depth; i++)
+        if (ids[i] != k->ids[i])
+            return false;
+    return true;
+}
+
+static uint32_t add_stack(const struct stack_key *k)
+{
+    uint32_t first = ledger_append(&process.ledger, LEDGER_STACK_FRAMES, k->depth);
+    if (first == LEDGER_NONE)
+        return LEDGER_NONE;
+    uint32_t *ids = AT(LEDGER_STACK_FRAMES, uint32_t, first);
+    for (uint32_t i = 0; i < k->depth; i++)
+        ids[i] = k->ids[i];
+    uint32_t at = ledger_append(&process.ledger, LEDGER_STACKS, 1);
+    if (at == LEDGER_NONE)
+        return LEDGER_NONE;
+    *AT(LEDGER_STACKS, struct ledger_stack, at) = (struct ledger_stack){
+        .hash = k->hash, .first = first, .depth = (uint16_t)k->depth, .end = (uint8_t)k->end};
+    intern_add(&stacks, k->hash, at);
+    return at;
+}
+
+static enum ledger_stack_end stack_end(enum walk_end end)
+{
+    switch (end) {
+    case WALK_WHOLE:
+        return LEDGER_STACK_WHOLE;
+    case WALK_CUT:
+        process_count_loss(LEDGER_LOST_STACK_CUT);
+        return LEDGER_STACK_CUT;
+    case WALK_NO_CODE:
+        process_count_loss(LEDGER_LOST_STACK_BROKEN);
+        return LEDGER_STACK_NO_CODE;
+    case WALK_NO_RULE:
+        process_count_loss(LEDGER_LOST_STACK_BROKEN);
+        return LEDGER_STACK_NO_RULE;
+    default:
+        process_count_loss(LEDGER_LOST_STACK_BROKEN);
+        return LEDGER_STACK_BROKEN;
+    }
+}
+
+uint32_t books_stack(struct stack_bounds *bounds, const struct walk_start *start)
+{
+    uint32_t ids[BOOKS_DEPTH_MAX];
+    enum walk_end end;
+    struct walker w = walker();
+    struct stack_key key = {.ids = ids};
+    key.depth = walk_stack(&w, bounds, start, ids, BOOKS_DEPTH_MAX, &end);
+    if (unlikely(end == WALK_NO_ROOM))
+        return LEDGER_NONE;
+    key.end = likely(end == WALK_WHOLE) ? LEDGER_STACK_WHOLE : stack_end(end);
+    uint64_t h = key.depth + ((uint64_t)key.end << 32);
+    for (uint32_t i = 0; i < key.depth; i++)
+        h = (h ^ ids[i]) * HASH_FACTOR, h ^= h >> 32;
+    key.hash = (uint32_t)h;
+    uint32_t at = intern_find(&stacks, key.hash, same_stack, &key);
+    return likely(at != INTERN_NONE) ? at : add_stack(&key);
+}
+
+uint32_t books_caller(struct stack_bounds *bounds, const struct walk_start *start)
+{
+    uint32_t id;
+    enum walk_end end;
+    struct walker w = walker();
+    return walk_stack(&w, bounds, start, &id, 1, &end) ? id : LEDGER_NONE;
+}
+
+struct cell_key {
+    uint32_t stack;
+    uint16_t thread;
+    uint8_t size_class, period;
+};
+
+static bool same_cell(const void *key, uint32_t number)
+{
+    const struct cell_key *k = key;
+    const struct ledger_cell *c = AT(LEDGER_CELLS, struct ledger_cell, number);
+    return c->stack == k->stack && c->thread == k->thread && c->size_class == k->size_class &&
+           c->period == k->period;
+}
+
+uint32_t books_cell(uint32_t stack, uint16_t thread, uint8_t size_class, uint8_t period)
+{
+    struct cell_key key = {stack, thread, size_class, period};
+    uint64_t word;
+    __builtin_memcpy(&word, &key, sizeof(word));
+    uint32_t hash = (uint32_t)(word * HASH_FACTOR >> 32);
+    uint32_t at = intern_find(&cells, hash, same_cell, &key);
+    if (likely(at != INTERN_NONE))
+        return at;
+    at = ledger_append(&process.ledger, LEDGER_CELLS, 1);
+    if (at == LEDGER_NONE)
+        return thread ? books_cell(stack, 0, size_class, period) : LEDGER_NONE;
+    struct ledger_cell *c = AT(LEDGER_CELLS, struct ledger_cell, at);
+    c->stack = stack;
+    c->thread = thread;
+    c->size_class = size_class;
+    c->period = period;
+    intern_add(&cells, hash, at);
+    return at;
+}
+
+static void add_sums(struct ledger_sums *s, uint64_t size, struct draw_weight w)
+{
+    atomic_add64(&s->samples, 1);
+    atomic_add64(&s->seen_bytes, size);
+    atomic_add64(&s->bytes_q, w.bytes_q);
+    atomic_add64(&s->count_q, w.count_q);
+}
+
+/* Before a cell changes: if the peak was reached since it last did, what it holds now is what it held then. */
+static void settle_peak(struct ledger_cell *c, uint64_t epoch)
+{
+    if (likely(c->peak_epoch == epoch))
+        return;
+    const struct ledger_sums *a = &c->allocated, *f = &c->freed;
+    c->at_peak = (struct ledger_sums){a->samples - f->samples, a->seen_bytes - f->seen_bytes,
+                                      a->bytes_q - f->bytes_q, a->count_q - f->count_q};
+    store_release(&c->peak_epoch, epoch);
+}
+
+void books_allocated(uint32_t cell, uint64_t size, struct draw_weight w, uint64_t ticks)
+{
+    struct ledger_header *h = process.ledger.header;
+    struct ledger_cell *c = AT(LEDGER_CELLS, struct ledger_cell, cell);
+    settle_peak(c, load_acquire(&h->peak_epoch));
+    add_sums(&c->allocated, size, w);
+    uint64_t live = atomic_fetch_add64(&h->live_bytes_q, w.bytes_q) + w.bytes_q;
+    uint64_t peak = load_relaxed(&h->peak_bytes_q);
+    if (live > peak && (int64_t)live > 0 && atomic_swap_if64(&h->peak_bytes_q, peak, live)) {
+        atomic_add64(&h->peak_epoch, 1);
+        store_relaxed(&h->peak_ticks, ticks);
+    }
+}
+
+void books_freed(uint32_t cell, uint64_t size, struct draw_weight w, uint64_t age_ticks, bool temporary)
+{
+    struct ledger_header *h = process.ledger.header;
+    struct ledger_cell *c = AT(LEDGER_CELLS, struct ledger_cell, cell);
+    settle_peak(c, load_acquire(&h->peak_epoch));
+    add_sums(&c->freed, size, w);
+    atomic_add64(&h->live_bytes_q, -w.bytes_q);
+    atomic_add32(&c->lifetimes[ledger_lifetime_class(age_ticks)], 1);
+    if (temporary) {
+        atomic_add64(&c->temporary_samples, 1);
+        atomic_add64(&c->temporary_bytes_q, w.bytes_q);
+    }
+}
+
+void books_not_followed(uint32_t cell, uint64_t size, struct draw_weight w)
+{
+    struct ledger_cell *c = AT(LEDGER_CELLS, struct ledger_cell, cell);
+    add_sums(&c->freed, size, w);
+    atomic_add64(&process.ledger.header->live_bytes_q, -w.bytes_q);
+    process_count_loss(LEDGER_LOST_LIVE);
+}
+
+uint32_t books_sample_new(void)
+{
+    struct ledger_header *h = process.ledger.header;
+    for (;;) {
+        uint64_t head = load_acquire(&h->free_list);
+        uint32_t first = (uint32_t)head;
+        if (first == LEDGER_NONE)
+            return ledger_append(&process.ledger, LEDGER_SAMPLES, 1);
+        uint64_t next = load_relaxed(&process_sample(first)->next);
+        if (atomic_swap_if64(&h->free_list, head, ((head >> 32) + 1) << 32 | next))
+            return first;
+    }
+}
+
+void books_sample_free(uint32_t record)
+{
+    struct ledger_header *h = process.ledger.header;
+    struct ledger_sample *s = process_sample(record);
+    uint64_t head;
+    do {
+        head = load_acquire(&h->free_list);
+        store_relaxed(&s->next, (uint32_t)head);
+    } while (!atomic_swap_if64(&h->free_list, head, ((head >> 32) + 1) << 32 | record));
+}
+
+void books_remember_free(const struct ledger_free *f)
+{
+    struct ledger_region *r = &process.ledger.header->regions[LEDGER_FREES];
+    uint64_t slots = r->limit_bytes / sizeof(*f);
+    uint64_t number = atomic_fetch_add64(&process.ledger.header->next_free, 1);
+    uint64_t slot = number % slots;
+    if (!ledger_reach(&process.ledger, LEDGER_FREES, (slot + 1) * sizeof(*f))) {
+        slot = number % (load_relaxed(&r->ready_bytes) / sizeof(*f));
+    }
+    struct ledger_free *to = AT(LEDGER_FREES, struct ledger_free, slot);
+    store_release(&to->number, 0);
+    __builtin_memcpy(&to->serial, &f->serial, sizeof(*f) - offsetof(struct ledger_free, serial));
+    store_release(&to->number, number + 1);
+}
+
+void books_reset(void)
+{
+    intern_reset(&frames);
+    intern_reset(&stacks);
+    intern_reset(&cells);
+    walk_forget(&rules);
+    for (uint32_t i = 0; i < unwind_modules.used && i < MODULE_MAX; i++)
+        unwind_modules.at[i].ledger_id = 0;
+}
+
+void books_take_room(void)
+{
+    static const enum ledger_table growing[] = {LEDGER_FRAMES, LEDGER_STACK_FRAMES, LEDGER_STACKS,
+                                                LEDGER_CELLS,  LEDGER_SAMPLES,      LEDGER_FREES};
+    for (unsigned i = 0; i < sizeof(growing) / sizeof(*growing); i++) {
+        struct ledger_region *r = &process.ledger.header->regions[growing[i]];
+        uint64_t end = r->ready_bytes + SEALED_ROOM;
+        ledger_reach(&process.ledger, growing[i], end < r->limit_bytes ? end : r->limit_bytes);
+    }
+}

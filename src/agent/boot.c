@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <pthread.h>
+#include <stdint.h>
+#include <unistd.h>
+
+#include "agent/next.h"
+#include "agent/operators.h"
+#include "agent/process.h"
+#include "agent/resolve.h"
+#include "unwind/module.h"
+
+/*
+ * Everything is set up at the first request or by our constructor, whichever comes first; ld.so may well call malloc
+ * before any constructor has run. Before that, `left` is 0 and sends each request to the cold path, which calls
+ * boot_agent(); a free arrives at the stub below.
+ */
+
+static void early_free(void *p)
+{
+    boot_agent();
+    if (next.free != early_free)
+        next.free(p);
+}
+
+struct next next = {.free = early_free,
+#define X(field, symbol) .field = operators_resolve_##field,
+                    NEXT_NEW_FORMS(X) NEXT_DELETE_FORMS(X)
+#undef X
+};
+struct next_operators next_operators;
+
+__thread struct thread thread_self __attribute__((tls_model("initial-exec")));
+
+/* The family comes from one module. What it lacks (jemalloc has no pvalloc) is made of what it has. */
+static void *memalign_of_posix(size_t alignment, size_t size)
+{
+    void *p = NULL;
+    return next.posix_memalign(&p, alignment, size) ? NULL : p;
+}
+
+static void *valloc_of_memalign(size_t size)
+{
+    return next.memalign((size_t)getpagesize(), size);
+}
+
+static void *pvalloc_of_memalign(size_t size)
+{
+    size_t page = (size_t)getpagesize(), whole;
+    if (__builtin_add_overflow(size, page - 1, &whole))
+        whole = SIZE_MAX;
+    return next.memalign(page, whole & ~(page - 1));
+}
+
+static void find_allocator(void)
+{
+    const struct link_map *m = NULL;
+    struct next n = next;
+    n.malloc = resolve_next("malloc", &m);
+    if (!m)
+        return;
+    n.calloc = resolve_in(m, "calloc");
+    n.realloc = resolve_in(m, "realloc");
+    n.free = resolve_in(m, "free");
+    n.posix_memalign = resolve_in(m, "posix_memalign");
+    n.aligned_alloc = resolve_in(m, "aligned_alloc");
+    n.memalign = resolve_in(m, "memalign");
+    n.valloc = resolve_in(m, "valloc");
+    n.pvalloc = resolve_in(m, "pvalloc");
+    n.malloc_usable_size = resolve_in(m, "malloc_usable_size");
+    if (!n.memalign)
+        n.memalign = memalign_of_posix;
+    if (!n.aligned_alloc)
+        n.aligned_alloc = n.memalign;
+    if (!n.valloc)
+        n.valloc = valloc_of_memalign;
+    if (!n.pvalloc)
+        n.pvalloc = pvalloc_of_memalign;
+    n.prctl = resolve_next("prctl", NULL);
+    n.syscall = resolve_next("syscall", NULL);
+    next = n;
+    operators_adopt(m);
+}
+
+void boot_agent(void)
+{
+    if (!next.malloc)
+        find_allocator();
+    if (!process.generation)
+        process_init();
+}
+
+static void count_fork(void)
+{
+    process.forks++;
+}
+
+__attribute__((constructor)) static void construct(void)
+{
+    boot_agent();
+    module_init();
+    pthread_atfork(count_fork, NULL, process_after_fork);
+}
+
+__attribute__((destructor)) static void destruct(void)
+{
+    if (process.stage == LEDGER_STAGE_MADE && process.alive && *process.alive)
+        process.ledger.header->state = LEDGER_EXITED;
+}

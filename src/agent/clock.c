@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "agent/clock.h"
+
+#include <cpuid.h>
+
+bool clock_is_tsc;
+
+void clock_init(void)
+{
+    unsigned a, b, c, d;
+    /* Invariant TSC: CPUID 80000007h, EDX bit 8. */
+    clock_is_tsc = __get_cpuid(0x80000007, &a, &b, &c, &d) && (d & 1u << 8);
+}
+
+uint64_t clock_ns(clockid_t id)
+{
+    struct timespec t;
+    clock_gettime(id, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}

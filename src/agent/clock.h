@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef AGENT_CLOCK_H
+#define AGENT_CLOCK_H
+
+/*
+ * Ticks: the time stamp counter where it runs at one rate on all CPUs, else CLOCK_MONOTONIC through the vdso.
+ *
+ * Runs in: target. Threads: any.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "base/sigsafe/atomic.h"
+
+extern bool clock_is_tsc __attribute__((visibility("hidden")));
+
+/** Decides which clock it is; once. */
+void clock_init(void);
+uint64_t clock_ns(clockid_t id);
+
+static inline uint64_t clock_ticks(void)
+{
+#if defined(__x86_64__)
+    if (likely(clock_is_tsc))
+        return __builtin_ia32_rdtsc();
+#endif
+    return clock_ns(CLOCK_MONOTONIC);
+}
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef AGENT_COLD_H
+#define AGENT_COLD_H
+
+/*
+ * What the cold halves of all hooks have in common.
+ *
+ * Runs in: target. Threads: any, signal handlers included.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/next.h"
+#include "agent/process.h"
+#include "agent/sample.h"
+
+#define EXPORT __attribute__((visibility("default")))
+/* Reached by a tail jump, so that its return address is the program's; its frame pointer leads to the program's. */
+#define COLD __attribute__((noinline, cold, optimize("no-omit-frame-pointer")))
+
+/** The frame that called the hook; only in a COLD function. */
+#define COLD_CALLER()                                                                                        \
+    ((struct walk_start){.pc = (uintptr_t)__builtin_return_address(0),                                       \
+                         .sp = (uintptr_t)__builtin_frame_address(0) + 2 * sizeof(void *),                   \
+                         .fp = *(const uintptr_t *)__builtin_frame_address(0)})
+
+/** Before the real call. True: book the result. */
+static inline bool cold_begin(struct thread *t, size_t size)
+{
+    if (unlikely(!process.generation || !next.malloc))
+        boot_agent();
+    return size <= PTRDIFF_MAX && process_settle(t) && sample_is_due(t, size);
+}
+
+/** After the real call. */
+static inline void cold_end(struct thread *t, const struct walk_start *start, bool due, void *p, size_t size)
+{
+    if (unlikely(!p))
+        process_count_loss(LEDGER_FAILED_REQUESTS);
+    else if (due)
+        sample_made(t, start, p, size);
+}
+
+#endif

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+
+#include "agent/cold.h"
+#include "agent/filter.h"
+
+/*
+ * The malloc family. Hot halves first: each takes its bytes from the thread's counter and jumps to the real function;
+ * everything else is in a cold half, reached by a tail jump. `left` is 0 before the thread is known and in exact mode:
+ * that alone sends a request to the cold half.
+ */
+
+#define TAKE_BYTES(size)                                                                                     \
+    if (likely((size) < thread_self.left)) {                                                                 \
+        thread_self.left -= (size);
+
+static COLD void *malloc_cold(size_t size)
+{
+    struct walk_start start = COLD_CALLER();
+    struct thread *t = &thread_self;
+    bool due = cold_begin(t, size);
+    void *p = next.malloc(size);
+    cold_end(t, &start, due, p, size);
+    return p;
+}
+
+EXPORT void *malloc(size_t size)
+{
+    TAKE_BYTES(size)
+    return next.malloc(size);
+}
+return malloc_cold(size);
+}
+
+static COLD void free_cold(void *p)
+{
+    struct walk_start start = COLD_CALLER();
+    struct thread *t = &thread_self;
+    struct taken taken = sample_take(t, p);
+    sample_freed(t, &start, taken, false);
+    next.free(p);
+}
+
+EXPORT void free(void *p)
+{
+    if (likely(!filter_may_hold(p))) {
+        next.free(p);
+        return;
+    }
+    free_cold(p);
+}
+
+static COLD void *calloc_cold(size_t count, size_t each)
+{
+    struct walk_start start = COLD_CALLER();
+    struct thread *t = &thread_self;
+    size_t size;
+    if (__builtin_mul_overflow(count, each, &size))
+        size = SIZE_MAX;
+    bool due = cold_begin(t, size);
+    void *p = next.calloc(count, each);
+    cold_end(t, &start, due, p, size);
+    return p;
+}
+
+EXPORT void *calloc(size_t count, size_t each)
+{
+    size_t size;
+    if (unlikely(__builtin_mul_overflow(count, each, &size)))
+        return calloc_cold(count, each);
+    TAKE_BYTES(size)
+    return next.calloc(count, each);
+}
+return calloc_cold(count, each);
+}
+
+static COLD void *realloc_cold(void *old, size_t size)
+{
+    struct walk_start start = COLD_CALLER();
+    struct thread *t = &thread_self;
+    bool due = cold_begin(t, size);
+    struct taken taken = {.record = UINT32_MAX};
+    if (old && filter_may_hold(old))
+        taken = sample_take(t, old);
+    void *p = next.realloc(old, size);
+    /* realloc(p, 0) frees, or gives a new block, by allocator: either way the old one is gone. */
+    if (!p && (size || !old)) {
+        sample_put_back(taken);
+        process_count_loss(LEDGER_FAILED_REQUESTS);
+        return p;
+    }
+    sample_freed(t, &start, taken, true);
+    if (p && due)
+        sample_made(t, &start, p, size);
+    return p;
+}
+
+static inline __attribute__((always_inline)) void *realloc_hot(void *old, size_t size)
+{
+    if (likely(!filter_may_hold(old))) {
+        TAKE_BYTES(size)
+        return next.realloc(old, size);
+    }
+}
+return realloc_cold(old, size);
+}
+
+EXPORT void *realloc(void *old, size_t size)
+{
+    return realloc_hot(old, size);
+}
+
+/* Not the next reallocarray: glibc's calls realloc through the PLT, and others have none. */
+EXPORT void *reallocarray(void *old, size_t count, size_t each)
+{
+    size_t size;
+    if (unlikely(__builtin_mul_overflow(count, each, &size))) {
+        process_count_loss(LEDGER_FAILED_REQUESTS);
+        errno = ENOMEM;
+        return NULL;
+    }
+    return realloc_hot(old, size);
+}
+
+static COLD int posix_memalign_cold(void **out, size_t alignment, size_t size)
+{
+    struct walk_start start = COLD_CALLER();
+    struct thread *t = &thread_self;
+    bool due = cold_begin(t, size);
+    int error = next.posix_memalign(out, alignment, size);
+    if (error)
+        process_count_loss(LEDGER_FAILED_REQUESTS);
+    else if (*out)
+        cold_end(t, &start, due, *out, size);
+    return error;
+}
+
+EXPORT int posix_memalign(void **out, size_t alignment, size_t size)
+{
+    TAKE_BYTES(size)
+    return next.posix_memalign(out, alignment, size);
+}
+return posix_memalign_cold(out, alignment, size);
+}
+
+static COLD void *aligned_cold(size_t alignment, size_t size, void *(**real)(size_t, size_t))
+{
+    struct walk_start start = COLD_CALLER();
+    struct thread *t = &thread_self;
+    bool due = cold_begin(t, size);
+    void *p = (*real)(alignment, size);
+    cold_end(t, &start, due, p, size);
+    return p;
+}
+
+EXPORT void *aligned_alloc(size_t alignment, size_t size)
+{
+    TAKE_BYTES(size)
+    return next.aligned_alloc(alignment, size);
+}
+return aligned_cold(alignment, size, &next.aligned_alloc);
+}
+
+EXPORT void *memalign(size_t alignment, size_t size)
+{
+    TAKE_BYTES(size)
+    return next.memalign(alignment, size);
+}
+return aligned_cold(alignment, size, &next.memalign);
+}
+
+static COLD void *paged_cold(size_t size, void *(**real)(size_t))
+{
+    struct walk_start start = COLD_CALLER();
+    struct thread *t = &thread_self;
+    bool due = cold_begin(t, size);
+    void *p = (*real)(size);
+    cold_end(t, &start, due, p, size);
+    return p;
+}
+
+EXPORT void *valloc(size_t size)
+{
+    TAKE_BYTES(size)
+    return next.valloc(size);
+}
+return paged_cold(size, &next.valloc);
+}
+
+EXPORT void *pvalloc(size_t size)
+{
+    TAKE_BYTES(size)
+    return next.pvalloc(size);
+}
+return paged_cold(size, &next.pvalloc);
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "agent/live.h"
+
+#include <stddef.h>
+#include <sys/mman.h>
+
+#include "agent/filter.h"
+#include "agent/process.h"
+#include "base/sigsafe/atomic.h"
+#include "base/sigsafe/sys.h"
+
+#define BUCKET_WORDS    8u /* 7 entries, then the number of entries that belong here but stand further on */
+#define BUCKET_ENTRIES  7u
+#define PROBE_BUCKETS   8u
+#define FIRST_LOG2      9u /* buckets of the first table: key bits that the bucket implies */
+#define TABLES_MAX      64u
+#define MOVE_PER_INSERT 2u
+#define RECORD_BITS     28u
+#define RECORD_MASK     ((1u << RECORD_BITS) - 1)
+#define SEALED          (~0ull)
+/* Addresses are below 2^47 and a multiple of 8: 44 bits, of which a key keeps the low 44 - FIRST_LOG2 = 35. */
+#define KEY_BITS 44u
+#define KEY_MASK ((1ull << KEY_BITS) - 1)
+#define TAG_BITS (KEY_BITS - FIRST_LOG2)
+
+struct table {
+    uint64_t *words;
+    uint32_t log2;   /* of the number of buckets */
+    uint64_t moving; /* next bucket to move */
+    uint64_t moved;  /* buckets done */
+    uint64_t overflows;
+};
+
+uint8_t filter_counts[FILTER_BYTES] __attribute__((aligned(4096)));
+
+static uint64_t first_words[BUCKET_WORDS << FIRST_LOG2] __attribute__((aligned(64)));
+static struct table tables[TABLES_MAX] = {{.words = first_words, .log2 = FIRST_LOG2}};
+/* Own tables are [oldest, newest]; none yet when oldest > newest. Inherited ones are [inherited_from, inherited_to). */
+static uint32_t oldest, newest;
+static uint32_t inherited_from, inherited_to;
+
+/* A bijection on 44 bits: an odd factor, then the high half folded onto the low. */
+static uint64_t key_of(uintptr_t address)
+{
+    uint64_t k = (address >> 3) * 0x9e3779b97f5u & KEY_MASK;
+    return k ^ k >> 22;
+}
+
+static uint64_t bucket_of(uint64_t key, uint32_t log2)
+{
+    return key >> (KEY_BITS - log2);
+}
+
+static uint64_t entry_of(uint64_t key, uint32_t record)
+{
+    /* The top FIRST_LOG2 bits are implied by the bucket; + 1 keeps an entry from being 0. */
+    return (key & ((1ull << TAG_BITS) - 1)) << RECORD_BITS | ((record + 1) & RECORD_MASK);
+}
+
+static uint32_t record_of(uint64_t entry)
+{
+    return (uint32_t)(entry & RECORD_MASK) - 1;
+}
+
+static bool tags_match(uint64_t entry, uint64_t key)
+{
+    return entry >> RECORD_BITS == (key & ((1ull << TAG_BITS) - 1));
+}
+
+static uint64_t *bucket_at(const struct table *t, uint64_t bucket)
+{
+    return t->words + (bucket & ((1ull << t->log2) - 1)) * BUCKET_WORDS;
+}
+
+static bool place(uint64_t *bucket, uint64_t entry)
+{
+    for (unsigned i = 0; i < BUCKET_ENTRIES; i++)
+        if (!load_relaxed(&bucket[i]) && atomic_swap_if64(&bucket[i], 0, entry))
+            return true;
+    return false;
+}
+
+/* False: no room within reach. */
+static bool place_in_table(struct table *t, uint64_t key, uint64_t entry)
+{
+    uint64_t home = bucket_of(key, t->log2);
+    uint64_t *bucket = bucket_at(t, home);
+    if (likely(place(bucket, entry)))
+        return true;
+    atomic_add64(&bucket[BUCKET_ENTRIES], 1);
+    for (unsigned i = 1; i < PROBE_BUCKETS; i++)
+        if (place(bucket_at(t, home + i), entry)) {
+            atomic_add64(&t->overflows, 1);
+            return true;
+        }
+    atomic_add64(&bucket[BUCKET_ENTRIES], (uint64_t)-1);
+    return false;
+}
+
+static uint64_t *new_words(uint32_t log2)
+{
+    uint64_t bytes = (uint64_t)BUCKET_WORDS * 8 << log2;
+    if (process.ledger.sealed)
+        return NULL;
+    long p = sys_call(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                      -1, 0);
+    return sys_failed(p) ? NULL : (uint64_t *)p;
+}
+
+/*
+ * Makes the table after `after`, of 2^log2 buckets. Whoever comes second gives its memory back and helps to publish
+ * the first one's: nobody waits. `log2` follows from `after`, so all agree on it. False: no memory.
+ */
+static bool grow(uint32_t after, uint32_t log2)
+{
+    uint32_t next = after + 1;
+    if (next >= TABLES_MAX)
+        return false;
+    if (load_acquire(&newest) != after)
+        return true;
+    if (!load_acquire(&tables[next].words)) {
+        uint64_t *words = new_words(log2), *expected = NULL;
+        if (!words)
+            return false;
+        if (!__atomic_compare_exchange_n(&tables[next].words, &expected, words, false, __ATOMIC_ACQ_REL,
+                                         __ATOMIC_RELAXED))
+            sys_call(SYS_munmap, words, (uint64_t)BUCKET_WORDS * 8 << log2);
+    }
+    store_relaxed(&tables[next].log2, log2);
+    __atomic_compare_exchange_n(&newest, &after, next, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+    return true;
+}
+
+/* Is the entry's record a live sample with this key? */
+static bool is_current(uint64_t entry, uint64_t *key)
+{
+    uint64_t address = load_relaxed(&process_sample(record_of(entry))->address);
+    *key = key_of(address);
+    return address && tags_match(entry, *key);
+}
+
+static void drop_copy(struct table *t, uint64_t key, uint64_t entry)
+{
+    uint64_t home = bucket_of(key, t->log2);
+    for (unsigned b = 0; b < PROBE_BUCKETS; b++)
+        for (unsigned i = 0; i < BUCKET_ENTRIES; i++)
+            if (load_relaxed(&bucket_at(t, home + b)[i]) == entry &&
+                atomic_swap_if64(&bucket_at(t, home + b)[i], entry, 0))
+                return;
+}
+
+/* Moves one slot of an old table to the newest and seals it. */
+static void move_slot(uint64_t *slot)
+{
+    for (;;) {
+        uint64_t entry = load_acquire(slot), key;
+        if (entry == SEALED)
+            return;
+        if (!entry || !is_current(entry, &key)) {
+            if (atomic_swap_if64(slot, entry, SEALED))
+                return;
+            continue;
+        }
+        struct table *to = &tables[load_acquire(&newest)];
+        if (!place_in_table(to, key, entry))
+            return; /* stays where it is: the old table is never declared empty, and is still searched */
+        if (atomic_swap_if64(slot, entry, SEALED))
+            return;
+        drop_copy(to, key, entry); /* freed meanwhile */
+    }
+}
+
+static void move_some(void)
+{
+    uint32_t from = load_acquire(&oldest);
+    struct table *t = &tables[from];
+    if (from >= load_acquire(&newest))
+        return;
+    for (unsigned n = 0; n < MOVE_PER_INSERT; n++) {
+        uint64_t bucket = load_relaxed(&t->moving);
+        if (bucket >> t->log2 || !atomic_swap_if64(&t->moving, bucket, bucket + 1))
+            return;
+        bool whole = true;
+        for (unsigned i = 0; i < BUCKET_ENTRIES; i++) {
+            uint64_t *slot = &bucket_at(t, bucket)[i];
+            move_slot(slot);
+            whole = whole && load_acquire(slot) == SEALED;
+        }
+        if (!whole)
+            continue;
+        if (atomic_fetch_add64(&t->moved, 1) + 1 == 1ull << t->log2)
+            __atomic_compare_exchange_n(&oldest, &from, from + 1, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+    }
+}
+
+bool live_insert(uintptr_t address, uint32_t record)
+{
+    uint64_t key = key_of(address);
+    if (record >= RECORD_MASK - 1)
+        return false;
+    for (;;) {
+        uint32_t n = load_acquire(&newest);
+        struct table *t = &tables[n];
+        bool own = n >= load_relaxed(&oldest);
+        if (likely(own && place_in_table(t, key, entry_of(key, record)))) {
+            filter_add(address);
+            move_some();
+            if (unlikely(load_relaxed(&t->overflows) > 1ull << t->log2 >> 3))
+                grow(n, t->log2 + 1);
+            return true;
+        }
+        if (!grow(n, own ? t->log2 + 1 : FIRST_LOG2))
+            return false;
+    }
+}
+
+/* Settles what an entry with our key is. */
+static enum live_taken claim(bool inherited, uint64_t *slot, uint64_t entry, uintptr_t address,
+                             uint32_t *record)
+{
+    if (inherited) {
+        if (!atomic_swap_if64(slot, entry, 0))
+            return LIVE_UNKNOWN;
+        filter_remove(address);
+        return LIVE_INHERITED;
+    }
+    struct ledger_sample *s = process_sample(record_of(entry));
+    uint64_t key;
+    if (load_relaxed(&s->address) != address) {
+        if (!is_current(entry, &key))
+            atomic_swap_if64(slot, entry, 0); /* a leftover; otherwise another address with the same tag */
+        return LIVE_UNKNOWN;
+    }
+    bool ours = atomic_swap_if64(&s->address, address, 0);
+    atomic_swap_if64(slot, entry, 0);
+    if (!ours)
+        return LIVE_UNKNOWN;
+    filter_remove(address);
+    *record = record_of(entry);
+    return LIVE_TAKEN;
+}
+
+static enum live_taken take_from(struct table *t, bool inherited, uint64_t key, uintptr_t address,
+                                 uint32_t *record)
+{
+    uint64_t home = bucket_of(key, t->log2);
+    uint64_t *home_bucket = bucket_at(t, home);
+    for (unsigned b = 0; b < PROBE_BUCKETS; b++) {
+        uint64_t *bucket = bucket_at(t, home + b);
+        for (unsigned i = 0; i < BUCKET_ENTRIES; i++) {
+            uint64_t entry = load_acquire(&bucket[i]);
+            if (!tags_match(entry, key) || !entry || entry == SEALED)
+                continue;
+            /* Beyond the home bucket another key may have the same tag: its top bits differ. The record tells. */
+            enum live_taken taken = claim(inherited, &bucket[i], entry, address, record);
+            if (taken == LIVE_UNKNOWN)
+                continue;
+            if (b) {
+                atomic_add64(&home_bucket[BUCKET_ENTRIES], (uint64_t)-1);
+                atomic_add64(&t->overflows, (uint64_t)-1);
+            }
+            return taken;
+        }
+        if (likely(!load_acquire(&home_bucket[BUCKET_ENTRIES])))
+            break;
+    }
+    return LIVE_UNKNOWN;
+}
+
+enum live_taken live_take(uintptr_t address, uint32_t *record)
+{
+    uint64_t key = key_of(address);
+    enum live_taken taken;
+    /* `newest` is read again each time: an entry may move on while we search. */
+    for (uint32_t i = load_acquire(&oldest); i <= load_acquire(&newest); i++)
+        if ((taken = take_from(&tables[i], false, key, address, record)) != LIVE_UNKNOWN)
+            return taken;
+    for (uint32_t i = inherited_from; i < inherited_to; i++)
+        if ((taken = take_from(&tables[i], true, key, address, record)) != LIVE_UNKNOWN)
+            return taken;
+    return LIVE_UNKNOWN;
+}
+
+void live_disinherit(void)
+{
+    inherited_to = newest + 1;
+    oldest = newest + 1;
+    if (inherited_to >
+        TABLES_MAX - 24) { /* a long line of forks: forget the eldest, reuse nothing of theirs */
+        for (uint32_t i = 0; i < TABLES_MAX; i++)
+            tables[i] = (struct table){0};
+        inherited_from = inherited_to = 0;
+        tables[0] = (struct table){.words = new_words(FIRST_LOG2), .log2 = FIRST_LOG2};
+        oldest = newest = 0;
+    }
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef AGENT_NEXT_H
+#define AGENT_NEXT_H
+
+/*
+ * The functions our hooks stand in front of: the program's own allocator.
+ *
+ * Runs in: target. Threads: any; written by boot_agent(), always with the same values.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* C++ allocation functions by their mangled names; X(field, symbol). */
+#define NEXT_NEW_FORMS(X)                                                                                    \
+    X(new_plain, _Znwm)                                                                                      \
+    X(new_array, _Znam)                                                                                      \
+    X(new_nothrow, _ZnwmRKSt9nothrow_t)                                                                      \
+    X(new_array_nothrow, _ZnamRKSt9nothrow_t)                                                                \
+    X(new_aligned, _ZnwmSt11align_val_t)                                                                     \
+    X(new_array_aligned, _ZnamSt11align_val_t)                                                               \
+    X(new_aligned_nothrow, _ZnwmSt11align_val_tRKSt9nothrow_t)                                               \
+    X(new_array_aligned_nothrow, _ZnamSt11align_val_tRKSt9nothrow_t)
+
+#define NEXT_DELETE_FORMS(X)                                                                                 \
+    X(delete_plain, _ZdlPv)                                                                                  \
+    X(delete_array, _ZdaPv)                                                                                  \
+    X(delete_nothrow, _ZdlPvRKSt9nothrow_t)                                                                  \
+    X(delete_array_nothrow, _ZdaPvRKSt9nothrow_t)                                                            \
+    X(delete_sized, _ZdlPvm)                                                                                 \
+    X(delete_array_sized, _ZdaPvm)                                                                           \
+    X(delete_aligned, _ZdlPvSt11align_val_t)                                                                 \
+    X(delete_array_aligned, _ZdaPvSt11align_val_t)                                                           \
+    X(delete_aligned_nothrow, _ZdlPvSt11align_val_tRKSt9nothrow_t)                                           \
+    X(delete_array_aligned_nothrow, _ZdaPvSt11align_val_tRKSt9nothrow_t)                                     \
+    X(delete_sized_aligned, _ZdlPvmSt11align_val_t)                                                          \
+    X(delete_array_sized_aligned, _ZdaPvmSt11align_val_t)
+
+/* Every form takes at most three words, in registers: the rest is passed through untouched. */
+typedef void *(*next_new_fn)(size_t size, size_t second, size_t third);
+typedef void (*next_delete_fn)(void *p, size_t second, size_t third);
+
+struct next {
+    void *(*malloc)(size_t);
+    void *(*calloc)(size_t, size_t);
+    void *(*realloc)(void *, size_t);
+    void (*free)(void *);
+    int (*posix_memalign)(void **, size_t, size_t);
+    void *(*aligned_alloc)(size_t, size_t);
+    void *(*memalign)(size_t, size_t);
+    void *(*valloc)(size_t);
+    void *(*pvalloc)(size_t);
+    size_t (*malloc_usable_size)(void *);
+    int (*prctl)(int, unsigned long, unsigned long, unsigned long, unsigned long);
+    long (*syscall)(long, long, long, long, long, long, long);
+    /* Where the exported operators jump to: the real one, one of ours that counts, or boot's resolver. */
+#define X(field, symbol) next_new_fn field;
+    NEXT_NEW_FORMS(X)
+#undef X
+#define X(field, symbol) next_delete_fn field;
+    NEXT_DELETE_FORMS(X)
+#undef X
+};
+
+extern struct next next __attribute__((visibility("hidden")));
+
+/** The allocator's own C++ operators, which do not call malloc: what our counting ones forward to. */
+struct next_operators {
+#define X(field, symbol) next_new_fn field;
+    NEXT_NEW_FORMS(X)
+#undef X
+#define X(field, symbol) next_delete_fn field;
+    NEXT_DELETE_FORMS(X)
+#undef X
+};
+
+extern struct next_operators next_operators __attribute__((visibility("hidden")));
+
+/** Finds the next allocator and reads the settings; idempotent, any number of times, from any context. */
+void boot_agent(void);
+
+#endif

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "agent/operators.h"
+
+#include "agent/cold.h"
+#include "agent/filter.h"
+#include "agent/resolve.h"
+
+/* The exported symbols: a jump through the table. */
+#define X(field, symbol)                                                                                     \
+    EXPORT void *symbol(size_t size, size_t second, size_t third);                                           \
+    EXPORT void *symbol(size_t size, size_t second, size_t third)                                            \
+    {                                                                                                        \
+        return next.field(size, second, third);                                                              \
+    }
+NEXT_NEW_FORMS(X)
+#undef X
+#define X(field, symbol)                                                                                     \
+    EXPORT void symbol(void *p, size_t second, size_t third);                                                \
+    EXPORT void symbol(void *p, size_t second, size_t third)                                                 \
+    {                                                                                                        \
+        next.field(p, second, third);                                                                        \
+    }
+NEXT_DELETE_FORMS(X)
+#undef X
+
+static COLD void *new_cold(size_t size, size_t second, size_t third, next_new_fn *real)
+{
+    struct walk_start start = COLD_CALLER();
+    struct thread *t = &thread_self;
+    bool due = cold_begin(t, size);
+    void *p =
+        (*real)(size, second, third); /* may throw: then nothing was booked, and nothing is to be undone */
+    cold_end(t, &start, due, p, size);
+    return p;
+}
+
+static COLD void delete_cold(void *p, size_t second, size_t third, next_delete_fn *real)
+{
+    struct walk_start start = COLD_CALLER();
+    struct thread *t = &thread_self;
+    struct taken taken = sample_take(t, p);
+    sample_freed(t, &start, taken, false);
+    (*real)(p, second, third);
+}
+
+/* The counting forms, for an allocator with operators of its own. */
+#define X(field, symbol)                                                                                     \
+    static void *count_##field(size_t size, size_t second, size_t third)                                     \
+    {                                                                                                        \
+        if (likely(size < thread_self.left)) {                                                               \
+            thread_self.left -= size;                                                                        \
+            return next_operators.field(size, second, third);                                                \
+        }                                                                                                    \
+        return new_cold(size, second, third, &next_operators.field);                                         \
+    }
+NEXT_NEW_FORMS(X)
+#undef X
+#define X(field, symbol)                                                                                     \
+    static void count_##field(void *p, size_t second, size_t third)                                          \
+    {                                                                                                        \
+        if (likely(!filter_may_hold(p))) {                                                                   \
+            next_operators.field(p, second, third);                                                          \
+            return;                                                                                          \
+        }                                                                                                    \
+        delete_cold(p, second, third, &next_operators.field);                                                \
+    }
+NEXT_DELETE_FORMS(X)
+#undef X
+
+/* Where no module defines an operator (it cannot have been called without us either): the C functions do. */
+static void *new_of_malloc(size_t size, size_t second, size_t third)
+{
+    (void)second;
+    (void)third;
+    return next.malloc(size ? size : 1);
+}
+
+static void delete_of_free(void *p, size_t second, size_t third)
+{
+    (void)second;
+    (void)third;
+    next.free(p);
+}
+
+#define X(field, symbol)                                                                                     \
+    void *operators_resolve_##field(size_t size, size_t second, size_t third)                                \
+    {                                                                                                        \
+        boot_agent();                                                                                        \
+        if (next.field == operators_resolve_##field) {                                                       \
+            next_new_fn real = (next_new_fn)resolve_next(#symbol, NULL);                                     \
+            next.field = real ? real : new_of_malloc;                                                        \
+        }                                                                                                    \
+        return next.field(size, second, third);                                                              \
+    }
+NEXT_NEW_FORMS(X)
+#undef X
+#define X(field, symbol)                                                                                     \
+    void operators_resolve_##field(void *p, size_t second, size_t third)                                     \
+    {                                                                                                        \
+        boot_agent();                                                                                        \
+        if (next.field == operators_resolve_##field) {                                                       \
+            next_delete_fn real = (next_delete_fn)resolve_next(#symbol, NULL);                               \
+            next.field = real ? real : delete_of_free;                                                       \
+        }                                                                                                    \
+        next.field(p, second, third);                                                                        \
+    }
+NEXT_DELETE_FORMS(X)
+#undef X
+
+void operators_adopt(const struct link_map *allocator)
+{
+#define X(field, symbol)                                                                                     \
+    if ((next_operators.field = (next_new_fn)resolve_in(allocator, #symbol)) != NULL)                        \
+        next.field = count_##field;
+    NEXT_NEW_FORMS(X)
+#undef X
+#define X(field, symbol)                                                                                     \
+    if ((next_operators.field = (next_delete_fn)resolve_in(allocator, #symbol)) != NULL)                     \
+        next.field = count_##field;
+    NEXT_DELETE_FORMS(X)
+#undef X
+}

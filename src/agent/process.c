@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "agent/process.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+
+#include "agent/books.h"
+#include "agent/clock.h"
+#include "agent/live.h"
+#include "base/sigsafe/draw.h"
+#include "base/sigsafe/sys.h"
+#include "base/sigsafe/text.h"
+
+#define LIMIT_SAMPLING (64ull << 20)
+#define LIMIT_EXACT    (2ull << 30)
+#define LIMIT_SMALLEST (1ull << 20)
+
+enum { CHILD_UNAWARE, SETTLED, SETTLING };
+
+struct process process;
+
+static uint32_t alive_fallback = SETTLED;
+
+extern void *__libc_stack_end; /* at process entry: argc, argv, envp, auxv */
+
+static void read_setting(const char *entry)
+{
+    static const char period[] = "ALLIUM_PERIOD=", dir[] = "ALLIUM_DIR=", size[] = "ALLIUM_LEDGER_SIZE=";
+    static const char seed[] = "ALLIUM_SEED=", runtime[] = "XDG_RUNTIME_DIR=";
+    if (text_starts(entry, period))
+        process.period_asked = text_size(entry + sizeof(period) - 1);
+    else if (text_starts(entry, dir))
+        text_copy(process.config.dir, sizeof(process.config.dir), entry + sizeof(dir) - 1);
+    else if (text_starts(entry, size))
+        process.config.limit_bytes = text_size(entry + sizeof(size) - 1);
+    else if (text_starts(entry, seed))
+        process.seed_given = text_number(entry + sizeof(seed) - 1) | 1ull << 63;
+    else if (text_starts(entry, runtime) && entry[sizeof(runtime) - 1] == '/')
+        text_copy(process.config.runtime_dir, sizeof(process.config.runtime_dir),
+                  entry + sizeof(runtime) - 1);
+}
+
+/* The environment as the kernel laid it out: libc's `environ` may not be set yet when ld.so first allocates. */
+static void read_environment(void)
+{
+    char **word = (char **)__libc_stack_end;
+    if (!word)
+        return;
+    word += 1 + *(const long *)word + 1; /* argc, argv, NULL */
+    for (; *word; word++)
+        if (text_starts(*word, "ALLIUM_") || text_starts(*word, "XDG_"))
+            read_setting(*word);
+    for (const Elf64_auxv_t *aux = (const void *)(word + 1); aux->a_type != AT_NULL; aux++)
+        if (aux->a_type == AT_RANDOM)
+            __builtin_memcpy(&process.seed, (const char *)aux->a_un.a_val + 8, 8);
+}
+
+void process_init(void)
+{
+    process.config.limit_bytes = 0;
+    process.period_asked = LEDGER_PERIOD_DEFAULT;
+    read_environment();
+    if (!process.period_asked || process.period_asked > LEDGER_PERIOD_MAX)
+        process.period_asked = LEDGER_PERIOD_DEFAULT;
+    process.period = process.period_asked;
+    if (!process.config.limit_bytes)
+        process.config.limit_bytes = process.period == 1 ? LIMIT_EXACT : LIMIT_SAMPLING;
+    if (process.config.limit_bytes < LIMIT_SMALLEST)
+        process.config.limit_bytes = LIMIT_SMALLEST;
+    clock_init();
+    process.config.image_id = process.seed ^ clock_ticks();
+    process.config.image_id = draw_next(&process.config.image_id);
+    if (process.seed_given)
+        process.seed = process.seed_given & ~(1ull << 63);
+    long page = sys_call(SYS_mmap, 0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    process.alive = &alive_fallback;
+    if (!sys_failed(page)) {
+        process.alive = (uint32_t *)page;
+        *process.alive = SETTLED;
+        sys_call(SYS_madvise, page, 4096, MADV_WIPEONFORK);
+    }
+    store_release(&process.generation, 1);
+}
+
+/* The ledger of the parent is not mapped here any more (MADV_DONTFORK): nothing may look at it. */
+static void become_child(void)
+{
+    uint64_t mix = process.seed ^ ((uint64_t)process.forks << 32);
+    if (process.stage == LEDGER_STAGE_MADE)
+        process.parent_image_id = process.config.image_id;
+    process.parent_pid = (int32_t)sys_call(SYS_getppid, 0);
+    process.forked_ticks = clock_ticks();
+    if (!process.seed_given)
+        mix ^= process.forked_ticks ^ (uint64_t)sys_call(SYS_getpid, 0) << 20;
+    process.seed = draw_next(&mix);
+    uint64_t id = process.config.image_id ^ process.forked_ticks ^ (uint64_t)sys_call(SYS_getpid, 0) << 40;
+    process.config.image_id = draw_next(&id);
+    process.ledger.header = NULL;
+    process.stage = LEDGER_STAGE_NONE;
+    process.threads = 0;
+    process.forks = 0;
+    process.period = process.period_asked;
+    process.period_index = 0;
+    for (int i = 0; i < LEDGER_LOSSES; i++)
+        process.early_losses[i] = 0;
+    live_disinherit();
+    books_reset();
+    store_release(&process.generation, process.generation + 1);
+}
+
+static void begin_thread(struct thread *t)
+{
+    uint64_t ordinal = __atomic_fetch_add(&process.threads, 1, __ATOMIC_RELAXED);
+    t->random = process.seed + ordinal * 0xd1342543de82ef95u;
+    draw_next(&t->random);
+    t->left = t->rest = 0;
+    t->last_serial = t->left_mark = 0;
+    t->has_row = 0;
+    t->row = 0;
+    t->period = UINT8_MAX; /* no gap drawn yet */
+    t->weighed_size = 0;
+    t->generation = process.generation;
+}
+
+bool process_settle_cold(struct thread *t)
+{
+    if (!load_acquire(&process.generation))
+        return false;
+    if (unlikely(load_acquire(process.alive) != SETTLED)) {
+        uint32_t unaware = CHILD_UNAWARE;
+        if (!__atomic_compare_exchange_n(process.alive, &unaware, SETTLING, false, __ATOMIC_ACQ_REL,
+                                         __ATOMIC_RELAXED))
+            return false;
+        become_child();
+        store_release(process.alive, SETTLED);
+    }
+    if (t->generation != process.generation)
+        begin_thread(t);
+    return true;
+}
+
+void process_after_fork(void)
+{
+    if (process.alive)
+        store_release(process.alive, CHILD_UNAWARE);
+    thread_self.left = 0;
+}
+
+static void describe_image(struct ledger *l)
+{
+    struct ledger_header *h = l->header;
+    char exe[LEDGER_PATH_BYTES * 4];
+    h->clock = clock_is_tsc ? LEDGER_CLOCK_TSC : LEDGER_CLOCK_NS;
+    h->began_ticks = clock_ticks();
+    h->began_monotonic_ns = clock_ns(CLOCK_MONOTONIC);
+    h->began_realtime_ns = clock_ns(CLOCK_REALTIME);
+    h->parent_pid = process.parent_pid ? process.parent_pid : (int32_t)sys_call(SYS_getppid, 0);
+    h->parent_image_id = process.parent_image_id;
+    h->forked_ticks = process.forked_ticks;
+    h->seed = process.seed;
+    h->free_list = LEDGER_NONE;
+    sys_call(SYS_prctl, PR_GET_NAME, h->comm);
+    long len = sys_call(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", exe, sizeof(exe) - 1);
+    exe[sys_failed(len) ? 0 : len] = '\0';
+    books_add_string(""); /* string 0 */
+    h->exe = books_add_string(exe);
+    ledger_append(l, LEDGER_THREADS, 1); /* thread 0: other */
+    process.period_index = books_add_period(process.period, h->began_ticks);
+    for (int i = 0; i < LEDGER_LOSSES; i++)
+        h->losses[i] += process.early_losses[i];
+}
+
+bool process_open_ledger(void)
+{
+    uint32_t stage = load_acquire(&process.stage);
+    if (likely(stage == LEDGER_STAGE_MADE))
+        return true;
+    if (stage != LEDGER_STAGE_NONE || process.ledger.sealed)
+        return false;
+    if (!__atomic_compare_exchange_n(&process.stage, &stage, LEDGER_STAGE_MAKING, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_RELAXED))
+        return false;
+    struct ledger fresh = {0};
+    if (ledger_make(&fresh, &process.config)) {
+        store_release(&process.stage, LEDGER_STAGE_FAILED);
+        return false;
+    }
+    process.ledger = fresh;
+    describe_image(&process.ledger);
+    fresh.header->magic = LEDGER_MAGIC; /* a reader finds it whole or not at all */
+    store_release(&process.stage, LEDGER_STAGE_MADE);
+    return true;
+}
+
+void process_heed_control(void)
+{
+    if (load_relaxed(&process.stage) != LEDGER_STAGE_MADE)
+        return;
+    const struct ledger_control *c = process.ledger.control;
+    uint64_t asked = load_relaxed(&c->period_bytes);
+    if (load_relaxed(&c->magic) != LEDGER_CONTROL_MAGIC || asked > LEDGER_PERIOD_MAX)
+        return;
+    uint64_t wanted = asked ? asked : process.period_asked, now = load_relaxed(&process.period);
+    if (likely(wanted == now) || !atomic_swap_if64(&process.period, now, wanted))
+        return;
+    uint32_t index = books_add_period(wanted, clock_ticks());
+    if (index < UINT8_MAX)
+        store_release(&process.period_index, index);
+    else
+        store_relaxed(&process.period, now); /* changed 255 times: stays as it is */
+}
+
+void process_count_loss(enum ledger_loss what)
+{
+    bool made = load_acquire(&process.stage) == LEDGER_STAGE_MADE;
+    atomic_add64(made ? &process.ledger.header->losses[what] : &process.early_losses[what], 1);
+}
+
+void process_seal(void)
+{
+    /* The last moment at which system calls are still free: take some room along. */
+    if (process_open_ledger())
+        books_take_room();
+    store_relaxed(&process.ledger.sealed, 1);
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef AGENT_PROCESS_H
+#define AGENT_PROCESS_H
+
+/*
+ * What the agent knows of the process: how it was asked to sample, its ledger, and whether this is a fork child that
+ * does not know it yet.
+ *
+ * Runs in: target. Threads: any.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent/thread.h"
+#include "wire/ledger_make.h"
+
+enum ledger_stage { LEDGER_STAGE_NONE, LEDGER_STAGE_MAKING, LEDGER_STAGE_MADE, LEDGER_STAGE_FAILED };
+
+struct process {
+    struct ledger ledger;
+    uint32_t stage;      /* enum ledger_stage */
+    uint32_t generation; /* 1 at first, one more in each fork child; 0: not begun */
+    uint32_t threads;    /* ordinals given out */
+    uint32_t forks;
+    uint64_t seed;
+    uint64_t seed_given; /* 0: drawn from the kernel's random bytes */
+    uint64_t period_asked;
+    uint64_t period;       /* in force */
+    uint32_t period_index; /* its record in the ledger */
+    int32_t parent_pid;
+    uint64_t parent_image_id, forked_ticks;
+    uint64_t early_losses[LEDGER_LOSSES]; /* until there is a ledger */
+    uint32_t *alive;                      /* in a page that the kernel wipes in fork children */
+    struct ledger_config config;
+};
+
+extern struct process process __attribute__((visibility("hidden")));
+
+/** Reads the settings the process was started with; once, from boot. */
+void process_init(void);
+/**
+ * Makes sure that thread and process know what they are: a new thread gets its seed, a fork child lets go of its
+ * parent's ledger. False: another context is in the middle of that; observe nothing now.
+ */
+bool process_settle_cold(struct thread *t);
+/** There is a ledger, made now if need be. False: there is none and cannot be. */
+bool process_open_ledger(void);
+/** Adopts a period set through the control page. */
+void process_heed_control(void);
+/** Counts what was lost. */
+void process_count_loss(enum ledger_loss what);
+/** No system call any more: the program enters seccomp. */
+void process_seal(void);
+/** After fork, in the child (pthread_atfork): the next request finds out. */
+void process_after_fork(void);
+
+/** Cheap form of process_settle_cold. */
+static inline bool process_settle(struct thread *t)
+{
+    if (likely(t->generation == process.generation && process.generation && load_relaxed(process.alive)))
+        return true;
+    return process_settle_cold(t);
+}
+
+static inline struct ledger_sample *process_sample(uint32_t record)
+{
+    return ledger_at(&process.ledger, LEDGER_SAMPLES, struct ledger_sample, record);
+}
+
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef AGENT_RESOLVE_H
+#define AGENT_RESOLVE_H
+
+/*
+ * Finds functions in the modules behind us in the search order, as dlsym(RTLD_NEXT) would, but without calling the
+ * allocator (dlsym reports a missing symbol with malloc) and without the loader's lock.
+ *
+ * Runs in: target. Threads: any; meant for start-up, when no library comes or goes.
+ */
+
+#include <link.h>
+
+/** The first definition behind the agent, and the module it is in (`where` may be NULL); NULL: none. */
+void *resolve_next(const char *name, const struct link_map **where);
+/** The definition in one module; NULL: none. */
+void *resolve_in(const struct link_map *module, const char *name);
+
+#endif

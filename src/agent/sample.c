@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "agent/sample.h"
+
+#include "agent/books.h"
+#include "agent/clock.h"
+#include "agent/filter.h"
+#include "agent/live.h"
+#include "agent/next.h"
+#include "agent/process.h"
+#include "base/sigsafe/draw.h"
+
+#define FREE_STACK_TICKS  (1u << 22) /* at most one stack of a free in so many ticks, some 600 a second */
+#define COST_SAMPLE_EVERY 64u
+
+static uint64_t next_free_stack;
+
+/* Splits a gap so that the thread comes back within LEDGER_CONTROL_BYTES to read the control page. */
+static void set_gap(struct thread *t, uint64_t gap)
+{
+    t->left = gap < LEDGER_CONTROL_BYTES ? gap : LEDGER_CONTROL_BYTES;
+    t->rest = gap - t->left;
+}
+
+bool sample_is_due(struct thread *t, size_t size)
+{
+    process_heed_control();
+    uint8_t index = (uint8_t)load_acquire(&process.period_index);
+    uint64_t period = load_relaxed(&process.period);
+    if (period == 1) {
+        t->left = t->rest = 0;
+        t->period = index;
+        return true;
+    }
+    uint64_t gap = t->left + t->rest;
+    if (unlikely(t->period != index || !gap)) {
+        /* The process has no memory: a gap drawn now is as good as what is left of the old one. */
+        gap = draw_gap(draw_next(&t->random), period);
+        t->period = index;
+    }
+    if (size < gap) {
+        set_gap(t, gap - size);
+        return false;
+    }
+    set_gap(t, draw_gap(draw_next(&t->random), period));
+    return true;
+}
+
+static struct draw_weight weigh(struct thread *t, uint64_t size, uint8_t period_index)
+{
+    if (likely(t->weighed_size == size && size && t->weighed_period == period_index))
+        return t->weight;
+    uint64_t period =
+        ledger_at(&process.ledger, LEDGER_PERIODS, struct ledger_period, period_index)->period_bytes;
+    if (period == 1)
+        return (struct draw_weight){.count_q = 1u << DRAW_Q, .bytes_q = size << DRAW_Q};
+    t->weight = draw_weigh(size, period);
+    t->weighed_period = period_index;
+    t->weighed_size = size;
+    return t->weight;
+}
+
+/* One operation in COST_SAMPLE_EVERY is timed, for what observing costs. */
+static void op_begin(struct ledger_header *h)
+{
+    atomic_add64(&h->begun, 1);
+}
+
+static void op_end(struct ledger_header *h, uint64_t began)
+{
+    if (unlikely(h->done % COST_SAMPLE_EVERY == 0))
+        atomic_add64(&h->cold_ticks, (clock_ticks() - began) * COST_SAMPLE_EVERY);
+    atomic_add64(&h->done, 1);
+}
+
+/* An address that we hold live came back from the allocator: its free went past us. */
+static void drop_stale(struct thread *t, uintptr_t address, uint64_t ticks)
+{
+    uint32_t record;
+    enum live_taken taken = live_take(address, &record);
+    if (taken == LIVE_INHERITED || taken == LIVE_UNKNOWN)
+        return;
+    struct ledger_sample *s = process_sample(record);
+    const struct ledger_cell *c = ledger_at(&process.ledger, LEDGER_CELLS, struct ledger_cell, s->cell);
+    books_freed(s->cell, s->size_bytes, weigh(t, s->size_bytes, c->period), ticks - s->born_ticks, false);
+    books_sample_free(record);
+    process_count_loss(LEDGER_LOST_FREES_UNSEEN);
+}
+
+/* Follows the sample until it is freed. False: no room. */
+static bool follow(uintptr_t address, size_t size, uint32_t cell, uint64_t serial, uint64_t ticks)
+{
+    uint32_t record = books_sample_new();
+    if (record == LEDGER_NONE)
+        return false;
+    struct ledger_sample *s = process_sample(record);
+    size_t usable = next.malloc_usable_size ? next.malloc_usable_size((void *)address) : size;
+    size_t slack = usable > size ? usable - size : 0;
+    store_release(&s->check, 0);
+    s->size_bytes = size;
+    s->born_ticks = ticks;
+    s->cell = cell;
+    s->slack_bytes = slack < UINT32_MAX ? (uint32_t)slack : UINT32_MAX;
+    store_release(&s->serial, serial);
+    store_release(&s->check, ledger_check(serial));
+    store_release(&s->address, address);
+    if (live_insert(address, record))
+        return true;
+    store_release(&s->address, 0);
+    books_sample_free(record);
+    return false;
+}
+
+void sample_made(struct thread *t, const struct walk_start *start, void *p, size_t size)
+{
+    if (!process_open_ledger()) {
+        process_count_loss(LEDGER_LOST_SAMPLES);
+        return;
+    }
+    struct ledger_header *h = process.ledger.header;
+    uint64_t ticks = clock_ticks();
+    op_begin(h);
+    if (unlikely(!t->has_row)) {
+        t->row = books_add_thread(ticks);
+        t->has_row = 1;
+    }
+    if (unlikely(!t->row))
+        process_count_loss(LEDGER_LOST_THREADS);
+    if (unlikely(filter_may_hold(p)))
+        drop_stale(t, (uintptr_t)p, ticks);
+    uint32_t stack = books_stack(&t->stack, start);
+    uint32_t cell =
+        stack == LEDGER_NONE ? LEDGER_NONE : books_cell(stack, t->row, ledger_size_class(size), t->period);
+    if (unlikely(cell == LEDGER_NONE)) {
+        process_count_loss(LEDGER_LOST_SAMPLES);
+    } else {
+        struct draw_weight w = weigh(t, size, t->period);
+        uint64_t serial = atomic_fetch_add64(&h->next_serial, 1) + 1;
+        books_allocated(cell, size, w, ticks);
+        if (unlikely(!follow((uintptr_t)p, size, cell, serial, ticks)))
+            books_not_followed(cell, size, w);
+        t->last_serial = serial;
+        t->left_mark = t->left;
+    }
+    op_end(h, ticks);
+}
+
+struct taken sample_take(struct thread *t, void *p)
+{
+    struct taken none = {.record = LIVE_NONE, .address = (uintptr_t)p}, taken = none;
+    if (!process_settle(t))
+        return none;
+    switch (live_take((uintptr_t)p, &taken.record)) {
+    case LIVE_TAKEN:
+        return taken;
+    case LIVE_INHERITED:
+        process_count_loss(LEDGER_INHERITED_FREES);
+        return none;
+    default:
+        return none;
+    }
+}
+
+/* The stack of a free, if its turn has come: a walk for each would double the price of short-lived samples. */
+static bool stack_is_due(uint64_t ticks)
+{
+    uint64_t due = load_relaxed(&next_free_stack);
+    return ticks >= due && atomic_swap_if64(&next_free_stack, due, ticks + FREE_STACK_TICKS);
+}
+
+void sample_freed(struct thread *t, const struct walk_start *start, struct taken taken, bool reallocated)
+{
+    if (taken.record == LIVE_NONE)
+        return;
+    struct ledger_header *h = process.ledger.header;
+    struct ledger_sample *s = process_sample(taken.record);
+    uint64_t ticks = clock_ticks();
+    op_begin(h);
+    const struct ledger_cell *c = ledger_at(&process.ledger, LEDGER_CELLS, struct ledger_cell, s->cell);
+    bool temporary = s->serial == t->last_serial && t->left == t->left_mark;
+    struct ledger_free f = {.serial = s->serial,
+                            .address = taken.address,
+                            .size_bytes = s->size_bytes,
+                            .born_ticks = s->born_ticks,
+                            .freed_ticks = ticks,
+                            .cell = s->cell,
+                            .stack = LEDGER_NONE,
+                            .caller = LEDGER_NONE,
+                            .thread = t->row,
+                            .reallocated = reallocated};
+    if (stack_is_due(ticks))
+        f.stack = books_stack(&t->stack, start);
+    else
+        f.caller = books_caller(&t->stack, start);
+    books_freed(s->cell, s->size_bytes, weigh(t, s->size_bytes, c->period), ticks - s->born_ticks, temporary);
+    books_remember_free(&f);
+    books_sample_free(taken.record);
+    op_end(h, ticks);
+}
+
+void sample_put_back(struct taken taken)
+{
+    if (taken.record == LIVE_NONE)
+        return;
+    struct ledger_sample *s = process_sample(taken.record);
+    store_release(&s->address, taken.address);
+    if (live_insert(taken.address, taken.record))
+        return;
+    store_release(&s->address, 0);
+    process_count_loss(LEDGER_LOST_LIVE);
+    books_sample_free(taken.record);
+}

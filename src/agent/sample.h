@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef AGENT_SAMPLE_H
+#define AGENT_SAMPLE_H
+
+/*
+ * The sampler: which allocation becomes a sample, and what happens when it is made, freed or reallocated.
+ *
+ * Runs in: target, cold paths. Threads: any, signal handlers included.
+ *
+ * Order: an entry leaves the live table before the call that can free its address and goes back unchanged if that call
+ * fails; it enters only after the real call has returned. So the table never holds an address that the allocator may
+ * have given to somebody else.
+ *
+ * Sampling is by bytes with exponential gaps: a sample is drawn if the request covers the next point of a Poisson
+ * process on the bytes this thread asks for, p = 1 - exp(-size / period). Period 1 is exact: every success is booked
+ * with weight 1, and nothing is drawn.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "agent/thread.h"
+#include "unwind/walk.h"
+
+/** A sample taken out of the live table that is not booked as freed yet. */
+struct taken {
+    uint32_t record; /* LIVE_NONE: nothing was taken */
+    uintptr_t address;
+};
+
+/** Consumes `size` bytes of this thread's gap (the cold half). True: this request is a sample if it succeeds. */
+bool sample_is_due(struct thread *t, size_t size);
+/** Books a sample at `p`, just returned by the program's allocator. */
+void sample_made(struct thread *t, const struct walk_start *start, void *p, size_t size);
+/** Takes `p` out of the live table if it is there. */
+struct taken sample_take(struct thread *t, void *p);
+/** The address was freed (or moved by realloc). */
+void sample_freed(struct thread *t, const struct walk_start *start, struct taken taken, bool reallocated);
+/** The call failed: the sample is as it was. */
+void sample_put_back(struct taken taken);
+
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef BASE_SIGSAFE_ATOMIC_H
+#define BASE_SIGSAFE_ATOMIC_H
+
+/*
+ * The few atomic operations the target needs, cheap while the process has one thread.
+ *
+ * Runs in: target. Threads: any, signal handlers included.
+ * Invariant: every read-modify-write here is one instruction, so a signal handler never finds it half done; with a
+ * second thread (glibc's __libc_single_threaded turns false before it exists) it also carries the lock prefix.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <sys/single_threaded.h>
+
+#define likely(x)   __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+#define load_relaxed(p)     __atomic_load_n((p), __ATOMIC_RELAXED)
+#define load_acquire(p)     __atomic_load_n((p), __ATOMIC_ACQUIRE)
+#define store_relaxed(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
+#define store_release(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
+
+static inline bool atomic_alone(void)
+{
+    return __libc_single_threaded;
+}
+
+#if defined(__x86_64__)
+static inline void atomic_add64(uint64_t *p, uint64_t v)
+{
+    if (likely(atomic_alone()))
+        __asm__ volatile("addq %1, %0" : "+m"(*p) : "er"(v) : "cc");
+    else
+        __asm__ volatile("lock addq %1, %0" : "+m"(*p) : "er"(v) : "cc");
+}
+
+static inline void atomic_add32(uint32_t *p, uint32_t v)
+{
+    if (likely(atomic_alone()))
+        __asm__ volatile("addl %1, %0" : "+m"(*p) : "er"(v) : "cc");
+    else
+        __asm__ volatile("lock addl %1, %0" : "+m"(*p) : "er"(v) : "cc");
+}
+
+/** Adds and returns the value before. */
+static inline uint64_t atomic_fetch_add64(uint64_t *p, uint64_t v)
+{
+    if (likely(atomic_alone()))
+        __asm__ volatile("xaddq %0, %1" : "+r"(v), "+m"(*p) : : "cc", "memory");
+    else
+        __asm__ volatile("lock xaddq %0, %1" : "+r"(v), "+m"(*p) : : "cc", "memory");
+    return v;
+}
+
+/** Stores `to` if *p is `from`. */
+static inline bool atomic_swap_if64(uint64_t *p, uint64_t from, uint64_t to)
+{
+    bool done;
+    if (likely(atomic_alone()))
+        __asm__ volatile("cmpxchgq %3, %1" : "=@ccz"(done), "+m"(*p), "+a"(from) : "r"(to) : "memory");
+    else
+        __asm__ volatile("lock cmpxchgq %3, %1" : "=@ccz"(done), "+m"(*p), "+a"(from) : "r"(to) : "memory");
+    return done;
+}
+
+static inline bool atomic_swap_if8(uint8_t *p, uint8_t from, uint8_t to)
+{
+    bool done;
+    if (likely(atomic_alone()))
+        __asm__ volatile("cmpxchgb %3, %1" : "=@ccz"(done), "+m"(*p), "+a"(from) : "q"(to) : "memory");
+    else
+        __asm__ volatile("lock cmpxchgb %3, %1" : "=@ccz"(done), "+m"(*p), "+a"(from) : "q"(to) : "memory");
+    return done;
+}
+#else
+#error "atomic.h: this architecture has no single-instruction updates yet"
+#endif
+
+#endif

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef MODEL_PROFILE_H
+#define MODEL_PROFILE_H
+
+/*
+ * A profile: values keyed by stack, thread, size class and image, with the live samples and recent frees behind them.
+ * All sources end here and all views begin here. Pure data: no I/O, no clock, no globals.
+ *
+ * Runs in: the tool. Threads: one at a time. Owns: all it points to, until profile_free().
+ *
+ * Everything is an array, and everything that refers to something does so by index. Strings are interned: string 0 is
+ * "". Indices are checked where data comes in (collect, store) and trusted here and in the views.
+ * Invariant: profile_valid().
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/map.h"
+#include "base/vec.h"
+#include "model/estimate.h"
+
+#define PROFILE_NONE      UINT32_MAX
+#define PROFILE_LIFETIMES 16
+
+/** Weighted sums over samples; see estimate.h. */
+struct profile_sums {
+    uint64_t samples;
+    double seen_bytes; /* requested sizes of the samples */
+    double bytes;      /* estimate of all bytes */
+    double count;      /* estimate of all objects */
+};
+
+enum profile_image_state {
+    PROFILE_IMAGE_RUNNING, /* when it was read */
+    PROFILE_IMAGE_EXITED,  /* its exit handlers ran */
+    PROFILE_IMAGE_ENDED,   /* killed, _exit or exec */
+};
+
+/** What could not be kept or seen: counts of events. The order is that of the ledger and of the recording. */
+enum profile_loss {
+    PROFILE_LOST_SAMPLES,
+    PROFILE_LOST_LIVE,
+    PROFILE_LOST_FREES_UNSEEN,
+    PROFILE_LOST_STACK_CUT,
+    PROFILE_LOST_STACK_BROKEN,
+    PROFILE_LOST_THREADS,
+    PROFILE_LOST_GROWTH,
+    PROFILE_FAILED_REQUESTS,
+    PROFILE_INHERITED_FREES,
+    PROFILE_LOSSES
+};
+
+/** One process image: what ran between exec (or fork) and its end or the next exec. */
+struct profile_image {
+    uint64_t id;        /* random, never 0 */
+    uint64_t parent_id; /* image it was forked from; 0: began with exec, or the parent had no ledger */
+    int32_t pid, parent_pid;
+    uint32_t comm, exe, args; /* strings; args "" when not kept */
+    enum profile_image_state state;
+    uint64_t began_ns; /* CLOCK_REALTIME when its ledger began (its first sample) */
+    uint64_t taken_ns; /* CLOCK_REALTIME of this reading, or of its end */
+    uint64_t peak_ns;  /* CLOCK_REALTIME of the peak; 0: none */
+    double peak_bytes; /* estimate of live bytes at the peak */
+    uint64_t operations_begun,
+        operations_done; /* cold operations; the difference was under way when it was read */
+    uint64_t cold_ns;    /* CPU time of the cold path, estimated from one in 64 */
+    uint64_t ledger_bytes, ledger_limit_bytes;
+    uint32_t ledger_full;    /* string: why it stopped growing; "" while it can */
+    uint64_t rss_anon_bytes; /* RssAnon at the reading, or the last one seen before the end; 0: unknown */
+    uint64_t torn_samples;   /* samples that changed while they were copied, left out */
+    bool inconsistent;       /* the reader had to drop records that made no sense */
+    uint64_t losses[PROFILE_LOSSES];
+};
+
+struct profile_thread {
+    uint32_t image;
+    int32_t tid;      /* 0: "other", the threads beyond the table */
+    uint32_t name;    /* string, "" unknown */
+    uint32_t ordinal; /* in the image */
+};
+
+struct profile_module {
+    uint32_t path;     /* string; "" for code outside every module */
+    uint32_t build_id; /* string, hex; "" none */
+    uint64_t start, end, bias;
+};
+
+/** A name for a place in the code. */
+struct profile_line {
+    uint32_t function; /* string, never "" once named */
+    uint32_t file;     /* string, "" unknown */
+    uint32_t line;     /* 0 unknown */
+    bool inlined;      /* into the next line's function */
+};
+
+/** An address in a module. Names are innermost first; the last one is the function the code belongs to. */
+struct profile_location {
+    uint32_t module;     /* PROFILE_NONE: code outside every module (JIT) */
+    uint64_t address;    /* in the ELF file: a return address, or the exact pc */
+    bool exact;          /* false: the call is one byte before */
+    uint32_t first_line; /* in `lines` */
+    uint32_t n_lines;    /* 0: not named yet */
+};
+
+enum profile_stack_end {
+    PROFILE_STACK_WHOLE,
+    PROFILE_STACK_CUT,     /* deeper than is kept */
+    PROFILE_STACK_NO_CODE, /* went on in code outside every module */
+    PROFILE_STACK_NO_RULE, /* a module without unwind rules there */
+    PROFILE_STACK_BROKEN,
+};
+
+struct profile_stack {
+    uint32_t first; /* in `stack_locations`, leaf first */
+    uint32_t depth;
+    enum profile_stack_end end;
+};
+
+/** The books of one stack, thread, size class and period of one image. */
+struct profile_cell {
+    uint32_t image, stack, thread;
+    uint8_t size_class;    /* sizes in [2^k, 2^(k+1)); size 0 is class 0 */
+    uint64_t period_bytes; /* 1: exact */
+    struct profile_sums allocated, freed, at_peak;
+    uint64_t temporary_samples;
+    double temporary_bytes;
+    uint32_t lifetimes[PROFILE_LIFETIMES]; /* freed samples that lived less than lifetime_ns(k) */
+};
+
+struct profile_sample {
+    uint32_t cell;
+    uint64_t serial; /* unique in its image */
+    uint64_t address, size_bytes, slack_bytes;
+    uint64_t born_ns; /* CLOCK_REALTIME */
+};
+
+struct profile_free {
+    uint32_t cell; /* who had allocated it */
+    uint64_t serial, address, size_bytes, born_ns, freed_ns;
+    uint32_t stack;    /* who freed it; PROFILE_NONE: only the caller is known */
+    uint32_t location; /* that caller; PROFILE_NONE: unknown */
+    uint32_t thread;   /* that freed it; PROFILE_NONE: unknown */
+    bool reallocated;
+};
+
+/** A moment of one image's life, for curves. */
+struct profile_point {
+    uint32_t image;
+    uint64_t time_ns; /* CLOCK_REALTIME */
+    double live_bytes, allocated_bytes;
+    uint64_t rss_anon_bytes; /* 0: unknown */
+};
+
+struct profile {
+    struct VEC(char *) strings;
+    struct VEC(struct profile_image) images;
+    struct VEC(struct profile_thread) threads;
+    struct VEC(struct profile_module) modules;
+    struct VEC(struct profile_line) lines;
+    struct VEC(struct profile_location) locations;
+    struct VEC(uint32_t) stack_locations;
+    struct VEC(struct profile_stack) stacks;
+    struct VEC(struct profile_cell) cells;
+    struct VEC(struct profile_sample) samples;
+    struct VEC(struct profile_free) frees;
+    struct VEC(struct profile_point) points;
+    uint64_t lifetime_ns[PROFILE_LIFETIMES - 1]; /* upper bounds of all but the last class */
+    uint64_t images_dropped;                     /* images of which only a count was kept */
+    double images_dropped_peak_bytes;            /* sum of their peaks */
+    uint64_t taken_ns; /* CLOCK_REALTIME of the reading: what ages are counted from */
+    struct map string_index;
+};
+
+/** An empty profile (string 0 is there). Never NULL. */
+struct profile *profile_new(void);
+void profile_free(struct profile *p);
+/** Index of the text, interned; NULL counts as "". */
+uint32_t profile_string(struct profile *p, const char *text);
+static inline const char *profile_text(const struct profile *p, uint32_t string)
+{
+    return p->strings.at[string];
+}
+/** True when every index points to something; for debug builds and for what comes from files. */
+bool profile_valid(const struct profile *p);
+
+/** allocated - freed. */
+struct profile_sums profile_live(const struct profile_cell *c);
+/** Adds the sums of one cell to an estimate of bytes or of objects. */
+void profile_estimate_bytes(struct estimate *e, const struct profile_cell *c, const struct profile_sums *s);
+void profile_estimate_count(struct estimate *e, const struct profile_cell *c, const struct profile_sums *s);
+
+#endif

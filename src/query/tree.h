@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef QUERY_TREE_H
+#define QUERY_TREE_H
+
+/*
+ * What a parsed query is made of. For src/query only.
+ *
+ * Owns: struct query owns its vectors, its pattern bytes and its text.
+ * Invariant: `nodes` is the tree in prefix order: a node's first child follows it, a node and all below it take `span`
+ * places. A group has two children or more. The depth is at most twice QUERY_NESTING_MAX and a little, so that walking
+ * the tree may recurse. Equal spelling and equal trees are not the same: `a (b c)` prints as `a b c`.
+ */
+
+#include "base/buf.h"
+#include "base/vec.h"
+#include "query/query.h"
+
+enum query_kind {
+    QUERY_ALL,  /* every child holds */
+    QUERY_ANY,  /* one child holds */
+    QUERY_TERM, /* a value of the field fits one of the alternatives */
+};
+
+struct query_node {
+    enum query_kind kind;
+    bool negated;
+    enum query_type type; /* of the field, for a term; so are the next three */
+    size_t span;
+    size_t field;
+    size_t first_alt, n_alts; /* in `alts` */
+};
+
+enum query_op {
+    QUERY_WITHIN, /* ":" and "=": low <= value <= high, or the pattern matches */
+    QUERY_ABOVE,
+    QUERY_AT_LEAST,
+    QUERY_BELOW,
+    QUERY_AT_MOST,
+};
+
+/* One alternative of a term: a pattern for the text types, else a comparison with `low`, or `low` and `high`. */
+struct query_alt {
+    enum query_op op;
+    bool anywhere;  /* the pattern may begin after any slash: the bytes are "*" "/" and then the pattern */
+    size_t pattern; /* offset in `patterns`, NUL-terminated */
+    int64_t low, high;
+};
+
+#define QUERY_ANYWHERE_BYTES 2 /* of the prefix that `anywhere` stands for */
+
+struct query_nodes VEC(struct query_node);
+struct query_alts VEC(struct query_alt);
+
+struct query {
+    struct query_nodes nodes; /* empty: the query that holds for everything */
+    struct query_alts alts;
+    struct buf patterns;
+    struct buf text;
+};
+
+/** The types whose terms are patterns. */
+static inline bool query_type_is_text(enum query_type type)
+{
+    return type == QUERY_TEXT || type == QUERY_PATH || type == QUERY_MODULE;
+}
+
+/** Appends the canonical spelling of the query. Field names come from the table it was parsed with. */
+void query_tree_print(const struct query *q, const struct query_field *fields, struct buf *out);
+
+#endif

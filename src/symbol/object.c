@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "symbol/object.h"
+
+#include "base/buf.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <elfutils/libdwelf.h>
+#include <gelf.h>
+#include <linux/openat2.h>
+
+/* Someone else's file is copied rather than mapped, so that cutting it short cannot kill us; not if it is this big. */
+#define COPY_MAX_BYTES (1ULL << 30)
+
+static bool is_here(const char *root)
+{
+    return !root || !root[0] || !strcmp(root, "/");
+}
+
+/** A descriptor that only names the file: nothing happens to a device or a pipe. */
+static int name_file(const char *root, const char *path)
+{
+    if (is_here(root)) {
+        int fd = open(path, O_PATH | O_CLOEXEC);
+        return fd < 0 ? -errno : fd;
+    }
+    int dir = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0)
+        return -errno;
+    struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT};
+    int fd = (int)syscall(SYS_openat2, dir, path, &how, sizeof(how));
+    int err = fd < 0 ? -errno : fd;
+    close(dir);
+    if (err != -ENOSYS && err != -EPERM)
+        return err;
+    struct buf whole = BUF_INIT;
+    buf_printf(&whole, "%s/%s", root, path);
+    fd = open(buf_str(&whole), O_PATH | O_CLOEXEC);
+    err = fd < 0 ? -errno : fd;
+    buf_release(&whole);
+    return err;
+}
+
+/** A readable descriptor of a regular file, or -errno; `*st` describes it. */
+static int open_file(const char *root, const char *path, struct stat *st)
+{
+    int named = name_file(root, path);
+    if (named < 0)
+        return named;
+    int err = 0;
+    if (fstat(named, st) < 0)
+        err = -errno;
+    else if (!S_ISREG(st->st_mode))
+        err = -ENOEXEC;
+    int fd = -1;
+    if (!err) {
+        char link[64];
+        snprintf(link, sizeof(link), "/proc/self/fd/%d", named);
+        fd = open(link, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+        err = fd < 0 ? -errno : 0;
+    }
+    close(named);
+    return err ? err : fd;
+}
+
+static int64_t mtime_of(const struct stat *st)
+{
+    return (int64_t)((uint64_t)st->st_mtim.tv_sec * 1000000000u + (uint64_t)st->st_mtim.tv_nsec);
+}
+
+int symbol_object_identify(const char *root, const char *path, struct symbol_identity *out)
+{
+    struct stat st;
+    int fd = name_file(root, path);
+    if (fd < 0)
+        return fd;
+    int err = fstat(fd, &st) < 0 ? -errno : 0;
+    close(fd);
+    if (err)
+        return err;
+    memset(out, 0, sizeof(*out));
+    out->device = st.st_dev;
+    out->inode = st.st_ino;
+    out->size_bytes = (uint64_t)st.st_size;
+    out->mtime_ns = mtime_of(&st);
+    return 0;
+}
+
+bool symbol_object_root_exists(const char *root)
+{
+    struct symbol_identity id;
+    return is_here(root) || symbol_object_identify(NULL, root, &id) == 0;
+}
+
+/** Takes the descriptor. The handle needs none afterwards: the file is mapped or copied. */
+static Elf *open_elf(int fd, bool trusted, uint64_t size)
+{
+    bool copy = !trusted && size <= COPY_MAX_BYTES;
+    elf_version(EV_CURRENT);
+    Elf *elf = elf_begin(fd, copy ? ELF_C_READ : ELF_C_READ_MMAP, NULL);
+    GElf_Ehdr header;
+    if (elf && (elf_kind(elf) != ELF_K_ELF || !gelf_getehdr(elf, &header) ||
+                (header.e_type != ET_DYN && header.e_type != ET_EXEC) || elf_cntl(elf, ELF_C_FDREAD) != 0)) {
+        elf_end(elf);
+        elf = NULL;
+    }
+    close(fd);
+    return elf;
+}
+
+int symbol_object_open(const char *root, const char *path, struct symbol_object **out)
+{
+    struct stat st;
+    *out = NULL;
+    int fd = open_file(root, path, &st);
+    if (fd < 0)
+        return fd;
+    bool trusted = st.st_uid == 0 || st.st_uid == geteuid();
+    Elf *elf = open_elf(fd, trusted, (uint64_t)st.st_size);
+    if (!elf)
+        return -ENOEXEC;
+    struct symbol_object *o = mem_alloc(sizeof(*o));
+    o->elf = elf;
+    o->path = mem_strdup(path);
+    o->root = mem_strdup(is_here(root) ? "" : root);
+    o->size_bytes = (uint64_t)st.st_size;
+    o->mtime_ns = mtime_of(&st);
+    o->trusted = trusted;
+    *out = o;
+    return 0;
+}
+
+void symbol_object_free(struct symbol_object *o)
+{
+    if (!o)
+        return;
+    elf_end(o->elf);
+    free(o->path);
+    free(o->root);
+    free(o);
+}
+
+size_t symbol_object_build_id(const struct symbol_object *o, const unsigned char **bits)
+{
+    const void *found = NULL;
+    ssize_t len = dwelf_elf_gnu_build_id(o->elf, &found);
+    if (len <= 0 || len > SYMBOL_BUILD_ID_MAX || !found)
+        return 0;
+    *bits = found;
+    return (size_t)len;
+}
+
+bool symbol_object_has_build_id(const struct symbol_object *o, const unsigned char *bits, size_t len)
+{
+    const unsigned char *own;
+    return symbol_object_build_id(o, &own) == len && len && !memcmp(own, bits, len);
+}
+
+bool symbol_object_has_dwarf(const struct symbol_object *o)
+{
+    size_t names;
+    if (elf_getshdrstrndx(o->elf, &names) != 0)
+        return false;
+    for (Elf_Scn *scn = NULL; (scn = elf_nextscn(o->elf, scn));) {
+        GElf_Shdr header;
+        if (!gelf_getshdr(scn, &header) || header.sh_type != SHT_PROGBITS || !header.sh_size)
+            continue;
+        const char *name = elf_strptr(o->elf, names, header.sh_name);
+        if (name && (!strcmp(name, ".debug_info") || !strcmp(name, ".zdebug_info")))
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "symbol/symbol.h"
+
+#include "base/buf.h"
+#include "symbol/cache.h"
+#include "symbol/image.h"
+#include "symbol/names.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct module {
+    struct symbol_image image;
+    struct symbol_cache cache;
+    bool cache_read;                            /* the file in cache_dir, if any, has been looked at */
+    bool located;                               /* symbol_image_locate() gave 0 */
+    int err;                                    /* else why not, when last tried: */
+    char *tried_root;                           /* NULL: not tried */
+    struct map unknown;                         /* address -> fallback */
+    struct VEC(struct symbol_frame *) fallback; /* one frame each: "libfoo.so.1+0x1234" */
+};
+
+struct symbols {
+    struct symbol_names names;
+    char *cache_dir;  /* NULL: none */
+    struct map index; /* see module_key() -> modules */
+    struct VEC(struct module *) modules;
+};
+
+struct symbols *symbols_new(const char *cache_dir)
+{
+    struct symbols *s = mem_alloc(sizeof(*s));
+    s->cache_dir = cache_dir ? mem_strdup(cache_dir) : NULL;
+    return s;
+}
+
+static void free_module(struct module *m)
+{
+    vec_each (struct symbol_frame *, frame, &m->fallback)
+        free(*frame);
+    vec_release(&m->fallback);
+    map_release(&m->unknown);
+    symbol_cache_release(&m->cache);
+    symbol_image_release(&m->image);
+    free(m->tried_root);
+    free(m);
+}
+
+void symbols_free(struct symbols *s)
+{
+    if (!s)
+        return;
+    symbols_save(s);
+    vec_each (struct module *, m, &s->modules)
+        free_module(*m);
+    vec_release(&s->modules);
+    map_release(&s->index);
+    symbol_names_release(&s->names);
+    free(s->cache_dir);
+    free(s);
+}
+
+void symbols_save(struct symbols *s)
+{
+    if (!s->cache_dir)
+        return;
+    vec_each (struct module *, each, &s->modules) {
+        struct module *m = *each;
+        if (m->cache.dirty && m->image.build_id_len && !m->image.partial)
+            symbol_cache_save(&m->cache, s->cache_dir, m->image.build_id, m->image.build_id_len);
+    }
+}
+
+/** What makes two requests the same module: the build id and path; else the very file; else only how it was called. */
+static void module_key(struct buf *key, const struct symbol_module *module)
+{
+    const char *path = module->path ? module->path : "", *root = module->root ? module->root : "";
+    struct symbol_identity identity;
+    if (module->build_id_len) {
+        buf_addch(key, 'b');
+        buf_add(key, module->build_id, module->build_id_len);
+    } else if (path[0] == '/' && symbol_object_identify(root, path, &identity) == 0) {
+        buf_addch(key, 'f');
+        buf_add(key, &identity, sizeof(identity));
+    } else {
+        buf_addch(key, 'n');
+        buf_addstr(key, root);
+    }
+    buf_add(key, path, strlen(path) + 1);
+}
+
+static struct module *get_module(struct symbols *s, const struct symbol_module *module)
+{
+    struct buf key = BUF_INIT;
+    bool added;
+    module_key(&key, module);
+    size_t at = map_put(&s->index, key.data, key.len, s->modules.len, &added);
+    buf_release(&key);
+    if (!added)
+        return s->modules.at[at];
+    struct module *m = mem_alloc(sizeof(*m));
+    symbol_image_init(&m->image, module);
+    *vec_push(&s->modules) = m;
+    return m;
+}
+
+/** Tries again when another process's root may have the file. */
+static void locate(struct module *m, const char *root)
+{
+    if (m->located || (m->tried_root && !strcmp(m->tried_root, root)))
+        return;
+    m->err = symbol_image_locate(&m->image, root);
+    m->located = m->err == 0;
+    free(m->tried_root);
+    m->tried_root = mem_strdup(root);
+}
+
+static void read_cache(struct symbols *s, struct module *m, const char *root)
+{
+    if (m->cache_read)
+        return;
+    if (!m->image.build_id_len)
+        locate(m, root);
+    if (!m->image.build_id_len)
+        return;
+    m->cache_read = true;
+    if (!s->cache_dir ||
+        symbol_cache_load(&m->cache, s->cache_dir, m->image.build_id, m->image.build_id_len) != 0)
+        return;
+    if (!symbol_image_origin_holds(&m->image, root, &m->cache.origin))
+        symbol_cache_release(&m->cache);
+}
+
+static int compare_addresses(const void *a, const void *b)
+{
+    const uint64_t *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+struct addresses VEC(uint64_t);
+
+/** In ascending order, so that one unit's addresses come together. */
+static void look_up(struct symbols *s, struct module *m, const char *root, struct addresses *missing)
+{
+    locate(m, root);
+    if (!m->located || !missing->len)
+        return;
+    symbol_image_load(&m->image, root, &s->names);
+    m->cache.origin = m->image.origin;
+    qsort(missing->at, missing->len, sizeof(*missing->at), compare_addresses);
+    struct symbol_frame_list frames = {0};
+    for (size_t i = 0; i < missing->len; i++) {
+        if (i && missing->at[i] == missing->at[i - 1])
+            continue;
+        frames.len = 0;
+        symbol_image_find(&m->image, missing->at[i], &frames);
+        symbol_cache_add(&m->cache, missing->at[i], frames.at, frames.len);
+    }
+    vec_release(&frames);
+}
+
+static struct symbol_frames get_fallback(struct symbols *s, struct module *m, uint64_t address)
+{
+    bool added;
+    size_t at = map_put_u64(&m->unknown, address, m->fallback.len, &added);
+    if (added) {
+        const char *path = m->image.path, *slash = strrchr(path, '/');
+        struct buf name = BUF_INIT;
+        if (path[0] == '/' && slash[1])
+            path = slash + 1;
+        buf_printf(&name, "%s+0x%llx", path[0] ? path : "[unknown]", (unsigned long long)address);
+        struct symbol_frame *frame = mem_alloc(sizeof(*frame));
+        frame->function = symbol_names_keep(&s->names, buf_str(&name));
+        *vec_push(&m->fallback) = frame;
+        buf_release(&name);
+    }
+    return (struct symbol_frames){m->fallback.at[at], 1};
+}
+
+int symbols_resolve(struct symbols *s, const struct symbol_module *module, const uint64_t *addresses,
+                    size_t n, struct symbol_frames *out)
+{
+    struct module *m = get_module(s, module);
+    const char *root = module->root ? module->root : "";
+    struct addresses missing = {0};
+    read_cache(s, m, root);
+    for (size_t i = 0; i < n; i++)
+        if (!symbol_cache_find(&m->cache, addresses[i]))
+            *vec_push(&missing) = addresses[i];
+    if (missing.len)
+        look_up(s, m, root, &missing);
+    int err = missing.len && !m->located ? m->err : 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct symbol_cache_entry *e = symbol_cache_find(&m->cache, addresses[i]);
+        out[i] = e && e->len ? (struct symbol_frames){e->frames, e->len} : get_fallback(s, m, addresses[i]);
+    }
+    vec_release(&missing);
+    return err;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef UNWIND_CFI_H
+#define UNWIND_CFI_H
+
+/*
+ * Call frame information: finds the entry of .eh_frame for a pc and runs it to one row of rules (DWARF 5, 6.4; LSB
+ * 5.0, 10.6 for .eh_frame and its header).
+ *
+ * Runs in: target. Threads: any. No state, no allocation, no lock; about 500 bytes of stack.
+ * Invariant: every read of rules is within the module's rules segment.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "unwind/module.h"
+#include "unwind/regs_x86_64.h"
+
+enum cfi_how {
+    CFI_SAME, /* the caller's value is in the register still */
+    CFI_UNDEFINED,
+    CFI_AT,       /* at CFA + value */
+    CFI_IS,       /* is CFA + value */
+    CFI_REGISTER, /* in register `value` */
+    CFI_AT_EXPR,  /* at the address the expression gives; value: its block, from the module's start */
+    CFI_IS_EXPR,
+};
+
+struct cfi_row {
+    uint8_t how[SLOT_COUNT]; /* enum cfi_how */
+    uint8_t cfa_register;    /* meaningless when cfa_expr is set */
+    bool signal_frame;       /* augmentation "S": the pc is exact, not a return address */
+    int32_t cfa_offset;
+    int32_t cfa_expr; /* block of the expression (ULEB128 length first) from the module's start; 0: none */
+    int32_t value[SLOT_COUNT];
+};
+
+/** The row in force at `pc`. False: the module has no entry for it, or one that cannot be understood. */
+bool cfi_find(const struct unwind_module *m, uintptr_t pc, struct cfi_row *row);
+
+#endif

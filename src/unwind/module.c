@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "unwind/module.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+#include <stddef.h>
+
+#include "base/sigsafe/atomic.h"
+
+struct module_table unwind_modules;
+
+/* As struct dl_find_object of glibc 2.35's <dlfcn.h>, which older headers lack. */
+struct found_object {
+    unsigned long long flags;
+    void *map_start, *map_end;
+    struct link_map *link_map;
+    void *eh_frame;
+    unsigned long long reserved[7];
+};
+extern int loader_find_object(void *pc, struct found_object *result) __asm__("_dl_find_object")
+    __attribute__((weak));
+
+/* What older glibc gets: a picture of the modules at start. */
+#define STARTUP_MAX 256
+static struct found_object startup[STARTUP_MAX];
+static uint32_t startup_used;
+
+static int add_startup(struct dl_phdr_info *info, size_t size, void *data)
+{
+    (void)size;
+    (void)data;
+    if (startup_used == STARTUP_MAX)
+        return 1;
+    uintptr_t low = UINTPTR_MAX, high = 0;
+    struct found_object *o = &startup[startup_used];
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *ph = &info->dlpi_phdr[i];
+        uintptr_t at = info->dlpi_addr + ph->p_vaddr;
+        if (ph->p_type == PT_LOAD) {
+            low = at < low ? at : low;
+            high = at + ph->p_memsz > high ? at + ph->p_memsz : high;
+        }
+        if (ph->p_type == PT_GNU_EH_FRAME)
+            o->eh_frame = (void *)at;
+    }
+    if (low < high) {
+        o->map_start = (void *)(low & ~(uintptr_t)4095);
+        o->map_end = (void *)high;
+        startup_used++;
+    }
+    return 0;
+}
+
+void module_init(void)
+{
+    if (!loader_find_object && !startup_used)
+        dl_iterate_phdr(add_startup, NULL);
+}
+
+static bool find_object(uintptr_t pc, struct found_object *o)
+{
+    if (likely(loader_find_object != NULL))
+        return loader_find_object((void *)pc, o) == 0;
+    for (uint32_t i = 0; i < startup_used; i++)
+        if (pc - (uintptr_t)startup[i].map_start <
+            (uintptr_t)startup[i].map_end - (uintptr_t)startup[i].map_start) {
+            *o = startup[i];
+            return true;
+        }
+    return false;
+}
+
+static uint64_t mix(uint64_t h, uint64_t word)
+{
+    h = (h ^ word) * 0xff51afd7ed558ccdu;
+    return h ^ h >> 33;
+}
+
+/* Identity from the build id, or, without one, from what the loader and the ELF header say. */
+static uint64_t identify(const struct unwind_module *m)
+{
+    uint64_t h = mix(m->start, m->end);
+    if (m->build_id) {
+        for (uint32_t i = 0; i < m->build_id_len; i++)
+            h = h * 31 + m->build_id[i];
+        return mix(h, m->build_id_len);
+    }
+    const struct link_map *map = m->link_map;
+    const ElfW(Ehdr) *eh = (const void *)m->start;
+    h = mix(h, eh->e_entry ^ eh->e_shoff << 20);
+    if (!map)
+        return h;
+    h = mix(h, (uintptr_t)map->l_ld);
+    for (const char *c = map->l_name; c && *c; c++)
+        h = h * 31 + (uint8_t)*c;
+    return h;
+}
+
+static void read_note(struct unwind_module *m, uintptr_t at, uintptr_t end)
+{
+    while (at + sizeof(ElfW(Nhdr)) <= end) {
+        const ElfW(Nhdr) *n = (const void *)at;
+        uintptr_t name = at + sizeof(*n);
+        if (n->n_namesz > end - name)
+            return;
+        uintptr_t desc = name + ((n->n_namesz + 3) & ~3u);
+        if (desc > end || n->n_descsz > end - desc)
+            return;
+        if (n->n_type == NT_GNU_BUILD_ID && n->n_namesz == 4 && *(const uint32_t *)name == 0x554e47) {
+            m->build_id = (const uint8_t *)desc;
+            m->build_id_len = n->n_descsz;
+            return;
+        }
+        at = desc + ((n->n_descsz + 3) & ~3u);
+    }
+}
+
+/* The readable PT_LOAD segment that covers `at`; false if there is none. */
+static bool segment_of(const struct unwind_module *m, const ElfW(Phdr) * ph, unsigned count, uintptr_t at,
+                       uintptr_t *start, uintptr_t *end)
+{
+    for (unsigned i = 0; i < count; i++) {
+        if (ph[i].p_type != PT_LOAD || !(ph[i].p_flags & PF_R))
+            continue;
+        *start = m->bias + ph[i].p_vaddr;
+        *end = *start + ph[i].p_filesz;
+        if (at >= *start && at < *end && *start >= m->start && *end <= m->end)
+            return true;
+    }
+    return false;
+}
+
+/* Fills the record from the module's own headers. */
+static bool describe(struct unwind_module *m, const struct found_object *o)
+{
+    m->start = (uintptr_t)o->map_start;
+    m->end = (uintptr_t)o->map_end;
+    m->link_map = o->link_map;
+    m->name = o->link_map && o->link_map->l_name ? o->link_map->l_name : "";
+    const ElfW(Ehdr) *eh = (const void *)m->start;
+    if (m->end - m->start < sizeof(*eh) || *(const uint32_t *)eh->e_ident != 0x464c457f ||
+        eh->e_phentsize != sizeof(ElfW(Phdr)) || eh->e_phoff + eh->e_phnum * sizeof(ElfW(Phdr)) > 4096)
+        return false;
+    const ElfW(Phdr) *ph = (const void *)(m->start + eh->e_phoff);
+    for (unsigned i = 0; i < eh->e_phnum; i++)
+        if (ph[i].p_type == PT_LOAD) {
+            m->bias = m->start - (ph[i].p_vaddr & ~(uintptr_t)4095);
+            break;
+        }
+    uintptr_t start, end;
+    for (unsigned i = 0; i < eh->e_phnum; i++) {
+        uintptr_t at = m->bias + ph[i].p_vaddr;
+        if (ph[i].p_type == PT_NOTE && !m->build_id && segment_of(m, ph, eh->e_phnum, at, &start, &end))
+            read_note(m, at, at + ph[i].p_filesz < end ? at + ph[i].p_filesz : end);
+        if (ph[i].p_type == PT_GNU_EH_FRAME && segment_of(m, ph, eh->e_phnum, at, &start, &end)) {
+            m->eh_frame_hdr = (const uint8_t *)at;
+            m->rules_start = start;
+            m->rules_end = end;
+        }
+    }
+    m->identity = identify(m);
+    return true;
+}
+
+static uint32_t add(const struct unwind_module *found)
+{
+    uint32_t used = load_acquire(&unwind_modules.used);
+    for (uint32_t i = used < MODULE_MAX ? used : MODULE_MAX; i-- > 0;) {
+        const struct unwind_module *m = &unwind_modules.at[i];
+        if (load_acquire(&m->ready) && m->start == found->start && m->identity == found->identity)
+            return i;
+    }
+    if (used >= MODULE_MAX)
+        return MODULE_NONE;
+    uint32_t index = __atomic_fetch_add(&unwind_modules.used, 1, __ATOMIC_ACQ_REL);
+    if (index >= MODULE_MAX)
+        return MODULE_NONE;
+    unwind_modules.at[index] = *found;
+    store_release(&unwind_modules.at[index].ready, 1);
+    return index;
+}
+
+uint32_t module_find(uintptr_t pc)
+{
+    struct found_object o;
+    struct unwind_module m = {0};
+    if (!find_object(pc, &o) || !describe(&m, &o))
+        return MODULE_NONE;
+    return add(&m);
+}
+
+bool module_is_current(uint32_t index, uintptr_t pc)
+{
+    const struct unwind_module *m = &unwind_modules.at[index];
+    struct found_object o;
+    if (!find_object(pc, &o) || (uintptr_t)o.map_start != m->start || (uintptr_t)o.map_end != m->end)
+        return false;
+    /* Same place and size: the content decides. The memory is mapped, the loader says so. */
+    return o.link_map == m->link_map && identify(m) == m->identity;
+}

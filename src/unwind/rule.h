@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef UNWIND_RULE_H
+#define UNWIND_RULE_H
+
+/*
+ * One frame's rule in one word, for the cached walk.
+ *
+ * Runs in: target. Threads: any. Plain values.
+ *
+ *     bits  0..2   kind
+ *     bits  3..18  CFA offset / 8, signed
+ *     bits 19..29  rbp is at CFA - 8 * this; 0: unchanged
+ *     bits 30..41  module
+ *     bits 42..63  number of the frame
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum rule_kind {
+    RULE_NONE,      /* an empty cache entry */
+    RULE_RSP,       /* CFA = rsp + offset */
+    RULE_RBP,       /* CFA = rbp + offset */
+    RULE_RBP_DEREF, /* CFA = *(rbp + offset), caller's rbp = *rbp: gcc's realigned stacks */
+    RULE_SIGNAL,    /* the signal trampoline: registers are in the ucontext */
+    RULE_LAST,      /* the outermost frame: no caller */
+    RULE_GENERAL,   /* needs more than rsp and rbp */
+    RULE_MISSING,   /* no rule */
+};
+
+#define RULE_MODULE_NONE 0xfffu
+#define RULE_SLOT_MAX    0x7ff
+
+struct rule_parts {
+    enum rule_kind kind;
+    int32_t cfa_offset; /* bytes, a multiple of 8 */
+    uint32_t rbp_slot;
+};
+
+static inline uint64_t rule_pack(struct rule_parts p, uint32_t module, uint32_t id)
+{
+    return (uint64_t)p.kind | (uint64_t)(uint16_t)(p.cfa_offset / 8) << 3 | (uint64_t)p.rbp_slot << 19 |
+           (uint64_t)module << 30 | (uint64_t)id << 42;
+}
+static inline enum rule_kind rule_kind(uint64_t rule)
+{
+    return (enum rule_kind)(rule & 7);
+}
+static inline int64_t rule_cfa_offset(uint64_t rule)
+{
+    return (int64_t)(rule << 45) >> 48 << 3;
+}
+static inline uint64_t rule_rbp_slot(uint64_t rule)
+{
+    return rule >> 19 & 0x7ff;
+}
+static inline uint32_t rule_module(uint64_t rule)
+{
+    return rule >> 30 & 0xfff;
+}
+static inline uint32_t rule_id(uint64_t rule)
+{
+    return (uint32_t)(rule >> 42);
+}
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef UNWIND_WALK_H
+#define UNWIND_WALK_H
+
+/*
+ * Walks a stack by .eh_frame rules, without frame pointers.
+ *
+ * Runs in: target. Threads: any, signal handlers included. No lock, no allocation; no system call on the stacks of
+ * threads (see stack.h for others).
+ *
+ * A rule is compiled when its pc is first met and then kept in a fixed cache, packed into one word beside its pc. An
+ * entry is two words, pc ^ rule and rule: a reader that sees halves of two writes finds that they do not give its pc.
+ * Almost every frame needs only the stack pointer and rbp; a stack with a frame that needs more (CFA in another
+ * register, hand-written code) is walked again from here with all preserved registers and without the cache.
+ *
+ * Invariant: reads only within the bounds of the stack, and upwards from the caller's stack pointer.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "unwind/stack.h"
+
+#define WALK_SETS    4096u
+#define WALK_WAYS    4u
+#define WALK_ID_BITS 22
+#define WALK_ID_MAX  ((1u << WALK_ID_BITS) - 1)
+#define WALK_NO_ID   UINT32_MAX
+
+enum walk_end {
+    WALK_WHOLE,   /* reached the outermost frame */
+    WALK_CUT,     /* deeper than there was room for */
+    WALK_NO_CODE, /* a pc outside every module */
+    WALK_NO_RULE, /* a pc its module has no rule for */
+    WALK_BROKEN,  /* frames that do not add up, or leave the stack */
+    WALK_NO_ROOM, /* a frame could not be named (walk_name_fn said WALK_NO_ID) */
+};
+
+/** Where a walk begins: the frame that called the hook. */
+struct walk_start {
+    uintptr_t pc; /* return address */
+    uintptr_t sp; /* its stack pointer after the return */
+    uintptr_t fp; /* its rbp */
+};
+
+/** Gives a frame its number (<= WALK_ID_MAX), once for each rule compiled; module is MODULE_NONE outside modules. */
+typedef uint32_t (*walk_name_fn)(void *arg, uint32_t module, uintptr_t pc, bool exact);
+
+struct walk_cache_entry {
+    uint64_t check; /* pc ^ rule; bit 63 of the pc stands for "exact" */
+    uint64_t rule;
+};
+
+struct walk_cache {
+    struct walk_cache_entry at[WALK_SETS][WALK_WAYS];
+};
+
+struct walker {
+    struct walk_cache *cache;
+    walk_name_fn name;
+    void *arg;
+    const uint32_t *sealed; /* != 0: no system calls */
+};
+
+/** Writes the numbers of at most `max` frames, innermost first; returns how many. */
+unsigned walk_stack(const struct walker *w, struct stack_bounds *stack, const struct walk_start *start,
+                    uint32_t *ids, unsigned max, enum walk_end *end);
+/** Forgets all rules (a fork child's numbers are its own). */
+void walk_forget(struct walk_cache *cache);
+
+#endif

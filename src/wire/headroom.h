@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef WIRE_HEADROOM_H
+#define WIRE_HEADROOM_H
+
+/*
+ * Would `bytes` more of tmpfs memory bring the target into danger? Looks at the file system and at the memory cgroups
+ * that are charged for it.
+ *
+ * Runs in: target, at growth only: a few opens and reads. No state.
+ */
+
+#include <stdint.h>
+
+#include "wire/ledger.h"
+
+/** LEDGER_NOT_FULL when there is room; LEDGER_FULL_FILESYSTEM or LEDGER_FULL_CGROUP otherwise. */
+enum ledger_full headroom_check(const char *dir, uint64_t bytes);
+
+#endif

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef WIRE_LEDGER_H
+#define WIRE_LEDGER_H
+
+/*
+ * The ledger's layout: the heap profile of one process image as a file of shared memory. The target writes it, any
+ * reader may copy it at any time. This is the layout only; ledger_make.h makes and grows one.
+ *
+ * Runs in: target (writer) and tool (reader). Threads: any writer; counters change by single atomic adds.
+ *
+ * A file is a header of one page and LEDGER_TABLES regions at fixed offsets, each an array of records that grows at its
+ * end. The file is sparse: its apparent size is address space, `ready_bytes` of each region is what it really holds.
+ *
+ * Consistency: counters are words, each right by itself; sums taken over several of them may differ by the operations
+ * that were under way. A sample is whole if its `check` fits its `serial`, in two copies taken one after the other.
+ *
+ * Invariant: nothing a reader finds here may be trusted. An index, a length or an offset is checked at every use.
+ */
+
+#include <stdint.h>
+
+#define LEDGER_MAGIC        0x3152454744454c41u /* "ALEDGER1", little endian */
+#define LEDGER_VERSION      1u
+#define LEDGER_HEADER_BYTES 4096u
+#define LEDGER_PAGE_BYTES   4096u
+#define LEDGER_NONE         UINT32_MAX
+
+/* What a name in the ledger's directory ends with; the name before it is PID-IMAGE (decimal, 16 hex digits). */
+#define LEDGER_SUFFIX         ".ledger"
+#define LEDGER_CONTROL_SUFFIX ".control"
+
+enum ledger_table {
+    LEDGER_STRINGS,      /* bytes: NUL-terminated */
+    LEDGER_MODULES,      /* struct ledger_module */
+    LEDGER_FRAMES,       /* uint64_t, see LEDGER_FRAME_* */
+    LEDGER_STACK_FRAMES, /* uint32_t: indices of frames, leaf first */
+    LEDGER_STACKS,       /* struct ledger_stack */
+    LEDGER_THREADS,      /* struct ledger_thread; record 0 is "other" */
+    LEDGER_PERIODS,      /* struct ledger_period */
+    LEDGER_CELLS,        /* struct ledger_cell */
+    LEDGER_SAMPLES,      /* struct ledger_sample */
+    LEDGER_FREES,        /* struct ledger_free: a ring, slot = number % capacity */
+    LEDGER_TABLES
+};
+
+struct ledger_region {
+    uint64_t offset;       /* of the first record in the file */
+    uint64_t limit_bytes;  /* address space set aside */
+    uint64_t ready_bytes;  /* backed by memory; grows */
+    uint64_t used;         /* records ever asked for; may exceed what fits */
+    uint32_t record_bytes; /* size of a record */
+    uint32_t pad;
+};
+
+/*
+ * Weighted sums of samples. `seen` and `samples` are plain; the weighted ones have LEDGER_Q fraction bits and are
+ * unbiased estimates of what all allocations would have added up to.
+ */
+#define LEDGER_Q 8
+struct ledger_sums {
+    uint64_t samples;
+    uint64_t seen_bytes; /* requested sizes of the samples */
+    uint64_t bytes_q;
+    uint64_t count_q;
+};
+
+/* What could not be kept or seen. Each is a count of events. */
+enum ledger_loss {
+    LEDGER_LOST_SAMPLES, /* sampled, but no room for its stack or counters: missing everywhere */
+    LEDGER_LOST_LIVE,    /* counted as allocated, but no room to follow it: missing among the live ones */
+    LEDGER_LOST_FREES_UNSEEN, /* an address came back from malloc while we held it live: its free went past us */
+    LEDGER_LOST_STACK_CUT,    /* deeper than is kept */
+    LEDGER_LOST_STACK_BROKEN, /* the walk met code without rules, or a stack that does not add up */
+    LEDGER_LOST_THREADS,      /* samples of threads beyond the table: under "other" */
+    LEDGER_LOST_GROWTH,       /* refused attempts to grow the ledger */
+    LEDGER_FAILED_REQUESTS,   /* requests that failed, as far as they came by the cold path */
+    LEDGER_INHERITED_FREES,   /* sampled objects of the parent that this fork child freed */
+    LEDGER_LOSSES
+};
+
+/* Why the ledger stopped growing, first reason met. */
+enum ledger_full {
+    LEDGER_NOT_FULL,
+    LEDGER_FULL_LIMIT,      /* its own hard limit */
+    LEDGER_FULL_FILESYSTEM, /* tmpfs nearly full */
+    LEDGER_FULL_CGROUP,     /* memory cgroup nearly full */
+    LEDGER_FULL_SECCOMP,    /* the process entered seccomp: no system call may be added */
+    LEDGER_FULL_REFUSED,    /* the kernel said no */
+};
+
+enum ledger_state {
+    LEDGER_RUNNING,
+    LEDGER_EXITED, /* the agent's destructor ran: an orderly end */
+};
+
+enum ledger_clock {
+    LEDGER_CLOCK_TSC, /* ticks are the time stamp counter */
+    LEDGER_CLOCK_NS,  /* ticks are CLOCK_MONOTONIC nanoseconds */
+};
+
+struct ledger_header {
+    uint64_t magic;
+    uint32_t version;
+    uint32_t header_bytes;
+    uint64_t image_id; /* random; survives neither exec nor fork */
+    int32_t pid;       /* in the target's own PID namespace */
+    int32_t parent_pid;
+    uint64_t parent_image_id; /* of the image this one was forked from; 0: began with exec */
+    uint64_t forked_ticks;    /* when this image began, as far as it knows; 0 with exec */
+    uint32_t clock;           /* enum ledger_clock */
+    uint32_t state;           /* enum ledger_state */
+    uint64_t began_ticks, began_monotonic_ns, began_realtime_ns; /* one moment, on three clocks */
+    uint64_t map_start, map_bytes; /* where the target maps this file: tells whether the image still runs */
+    uint64_t limit_bytes;          /* hard limit of all ready_bytes together */
+    uint64_t ready_bytes;          /* header included */
+    uint32_t full;                 /* enum ledger_full */
+    uint32_t exe;                  /* string: path of the executable */
+    char comm[16];
+    uint64_t seed;
+    struct ledger_region regions[LEDGER_TABLES];
+
+    /* Changing from here on. */
+    uint64_t next_serial __attribute__((aligned(64)));
+    uint64_t next_free; /* number of the next record in the ring of frees */
+    uint64_t live_bytes_q;
+    uint64_t peak_bytes_q;
+    uint64_t peak_epoch; /* counts the moments at which live_bytes_q stood at a new height */
+    uint64_t peak_ticks;
+    uint64_t free_list;   /* tag << 32 | index of the first vacant sample, LEDGER_NONE: none */
+    uint64_t begun, done; /* cold operations */
+    uint64_t cold_ticks;  /* time spent in one of 64 of them, already multiplied */
+    uint64_t losses[LEDGER_LOSSES];
+};
+
+#define LEDGER_BUILD_ID_BYTES 20
+struct ledger_module {
+    uint64_t start, end; /* addresses it covered */
+    uint64_t bias;       /* run-time address - address in the ELF file */
+    uint64_t seen_ticks; /* when the agent first met it */
+    uint32_t path;       /* string, as the target's loader knows it */
+    uint8_t build_id_len;
+    uint8_t build_id[LEDGER_BUILD_ID_BYTES];
+    uint8_t pad[7];
+};
+
+/*
+ * A frame: which module (its generation: a library loaded again is another record) and the address in its ELF file.
+ * Callers are named by their return address: the call is one byte before. An interrupted pc is exact.
+ */
+#define LEDGER_FRAME_EXACT        (1ull << 63)
+#define LEDGER_FRAME_MODULE_SHIFT 48
+#define LEDGER_FRAME_MODULE_MASK  0x7fffu
+#define LEDGER_FRAME_OFFSET_MASK  ((1ull << 48) - 1)
+#define LEDGER_MODULE_UNKNOWN     0x7fffu /* code outside every module (JIT): offset is 0 */
+
+enum ledger_stack_end {
+    LEDGER_STACK_WHOLE,
+    LEDGER_STACK_CUT,     /* deeper than is kept */
+    LEDGER_STACK_NO_CODE, /* went on in code outside every module (JIT) */
+    LEDGER_STACK_NO_RULE, /* the module has no rule for that pc */
+    LEDGER_STACK_BROKEN,  /* the frames do not add up */
+};
+
+struct ledger_stack {
+    uint32_t hash;
+    uint32_t first; /* index into LEDGER_STACK_FRAMES */
+    uint16_t depth;
+    uint8_t end; /* enum ledger_stack_end */
+    uint8_t pad[5];
+};
+
+struct ledger_thread {
+    int32_t tid; /* 0: a thread that could not be asked */
+    uint32_t ordinal;
+    uint64_t first_ticks;
+    char name[16]; /* at its first sample */
+};
+
+struct ledger_period {
+    uint64_t period_bytes; /* 1: every allocation, exact */
+    uint64_t since_ticks;
+};
+
+#define LEDGER_LIFETIMES 16
+/* Lifetime class k holds samples that lived less than 2^(2k+14) ticks, the last one all others. */
+#define LEDGER_LIFETIME_FIRST_SHIFT 14
+
+/* The books of one stack in one thread, one size class (2^k <= size < 2^(k+1); 0 is class 0) and one period. */
+struct ledger_cell {
+    uint32_t stack;
+    uint16_t thread;
+    uint8_t size_class;
+    uint8_t period;
+    uint64_t
+        peak_epoch; /* `at_peak` is of this epoch; behind the header's: what is live now was live at the peak */
+    struct ledger_sums allocated;
+    struct ledger_sums freed;
+    struct ledger_sums at_peak;
+    uint64_t temporary_samples;
+    uint64_t temporary_bytes_q;
+    uint32_t lifetimes[LEDGER_LIFETIMES]; /* freed samples by age */
+};
+
+struct ledger_sample {
+    uint64_t address; /* 0: vacant */
+    uint64_t serial;
+    uint64_t size_bytes; /* as requested */
+    uint64_t born_ticks;
+    uint32_t cell;
+    uint32_t slack_bytes; /* usable - requested, at most UINT32_MAX */
+    uint32_t next;        /* in the list of vacant ones */
+    uint32_t check;       /* ledger_check(serial) */
+};
+
+struct ledger_free {
+    uint64_t number; /* in the ring, + 1; 0: never written; written last */
+    uint64_t serial; /* of the sample */
+    uint64_t address;
+    uint64_t size_bytes;
+    uint64_t born_ticks, freed_ticks;
+    uint32_t cell;   /* who had allocated it */
+    uint32_t stack;  /* who freed it; LEDGER_NONE: only the caller is known */
+    uint32_t caller; /* frame of the call that freed it; LEDGER_NONE: unknown */
+    uint16_t thread; /* that freed it */
+    uint8_t reallocated;
+    uint8_t pad;
+};
+
+static inline uint32_t ledger_check(uint64_t serial)
+{
+    return (uint32_t)(serial * 0x9e3779b97f4a7c15u >> 32) | 1u;
+}
+
+static inline uint8_t ledger_size_class(uint64_t size_bytes)
+{
+    return size_bytes ? (uint8_t)(63 - __builtin_clzll(size_bytes)) : 0;
+}
+
+static inline unsigned ledger_lifetime_class(uint64_t ticks)
+{
+    unsigned bits = ticks ? 64 - (unsigned)__builtin_clzll(ticks) : 0;
+    if (bits <= LEDGER_LIFETIME_FIRST_SHIFT)
+        return 0;
+    unsigned k = (bits - LEDGER_LIFETIME_FIRST_SHIFT + 1) / 2;
+    return k < LEDGER_LIFETIMES ? k : LEDGER_LIFETIMES - 1;
+}
+
+/*
+ * The control page: what a user changes in a running process. A file of its own beside the ledger; written under a
+ * lock by the owner or root, read by the target at least every LEDGER_CONTROL_BYTES of a thread's allocations.
+ */
+#define LEDGER_CONTROL_MAGIC 0x314c5254434c4141u
+#define LEDGER_CONTROL_BYTES (1u << 20)
+struct ledger_control {
+    uint64_t magic;
+    uint64_t period_bytes; /* 0: as started; otherwise 1 .. 2^40, anything else is ignored */
+};
+
+#define LEDGER_PERIOD_MAX     (1ull << 40)
+#define LEDGER_PERIOD_DEFAULT (512ull << 10)
+
+#endif

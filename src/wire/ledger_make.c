@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "wire/ledger_make.h"
+
+#include <errno.h>
+
+#include <fcntl.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+#include "base/sigsafe/sys.h"
+#include "base/sigsafe/text.h"
+#include "wire/headroom.h"
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+#define TMPFS_MAGIC       0x01021994
+#define GROW_MIN_BYTES    LEDGER_PAGE_BYTES
+#define GROW_MAX_BYTES    (256u << 10)
+#define LEASE_BYTES       (1u << 20)
+#define REFUSALS_PER_LOOK 1024
+#define SMALLEST_LIMIT    (256u << 10)
+#define CONTROL_FILE_SIZE LEDGER_PAGE_BYTES
+
+/* What each table may take of the hard limit, in sixteenths, and the least it gets in any case. */
+static const struct {
+    uint32_t record_bytes;
+    uint32_t sixteenths;
+    uint32_t least_bytes;
+    uint32_t most_bytes; /* 0: no further bound */
+} tables[LEDGER_TABLES] = {
+    [LEDGER_STRINGS] = {1, 1, 64u << 10, 16u << 20},
+    [LEDGER_MODULES] = {sizeof(struct ledger_module), 1, 64u << 10, 2u << 20},
+    [LEDGER_FRAMES] = {sizeof(uint64_t), 2, 64u << 10, 128u << 20},
+    [LEDGER_STACK_FRAMES] = {sizeof(uint32_t), 8, 64u << 10, 0},
+    [LEDGER_STACKS] = {sizeof(struct ledger_stack), 3, 64u << 10, 0},
+    [LEDGER_THREADS] = {sizeof(struct ledger_thread), 1, 40u << 10, 40u << 10},
+    [LEDGER_PERIODS] = {sizeof(struct ledger_period), 0, LEDGER_PAGE_BYTES, LEDGER_PAGE_BYTES},
+    [LEDGER_CELLS] = {sizeof(struct ledger_cell), 16, 64u << 10, 0},
+    [LEDGER_SAMPLES] = {sizeof(struct ledger_sample), 16, 64u << 10, 0},
+    [LEDGER_FREES] = {sizeof(struct ledger_free), 1, 64u << 10, 1u << 20},
+};
+
+static uint64_t page_up(uint64_t n)
+{
+    return (n + LEDGER_PAGE_BYTES - 1) & ~(uint64_t)(LEDGER_PAGE_BYTES - 1);
+}
+
+static uint64_t lay_out(struct ledger_region *regions, uint64_t limit_bytes)
+{
+    uint64_t offset = LEDGER_HEADER_BYTES;
+    for (int t = 0; t < LEDGER_TABLES; t++) {
+        uint64_t bytes = limit_bytes / 16 * tables[t].sixteenths;
+        if (tables[t].most_bytes && bytes > tables[t].most_bytes)
+            bytes = tables[t].most_bytes;
+        if (bytes < tables[t].least_bytes)
+            bytes = tables[t].least_bytes;
+        regions[t] = (struct ledger_region){
+            .offset = offset, .limit_bytes = page_up(bytes), .record_bytes = tables[t].record_bytes};
+        offset += regions[t].limit_bytes;
+    }
+    return offset;
+}
+
+/* Opens DIR if it is a directory of ours that nobody else can write, on tmpfs; a descriptor or -errno. */
+static long open_dir(const char *dir)
+{
+    sys_call(SYS_mkdir, dir, 0700);
+    long fd = sys_call(SYS_openat, AT_FDCWD, dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (sys_failed(fd))
+        return fd;
+    struct stat st;
+    struct statfs fs;
+    long bad = sys_call(SYS_fstat, fd, &st);
+    if (!bad && (st.st_uid != (uid_t)sys_call(SYS_geteuid, 0) || (st.st_mode & 077)))
+        bad = -EACCES;
+    if (!bad)
+        bad = sys_call(SYS_fstatfs, fd, &fs);
+    if (!bad && fs.f_type != TMPFS_MAGIC)
+        bad = -EXDEV;
+    if (bad) {
+        sys_call(SYS_close, fd);
+        return bad;
+    }
+    return fd;
+}
+
+/* The first usable directory of: the one asked for, the user's runtime directory, the user's corner of /dev/shm. */
+static long choose_dir(struct ledger *l, const struct ledger_config *config)
+{
+    long fd = -ENOENT;
+    if (config->dir[0]) {
+        text_copy(l->dir, sizeof(l->dir), config->dir);
+        fd = open_dir(l->dir);
+    }
+    if (sys_failed(fd) && config->runtime_dir[0]) {
+        text_join(l->dir, sizeof(l->dir), config->runtime_dir, "/allium");
+        fd = open_dir(l->dir);
+    }
+    if (sys_failed(fd)) {
+        char uid[24];
+        text_from_number(uid, (uint64_t)sys_call(SYS_geteuid, 0), 10, 1);
+        text_join(l->dir, sizeof(l->dir), "/dev/shm/allium-", uid);
+        fd = open_dir(l->dir);
+    }
+    if (sys_failed(fd))
+        l->dir[0] = '\0';
+    return fd;
+}
+
+static void file_name(char out[static 64], int pid, uint64_t image_id, const char *suffix)
+{
+    size_t n = text_from_number(out, (uint64_t)pid, 10, 1);
+    out[n++] = '-';
+    n += text_from_number(out + n, image_id, 16, 16);
+    text_copy(out + n, 64 - n, suffix);
+}
+
+/* A new file of `bytes` in the directory, or, where no directory can be had, without a name. */
+static long create_file(long dir, const char *name, uint64_t bytes)
+{
+    struct rlimit fsize;
+    if (!sys_call(SYS_getrlimit, RLIMIT_FSIZE, &fsize) && fsize.rlim_cur < bytes)
+        return -EFBIG; /* the kernel would raise SIGXFSZ */
+    long fd = sys_failed(dir)
+                  ? sys_call(SYS_memfd_create, name, MFD_CLOEXEC)
+                  : sys_call(SYS_openat, dir, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (sys_failed(fd))
+        return fd;
+    long bad = sys_call(SYS_ftruncate, fd, bytes);
+    if (bad) {
+        sys_call(SYS_close, fd);
+        if (!sys_failed(dir))
+            sys_call(SYS_unlinkat, dir, name, 0);
+        return bad;
+    }
+    return fd;
+}
+
+static char *map_file(long fd, uint64_t bytes, int prot)
+{
+    long p = sys_call(SYS_mmap, 0, bytes, prot, MAP_SHARED | MAP_NORESERVE, fd, 0);
+    return sys_failed(p) ? NULL : (char *)p;
+}
+
+static const struct ledger_control no_control;
+
+static void make_control(struct ledger *l, long dir, int pid, uint64_t image_id)
+{
+    char name[64];
+    l->control = &no_control;
+    if (sys_failed(dir))
+        return;
+    file_name(name, pid, image_id, LEDGER_CONTROL_SUFFIX);
+    long fd = create_file(dir, name, CONTROL_FILE_SIZE);
+    if (sys_failed(fd))
+        return;
+    /* The page is backed before it is read: a read fault on a full tmpfs would be SIGBUS. */
+    char *page = map_file(fd, CONTROL_FILE_SIZE, PROT_READ);
+    if (page && sys_failed(sys_call(SYS_fallocate, fd, 0, 0, CONTROL_FILE_SIZE))) {
+        sys_call(SYS_munmap, page, CONTROL_FILE_SIZE);
+        page = NULL;
+    }
+    sys_call(SYS_close, fd);
+    if (page) {
+        sys_call(SYS_madvise, page, CONTROL_FILE_SIZE, MADV_DONTFORK);
+        l->control = (const struct ledger_control *)page;
+    } else {
+        sys_call(SYS_unlinkat, dir, name, 0);
+    }
+}
+
+/* Backs the header and the first page of each region; 0 or -errno. */
+static int back_first_pages(struct ledger *l, char *map)
+{
+    long bad = sys_call(SYS_madvise, map, LEDGER_HEADER_BYTES, MADV_POPULATE_WRITE);
+    if (bad)
+        return (int)bad;
+    struct ledger_header *h = (struct ledger_header *)map;
+    h->ready_bytes = LEDGER_HEADER_BYTES;
+    for (int t = 0; t < LEDGER_TABLES; t++) {
+        bad = sys_call(SYS_madvise, l->regions[t], LEDGER_PAGE_BYTES, MADV_POPULATE_WRITE);
+        if (bad)
+            return (int)bad;
+        h->regions[t].ready_bytes = LEDGER_PAGE_BYTES;
+        h->ready_bytes += LEDGER_PAGE_BYTES;
+    }
+    return 0;
+}
+
+/* File and mapping for a hard limit; 0 or -errno. */
+static int make_sized(struct ledger *l, long dir, const char *name, uint64_t limit_bytes, uint64_t image_id)
+{
+    struct ledger_region regions[LEDGER_TABLES];
+    uint64_t bytes = lay_out(regions, limit_bytes);
+    long fd = create_file(dir, name, bytes);
+    if (sys_failed(fd))
+        return (int)fd;
+    char *map = map_file(fd, bytes, PROT_READ | PROT_WRITE);
+    sys_call(SYS_close, fd);
+    int bad = map ? 0 : -ENOMEM;
+    if (!bad) {
+        for (int t = 0; t < LEDGER_TABLES; t++)
+            l->regions[t] = map + regions[t].offset;
+        bad = (int)sys_call(SYS_madvise, map, LEDGER_HEADER_BYTES, MADV_POPULATE_WRITE);
+    }
+    if (!bad) {
+        struct ledger_header *h = (struct ledger_header *)map;
+        for (int t = 0; t < LEDGER_TABLES; t++)
+            h->regions[t] = regions[t];
+        h->map_start = (uint64_t)map;
+        h->map_bytes = bytes;
+        h->limit_bytes = limit_bytes;
+        h->image_id = image_id;
+        bad = back_first_pages(l, map);
+        l->header = h;
+    }
+    if (bad) {
+        if (map)
+            sys_call(SYS_munmap, map, bytes);
+        if (!sys_failed(dir))
+            sys_call(SYS_unlinkat, dir, name, 0);
+        l->header = NULL;
+        return bad;
+    }
+    sys_call(SYS_madvise, map, bytes, MADV_DONTFORK);
+    sys_call(SYS_madvise, map, bytes, MADV_DONTDUMP);
+    return 0;
+}
+
+int ledger_make(struct ledger *l, const struct ledger_config *config)
+{
+    char name[64];
+    int pid = (int)sys_call(SYS_getpid, 0);
+    long dir = choose_dir(l, config);
+    file_name(name, pid, config->image_id, LEDGER_SUFFIX);
+    int bad = headroom_check(l->dir, SMALLEST_LIMIT) ? -ENOSPC : -ENOMEM;
+    for (uint64_t limit = config->limit_bytes; bad != -ENOSPC && bad && limit >= SMALLEST_LIMIT; limit /= 4)
+        bad = make_sized(l, dir, name, limit, config->image_id);
+    if (!bad) {
+        make_control(l, dir, pid, config->image_id);
+        l->header->pid = pid;
+        l->header->version = LEDGER_VERSION;
+        l->header->header_bytes = LEDGER_HEADER_BYTES;
+    }
+    if (!sys_failed(dir))
+        sys_call(SYS_close, dir);
+    return bad;
+}
+
+static bool refuse(struct ledger *l, enum ledger_full why)
+{
+    if (!load_relaxed(&l->header->full))
+        store_relaxed(&l->header->full, why);
+    atomic_add64(&l->header->losses[LEDGER_LOST_GROWTH], 1);
+    return false;
+}
+
+/* A refusal by the surroundings is believed for a while: looking again costs system calls. */
+static bool refused_lately(struct ledger_header *h)
+{
+    uint32_t full = load_relaxed(&h->full);
+    return full > LEDGER_FULL_LIMIT && load_relaxed(&h->losses[LEDGER_LOST_GROWTH]) % REFUSALS_PER_LOOK;
+}
+
+/* Looks around once for each LEASE_BYTES of growth. */
+static enum ledger_full look_around(struct ledger *l, uint64_t bytes)
+{
+    uint64_t approved = load_relaxed(&l->approved_bytes);
+    if (approved >= bytes) {
+        store_relaxed(&l->approved_bytes, approved - bytes);
+        return LEDGER_NOT_FULL;
+    }
+    uint64_t lease = bytes > LEASE_BYTES ? bytes : LEASE_BYTES;
+    enum ledger_full full = headroom_check(l->dir, lease);
+    if (!full)
+        store_relaxed(&l->approved_bytes, lease - bytes);
+    return full;
+}
+
+bool ledger_grow_cold(struct ledger *l, enum ledger_table table, uint64_t end_bytes)
+{
+    struct ledger_header *h = l->header;
+    struct ledger_region *r = &h->regions[table];
+    for (;;) {
+        uint64_t ready = load_acquire(&r->ready_bytes);
+        if (end_bytes <= ready)
+            return true;
+        uint64_t chunk = ready < GROW_MIN_BYTES   ? GROW_MIN_BYTES
+                         : ready > GROW_MAX_BYTES ? GROW_MAX_BYTES
+                                                  : ready;
+        if (ready + chunk < end_bytes)
+            chunk = page_up(end_bytes - ready);
+        if (ready + chunk > r->limit_bytes)
+            chunk = r->limit_bytes - ready;
+        if (ready + chunk < end_bytes || load_relaxed(&h->ready_bytes) + chunk > h->limit_bytes)
+            return refuse(l, LEDGER_FULL_LIMIT);
+        if (load_relaxed(&l->sealed))
+            return refuse(l, LEDGER_FULL_SECCOMP);
+        if (refused_lately(h))
+            return refuse(l, (enum ledger_full)h->full);
+        enum ledger_full full = look_around(l, chunk);
+        if (full)
+            return refuse(l, full);
+        /* Two threads may populate the same pages: harmless, one of them wins the swap. */
+        if (sys_failed(sys_call(SYS_madvise, l->regions[table] + ready, chunk, MADV_POPULATE_WRITE)))
+            return refuse(l, LEDGER_FULL_REFUSED);
+        if (atomic_swap_if64(&r->ready_bytes, ready, ready + chunk))
+            atomic_add64(&h->ready_bytes, chunk);
+    }
+}
+
+uint32_t ledger_append(struct ledger *l, enum ledger_table table, uint32_t count)
+{
+    struct ledger_region *r = &l->header->regions[table];
+    /* Looked at before it is asked for, so that a full table's `used` does not run away. */
+    if ((load_relaxed(&r->used) + count) * r->record_bytes > r->limit_bytes) {
+        refuse(l, LEDGER_FULL_LIMIT);
+        return LEDGER_NONE;
+    }
+    uint64_t index = atomic_fetch_add64(&r->used, count);
+    if (index + count >= LEDGER_NONE || !ledger_reach(l, table, (index + count) * r->record_bytes))
+        return LEDGER_NONE;
+    return (uint32_t)index;
+}

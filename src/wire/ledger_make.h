@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef WIRE_LEDGER_MAKE_H
+#define WIRE_LEDGER_MAKE_H
+
+/*
+ * Making a ledger and letting it grow, from inside the target.
+ *
+ * Runs in: target, cold paths only. Threads: any; growth takes no lock.
+ * Owns: the mapping, until the image ends; no descriptor stays open.
+ * Invariant: no byte beyond a region's ready_bytes is ever touched, so a full file system cannot raise SIGBUS. Growth is
+ * one madvise(MADV_POPULATE_WRITE) (Linux 5.14): it needs no descriptor and no path, and so works after chroot, after
+ * dropping privileges and after closing every descriptor.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/sigsafe/atomic.h"
+#include "wire/ledger.h"
+
+#define LEDGER_PATH_BYTES 256
+
+struct ledger_config {
+    char dir[LEDGER_PATH_BYTES];         /* asked for by who started us; "": the user's default directory */
+    char runtime_dir[LEDGER_PATH_BYTES]; /* XDG_RUNTIME_DIR, "": none */
+    uint64_t limit_bytes;
+    uint64_t image_id;
+    uint64_t period_bytes;
+};
+
+/* The target's private side of a ledger. */
+struct ledger {
+    struct ledger_header *header; /* NULL: there is none */
+    char *regions[LEDGER_TABLES];
+    const struct ledger_control
+        *control;            /* never NULL once made; a page of zeros when no file could be had */
+    uint64_t approved_bytes; /* growth that the last look at the surroundings allowed, not yet used */
+    uint32_t sealed;         /* no further system call, for good */
+    char dir[LEDGER_PATH_BYTES];
+};
+
+/** Creates file, mapping, header and first pages. 0 or -errno; on failure nothing is left behind. */
+int ledger_make(struct ledger *l, const struct ledger_config *config);
+/** Backs the region up to `end_bytes`. False when it cannot grow: the reason stands in the header. */
+bool ledger_grow_cold(struct ledger *l, enum ledger_table table, uint64_t end_bytes);
+
+/** True when the region is backed up to `end_bytes`, growing it if need be. */
+static inline bool ledger_reach(struct ledger *l, enum ledger_table table, uint64_t end_bytes)
+{
+    if (likely(end_bytes <= load_acquire(&l->header->regions[table].ready_bytes)))
+        return true;
+    return ledger_grow_cold(l, table, end_bytes);
+}
+
+/** Reserves `count` records at the end of a table; the index of the first, or LEDGER_NONE. */
+uint32_t ledger_append(struct ledger *l, enum ledger_table table, uint32_t count);
+
+#define ledger_at(l, table, type, index) ((type *)(l)->regions[table] + (index))
+
+#endif

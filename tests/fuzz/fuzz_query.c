@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Fuzz target of src/query: whatever parses must print, read back as itself and match like itself; whatever does not
+ * must say where and why in one line. The bytes before the first NUL are the query, those behind it the values.
+ */
+#include "query/query.h"
+
+#include "base/mem.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct query_field fields[] = {
+    {"func", QUERY_TEXT, ""},   {"file", QUERY_PATH, ""},    {"module", QUERY_MODULE, ""},
+    {"size", QUERY_SIZE, ""},   {"age", QUERY_DURATION, ""}, {"n", QUERY_NUMBER, ""},
+    {"absent", QUERY_TEXT, ""},
+};
+#define N_FIELDS (sizeof(fields) / sizeof(*fields))
+
+struct subject {
+    const char *values; /* NUL-terminated words */
+    size_t bytes;
+    int64_t number;
+};
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(bool holds, const char *what, const char *text)
+{
+    if (holds)
+        return;
+    fprintf(stderr, "%s: %s\n", what, text);
+    abort();
+}
+
+static void look_up(void *arg, size_t field, struct query_probe *probe)
+{
+    const struct subject *s = arg;
+    require(field < N_FIELDS, "a field out of the table", "");
+    if (!strcmp(fields[field].name, "absent"))
+        return;
+    query_offer_number(probe, s->number);
+    for (size_t at = 0; at < s->bytes; at += strlen(s->values + at) + 1)
+        if (query_offer_text(probe, s->values + at))
+            return;
+}
+
+static void check_error(const char *text, int rc, const struct error *err, size_t column)
+{
+    require(rc == -EINVAL || rc == -E2BIG, "another code than EINVAL and E2BIG", text);
+    require(!strncmp(err->text, "query: ", 7), "no prefix", err->text);
+    require(!strpbrk(err->text, "\t\n\r\033"), "more than one line", err->text);
+    require(column >= 1 && column <= strlen(text) + 1, "a column outside the text", err->text);
+}
+
+static void check_query(const char *text, const struct query *q, struct subject *s)
+{
+    struct query *again;
+    struct error err = {""};
+    require(!query_parse(&again, query_text(q), fields, N_FIELDS, &err, NULL), "does not read back",
+            err.text);
+    require(!strcmp(query_text(q), query_text(again)), "reads back as another", text);
+    require(query_match(q, look_up, s) == query_match(again, look_up, s), "matches otherwise when read back",
+            text);
+    for (size_t i = 0; i < N_FIELDS; i++)
+        require(query_uses(q, i) == query_uses(again, i), "uses other fields when read back", text);
+    query_free(again);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char *text = mem_alloc(size + 1);
+    struct error err = {""};
+    struct query *q;
+    size_t column = 0;
+    if (size)
+        memcpy(text, data, size);
+    size_t len = strlen(text);
+    struct subject s = {.values = text + len, .bytes = size - len};
+    memcpy(&s.number, text, size < sizeof(s.number) ? size : sizeof(s.number));
+    int rc = query_parse(&q, text, fields, N_FIELDS, &err, &column);
+    if (rc)
+        check_error(text, rc, &err, column);
+    else
+        check_query(text, q, &s);
+    query_free(q);
+    free(text);
+    return 0;
+}

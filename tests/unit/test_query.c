@@ -1,0 +1,734 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * src/query: what each construct means, what each mistake is told, and, for random queries from fixed seeds, that the
+ * canonical text reads back and that matching agrees with an evaluation made while the query was written down.
+ */
+#include "query/glob.h"
+#include "query/query.h"
+
+#include "base/buf.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { FUNC, FILE_, MODULE, SIZE, AGE, PID, N_FIELDS };
+
+static const struct query_field fields[N_FIELDS] = {
+    {"func", QUERY_TEXT, "a function on the stack"}, {"file", QUERY_PATH, "its source file"},
+    {"module", QUERY_MODULE, "the file it is in"},   {"size", QUERY_SIZE, "bytes asked for"},
+    {"age", QUERY_DURATION, "time since"},           {"pid", QUERY_NUMBER, "process"},
+};
+
+#define N_NUMBERS  (N_FIELDS - SIZE)
+#define VALUES_MAX 3
+
+struct subject {
+    const char *texts[SIZE][VALUES_MAX]; /* by field; NULL: absent */
+    bool has[N_NUMBERS];                 /* by field - SIZE */
+    int64_t numbers[N_NUMBERS];
+    size_t asked; /* how often the query wanted a field */
+};
+
+static void look_up(void *arg, size_t field, struct query_probe *probe)
+{
+    struct subject *s = arg;
+    s->asked++;
+    if (field >= SIZE && s->has[field - SIZE])
+        query_offer_number(probe, s->numbers[field - SIZE]);
+    for (size_t i = 0; field < SIZE && i < VALUES_MAX; i++)
+        if (query_offer_text(probe, s->texts[field][i]))
+            return;
+}
+
+static struct query *must_parse(const char *text)
+{
+    struct query *q;
+    struct error err = {""};
+    if (query_parse(&q, text, fields, N_FIELDS, &err, NULL))
+        fail_msg("%s: %s", text, err.text);
+    return q;
+}
+
+static bool matches(const char *text, struct subject s)
+{
+    struct query *q = must_parse(text);
+    bool result = query_match(q, look_up, &s);
+    query_free(q);
+    return result;
+}
+
+static void assert_canonical(const char *text, const char *expected)
+{
+    struct query *q = must_parse(text);
+    assert_string_equal(query_text(q), expected);
+    query_free(q);
+}
+
+#define HAS_TEXT(f, ...) ((struct subject){.texts = {[f] = {__VA_ARGS__}}})
+#define HAS_NUMBER(f, v) ((struct subject){.has = {[(f)-SIZE] = true}, .numbers = {[(f)-SIZE] = (v)}})
+#define HAS_FUNC(...)    HAS_TEXT(FUNC, __VA_ARGS__)
+#define HAS_FILE(f)      HAS_TEXT(FILE_, f)
+#define HAS_MODULE(m)    HAS_TEXT(MODULE, m)
+#define HAS_SIZE(b)      HAS_NUMBER(SIZE, b)
+#define HAS_AGE(ns)      HAS_NUMBER(AGE, ns)
+#define HAS_PID(p)       HAS_NUMBER(PID, p)
+#define HAS_NOTHING      ((struct subject){.asked = 0})
+#define TEST(name)       static void name(void **state __attribute__((unused)))
+#define YES(text, ...)   assert_true(matches(text, __VA_ARGS__))
+#define NO(text, ...)    assert_false(matches(text, __VA_ARGS__))
+
+TEST(an_empty_query_matches_everything)
+{
+    YES("", HAS_NOTHING);
+    YES(" \t\n", HAS_SIZE(1));
+    assert_canonical("  ", "");
+}
+
+TEST(a_text_pattern_matches_the_whole_value)
+{
+    YES("func:malloc", HAS_FUNC("malloc"));
+    NO("func:malloc", HAS_FUNC("xmalloc"));
+    NO("func:malloc", HAS_FUNC("malloc_usable_size"));
+    NO("func:Malloc", HAS_FUNC("malloc"));
+    YES("func:*alloc", HAS_FUNC("xcalloc"));
+    YES("func:m?lloc", HAS_FUNC("m\303\251lloc"));
+    NO("func:net_*", HAS_FUNC("inet_open"));
+}
+
+TEST(one_value_of_several_is_enough)
+{
+    YES("func:c", HAS_FUNC("a", "b", "c"));
+    YES("func:a func:c", HAS_FUNC("a", "b", "c"));
+    NO("func:d", HAS_FUNC("a", "b", "c"));
+    YES("func:x,b", HAS_FUNC("a", "b"));
+    YES("!func:d", HAS_FUNC("a", "b"));
+    NO("!func:b", HAS_FUNC("a", "b"));
+}
+
+TEST(a_path_pattern_may_begin_behind_any_slash)
+{
+    YES("file:a.c", HAS_FILE("src/a.c"));
+    YES("file:a.c", HAS_FILE("a.c"));
+    NO("file:a.c", HAS_FILE("src/aa.c"));
+    YES("file:src/*.c", HAS_FILE("/build/src/net/a.c"));
+    NO("file:src/*.c", HAS_FILE("/build/mysrc/a.c"));
+    NO("file:src", HAS_FILE("src/a.c"));
+    YES("file:/build/*", HAS_FILE("/build/a.c"));
+    NO("file:/a.c", HAS_FILE("/build//a.c"));
+}
+
+TEST(a_module_pattern_may_leave_out_so_and_version)
+{
+    YES("module:libfoo", HAS_MODULE("/usr/lib/libfoo.so.1"));
+    YES("module:libfoo.so.1", HAS_MODULE("/usr/lib/libfoo.so.1"));
+    YES("module:libc", HAS_MODULE("/lib/libc-2.31.so"));
+    YES("module:libc-2.31", HAS_MODULE("/lib/libc-2.31.so"));
+    YES("module:lib?", HAS_MODULE("libc.so.6"));
+    YES("module:lib/libfoo", HAS_MODULE("/usr/lib/libfoo.so"));
+    YES("module:/usr/lib/libfoo", HAS_MODULE("/usr/lib/libfoo.so"));
+    YES("module:bash", HAS_MODULE("/bin/bash"));
+    YES("module:libx.sorted", HAS_MODULE("libx.sorted.so"));
+    NO("module:libfoo", HAS_MODULE("/usr/lib/libfoobar.so.1"));
+    NO("module:libfoo", HAS_MODULE("/usr/libfoo/a.so"));
+    NO("module:foo", HAS_MODULE("/usr/lib/libfoo.so"));
+    NO("module:/libfoo", HAS_MODULE("/usr/lib/libfoo.so"));
+    NO("module:prog", HAS_MODULE("/opt/prog-1.2"));
+    NO("module:/opt/", HAS_MODULE("/opt/.so"));
+    NO("module:/opt/", HAS_MODULE("/opt/-2.so"));
+    YES("module:/opt/-2", HAS_MODULE("/opt/-2.so"));
+}
+
+TEST(sizes_compare_in_bytes)
+{
+    NO("size>4k", HAS_SIZE(4096));
+    YES("size>4k", HAS_SIZE(4097));
+    YES("size>=4K", HAS_SIZE(4096));
+    YES("size<1.5MiB", HAS_SIZE(0x180000 - 1));
+    NO("size<1.5MiB", HAS_SIZE(0x180000));
+    YES("size<=4k", HAS_SIZE(4096));
+    YES("size=4096", HAS_SIZE(4096));
+    YES("size:4k", HAS_SIZE(4096));
+    YES("size > \"1.5 MiB\"", HAS_SIZE(0x180001));
+    YES("size<-1k", HAS_SIZE(-1025));
+    NO("size<-1k", HAS_SIZE(-1024));
+}
+
+TEST(durations_and_plain_numbers_compare_too)
+{
+    YES("age>5m", HAS_AGE(300000000001));
+    NO("age>5m", HAS_AGE(300000000000));
+    YES("age<2.5", HAS_AGE(2499999999));
+    YES("age:1h30m..2h", HAS_AGE(5400000000000));
+    YES("pid=42", HAS_PID(42));
+    YES("pid<=9223372036854775807", HAS_PID(INT64_MAX));
+    YES("pid<0", HAS_PID(-17));
+}
+
+TEST(ranges_include_both_ends_and_may_be_listed)
+{
+    NO("size:4k..64k", HAS_SIZE(4095));
+    YES("size:4k..64k", HAS_SIZE(4096));
+    YES("size:4k..64k", HAS_SIZE(65536));
+    NO("size:4k..64k", HAS_SIZE(65537));
+    YES("pid:1,5..7,9", HAS_PID(6));
+    YES("pid:1,5..7,9", HAS_PID(9));
+    NO("pid:1,5..7,9", HAS_PID(8));
+    YES("pid:-5..-1", HAS_PID(-1));
+}
+
+TEST(a_term_on_an_absent_value_is_false_and_its_negation_true)
+{
+    NO("size>4k", HAS_NOTHING);
+    NO("size<=4k", HAS_NOTHING);
+    YES("!size>4k", HAS_NOTHING);
+    YES("!size>4k !size<=4k", HAS_NOTHING);
+    NO("func:*", HAS_NOTHING);
+    YES("!func:*", HAS_NOTHING);
+    YES("func:*", HAS_FUNC(""));
+    YES("!(size>4k func:a)", HAS_NOTHING);
+}
+
+TEST(a_value_of_the_wrong_kind_counts_as_absent)
+{
+    static const struct query_field wrong[N_FIELDS] = {
+        {"func", QUERY_SIZE, ""}, {"file", QUERY_SIZE, ""}, {"module", QUERY_SIZE, ""},
+        {"size", QUERY_TEXT, ""}, {"age", QUERY_TEXT, ""},  {"pid", QUERY_TEXT, ""},
+    };
+    struct subject s = {.texts = {[FUNC] = {"a"}}, .has = {true}};
+    struct query *q;
+    assert_int_equal(query_parse(&q, "func>=0 or size:*", wrong, N_FIELDS, NULL, NULL), 0);
+    assert_false(query_match(q, look_up, &s));
+    query_free(q);
+}
+
+TEST(and_binds_tighter_than_or_and_negation_tightest)
+{
+    YES("func:a or func:b size>4k", HAS_FUNC("a"));
+    NO("(func:a or func:b) size>4k", HAS_FUNC("a"));
+    YES("!func:a func:b", HAS_FUNC("b"));
+    NO("!(func:a or func:b)", HAS_FUNC("b"));
+    YES("! ! func:b", HAS_FUNC("b"));
+    YES("!!!func:a", HAS_FUNC("b"));
+    YES("(func:a)or(func:b)", HAS_FUNC("b"));
+}
+
+TEST(matching_asks_no_more_than_it_needs)
+{
+    struct subject s = HAS_FUNC("a");
+    struct query *q = must_parse("size>1 func:a or func:a or age>1");
+    assert_true(query_match(q, look_up, &s));
+    assert_int_equal(s.asked, 2);
+    query_free(q);
+}
+
+TEST(quotes_and_backslashes_take_the_meaning_away)
+{
+    YES("func:\"operator new\"", HAS_FUNC("operator new"));
+    YES("func:\"operator new*\"", HAS_FUNC("operator new[](unsigned long)"));
+    YES("func:operator\\ new", HAS_FUNC("operator new"));
+    YES("func:operator\\*", HAS_FUNC("operator*"));
+    NO("func:operator\\*", HAS_FUNC("operator+"));
+    YES("func:\"f(int, char\\*)\"", HAS_FUNC("f(int, char*)"));
+    YES("func:\"a\\\"b\\\\c\"", HAS_FUNC("a\"b\\c"));
+    YES("func:a\\,b", HAS_FUNC("a,b"));
+    YES("func:std::vector<int>::push", HAS_FUNC("std::vector<int>::push"));
+    YES("func:\"a b\",!x", HAS_FUNC("!x"));
+    YES("func:or", HAS_FUNC("or"));
+}
+
+TEST(equal_queries_have_one_canonical_text)
+{
+    assert_canonical("  func:a   size > 4096 ", "func:a size>4k");
+    assert_canonical("size:4k", "size=4k");
+    assert_canonical("size:4k..4k", "size=4k");
+    assert_canonical("size=0 age=0 pid=0", "size=0 age=0s pid=0");
+    assert_canonical("age>=90 age<1h30m age<300", "age>=90s age<90m age<5m");
+    assert_canonical("size<-1024 pid:-3..4,5", "size<-1k pid:-3..4,5");
+    assert_canonical("((func:a)) (size>1 (age>2 pid=3))", "func:a size>1 age>2s pid=3");
+    assert_canonical("(func:a or (func:b or func:c))", "func:a or func:b or func:c");
+    assert_canonical("!(func:a)", "!func:a");
+    assert_canonical("!(!(func:a func:b) or func:c)", "!(!(func:a func:b) or func:c)");
+    assert_canonical("!!(func:a func:b) func:c", "func:a func:b func:c");
+    assert_canonical("(func:a or func:b) func:c", "(func:a or func:b) func:c");
+    assert_canonical("func:\"abc\",a\\ b,\\x\\*", "func:abc,\"a b\",x\\*");
+    assert_canonical("func:a\\\"b", "func:\"a\\\"b\"");
+    assert_canonical("file:/a,b module:libc", "file:/a,b module:libc");
+}
+
+#define WRITE_TERM   "write FIELD:PATTERN or FIELD>VALUE"
+#define WRITE_SIZE   "write for example 512, 4k or 1.5MiB"
+#define WRITE_QUOTES "put a pattern with blanks, commas, parentheses or quotes in double quotes"
+#define JUST_BLANKS  "terms next to each other must all hold"
+#define MISSING      "a pattern or value is missing"
+
+static const struct {
+    const char *text;
+    size_t column;
+    const char *what, *hint;
+} mistakes[] = {
+    {"a fun:b", 1, "\"a\" is not a term", WRITE_TERM},
+    {"  xyz:b", 3, "unknown field \"xyz\"", "fields are func, file, module, size, age, pid"},
+    {"  fun:b", 3, "unknown field \"fun\"",
+     "did you mean \"func\"? fields are func, file, module, size, age, pid"},
+    {"func", 1, "\"func\" is not a term", "write func:PATTERN"},
+    {"func=a", 5, "a comparison of the text field \"func\"", "write FIELD:PATTERN"},
+    {"func: a", 6, MISSING, NULL},
+    {"func:a,", 8, MISSING, NULL},
+    {"func:\"\"", 6, MISSING, "write FIELD:* for any value, !FIELD:* for none"},
+    {"func:a , b", 8, "\",\" is not a term", "alternatives stand without blanks: FIELD:THIS,THAT"},
+    {"func:f(int)", 7, "\"(\" within a pattern", WRITE_QUOTES},
+    {"func:\"a b", 6, "a double quote without its second", NULL},
+    {"func:a\\", 7, "a backslash with nothing after it", "write \\\\ for the character itself"},
+    {"func:\"a\tb\"", 8, "a tab or line break within a pattern", "write ? for it"},
+    {"func:a\033[1m", 7, "a control character", "in a pattern, write ? for it"},
+    {"size>4q", 6, "\"4q\" is not a size", WRITE_SIZE},
+    {"age>x", 5, "\"x\" is not a duration", "write for example 250ms, 5m or 1h30m"},
+    {"pid:1,4k", 7, "\"4k\" is not a whole number", "write for example 42"},
+    {"pid=9223372036854775808", 5, "\"9223372036854775808\" is too large", NULL},
+    {"pid=99999999999999999999", 5, "\"99999999999999999999\" is too large", NULL},
+    {"pid=18446744073709551616", 5, "\"18446744073709551616\" is too large", NULL},
+    {"pid:1..", 5, "\"\" is not a whole number", "write for example 42"},
+    {"or:x", 1, "a term is missing", WRITE_TERM},
+    {"size>8E", 6, "\"8E\" is too large", NULL},
+    {"size:9k..8k", 6, "\"9k..8k\" is empty", "write the smaller end first"},
+    {"size:4k..", 6, "\"\" is not a size", WRITE_SIZE},
+    {"size>4k,5k", 8, "a second value after a comparison", "write FIELD:THIS,THAT"},
+    {"size!=4k", 5, "\"!=\"", "write !FIELD=VALUE"},
+    {"size", 1, "\"size\" is not a term", "write size and then :, =, >, >=, < or <= and a value"},
+    {"func:a or", 10, "a term is missing", WRITE_TERM},
+    {"or func:a", 1, "a term is missing", WRITE_TERM},
+    {"func:a and func:b", 8, "\"and\" is not a term", JUST_BLANKS},
+    {"func:a && func:b", 8, "\"&&\" is not a term", JUST_BLANKS},
+    {"func:a || func:b", 8, "\"||\" is not a term", "write \"or\""},
+    {"-func:a", 1, "\"-func:a\" is not a term", "write \"!\" before what shall not hold"},
+    {"!", 2, "a term is missing", WRITE_TERM},
+    {"()", 2, "a term is missing", WRITE_TERM},
+    {"(func:a", 1, "\"(\" without \")\"", NULL},
+    {"func:a)", 7, "\")\" without \"(\"", NULL},
+    {")", 1, "\")\" without \"(\"", NULL},
+};
+
+TEST(a_mistake_is_told_with_its_place_and_what_to_write)
+{
+    for (size_t i = 0; i < sizeof(mistakes) / sizeof(*mistakes); i++) {
+        struct query *q = (struct query *)&mistakes;
+        struct error err = {""};
+        char expected[sizeof(err.text)];
+        size_t column = 0;
+        snprintf(expected, sizeof(expected), "query: %s at column %zu%s%s", mistakes[i].what,
+                 mistakes[i].column, mistakes[i].hint ? "; " : "", mistakes[i].hint ? mistakes[i].hint : "");
+        assert_int_equal(query_parse(&q, mistakes[i].text, fields, N_FIELDS, &err, &column), -EINVAL);
+        assert_null(q);
+        assert_string_equal(err.text, expected);
+        assert_int_equal(column, mistakes[i].column);
+        assert_int_equal(query_parse(&q, mistakes[i].text, fields, N_FIELDS, NULL, NULL), -EINVAL);
+    }
+}
+
+TEST(a_field_that_is_nearly_right_is_suggested)
+{
+    static const char *const cases[][2] = {
+        {"fnuc", "func"}, {"function", "func"}, {"mod", "module"}, {"modul", "module"},  {"siez", "size"},
+        {"pids", "pid"},  {"p", NULL},          {"thread", NULL},  {"modalf", "module"}, {"cun", NULL},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        char text[64], question[64];
+        struct error err = {""};
+        struct query *q;
+        snprintf(text, sizeof(text), "%s:x", cases[i][0]);
+        assert_int_equal(query_parse(&q, text, fields, N_FIELDS, &err, NULL), -EINVAL);
+        snprintf(question, sizeof(question), "mean \"%s\"?", cases[i][1] ? cases[i][1] : "");
+        if (!cases[i][1] == !!strstr(err.text, "did you mean") ||
+            (cases[i][1] && !strstr(err.text, question)))
+            fail_msg("%s", err.text);
+    }
+}
+
+TEST(a_long_list_of_fields_is_cut_within_the_message)
+{
+    struct query_field many[100];
+    char names[100][16];
+    struct error err = {""};
+    struct query *q;
+    for (size_t i = 0; i < 100; i++) {
+        snprintf(names[i], sizeof(names[i]), "field-%zu", i);
+        many[i] = (struct query_field){names[i], QUERY_TEXT, ""};
+    }
+    assert_int_equal(query_parse(&q, "zz:x", many, 100, &err, NULL), -EINVAL);
+    assert_string_equal(err.text + strlen(err.text) - 5, ", ...");
+    assert_int_equal(query_parse(&q, "zz:x", NULL, 0, &err, NULL), -EINVAL);
+    assert_string_equal(err.text, "query: unknown field \"zz\" at column 1; there are no fields");
+}
+
+TEST(a_message_quotes_long_texts_in_part_and_no_half_characters)
+{
+    static const char ten[] = "abcdefghij";
+    char text[64];
+    struct error err = {""};
+    struct query *q;
+    snprintf(text, sizeof(text), "%s%s%s%s_:x", ten, ten, ten, ten);
+    query_parse(&q, text, fields, N_FIELDS, &err, NULL);
+    assert_string_equal(err.text,
+                        "query: unknown field \"abcdefghijabcdefghijabcdefghijabcdefghij\" at column 1; "
+                        "fields are func, file, module, size, age, pid");
+    snprintf(text, sizeof(text), "%%%s%s%sabcdefg\342\202\254d", ten, ten, ten);
+    query_parse(&q, text, fields, N_FIELDS, &err, NULL);
+    assert_string_equal(err.text,
+                        "query: \"%abcdefghijabcdefghijabcdefghijabcdefg\" is not a term at column 1; "
+                        "write FIELD:PATTERN or FIELD>VALUE");
+}
+
+static char *repeat(const char *text, size_t n)
+{
+    struct buf all = BUF_INIT;
+    while (n--)
+        buf_addstr(&all, text);
+    return buf_detach(&all);
+}
+
+static void assert_refused(char *text, int code, size_t expected_column)
+{
+    struct query *q;
+    struct error err;
+    size_t column = 0;
+    assert_int_equal(query_parse(&q, text, fields, N_FIELDS, &err, &column), code);
+    assert_int_equal(column, expected_column);
+    free(text);
+}
+
+TEST(too_long_and_too_deep_queries_are_refused)
+{
+    assert_refused(repeat("(", 65), -E2BIG, 65);
+    assert_refused(repeat("!(", 30000), -E2BIG, 130);
+    assert_refused(repeat("pid=1 ", 11000), -E2BIG, QUERY_BYTES_MAX + 1);
+    assert_refused(repeat("size>1.3T ", 6000), -E2BIG, 1);
+    assert_refused(repeat("!", QUERY_BYTES_MAX), -EINVAL, QUERY_BYTES_MAX + 1);
+
+    char *open = repeat("(!(", 32), *shut = repeat(" or pid=1) size>1)", 32);
+    struct buf deep = BUF_INIT;
+    buf_printf(&deep, "%sfunc:a%s", open, shut);
+    char *wide = repeat("pid=1 ", 10922);
+    struct query *q = must_parse(buf_str(&deep)), *w = must_parse(wide);
+    assert_true(query_match(w, look_up, &HAS_PID(1)));
+    query_free(q);
+    query_free(w);
+    buf_release(&deep);
+    free(open);
+    free(shut);
+    free(wide);
+}
+
+TEST(a_caller_can_ask_which_fields_are_used)
+{
+    struct query *q = must_parse("func:a !(size>4k or !age>1)");
+    for (size_t i = 0; i < N_FIELDS; i++)
+        assert_int_equal(query_uses(q, i), i == FUNC || i == SIZE || i == AGE);
+    query_free(q);
+}
+
+/* A generator of its own, so that the cases are the same everywhere. */
+static uint32_t random_below(uint64_t *seed, uint32_t n)
+{
+    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(*seed >> 33) % n;
+}
+
+enum { STAR = -1, ONE = -2 };
+static const char *const letters[] = {"a", "b", "\303\251", "\342\202\254", "*", "?", "\\"};
+#define N_LETTERS (sizeof(letters) / sizeof(*letters))
+
+/* The definition, tried in every way: on characters, not bytes. */
+static bool glob_by_force(const int *p, size_t p_len, const int *t, size_t t_len)
+{
+    if (!p_len)
+        return !t_len;
+    if (*p == STAR)
+        return glob_by_force(p + 1, p_len - 1, t, t_len) ||
+               (t_len && glob_by_force(p, p_len, t + 1, t_len - 1));
+    return t_len && (*p == ONE || *p == *t) && glob_by_force(p + 1, p_len - 1, t + 1, t_len - 1);
+}
+
+TEST(random_globs_agree_with_brute_force)
+{
+    uint64_t seed = 1;
+    size_t hits = 0;
+    for (size_t round = 0; round < 300000; round++) {
+        int p[8], t[10];
+        size_t p_len = random_below(&seed, 9), t_len = random_below(&seed, 11);
+        uint32_t few = 1 + random_below(&seed, N_LETTERS);
+        struct buf pattern = BUF_INIT, text = BUF_INIT;
+        buf_addstr(&pattern, "");
+        buf_addstr(&text, "");
+        for (size_t i = 0; i < p_len; i++) {
+            p[i] = (int)random_below(&seed, few + 4) - 4;
+            p[i] = p[i] >= 0 ? p[i] : p[i] >= -2 ? STAR : p[i] == -3 ? ONE : 0;
+            if (p[i] >= 4)
+                buf_addch(&pattern, '\\');
+            buf_addstr(&pattern, p[i] == STAR ? "*" : p[i] == ONE ? "?" : letters[p[i]]);
+        }
+        for (size_t i = 0; i < t_len; i++) {
+            t[i] = (int)random_below(&seed, few);
+            buf_addstr(&text, letters[t[i]]);
+        }
+        bool expected = glob_by_force(p, p_len, t, t_len);
+        if (query_glob(buf_str(&pattern), buf_str(&text), text.len) != expected)
+            fail_msg("\"%s\" on \"%s\": should be %d", buf_str(&pattern), buf_str(&text), expected);
+        hits += expected;
+        buf_release(&pattern);
+        buf_release(&text);
+    }
+    assert_in_range(hits, 30000, 270000);
+}
+
+TEST(a_glob_made_to_explode_does_not)
+{
+    char *pattern = repeat("*a?", 1000), *text = repeat("a", 20000);
+    pattern[strlen(pattern) - 1] = 'b';
+    char *tail = repeat("\200", 100000);
+    assert_false(query_glob(pattern, text, 20000));
+    assert_false(query_glob("*?b", tail, 100000));
+    free(pattern);
+    free(text);
+    free(tail);
+}
+
+#define N_SUBJECTS 32
+
+struct world {
+    uint64_t seed;
+    struct subject subjects[N_SUBJECTS];
+    struct buf text; /* the query as it is being written */
+};
+
+static void make_subjects(struct world *w)
+{
+    static const char *const funcs[] = {NULL, "a", "ab", "a b", "f(x)", "b"};
+    static const int64_t units[N_NUMBERS] = {512, 500000000, 1};
+    for (struct subject *s = w->subjects; s < w->subjects + N_SUBJECTS; s++) {
+        for (size_t i = 0; i < VALUES_MAX; i++)
+            s->texts[FUNC][i] = funcs[random_below(&w->seed, 6)];
+        for (size_t i = 0; i < N_NUMBERS; i++) {
+            s->has[i] = random_below(&w->seed, 4);
+            s->numbers[i] = units[i] * ((int64_t)random_below(&w->seed, 6) - 2);
+        }
+    }
+}
+
+static void write_blanks(struct world *w, uint32_t least)
+{
+    for (uint32_t n = least + random_below(&w->seed, 2) * random_below(&w->seed, 3); n; n--)
+        buf_addch(&w->text, random_below(&w->seed, 8) ? ' ' : '\n');
+}
+
+/* Writes a func: term; returns for which subjects (a bit each) it holds. */
+static uint32_t write_func_term(struct world *w)
+{
+    static const char *const patterns[][2] = {{"a", "a"},       {"\"a\"", "a"},       {"\"a b\"", "a b"},
+                                              {"a\\ b", "a b"}, {"\"f(x)\"", "f(x)"}, {"f\\(x\\)", "f(x)"},
+                                              {"\\b", "b"},     {"none", "none"}};
+    uint32_t mask = 0;
+    for (uint32_t n = 1 + random_below(&w->seed, 3), k = 0; k < n; k++) {
+        uint32_t which = random_below(&w->seed, 8);
+        buf_printf(&w->text, "%s%s", k ? "," : "func:", patterns[which][0]);
+        for (size_t i = 0; i < N_SUBJECTS; i++)
+            for (size_t f = 0; f < VALUES_MAX; f++) {
+                const char *func = w->subjects[i].texts[FUNC][f];
+                mask |= (uint32_t)(func && !strcmp(func, patterns[which][1])) << i;
+            }
+    }
+    return mask;
+}
+
+static bool compare(const char *op, int64_t value, int64_t low, int64_t high)
+{
+    bool equal_counts = strcmp(op, ">") && strcmp(op, "<");
+    if (value == low)
+        return equal_counts;
+    return *op == '>' ? value > low : *op == '<' ? value < low : value > low && value <= high;
+}
+
+static uint32_t write_number_term(struct world *w)
+{
+    static const struct {
+        const char *spelling;
+        int64_t value;
+    } values[N_NUMBERS][4] = {{{"0", 0}, {"1k", 1024}, {"0.5KiB", 512}, {"-512", -512}},
+                              {{"0ms", 0}, {"1", 1000000000}, {"0.5s", 500000000}, {"1500ms", 1500000000}},
+                              {{"-1", -1}, {"0", 0}, {"01", 1}, {"2", 2}}};
+    static const char *const high_spelling[N_NUMBERS] = {"..1k", "..1s", "..2"};
+    static const int64_t highs[N_NUMBERS] = {1024, 1000000000, 2};
+    static const char *const ops[] = {">", ">=", "<", "<=", "=", ":"};
+    uint32_t kind = random_below(&w->seed, N_NUMBERS), mask = 0;
+    uint32_t which = random_below(&w->seed, 4);
+    const char *op = ops[random_below(&w->seed, 6)];
+    int64_t low = values[kind][which].value;
+    bool range = *op == ':' && low < highs[kind] && random_below(&w->seed, 2);
+    int64_t high = range ? highs[kind] : low;
+    buf_addstr(&w->text, fields[SIZE + kind].name);
+    if (*op != ':')
+        write_blanks(w, 0);
+    buf_printf(&w->text, "%s%s%s", op, values[kind][which].spelling, range ? high_spelling[kind] : "");
+    for (size_t i = 0; i < N_SUBJECTS; i++) {
+        const struct subject *s = &w->subjects[i];
+        mask |= (uint32_t)(s->has[kind] && compare(op, s->numbers[kind], low, high)) << i;
+    }
+    return mask;
+}
+
+static uint32_t write_either(struct world *w, uint32_t depth);
+
+static uint32_t write_item(struct world *w, uint32_t depth)
+{
+    uint32_t flip = 0, mask;
+    write_blanks(w, 0);
+    for (; !random_below(&w->seed, 3); flip = ~flip) {
+        buf_addch(&w->text, '!');
+        write_blanks(w, 0);
+    }
+    if (depth && random_below(&w->seed, 2)) {
+        buf_addch(&w->text, '(');
+        mask = write_either(w, depth - 1);
+        write_blanks(w, 0);
+        buf_addch(&w->text, ')');
+    } else {
+        mask = random_below(&w->seed, 2) ? write_func_term(w) : write_number_term(w);
+    }
+    return mask ^ flip;
+}
+
+static uint32_t write_either(struct world *w, uint32_t depth)
+{
+    uint32_t any = 0;
+    for (uint32_t n = 1 + random_below(&w->seed, 3); n; n--) {
+        uint32_t all = write_item(w, depth);
+        for (uint32_t m = random_below(&w->seed, 3); m; m--) {
+            write_blanks(w, 1);
+            all &= write_item(w, depth);
+        }
+        any |= all;
+        if (n > 1) {
+            write_blanks(w, 1);
+            buf_addstr(&w->text, "or ");
+        }
+    }
+    return any;
+}
+
+static uint32_t match_all(struct world *w, const struct query *q)
+{
+    uint32_t mask = 0;
+    for (size_t i = 0; i < N_SUBJECTS; i++)
+        mask |= (uint32_t)query_match(q, look_up, &w->subjects[i]) << i;
+    return mask;
+}
+
+TEST(random_queries_mean_what_was_written_and_print_back)
+{
+    struct world w = {.seed = 2};
+    size_t mixed = 0;
+    for (size_t round = 0; round < 20000; round++) {
+        make_subjects(&w);
+        buf_reset(&w.text);
+        uint32_t expected = write_either(&w, 3);
+        struct query *q = must_parse(buf_str(&w.text)), *again = must_parse(query_text(q));
+        if (match_all(&w, q) != expected || match_all(&w, again) != expected)
+            fail_msg("wrong: %s", buf_str(&w.text));
+        assert_string_equal(query_text(again), query_text(q));
+        mixed += expected && ~expected;
+        query_free(q);
+        query_free(again);
+    }
+    assert_true(mixed > 10000);
+    buf_release(&w.text);
+}
+
+TEST(every_number_prints_as_it_reads)
+{
+    uint64_t seed = 3;
+    for (size_t round = 0; round < 50000; round++) {
+        char text[96];
+        int64_t n = (int64_t)random_below(&seed, UINT32_MAX) << random_below(&seed, 32);
+        n = round & 1 ? -n : n;
+        snprintf(text, sizeof(text), "size=%" PRId64 " or age=%" PRId64 "ns or pid=%" PRId64, n, n, n);
+        struct query *q = must_parse(text), *again = must_parse(query_text(q));
+        assert_string_equal(query_text(again), query_text(q));
+        assert_true(query_match(again, look_up, &HAS_SIZE(n)));
+        assert_true(query_match(again, look_up, &HAS_AGE(n)));
+        assert_true(query_match(again, look_up, &HAS_PID(n)));
+        query_free(q);
+        query_free(again);
+    }
+}
+
+#ifndef QUERY_MAN_PAGE
+#define QUERY_MAN_PAGE "man/allium-query.7.scd"
+#endif
+
+TEST(every_example_in_the_man_page_is_a_query)
+{
+    static const struct query_field documented[] = {
+        {"func", QUERY_TEXT, ""},    {"file", QUERY_PATH, ""},  {"module", QUERY_MODULE, ""},
+        {"comm", QUERY_TEXT, ""},    {"size", QUERY_SIZE, ""},  {"age", QUERY_DURATION, ""},
+        {"count", QUERY_NUMBER, ""}, {"pid", QUERY_NUMBER, ""},
+    };
+    static const char mark[] = "--where '";
+    char line[512];
+    size_t examples = 0;
+    FILE *f = fopen(QUERY_MAN_PAGE, "r");
+    if (!f)
+        skip();
+    while (fgets(line, sizeof(line), f)) {
+        char *text = strstr(line, mark), *end = text ? strchr(text + strlen(mark), '\'') : NULL;
+        struct error err = {""};
+        struct query *q;
+        if (!end)
+            continue;
+        *end = '\0';
+        if (query_parse(&q, text + strlen(mark), documented, sizeof(documented) / sizeof(*documented), &err,
+                        NULL))
+            fail_msg("%s: %s", text + strlen(mark), err.text);
+        query_free(q);
+        examples++;
+    }
+    fclose(f);
+    assert_true(examples >= 8);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_empty_query_matches_everything),
+        cmocka_unit_test(a_text_pattern_matches_the_whole_value),
+        cmocka_unit_test(one_value_of_several_is_enough),
+        cmocka_unit_test(a_path_pattern_may_begin_behind_any_slash),
+        cmocka_unit_test(a_module_pattern_may_leave_out_so_and_version),
+        cmocka_unit_test(sizes_compare_in_bytes),
+        cmocka_unit_test(durations_and_plain_numbers_compare_too),
+        cmocka_unit_test(ranges_include_both_ends_and_may_be_listed),
+        cmocka_unit_test(a_term_on_an_absent_value_is_false_and_its_negation_true),
+        cmocka_unit_test(a_value_of_the_wrong_kind_counts_as_absent),
+        cmocka_unit_test(and_binds_tighter_than_or_and_negation_tightest),
+        cmocka_unit_test(matching_asks_no_more_than_it_needs),
+        cmocka_unit_test(quotes_and_backslashes_take_the_meaning_away),
+        cmocka_unit_test(equal_queries_have_one_canonical_text),
+        cmocka_unit_test(a_mistake_is_told_with_its_place_and_what_to_write),
+        cmocka_unit_test(a_field_that_is_nearly_right_is_suggested),
+        cmocka_unit_test(a_long_list_of_fields_is_cut_within_the_message),
+        cmocka_unit_test(a_message_quotes_long_texts_in_part_and_no_half_characters),
+        cmocka_unit_test(too_long_and_too_deep_queries_are_refused),
+        cmocka_unit_test(a_caller_can_ask_which_fields_are_used),
+        cmocka_unit_test(random_globs_agree_with_brute_force),
+        cmocka_unit_test(a_glob_made_to_explode_does_not),
+        cmocka_unit_test(random_queries_mean_what_was_written_and_print_back),
+        cmocka_unit_test(every_number_prints_as_it_reads),
+        cmocka_unit_test(every_example_in_the_man_page_is_a_query),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
