@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
+#include <malloc.h>
+#include <stdlib.h>
 
 #include "agent/cold.h"
 #include "agent/filter.h"

@@ -113,8 +113,22 @@ static bool add_exact(struct estimate *e, const struct estimate_cell *c, double 
     return true;
 }
 
+/* A cell's part of everything the interval needs: `value` estimated, `seen` sampled, `size` of one unsampled. */
+static void add_sampled(struct estimate *e, const struct estimate_cell *c, const struct estimate *part,
+                        double size)
+{
+    double k = (double)c->samples;
+
+    e->value += part->value;
+    e->seen += part->seen;
+    e->variance += part->variance;
+    e->grain += part->variance * size;
+    e->log_weight += k * log(fmax(c->count / k, 1));
+}
+
 void estimate_add_cell_bytes(struct estimate *e, const struct estimate_cell *c)
 {
+    struct estimate part = {.seen = c->seen};
     double k = (double)c->samples, unseen, size;
 
     if (add_exact(e, c, c->seen))
@@ -126,15 +140,16 @@ void estimate_add_cell_bytes(struct estimate *e, const struct estimate_cell *c)
     unseen = fmax(c->bytes - c->seen, 0);
     size = unseen / (c->count - k); /* rounding may leave nothing of either: the size class still holds */
     size = fmax(fmin(size, c->seen / k), c->seen / k / 2);
-    e->value += c->seen + unseen;
-    e->seen += c->seen;
+    part.value = c->seen + unseen;
     if (size > 0)
-        e->variance += unseen * size * (1 + excess_weight(size, c->period));
+        part.variance = unseen * size * (1 + excess_weight(size, c->period));
+    add_sampled(e, c, &part, size);
 }
 
 void estimate_add_cell_count(struct estimate *e, const struct estimate_cell *c)
 {
-    double k = (double)c->samples, smallest, unseen, variance, spread;
+    struct estimate part = {.seen = (double)c->samples};
+    double k = part.seen, smallest, unseen, spread;
 
     if (add_exact(e, c, k))
         return;
@@ -143,12 +158,11 @@ void estimate_add_cell_count(struct estimate *e, const struct estimate_cell *c)
     if (!c->samples)
         return;
     unseen = fmax(c->count - k, 0);
-    spread = (k + unseen) / k / (1 + excess_weight(c->seen / k, c->period));
-    variance = unseen * (k + unseen) / k * fmax(spread, 1);
-    e->value += k + unseen;
-    e->seen += k;
-    e->variance += variance;
-    raise_missed(&e->next, unseen / k, variance / k);
+    part.value = k + unseen;
+    spread = part.value / k / (1 + excess_weight(c->seen / k, c->period));
+    part.variance = unseen * part.value / k * fmax(spread, 1);
+    add_sampled(e, c, &part, 1);
+    raise_missed(&e->next, unseen / k, part.variance / k);
     widen_sizes(e, c->seen / k, c->seen / k);
 }
 
@@ -159,6 +173,8 @@ void estimate_merge(struct estimate *e, const struct estimate *other)
     e->value += other->value;
     e->seen += other->seen;
     e->variance += other->variance;
+    e->grain += other->grain;
+    e->log_weight += other->log_weight;
     raise_missed(&e->next, other->next.mean, other->next.variance);
     raise_missed(&e->first, other->first.mean, other->first.variance);
     widen_sizes(e, other->smallest, other->largest);
@@ -180,9 +196,13 @@ struct interval estimate_interval(const struct estimate *e)
 {
     const struct estimate_missed *missed = e->samples > e->exact ? &e->next : &e->first;
     double unseen = e->value - e->seen;
-    double low = e->seen + quantile_of(unseen, e->variance, false);
-    double high = e->seen + quantile_of(unseen + missed->mean, e->variance + missed->variance, true);
+    double half = e->variance > 0 ? fmin(e->grain / e->variance / 2, TAIL_Z * sqrt(e->variance)) : 0;
+    double low = quantile_of(unseen, e->variance, false) - half;
+    double high = quantile_of(unseen + missed->mean, e->variance + missed->variance, true) + half;
 
+    if (low < 0 || exp(-e->log_weight) >= TAIL)
+        low = 0;
+    high += e->seen;
     high += count_below(e, high);
-    return (struct interval){.low = fmin(low, e->value), .high = fmax(high, e->value)};
+    return (struct interval){.low = fmin(e->seen + low, e->value), .high = fmax(high, e->value)};
 }

@@ -32,6 +32,12 @@
  * where u*, v* belong to one sample that was missed, of the largest weight possible. With equal weights and
  * small p this is Garwood's (1936) exact interval of a Poisson mean.
  *
+ * Objects near P or larger come in lumps that a continuous distribution does not know:
+ *   - half an object, (sum v a) / (2 V) but at most 1.96 sqrt(V), is taken off below and put on above (the
+ *     continuity correction);
+ *   - if all that were sampled would be with chance exp(-sum ln w) >= 0.025, nothing else need exist: low = S.
+ * Then coverage, computed exactly for one size of up to 8 P and any number, is never under 94.4 %.
+ *
  * Bytes. With x = n/P, u = P x / (exp(x) - 1) and v = P^2 x^2 exp(x) / (exp(x) - 1)^2 fall from P and P^2 at
  * n = 0: u* = P, v* = P^2 hold for all sizes. Nothing sampled: [0, 3.69 P]. (The one-sided 3.00 P would miss
  * the truth whenever 3 samples are expected and none comes: 5 % for this side alone.)
@@ -78,14 +84,15 @@ struct estimate_missed {
 /** A sum of cells, either of bytes or of counts. All zero is the empty sum; never mix the two. */
 struct estimate {
     uint64_t samples;
-    uint64_t exact;               /* those of `samples` taken at period 1 */
-    double value;                 /* unbiased estimate of the truth: bytes or objects */
-    double seen;                  /* the part of it that was sampled, and so is certain */
-    double variance;              /* of the value */
+    uint64_t exact;    /* those of `samples` taken at period 1 */
+    double value;      /* unbiased estimate of the truth: bytes or objects */
+    double seen;       /* the part of it that was sampled, and so is certain */
+    double variance;   /* of the value */
+    double grain;      /* sum over cells of their variance times the bytes (or 1) of an object */
+    double log_weight; /* sum of ln w: with chance exp(-log_weight) all that there was was sampled */
     struct estimate_missed next;  /* missed sample, where some were taken */
     struct estimate_missed first; /* missed sample, where none was */
-    double smallest,
-        largest; /* bytes: mean sizes of the cells of the smallest and largest samples; counts only */
+    double smallest, largest;     /* bytes, counts only: lowest and highest mean size of a cell */
 };
 
 struct interval {

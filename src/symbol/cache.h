@@ -50,7 +50,7 @@ void symbol_cache_add(struct symbol_cache *c, uint64_t address, const struct sym
 
 /**
  * Adds what the bytes of a cache file say for this build id and sets the origin. 0, or -EBADMSG and nothing changed. Takes
- * the bytes (heap, `len` of them, one more allocated) in any case.
+ * the bytes (heap) in any case.
  */
 int symbol_cache_parse(struct symbol_cache *c, char *bytes, size_t len, const unsigned char *build_id,
                        size_t build_id_len);

@@ -171,7 +171,7 @@ static int read_whole(const char *path, char **bytes, size_t *len)
                  (st.st_uid != geteuid() && st.st_uid != 0)))
         err = -EBADMSG;
     if (!err) {
-        *bytes = mem_alloc((size_t)st.st_size + 1);
+        *bytes = mem_alloc((size_t)st.st_size);
         *len = 0;
         ssize_t got;
         while (*len < (size_t)st.st_size && (got = read(fd, *bytes + *len, (size_t)st.st_size - *len)) > 0)

@@ -28,6 +28,7 @@ static bool has_checksum(const struct symbol_object *o, uint32_t expected)
     return bytes && crc32_z(0, (const unsigned char *)bytes, size) == expected;
 }
 
+/** The file, if it is the one that is looked for, and tells anything. */
 static struct symbol_object *try_file(const struct symbol_debug_search *search, const char *root,
                                       const char *path)
 {

@@ -41,15 +41,18 @@ static bool try_main(struct symbol_image *image, const char *root, const char *p
 {
     struct symbol_object *o;
     int opened = symbol_object_open(root, path, &o);
-    if (opened == 0 && image->build_id_len &&
-        !symbol_object_has_build_id(o, image->build_id, image->build_id_len)) {
-        symbol_object_free(o);
-        opened = -ESTALE;
-    }
     if (opened == 0) {
-        image->main = o;
-        return true;
+        if (!symbol_object_has_addresses(o))
+            opened = -ENOEXEC;
+        else if (image->build_id_len && !symbol_object_has_build_id(o, image->build_id, image->build_id_len))
+            opened = -ESTALE;
+        if (opened == 0)
+            image->main = o;
+        else
+            symbol_object_free(o);
     }
+    if (opened == 0)
+        return true;
     if (!*err || *err == -ENOENT || opened == -ESTALE)
         *err = opened;
     return false;

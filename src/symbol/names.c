@@ -43,12 +43,10 @@ const char *symbol_names_keep(struct symbol_names *n, const char *text)
     return n->kept.at[at];
 }
 
-static bool is_numbered_clone(const char *part, size_t len)
+static bool is_one_of(const char *const *words, const char *part, size_t len)
 {
-    static const char *const clones[] = {"part",     "isra",       "constprop", "cold",     "clone", "llvm",
-                                         "lto_priv", "localalias", "__uniq",    "unlikely", "cfi_jt"};
-    for (size_t i = 0; i < sizeof(clones) / sizeof(clones[0]); i++)
-        if (len == strlen(clones[i]) && !memcmp(part, clones[i], len))
+    for (; *words; words++)
+        if (len == strlen(*words) && !memcmp(part, *words, len))
             return true;
     return false;
 }
@@ -56,16 +54,17 @@ static bool is_numbered_clone(const char *part, size_t len)
 /** Length of raw[0..len) without its last ".clone" or ".clone.N"; len when it has none. */
 static size_t cut_clone(const char *raw, size_t len)
 {
+    static const char *const bare[] = {"cold", "unlikely", "localalias", "cfi_jt", NULL};
+    static const char *const numbered[] = {"part", "isra",     "constprop",  "cold",   "clone",
+                                           "llvm", "lto_priv", "localalias", "__uniq", NULL};
     size_t digits = 0;
     while (digits < len && isdigit((unsigned char)raw[len - 1 - digits]))
         digits++;
-    size_t end = len;
-    if (digits && digits < len && raw[len - 1 - digits] == '.')
-        end = len - 1 - digits;
-    size_t dot = end;
+    bool has_number = digits && digits < len && raw[len - 1 - digits] == '.';
+    size_t end = has_number ? len - 1 - digits : len, dot = end;
     while (dot > 0 && raw[dot - 1] != '.')
         dot--;
-    if (dot < 2 || !is_numbered_clone(raw + dot, end - dot))
+    if (dot < 2 || !is_one_of(has_number ? numbered : bare, raw + dot, end - dot))
         return len;
     return dot - 1;
 }

@@ -109,7 +109,8 @@ static Elf *open_elf(int fd, bool trusted, uint64_t size)
     Elf *elf = elf_begin(fd, copy ? ELF_C_READ : ELF_C_READ_MMAP, NULL);
     GElf_Ehdr header;
     if (elf && (elf_kind(elf) != ELF_K_ELF || !gelf_getehdr(elf, &header) ||
-                (header.e_type != ET_DYN && header.e_type != ET_EXEC) || elf_cntl(elf, ELF_C_FDREAD) != 0)) {
+                (header.e_type != ET_DYN && header.e_type != ET_EXEC && header.e_type != ET_REL) ||
+                elf_cntl(elf, ELF_C_FDREAD) != 0)) {
         elf_end(elf);
         elf = NULL;
     }
@@ -137,6 +138,12 @@ int symbol_object_open(const char *root, const char *path, struct symbol_object 
     o->trusted = trusted;
     *out = o;
     return 0;
+}
+
+bool symbol_object_has_addresses(const struct symbol_object *o)
+{
+    GElf_Ehdr header;
+    return gelf_getehdr(o->elf, &header) && header.e_type != ET_REL;
 }
 
 void symbol_object_free(struct symbol_object *o)

@@ -38,6 +38,8 @@ struct symbol_identity {
 /** 0; or -ENOENT, -ENOEXEC (not an ELF program, library or debug file), or what open(2) gave. Caller frees. */
 int symbol_object_open(const char *root, const char *path, struct symbol_object **out);
 void symbol_object_free(struct symbol_object *o);
+/** False for a relocatable file, which is what dwz makes of what several files share. */
+bool symbol_object_has_addresses(const struct symbol_object *o);
 /** 0 or what open(2) gave. Nothing is read. */
 int symbol_object_identify(const char *root, const char *path, struct symbol_identity *out);
 /** True when root is "" or a directory that can be reached. */

@@ -10,7 +10,7 @@
 #include <gelf.h>
 
 /* DIEs and ranges read from one file before we call it malformed, and how deep its trees may be. */
-#define BUDGET    (1ULL << 28)
+#define BUDGET    (1ULL << 27)
 #define DEPTH_MAX 256
 
 /** An inlined call: a DW_TAG_inlined_subroutine. */

@@ -5,6 +5,7 @@
 #include <elf.h>
 #include <link.h>
 #include <stddef.h>
+#include <sys/auxv.h>
 
 #include "base/sigsafe/atomic.h"
 
@@ -77,7 +78,7 @@ static uint64_t mix(uint64_t h, uint64_t word)
     return h ^ h >> 33;
 }
 
-/* Identity from the build id, or, without one, from what the loader and the ELF header say. */
+/* Identity from the build id, or, without one, from what the loader says. */
 static uint64_t identify(const struct unwind_module *m)
 {
     uint64_t h = mix(m->start, m->end);
@@ -87,8 +88,7 @@ static uint64_t identify(const struct unwind_module *m)
         return mix(h, m->build_id_len);
     }
     const struct link_map *map = m->link_map;
-    const ElfW(Ehdr) *eh = (const void *)m->start;
-    h = mix(h, eh->e_entry ^ eh->e_shoff << 20);
+    h = mix(h, (uintptr_t)m->eh_frame_hdr);
     if (!map)
         return h;
     h = mix(h, (uintptr_t)map->l_ld);
@@ -131,29 +131,76 @@ static bool segment_of(const struct unwind_module *m, const ElfW(Phdr) * ph, uns
     return false;
 }
 
+struct headers {
+    const ElfW(Phdr) * at;
+    unsigned count;
+};
+
+static bool has_elf_header(uintptr_t start, uintptr_t end)
+{
+    const ElfW(Ehdr) *eh = (const void *)start;
+    return end - start >= sizeof(*eh) && *(const uint32_t *)eh->e_ident == 0x464c457f &&
+           eh->e_phentsize == sizeof(ElfW(Phdr)) && eh->e_phoff + eh->e_phnum * sizeof(ElfW(Phdr)) <= 4096;
+}
+
+/*
+ * The loader tells of one mapping; where segments have gaps between them, that is one segment, and not always the one
+ * with the ELF header.
+ */
+static bool find_headers(const struct found_object *o, struct headers *h)
+{
+    uintptr_t start = (uintptr_t)o->map_start, end = (uintptr_t)o->map_end;
+    struct found_object first;
+    if (!has_elf_header(start, end)) {
+        if (!o->link_map)
+            return false;
+        if (!o->link_map->l_name || !o->link_map->l_name[0]) {
+            h->at = (const void *)getauxval(AT_PHDR);
+            h->count = (unsigned)getauxval(AT_PHNUM);
+            return h->at && getauxval(AT_PHENT) == sizeof(ElfW(Phdr));
+        }
+        start = o->link_map->l_addr;
+        if (!find_object(start, &first) || first.link_map != o->link_map ||
+            !has_elf_header(start, (uintptr_t)first.map_end))
+            return false;
+    }
+    const ElfW(Ehdr) *eh = (const void *)start;
+    h->at = (const void *)(start + eh->e_phoff);
+    h->count = eh->e_phnum;
+    return true;
+}
+
+/* Bias and extent, from the headers. */
+static void measure(struct unwind_module *m, const struct found_object *o, const struct headers *h)
+{
+    uintptr_t low = UINTPTR_MAX, high = 0;
+    for (unsigned i = 0; i < h->count; i++) {
+        if (h->at[i].p_type != PT_LOAD)
+            continue;
+        low = h->at[i].p_vaddr < low ? h->at[i].p_vaddr : low;
+        high = h->at[i].p_vaddr + h->at[i].p_memsz > high ? h->at[i].p_vaddr + h->at[i].p_memsz : high;
+    }
+    low &= ~(uintptr_t)4095;
+    m->bias = o->link_map ? o->link_map->l_addr : (uintptr_t)o->map_start - low;
+    m->start = m->bias + low;
+    m->end = m->bias + high;
+}
+
 /* Fills the record from the module's own headers. */
 static bool describe(struct unwind_module *m, const struct found_object *o)
 {
-    m->start = (uintptr_t)o->map_start;
-    m->end = (uintptr_t)o->map_end;
+    struct headers h;
     m->link_map = o->link_map;
     m->name = o->link_map && o->link_map->l_name ? o->link_map->l_name : "";
-    const ElfW(Ehdr) *eh = (const void *)m->start;
-    if (m->end - m->start < sizeof(*eh) || *(const uint32_t *)eh->e_ident != 0x464c457f ||
-        eh->e_phentsize != sizeof(ElfW(Phdr)) || eh->e_phoff + eh->e_phnum * sizeof(ElfW(Phdr)) > 4096)
+    if (!find_headers(o, &h))
         return false;
-    const ElfW(Phdr) *ph = (const void *)(m->start + eh->e_phoff);
-    for (unsigned i = 0; i < eh->e_phnum; i++)
-        if (ph[i].p_type == PT_LOAD) {
-            m->bias = m->start - (ph[i].p_vaddr & ~(uintptr_t)4095);
-            break;
-        }
+    measure(m, o, &h);
     uintptr_t start, end;
-    for (unsigned i = 0; i < eh->e_phnum; i++) {
-        uintptr_t at = m->bias + ph[i].p_vaddr;
-        if (ph[i].p_type == PT_NOTE && !m->build_id && segment_of(m, ph, eh->e_phnum, at, &start, &end))
-            read_note(m, at, at + ph[i].p_filesz < end ? at + ph[i].p_filesz : end);
-        if (ph[i].p_type == PT_GNU_EH_FRAME && segment_of(m, ph, eh->e_phnum, at, &start, &end)) {
+    for (unsigned i = 0; i < h.count; i++) {
+        uintptr_t at = m->bias + h.at[i].p_vaddr;
+        if (h.at[i].p_type == PT_NOTE && !m->build_id && segment_of(m, h.at, h.count, at, &start, &end))
+            read_note(m, at, at + h.at[i].p_filesz < end ? at + h.at[i].p_filesz : end);
+        if (h.at[i].p_type == PT_GNU_EH_FRAME && segment_of(m, h.at, h.count, at, &start, &end)) {
             m->eh_frame_hdr = (const uint8_t *)at;
             m->rules_start = start;
             m->rules_end = end;
@@ -194,8 +241,9 @@ bool module_is_current(uint32_t index, uintptr_t pc)
 {
     const struct unwind_module *m = &unwind_modules.at[index];
     struct found_object o;
-    if (!find_object(pc, &o) || (uintptr_t)o.map_start != m->start || (uintptr_t)o.map_end != m->end)
+    if (!find_object(pc, &o) || o.link_map != m->link_map || pc < m->start || pc >= m->end)
         return false;
-    /* Same place and size: the content decides. The memory is mapped, the loader says so. */
-    return o.link_map == m->link_map && identify(m) == m->identity;
+    /* Same place: the content decides. The memory is mapped, the loader says so. */
+    return (uintptr_t)o.map_start >= m->start && (uintptr_t)o.map_end <= m->end + 4095 &&
+           identify(m) == m->identity;
 }

@@ -156,10 +156,26 @@ static size_t touch_all(const struct symbol_cache *c)
 {
     size_t sum = 0;
     vec_each (struct symbol_cache_entry, e, &c->entries) {
+        assert_false(e->len && e->frames[e->len - 1].inlined);
         for (uint32_t i = 0; i < e->len; i++)
             sum += strlen(e->frames[i].function) + (e->frames[i].file ? strlen(e->frames[i].file) : 0);
     }
     return sum + (c->origin.link ? strlen(c->origin.link) : 0);
+}
+
+/** Makes the checksum right and parses; takes the bytes. */
+static int parse_forged(struct symbol_cache *c, char *bytes, size_t len, const struct symbol_module *m)
+{
+    uint32_t sum = (uint32_t)crc32(0, (const Bytef *)bytes + 16, (uInt)(len - 16));
+    memcpy(bytes + 12, &sum, sizeof(sum));
+    return symbol_cache_parse(c, bytes, len, m->build_id, m->build_id_len);
+}
+
+static char *copy_of(const struct buf *bytes, size_t len)
+{
+    char *copy = mem_alloc(len);
+    memcpy(copy, bytes->data, len);
+    return copy;
 }
 
 static void forged_cache(void **state)
@@ -171,19 +187,19 @@ static void forged_cache(void **state)
     struct buf good = read_file(path);
     uint64_t seed = 7;
     size_t taken = 0;
+    struct symbol_cache c = {0};
+    char *unended = copy_of(&good, good.len);
+    unended[good.len - 1] = 'x';
+    assert_int_equal(parse_forged(&c, unended, good.len, &m), -EBADMSG);
     for (int i = 0; i < 20000; i++) {
-        char *bytes = mem_alloc(good.len + 1);
-        memcpy(bytes, good.data, good.len);
+        char *bytes = copy_of(&good, good.len);
         for (int k = 0; k < 3; k++) {
             seed = seed * 6364136223846793005u + 1442695040888963407u;
             size_t limit = k ? good.len : 128;
             bytes[16 + (seed >> 33) % (limit - 16)] = (char)(seed >> (k ? 20 : 28));
         }
         size_t len = i % 5 ? good.len : 16 + (seed >> 33) % (good.len - 16);
-        uint32_t sum = (uint32_t)crc32(0, (const Bytef *)bytes + 16, (uInt)(len - 16));
-        memcpy(bytes + 12, &sum, sizeof(sum));
-        struct symbol_cache c = {0};
-        if (symbol_cache_parse(&c, bytes, len, m.build_id, m.build_id_len) == 0)
+        if (parse_forged(&c, bytes, len, &m) == 0)
             taken += touch_all(&c) > 0;
         symbol_cache_release(&c);
     }

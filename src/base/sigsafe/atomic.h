@@ -13,7 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <sys/single_threaded.h>
+/* glibc 2.32 and later; without it every operation is locked. */
+extern char __libc_single_threaded __attribute__((weak));
 
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
@@ -25,7 +26,7 @@
 
 static inline bool atomic_alone(void)
 {
-    return __libc_single_threaded;
+    return &__libc_single_threaded && __libc_single_threaded;
 }
 
 #if defined(__x86_64__)

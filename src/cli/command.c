@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/command.h"
+
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define OPTIONS_MAX   32
+#define FIRST_LONG    256 /* getopt values of options without a letter begin here */
+#define HELP_INDEX    (OPTIONS_MAX - 1)
+#define COLUMN_OF_DOC 28
+
+static void print_help(const struct command *c)
+{
+    printf("usage: allium %s %s\n\n%s\n\noptions:\n", c->name, c->usage, c->summary);
+    for (const struct option_doc *o = c->options; o->name; o++) {
+        char left[80];
+        snprintf(left, sizeof(left), "%s%c%s--%s%s%s", o->letter ? "-" : "", o->letter ? o->letter : '-',
+                 o->letter ? ", " : "", o->name, o->value ? " " : "", o->value ? o->value : "");
+        /* Without a letter the line begins with the long option: its first dash stands for the letter's. */
+        printf("  %-*s %s\n", COLUMN_OF_DOC - 3, o->letter ? left : left + 1, o->doc);
+    }
+    printf("  %-*s %s\n", COLUMN_OF_DOC - 3, "-h, --help", "this text");
+    if (c->examples)
+        printf("\nexamples:\n");
+    for (const char *const *e = c->examples; e && *e; e += 2)
+        printf("  %s\n      %s\n", e[0], e[1]);
+}
+
+int command_misuse(const struct command *c, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    fprintf(stderr, "allium: ");
+    vfprintf(stderr, fmt, ap);
+    fprintf(stderr, " (allium %s --help)\n", c->name);
+    va_end(ap);
+    return EXIT_USAGE;
+}
+
+int command_fail(int code, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    fprintf(stderr, "allium: ");
+    vfprintf(stderr, fmt, ap);
+    fputc('\n', stderr);
+    va_end(ap);
+    return code;
+}
+
+static int report_bad_option(const struct command *c, int found, char **argv)
+{
+    if (found == ':')
+        return command_misuse(c, "option %s needs a value", argv[optind - 1]);
+    if (optopt > 0 && optopt < FIRST_LONG && strncmp(argv[optind - 1], "--", 2))
+        return command_misuse(c, "unknown option -%c", optopt);
+    if (optopt >= FIRST_LONG || strchr(argv[optind - 1], '='))
+        return command_misuse(c, "option %.*s takes no value", (int)strcspn(argv[optind - 1], "="),
+                              argv[optind - 1]);
+    return command_misuse(c, "unknown option %s", argv[optind - 1]);
+}
+
+int command_parse(const struct command *c, int argc, char **argv, bool stop_at_word, struct arguments *a)
+{
+    struct option longs[OPTIONS_MAX + 1] = {{0}};
+    char shorts[2 * OPTIONS_MAX + 4] = "+:h";
+    size_t n = 0, s = 3;
+    if (!stop_at_word)
+        memmove(shorts, ":h", s--);
+    for (const struct option_doc *o = c->options; o->name; o++, n++) {
+        int value = o->letter ? o->letter : FIRST_LONG + (int)n;
+        longs[n] = (struct option){o->name, o->value ? required_argument : no_argument, NULL, value};
+        if (o->letter)
+            s += (size_t)snprintf(shorts + s, sizeof(shorts) - s, "%c%s", o->letter, o->value ? ":" : "");
+    }
+    longs[n] = (struct option){"help", no_argument, NULL, 'h'};
+    *a = (struct arguments){0};
+    optind = 0;
+    opterr = 0;
+    for (int found; (found = getopt_long(argc, argv, shorts, longs, NULL)) != -1;) {
+        if (found == 'h') {
+            print_help(c);
+            return EXIT_DONE;
+        }
+        size_t k = 0;
+        while (k < n && longs[k].val != found)
+            k++;
+        if (k == n)
+            return report_bad_option(c, found, argv);
+        a->value[k] = optarg ? optarg : "";
+    }
+    a->rest = argv + optind;
+    a->n_rest = argc - optind;
+    return -1;
+}
+
+const char *command_value(const struct command *c, const struct arguments *a, const char *name)
+{
+    for (size_t i = 0; c->options[i].name; i++)
+        if (!strcmp(c->options[i].name, name))
+            return a->value[i];
+    return NULL;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef CLI_COMMAND_H
+#define CLI_COMMAND_H
+
+/*
+ * One command of `allium`: its words, its options, its function. To add one:
+ *   1. write cli/cmd_<name>.c with a `const struct command command_<name>`;
+ *   2. declare it below and put it into the table in main.c;
+ *   3. write man/allium-<name>.1.scd;
+ *   4. add its options to completion/allium.bash (tests/checks/docs tells if the three differ).
+ *
+ * Runs in: the tool.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+
+/* Exit codes. Where CMD ran under us, its own code is ours. */
+enum {
+    EXIT_DONE = 0,
+    EXIT_FAILED = 1,
+    EXIT_USAGE = 2,
+    EXIT_IMPOSSIBLE = 3, /* not on this machine: the line says what is missing */
+    EXIT_ALLIUM = 125,   /* run: allium itself failed or refused */
+    EXIT_CANNOT_RUN = 126,
+    EXIT_NOT_FOUND = 127,
+};
+
+struct option_doc {
+    const char *name;  /* long, without dashes */
+    char letter;       /* 0: none */
+    const char *value; /* what follows it, as help names it; NULL: nothing */
+    const char *doc;   /* half a line */
+};
+
+struct command {
+    const char *name;
+    const char *usage;                 /* after "allium NAME " */
+    const char *summary;               /* half a line */
+    const char *const *examples;       /* pairs of command and what it does, NULL at the end */
+    const struct option_doc *options;  /* ends with a name of NULL; --help comes of itself */
+    int (*run)(int argc, char **argv); /* argv[0] is the command's name; returns the exit code */
+};
+
+extern const struct command command_run, command_ps, command_snapshot, command_report, command_export,
+    command_doctor;
+
+/** The values of the options of one call, in the order of the table. */
+struct arguments {
+    const char *value[32]; /* NULL: not given; "" or the value: given */
+    char **rest;           /* what is no option */
+    int n_rest;
+};
+
+/**
+ * Parses options (before the first other word if `stop_at_word`). Returns -1 to go on, or an exit code: 0 after --help,
+ * EXIT_USAGE after a line on stderr.
+ */
+int command_parse(const struct command *c, int argc, char **argv, bool stop_at_word, struct arguments *a);
+/** Value of an option by name; NULL: not given. */
+const char *command_value(const struct command *c, const struct arguments *a, const char *name);
+
+/** "allium: " and the line on stderr; returns code. */
+int command_fail(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/** A usage error of this command: the line, and where help is. Returns EXIT_USAGE. */
+int command_misuse(const struct command *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

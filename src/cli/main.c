@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdio.h>
+#include <string.h>
+
+#include "allium_version.h"
+#include "cli/command.h"
+
+static const struct command *const commands[] = {
+    &command_run, &command_ps, &command_snapshot, &command_report, &command_export, &command_doctor,
+};
+
+#define N_COMMANDS (sizeof(commands) / sizeof(*commands))
+
+static int print_overview(void)
+{
+    printf("usage: allium COMMAND [options]\n\nWho holds this memory, why does it grow, and what does it "
+           "cost to find "
+           "out?\n\ncommands:\n");
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        printf("  %-10s %s\n", commands[i]->name, commands[i]->summary);
+    printf("\noptions:\n  -h, --help     this text; `allium COMMAND --help` for one command\n"
+           "  --version      version and what it was built for\n\nstart with:\n  allium run -- PROGRAM "
+           "ARGS...\n");
+    return EXIT_DONE;
+}
+
+static int print_version(void)
+{
+    printf("allium %s (x86-64, glibc; heap of unmodified programs)\n", ALLIUM_VERSION);
+    return EXIT_DONE;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        print_overview();
+        return EXIT_USAGE;
+    }
+    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))
+        return print_overview();
+    if (!strcmp(argv[1], "--version"))
+        return print_version();
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        if (!strcmp(argv[1], commands[i]->name))
+            return commands[i]->run(argc - 1, argv + 1);
+    return command_fail(EXIT_USAGE, "there is no command \"%s\" (allium --help lists them)", argv[1]);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef COLLECT_LEDGER_COPY_H
+#define COLLECT_LEDGER_COPY_H
+
+/*
+ * A copy of a ledger, taken while its target writes on. First everything is copied with pread (a file that shrinks
+ * under us cannot raise SIGBUS), then the copy is checked.
+ *
+ * Runs in: the tool. Owns: the copied tables, until ledger_copy_release().
+ * Invariant: after ledger_copy_read(), `count[t]` records of table t lie in memory, whatever the file said; strings end
+ * with a NUL within their table. Indices inside records are still to be checked by whoever follows them.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "wire/ledger.h"
+
+struct ledger_copy {
+    struct ledger_header header;
+    void *table[LEDGER_TABLES];
+    uint64_t count[LEDGER_TABLES];
+    uint64_t torn_samples; /* left out: they changed at each of several readings */
+    double ticks_per_ns;   /* rate of the ledger's clock */
+    uint64_t taken_ticks, taken_realtime_ns;
+};
+
+/** Only the header: totals for a curve. 0, or -errno with a line in `e`. */
+int ledger_copy_header(int fd, struct ledger_header *h, struct error *e);
+/** Everything. 0; -EPROTO: not a ledger, or of another version; -errno of a failed read. */
+int ledger_copy_read(int fd, struct ledger_copy *c, struct error *e);
+void ledger_copy_release(struct ledger_copy *c);
+
+/** CLOCK_REALTIME of a moment in the ledger's ticks; 0 for 0. */
+uint64_t ledger_copy_realtime(const struct ledger_copy *c, uint64_t ticks);
+
+#define ledger_copy_at(c, t, type, i) (&((type *)(c)->table[t])[i])
+
+#endif

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "collect/ledger_dir.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "collect/ledger_copy.h"
+#include "collect/proc.h"
+
+#define RUN_PREFIX "run-"
+
+/* "PID-IMAGE.ledger"; false for anything else. */
+static bool parse_name(const char *name, pid_t *pid, uint64_t *image_id)
+{
+    int end = 0, number;
+    if (sscanf(name, "%9d-%16" SCNx64 "%n", &number, image_id, &end) != 2 ||
+        strcmp(name + end, LEDGER_SUFFIX) || number <= 0)
+        return false;
+    *pid = number;
+    return true;
+}
+
+bool ledger_is_alive(const char *path, pid_t pid)
+{
+    struct ledger_header h;
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    bool alive =
+        !ledger_copy_header(fd, &h, NULL) && proc_maps(pid, h.map_start, h.map_bytes) && proc_runs(pid);
+    close(fd);
+    return alive;
+}
+
+int ledger_dir_scan(const char *dir, struct ledger_list *list)
+{
+    DIR *d = opendir(dir);
+    if (!d)
+        return -errno;
+    for (struct dirent *entry; (entry = readdir(d));) {
+        struct ledger_entry e = {0};
+        struct stat st;
+        if (!parse_name(entry->d_name, &e.pid, &e.image_id) ||
+            fstatat(dirfd(d), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
+            continue;
+        struct buf path = BUF_INIT;
+        buf_printf(&path, "%s/%s", dir, entry->d_name);
+        e.path = buf_detach(&path);
+        e.owner = st.st_uid;
+        e.alive = ledger_is_alive(e.path, e.pid);
+        *vec_push(list) = e;
+    }
+    closedir(d);
+    return 0;
+}
+
+/* A directory of ledgers, and those of recorders within it. */
+static void scan_tree(const char *dir, struct ledger_list *list)
+{
+    DIR *d = opendir(dir);
+    if (!d)
+        return;
+    ledger_dir_scan(dir, list);
+    for (struct dirent *entry; (entry = readdir(d));) {
+        if (strncmp(entry->d_name, RUN_PREFIX, strlen(RUN_PREFIX)))
+            continue;
+        struct buf path = BUF_INIT;
+        buf_printf(&path, "%s/%s", dir, entry->d_name);
+        ledger_dir_scan(buf_str(&path), list);
+        buf_release(&path);
+    }
+    closedir(d);
+}
+
+/* Every `NAME/SUFFIX` below `parent` whose NAME begins with `prefix`. */
+static void scan_users(const char *parent, const char *prefix, const char *suffix, struct ledger_list *list)
+{
+    DIR *d = opendir(parent);
+    if (!d)
+        return;
+    for (struct dirent *entry; (entry = readdir(d));) {
+        if (entry->d_name[0] == '.' || strncmp(entry->d_name, prefix, strlen(prefix)))
+            continue;
+        struct buf path = BUF_INIT;
+        buf_printf(&path, "%s/%s%s", parent, entry->d_name, suffix);
+        scan_tree(buf_str(&path), list);
+        buf_release(&path);
+    }
+    closedir(d);
+}
+
+void ledger_dir_scan_all(struct ledger_list *list)
+{
+    const char *runtime = getenv("XDG_RUNTIME_DIR");
+    struct buf own = BUF_INIT;
+    scan_users("/dev/shm", "allium-", "", list);
+    scan_users("/run/user", "", "/allium", list);
+    if (runtime && strncmp(runtime, "/run/user/", 10)) {
+        buf_printf(&own, "%s/allium", runtime);
+        scan_tree(buf_str(&own), list);
+    }
+    buf_release(&own);
+}
+
+void ledger_list_release(struct ledger_list *list)
+{
+    vec_each (struct ledger_entry, e, list)
+        free(e->path);
+    vec_release(list);
+}
+
+void ledger_remove(const char *path)
+{
+    struct buf control = BUF_INIT;
+    unlink(path);
+    buf_add(&control, path, strlen(path) - strlen(LEDGER_SUFFIX));
+    buf_addstr(&control, LEDGER_CONTROL_SUFFIX);
+    unlink(buf_str(&control));
+    buf_release(&control);
+}
+
+/* A directory that is ours alone, made if it is missing. */
+static int own_dir(const char *path, struct error *e)
+{
+    struct stat st;
+    if (mkdir(path, 0700) && errno != EEXIST)
+        return error_set(e, errno, "cannot make %s: %s", path, strerror(errno));
+    if (lstat(path, &st))
+        return error_set(e, errno, "cannot look at %s: %s", path, strerror(errno));
+    if (!S_ISDIR(st.st_mode))
+        return error_set(e, ENOTDIR, "%s is not a directory: remove it, it stands where ledgers are kept",
+                         path);
+    if (st.st_uid != geteuid() || (st.st_mode & 077))
+        return error_set(e, EACCES, "%s is not ours alone: it must belong to this user, with mode 0700",
+                         path);
+    return 0;
+}
+
+int ledger_dir_make(char **path, struct error *e)
+{
+    const char *runtime = getenv("XDG_RUNTIME_DIR");
+    struct buf b = BUF_INIT;
+    struct stat st;
+    int bad = -ENOENT;
+    if (runtime && runtime[0] == '/' && !stat(runtime, &st) && st.st_uid == geteuid()) {
+        buf_printf(&b, "%s/allium", runtime);
+        bad = own_dir(buf_str(&b), NULL);
+    }
+    if (bad) {
+        buf_reset(&b);
+        buf_printf(&b, "/dev/shm/allium-%u", (unsigned)geteuid());
+        bad = own_dir(buf_str(&b), e);
+    }
+    if (!bad) {
+        buf_addstr(&b, "/" RUN_PREFIX "XXXXXX");
+        if (!mkdtemp(b.data))
+            bad = error_set(e, errno, "cannot make %s: %s", b.data, strerror(errno));
+    }
+    if (bad)
+        buf_release(&b);
+    else
+        *path = buf_detach(&b);
+    return bad;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef COLLECT_LEDGER_DIR_H
+#define COLLECT_LEDGER_DIR_H
+
+/*
+ * Where ledgers lie, and which there are.
+ *
+ * Runs in: the tool. Owns: lists are freed by ledger_list_release().
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "base/vec.h"
+
+struct ledger_entry {
+    char *path;
+    pid_t pid; /* from the name */
+    uint64_t image_id;
+    uid_t owner;
+    bool alive; /* a process maps it */
+};
+
+struct ledger_list VEC(struct ledger_entry);
+
+/** Ledgers in one directory; 0 or -errno. */
+int ledger_dir_scan(const char *dir, struct ledger_list *list);
+/** All that this user may see: the default places and the directories of running recorders in them. */
+void ledger_dir_scan_all(struct ledger_list *list);
+void ledger_list_release(struct ledger_list *list);
+/** Does a process map the ledger with this header? */
+bool ledger_is_alive(const char *path, pid_t pid);
+/** Removes a ledger and its control page. */
+void ledger_remove(const char *path);
+/** Makes a private directory for one recorder beside the default one; the path is the caller's. 0 or -errno. */
+int ledger_dir_make(char **path, struct error *e);
+
+#endif

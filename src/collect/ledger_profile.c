@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "collect/ledger_profile.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+_Static_assert((int)PROFILE_LOSSES == (int)LEDGER_LOSSES, "losses are the same list");
+_Static_assert((int)PROFILE_LIFETIMES == (int)LEDGER_LIFETIMES, "lifetime classes are the same");
+_Static_assert((int)PROFILE_STACK_BROKEN == (int)LEDGER_STACK_BROKEN, "stack ends are the same list");
+
+#define Q ((double)(1u << LEDGER_Q))
+
+struct work {
+    const struct ledger_copy *c;
+    struct profile *p;
+    uint32_t *stack; /* ledger's number -> profile's, PROFILE_NONE: left out */
+    uint32_t *cell;
+};
+
+static struct profile_image *image(struct work *w)
+{
+    return &w->p->images.at[0];
+}
+
+static uint32_t text_at(struct work *w, uint32_t offset)
+{
+    if (offset >= w->c->count[LEDGER_STRINGS]) {
+        image(w)->inconsistent = true;
+        return 0;
+    }
+    return profile_string(w->p, (const char *)w->c->table[LEDGER_STRINGS] + offset);
+}
+
+static uint32_t fixed_text(struct work *w, const char *text, size_t size)
+{
+    char *copy = mem_strndup(text, size);
+    uint32_t at = profile_string(w->p, copy);
+    free(copy);
+    return at;
+}
+
+static const char *full_text(uint32_t full)
+{
+    switch ((enum ledger_full)full) {
+    case LEDGER_NOT_FULL:
+        return "";
+    case LEDGER_FULL_LIMIT:
+        return "its size limit is reached (--ledger-size)";
+    case LEDGER_FULL_FILESYSTEM:
+        return "the tmpfs it lies on is nearly full";
+    case LEDGER_FULL_CGROUP:
+        return "the memory cgroup is nearly full";
+    case LEDGER_FULL_SECCOMP:
+        return "the program entered seccomp";
+    case LEDGER_FULL_REFUSED:
+        return "the kernel refused more memory";
+    }
+    return "unknown reason";
+}
+
+static void take_image(struct work *w)
+{
+    const struct ledger_copy *c = w->c;
+    const struct ledger_header *h = &c->header;
+    struct profile_image i = {
+        .id = h->image_id,
+        .parent_id = h->parent_image_id,
+        .pid = h->pid,
+        .parent_pid = h->parent_pid,
+        .state = h->state == LEDGER_EXITED ? PROFILE_IMAGE_EXITED : PROFILE_IMAGE_ENDED,
+        .began_ns = h->began_realtime_ns,
+        .taken_ns = c->taken_realtime_ns,
+        .peak_ns = ledger_copy_realtime(c, h->peak_ticks),
+        .peak_bytes = (double)h->peak_bytes_q / Q,
+        .operations_begun = h->begun,
+        .operations_done = h->done,
+        .cold_ns = (uint64_t)((double)h->cold_ticks / c->ticks_per_ns),
+        .ledger_bytes = h->ready_bytes,
+        .ledger_limit_bytes = h->limit_bytes,
+        .torn_samples = c->torn_samples,
+    };
+    for (int k = 0; k < PROFILE_LOSSES; k++)
+        i.losses[k] = h->losses[k];
+    *vec_push(&w->p->images) = i;
+    image(w)->comm = fixed_text(w, h->comm, sizeof(h->comm));
+    uint32_t exe = text_at(w, h->exe);
+    image(w)->exe = exe;
+    uint32_t full = profile_string(w->p, full_text(h->full));
+    image(w)->ledger_full = full;
+    for (int k = 0; k + 1 < PROFILE_LIFETIMES; k++)
+        w->p->lifetime_ns[k] =
+            (uint64_t)((double)(1ull << (2 * k + LEDGER_LIFETIME_FIRST_SHIFT)) / c->ticks_per_ns);
+    w->p->taken_ns = c->taken_realtime_ns;
+}
+
+static void take_modules(struct work *w)
+{
+    for (uint64_t i = 0; i < w->c->count[LEDGER_MODULES]; i++) {
+        const struct ledger_module *m = ledger_copy_at(w->c, LEDGER_MODULES, struct ledger_module, i);
+        char hex[2 * LEDGER_BUILD_ID_BYTES + 1] = "";
+        for (unsigned k = 0; k < m->build_id_len && k < LEDGER_BUILD_ID_BYTES; k++)
+            snprintf(hex + 2 * k, 3, "%02x", m->build_id[k]);
+        struct profile_module row = {.path = text_at(w, m->path),
+                                     .build_id = profile_string(w->p, hex),
+                                     .start = m->start,
+                                     .end = m->end,
+                                     .bias = m->bias};
+        *vec_push(&w->p->modules) = row;
+    }
+}
+
+static void take_locations(struct work *w)
+{
+    for (uint64_t i = 0; i < w->c->count[LEDGER_FRAMES]; i++) {
+        uint64_t frame = *ledger_copy_at(w->c, LEDGER_FRAMES, uint64_t, i);
+        uint32_t module = (uint32_t)(frame >> LEDGER_FRAME_MODULE_SHIFT) & LEDGER_FRAME_MODULE_MASK;
+        if (module != LEDGER_MODULE_UNKNOWN && module >= w->p->modules.len) {
+            image(w)->inconsistent = true;
+            module = LEDGER_MODULE_UNKNOWN;
+        }
+        *vec_push(&w->p->locations) =
+            (struct profile_location){.module = module == LEDGER_MODULE_UNKNOWN ? PROFILE_NONE : module,
+                                      .address = frame & LEDGER_FRAME_OFFSET_MASK,
+                                      .exact = (frame & LEDGER_FRAME_EXACT) != 0};
+    }
+}
+
+static bool take_stack(struct work *w, const struct ledger_stack *s)
+{
+    if ((uint64_t)s->first + s->depth > w->c->count[LEDGER_STACK_FRAMES] || s->end > LEDGER_STACK_BROKEN)
+        return false;
+    struct profile_stack row = {
+        .first = (uint32_t)w->p->stack_locations.len, .depth = s->depth, .end = s->end};
+    for (uint32_t i = 0; i < s->depth; i++)
+        if (*ledger_copy_at(w->c, LEDGER_STACK_FRAMES, uint32_t, s->first + i) >= w->p->locations.len)
+            return false;
+    for (uint32_t i = 0; i < s->depth; i++)
+        *vec_push(&w->p->stack_locations) =
+            *ledger_copy_at(w->c, LEDGER_STACK_FRAMES, uint32_t, s->first + i);
+    *vec_push(&w->p->stacks) = row;
+    return true;
+}
+
+static void take_stacks(struct work *w)
+{
+    uint64_t n = w->c->count[LEDGER_STACKS];
+    w->stack = mem_array(n, sizeof(*w->stack));
+    for (uint64_t i = 0; i < n; i++) {
+        w->stack[i] = (uint32_t)w->p->stacks.len;
+        if (!take_stack(w, ledger_copy_at(w->c, LEDGER_STACKS, struct ledger_stack, i))) {
+            w->stack[i] = PROFILE_NONE;
+            image(w)->inconsistent = true;
+        }
+    }
+}
+
+static void take_threads(struct work *w)
+{
+    for (uint64_t i = 0; i < w->c->count[LEDGER_THREADS]; i++) {
+        const struct ledger_thread *t = ledger_copy_at(w->c, LEDGER_THREADS, struct ledger_thread, i);
+        struct profile_thread row = {
+            .tid = t->tid, .ordinal = t->ordinal, .name = i ? fixed_text(w, t->name, sizeof(t->name)) : 0};
+        *vec_push(&w->p->threads) = row;
+    }
+}
+
+static struct profile_sums sums(const struct ledger_sums *s)
+{
+    return (struct profile_sums){.samples = s->samples,
+                                 .seen_bytes = (double)s->seen_bytes,
+                                 .bytes = (double)s->bytes_q / Q,
+                                 .count = (double)s->count_q / Q};
+}
+
+static bool cell_fits(const struct work *w, const struct ledger_cell *l)
+{
+    return l->stack < w->c->count[LEDGER_STACKS] && w->stack[l->stack] != PROFILE_NONE &&
+           l->thread < w->p->threads.len && l->period < w->c->count[LEDGER_PERIODS] && l->size_class < 64;
+}
+
+static void take_cells(struct work *w)
+{
+    const struct ledger_header *h = &w->c->header;
+    uint64_t n = w->c->count[LEDGER_CELLS];
+    w->cell = mem_array(n, sizeof(*w->cell));
+    for (uint64_t i = 0; i < n; i++) {
+        const struct ledger_cell *l = ledger_copy_at(w->c, LEDGER_CELLS, struct ledger_cell, i);
+        w->cell[i] = PROFILE_NONE;
+        if (!cell_fits(w, l)) {
+            image(w)->inconsistent = true;
+            continue;
+        }
+        struct profile_cell cell = {
+            .stack = w->stack[l->stack],
+            .thread = l->thread,
+            .size_class = l->size_class,
+            .period_bytes =
+                ledger_copy_at(w->c, LEDGER_PERIODS, struct ledger_period, l->period)->period_bytes,
+            .allocated = sums(&l->allocated),
+            .freed = sums(&l->freed),
+            .temporary_samples = l->temporary_samples,
+            .temporary_bytes = (double)l->temporary_bytes_q / Q,
+        };
+        cell.at_peak = l->peak_epoch == h->peak_epoch ? sums(&l->at_peak) : profile_live(&cell);
+        memcpy(cell.lifetimes, l->lifetimes, sizeof(cell.lifetimes));
+        w->cell[i] = (uint32_t)w->p->cells.len;
+        *vec_push(&w->p->cells) = cell;
+    }
+}
+
+static uint32_t cell_of(struct work *w, uint32_t cell)
+{
+    if (cell < w->c->count[LEDGER_CELLS] && w->cell[cell] != PROFILE_NONE)
+        return w->cell[cell];
+    image(w)->inconsistent = true;
+    return PROFILE_NONE;
+}
+
+static void take_samples(struct work *w)
+{
+    for (uint64_t i = 0; i < w->c->count[LEDGER_SAMPLES]; i++) {
+        const struct ledger_sample *s = ledger_copy_at(w->c, LEDGER_SAMPLES, struct ledger_sample, i);
+        uint32_t cell = s->address ? cell_of(w, s->cell) : PROFILE_NONE;
+        if (cell == PROFILE_NONE)
+            continue;
+        *vec_push(&w->p->samples) =
+            (struct profile_sample){.cell = cell,
+                                    .serial = s->serial,
+                                    .address = s->address,
+                                    .size_bytes = s->size_bytes,
+                                    .slack_bytes = s->slack_bytes,
+                                    .born_ns = ledger_copy_realtime(w->c, s->born_ticks)};
+    }
+}
+
+static void take_frees(struct work *w)
+{
+    for (uint64_t i = 0; i < w->c->count[LEDGER_FREES]; i++) {
+        const struct ledger_free *f = ledger_copy_at(w->c, LEDGER_FREES, struct ledger_free, i);
+        uint32_t cell = f->number ? cell_of(w, f->cell) : PROFILE_NONE;
+        if (cell == PROFILE_NONE)
+            continue;
+        bool stack_known = f->stack < w->c->count[LEDGER_STACKS];
+        *vec_push(&w->p->frees) = (struct profile_free){
+            .cell = cell,
+            .serial = f->serial,
+            .address = f->address,
+            .size_bytes = f->size_bytes,
+            .born_ns = ledger_copy_realtime(w->c, f->born_ticks),
+            .freed_ns = ledger_copy_realtime(w->c, f->freed_ticks),
+            .stack = stack_known ? w->stack[f->stack] : PROFILE_NONE,
+            .location = f->caller < w->p->locations.len ? f->caller : PROFILE_NONE,
+            .thread = f->thread < w->p->threads.len ? f->thread : PROFILE_NONE,
+            .reallocated = f->reallocated != 0,
+        };
+    }
+}
+
+struct profile *ledger_profile(const struct ledger_copy *c)
+{
+    struct work w = {.c = c, .p = profile_new()};
+    take_image(&w);
+    take_modules(&w);
+    take_locations(&w);
+    take_stacks(&w);
+    take_threads(&w);
+    take_cells(&w);
+    take_samples(&w);
+    take_frees(&w);
+    free(w.stack);
+    free(w.cell);
+    return w.p;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef COLLECT_LEDGER_PROFILE_H
+#define COLLECT_LEDGER_PROFILE_H
+
+/*
+ * From the copy of a ledger to a profile of one image. Nothing in the copy is trusted: a record that refers to what is
+ * not there is left out, and the image is marked inconsistent.
+ *
+ * Runs in: the tool. Pure apart from memory.
+ */
+
+#include "collect/ledger_copy.h"
+#include "model/profile.h"
+
+/** A new profile with one image (number 0); its locations have no names yet. Never NULL. */
+struct profile *ledger_profile(const struct ledger_copy *c);
+
+#endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "collect/naming.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+
+#define DELETED " (deleted)"
+
+static size_t parse_hex(const char *hex, unsigned char *out, size_t max)
+{
+    size_t n = 0;
+    for (; n < max && hex[2 * n] && hex[2 * n + 1]; n++) {
+        char pair[3] = {hex[2 * n], hex[2 * n + 1], 0};
+        out[n] = (unsigned char)strtoul(pair, NULL, 16);
+    }
+    return n;
+}
+
+static void add_lines(struct profile *p, struct profile_location *l, const struct symbol_frames *frames)
+{
+    l->first_line = (uint32_t)p->lines.len;
+    l->n_lines = (uint32_t)frames->len;
+    for (size_t i = 0; i < frames->len; i++) {
+        const struct symbol_frame *f = &frames->at[i];
+        struct profile_line line = {.function = profile_string(p, f->function),
+                                    .file = profile_string(p, f->file),
+                                    .line = f->line,
+                                    .inlined = f->inlined};
+        *vec_push(&p->lines) = line;
+    }
+}
+
+static void name_module(struct symbols *symbols, struct profile *p, const char *root, uint32_t module)
+{
+    struct VEC(uint32_t) which = {0};
+    for (uint32_t i = 0; i < p->locations.len; i++)
+        if (p->locations.at[i].module == module && !p->locations.at[i].n_lines)
+            *vec_push(&which) = i;
+    if (!which.len)
+        return;
+    uint64_t *addresses = mem_array(which.len, sizeof(*addresses));
+    struct symbol_frames *frames = mem_array(which.len, sizeof(*frames));
+    for (size_t i = 0; i < which.len; i++) {
+        const struct profile_location *l = &p->locations.at[which.at[i]];
+        addresses[i] = l->exact || !l->address ? l->address : l->address - 1;
+    }
+    unsigned char id[64];
+    const struct profile_module *m = &p->modules.at[module];
+    char *path = mem_strdup(profile_text(p, m->path));
+    size_t len = strlen(path), deleted = strlen(DELETED);
+    if (len > deleted && !strcmp(path + len - deleted, DELETED))
+        path[len - deleted] = '\0';
+    struct symbol_module s = {.path = path, .root = root, .build_id = id};
+    s.build_id_len = parse_hex(profile_text(p, m->build_id), id, sizeof(id));
+    symbols_resolve(symbols, &s, addresses, which.len, frames);
+    for (size_t i = 0; i < which.len; i++)
+        add_lines(p, &p->locations.at[which.at[i]], &frames[i]);
+    free(path);
+    free(addresses);
+    free(frames);
+    vec_release(&which);
+}
+
+void naming_apply(struct symbols *symbols, struct profile *p, const char *root)
+{
+    for (uint32_t m = 0; m < p->modules.len; m++)
+        name_module(symbols, p, root, m);
+}
+
+char *naming_cache_dir(void)
+{
+    struct buf path = BUF_INIT;
+    const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    if (base && base[0] == '/')
+        buf_addstr(&path, base);
+    else if (home && home[0] == '/')
+        buf_printf(&path, "%s/.cache", home);
+    else
+        return NULL;
+    mkdir(buf_str(&path), 0700);
+    buf_addstr(&path, "/allium");
+    mkdir(buf_str(&path), 0700);
+    buf_addstr(&path, "/symbols");
+    return buf_detach(&path);
+}

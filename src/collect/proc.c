@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "collect/proc.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Reads at most size - 1 bytes of /proc/PID/NAME as text; the length, or -1. */
+static ssize_t read_file(pid_t pid, const char *name, char *out, size_t size)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    ssize_t len = read(fd, out, size - 1);
+    close(fd);
+    out[len < 0 ? 0 : len] = '\0';
+    return len;
+}
+
+uint64_t proc_rss_anon_bytes(pid_t pid)
+{
+    char text[4096];
+    if (read_file(pid, "status", text, sizeof(text)) <= 0)
+        return 0;
+    const char *found = strstr(text, "\nRssAnon:");
+    return found ? strtoull(found + 9, NULL, 10) << 10 : 0;
+}
+
+void proc_command_line(pid_t pid, size_t max, struct buf *out)
+{
+    char text[4096];
+    ssize_t len = read_file(pid, "cmdline", text, sizeof(text) < max + 1 ? sizeof(text) : max + 1);
+    while (len > 0 && !text[len - 1])
+        len--;
+    for (ssize_t i = 0; i < len; i++)
+        buf_addch(out, text[i] ? text[i] : ' ');
+}
+
+bool proc_maps(pid_t pid, uint64_t start, uint64_t bytes)
+{
+    /* lstat of the exact name: one lookup, however many mappings there are. */
+    char path[96];
+    struct stat st;
+    snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid, start, start + bytes);
+    return lstat(path, &st) == 0;
+}
+
+bool proc_runs(pid_t pid)
+{
+    char text[512];
+    if (read_file(pid, "stat", text, sizeof(text)) <= 0)
+        return false;
+    const char *state = strrchr(text, ')');
+    return state && state[1] == ' ' && state[2] != 'Z' && state[2] != 'X';
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef COLLECT_PROC_H
+#define COLLECT_PROC_H
+
+/*
+ * What /proc says of a process.
+ *
+ * Runs in: the tool.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/buf.h"
+
+/** Anonymous resident memory in bytes; 0: gone, or not told. */
+uint64_t proc_rss_anon_bytes(pid_t pid);
+/** The command line, arguments separated by blanks and cut to `max` bytes; "" if it is not to be had. */
+void proc_command_line(pid_t pid, size_t max, struct buf *out);
+/** Does the process map exactly [start, start + bytes)? An image that was replaced by exec does not. */
+bool proc_maps(pid_t pid, uint64_t start, uint64_t bytes);
+/** Is there such a process, and not only its zombie? */
+bool proc_runs(pid_t pid);
+
+#endif

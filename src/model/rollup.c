@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "model/rollup.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/units.h"
+
+#define AGENT "liballium-agent.so"
+
+/* ---- frames ---- */
+
+static bool is_agent(const struct profile *p, uint32_t location)
+{
+    return !strcmp(rollup_basename(rollup_location_module(p, location)), AGENT);
+}
+
+void rollup_frames(struct rollup_frames *out, const struct profile *p, uint32_t stack)
+{
+    const struct profile_stack *s = &p->stacks.at[stack];
+    const uint32_t *at = p->stack_locations.at + s->first;
+    uint32_t i = 0;
+    bool told = false; /* the outermost frame itself says that the code is unknown */
+    out->len = 0;
+    while (i < s->depth && is_agent(p, at[i]))
+        i++;
+    for (; i < s->depth; i++) {
+        const struct profile_location *l = &p->locations.at[at[i]];
+        for (uint32_t k = 0; k < l->n_lines; k++)
+            *vec_push(out) = (struct rollup_frame){.location = at[i], .line = l->first_line + k};
+        if (!l->n_lines)
+            *vec_push(out) = (struct rollup_frame){.location = at[i], .line = PROFILE_NONE};
+        told = !l->n_lines && l->module == PROFILE_NONE && s->end == PROFILE_STACK_NO_CODE;
+    }
+    if (!out->len || (s->end != PROFILE_STACK_WHOLE && !told))
+        *vec_push(out) = (struct rollup_frame){.location = PROFILE_NONE, .line = PROFILE_NONE, .end = s->end};
+}
+
+static const char *const ends[] = {
+    [PROFILE_STACK_WHOLE] = "[no stack]",
+    [PROFILE_STACK_CUT] = "[cut]",
+    [PROFILE_STACK_NO_CODE] = "[JIT or unknown code]",
+    [PROFILE_STACK_NO_RULE] = "[no unwind rules]",
+    [PROFILE_STACK_BROKEN] = "[broken stack]",
+};
+
+const char *rollup_frame_function(const struct profile *p, const struct rollup_frame *f,
+                                  char scratch[static ROLLUP_NAME_BYTES])
+{
+    if (f->location == PROFILE_NONE)
+        return ends[f->end];
+    if (f->line != PROFILE_NONE)
+        return profile_text(p, p->lines.at[f->line].function);
+    const char *module = rollup_basename(rollup_frame_module(p, f));
+    if (!*module)
+        return ends[PROFILE_STACK_NO_CODE];
+    snprintf(scratch, ROLLUP_NAME_BYTES, "%.255s+0x%" PRIx64, module, p->locations.at[f->location].address);
+    return scratch;
+}
+
+uint32_t *rollup_same_locations(const struct profile *p)
+{
+    uint32_t *same = mem_array(p->locations.len, sizeof(*same));
+    struct map seen = {0};
+    for (uint32_t i = 0; i < p->locations.len; i++) {
+        const struct profile_location *l = &p->locations.at[i];
+        uint64_t key[4] = {UINT64_MAX, 0, l->address, l->exact};
+        if (l->module != PROFILE_NONE) {
+            key[0] = p->modules.at[l->module].path;
+            key[1] = p->modules.at[l->module].build_id;
+        }
+        same[i] = (uint32_t)map_put(&seen, key, sizeof(key), i, NULL);
+    }
+    map_release(&seen);
+    return same;
+}
+
+/* ---- which rows a cell belongs to ---- */
+
+/* Cells of one stack (thread, ...) fall into the same rows: these are its unit. */
+struct unit {
+    size_t first, n;             /* in `members`: rows, each once, the first is where it is exclusive */
+    struct rollup_values values; /* of its cells */
+};
+
+struct build {
+    const struct profile *p;
+    const struct rollup_options *o;
+    struct rollup *r;
+    struct unit *units;
+    struct profile_sums *kept; /* by cell, of its live samples kept; NULL: all of them */
+    struct map keys;
+    struct VEC(uint32_t) members;
+    struct VEC(uint32_t) stamps; /* by row: the last unit + 1 that has it among its members */
+    struct rollup_frames frames;
+    uint32_t *same; /* locations; by stack only */
+};
+
+static uint32_t unit_of(const struct build *b, uint32_t cell)
+{
+    const struct profile_cell *c = &b->p->cells.at[cell];
+    switch (b->o->group) {
+    case ROLLUP_BY_THREAD:
+        return c->thread;
+    case ROLLUP_BY_SIZE:
+        return c->size_class;
+    case ROLLUP_BY_PROCESS:
+        return c->image;
+    default:
+        return c->stack;
+    }
+}
+
+/* Makes the row of this key a member of the unit. When it is new, its name is to be given. */
+static struct rollup_row *join(struct build *b, uint32_t unit, const void *key, size_t bytes)
+{
+    bool added;
+    size_t row = map_put(&b->keys, key, bytes, b->r->rows.len, &added);
+    if (added) {
+        *vec_push(&b->r->rows) = (struct rollup_row){.module = "", .file = "", .index = PROFILE_NONE};
+        *vec_push(&b->stamps) = 0;
+    }
+    if (b->stamps.at[row] != unit + 1)
+        *vec_push(&b->members) = (uint32_t)row;
+    b->stamps.at[row] = unit + 1;
+    return &b->r->rows.at[row];
+}
+
+static void name_row(struct build *b, struct rollup_row *row, const char *name, const struct rollup_frame *f)
+{
+    row->name = mem_strdup(name);
+    row->module = rollup_frame_module(b->p, f);
+    row->file = rollup_frame_file(b->p, f);
+}
+
+/* What the row of a frame is called: functions of the same name in two modules are two. */
+static void join_frame(struct build *b, uint32_t unit, const struct rollup_frame *f)
+{
+    char scratch[ROLLUP_NAME_BYTES];
+    const char *function = rollup_frame_function(b->p, f, scratch);
+    const char *module = rollup_frame_module(b->p, f), *file = rollup_frame_file(b->p, f);
+    struct buf key = BUF_INIT;
+    if (b->o->group == ROLLUP_BY_FILE && *file)
+        buf_addstr(&key, file);
+    else if (b->o->group == ROLLUP_BY_FILE && *module)
+        buf_printf(&key, "%s (source unknown)", rollup_basename(module));
+    else if (b->o->group == ROLLUP_BY_MODULE)
+        buf_addstr(&key,
+                   *module ? module : ends[f->location == PROFILE_NONE ? f->end : PROFILE_STACK_NO_CODE]);
+    else
+        buf_printf(&key, "%s%c%s", function, '\0', module);
+    struct rollup_row *row = join(b, unit, key.data, key.len);
+    if (!row->name)
+        name_row(b, row, key.data, f);
+    if (!*row->file)
+        row->file = file;
+    buf_release(&key);
+}
+
+static void join_frames(struct build *b, uint32_t stack)
+{
+    rollup_frames(&b->frames, b->p, stack);
+    vec_each (const struct rollup_frame, f, &b->frames)
+        if (f->location != PROFILE_NONE || f == b->frames.at || b->o->group == ROLLUP_BY_FUNCTION)
+            join_frame(b, stack, f);
+}
+
+/* Of the run time: what stands between a program and its allocator. */
+static bool is_runtime(const struct profile *p, const struct rollup_frame *f)
+{
+    static const char *const begin[] = {
+        "libc.so", "libc-2.",    "libc.musl", "ld-linux",    "ld-musl",     "ld-2.",       "libstdc++.",
+        "libc++.", "libc++abi.", "libgcc_s.", "libjemalloc", "libtcmalloc", "libmimalloc", "liballium"};
+    char scratch[ROLLUP_NAME_BYTES];
+    const char *module = rollup_basename(rollup_frame_module(p, f));
+    for (size_t i = 0; i < sizeof(begin) / sizeof(*begin); i++)
+        if (!strncmp(module, begin[i], strlen(begin[i])))
+            return true;
+    return !strncmp(rollup_frame_function(p, f, scratch), "operator new", strlen("operator new"));
+}
+
+static void join_owner(struct build *b, uint32_t stack)
+{
+    rollup_frames(&b->frames, b->p, stack);
+    const struct rollup_frame *owner = b->frames.at;
+    vec_each (const struct rollup_frame, f, &b->frames) {
+        if (f->location == PROFILE_NONE || rollup_frame_inlined(b->p, f) || is_runtime(b->p, f))
+            continue;
+        owner = f;
+        break;
+    }
+    join_frame(b, stack, owner);
+}
+
+static void join_stack(struct build *b, uint32_t stack)
+{
+    char scratch[ROLLUP_NAME_BYTES];
+    struct buf key = BUF_INIT;
+    rollup_frames(&b->frames, b->p, stack);
+    vec_each (const struct rollup_frame, f, &b->frames) {
+        uint32_t same = f->location == PROFILE_NONE ? PROFILE_NONE - 1 - f->end : b->same[f->location];
+        buf_add(&key, &same, sizeof(same));
+    }
+    struct rollup_row *row = join(b, stack, key.data, key.len);
+    if (!row->name)
+        name_row(b, row, rollup_frame_function(b->p, b->frames.at, scratch), b->frames.at);
+    row->index = stack;
+    buf_release(&key);
+}
+
+static char *index_name(const struct profile *p, enum rollup_group group, uint32_t index)
+{
+    struct buf name = BUF_INIT;
+    char low[UNITS_TEXT_BYTES], high[UNITS_TEXT_BYTES];
+    if (group == ROLLUP_BY_SIZE) {
+        buf_printf(&name, "%s to %s", units_format_size(low, index ? ldexp(1, (int)index) : 0),
+                   units_format_size(high, ldexp(2, (int)index)));
+        return buf_detach(&name);
+    }
+    const struct profile_thread *t = group == ROLLUP_BY_THREAD ? &p->threads.at[index] : NULL;
+    const struct profile_image *i = &p->images.at[t ? t->image : index];
+    const char *thread = t ? profile_text(p, t->name) : "";
+    if (t && !t->tid)
+        buf_addstr(&name, "other threads");
+    else if (t)
+        buf_printf(&name, "%s%s%d", thread, *thread ? " " : "thread ", t->tid);
+    if (t && p->images.len > 1)
+        buf_printf(&name, " of ");
+    if (!t || p->images.len > 1)
+        buf_printf(&name, "%s (%d)", profile_text(p, i->comm), i->pid);
+    return buf_detach(&name);
+}
+
+static void join_rows(struct build *b, uint32_t unit)
+{
+    if (b->o->group == ROLLUP_BY_STACK)
+        join_stack(b, unit);
+    else if (b->o->group == ROLLUP_BY_OWNER)
+        join_owner(b, unit);
+    else if (b->o->group < ROLLUP_BY_OWNER)
+        join_frames(b, unit);
+    else {
+        struct rollup_row *row = join(b, unit, &unit, sizeof(unit));
+        row->name = index_name(b->p, b->o->group, unit);
+        row->index = unit;
+    }
+}
+
+/* ---- values ---- */
+
+/* The books keep bytes and samples of temporary objects; the rest follows from all objects freed of the same cell, which
+ * are of the same size within a factor of two. */
+static struct profile_sums temporary_sums(const struct profile_cell *c)
+{
+    struct profile_sums s = {.samples = c->temporary_samples, .bytes = c->temporary_bytes};
+    const struct profile_sums *all = c->freed.bytes > 0 ? &c->freed : &c->allocated;
+    double k = (double)s.samples;
+    if (!s.samples || !(all->bytes > 0))
+        return (struct profile_sums){.samples = s.samples, .count = k};
+    s.seen_bytes = fmin(s.bytes * fmin(all->seen_bytes / all->bytes, 1), s.bytes);
+    s.count = fmax(s.bytes * (all->count / all->bytes), k);
+    return s;
+}
+
+static void add_sums(struct rollup_value *v, const struct profile_cell *c, struct profile_sums s)
+{
+    profile_estimate_bytes(&v->bytes, c, &s);
+    profile_estimate_count(&v->count, c, &s);
+}
+
+static void add_cell(const struct build *b, struct rollup_values *v, uint32_t cell)
+{
+    const struct profile_cell *c = &b->p->cells.at[cell];
+    if (b->kept) {
+        add_sums(&v->of[ROLLUP_LIVE], c, b->kept[cell]);
+        return;
+    }
+    add_sums(&v->of[ROLLUP_LIVE], c, profile_live(c));
+    add_sums(&v->of[ROLLUP_PEAK], c, c->at_peak);
+    add_sums(&v->of[ROLLUP_ALLOCATED], c, c->allocated);
+    add_sums(&v->of[ROLLUP_TEMPORARY], c, temporary_sums(c));
+}
+
+static void merge(struct rollup_values *into, const struct rollup_values *from)
+{
+    for (int m = 0; m < ROLLUP_METRICS; m++) {
+        estimate_merge(&into->of[m].bytes, &from->of[m].bytes);
+        estimate_merge(&into->of[m].count, &from->of[m].count);
+    }
+}
+
+static bool keeps_cell(const struct build *b, uint32_t cell)
+{
+    return !b->o->keep || b->o->keep(b->o->arg, b->p, cell);
+}
+
+static void add_cells(struct build *b)
+{
+    for (uint32_t i = 0; i < b->p->cells.len; i++) {
+        if (!keeps_cell(b, i))
+            continue;
+        uint32_t at = unit_of(b, i);
+        struct unit *unit = &b->units[at];
+        if (!unit->n) {
+            unit->first = b->members.len;
+            join_rows(b, at);
+            unit->n = b->members.len - unit->first;
+        }
+        add_cell(b, &unit->values, i);
+    }
+}
+
+static void add_units(struct build *b, size_t n)
+{
+    for (const struct unit *u = b->units; u < b->units + n; u++) {
+        if (!u->n)
+            continue;
+        merge(&b->r->total, &u->values);
+        merge(&b->r->rows.at[b->members.at[u->first]].self, &u->values);
+        for (size_t k = 0; k < u->n; k++)
+            merge(&b->r->rows.at[b->members.at[u->first + k]].inclusive, &u->values);
+    }
+}
+
+/* ---- live samples: ages, and values when only some of them count ---- */
+
+struct aged {
+    uint64_t born_ns;
+    uint32_t cell;
+    double bytes; /* estimate: what it stands for */
+};
+struct ages VEC(struct aged);
+
+static int older_first(const void *a, const void *b)
+{
+    const struct aged *x = a, *y = b;
+    return (x->born_ns > y->born_ns) - (x->born_ns < y->born_ns);
+}
+
+static void take_samples(struct build *b, struct ages *ages)
+{
+    const struct profile *p = b->p;
+    for (uint32_t i = 0; i < p->samples.len; i++) {
+        const struct profile_sample *s = &p->samples.at[i];
+        if (!keeps_cell(b, s->cell) || (b->kept && !b->o->keep_sample(b->o->arg, p, i)))
+            continue;
+        double weight = rollup_weight(s->size_bytes, p->cells.at[s->cell].period_bytes);
+        double size = (double)s->size_bytes;
+        *vec_push(ages) =
+            (struct aged){.born_ns = s->born_ns, .cell = s->cell, .bytes = weight * fmax(size, 1)};
+        if (!b->kept)
+            continue;
+        struct profile_sums *sums = &b->kept[s->cell];
+        sums->samples++;
+        sums->seen_bytes += size;
+        sums->bytes += weight * size;
+        sums->count += weight;
+    }
+    if (ages->len)
+        qsort(ages->at, ages->len, sizeof(*ages->at), older_first);
+}
+
+/* So far, oldest first; the median is where half of the bytes have been seen. */
+static void age(struct rollup_values *v, double *seen, double all, double bytes, uint64_t age_ns)
+{
+    if (!v->aged_samples++)
+        v->oldest_ns = age_ns;
+    if (2 * *seen < all)
+        v->median_ns = age_ns;
+    *seen += bytes;
+}
+
+static void add_ages(struct build *b, const struct ages *ages)
+{
+    struct {
+        double self, inclusive;
+    } *all = mem_array(b->r->rows.len, sizeof(*all)), *seen = mem_array(b->r->rows.len, sizeof(*seen));
+    double total = 0, total_seen = 0;
+    vec_each (const struct aged, s, ages) {
+        const struct unit *u = &b->units[unit_of(b, s->cell)];
+        total += s->bytes;
+        all[b->members.at[u->first]].self += s->bytes;
+        for (size_t k = 0; k < u->n; k++)
+            all[b->members.at[u->first + k]].inclusive += s->bytes;
+    }
+    vec_each (const struct aged, s, ages) {
+        const struct unit *u = &b->units[unit_of(b, s->cell)];
+        uint64_t ns = b->p->taken_ns > s->born_ns ? b->p->taken_ns - s->born_ns : 0;
+        uint32_t self = b->members.at[u->first];
+        age(&b->r->total, &total_seen, total, s->bytes, ns);
+        age(&b->r->rows.at[self].self, &seen[self].self, all[self].self, s->bytes, ns);
+        for (size_t k = 0; k < u->n; k++) {
+            uint32_t row = b->members.at[u->first + k];
+            age(&b->r->rows.at[row].inclusive, &seen[row].inclusive, all[row].inclusive, s->bytes, ns);
+        }
+    }
+    free(all);
+    free(seen);
+}
+
+/* ---- order ---- */
+
+double rollup_sort_value(enum rollup_sort sort, const struct rollup_values *v)
+{
+    static const enum rollup_metric metrics[] = {
+        [ROLLUP_SORT_LIVE] = ROLLUP_LIVE,           [ROLLUP_SORT_PEAK] = ROLLUP_PEAK,
+        [ROLLUP_SORT_ALLOCATED] = ROLLUP_ALLOCATED, [ROLLUP_SORT_ALLOCATIONS] = ROLLUP_ALLOCATED,
+        [ROLLUP_SORT_TEMPORARY] = ROLLUP_TEMPORARY,
+    };
+    if (sort == ROLLUP_SORT_AGE)
+        return (double)v->oldest_ns;
+    const struct rollup_value *value = &v->of[metrics[sort]];
+    return sort == ROLLUP_SORT_ALLOCATIONS ? value->count.value : value->bytes.value;
+}
+
+static int larger_first(const void *a, const void *b, void *arg)
+{
+    const struct rollup *r = arg;
+    const struct rollup_row *x = a, *y = b;
+    double of_x = rollup_sort_value(r->sort, r->inclusive ? &x->inclusive : &x->self);
+    double of_y = rollup_sort_value(r->sort, r->inclusive ? &y->inclusive : &y->self);
+    if (of_x == of_y) {
+        of_x = rollup_sort_value(r->sort, &x->inclusive);
+        of_y = rollup_sort_value(r->sort, &y->inclusive);
+    }
+    if (of_x != of_y)
+        return of_x < of_y ? 1 : -1;
+    int order = strcmp(x->name, y->name);
+    return order ? order : strcmp(x->module, y->module);
+}
+
+struct rollup *rollup_new(const struct profile *p, const struct rollup_options *o)
+{
+    struct rollup *r = mem_alloc(sizeof(*r));
+    *r = (struct rollup){.profile = p,
+                         .group = o->group,
+                         .sort = o->sort,
+                         .inclusive = o->inclusive,
+                         .from_samples = o->keep_sample != NULL};
+    struct build b = {.p = p, .o = o, .r = r};
+    struct ages ages = {0};
+    size_t n = p->stacks.len;
+    n = n > p->threads.len ? n : p->threads.len;
+    n = n > p->images.len ? n : p->images.len;
+    n = n > 64 ? n : 64;
+    b.units = mem_array(n, sizeof(*b.units));
+    b.same = o->group == ROLLUP_BY_STACK ? rollup_same_locations(p) : NULL;
+    b.kept = o->keep_sample ? mem_array(p->cells.len, sizeof(*b.kept)) : NULL;
+    take_samples(&b, &ages);
+    add_cells(&b);
+    add_units(&b, n);
+    add_ages(&b, &ages);
+    if (r->rows.len)
+        qsort_r(r->rows.at, r->rows.len, sizeof(*r->rows.at), larger_first, r);
+    free(b.units);
+    free(b.same);
+    free(b.kept);
+    map_release(&b.keys);
+    vec_release(&b.members);
+    vec_release(&b.stamps);
+    vec_release(&b.frames);
+    vec_release(&ages);
+    return r;
+}
+
+void rollup_free(struct rollup *r)
+{
+    if (!r)
+        return;
+    vec_each (struct rollup_row, row, &r->rows)
+        free(row->name);
+    vec_release(&r->rows);
+    free(r);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef RUN_LAUNCH_H
+#define RUN_LAUNCH_H
+
+/*
+ * Starts a command with the agent and is a good parent to it: its terminal, process group, stdin, signal dispositions
+ * and mask are as without us; SIGINT and SIGQUIT are left to it, SIGTERM and SIGHUP passed on.
+ *
+ * Runs in: the tool. Threads: one. Owns: the descriptors, until launch_release().
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+
+struct launch_options {
+    const char *agent; /* path of the agent, as LD_PRELOAD takes it */
+    const char *dir;   /* where ledgers go */
+    uint64_t period_bytes;
+    uint64_t ledger_limit_bytes; /* 0: the agent's default */
+    bool follow;                 /* children too */
+    char **argv;                 /* ends with NULL */
+};
+
+struct launch {
+    pid_t pid;
+    int process_fd; /* readable when the command has ended */
+    int signal_fd;  /* readable when there is a signal to pass on */
+};
+
+/** 0, or -errno: -ENOENT and -EACCES are exec's own answers. */
+int launch_start(struct launch *l, const struct launch_options *o, struct error *e);
+/** Passes on what signal_fd has. */
+void launch_pass_signals(const struct launch *l);
+/** Reaps the command, which has ended; its wait status. */
+int launch_reap(const struct launch *l);
+void launch_release(struct launch *l);
+
+/** The agent beside this executable, or where it was installed; the caller frees it. 0 or -ENOENT with a line. */
+int launch_find_agent(char **path, struct error *e);
+
+#endif
