@@ -28,6 +28,7 @@ struct next next = {.free = early_free,
 #undef X
 };
 struct next_operators next_operators;
+bool next_is_glibc;
 
 __thread struct thread thread_self __attribute__((tls_model("initial-exec")));
 
@@ -77,8 +78,11 @@ static void find_allocator(void)
         n.pvalloc = pvalloc_of_memalign;
     n.prctl = resolve_next("prctl", NULL);
     n.syscall = resolve_next("syscall", NULL);
+    next_is_glibc = resolve_in(m, "__libc_start_main") != NULL;
     next = n;
     operators_adopt(m);
+    if (!next_is_glibc)
+        probe_family();
 }
 
 void boot_agent(void)

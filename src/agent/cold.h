@@ -31,6 +31,10 @@ static inline bool cold_begin(struct thread *t, size_t size)
 {
     if (unlikely(!process.generation || !next.malloc))
         boot_agent();
+    if (unlikely(t->busy)) {
+        t->busy = THREAD_NESTED;
+        return false;
+    }
     return size <= PTRDIFF_MAX && process_settle(t) && sample_is_due(t, size);
 }
 

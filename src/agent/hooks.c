@@ -65,7 +65,7 @@ static COLD void *calloc_cold(size_t count, size_t each)
     return p;
 }
 
-EXPORT void *calloc(size_t count, size_t each)
+static void *calloc_hot(size_t count, size_t each)
 {
     size_t size;
     if (unlikely(__builtin_mul_overflow(count, each, &size)))
@@ -97,7 +97,7 @@ static COLD void *realloc_cold(void *old, size_t size)
     return p;
 }
 
-static inline __attribute__((always_inline)) void *realloc_hot(void *old, size_t size)
+static void *realloc_hot(void *old, size_t size)
 {
     if (likely(!filter_may_hold(old))) {
         TAKE_BYTES(size)
@@ -105,23 +105,6 @@ static inline __attribute__((always_inline)) void *realloc_hot(void *old, size_t
     }
 }
 return realloc_cold(old, size);
-}
-
-EXPORT void *realloc(void *old, size_t size)
-{
-    return realloc_hot(old, size);
-}
-
-/* Not the next reallocarray: glibc's calls realloc through the PLT, and others have none. */
-EXPORT void *reallocarray(void *old, size_t count, size_t each)
-{
-    size_t size;
-    if (unlikely(__builtin_mul_overflow(count, each, &size))) {
-        process_count_loss(LEDGER_FAILED_REQUESTS);
-        errno = ENOMEM;
-        return NULL;
-    }
-    return realloc_hot(old, size);
 }
 
 static COLD int posix_memalign_cold(void **out, size_t alignment, size_t size)
@@ -137,7 +120,7 @@ static COLD int posix_memalign_cold(void **out, size_t alignment, size_t size)
     return error;
 }
 
-EXPORT int posix_memalign(void **out, size_t alignment, size_t size)
+static int posix_memalign_hot(void **out, size_t alignment, size_t size)
 {
     TAKE_BYTES(size)
     return next.posix_memalign(out, alignment, size);
@@ -155,7 +138,7 @@ static COLD void *aligned_cold(size_t alignment, size_t size, void *(**real)(siz
     return p;
 }
 
-EXPORT void *aligned_alloc(size_t alignment, size_t size)
+static void *aligned_alloc_hot(size_t alignment, size_t size)
 {
     TAKE_BYTES(size)
     return next.aligned_alloc(alignment, size);
@@ -163,7 +146,7 @@ EXPORT void *aligned_alloc(size_t alignment, size_t size)
 return aligned_cold(alignment, size, &next.aligned_alloc);
 }
 
-EXPORT void *memalign(size_t alignment, size_t size)
+static void *memalign_hot(size_t alignment, size_t size)
 {
     TAKE_BYTES(size)
     return next.memalign(alignment, size);
@@ -181,7 +164,7 @@ static COLD void *paged_cold(size_t size, void *(**real)(size_t))
     return p;
 }
 
-EXPORT void *valloc(size_t size)
+static void *valloc_hot(size_t size)
 {
     TAKE_BYTES(size)
     return next.valloc(size);
@@ -189,10 +172,67 @@ EXPORT void *valloc(size_t size)
 return paged_cold(size, &next.valloc);
 }
 
-EXPORT void *pvalloc(size_t size)
+static void *pvalloc_hot(size_t size)
 {
     TAKE_BYTES(size)
     return next.pvalloc(size);
 }
 return paged_cold(size, &next.pvalloc);
+}
+
+struct next_entries next_entries = {
+    .calloc = calloc_hot,
+    .realloc = realloc_hot,
+    .posix_memalign = posix_memalign_hot,
+    .aligned_alloc = aligned_alloc_hot,
+    .memalign = memalign_hot,
+    .valloc = valloc_hot,
+    .pvalloc = pvalloc_hot,
+};
+
+EXPORT void *calloc(size_t count, size_t each)
+{
+    return next_entries.calloc(count, each);
+}
+
+EXPORT void *realloc(void *old, size_t size)
+{
+    return next_entries.realloc(old, size);
+}
+
+/* Not the next reallocarray: glibc's calls realloc through the PLT, and others have none. */
+EXPORT void *reallocarray(void *old, size_t count, size_t each)
+{
+    size_t size;
+    if (unlikely(__builtin_mul_overflow(count, each, &size))) {
+        process_count_loss(LEDGER_FAILED_REQUESTS);
+        errno = ENOMEM;
+        return NULL;
+    }
+    return next_entries.realloc(old, size);
+}
+
+EXPORT int posix_memalign(void **out, size_t alignment, size_t size)
+{
+    return next_entries.posix_memalign(out, alignment, size);
+}
+
+EXPORT void *aligned_alloc(size_t alignment, size_t size)
+{
+    return next_entries.aligned_alloc(alignment, size);
+}
+
+EXPORT void *memalign(size_t alignment, size_t size)
+{
+    return next_entries.memalign(alignment, size);
+}
+
+EXPORT void *valloc(size_t size)
+{
+    return next_entries.valloc(size);
+}
+
+EXPORT void *pvalloc(size_t size)
+{
+    return next_entries.pvalloc(size);
 }

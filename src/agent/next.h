@@ -64,6 +64,27 @@ struct next {
 
 extern struct next next __attribute__((visibility("hidden")));
 
+/*
+ * Where the exported functions jump to: our counting half, or straight to the next one if that calls another function
+ * of the family through its symbol, which then counts (jemalloc's aligned operator new calls aligned_alloc).
+ */
+struct next_entries {
+    void *(*calloc)(size_t, size_t);
+    void *(*realloc)(void *, size_t);
+    int (*posix_memalign)(void **, size_t, size_t);
+    void *(*aligned_alloc)(size_t, size_t);
+    void *(*memalign)(size_t, size_t);
+    void *(*valloc)(size_t);
+    void *(*pvalloc)(size_t);
+};
+
+extern struct next_entries next_entries __attribute__((visibility("hidden")));
+extern bool next_is_glibc
+    __attribute__((visibility("hidden"))); /* whose functions are known not to call each other */
+
+/** Finds out which functions of the allocator call others of the family, by calling them. */
+void probe_family(void);
+
 /** The allocator's own C++ operators, which do not call malloc: what our counting ones forward to. */
 struct next_operators {
 #define X(field, symbol) next_new_fn field;

@@ -14,6 +14,9 @@
 #include "base/sigsafe/draw.h"
 #include "unwind/stack.h"
 
+/* We are inside a call into the allocator of our own making: what it asks for meanwhile is its own. */
+enum thread_busy { THREAD_FREE, THREAD_CALLING, THREAD_NESTED /* and it did ask */ };
+
 struct thread {
     uint64_t left; /* bytes until the cold path looks again; 0: at every request (exact mode, not begun) */
     uint64_t rest; /* bytes to the next sample beyond `left` */
@@ -26,6 +29,7 @@ struct thread {
     uint32_t generation; /* of the process: a fork child begins anew */
     uint16_t row;        /* in the ledger's threads */
     uint8_t has_row;
+    uint8_t busy; /* enum thread_busy */
     uint8_t weighed_period;
     uint8_t period; /* index of the period that `left` and `rest` were drawn with */
 };

@@ -7,7 +7,7 @@
 #define TAIL_Z       1.959963984540054 /* normal quantile of 1 - TAIL */
 #define EXPAND_SHAPE 100.0             /* from here on the Cornish-Fisher expansion is good to 4e-8 */
 #define NEWTON_STEPS 100
-#define MISSED_EACH  1.85 /* objects an octave without samples may hold, in weights of the smallest sampled */
+#define MISSED_EACH  1.8 /* objects an octave without samples may hold, in weights of the smallest sampled */
 
 /* The lower incomplete gamma function, regularized: x^a e^-x / gamma(a+1) * (1 + x/(a+1) + x^2/(a+1)(a+2) ...).
  * All terms are positive, so nothing cancels; under EXPAND_SHAPE a few hundred of them do. */

@@ -48,7 +48,7 @@
  *   - else u*, v* are the mean u, v of the cell with the largest weight, w*. If the sizes sampled spread over L
  *     octaves (log2 of largest / smallest), sizes may go on below as they did above: each octave from the
  *     smallest sampled down to ESTIMATE_SMALLEST may add another high / (1 + L), what an octave holds up there,
- *     but at most 1.85 w* (calibrated: all these octaves together then expect at most 1.85 samples); times
+ *     but at most 1.8 w* (calibrated: all these octaves together then expect at most 1.8 samples); times
  *     L / (1 + L), so nothing where all sizes are alike.
  * This holds for one size, for log-uniform and doubling sizes; it fails where small objects hide behind a
  * few large ones and none of them was sampled (bench/coverage.c: 8 MiB among 8 B at 3 samples).

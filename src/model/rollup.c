@@ -132,8 +132,8 @@ static struct rollup_row *join(struct build *b, uint32_t unit, const void *key, 
 static void name_row(struct build *b, struct rollup_row *row, const char *name, const struct rollup_frame *f)
 {
     row->name = mem_strdup(name);
-    row->module = rollup_frame_module(b->p, f);
-    row->file = rollup_frame_file(b->p, f);
+    if (b->o->group != ROLLUP_BY_FILE)
+        row->module = rollup_frame_module(b->p, f);
 }
 
 /* What the row of a frame is called: functions of the same name in two modules are two. */
@@ -155,7 +155,7 @@ static void join_frame(struct build *b, uint32_t unit, const struct rollup_frame
     struct rollup_row *row = join(b, unit, key.data, key.len);
     if (!row->name)
         name_row(b, row, key.data, f);
-    if (!*row->file)
+    if (!*row->file && b->o->group != ROLLUP_BY_MODULE)
         row->file = file;
     buf_release(&key);
 }
@@ -207,7 +207,9 @@ static void join_stack(struct build *b, uint32_t stack)
     struct rollup_row *row = join(b, stack, key.data, key.len);
     if (!row->name)
         name_row(b, row, rollup_frame_function(b->p, b->frames.at, scratch), b->frames.at);
-    row->index = stack;
+    if (row->index == PROFILE_NONE)
+        row->index = stack;
+    row->file = rollup_frame_file(b->p, b->frames.at);
     buf_release(&key);
 }
 

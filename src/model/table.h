@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef MODEL_TABLE_H
+#define MODEL_TABLE_H
+
+/*
+ * A table: typed columns and rows, the shape of every list that is not a profile. It knows neither where its values
+ * come from nor how they are shown.
+ *
+ * Runs in: the tool. Threads: one at a time. Owns: its rows and their texts, until table_free().
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/vec.h"
+#include "model/estimate.h"
+
+enum table_type {
+    TABLE_TEXT,
+    TABLE_WHOLE,    /* uint64_t */
+    TABLE_SIGNED,   /* int64_t */
+    TABLE_REAL,     /* double */
+    TABLE_ESTIMATE, /* struct estimate, shown with its interval */
+    TABLE_FLAG,     /* bool */
+    TABLE_ADDRESS,  /* uint64_t */
+};
+
+/** What a number counts. In JSON it ends the key: live_bytes. */
+enum table_unit {
+    TABLE_PLAIN, /* no unit, and digits as they are: a pid */
+    TABLE_COUNT,
+    TABLE_BYTES,
+    TABLE_DURATION, /* ns */
+    TABLE_INSTANT,  /* ns since 1970, UTC */
+    TABLE_PERCENT,
+};
+
+struct table_column {
+    const char *name; /* lower case, words joined by _ : the JSON key without unit; borrowed */
+    enum table_unit unit;
+    enum table_type type;
+    bool wrap; /* a text that is worth several lines when there is no room */
+};
+
+struct table_value {
+    bool known;
+    union {
+        char *text;
+        uint64_t whole; /* addresses too */
+        int64_t negative_too;
+        double real;
+        struct estimate *estimate;
+        bool flag;
+    };
+};
+
+struct table {
+    const char *name; /* what it lists: the JSON schema is "allium-NAME"; borrowed */
+    uint32_t version; /* of that schema */
+    const struct table_column *columns;
+    uint32_t n_columns;
+    struct VEC(struct table_value) values; /* row after row */
+};
+
+/** The columns are borrowed, and outlive the table. Never NULL. */
+struct table *table_new(const char *name, uint32_t version, const struct table_column *columns,
+                        uint32_t n_columns);
+void table_free(struct table *t);
+/** Begins a row, of values that are not known. */
+void table_row(struct table *t);
+uint32_t table_rows(const struct table *t);
+static inline const struct table_value *table_at(const struct table *t, uint32_t row, uint32_t column)
+{
+    return &t->values.at[(size_t)row * t->n_columns + column];
+}
+
+/* Each sets a value of the last row; the column must be of that type. A NULL text is one that is not known. */
+void table_text(struct table *t, uint32_t column, const char *text);
+void table_whole(struct table *t, uint32_t column, uint64_t value); /* TABLE_ADDRESS too */
+void table_signed(struct table *t, uint32_t column, int64_t value);
+void table_real(struct table *t, uint32_t column, double value);
+void table_estimate(struct table *t, uint32_t column, const struct estimate *value);
+void table_flag(struct table *t, uint32_t column, bool value);
+
+#endif

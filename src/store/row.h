@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef STORE_ROW_H
+#define STORE_ROW_H
+
+/*
+ * One row of each table, put and got: the two functions of a pair name the same columns in the same order.
+ * What refers to another row does so by that row's id here, not by an index into some profile.
+ *
+ * Runs in: the tool. Threads: pure functions of their arguments. Owns: nothing.
+ * Invariant: what is got refers only to rows below the limits, or the statement is marked bad.
+ */
+
+#include "model/profile.h"
+#include "store/sql.h"
+
+/** How many rows there are that may be referred to: ids are 0, 1, 2, ... without a gap. */
+struct row_limits {
+    uint64_t strings, images, modules, locations, stacks, threads, cells;
+};
+
+/* A module of a profile without what differs from image to image, which is in its mappings. */
+struct row_module {
+    uint32_t path, build_id;
+    uint64_t size_bytes;
+};
+struct row_mapping {
+    uint32_t image, ordinal, module;
+    uint64_t start, bias;
+};
+
+struct row_location {
+    uint32_t module, image; /* image: of code outside every module, whose address says nothing elsewhere; else NONE */
+    uint64_t address;
+    bool exact;
+};
+
+struct row_line {
+    uint32_t location, position;
+    struct profile_line line;
+};
+
+/* A stack is its leaf and the stack that called it. The first rows, one for each way to end, have neither. */
+#define ROW_STACK_ENDS (PROFILE_STACK_BROKEN + 1)
+struct row_stack {
+    uint32_t caller, location;
+};
+
+#define ROW_NO_MOMENT INT64_MAX
+struct row_point {
+    struct profile_point point;
+    int64_t moment; /* ROW_NO_MOMENT: none */
+};
+
+struct row_moment_cell {
+    int64_t moment;
+    uint32_t cell;
+    struct profile_sums allocated, freed;
+};
+
+void row_put_image(struct sql *s, uint32_t id, const struct profile_image *i);
+void row_get_image(struct sql *s, const struct row_limits *l, struct profile_image *i);
+void row_put_thread(struct sql *s, uint32_t id, const struct profile_thread *t);
+void row_get_thread(struct sql *s, const struct row_limits *l, struct profile_thread *t);
+void row_put_module(struct sql *s, uint32_t id, const struct row_module *m);
+void row_get_module(struct sql *s, const struct row_limits *l, struct row_module *m);
+void row_put_mapping(struct sql *s, const struct row_mapping *m);
+void row_get_mapping(struct sql *s, const struct row_limits *l, struct row_mapping *m);
+void row_put_location(struct sql *s, uint32_t id, const struct row_location *o);
+void row_get_location(struct sql *s, const struct row_limits *l, struct row_location *o);
+void row_put_line(struct sql *s, const struct row_line *n);
+void row_get_line(struct sql *s, const struct row_limits *l, struct row_line *n);
+void row_put_stack(struct sql *s, uint32_t id, const struct row_stack *k);
+void row_get_stack(struct sql *s, const struct row_limits *l, struct row_stack *k);
+void row_put_cell(struct sql *s, uint32_t id, const struct profile_cell *c);
+void row_get_cell(struct sql *s, const struct row_limits *l, struct profile_cell *c);
+/* The image of a live sample or a recent free is that of its cell, and given apart. */
+void row_put_sample(struct sql *s, uint32_t image, const struct profile_sample *v);
+void row_get_sample(struct sql *s, const struct row_limits *l, uint32_t *image, struct profile_sample *v);
+void row_put_free(struct sql *s, uint32_t image, const struct profile_free *f);
+void row_get_free(struct sql *s, const struct row_limits *l, uint32_t *image, struct profile_free *f);
+void row_put_point(struct sql *s, const struct row_point *q);
+void row_get_point(struct sql *s, const struct row_limits *l, struct row_point *q);
+void row_put_moment_cell(struct sql *s, const struct row_moment_cell *m);
+void row_get_moment_cell(struct sql *s, const struct row_limits *l, struct row_moment_cell *m);
+
+#endif

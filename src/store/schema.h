@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef STORE_SCHEMA_H
+#define STORE_SCHEMA_H
+
+/*
+ * The tables of a recording, version SCHEMA_VERSION; allium-recording(5) explains them to people. The text of a table
+ * is the only place that names its columns; row.c puts and gets them in that order.
+ *
+ * Runs in: the tool. Owns: nothing.
+ * Invariant: a file whose schema differs by one byte is not read: no view, trigger, index or generated column of a
+ * stranger is ever evaluated, and every scan in key order is a plain walk.
+ */
+
+#include "store/sql.h"
+
+#define SCHEMA_APPLICATION_ID 0x416c6c69 /* "Alli" */
+#define SCHEMA_VERSION        1
+
+enum schema_table {
+    SCHEMA_META,
+    SCHEMA_STRING,
+    SCHEMA_IMAGE,
+    SCHEMA_THREAD,
+    SCHEMA_MODULE,
+    SCHEMA_MAPPING,
+    SCHEMA_LOCATION,
+    SCHEMA_LINE,
+    SCHEMA_STACK,
+    SCHEMA_CELL,
+    SCHEMA_LIFETIME,
+    SCHEMA_SAMPLE,
+    SCHEMA_FREE,
+    SCHEMA_POINT,
+    SCHEMA_MOMENT_CELL,
+    SCHEMA_TABLES
+};
+
+const char *schema_table_name(enum schema_table table);
+/** Makes the tables in an empty database. An SQLite result code. */
+int schema_create(sqlite3 *db);
+/** True when the database holds these tables and nothing else. *rc: an SQLite result code. */
+bool schema_matches(sqlite3 *db, int *rc);
+/** True when at least the table `meta` is as here, which no version changes. */
+bool schema_has_meta(sqlite3 *db);
+/** INSERT OR REPLACE with a parameter for each column. An SQLite result code. */
+int schema_prepare_put(struct sql *s, sqlite3 *db, enum schema_table table);
+/** SELECT of all columns, in the order of the primary key. An SQLite result code. */
+int schema_prepare_scan(struct sql *s, sqlite3 *db, enum schema_table table);
+
+#endif

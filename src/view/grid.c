@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "view/grid.h"
+
+#define GAP           2
+#define ELASTIC_LEAST 28 /* columns are dropped rather than leaving the elastic one less */
+#define WIDTH_LEAST   8
+
+void grid_column(struct grid *g, struct grid_column column)
+{
+    *vec_push(&g->columns) = column;
+}
+
+void grid_row(struct grid *g)
+{
+    *vec_push(&g->rows) = (struct grid_row){.below = NULL};
+}
+
+void grid_cell(struct grid *g, struct buf *text)
+{
+    *vec_push(&g->cells) = buf_detach(text);
+}
+
+void grid_below(struct grid *g, struct buf *lines)
+{
+    free(g->rows.at[g->rows.len - 1].below);
+    g->rows.at[g->rows.len - 1].below = buf_detach(lines);
+}
+
+void grid_release(struct grid *g)
+{
+    vec_each (char *, text, &g->cells)
+        free(*text);
+    vec_each (struct grid_row, row, &g->rows)
+        free(row->below);
+    vec_release(&g->columns);
+    vec_release(&g->cells);
+    vec_release(&g->rows);
+}
+
+static size_t natural_width(const struct grid *g, size_t column)
+{
+    size_t widest = text_width(g->columns.at[column].header);
+    for (size_t i = column; i < g->cells.len; i += g->columns.len) {
+        size_t width = text_width(g->cells.at[i]);
+        widest = width > widest ? width : widest;
+    }
+    return widest;
+}
+
+/* The column to go first; past the last one when all stay. */
+static size_t least_wanted(const struct grid *g, const size_t *widths)
+{
+    size_t found = g->columns.len;
+    for (size_t i = 0; i < g->columns.len; i++)
+        if (widths[i] && g->columns.at[i].drop &&
+            (found == g->columns.len || g->columns.at[i].drop > g->columns.at[found].drop))
+            found = i;
+    return found;
+}
+
+static size_t width_used(const struct grid *g, const size_t *widths)
+{
+    size_t used = g->indent, shown = 0;
+    for (size_t i = 0; i < g->columns.len; i++) {
+        used += widths[i];
+        shown += widths[i] != 0;
+    }
+    return used + (shown ? (shown - 1) * GAP : 0);
+}
+
+static size_t *lay_out(const struct grid *g)
+{
+    size_t *widths = mem_array(g->columns.len, sizeof(*widths)), elastic = g->columns.len;
+    size_t room = g->style->columns, wanted = 0;
+    for (size_t i = 0; i < g->columns.len; i++) {
+        widths[i] = natural_width(g, i);
+        if (g->columns.at[i].elastic) {
+            elastic = i;
+            wanted = widths[i];
+        }
+    }
+    if (!room || width_used(g, widths) <= room)
+        return widths;
+    if (elastic < g->columns.len)
+        widths[elastic] = wanted < ELASTIC_LEAST ? wanted : ELASTIC_LEAST;
+    for (size_t i; width_used(g, widths) > room && (i = least_wanted(g, widths)) < g->columns.len;)
+        widths[i] = 0;
+    if (elastic < g->columns.len) {
+        size_t others = width_used(g, widths) - widths[elastic];
+        size_t left = room > others + WIDTH_LEAST ? room - others : WIDTH_LEAST;
+        widths[elastic] = left < wanted ? left : wanted;
+    }
+    return widths;
+}
+
+/* Bytes of the text that fit into the width, up to a blank where there is one. */
+static size_t line_bytes(const char *text, size_t width)
+{
+    size_t columns = 0, blank = 0, i = 0;
+    for (; text[i]; i++) {
+        if ((text[i] & 0xc0) != 0x80 && ++columns > width)
+            return blank ? blank : i;
+        if (text[i] == ' ')
+            blank = i;
+    }
+    return i;
+}
+
+struct cursor {
+    const struct grid *grid;
+    struct sink *out;
+    size_t column; /* of the screen, reached so far */
+    size_t start;  /* where the next cell begins */
+};
+
+static void put(struct cursor *c, const struct grid_column *column, const char *text, size_t width)
+{
+    size_t own = text_width(text), pad = own < width && !column->left ? width - own : 0;
+    enum text_look look = *text ? column->look : TEXT_PLAIN;
+    if (own) {
+        sink_repeat(c->out, ' ', c->start + pad - c->column);
+        sink_printf(c->out, "%s%s%s", text_begin(c->grid->style, look), text, text_end(c->grid->style, look));
+        c->column = c->start + pad + own;
+    }
+    c->start += width + GAP;
+}
+
+/* One line of cells; `rest` (by column) is what of each is still to come, and moves on. True: there is more. */
+static bool write_line(const struct grid *g, struct sink *out, const size_t *widths, const char **rest)
+{
+    struct cursor c = {.grid = g, .out = out, .start = g->indent};
+    bool more = false;
+    for (size_t i = 0; i < g->columns.len; i++) {
+        const struct grid_column *column = &g->columns.at[i];
+        struct buf text = BUF_INIT;
+        if (!widths[i])
+            continue;
+        if (column->wrap) {
+            size_t bytes = line_bytes(rest[i], widths[i]);
+            buf_add(&text, rest[i], bytes);
+            rest[i] += bytes;
+            while (*rest[i] == ' ')
+                rest[i]++;
+        } else {
+            text_add_short(&text, g->style, rest[i], widths[i]);
+            rest[i] = "";
+        }
+        more |= *rest[i] != '\0';
+        put(&c, column, buf_str(&text), widths[i]);
+        buf_release(&text);
+    }
+    sink_char(out, '\n');
+    return more;
+}
+
+static void write_header(const struct grid *g, struct sink *out, const size_t *widths)
+{
+    struct cursor c = {.grid = g, .out = out, .start = g->indent};
+    for (size_t i = 0; i < g->columns.len; i++) {
+        struct grid_column header = g->columns.at[i];
+        header.look = TEXT_FAINT;
+        if (widths[i])
+            put(&c, &header, header.header, widths[i]);
+    }
+    sink_char(out, '\n');
+}
+
+void grid_write(const struct grid *g, struct sink *out)
+{
+    size_t *widths = lay_out(g), n = g->columns.len;
+    const char **rest = mem_array(n, sizeof(*rest));
+    write_header(g, out, widths);
+    for (size_t row = 0; row < g->rows.len; row++) {
+        for (size_t i = 0; i < n; i++)
+            rest[i] = g->cells.at[row * n + i];
+        while (write_line(g, out, widths, rest))
+            ;
+        if (g->rows.at[row].below)
+            sink_text(out, g->rows.at[row].below);
+    }
+    free(rest);
+    free(widths);
+}
