@@ -89,8 +89,10 @@ void boot_agent(void)
 {
     if (!next.malloc)
         find_allocator();
-    if (!process.generation)
+    if (!process.generation) {
+        module_init();
         process_init();
+    }
 }
 
 static void count_fork(void)
@@ -101,7 +103,7 @@ static void count_fork(void)
 __attribute__((constructor)) static void construct(void)
 {
     boot_agent();
-    module_init();
+    module_init_late();
     pthread_atfork(count_fork, NULL, process_after_fork);
 }
 

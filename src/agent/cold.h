@@ -20,6 +20,19 @@
 /* Reached by a tail jump, so that its return address is the program's; its frame pointer leads to the program's. */
 #define COLD __attribute__((noinline, cold, optimize("no-omit-frame-pointer")))
 
+/** *left -= size; true if it is above zero still. Two instructions with the jump: compilers make it three. */
+static inline bool cold_subtract(uint64_t *left, uint64_t size)
+{
+    bool above;
+#if defined(__x86_64__)
+    __asm__("subq %2, %0" : "+r"(*left), "=@cca"(above) : "r"(size));
+#else
+    above = *left > size;
+    *left -= size;
+#endif
+    return above;
+}
+
 /** The frame that called the hook; only in a COLD function. */
 #define COLD_CALLER()                                                                                        \
     ((struct walk_start){.pc = (uintptr_t)__builtin_return_address(0),                                       \

@@ -13,8 +13,9 @@
  */
 
 #define TAKE_BYTES(size)                                                                                     \
-    if (likely((size) < thread_self.left)) {                                                                 \
-        thread_self.left -= (size);
+    uint64_t left_after = thread_self.left;                                                                  \
+    if (likely(cold_subtract(&left_after, (size)))) {                                                        \
+        thread_self.left = left_after;
 
 static COLD void *malloc_cold(size_t size)
 {

@@ -149,7 +149,7 @@ void estimate_add_cell_bytes(struct estimate *e, const struct estimate_cell *c)
 void estimate_add_cell_count(struct estimate *e, const struct estimate_cell *c)
 {
     struct estimate part = {.seen = (double)c->samples};
-    double k = part.seen, smallest, unseen, spread;
+    double k = part.seen, smallest, unseen, spread, size;
 
     if (add_exact(e, c, k))
         return;
@@ -163,7 +163,8 @@ void estimate_add_cell_count(struct estimate *e, const struct estimate_cell *c)
     part.variance = unseen * part.value / k * fmax(spread, 1);
     add_sampled(e, c, &part, 1);
     raise_missed(&e->next, unseen / k, part.variance / k);
-    widen_sizes(e, c->seen / k, c->seen / k);
+    size = fmax(c->seen / k, 1); /* of no size: sampled as one byte */
+    widen_sizes(e, size, size);
 }
 
 void estimate_merge(struct estimate *e, const struct estimate *other)

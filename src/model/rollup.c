@@ -422,11 +422,13 @@ static int larger_first(const void *a, const void *b, void *arg)
 {
     const struct rollup *r = arg;
     const struct rollup_row *x = a, *y = b;
-    double of_x = rollup_sort_value(r->sort, r->inclusive ? &x->inclusive : &x->self);
-    double of_y = rollup_sort_value(r->sort, r->inclusive ? &y->inclusive : &y->self);
+    enum rollup_sort sort = r->options.sort;
+    bool inclusive = r->options.inclusive;
+    double of_x = rollup_sort_value(sort, inclusive ? &x->inclusive : &x->self);
+    double of_y = rollup_sort_value(sort, inclusive ? &y->inclusive : &y->self);
     if (of_x == of_y) {
-        of_x = rollup_sort_value(r->sort, &x->inclusive);
-        of_y = rollup_sort_value(r->sort, &y->inclusive);
+        of_x = rollup_sort_value(sort, inclusive ? &x->self : &x->inclusive);
+        of_y = rollup_sort_value(sort, inclusive ? &y->self : &y->inclusive);
     }
     if (of_x != of_y)
         return of_x < of_y ? 1 : -1;
@@ -437,11 +439,7 @@ static int larger_first(const void *a, const void *b, void *arg)
 struct rollup *rollup_new(const struct profile *p, const struct rollup_options *o)
 {
     struct rollup *r = mem_alloc(sizeof(*r));
-    *r = (struct rollup){.profile = p,
-                         .group = o->group,
-                         .sort = o->sort,
-                         .inclusive = o->inclusive,
-                         .from_samples = o->keep_sample != NULL};
+    *r = (struct rollup){.profile = p, .options = *o};
     struct build b = {.p = p, .o = o, .r = r};
     struct ages ages = {0};
     size_t n = p->stacks.len;

@@ -67,25 +67,23 @@ struct rollup_row {
                                            * functions, files and modules */
 };
 
-struct rollup {
-    const struct profile *profile; /* borrowed */
-    enum rollup_group group;
-    enum rollup_sort sort;
-    bool inclusive;    /* sorted by inclusive values */
-    bool from_samples; /* live values and ages are of the live samples kept; the other metrics are empty */
-    struct rollup_values total;
-    struct VEC(struct rollup_row) rows; /* largest first; rows alike by name */
-};
-
 struct rollup_options {
     enum rollup_group group;
     enum rollup_sort sort;
-    bool inclusive;
+    bool inclusive; /* sort by inclusive values */
     /* Which cells count. NULL: all. */
     bool (*keep)(void *arg, const struct profile *p, uint32_t cell);
-    /* Which live samples count, of cells that do. Not NULL: see from_samples. */
+    /* Which live samples count, of cells that do. Not NULL: live values and ages are of these, and the other metrics
+     * are not known (all zero). */
     bool (*keep_sample)(void *arg, const struct profile *p, uint32_t sample);
     void *arg;
+};
+
+struct rollup {
+    const struct profile *profile; /* borrowed */
+    struct rollup_options options; /* as given */
+    struct rollup_values total;
+    struct VEC(struct rollup_row) rows; /* largest first; rows alike by name */
 };
 
 /** Never NULL. The profile must be valid and outlive it. */

@@ -53,7 +53,48 @@ static int add_startup(struct dl_phdr_info *info, size_t size, void *data)
     return 0;
 }
 
+static bool is_libc(const char *name)
+{
+    const char *base = name;
+    for (const char *c = name; *c; c++)
+        if (*c == '/')
+            base = c + 1;
+    return base[0] == 'l' && base[1] == 'i' && base[2] == 'b' && base[3] == 'c' && base[4] == '.';
+}
+
+/* What came with the program: nothing of that can be unloaded. Later modules can. */
+static const struct link_map *permanent[STARTUP_MAX];
+static uint32_t permanent_used;
+
+extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
+
 void module_init(void)
+{
+    /*
+     * Preloaded, we stand before libc in the list; loaded late, behind it, and then the list may hold what was opened
+     * in between.
+     */
+    bool preloaded = false;
+    uint32_t n = 0;
+    for (const struct link_map *m = _r_debug.r_map; m && n < STARTUP_MAX; m = m->l_next) {
+        if (m->l_addr == (uintptr_t)&__ehdr_start)
+            preloaded = true;
+        else if (!preloaded && n && m->l_name && is_libc(m->l_name))
+            return;
+        permanent[n++] = m;
+    }
+    permanent_used = n;
+}
+
+static bool is_permanent(const struct link_map *map)
+{
+    for (uint32_t i = 0; i < permanent_used; i++)
+        if (permanent[i] == map)
+            return true;
+    return map && map == _r_debug.r_map; /* the executable, in any case */
+}
+
+void module_init_late(void)
 {
     if (!loader_find_object && !startup_used)
         dl_iterate_phdr(add_startup, NULL);
@@ -207,6 +248,9 @@ static bool describe(struct unwind_module *m, const struct found_object *o)
         }
     }
     m->identity = identify(m);
+    m->permanent = is_permanent(m->link_map);
+    if (m->build_id && m->build_id_len >= 8)
+        __builtin_memcpy(&m->build_id_word, m->build_id, 8);
     return true;
 }
 
@@ -225,6 +269,8 @@ static uint32_t add(const struct unwind_module *found)
         return MODULE_NONE;
     unwind_modules.at[index] = *found;
     store_release(&unwind_modules.at[index].ready, 1);
+    if (found->permanent && index < 64)
+        __atomic_fetch_or(&unwind_modules.permanent, 1ull << index, __ATOMIC_RELEASE);
     return index;
 }
 
@@ -237,13 +283,14 @@ uint32_t module_find(uintptr_t pc)
     return add(&m);
 }
 
-bool module_is_current(uint32_t index, uintptr_t pc)
+bool module_is_current_cold(const struct unwind_module *m, uintptr_t pc)
 {
-    const struct unwind_module *m = &unwind_modules.at[index];
     struct found_object o;
-    if (!find_object(pc, &o) || o.link_map != m->link_map || pc < m->start || pc >= m->end)
+    if (!find_object(pc, &o) || o.link_map != m->link_map || pc < m->start || pc >= m->end ||
+        (uintptr_t)o.map_start < m->start || (uintptr_t)o.map_end > m->end + 4095)
         return false;
     /* Same place: the content decides. The memory is mapped, the loader says so. */
-    return (uintptr_t)o.map_start >= m->start && (uintptr_t)o.map_end <= m->end + 4095 &&
-           identify(m) == m->identity;
+    if (m->build_id_word)
+        return *(const uint64_t *)m->build_id == m->build_id_word;
+    return identify(m) == m->identity;
 }

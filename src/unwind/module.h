@@ -27,13 +27,16 @@ struct unwind_module {
     const char *name;        /* the loader's; "" for the executable */
     const uint8_t *build_id; /* in the module's memory, or NULL */
     uint32_t build_id_len;
-    uint64_t identity;  /* of the content: compared to tell generations apart */
-    uint32_t ready;     /* set last */
-    uint32_t ledger_id; /* owned by the agent: record in the ledger + 1, 0: none yet */
+    uint64_t identity;      /* of the content: compared to tell generations apart */
+    uint64_t build_id_word; /* the first bytes of the build id, for a quick look */
+    bool permanent;         /* the executable, and what came with it: never unloaded */
+    uint32_t ready;         /* set last */
+    uint32_t ledger_id;     /* owned by the agent: record in the ledger + 1, 0: none yet */
 };
 
 struct module_table {
     uint32_t used;
+    uint64_t permanent; /* a bit for each of the first 64 that is */
     struct unwind_module at[MODULE_MAX];
 };
 
@@ -41,9 +44,17 @@ extern struct module_table unwind_modules;
 
 /** The record of the module that covers pc now, added if it is new; MODULE_NONE for code outside every module. */
 uint32_t module_find(uintptr_t pc);
+/** Looks at the loader's books for module_is_current(). */
+bool module_is_current_cold(const struct unwind_module *m, uintptr_t pc);
 /** Does the record still describe what is loaded at pc? */
-bool module_is_current(uint32_t index, uintptr_t pc);
-/** Must be called once, from a context where dl_iterate_phdr may be called; does nothing where it is not needed. */
+static inline bool module_is_current(uint32_t index, uintptr_t pc)
+{
+    const struct unwind_module *m = &unwind_modules.at[index];
+    return m->permanent || module_is_current_cold(m, pc);
+}
+/** Notes the modules that came with the program, before it can load others; once, before the first walk. */
 void module_init(void);
+/** For older glibc: must be called once, where dl_iterate_phdr may be called. */
+void module_init_late(void);
 
 #endif

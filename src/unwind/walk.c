@@ -96,9 +96,20 @@ static struct rule_parts simplify(const struct unwind_module *m, const struct cf
     return p;
 }
 
-static struct walk_cache_entry *cache_set(struct walk_cache *cache, uint64_t pc)
+static inline uint64_t set_of(uint64_t key)
 {
-    return cache->at[(pc ^ pc >> 12) & (WALK_SETS - 1)];
+    return (key ^ key >> 12) & (WALK_SETS - 1);
+}
+
+static struct walk_cache_entry *cache_set(struct walk_cache *cache, uint64_t key)
+{
+    return cache->at[set_of(key)];
+}
+
+/* Where an entry goes if it can, and is looked for first. */
+static inline unsigned first_way(uint64_t key)
+{
+    return (unsigned)(key >> 2) % WALK_WAYS;
 }
 
 /* Compiles the rule for pc and puts it into the cache; 0 when the frame could not be named. */
@@ -123,8 +134,8 @@ static __attribute__((noinline)) uint64_t compile_cold(const struct walker *w, u
     if (module == MODULE_NONE)
         return rule; /* code that comes and goes unseen is not remembered */
     struct walk_cache_entry *set = cache_set(w->cache, key);
-    unsigned way = (unsigned)(key >> 4) % WALK_WAYS;
-    for (unsigned i = 0; i < WALK_WAYS; i++) {
+    unsigned way = first_way(key);
+    for (unsigned n = 0, i = way; n < WALK_WAYS; n++, i = (i + 1) % WALK_WAYS) {
         uint64_t old = load_relaxed(&set[i].rule);
         if (old == RULE_NONE || (load_relaxed(&set[i].check) ^ old) == key) {
             way = i;
@@ -136,24 +147,27 @@ static __attribute__((noinline)) uint64_t compile_cold(const struct walker *w, u
     return rule;
 }
 
-static inline uint64_t rule_for(struct walk *k, uintptr_t pc, bool exact)
+/* Beyond the first way: the others, then a rule that is compiled now. */
+static __attribute__((noinline)) uint64_t rule_cold(struct walk *k, uint64_t key)
 {
-    uint64_t key = pc | (exact ? EXACT_BIT : 0);
     const struct walk_cache_entry *set = cache_set(k->w->cache, key);
-    uint64_t rule = 0;
     for (unsigned i = 0; i < WALK_WAYS; i++) {
         uint64_t r = load_relaxed(&set[i].rule);
-        if ((load_relaxed(&set[i].check) ^ r) == key && r) {
-            rule = r;
-            break;
-        }
+        if ((load_relaxed(&set[i].check) ^ r) == key)
+            return r;
     }
-    if (unlikely(!rule))
-        return compile_cold(k->w, pc, exact);
+    return compile_cold(k->w, key & ~EXACT_BIT, (key & EXACT_BIT) != 0);
+}
+
+/* The rule is of a module not looked at on this walk: is it the one that is loaded there now? */
+static __attribute__((noinline)) uint64_t recheck_cold(struct walk *k, uint64_t key, uint64_t rule)
+{
+    uintptr_t pc = key & ~EXACT_BIT;
+    bool exact = (key & EXACT_BIT) != 0;
     uint32_t module = rule_module(rule);
-    if (likely(module < 64 && (k->checked >> module & 1)))
+    if (module == RULE_MODULE_NONE)
         return rule;
-    if (unlikely(!module_is_current(module, exact ? pc : pc - 1)))
+    if (!module_is_current(module, exact ? pc : pc - 1))
         return compile_cold(k->w, pc, exact);
     if (module < 64)
         k->checked |= 1ull << module;
@@ -183,62 +197,91 @@ static bool enter_interrupted(struct walk *k, struct position *at)
     return true;
 }
 
-static inline bool leave_frame(struct walk *k, uint64_t rule, struct position *at)
+/* The rare kinds. */
+static __attribute__((noinline)) bool leave_frame_cold(struct walk *k, uint64_t rule, struct position *at)
 {
-    uintptr_t cfa;
-    enum rule_kind kind = rule_kind(rule);
-    if (likely(kind == RULE_RSP || kind == RULE_RBP)) {
-        cfa = (kind == RULE_RSP ? at->sp : at->fp) + (uintptr_t)rule_cfa_offset(rule);
-    } else if (kind == RULE_RBP_DEREF) {
-        uintptr_t slot = at->fp + (uintptr_t)rule_cfa_offset(rule);
-        if (slot < at->sp || at->fp < at->sp || !stack_holds(k->stack, slot, slot + 8, k->sealed) ||
-            !stack_holds(k->stack, at->fp, at->fp + 8, k->sealed))
-            return false;
-        cfa = word_at(slot);
-    } else {
+    if (rule_kind(rule) == RULE_SIGNAL)
         return enter_interrupted(k, at);
-    }
-    if (unlikely(cfa <= at->sp || cfa & 7 || !stack_holds(k->stack, at->sp, cfa, k->sealed)))
+    uintptr_t slot = at->fp + (uintptr_t)rule_cfa_offset(rule);
+    if (slot < at->sp || at->fp < at->sp || !stack_holds(k->stack, slot, slot + 8, k->sealed) ||
+        !stack_holds(k->stack, at->fp, at->fp + 8, k->sealed))
         return false;
-    if (kind == RULE_RBP_DEREF) {
-        at->fp = word_at(at->fp);
-    } else if (rule_rbp_slot(rule)) {
-        uintptr_t slot = cfa - 8 * rule_rbp_slot(rule);
-        if (unlikely(slot < at->sp))
-            return false;
-        at->fp = word_at(slot);
-    }
-    at->pc = word_at(cfa - 8);
-    at->sp = cfa;
-    at->exact = false;
+    uintptr_t cfa = word_at(slot);
+    if (cfa <= at->sp || cfa & 7 || !stack_holds(k->stack, at->sp, cfa, k->sealed))
+        return false;
+    *at = (struct position){.pc = word_at(cfa - 8), .sp = cfa, .fp = word_at(at->fp), .exact = false};
     return true;
 }
 
 static enum walk_end walk_full(struct walk *k, const struct walk_start *start);
 
+/* Why the walk ends at a frame of this kind. */
+static enum walk_end end_cold(struct walk *k, uint64_t rule, const struct walk_start *start)
+{
+    if (rule == RULE_NONE)
+        return WALK_NO_ROOM;
+    if (rule_kind(rule) == RULE_LAST)
+        return WALK_WHOLE;
+    if (rule_kind(rule) == RULE_GENERAL)
+        return walk_full(k, start);
+    return rule_module(rule) == RULE_MODULE_NONE ? WALK_NO_CODE : WALK_NO_RULE;
+}
+
+/*
+ * The hot loop: everything it carries from frame to frame is in locals whose address is never taken; the rare cases
+ * write them into the struct and read them back.
+ */
 static enum walk_end walk_cached(struct walk *k, const struct walk_start *start)
 {
-    struct position at = {.pc = start->pc, .sp = start->sp, .fp = start->fp, .exact = false};
-    for (;;) {
-        if (!at.pc)
-            return WALK_WHOLE;
-        if (unlikely(k->count == k->max))
-            return WALK_CUT;
-        uint64_t rule = rule_for(k, at.pc, at.exact);
-        if (unlikely(rule == RULE_NONE))
-            return WALK_NO_ROOM;
-        k->ids[k->count++] = rule_id(rule);
-        enum rule_kind kind = rule_kind(rule);
-        if (unlikely(kind >= RULE_LAST)) {
-            if (kind == RULE_LAST)
-                return WALK_WHOLE;
-            if (kind == RULE_GENERAL)
-                return walk_full(k, start);
-            return rule_module(rule) == RULE_MODULE_NONE ? WALK_NO_CODE : WALK_NO_RULE;
+    uintptr_t pc = start->pc, sp = start->sp, fp = start->fp, high = k->stack->high;
+    uint64_t exact_bit = 0, checked = k->checked;
+    uint32_t *ids = k->ids;
+    unsigned count = 0, max = k->max;
+    const struct walk_cache *cache = k->w->cache;
+    while (likely(pc != 0 && count < max)) {
+        uint64_t key = pc | exact_bit;
+        const struct walk_cache_entry *first = &cache->at[set_of(key)][first_way(key)];
+        uint64_t rule = load_relaxed(&first->rule);
+        if (unlikely((load_relaxed(&first->check) ^ rule) != key))
+            rule = rule_cold(k, key);
+        uint32_t module = rule_module(rule);
+        if (unlikely(module >= 64 || !(checked >> module & 1))) {
+            rule = recheck_cold(k, key, rule);
+            checked = k->checked;
         }
-        if (unlikely(!leave_frame(k, rule, &at)))
-            return WALK_BROKEN;
+        enum rule_kind kind = rule_kind(rule);
+        if (unlikely(rule == RULE_NONE || kind >= RULE_LAST)) {
+            k->count = count;
+            if (rule != RULE_NONE)
+                ids[k->count++] = rule_id(rule);
+            return end_cold(k, rule, start);
+        }
+        ids[count++] = rule_id(rule);
+        if (likely(kind <= RULE_RBP)) {
+            uintptr_t cfa = (kind == RULE_RSP ? sp : fp) + (uintptr_t)rule_cfa_offset(rule);
+            uintptr_t fp_at = cfa - 8 * rule_rbp_slot(rule);
+            bool fits = cfa > sp && fp_at >= sp && !(cfa & 7);
+            if (unlikely(!fits || cfa > high)) {
+                k->count = count;
+                if (!fits || !stack_holds(k->stack, sp, cfa, k->sealed))
+                    return WALK_BROKEN;
+                high = k->stack->high;
+            }
+            fp = fp_at != cfa ? word_at(fp_at) : fp;
+            pc = word_at(cfa - 8);
+            sp = cfa;
+            exact_bit = 0;
+        } else {
+            struct position at = {.pc = pc, .sp = sp, .fp = fp};
+            k->count = count;
+            if (!leave_frame_cold(k, rule, &at))
+                return WALK_BROKEN;
+            pc = at.pc, sp = at.sp, fp = at.fp, high = k->stack->high;
+            exact_bit = at.exact ? EXACT_BIT : 0;
+        }
     }
+    k->count = count;
+    return pc ? WALK_CUT : WALK_WHOLE;
 }
 
 /* The value of one register in the caller; false: unreadable. */
@@ -368,7 +411,12 @@ static __attribute__((noinline)) enum walk_end walk_full(struct walk *k, const s
 unsigned walk_stack(const struct walker *w, struct stack_bounds *stack, const struct walk_start *start,
                     uint32_t *ids, unsigned max, enum walk_end *end)
 {
-    struct walk k = {.w = w, .stack = stack, .ids = ids, .max = max, .sealed = *w->sealed != 0};
+    struct walk k = {.w = w,
+                     .stack = stack,
+                     .ids = ids,
+                     .max = max,
+                     .sealed = *w->sealed != 0,
+                     .checked = load_relaxed(&unwind_modules.permanent)};
     if (start->sp < stack->low || start->sp >= stack->high)
         stack_enter(stack, start->sp);
     *end = walk_cached(&k, start);

@@ -118,9 +118,10 @@ static void put(struct cursor *c, const struct grid_column *column, const char *
     size_t own = text_width(text), pad = own < width && !column->left ? width - own : 0;
     enum text_look look = *text ? column->look : TEXT_PLAIN;
     if (own) {
-        sink_repeat(c->out, ' ', c->start + pad - c->column);
+        size_t from = c->start + pad;
+        sink_repeat(c->out, ' ', from > c->column ? from - c->column : 0);
         sink_printf(c->out, "%s%s%s", text_begin(c->grid->style, look), text, text_end(c->grid->style, look));
-        c->column = c->start + pad + own;
+        c->column = from + own;
     }
     c->start += width + GAP;
 }
@@ -169,7 +170,8 @@ void grid_write(const struct grid *g, struct sink *out)
 {
     size_t *widths = lay_out(g), n = g->columns.len;
     const char **rest = mem_array(n, sizeof(*rest));
-    write_header(g, out, widths);
+    if (!g->bare)
+        write_header(g, out, widths);
     for (size_t row = 0; row < g->rows.len; row++) {
         for (size_t i = 0; i < n; i++)
             rest[i] = g->cells.at[row * n + i];

@@ -27,6 +27,7 @@ struct grid_row {
 struct grid {
     const struct text_style *style; /* borrowed */
     unsigned indent;
+    bool bare; /* no line of headers */
     struct VEC(struct grid_column) columns;
     struct VEC(char *) cells;
     struct VEC(struct grid_row) rows;

@@ -12,7 +12,8 @@
 
 static void show(const char *what, void *p, size_t alignment)
 {
-    printf("%s: %s aligned %d errno %d\n", what, p ? "ok" : "null", p ? (uintptr_t)p % alignment == 0 : -1, errno);
+    printf("%s: %s aligned %d errno %d\n", what, p ? "ok" : "null", p ? (uintptr_t)p % alignment == 0 : -1,
+           errno);
     errno = 0;
     free(p);
 }

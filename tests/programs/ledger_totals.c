@@ -23,14 +23,15 @@ static void add(struct profile_sums *to, const struct profile_sums *from)
 
 static void print_sums(const char *name, const struct profile_sums *s)
 {
-    printf(",\"%s_samples\":%" PRIu64 ",\"%s_count\":%.3f,\"%s_bytes\":%.3f", name, s->samples, name, s->count, name,
-           s->bytes);
+    printf(",\"%s_samples\":%" PRIu64 ",\"%s_count\":%.3f,\"%s_bytes\":%.3f", name, s->samples, name,
+           s->count, name, s->bytes);
 }
 
 static void print_losses(const struct profile_image *i)
 {
-    static const char *const names[] = {"lost_samples", "lost_live",   "frees_unseen", "stacks_cut",    "stacks_broken",
-                                        "lost_threads", "lost_growth", "failed",       "inherited_frees"};
+    static const char *const names[] = {"lost_samples", "lost_live",     "frees_unseen",
+                                        "stacks_cut",   "stacks_broken", "lost_threads",
+                                        "lost_growth",  "failed",        "inherited_frees"};
     for (int k = 0; k < PROFILE_LOSSES; k++)
         printf(",\"%s\":%" PRIu64, names[k], i->losses[k]);
 }
@@ -50,25 +51,28 @@ static void print_totals(const struct ledger_entry *e)
     close(fd);
     struct profile *p = ledger_profile(&copy);
     struct profile_sums allocated = {0}, freed = {0}, at_peak = {0}, live = {0};
-    vec_each(const struct profile_cell, c, &p->cells) {
+    vec_each (const struct profile_cell, c, &p->cells) {
         add(&allocated, &c->allocated);
         add(&freed, &c->freed);
         add(&at_peak, &c->at_peak);
     }
-    vec_each(const struct profile_sample, s, &p->samples)
+    vec_each (const struct profile_sample, s, &p->samples)
         add(&live, &(struct profile_sums){.samples = 1, .seen_bytes = (double)s->size_bytes});
     const struct profile_image *i = &p->images.at[0];
-    printf("{\"pid\":%d,\"comm\":\"%s\",\"alive\":%s,\"parent_id\":\"%016" PRIx64 "\",\"id\":\"%016" PRIx64 "\"",
+    printf("{\"pid\":%d,\"comm\":\"%s\",\"alive\":%s,\"parent_id\":\"%016" PRIx64 "\",\"id\":\"%016" PRIx64
+           "\"",
            (int)e->pid, profile_text(p, i->comm), e->alive ? "true" : "false", i->parent_id, i->id);
     print_sums("allocated", &allocated);
     print_sums("freed", &freed);
     print_sums("at_peak", &at_peak);
-    printf(",\"live_samples\":%" PRIu64 ",\"live_seen_bytes\":%.0f,\"peak_bytes\":%.3f", live.samples, live.seen_bytes,
-           i->peak_bytes);
-    printf(",\"begun\":%" PRIu64 ",\"done\":%" PRIu64 ",\"ledger_bytes\":%" PRIu64 ",\"torn\":%" PRIu64
-           ",\"inconsistent\":%s,\"stacks\":%zu,\"threads\":%zu,\"modules\":%zu,\"frees\":%zu,\"full\":\"%s\"",
-           i->operations_begun, i->operations_done, i->ledger_bytes, i->torn_samples, i->inconsistent ? "true" : "false",
-           p->stacks.len, p->threads.len, p->modules.len, p->frees.len, profile_text(p, i->ledger_full));
+    printf(",\"live_samples\":%" PRIu64 ",\"live_seen_bytes\":%.0f,\"peak_bytes\":%.3f", live.samples,
+           live.seen_bytes, i->peak_bytes);
+    printf(
+        ",\"begun\":%" PRIu64 ",\"done\":%" PRIu64 ",\"ledger_bytes\":%" PRIu64 ",\"torn\":%" PRIu64
+        ",\"inconsistent\":%s,\"stacks\":%zu,\"threads\":%zu,\"modules\":%zu,\"frees\":%zu,\"full\":\"%s\"",
+        i->operations_begun, i->operations_done, i->ledger_bytes, i->torn_samples,
+        i->inconsistent ? "true" : "false", p->stacks.len, p->threads.len, p->modules.len, p->frees.len,
+        profile_text(p, i->ledger_full));
     print_losses(i);
     printf("}\n");
     profile_free(p);
@@ -80,7 +84,7 @@ int main(int argc, char **argv)
     struct ledger_list list = {0};
     if (argc != 2 || ledger_dir_scan(argv[1], &list))
         return 2;
-    vec_each(const struct ledger_entry, e, &list)
+    vec_each (const struct ledger_entry, e, &list)
         print_totals(e);
     ledger_list_release(&list);
     return 0;

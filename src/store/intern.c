@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "store/writer.h"
+
+#include <string.h>
+
+static uint32_t *unknown(size_t n)
+{
+    uint32_t *rows = mem_array(n, sizeof(*rows));
+    memset(rows, 0xff, n * sizeof(*rows));
+    return rows;
+}
+
+void intern_init(struct intern *n, struct recording *r, const struct profile *p, uint32_t image)
+{
+    *n = (struct intern){.r = r,
+                         .p = p,
+                         .image = image,
+                         .strings = unknown(p->strings.len),
+                         .modules = unknown(p->modules.len),
+                         .locations = unknown(p->locations.len),
+                         .stacks = unknown(p->stacks.len)};
+}
+
+void intern_release(struct intern *n)
+{
+    free(n->strings);
+    free(n->modules);
+    free(n->locations);
+    free(n->stacks);
+}
+
+static uint32_t text_row(struct recording *r, const char *text)
+{
+    bool added;
+    size_t bytes = strnlen(text, RECORDING_TEXT_MAX);
+    uint32_t row = (uint32_t)map_put(&r->strings, text, bytes, r->strings.len, &added);
+    if (added) {
+        struct sql *s = writer_statement(r, SCHEMA_STRING);
+        sql_put_int(s, row);
+        sql_put_text(s, text, (int)bytes);
+        writer_run(r, s);
+    }
+    return row;
+}
+
+uint32_t intern_string(struct intern *n, uint32_t string)
+{
+    uint32_t *row = &n->strings[string];
+    if (*row == PROFILE_NONE)
+        *row = text_row(n->r, profile_text(n->p, string));
+    return *row;
+}
+
+uint32_t intern_module(struct intern *n, uint32_t module)
+{
+    uint32_t *row = &n->modules[module];
+    if (*row != PROFILE_NONE)
+        return *row;
+    const struct profile_module *m = &n->p->modules.at[module];
+    struct row_module key;
+    bool added;
+    memset(&key, 0, sizeof(key)); /* no padding with surprises in a key */
+    key.path = intern_string(n, m->path);
+    key.build_id = intern_string(n, m->build_id);
+    key.size_bytes = m->end - m->start;
+    *row = (uint32_t)map_put(&n->r->modules, &key, sizeof(key), n->r->modules.len, &added);
+    if (added) {
+        struct sql *s = writer_statement(n->r, SCHEMA_MODULE);
+        row_put_module(s, *row, &key);
+        writer_run(n->r, s);
+    }
+    return *row;
+}
+
+static void put_lines(struct intern *n, const struct profile_location *o, uint32_t row)
+{
+    for (uint32_t i = 0; i < o->n_lines; i++) {
+        const struct profile_line *line = &n->p->lines.at[o->first_line + i];
+        struct row_line it = {.location = row, .position = i, .line = *line};
+        it.line.function = intern_string(n, line->function);
+        it.line.file = intern_string(n, line->file);
+        struct sql *s = writer_statement(n->r, SCHEMA_LINE);
+        row_put_line(s, &it);
+        writer_run(n->r, s);
+    }
+    n->r->named.at[row] = true;
+}
+
+uint32_t intern_location(struct intern *n, uint32_t location)
+{
+    uint32_t *row = &n->locations[location];
+    if (*row != PROFILE_NONE)
+        return *row;
+    const struct profile_location *o = &n->p->locations.at[location];
+    struct row_location key;
+    bool added;
+    memset(&key, 0, sizeof(key));
+    key.module = o->module == PROFILE_NONE ? PROFILE_NONE : intern_module(n, o->module);
+    key.image = o->module == PROFILE_NONE && o->address ? n->image : PROFILE_NONE;
+    key.address = o->address;
+    key.exact = o->exact;
+    *row = (uint32_t)map_put(&n->r->locations, &key, sizeof(key), n->r->locations.len, &added);
+    if (added) {
+        struct sql *s = writer_statement(n->r, SCHEMA_LOCATION);
+        row_put_location(s, *row, &key);
+        writer_run(n->r, s);
+        vec_push(&n->r->named);
+    }
+    if (o->n_lines && !n->r->named.at[*row])
+        put_lines(n, o, *row);
+    return *row;
+}
+
+static uint32_t stack_row(struct recording *r, uint32_t caller, uint32_t location)
+{
+    struct row_stack key = {.caller = caller, .location = location};
+    bool added;
+    uint32_t row = (uint32_t)map_put(&r->stacks, &key, sizeof(key), r->stacks.len, &added);
+    if (added) {
+        struct sql *s = writer_statement(r, SCHEMA_STACK);
+        row_put_stack(s, row, &key);
+        writer_run(r, s);
+    }
+    return row;
+}
+
+uint32_t intern_stack(struct intern *n, uint32_t stack)
+{
+    uint32_t *row = &n->stacks[stack];
+    if (*row != PROFILE_NONE)
+        return *row;
+    const struct profile_stack *k = &n->p->stacks.at[stack];
+    const uint32_t *frames = k->depth ? &n->p->stack_locations.at[k->first] : NULL;
+    uint32_t depth = k->depth, at = k->end;
+    if (depth > RECORDING_DEPTH_MAX) {
+        depth = RECORDING_DEPTH_MAX;
+        at = PROFILE_STACK_CUT;
+    }
+    while (depth--)
+        at = stack_row(n->r, at, intern_location(n, frames[depth]));
+    return *row = at;
+}
+
+void intern_begin(struct recording *r)
+{
+    text_row(r, "");
+    for (uint32_t end = 0; end < ROW_STACK_ENDS; end++) {
+        struct row_stack none = {PROFILE_NONE, PROFILE_NONE};
+        /* Each has a key of its own: no stack is called by NONE. */
+        struct row_stack key = {PROFILE_NONE, end};
+        map_put(&r->stacks, &key, sizeof(key), r->stacks.len, NULL);
+        struct sql *s = writer_statement(r, SCHEMA_STACK);
+        row_put_stack(s, end, &none);
+        writer_run(r, s);
+    }
+}

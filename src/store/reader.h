@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef STORE_READER_H
+#define STORE_READER_H
+
+/*
+ * A recording while it is read, shared by the files that read it. open.c opens it, load.c reads the profile, moment.c
+ * takes it back to an earlier time, summary.c reads the rest.
+ *
+ * Runs in: the tool. Threads: one at a time for one reader. Owns: the connection, and a copy if one was made.
+ * Invariant: one transaction from reader_open() on: everything read is of one moment.
+ */
+
+#include "base/map.h"
+#include "store/load.h"
+#include "store/row.h"
+#include "store/schema.h"
+
+struct reader {
+    sqlite3 *db;
+    char *shown;  /* the path, for messages */
+    char *folder; /* of the copy; NULL: none was made */
+};
+
+int reader_open(struct reader *r, const char *path, struct error *e);
+/** Takes over a connection on which nothing was done yet (a fuzzer's): hardens it and checks what it is. */
+int reader_attach(struct reader *r, sqlite3 *db, const char *shown, struct error *e);
+void reader_close(struct reader *r);
+/** As recording_load(). */
+int reader_load(struct reader *r, const uint64_t *at_ns, struct profile **p, struct error *e);
+/** As recording_summarize(); to be released in any case. */
+int reader_summarize(struct reader *r, struct recording_summary *s, struct error *e);
+
+/** One walk through a table. */
+struct scan {
+    struct reader *r;
+    enum schema_table table;
+    struct sql row;
+    int rc;             /* 0 or -errno, from reader_scan() on */
+    int64_t last[2];    /* key of the row before */
+    uint64_t n;         /* rows so far */
+};
+
+/** Begins a walk in the order of the key; reader_scan_end() is due in any case. */
+void reader_scan(struct scan *s, struct reader *r, enum schema_table table);
+/** True: on a row, its columns can be got. False: the end, damage, or an error. */
+bool reader_scan_row(struct scan *s);
+/** What went wrong, with its line; 0: nothing. */
+int reader_scan_end(struct scan *s, struct error *e);
+
+/* Each part of a recording read so far, by row. */
+struct loaded_image {
+    uint32_t index;   /* in the profile; PROFILE_NONE: left out */
+    bool past;        /* to be shown as it was at `moment_ns` */
+    uint64_t cut_ns;  /* what was born or freed later is left out; UINT64_MAX: nothing */
+    uint64_t rss_anon_bytes; /* at the last point that counts */
+};
+struct loaded_stack {
+    uint32_t caller, location, index; /* index: in the profile; PROFILE_NONE: not there (yet) */
+    uint16_t depth;
+    uint8_t end;
+};
+struct loaded_cell {
+    struct profile_cell cell; /* its image, stack and thread are rows */
+    uint32_t index;
+};
+
+struct loader {
+    struct reader *r;
+    struct profile *p;
+    const uint64_t *at_ns;
+    struct row_limits rows;
+    struct VEC(struct loaded_image) images;
+    struct VEC(struct loaded_stack) stacks;
+    struct VEC(uint32_t) threads; /* index in the profile, or PROFILE_NONE */
+    struct VEC(uint32_t) thread_images;
+    struct VEC(struct loaded_cell) cells;
+    struct map moments; /* those that count -> row of the image */
+};
+
+/** moment.c: points, and how far each image of the past goes. Needs the images. */
+int load_points(struct loader *l, struct error *e);
+/** moment.c: takes the cells of such images back to that time. Needs the cells. */
+int load_moments(struct loader *l, struct error *e);
+
+#endif

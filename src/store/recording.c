@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "store/writer.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define BUSY_MS        5000
+#define CLOSE_STEP_MS  20
+#define PAGE_BYTES     4096
+#define STRING_(x)     #x
+#define STRING(x)      STRING_(x)
+#define WAL_MODE       "wal"
+#define END_MODE       "memory"
+
+static const char *const texts[WRITER_STATEMENTS] = {
+    [WRITER_DELETE_SAMPLE] = "DELETE FROM live_sample WHERE image = ? AND serial = ?",
+    [WRITER_DELETE_FREE] = "DELETE FROM recent_free WHERE image = ? AND serial = ?",
+    [WRITER_DELETE_POINT] = "DELETE FROM point WHERE image = ? AND time_ns = ?",
+    [WRITER_MERGE_MOMENT] = "UPDATE OR IGNORE moment_cell SET moment = ? WHERE moment = ?",
+    [WRITER_DELETE_MOMENT] = "DELETE FROM moment_cell WHERE moment = ?",
+    [WRITER_NO_MOMENT] = "UPDATE point SET moment = NULL WHERE image = ? AND time_ns = ?",
+};
+
+static void fail(struct recording *r, int rc)
+{
+    if (r->failed || rc == SQLITE_OK)
+        return;
+    r->failed = sql_error(&r->why, r->db, rc, r->shown);
+    if (!sqlite3_get_autocommit(r->db))
+        sql_execute(r->db, "ROLLBACK");
+    r->began = false;
+}
+
+struct sql *writer_statement(struct recording *r, int statement)
+{
+    struct sql *s = &r->statements[statement];
+    s->column = 0;
+    if (r->failed)
+        return s;
+    if (!s->stmt)
+        fail(r, statement < SCHEMA_TABLES ? schema_prepare_put(s, r->db, (enum schema_table)statement)
+                                          : sql_prepare(s, r->db, texts[statement]));
+    if (!r->failed && !r->began) {
+        fail(r, sql_execute(r->db, "BEGIN IMMEDIATE"));
+        r->began = !r->failed;
+    }
+    return s;
+}
+
+void writer_run(struct recording *r, struct sql *s)
+{
+    if (!r->failed)
+        fail(r, sql_run(s));
+}
+
+int writer_result(const struct recording *r, struct error *e)
+{
+    return r->failed ? error_set(e, -r->failed, "%s", r->why.text) : 0;
+}
+
+static struct sql *put_fact(struct recording *r, const char *key)
+{
+    struct sql *s = writer_statement(r, SCHEMA_META);
+    sql_put_text(s, key, -1);
+    return s;
+}
+
+void writer_put_number(struct recording *r, const char *key, int64_t number)
+{
+    struct sql *s = put_fact(r, key);
+    sql_put_int(s, number);
+    writer_run(r, s);
+}
+
+int recording_set_number(struct recording *r, const char *key, int64_t number, struct error *e)
+{
+    writer_put_number(r, key, number);
+    return writer_result(r, e);
+}
+
+int recording_set_text(struct recording *r, const char *key, const char *text, struct error *e)
+{
+    struct sql *s = put_fact(r, key);
+    sql_put_text(s, text, (int)strnlen(text, RECORDING_TEXT_MAX));
+    writer_run(r, s);
+    return writer_result(r, e);
+}
+
+int recording_drop_image(struct recording *r, double peak_bytes, struct error *e)
+{
+    r->images_dropped++;
+    if (peak_bytes > 0)
+        r->images_dropped_peak_bytes += peak_bytes;
+    writer_put_number(r, "images_dropped", (int64_t)r->images_dropped);
+    struct sql *s = put_fact(r, "images_dropped_peak_bytes");
+    sql_put_real(s, r->images_dropped_peak_bytes);
+    writer_run(r, s);
+    return writer_result(r, e);
+}
+
+int recording_commit(struct recording *r, struct error *e)
+{
+    if (r->began && !r->failed) {
+        fail(r, sql_execute(r->db, "COMMIT"));
+        r->began = false;
+    }
+    return writer_result(r, e);
+}
+
+/* SQLite answers with the mode it is in now, which is the old one when it could not change: no error. */
+static bool change_mode(sqlite3 *db, const char *mode, int *rc)
+{
+    struct sql s;
+    char text[64];
+    bool changed = false;
+    snprintf(text, sizeof(text), "PRAGMA journal_mode = %s", mode);
+    *rc = sql_prepare(&s, db, text);
+    if (*rc)
+        return false;
+    if (sql_row(&s))
+        changed = !strcmp(sql_get_text(&s), mode);
+    *rc = s.rc;
+    sql_finalize(&s);
+    return changed;
+}
+
+static int open_database(struct recording *r)
+{
+    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE | SQLITE_OPEN_NOFOLLOW;
+    int rc = sqlite3_open_v2(r->path, &r->db, flags, NULL);
+    if (rc)
+        return rc;
+    sqlite3_extended_result_codes(r->db, 1);
+    sqlite3_busy_timeout(r->db, BUSY_MS);
+    return sql_execute(r->db, "PRAGMA page_size = " STRING(PAGE_BYTES) ";"
+                              "PRAGMA encoding = 'UTF-8';"
+                              "PRAGMA mmap_size = 0;"
+                              "PRAGMA cache_size = -16000;"
+                              "PRAGMA secure_delete = OFF;"
+                              "PRAGMA temp_store = MEMORY;"
+                              "PRAGMA synchronous = NORMAL;"
+                              "PRAGMA journal_mode = " END_MODE);
+}
+
+static int make_tables(struct recording *r, struct error *e)
+{
+    char text[128];
+    snprintf(text, sizeof(text), "BEGIN; PRAGMA application_id = %d; PRAGMA user_version = %d",
+             SCHEMA_APPLICATION_ID, SCHEMA_VERSION);
+    int rc = sql_execute(r->db, text);
+    rc = rc ? rc : schema_create(r->db);
+    rc = rc ? rc : sql_execute(r->db, "COMMIT");
+    if (rc)
+        return sql_error(e, r->db, rc, r->shown);
+    if (!change_mode(r->db, WAL_MODE, &rc))
+        return rc ? sql_error(e, r->db, rc, r->shown)
+                  : error_set(e, EOPNOTSUPP, "%s: its file system has no shared memory; use -o on a local disk",
+                              r->shown);
+    sqlite3_wal_autocheckpoint(r->db, RECORDING_WAL_BYTES / PAGE_BYTES);
+    intern_begin(r);
+    rc = recording_commit(r, e);
+    if (!rc && !(file_unmoved(r->path, r->guard) && file_neighbours_ours(r->path)))
+        rc = error_set(e, EPERM, "%s: another user meddles with its folder; use -o in a folder of your own",
+                       r->shown);
+    return rc;
+}
+
+static void release(struct recording *r)
+{
+    for (size_t i = 0; i < WRITER_STATEMENTS; i++)
+        sql_finalize(&r->statements[i]);
+    sqlite3_close(r->db);
+    if (r->guard >= 0)
+        close(r->guard);
+    vec_each (struct writer_image *, i, &r->images)
+        writer_image_free(*i);
+    vec_release(&r->images);
+    vec_release(&r->named);
+    map_release(&r->strings);
+    map_release(&r->modules);
+    map_release(&r->locations);
+    map_release(&r->stacks);
+    map_release(&r->image_ids);
+    free(r->path);
+    free(r->shown);
+    free(r);
+}
+
+int recording_create(struct recording **out, const char *path, bool force, struct error *e)
+{
+    struct recording *r = mem_alloc(sizeof(*r));
+    r->shown = sql_shown(path);
+    *out = NULL;
+    int rc = file_create(path, force, &r->path, &r->guard, e);
+    if (rc) {
+        release(r);
+        return rc;
+    }
+    rc = open_database(r);
+    if (rc)
+        rc = sql_error(e, r->db, rc, r->shown);
+    if (!rc)
+        rc = make_tables(r, e);
+    if (!rc) {
+        *out = r;
+        return 0;
+    }
+    /* Nothing was recorded: leave nothing behind. */
+    if (file_unmoved(r->path, r->guard))
+        unlink(r->path);
+    release(r);
+    return rc;
+}
+
+static int make_whole(struct recording *r, struct error *e)
+{
+    int rc = SQLITE_OK;
+    if (!file_unmoved(r->path, r->guard)) {
+        /* Whatever has the names now is not ours to remove; what was recorded goes where the file went. */
+        sqlite3_db_config(r->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+        sqlite3_wal_checkpoint_v2(r->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+        return error_set(e, ENOENT, "%s was moved, removed or replaced while it was recorded; look where it went",
+                         r->shown);
+    }
+    for (int waited_ms = 0; !change_mode(r->db, END_MODE, &rc); waited_ms += CLOSE_STEP_MS) {
+        struct timespec step = {.tv_nsec = CLOSE_STEP_MS * 1000000L};
+        if (rc && (rc & 0xff) != SQLITE_BUSY)
+            return sql_error(e, r->db, rc, r->shown);
+        if (waited_ms >= RECORDING_CLOSE_MS)
+            return error_set(e, EBUSY, "%s is being read all the time; keep %s-wal beside it, it is part of it",
+                             r->shown, r->shown);
+        nanosleep(&step, NULL);
+    }
+    return 0;
+}
+
+int recording_close(struct recording *r, struct error *e)
+{
+    if (!r)
+        return 0;
+    int rc = recording_commit(r, e);
+    for (size_t i = 0; i < WRITER_STATEMENTS; i++)
+        sql_finalize(&r->statements[i]);
+    if (rc)
+        make_whole(r, NULL); /* may well fail for the same reason, which was told */
+    else
+        rc = make_whole(r, e);
+    release(r);
+    return rc;
+}

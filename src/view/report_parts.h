@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef VIEW_REPORT_PARTS_H
+#define VIEW_REPORT_PARTS_H
+
+/*
+ * The parts of a report, each in a file of its own. For report.c and summary.c only.
+ */
+
+#include "view/facts.h"
+#include "view/report.h"
+
+/** "sqlbench (4242)" or "3 processes", and how it ended. */
+void report_add_title(struct buf *b, const struct profile *p, const struct facts *f,
+                      const struct text_style *style);
+/** "sampled every 512 KiB on average", "exact: every allocation". */
+void report_add_period(struct buf *b, const struct facts *f, const struct text_style *style);
+/** " at 14:03:12, 1m01s after the start", for a single image. */
+void report_add_peak_time(struct buf *b, const struct profile *p);
+/** "live now", "at exit", "at the end", "live". */
+const char *report_live_word(const struct facts *f);
+/** The rows of a rollup, the first `top` of them. `indent` blanks before each line. */
+void report_rows(struct sink *out, const struct rollup *r, const struct report_options *o, unsigned indent);
+/** What was lost, what observing cost, what is not seen. */
+void report_closing(struct sink *out, const struct profile *p, const struct facts *f,
+                    const struct text_style *style);
+
+#endif

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdio.h>
+
+#include "base/units.h"
+#include "view/grid.h"
+#include "view/report_parts.h"
+
+#define STACK_INDENT 4
+
+/* What a column shows of a row. */
+enum field {
+    NO_FIELD,
+    MAIN, /* what the order goes by, its share of the total, its interval; by itself or in total */
+    SHARE,
+    INTERVAL,
+    OTHER, /* the other of the two, for groups that tell them apart */
+    OTHER_SHARE,
+    LIVE,
+    OBJECTS, /* of what MAIN counts the bytes of */
+    ALLOCATED,
+    TEMPORARY, /* share of what was allocated */
+    OLDEST,
+    MEDIAN,
+};
+
+#define FIELDS 10
+
+/* What is shown in each order; columns go from the right when there is no room. */
+static const enum field fields[][FIELDS] = {
+    [ROLLUP_SORT_LIVE] = {MAIN, SHARE, INTERVAL, OTHER, OTHER_SHARE, OBJECTS, ALLOCATED, TEMPORARY, OLDEST},
+    [ROLLUP_SORT_PEAK] = {MAIN, SHARE, INTERVAL, OTHER, OTHER_SHARE, OBJECTS, LIVE, ALLOCATED},
+    [ROLLUP_SORT_ALLOCATED] = {MAIN, SHARE, INTERVAL, OTHER, OTHER_SHARE, OBJECTS, TEMPORARY, LIVE},
+    [ROLLUP_SORT_ALLOCATIONS] = {MAIN, SHARE, INTERVAL, OTHER, OTHER_SHARE, ALLOCATED, TEMPORARY, LIVE},
+    [ROLLUP_SORT_TEMPORARY] = {MAIN, SHARE, INTERVAL, OTHER, OTHER_SHARE, ALLOCATED, TEMPORARY, LIVE},
+    [ROLLUP_SORT_AGE] = {OLDEST, MEDIAN, MAIN, SHARE, INTERVAL, OTHER, OTHER_SHARE, OBJECTS},
+};
+
+struct rows {
+    const struct rollup *rollup;
+    const struct report_options *o;
+    enum rollup_metric metric; /* of MAIN */
+    bool count;                /* MAIN is of objects */
+    bool two;                  /* self and inclusive differ */
+};
+
+static const char *header_of(const struct rows *s, enum field field)
+{
+    static const char *const metrics[] = {"LIVE", "PEAK", "ALLOCATED", "TEMPORARY"};
+    bool inclusive = s->rollup->options.inclusive;
+    switch (field) {
+    case MAIN:
+        return s->two ? (inclusive ? "TOTAL" : "SELF") : s->count ? "CALLS" : metrics[s->metric];
+    case SHARE:
+    case OTHER_SHARE:
+        return "SHARE";
+    case INTERVAL:
+        return "95 % INTERVAL";
+    case OTHER:
+        return inclusive ? "SELF" : "TOTAL";
+    case LIVE:
+        return "LIVE";
+    case OBJECTS:
+        return s->metric == ROLLUP_ALLOCATED ? "CALLS" : "OBJECTS";
+    case ALLOCATED:
+        return "ALLOCATED";
+    case TEMPORARY:
+        return "TEMP";
+    case OLDEST:
+        return "OLDEST";
+    case MEDIAN:
+        return "MEDIAN";
+    case NO_FIELD:
+        break;
+    }
+    return "";
+}
+
+static bool is_shown(const struct rows *s, enum field field)
+{
+    if (field == OTHER || field == OTHER_SHARE)
+        return s->two;
+    if (field == INTERVAL)
+        return !rollup_exact(&s->rollup->total.of[s->metric].bytes);
+    return !(s->rollup->options.keep_sample && (field == ALLOCATED || field == TEMPORARY));
+}
+
+static const struct estimate *main_estimate(const struct rows *s, const struct rollup_values *v)
+{
+    return s->count ? &v->of[s->metric].count : &v->of[s->metric].bytes;
+}
+
+static void add_age(struct buf *b, const struct rollup_values *v, uint64_t ns)
+{
+    char text[UNITS_TEXT_BYTES];
+    buf_addstr(b, v->aged_samples ? units_format_duration(text, (double)ns) : "-");
+}
+
+static void add_field(struct buf *b, const struct rows *s, const struct rollup_row *row, enum field field)
+{
+    bool inclusive = s->rollup->options.inclusive;
+    const struct rollup_values *v = inclusive ? &row->inclusive : &row->self;
+    const struct rollup_values *other = inclusive ? &row->self : &row->inclusive;
+    const struct estimate *value = main_estimate(s, v), *total = main_estimate(s, &s->rollup->total);
+    enum text_unit unit = s->count ? TEXT_COUNT : TEXT_BYTES;
+    switch (field) {
+    case MAIN:
+        text_add_value(b, value, unit);
+        break;
+    case SHARE:
+        text_add_share(b, value->value, total->value);
+        break;
+    case INTERVAL:
+        text_add_interval(b, &s->o->style, value, unit);
+        break;
+    case OTHER:
+        text_add_value(b, main_estimate(s, other), unit);
+        break;
+    case OTHER_SHARE:
+        text_add_share(b, main_estimate(s, other)->value, total->value);
+        break;
+    case LIVE:
+        text_add_value(b, &v->of[ROLLUP_LIVE].bytes, TEXT_BYTES);
+        break;
+    case OBJECTS:
+        if (v->of[s->metric].count.samples)
+            text_add_value(b, &v->of[s->metric].count, TEXT_COUNT);
+        else
+            buf_addch(b, '-');
+        break;
+    case ALLOCATED:
+        text_add_value(b, &v->of[ROLLUP_ALLOCATED].bytes, TEXT_BYTES);
+        break;
+    case TEMPORARY:
+        text_add_share(b, v->of[ROLLUP_TEMPORARY].bytes.value, v->of[ROLLUP_ALLOCATED].bytes.value);
+        break;
+    case OLDEST:
+        add_age(b, v, v->oldest_ns);
+        break;
+    case MEDIAN:
+        add_age(b, v, v->median_ns);
+        break;
+    case NO_FIELD:
+        break;
+    }
+}
+
+/* ---- stacks, beneath their line ---- */
+
+static void add_place(struct buf *b, const struct rows *s, const struct rollup_frame *f)
+{
+    const struct profile *p = s->rollup->profile;
+    const char *file = rollup_frame_file(p, f), *module = rollup_frame_module(p, f);
+    if (*file) {
+        text_add_name(b, &s->o->style, rollup_basename(file));
+        if (rollup_frame_line(p, f))
+            buf_printf(b, ":%u", rollup_frame_line(p, f));
+    } else if (*module) {
+        buf_addch(b, '(');
+        text_add_name(b, &s->o->style, rollup_basename(module));
+        buf_addch(b, ')');
+    }
+    if (rollup_frame_inlined(p, f))
+        buf_addstr(b, " inlined");
+}
+
+static void add_frame(struct grid *g, const struct rows *s, const struct rollup_frame *f)
+{
+    char scratch[ROLLUP_NAME_BYTES];
+    struct buf cell = BUF_INIT;
+    grid_row(g);
+    text_add_name(&cell, &s->o->style, rollup_frame_function(s->rollup->profile, f, scratch));
+    grid_cell(g, &cell);
+    add_place(&cell, s, f);
+    grid_cell(g, &cell);
+}
+
+static void add_stack(struct grid *rows, const struct rows *s, uint32_t stack)
+{
+    const struct text_style *style = &s->o->style;
+    struct rollup_frames frames = {0};
+    struct grid g = {.style = style, .indent = rows->indent + STACK_INDENT, .bare = true};
+    struct buf lines = BUF_INIT;
+    struct sink out = sink_to_buf(&lines);
+    grid_column(&g, (struct grid_column){.header = "", .left = true, .elastic = true});
+    grid_column(&g, (struct grid_column){.header = "", .left = true, .look = TEXT_FAINT});
+    rollup_frames(&frames, s->rollup->profile, stack);
+    size_t shown = frames.len;
+    if (s->o->frames && frames.len > s->o->frames + 1)
+        shown = s->o->frames;
+    for (size_t i = 0; i < shown; i++)
+        add_frame(&g, s, &frames.at[i]);
+    grid_write(&g, &out);
+    if (shown < frames.len) {
+        const struct rollup_frame *last = &frames.at[frames.len - 1];
+        char scratch[ROLLUP_NAME_BYTES];
+        sink_repeat(&out, ' ', g.indent);
+        sink_printf(&out, "%s%s %zu more frames", text_begin(style, TEXT_FAINT), text_dots(style),
+                    frames.len - shown);
+        if (last->location == PROFILE_NONE)
+            sink_printf(&out, ", then %s", rollup_frame_function(s->rollup->profile, last, scratch));
+        sink_printf(&out, "%s\n", text_end(style, TEXT_FAINT));
+    }
+    grid_below(rows, &lines);
+    grid_release(&g);
+    vec_release(&frames);
+}
+
+/* ---- the table ---- */
+
+static const char *const name_headers[] = {
+    [ROLLUP_BY_STACK] = "",        [ROLLUP_BY_FUNCTION] = "FUNCTION", [ROLLUP_BY_FILE] = "FILE",
+    [ROLLUP_BY_MODULE] = "MODULE", [ROLLUP_BY_OWNER] = "FUNCTION",    [ROLLUP_BY_THREAD] = "THREAD",
+    [ROLLUP_BY_SIZE] = "SIZE",     [ROLLUP_BY_PROCESS] = "PROCESS",
+};
+
+static bool has_module(enum rollup_group group)
+{
+    return group == ROLLUP_BY_FUNCTION || group == ROLLUP_BY_OWNER;
+}
+
+static void add_columns(struct grid *g, const struct rows *s)
+{
+    enum rollup_group group = s->rollup->options.group;
+    const enum field *shown = fields[s->rollup->options.sort];
+    for (unsigned i = 0; i < FIELDS && shown[i]; i++)
+        if (is_shown(s, shown[i]))
+            grid_column(g, (struct grid_column){.header = header_of(s, shown[i]),
+                                                .drop = shown[i] == MAIN ? 0 : i + 1,
+                                                .look = shown[i] == MAIN ? TEXT_STRONG : TEXT_PLAIN});
+    if (group != ROLLUP_BY_STACK)
+        grid_column(g, (struct grid_column){.header = name_headers[group], .left = true, .elastic = true});
+    if (has_module(group))
+        grid_column(g, (struct grid_column){
+                           .header = "MODULE", .left = true, .drop = FIELDS + 1, .look = TEXT_FAINT});
+}
+
+static void add_row(struct grid *g, const struct rows *s, const struct rollup_row *row)
+{
+    enum rollup_group group = s->rollup->options.group;
+    const enum field *shown = fields[s->rollup->options.sort];
+    struct buf cell = BUF_INIT;
+    grid_row(g);
+    for (unsigned i = 0; i < FIELDS && shown[i]; i++) {
+        if (!is_shown(s, shown[i]))
+            continue;
+        add_field(&cell, s, row, shown[i]);
+        grid_cell(g, &cell);
+    }
+    if (group == ROLLUP_BY_STACK) {
+        add_stack(g, s, row->index);
+        return;
+    }
+    text_add_name(&cell, &s->o->style, row->name);
+    grid_cell(g, &cell);
+    if (has_module(group)) {
+        text_add_name(&cell, &s->o->style, rollup_basename(row->module));
+        grid_cell(g, &cell);
+    }
+}
+
+static void write_rest(struct sink *out, const struct rows *s, size_t shown, size_t all, unsigned indent)
+{
+    const struct rollup *r = s->rollup;
+    const struct text_style *style = &s->o->style;
+    struct buf b = BUF_INIT;
+    double rest = 0;
+    for (size_t i = shown; i < all; i++)
+        rest += main_estimate(s, &r->rows.at[i].self)->value;
+    buf_printf(&b, "%s %zu more", text_dots(style), all - shown);
+    if (!r->options.inclusive && main_estimate(s, &r->total)->value > 0) {
+        buf_addstr(&b, ", together ");
+        text_add_share(&b, rest, main_estimate(s, &r->total)->value);
+    }
+    sink_repeat(out, ' ', indent);
+    sink_printf(out, "%s%s%s\n", text_begin(style, TEXT_FAINT), buf_str(&b), text_end(style, TEXT_FAINT));
+    buf_release(&b);
+}
+
+void report_rows(struct sink *out, const struct rollup *r, const struct report_options *o, unsigned indent)
+{
+    static const enum rollup_metric metrics[] = {
+        [ROLLUP_SORT_LIVE] = ROLLUP_LIVE,           [ROLLUP_SORT_PEAK] = ROLLUP_PEAK,
+        [ROLLUP_SORT_ALLOCATED] = ROLLUP_ALLOCATED, [ROLLUP_SORT_ALLOCATIONS] = ROLLUP_ALLOCATED,
+        [ROLLUP_SORT_TEMPORARY] = ROLLUP_TEMPORARY, [ROLLUP_SORT_AGE] = ROLLUP_LIVE,
+    };
+    enum rollup_group group = r->options.group;
+    struct rows s = {
+        .rollup = r,
+        .o = o,
+        .metric = metrics[r->options.sort],
+        .count = r->options.sort == ROLLUP_SORT_ALLOCATIONS,
+        .two = group == ROLLUP_BY_FUNCTION || group == ROLLUP_BY_FILE || group == ROLLUP_BY_MODULE,
+    };
+    struct grid g = {.style = &o->style, .indent = indent};
+    size_t all = 0; /* rows with nothing to show come last */
+    while (all < r->rows.len && rollup_sort_value(r->options.sort, &r->rows.at[all].inclusive) > 0)
+        all++;
+    size_t shown = o->top && all > o->top ? o->top : all;
+    add_columns(&g, &s);
+    for (size_t i = 0; i < shown; i++)
+        add_row(&g, &s, &r->rows.at[i]);
+    if (shown)
+        grid_write(&g, out);
+    else
+        sink_printf(out, "%*s%s\n", (int)indent, "", "nothing");
+    if (shown < all)
+        write_rest(out, &s, shown, all, indent);
+    grid_release(&g);
+}
