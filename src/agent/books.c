@@ -249,6 +249,7 @@ void books_allocated(uint32_t cell, uint64_t size, struct draw_weight w, uint64_
     struct ledger_cell *c = AT(LEDGER_CELLS, struct ledger_cell, cell);
     settle_peak(c, load_acquire(&h->peak_epoch));
     add_sums(&c->allocated, size, w);
+    atomic_add64(&h->allocated_bytes_q, w.bytes_q);
     uint64_t live = atomic_fetch_add64(&h->live_bytes_q, w.bytes_q) + w.bytes_q;
     uint64_t peak = load_relaxed(&h->peak_bytes_q);
     if (live > peak && (int64_t)live > 0 && atomic_swap_if64(&h->peak_bytes_q, peak, live)) {

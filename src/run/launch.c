@@ -74,64 +74,85 @@ static void set_environment(const struct launch_options *o)
     buf_release(&b);
 }
 
-static _Noreturn void become_command(const struct launch_options *o, int failure_fd, const sigset_t *mask)
+static _Noreturn void become_command(const struct launch_options *o, int gate_fd, int answer_fd,
+                                     const sigset_t *mask)
 {
+    char go;
+    ssize_t n;
+    do
+        n = read(gate_fd, &go, 1);
+    while (n < 0 && errno == EINTR);
+    if (n != 1)
+        _exit(125);
     set_environment(o);
     sigprocmask(SIG_SETMASK, mask, NULL);
     execvp(o->argv[0], o->argv);
     int code = errno;
-    if (write(failure_fd, &code, sizeof(code)) < 0)
+    if (write(answer_fd, &code, sizeof(code)) < 0)
         _exit(126);
     _exit(126);
 }
 
-/* Forks and waits until exec has happened or failed: 0 or its -errno. */
-static int spawn(struct launch *l, const struct launch_options *o, const sigset_t *mask)
+static int fork_at_gate(struct launch *l, const struct launch_options *o, const sigset_t *mask)
 {
-    int pipe_fd[2], code = 0;
-    if (pipe2(pipe_fd, O_CLOEXEC))
+    int gate[2], answer[2];
+    if (pipe2(gate, O_CLOEXEC))
         return -errno;
-    l->pid = fork();
-    if (l->pid < 0) {
-        code = errno;
-        close(pipe_fd[0]);
-        close(pipe_fd[1]);
-        return -code;
+    if (pipe2(answer, O_CLOEXEC)) {
+        close(gate[0]);
+        close(gate[1]);
+        return -errno;
     }
-    if (l->pid == 0)
-        become_command(o, pipe_fd[1], mask);
-    close(pipe_fd[1]);
-    ssize_t n;
-    do
-        n = read(pipe_fd[0], &code, sizeof(code));
-    while (n < 0 && errno == EINTR);
-    close(pipe_fd[0]);
-    if (n != sizeof(code))
-        return 0;
-    waitpid(l->pid, NULL, 0);
-    return -code;
+    l->pid = fork();
+    int bad = l->pid < 0 ? -errno : 0;
+    if (l->pid == 0) {
+        close(gate[1]);
+        become_command(o, gate[0], answer[1], mask);
+    }
+    close(gate[0]);
+    close(answer[1]);
+    l->gate_fd = gate[1];
+    l->answer_fd = answer[0];
+    return bad;
 }
 
-int launch_start(struct launch *l, const struct launch_options *o, struct error *e)
+int launch_prepare(struct launch *l, const struct launch_options *o, struct error *e)
 {
     sigset_t wanted, before;
     struct sigaction now;
-    *l = (struct launch){.process_fd = -1, .signal_fd = -1};
+    *l = (struct launch){.process_fd = -1, .signal_fd = -1, .gate_fd = -1, .answer_fd = -1};
     sigemptyset(&wanted);
     for (size_t i = 0; i < sizeof(passed_on) / sizeof(*passed_on); i++)
         if (!sigaction(passed_on[i], NULL, &now) && now.sa_handler != SIG_IGN)
             sigaddset(&wanted, passed_on[i]); /* nohup stays nohup */
     sigprocmask(SIG_BLOCK, &wanted, &before);
-    int bad = spawn(l, o, &before);
-    if (bad)
-        return error_set(e, -bad, "%s: %s", o->argv[0], strerror(-bad));
+    int bad = fork_at_gate(l, o, &before);
+    if (bad) {
+        launch_release(l);
+        return error_set(e, -bad, "cannot start a process: %s", strerror(-bad));
+    }
     for (size_t i = 0; i < sizeof(left_alone) / sizeof(*left_alone); i++)
         signal(left_alone[i], SIG_IGN);
     l->signal_fd = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
     l->process_fd = (int)syscall(SYS_pidfd_open, l->pid, 0);
-    if (l->signal_fd < 0 || l->process_fd < 0)
-        return error_set(e, errno, "cannot watch %s: %s", o->argv[0], strerror(errno));
-    return 0;
+    if (l->signal_fd < 0 || l->process_fd < 0) {
+        bad = error_set(e, errno, "cannot watch %s: %s", o->argv[0], strerror(errno));
+        launch_release(l);
+    }
+    return bad;
+}
+
+int launch_go(struct launch *l, const struct launch_options *o, struct error *e)
+{
+    int code = 0;
+    ssize_t n = write(l->gate_fd, "g", 1);
+    do
+        n = read(l->answer_fd, &code, sizeof(code));
+    while (n < 0 && errno == EINTR);
+    if (n != sizeof(code))
+        return 0;
+    launch_reap(l);
+    return error_set(e, code, "%s: %s", o->argv[0], strerror(code));
 }
 
 void launch_pass_signals(const struct launch *l)
@@ -151,9 +172,10 @@ int launch_reap(const struct launch *l)
 
 void launch_release(struct launch *l)
 {
-    if (l->process_fd >= 0)
-        close(l->process_fd);
-    if (l->signal_fd >= 0)
-        close(l->signal_fd);
-    l->process_fd = l->signal_fd = -1;
+    int *fds[] = {&l->process_fd, &l->signal_fd, &l->gate_fd, &l->answer_fd};
+    for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++) {
+        if (*fds[i] >= 0)
+            close(*fds[i]);
+        *fds[i] = -1;
+    }
 }

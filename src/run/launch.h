@@ -28,17 +28,21 @@ struct launch {
     pid_t pid;
     int process_fd; /* readable when the command has ended */
     int signal_fd;  /* readable when there is a signal to pass on */
+    int gate_fd, answer_fd;
 };
 
-/** 0, or -errno: -ENOENT and -EACCES are exec's own answers. */
-int launch_start(struct launch *l, const struct launch_options *o, struct error *e);
+/** Forks; the child waits at the gate, so that all can be made ready for its pid. 0 or -errno. */
+int launch_prepare(struct launch *l, const struct launch_options *o, struct error *e);
+/** Lets the command begin. 0, or -errno: -ENOENT and -EACCES are exec's own answers. */
+int launch_go(struct launch *l, const struct launch_options *o, struct error *e);
 /** Passes on what signal_fd has. */
 void launch_pass_signals(const struct launch *l);
 /** Reaps the command, which has ended; its wait status. */
 int launch_reap(const struct launch *l);
+/** Closes what is open. A command that was never let go ends without a trace. */
 void launch_release(struct launch *l);
 
-/** The agent beside this executable, or where it was installed; the caller frees it. 0 or -ENOENT with a line. */
+/** The agent beside this executable, or where it was installed; the caller frees it. 0 or -errno with a line. */
 int launch_find_agent(char **path, struct error *e);
 
 #endif

@@ -108,7 +108,7 @@ static int create_new(const char *absolute, const char *shown, int *guard, struc
     return error_set(e, errno, "cannot create %s: %s; use -o to record elsewhere", shown, strerror(errno));
 }
 
-int file_create(const char *path, bool force, char **absolute, int *guard, struct error *e)
+int writer_create_file(const char *path, bool force, char **absolute, int *guard, struct error *e)
 {
     struct stat st;
     char *shown = sql_shown(path);
@@ -131,14 +131,14 @@ int file_create(const char *path, bool force, char **absolute, int *guard, struc
     return rc;
 }
 
-bool file_unmoved(const char *absolute, int guard)
+bool writer_file_unmoved(const char *absolute, int guard)
 {
     struct stat named, held;
     return !lstat(absolute, &named) && !fstat(guard, &held) && named.st_dev == held.st_dev &&
            named.st_ino == held.st_ino;
 }
 
-bool file_neighbours_ours(const char *absolute)
+bool writer_neighbours_ours(const char *absolute)
 {
     bool ours = true;
     for (size_t i = 0; i < N_SUFFIXES; i++) {

@@ -26,6 +26,7 @@ void writer_image_free(struct writer_image *i)
     if (!i)
         return;
     vec_release(&i->threads);
+    vec_release(&i->mappings);
     vec_release(&i->cells);
     vec_release(&i->samples);
     vec_release(&i->frees);
@@ -66,13 +67,19 @@ static void put_threads(struct put *u)
 
 static void put_mappings(struct put *u)
 {
-    for (uint32_t i = u->image->n_mappings; i < u->p->modules.len; i++) {
+    for (uint32_t i = 0; i < u->p->modules.len; i++) {
         const struct profile_module *m = &u->p->modules.at[i];
         struct row_mapping it = {u->image->row, i, intern_module(&u->rows, i), m->start, m->bias};
+        bool is_new = i >= u->image->mappings.len;
+        if (is_new)
+            vec_push(&u->image->mappings);
+        struct row_mapping *known = &u->image->mappings.at[i];
+        if (!is_new && it.module == known->module && it.start == known->start && it.bias == known->bias)
+            continue;
+        *known = it;
         struct sql *s = writer_statement(u->r, SCHEMA_MAPPING);
         row_put_mapping(s, &it);
         writer_run(u->r, s);
-        u->image->n_mappings = i + 1;
     }
 }
 
@@ -121,7 +128,7 @@ static bool same_sums(const struct profile_sums *a, const struct profile_sums *b
            a->count == b->count;
 }
 
-static bool same_cell(const struct profile_cell *a, const struct profile_cell *b)
+static bool same_values(const struct profile_cell *a, const struct profile_cell *b)
 {
     return same_sums(&a->allocated, &b->allocated) && same_sums(&a->freed, &b->freed) &&
            same_sums(&a->at_peak, &b->at_peak) && a->temporary_samples == b->temporary_samples &&
@@ -129,29 +136,77 @@ static bool same_cell(const struct profile_cell *a, const struct profile_cell *b
            !memcmp(a->lifetimes, b->lifetimes, sizeof(a->lifetimes));
 }
 
+static uint64_t mix(uint64_t h, uint64_t word)
+{
+    h = (h ^ word) * 0x9e3779b97f4a7c15u;
+    return h ^ h >> 29;
+}
+
+/* What a cell counts, in one word: asking for the stack's row each time would cost far more. */
+static uint64_t identity(const struct profile *p, const struct profile_cell *c)
+{
+    const struct profile_stack *k = &p->stacks.at[c->stack];
+    uint64_t h = mix(c->thread, k->end);
+    h = mix(h, c->size_class);
+    h = mix(h, c->period_bytes);
+    for (uint32_t i = 0; i < k->depth; i++) {
+        const struct profile_location *o = &p->locations.at[p->stack_locations.at[k->first + i]];
+        h = mix(h, (uint64_t)o->module << 1 | o->exact);
+        h = mix(h, o->address);
+    }
+    return h;
+}
+
+static void write_cell(struct put *u, const struct writer_cell *c)
+{
+    struct sql *s = writer_statement(u->r, SCHEMA_CELL);
+    row_put_cell(s, c->row, &c->stored);
+    writer_run(u->r, s);
+}
+
 static void put_cell(struct put *u, size_t at)
 {
-    struct profile_cell it = u->p->cells.at[at];
+    const struct profile_cell *given = &u->p->cells.at[at];
+    struct profile_cell it = *given;
     memset(it.lifetimes, 0, sizeof(it.lifetimes));
     for (size_t k = 0; k < PROFILE_LIFETIMES; k++)
-        it.lifetimes[u->lifetime[k]] += u->p->cells.at[at].lifetimes[k];
+        it.lifetimes[u->lifetime[k]] += given->lifetimes[k];
     bool is_new = at >= u->image->cells.len;
-    if (is_new) {
-        struct writer_cell *added = vec_push(&u->image->cells);
-        added->row = u->r->n_cells++;
-        added->stored.stack = intern_stack(&u->rows, it.stack);
-        added->stored.thread = u->image->threads.at[it.thread].row;
-    }
+    if (is_new)
+        vec_push(&u->image->cells)->row = u->r->n_cells++;
     struct writer_cell *known = &u->image->cells.at[at];
-    if (!is_new && same_cell(&it, &known->stored))
+    uint64_t is = identity(u->p, given);
+    bool is_other = is_new || is != known->identity;
+    if (!is_other && same_values(&it, &known->stored))
         return;
     it.image = u->image->row;
-    it.stack = known->stored.stack;
-    it.thread = known->stored.thread;
+    it.stack = is_other ? intern_stack(&u->rows, given->stack) : known->stored.stack;
+    it.thread = u->image->threads.at[given->thread].row;
     known->stored = it;
-    struct sql *s = writer_statement(u->r, SCHEMA_CELL);
-    row_put_cell(s, known->row, &it);
-    writer_run(u->r, s);
+    known->identity = is;
+    write_cell(u, known);
+}
+
+/* A row cannot go, others come after it; one that counts nothing is as good. */
+static void empty_cell(struct put *u, struct writer_cell *c)
+{
+    struct profile_cell it = {.image = c->stored.image,
+                              .stack = c->stored.stack,
+                              .thread = c->stored.thread,
+                              .size_class = c->stored.size_class,
+                              .period_bytes = c->stored.period_bytes};
+    if (same_values(&it, &c->stored))
+        return;
+    c->stored = it;
+    write_cell(u, c);
+}
+
+static void put_cells(struct put *u)
+{
+    for (size_t i = 0; i < u->p->cells.len; i++)
+        put_cell(u, i);
+    for (size_t i = u->p->cells.len; i < u->image->cells.len; i++)
+        empty_cell(u, &u->image->cells.at[i]);
 }
 
 struct keyed {
@@ -240,18 +295,10 @@ static int check(struct recording *r, const struct profile *p, struct error *e)
         return error_set(e, EINVAL, "%s: a profile of %zu images cannot be put into a recording", r->shown,
                          p->images.len);
     uint64_t id = p->images.at[0].id;
-    const struct writer_image *known = writer_image(r, id);
-    if (!known && map_get_u64(&r->image_ids, id) != MAP_NONE)
-        return error_set(e, EINVAL, "%s: image %016" PRIx64 " was put for the last time before", r->shown, id);
-    if (!known)
-        return 0;
-    bool fits = p->cells.len >= known->cells.len && p->threads.len >= known->threads.len &&
-                p->modules.len >= known->n_mappings;
-    for (size_t i = 0; fits && i < known->cells.len; i++)
-        fits = p->cells.at[i].size_class == known->cells.at[i].stored.size_class &&
-               p->cells.at[i].period_bytes == known->cells.at[i].stored.period_bytes;
-    return fits ? 0 : error_set(e, EINVAL, "%s: the books of image %016" PRIx64 " are not those put before",
-                                r->shown, id);
+    if (!writer_image(r, id) && map_get_u64(&r->image_ids, id) != MAP_NONE)
+        return error_set(e, EINVAL, "%s: image %016" PRIx64 " was put for the last time before", r->shown,
+                         id);
+    return 0;
 }
 
 static struct writer_image *add_image(struct recording *r, uint64_t id)
@@ -263,7 +310,7 @@ static struct writer_image *add_image(struct recording *r, uint64_t id)
     return image;
 }
 
-int image_put(struct recording *r, const struct profile *p, struct error *e)
+int writer_put_image(struct recording *r, const struct profile *p, struct error *e)
 {
     int rc = writer_result(r, e);
     rc = rc ? rc : check(r, p, e);
@@ -279,21 +326,20 @@ int image_put(struct recording *r, const struct profile *p, struct error *e)
     put_mappings(&u);
     for (uint32_t i = 0; i < p->locations.len; i++)
         intern_location(&u.rows, i);
-    for (size_t i = 0; i < p->cells.len; i++)
-        put_cell(&u, i);
+    put_cells(&u);
     put_samples(&u);
     put_frees(&u);
     intern_release(&u.rows);
     if (p->taken_ns > r->taken_ns) {
         r->taken_ns = p->taken_ns;
-        writer_put_number(r, "taken_ns", (int64_t)(p->taken_ns > INT64_MAX ? INT64_MAX : p->taken_ns));
+        writer_put_number(r, SCHEMA_TAKEN, (int64_t)(p->taken_ns > INT64_MAX ? INT64_MAX : p->taken_ns));
     }
     return writer_result(r, e);
 }
 
 int recording_put_image(struct recording *r, const struct profile *p, bool last, struct error *e)
 {
-    int rc = image_put(r, p, e);
+    int rc = writer_put_image(r, p, e);
     if (rc || !last)
         return rc;
     struct writer_image **image = &r->images.at[map_get_u64(&r->image_ids, p->images.at[0].id)];

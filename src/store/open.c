@@ -58,29 +58,35 @@ static void harden(sqlite3 *db)
 static int refuse_newer(struct reader *r, int64_t version, struct error *e)
 {
     struct sql s = {0};
-    const char *maker = "";
+    char *maker = NULL;
     if (schema_has_meta(r->db) &&
         !sql_prepare(&s, r->db, "SELECT value FROM meta WHERE key = '" RECORDING_VERSION "'") && sql_row(&s))
-        maker = sql_get_text(&s);
+        maker = sql_shown(sql_get_text(&s));
     int rc = error_set(e, EPROTONOSUPPORT,
-                       "%s was made by a newer allium%s%.32s (schema %" PRId64 ", this one knows %d); update allium",
-                       r->shown, *maker ? " " : "", maker, version, SCHEMA_VERSION);
+                       "%s was made by a newer allium%s%.32s (schema %" PRId64
+                       ", this one knows %d); update allium",
+                       r->shown, maker ? " " : "", maker ? maker : "", version, SCHEMA_VERSION);
+    free(maker);
     sql_finalize(&s);
     return rc;
 }
 
 static int check_kind(struct reader *r, struct error *e)
 {
-    int64_t application, version;
-    int rc = sql_ask(r->db, "PRAGMA application_id", &application);
+    int64_t application, version, pages = 0, page_bytes = 0;
+    int rc = sql_ask(r->db, "PRAGMA page_count", &pages);
+    rc = rc ? rc : sql_ask(r->db, "PRAGMA page_size", &page_bytes);
+    rc = rc ? rc : sql_ask(r->db, "PRAGMA application_id", &application);
     rc = rc ? rc : sql_ask(r->db, "PRAGMA user_version", &version);
     if (rc)
         return rc;
+    r->bytes = r->text_left_bytes = (uint64_t)(pages * page_bytes);
     if (application != SCHEMA_APPLICATION_ID || version < 1)
-        return error_set(e, EBADMSG,
-                         "%s is an SQLite database, but not an allium recording; give a file made by 'allium run' "
-                         "or 'snapshot'",
-                         r->shown);
+        return error_set(
+            e, EBADMSG,
+            "%s is an SQLite database, but not an allium recording; give a file made by 'allium run' "
+            "or 'snapshot'",
+            r->shown);
     if (version > SCHEMA_VERSION)
         return refuse_newer(r, version, e);
     if (!schema_matches(r->db, &rc) && !rc)
@@ -93,7 +99,8 @@ static int check_kind(struct reader *r, struct error *e)
 static int check_database(struct reader *r, struct error *e)
 {
     harden(r->db);
-    int rc = sql_execute(r->db, "PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0; PRAGMA query_only = ON; BEGIN");
+    int rc = sql_execute(r->db,
+                         "PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0; PRAGMA query_only = ON; BEGIN");
     return rc ? rc : check_kind(r, e);
 }
 
@@ -127,20 +134,19 @@ static int try_open(struct reader *r, const char *absolute, const char *options,
 {
     char *uri = as_uri(absolute, options);
     sqlite3_close(r->db);
-    int rc = sqlite3_open_v2(uri, &r->db,
-                             SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE,
-                             NULL);
+    int rc = sqlite3_open_v2(
+        uri, &r->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE,
+        NULL);
     free(uri);
     return rc ? rc : check_database(r, e);
 }
 
 static int copy_file(const char *from, const char *to)
 {
-    static const char nothing[] = "";
     char *bytes = mem_alloc(COPY_BYTES);
     int in = open(from, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC), rc = in < 0 ? -errno : 0;
     int out = rc ? -1 : open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    ssize_t len = sizeof(nothing);
+    ssize_t len = 0;
     if (!rc && out < 0)
         rc = -errno;
     while (!rc && (len = read(in, bytes, COPY_BYTES)) > 0)
@@ -176,15 +182,16 @@ static int open_copy(struct reader *r, const char *absolute, struct error *e)
         int code = errno;
         free(r->folder);
         r->folder = NULL;
-        return error_set(e, code, "%s needs to be copied to be read, and there is no room for that: %s; set TMPDIR",
+        return error_set(e, code,
+                         "%s needs to be copied to be read, and there is no room for that: %s; set TMPDIR",
                          r->shown, strerror(code));
     }
     char *copy = beside(r->folder, "/copy");
     int rc = copy_beside(absolute, copy, "");
     rc = rc ? rc : copy_beside(absolute, copy, "-wal");
     if (rc)
-        rc = error_set(e, -rc, "%s cannot be copied to be read: %s; set TMPDIR to where there is room", r->shown,
-                       strerror(-rc));
+        rc = error_set(e, -rc, "%s cannot be copied to be read: %s; set TMPDIR to where there is room",
+                       r->shown, strerror(-rc));
     else
         rc = try_open(r, copy, "?mode=ro", e);
     free(copy);
@@ -207,8 +214,9 @@ static int find_file(const char *path, const char *shown, char **absolute, struc
     struct stat st;
     *absolute = realpath(path, NULL);
     if (!*absolute || stat(*absolute, &st))
-        return errno == ENOENT ? error_set(e, ENOENT, "%s does not exist; give a file made by 'allium run'", shown)
-                               : error_set(e, errno, "cannot open %s: %s", shown, strerror(errno));
+        return errno == ENOENT
+                   ? error_set(e, ENOENT, "%s does not exist; give a file made by 'allium run'", shown)
+                   : error_set(e, errno, "cannot open %s: %s", shown, strerror(errno));
     if (S_ISDIR(st.st_mode))
         return error_set(e, EISDIR, "%s is a directory; give a recording in it", shown);
     if (!S_ISREG(st.st_mode))
@@ -228,14 +236,15 @@ static int find_file(const char *path, const char *shown, char **absolute, struc
 static int open_file(struct reader *r, const char *absolute, struct error *e)
 {
     if (bytes_beside(absolute, "-journal") > 0)
-        return error_set(e, EBADMSG,
-                         "%s has a journal, so another program than allium was changing it; run 'sqlite3 %s .schema' "
-                         "to have that undone",
-                         r->shown, r->shown);
+        return error_set(
+            e, EBADMSG,
+            "%s has a journal, so another program than allium was changing it; run 'sqlite3 %s .schema' "
+            "to have that undone",
+            r->shown, r->shown);
     if (bytes_beside(absolute, "-wal") <= 0)
         return try_open(r, absolute, "?mode=ro&immutable=1", e);
     int rc = try_open(r, absolute, "?mode=ro", e);
-    if ((rc & 0xff) == SQLITE_CANTOPEN || (rc & 0xff) == SQLITE_READONLY)
+    if (rc > 0 && ((rc & 0xff) == SQLITE_CANTOPEN || (rc & 0xff) == SQLITE_READONLY))
         rc = open_copy(r, absolute, e);
     return rc;
 }

@@ -9,7 +9,8 @@ static struct writer_image *known_image(struct recording *r, uint64_t id, int *r
     struct writer_image *image = writer_image(r, id);
     *rc = writer_result(r, e);
     if (!*rc && !image)
-        *rc = error_set(e, ENOENT, "%s: image %016" PRIx64 " has no points before it is put, nor after its last",
+        *rc = error_set(e, ENOENT,
+                        "%s: image %016" PRIx64 " has no points before it is put, nor after its last",
                         r->shown, id);
     return *rc ? NULL : image;
 }
@@ -128,7 +129,7 @@ static void add_point(struct recording *r, struct writer_image *image, const str
 int recording_put_point(struct recording *r, uint64_t image_id, const struct profile_point *point,
                         const struct profile *moment, bool *thinned, struct error *e)
 {
-    int rc = moment ? image_put(r, moment, e) : 0;
+    int rc = moment ? writer_put_image(r, moment, e) : 0;
     struct writer_image *image = rc ? NULL : known_image(r, image_id, &rc, e);
     if (thinned)
         *thinned = false;

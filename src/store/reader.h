@@ -17,8 +17,11 @@
 
 struct reader {
     sqlite3 *db;
-    char *shown;  /* the path, for messages */
-    char *folder; /* of the copy; NULL: none was made */
+    char *shown;    /* the path, for messages */
+    char *folder;   /* of the copy; NULL: none was made */
+    uint64_t bytes; /* of all pages */
+    uint64_t
+        text_left_bytes; /* all texts are no larger than the file: nobody may point to one of them many times */
 };
 
 int reader_open(struct reader *r, const char *path, struct error *e);
@@ -35,29 +38,34 @@ struct scan {
     struct reader *r;
     enum schema_table table;
     struct sql row;
-    int rc;             /* 0 or -errno, from reader_scan() on */
-    int64_t last[2];    /* key of the row before */
-    uint64_t n;         /* rows so far */
+    int64_t last[2]; /* key of the row before */
+    uint64_t n;      /* rows so far, with this one */
 };
 
 /** Begins a walk in the order of the key; reader_scan_end() is due in any case. */
 void reader_scan(struct scan *s, struct reader *r, enum schema_table table);
 /** True: on a row, its columns can be got. False: the end, damage, or an error. */
 bool reader_scan_row(struct scan *s);
+/** The next column of the row as a text. */
+const char *reader_scan_text(struct scan *s);
 /** What went wrong, with its line; 0: nothing. */
 int reader_scan_end(struct scan *s, struct error *e);
 
 /* Each part of a recording read so far, by row. */
 struct loaded_image {
-    uint32_t index;   /* in the profile; PROFILE_NONE: left out */
-    bool past;        /* to be shown as it was at `moment_ns` */
-    uint64_t cut_ns;  /* what was born or freed later is left out; UINT64_MAX: nothing */
+    uint32_t index;          /* in the profile; PROFILE_NONE: left out */
+    bool past;               /* to be shown as it was at `moment_ns` */
+    uint64_t cut_ns;         /* what was born or freed later is left out; UINT64_MAX: nothing */
     uint64_t rss_anon_bytes; /* at the last point that counts */
 };
 struct loaded_stack {
     uint32_t caller, location, index; /* index: in the profile; PROFILE_NONE: not there (yet) */
     uint16_t depth;
     uint8_t end;
+};
+struct loaded_thread {
+    uint32_t image; /* row */
+    uint32_t index; /* PROFILE_NONE: left out */
 };
 struct loaded_cell {
     struct profile_cell cell; /* its image, stack and thread are rows */
@@ -71,8 +79,7 @@ struct loader {
     struct row_limits rows;
     struct VEC(struct loaded_image) images;
     struct VEC(struct loaded_stack) stacks;
-    struct VEC(uint32_t) threads; /* index in the profile, or PROFILE_NONE */
-    struct VEC(uint32_t) thread_images;
+    struct VEC(struct loaded_thread) threads;
     struct VEC(struct loaded_cell) cells;
     struct map moments; /* those that count -> row of the image */
 };

@@ -7,13 +7,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#define BUSY_MS        5000
-#define CLOSE_STEP_MS  20
-#define PAGE_BYTES     4096
-#define STRING_(x)     #x
-#define STRING(x)      STRING_(x)
-#define WAL_MODE       "wal"
-#define END_MODE       "memory"
+#define BUSY_MS       5000
+#define CLOSE_STEP_MS 20
+#define PAGE_BYTES    4096
+#define STRING_(x)    #x
+#define STRING(x)     STRING_(x)
+#define WAL_MODE      "wal"
+#define END_MODE      "memory"
 
 static const char *const texts[WRITER_STATEMENTS] = {
     [WRITER_DELETE_SAMPLE] = "DELETE FROM live_sample WHERE image = ? AND serial = ?",
@@ -94,8 +94,8 @@ int recording_drop_image(struct recording *r, double peak_bytes, struct error *e
     r->images_dropped++;
     if (peak_bytes > 0)
         r->images_dropped_peak_bytes += peak_bytes;
-    writer_put_number(r, "images_dropped", (int64_t)r->images_dropped);
-    struct sql *s = put_fact(r, "images_dropped_peak_bytes");
+    writer_put_number(r, SCHEMA_DROPPED, (int64_t)r->images_dropped);
+    struct sql *s = put_fact(r, SCHEMA_DROPPED_PEAK);
     sql_put_real(s, r->images_dropped_peak_bytes);
     writer_run(r, s);
     return writer_result(r, e);
@@ -136,13 +136,13 @@ static int open_database(struct recording *r)
     sqlite3_extended_result_codes(r->db, 1);
     sqlite3_busy_timeout(r->db, BUSY_MS);
     return sql_execute(r->db, "PRAGMA page_size = " STRING(PAGE_BYTES) ";"
-                              "PRAGMA encoding = 'UTF-8';"
-                              "PRAGMA mmap_size = 0;"
-                              "PRAGMA cache_size = -16000;"
-                              "PRAGMA secure_delete = OFF;"
-                              "PRAGMA temp_store = MEMORY;"
-                              "PRAGMA synchronous = NORMAL;"
-                              "PRAGMA journal_mode = " END_MODE);
+                                                                       "PRAGMA encoding = 'UTF-8';"
+                                                                       "PRAGMA mmap_size = 0;"
+                                                                       "PRAGMA cache_size = -16000;"
+                                                                       "PRAGMA secure_delete = OFF;"
+                                                                       "PRAGMA temp_store = MEMORY;"
+                                                                       "PRAGMA synchronous = NORMAL;"
+                                                                       "PRAGMA journal_mode = " END_MODE);
 }
 
 static int make_tables(struct recording *r, struct error *e)
@@ -157,12 +157,12 @@ static int make_tables(struct recording *r, struct error *e)
         return sql_error(e, r->db, rc, r->shown);
     if (!change_mode(r->db, WAL_MODE, &rc))
         return rc ? sql_error(e, r->db, rc, r->shown)
-                  : error_set(e, EOPNOTSUPP, "%s: its file system has no shared memory; use -o on a local disk",
-                              r->shown);
+                  : error_set(e, EOPNOTSUPP,
+                              "%s: its file system has no shared memory; use -o on a local disk", r->shown);
     sqlite3_wal_autocheckpoint(r->db, RECORDING_WAL_BYTES / PAGE_BYTES);
     intern_begin(r);
     rc = recording_commit(r, e);
-    if (!rc && !(file_unmoved(r->path, r->guard) && file_neighbours_ours(r->path)))
+    if (!rc && !(writer_file_unmoved(r->path, r->guard) && writer_neighbours_ours(r->path)))
         rc = error_set(e, EPERM, "%s: another user meddles with its folder; use -o in a folder of your own",
                        r->shown);
     return rc;
@@ -194,7 +194,7 @@ int recording_create(struct recording **out, const char *path, bool force, struc
     struct recording *r = mem_alloc(sizeof(*r));
     r->shown = sql_shown(path);
     *out = NULL;
-    int rc = file_create(path, force, &r->path, &r->guard, e);
+    int rc = writer_create_file(path, force, &r->path, &r->guard, e);
     if (rc) {
         release(r);
         return rc;
@@ -209,7 +209,7 @@ int recording_create(struct recording **out, const char *path, bool force, struc
         return 0;
     }
     /* Nothing was recorded: leave nothing behind. */
-    if (file_unmoved(r->path, r->guard))
+    if (writer_file_unmoved(r->path, r->guard))
         unlink(r->path);
     release(r);
     return rc;
@@ -218,11 +218,12 @@ int recording_create(struct recording **out, const char *path, bool force, struc
 static int make_whole(struct recording *r, struct error *e)
 {
     int rc = SQLITE_OK;
-    if (!file_unmoved(r->path, r->guard)) {
+    if (!writer_file_unmoved(r->path, r->guard)) {
         /* Whatever has the names now is not ours to remove; what was recorded goes where the file went. */
         sqlite3_db_config(r->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
         sqlite3_wal_checkpoint_v2(r->db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
-        return error_set(e, ENOENT, "%s was moved, removed or replaced while it was recorded; look where it went",
+        return error_set(e, ENOENT,
+                         "%s was moved, removed or replaced while it was recorded; look where it went",
                          r->shown);
     }
     for (int waited_ms = 0; !change_mode(r->db, END_MODE, &rc); waited_ms += CLOSE_STEP_MS) {
@@ -230,7 +231,8 @@ static int make_whole(struct recording *r, struct error *e)
         if (rc && (rc & 0xff) != SQLITE_BUSY)
             return sql_error(e, r->db, rc, r->shown);
         if (waited_ms >= RECORDING_CLOSE_MS)
-            return error_set(e, EBUSY, "%s is being read all the time; keep %s-wal beside it, it is part of it",
+            return error_set(e, EBUSY,
+                             "%s is being read all the time; keep %s-wal beside it, it is part of it",
                              r->shown, r->shown);
         nanosleep(&step, NULL);
     }

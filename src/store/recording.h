@@ -42,13 +42,14 @@
 struct recording;
 
 /* Facts about the recording as a whole; keys of one's own are as good. */
-#define RECORDING_COMMAND "command"        /* text */
-#define RECORDING_HOST    "host"           /* text: uname */
-#define RECORDING_VERSION "allium_version" /* text; read by older versions when the schema is newer than they are */
-#define RECORDING_SESSION "session"        /* text */
-#define RECORDING_STARTED "started_ns"     /* number, CLOCK_REALTIME */
-#define RECORDING_ENDED   "ended_ns"       /* number; absent while it goes on, and after a crash */
-#define RECORDING_EXIT    "exit_status"    /* number */
+#define RECORDING_COMMAND "command" /* text */
+#define RECORDING_HOST    "host"    /* text: uname */
+#define RECORDING_VERSION                                                                                    \
+    "allium_version"                /* text; read by older versions when the schema is newer than they are */
+#define RECORDING_SESSION "session" /* text */
+#define RECORDING_STARTED "started_ns"  /* number, CLOCK_REALTIME */
+#define RECORDING_ENDED   "ended_ns"    /* number; absent while it goes on, and after a crash */
+#define RECORDING_EXIT    "exit_status" /* number */
 
 /**
  * Makes the file, mode 0600, under its final name. What exists is left alone unless `force`: then a regular file or a
@@ -59,10 +60,12 @@ int recording_create(struct recording **r, const char *path, bool force, struct 
 
 /**
  * Stores all that `p`, which has exactly one image, says about it: new at the first call, in place of what was there at
- * later ones. Of a known image threads and cells at an index known already are the same ones with other values; there are
- * never fewer; samples and frees of a known serial have not changed. Only differences are written. A location that
- * got names keeps them; the classes of lifetimes are those of the first image, other images' go to the nearest.
- * `last`: the image is forgotten, and may not be put again. -EINVAL (nothing was written) when this is not so.
+ * later ones. Only differences are written. What they are found by: cells, threads and modules are the same ones as in the
+ * call before when their index is (if what they are is another all the same, they are replaced, and only the history
+ * that recording_put_point() keeps of a cell is mixed up); samples and frees, when their serial is, and then have not
+ * changed. A location that got names keeps them. The classes of lifetimes are those of the first image put, those of
+ * others go to the nearest one. `last`: the image is forgotten, and may not be put again. -EINVAL (and nothing was
+ * written): not one image, not valid, or forgotten.
  */
 int recording_put_image(struct recording *r, const struct profile *p, bool last, struct error *e);
 /**

@@ -29,7 +29,8 @@ struct row_mapping {
 };
 
 struct row_location {
-    uint32_t module, image; /* image: of code outside every module, whose address says nothing elsewhere; else NONE */
+    uint32_t module,
+        image; /* image: of code outside every module, whose address says nothing elsewhere; else NONE */
     uint64_t address;
     bool exact;
 };

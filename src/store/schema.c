@@ -17,20 +17,21 @@ static const struct {
                        "CREATE TABLE string(\n"
                        "  id INTEGER PRIMARY KEY, text TEXT\n"
                        ")"},
-    [SCHEMA_IMAGE] = {"image", "id",
-                      "CREATE TABLE image(\n"
-                      "  id INTEGER PRIMARY KEY, image_id INTEGER, parent_image_id INTEGER,\n"
-                      "  pid INTEGER, parent_pid INTEGER,\n"
-                      "  comm INTEGER REFERENCES string, exe INTEGER REFERENCES string,\n"
-                      "  args INTEGER REFERENCES string, state INTEGER,\n"
-                      "  began_ns INTEGER, taken_ns INTEGER, peak_ns INTEGER, peak_bytes REAL,\n"
-                      "  operations_begun INTEGER, operations_done INTEGER, cold_ns INTEGER,\n"
-                      "  ledger_bytes INTEGER, ledger_limit_bytes INTEGER, ledger_full INTEGER REFERENCES string,\n"
-                      "  rss_anon_bytes INTEGER, torn_samples INTEGER, inconsistent INTEGER,\n"
-                      "  lost_samples INTEGER, lost_live INTEGER, lost_frees_unseen INTEGER,\n"
-                      "  lost_stack_cut INTEGER, lost_stack_broken INTEGER, lost_threads INTEGER,\n"
-                      "  lost_growth INTEGER, failed_requests INTEGER, inherited_frees INTEGER\n"
-                      ")"},
+    [SCHEMA_IMAGE] =
+        {"image", "id",
+         "CREATE TABLE image(\n"
+         "  id INTEGER PRIMARY KEY, image_id INTEGER, parent_image_id INTEGER,\n"
+         "  pid INTEGER, parent_pid INTEGER,\n"
+         "  comm INTEGER REFERENCES string, exe INTEGER REFERENCES string,\n"
+         "  args INTEGER REFERENCES string, state INTEGER,\n"
+         "  began_ns INTEGER, taken_ns INTEGER, peak_ns INTEGER, peak_bytes REAL,\n"
+         "  operations_begun INTEGER, operations_done INTEGER, cold_ns INTEGER,\n"
+         "  ledger_bytes INTEGER, ledger_limit_bytes INTEGER, ledger_full INTEGER REFERENCES string,\n"
+         "  rss_anon_bytes INTEGER, torn_samples INTEGER, inconsistent INTEGER,\n"
+         "  lost_samples INTEGER, lost_live INTEGER, lost_frees_unseen INTEGER,\n"
+         "  lost_stack_cut INTEGER, lost_stack_broken INTEGER, lost_threads INTEGER,\n"
+         "  lost_growth INTEGER, failed_requests INTEGER, inherited_frees INTEGER\n"
+         ")"},
     [SCHEMA_THREAD] = {"thread", "id",
                        "CREATE TABLE thread(\n"
                        "  id INTEGER PRIMARY KEY, image INTEGER REFERENCES image, tid INTEGER,\n"
@@ -41,11 +42,12 @@ static const struct {
                        "  id INTEGER PRIMARY KEY, path INTEGER REFERENCES string,\n"
                        "  build_id INTEGER REFERENCES string, size_bytes INTEGER\n"
                        ")"},
-    [SCHEMA_MAPPING] = {"mapping", "image, ordinal",
-                        "CREATE TABLE mapping(\n"
-                        "  image INTEGER REFERENCES image, ordinal INTEGER, module INTEGER REFERENCES module,\n"
-                        "  start_address INTEGER, bias_bytes INTEGER, PRIMARY KEY(image, ordinal)\n"
-                        ") WITHOUT ROWID"},
+    [SCHEMA_MAPPING] =
+        {"mapping", "image, ordinal",
+         "CREATE TABLE mapping(\n"
+         "  image INTEGER REFERENCES image, ordinal INTEGER, module INTEGER REFERENCES module,\n"
+         "  start_address INTEGER, bias_bytes INTEGER, PRIMARY KEY(image, ordinal)\n"
+         ") WITHOUT ROWID"},
     [SCHEMA_LOCATION] = {"location", "id",
                          "CREATE TABLE location(\n"
                          "  id INTEGER PRIMARY KEY, module INTEGER REFERENCES module,\n"
@@ -101,14 +103,15 @@ static const struct {
                       "  live_bytes REAL, allocated_bytes REAL, rss_anon_bytes INTEGER, moment INTEGER,\n"
                       "  PRIMARY KEY(image, time_ns)\n"
                       ") WITHOUT ROWID"},
-    [SCHEMA_MOMENT_CELL] = {"moment_cell", "moment, cell",
-                            "CREATE TABLE moment_cell(\n"
-                            "  moment INTEGER, cell INTEGER REFERENCES cell,\n"
-                            "  allocated_samples INTEGER, allocated_seen_bytes REAL,\n"
-                            "  allocated_bytes REAL, allocated_count REAL,\n"
-                            "  freed_samples INTEGER, freed_seen_bytes REAL, freed_bytes REAL, freed_count REAL,\n"
-                            "  PRIMARY KEY(moment, cell)\n"
-                            ") WITHOUT ROWID"},
+    [SCHEMA_MOMENT_CELL] =
+        {"moment_cell", "moment, cell",
+         "CREATE TABLE moment_cell(\n"
+         "  moment INTEGER, cell INTEGER REFERENCES cell,\n"
+         "  allocated_samples INTEGER, allocated_seen_bytes REAL,\n"
+         "  allocated_bytes REAL, allocated_count REAL,\n"
+         "  freed_samples INTEGER, freed_seen_bytes REAL, freed_bytes REAL, freed_count REAL,\n"
+         "  PRIMARY KEY(moment, cell)\n"
+         ") WITHOUT ROWID"},
 };
 
 const char *schema_table_name(enum schema_table table)
@@ -138,8 +141,9 @@ bool schema_matches(sqlite3 *db, int *rc)
     struct sql s;
     size_t ours = 0;
     bool all_ours = true;
-    *rc = sql_prepare(&s, db, "SELECT name, sql FROM sqlite_schema WHERE type = 'table'"
-                              " UNION ALL SELECT '', '' FROM sqlite_schema WHERE type <> 'table'");
+    *rc = sql_prepare(&s, db,
+                      "SELECT name, sql FROM sqlite_schema WHERE type = 'table'"
+                      " UNION ALL SELECT '', '' FROM sqlite_schema WHERE type <> 'table'");
     if (*rc)
         return false;
     /* SQLite itself has refused two tables of one name by now: as many as there are means each of them. */

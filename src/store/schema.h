@@ -16,6 +16,11 @@
 #define SCHEMA_APPLICATION_ID 0x416c6c69 /* "Alli" */
 #define SCHEMA_VERSION        1
 
+/* Facts in `meta` that the profile is made of. */
+#define SCHEMA_TAKEN        "taken_ns"
+#define SCHEMA_DROPPED      "images_dropped"
+#define SCHEMA_DROPPED_PEAK "images_dropped_peak_bytes"
+
 enum schema_table {
     SCHEMA_META,
     SCHEMA_STRING,

@@ -55,7 +55,8 @@ int sql_error(struct error *e, sqlite3 *db, int rc, const char *shown)
     switch (rc & 0xff) {
     case SQLITE_FULL:
         return error_set(
-            e, ENOSPC, "%s: the disk is full; what was recorded before stays readable: make room, or use -o elsewhere",
+            e, ENOSPC,
+            "%s: the disk is full; what was recorded before stays readable: make room, or use -o elsewhere",
             shown);
     case SQLITE_IOERR:
         /* A page that should be there and is not is damage, and no fault of the disk. */
@@ -68,7 +69,8 @@ int sql_error(struct error *e, sqlite3 *db, int rc, const char *shown)
     case SQLITE_SCHEMA:
         return error_set(e, EBADMSG, "%s is damaged; nothing can be read from it, record again", shown);
     case SQLITE_NOTADB:
-        return error_set(e, EBADMSG, "%s is not an allium recording; give a file made by 'allium run' or 'snapshot'",
+        return error_set(e, EBADMSG,
+                         "%s is not an allium recording; give a file made by 'allium run' or 'snapshot'",
                          shown);
     case SQLITE_BUSY:
     case SQLITE_LOCKED:

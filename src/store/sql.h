@@ -16,7 +16,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define SQL_REAL_MAX 0x1p62 /* estimates beyond it are cut: sums of a million of them are still finite and exact enough */
+#define SQL_REAL_MAX                                                                                         \
+    0x1p62 /* estimates beyond it are cut: sums of a million of them are still finite and exact enough */
 
 struct sql {
     sqlite3_stmt *stmt; /* NULL: not prepared */

@@ -32,7 +32,8 @@ enum writer_statement {
 
 struct writer_cell {
     uint32_t row;
-    struct profile_cell stored;            /* as the table `cell` has it, with rows for indices */
+    uint64_t identity;                    /* what it counts: see image.c */
+    struct profile_cell stored;           /* as the table `cell` has it, with rows for indices */
     struct profile_sums allocated, freed; /* as the last moment has it */
 };
 struct writer_thread {
@@ -48,9 +49,8 @@ struct writer_serials VEC(uint64_t);
 /* One image that may be put again. */
 struct writer_image {
     uint32_t row;
-    uint32_t n_mappings;
-    bool has_moment;
     struct VEC(struct writer_thread) threads;
+    struct VEC(struct row_mapping) mappings;
     struct VEC(struct writer_cell) cells;
     struct writer_serials samples, frees; /* stored ones, ascending */
     struct VEC(struct writer_point) points;
@@ -59,9 +59,9 @@ struct writer_image {
 struct recording {
     sqlite3 *db;
     char *path, *shown;
-    int guard;      /* the file, with a lock that tells other writers: closed after `db`, or SQLite's locks would go */
-    bool began;     /* a transaction */
-    int failed;     /* 0 or -errno */
+    int guard; /* the file, with a lock that tells other writers: closed after `db`, or SQLite's locks would go */
+    bool began; /* a transaction */
+    int failed; /* 0 or -errno */
     struct error why;
     struct sql statements[WRITER_STATEMENTS];
 
@@ -70,7 +70,7 @@ struct recording {
     uint32_t n_threads, n_cells;
     int64_t n_moments;
 
-    struct map image_ids; /* -> row */
+    struct map image_ids;                     /* -> row */
     struct VEC(struct writer_image *) images; /* by row; NULL: forgotten */
     bool has_lifetimes;
     uint64_t lifetime_ns[PROFILE_LIFETIMES - 1];
@@ -110,15 +110,15 @@ uint32_t intern_stack(struct intern *n, uint32_t stack);
 void intern_begin(struct recording *r);
 
 /** image.c: as recording_put_image(), without forgetting. */
-int image_put(struct recording *r, const struct profile *p, struct error *e);
+int writer_put_image(struct recording *r, const struct profile *p, struct error *e);
 
 /* file.c: the file, before and after SQLite has it. */
 
 /** As recording_create(): the empty file's absolute path (heap) and descriptor. */
-int file_create(const char *path, bool force, char **absolute, int *guard, struct error *e);
+int writer_create_file(const char *path, bool force, char **absolute, int *guard, struct error *e);
 /** True when what has this name now is what the descriptor has open. */
-bool file_unmoved(const char *absolute, int guard);
+bool writer_file_unmoved(const char *absolute, int guard);
 /** True when the -wal and -shm beside it belong to us: nobody put others there. */
-bool file_neighbours_ours(const char *absolute);
+bool writer_neighbours_ours(const char *absolute);
 
 #endif

@@ -19,7 +19,7 @@ static void write_heading(const struct closing *c, const char *text)
 static void write_words(const struct closing *c, struct buf *b, enum text_look look)
 {
     sink_text(c->out, text_begin(c->style, look));
-    text_paragraph(c->out, c->style, 2, buf_str(b));
+    text_paragraph(c->out, c->style, "", 2, buf_str(b));
     sink_text(c->out, text_end(c->style, look));
     buf_reset(b);
 }
@@ -91,10 +91,8 @@ static void write_cost(const struct closing *c)
     write_heading(c, "Cost of observing");
     text_add_number(&b, f->samples, "sample");
     buf_addstr(&b, ", ");
-    text_add_number(&b, f->live_samples, "of them live");
-    if (f->live_samples != 1)
-        b.data[--b.len] = '\0';
-    buf_printf(&b, "; %s of ledger (limit %s); %s of CPU in the sampling path", //
+    text_add_number(&b, f->live_samples, NULL);
+    buf_printf(&b, " of them live; %s of ledger (limit %s); %s of CPU in the sampling path",
                units_format_size(ledger, (double)f->ledger_bytes),
                units_format_size(limit, (double)f->ledger_limit_bytes),
                units_format_duration(cpu, (double)f->cold_ns));
@@ -117,6 +115,8 @@ static void write_unseen(const struct closing *c)
     struct buf b = BUF_INIT;
     write_heading(c, "Not in these figures");
     if (all > 0) {
+        if (f->resident.images < c->p->images.len)
+            buf_printf(&b, "Of the %u images whose RssAnon is known: ", f->resident.images);
         buf_addstr(&b, "Live ");
         text_add_figure(&b, c->style, &f->resident.live, TEXT_BYTES);
         buf_printf(&b, " and about %s that malloc added to it are ",
@@ -125,7 +125,8 @@ static void write_unseen(const struct closing *c)
             text_add_share(&b, seen, all);
         else
             buf_addstr(&b, "more than all");
-        buf_printf(&b, " of the %s of anonymous memory (RssAnon).", units_format_size(rss, all));
+        buf_printf(&b, " of the %s of anonymous memory (RssAnon%s).", units_format_size(rss, all),
+                   f->running == c->p->images.len ? "" : ", as last seen");
         buf_addstr(&b,
                    seen <= all ? " The rest: " : " Part of it was never touched or is swapped out. Unseen: ");
     } else {

@@ -58,6 +58,7 @@ static void add_image(struct facts *f, const struct profile *p, uint32_t i)
     f->ledger_bytes += image->ledger_bytes;
     f->ledger_limit_bytes += image->ledger_limit_bytes;
     f->resident.rss_anon_bytes += image->rss_anon_bytes;
+    f->resident.images += image->rss_anon_bytes != 0;
 }
 
 struct facts facts_of(const struct profile *p)

@@ -31,6 +31,7 @@ struct facts {
         struct estimate live;    /* bytes, of the images whose RssAnon is known */
         double slack_bytes;      /* of the same: usable less requested, estimated from the live samples */
         uint64_t rss_anon_bytes; /* 0: unknown of all images */
+        uint32_t images;         /* of which it is known */
     } resident;
 };
 

@@ -24,7 +24,7 @@ void report_add_title(struct buf *b, const struct profile *p, const struct facts
     if (p->images.len > 1)
         buf_printf(b, "%zu process images, %u running; largest ", p->images.len, f->running);
     text_add_name(b, style, profile_text(p, i->comm));
-    buf_printf(b, " (%d)", i->pid);
+    buf_printf(b, " (pid %d)", i->pid);
     if (p->images.len == 1)
         buf_printf(b, ", %s", ends[i->state]);
 }
@@ -111,8 +111,9 @@ static void write_header(struct sink *out, const struct rollup *r, const struct 
     }
     report_add_period(&b, f, &o->style);
     if (f->period_high && !facts_exact(f))
-        buf_addstr(&b, "; in brackets what is true in 95 of 100 cases");
-    write_line(out, &o->style, &b);
+        buf_addstr(&b, "; in brackets the 95 % interval");
+    text_paragraph(out, &o->style, "", 2, buf_str(&b));
+    buf_reset(&b);
     if (o->filter) {
         buf_addstr(&b, "only ");
         text_add_name(&b, &o->style, o->filter);
@@ -123,14 +124,13 @@ static void write_header(struct sink *out, const struct rollup *r, const struct 
 
 /* ---- totals ---- */
 
-static void begin_total(struct buf *b, const char *label)
+/* Empties the buffer. */
+static void write_total(struct sink *out, const struct text_style *style, const char *name, struct buf *b)
 {
-    buf_printf(b, "%-10s ", label);
-}
-
-static void end_total(struct sink *out, const struct text_style *style, struct buf *b)
-{
-    text_paragraph(out, style, 2, buf_str(b));
+    struct buf label = BUF_INIT;
+    buf_printf(&label, "  %s", name);
+    text_paragraph(out, style, buf_str(&label), 13, buf_str(b));
+    buf_release(&label);
     buf_reset(b);
 }
 
@@ -148,25 +148,21 @@ static void write_totals(struct sink *out, const struct rollup *r, const struct 
 {
     const struct rollup_value *of = r->total.of;
     struct buf b = BUF_INIT;
-    begin_total(&b, report_live_word(f));
     add_both(&b, style, &of[ROLLUP_LIVE], "objects");
-    end_total(out, style, &b);
+    write_total(out, style, report_live_word(f), &b);
     if (!r->options.keep_sample) {
-        begin_total(&b, "peak");
         text_add_figure(&b, style, &of[ROLLUP_PEAK].bytes, TEXT_BYTES);
         if (r->profile->images.len > 1)
             buf_addstr(&b, ", each process at its own peak");
         report_add_peak_time(&b, r->profile);
-        end_total(out, style, &b);
-        begin_total(&b, "allocated");
+        write_total(out, style, "peak", &b);
         add_both(&b, style, &of[ROLLUP_ALLOCATED], "allocations");
-        end_total(out, style, &b);
-        begin_total(&b, "temporary");
+        write_total(out, style, "allocated", &b);
         text_add_share(&b, of[ROLLUP_TEMPORARY].bytes.value, of[ROLLUP_ALLOCATED].bytes.value);
         buf_addstr(&b, of[ROLLUP_ALLOCATED].bytes.value > 0 ? " of that: " : "");
         text_add_figure(&b, style, &of[ROLLUP_TEMPORARY].bytes, TEXT_BYTES);
         buf_addstr(&b, " freed before the thread's next allocation");
-        end_total(out, style, &b);
+        write_total(out, style, "temporary", &b);
     }
     buf_release(&b);
 }
@@ -194,13 +190,13 @@ static void write_caption(struct sink *out, const struct rollup *r, const struct
         [ROLLUP_SORT_ALLOCATED] = "Allocated in all",
         [ROLLUP_SORT_ALLOCATIONS] = "Allocations in all",
         [ROLLUP_SORT_TEMPORARY] = "Freed before the thread's next allocation",
-        [ROLLUP_SORT_AGE] = "Held, oldest first (MEDIAN: half of the bytes are older)",
+        [ROLLUP_SORT_AGE] = "Held, oldest first",
     };
     static const char *const groups[] = {
         [ROLLUP_BY_STACK] = "stack, innermost call first",
-        [ROLLUP_BY_FUNCTION] = "function: by itself, and in total with what it called",
-        [ROLLUP_BY_FILE] = "source file: by itself, and in total with what it called",
-        [ROLLUP_BY_MODULE] = "module: by itself, and in total with what it called",
+        [ROLLUP_BY_FUNCTION] = "function; SELF by itself, TOTAL with what it called",
+        [ROLLUP_BY_FILE] = "source file; SELF by itself, TOTAL with what it called",
+        [ROLLUP_BY_MODULE] = "module; SELF by itself, TOTAL with what it called",
         [ROLLUP_BY_OWNER] = "first function outside the C and C++ libraries",
         [ROLLUP_BY_THREAD] = "thread that allocated it",
         [ROLLUP_BY_SIZE] = "size of the object",
@@ -211,8 +207,12 @@ static void write_caption(struct sink *out, const struct rollup *r, const struct
         metric = f->running == r->profile->images.len ? "Held now"
                  : f->running                         ? "Held"
                                                       : "Still held at the end";
-    sink_printf(out, "\n%s%s%s, by %s\n", text_begin(style, TEXT_STRONG), metric,
-                text_end(style, TEXT_STRONG), groups[r->options.group]);
+    struct buf b = BUF_INIT;
+    buf_printf(&b, "%s, by %s", metric, groups[r->options.group]);
+    sink_printf(out, "\n%s", text_begin(style, TEXT_STRONG));
+    text_paragraph(out, style, "", 0, buf_str(&b));
+    sink_text(out, text_end(style, TEXT_STRONG));
+    buf_release(&b);
 }
 
 void report_write(struct sink *out, const struct rollup *r, const struct report_options *o)

@@ -267,7 +267,7 @@ static void write_rest(struct sink *out, const struct rows *s, size_t shown, siz
     for (size_t i = shown; i < all; i++)
         rest += main_estimate(s, &r->rows.at[i].self)->value;
     buf_printf(&b, "%s %zu more", text_dots(style), all - shown);
-    if (!r->options.inclusive && main_estimate(s, &r->total)->value > 0) {
+    if (!r->options.inclusive && rest > 0) {
         buf_addstr(&b, ", together ");
         text_add_share(&b, rest, main_estimate(s, &r->total)->value);
     }

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <string.h>
+
 #include "base/units.h"
 #include "view/report_parts.h"
 
@@ -21,6 +23,26 @@ static void write_line(const struct summary *s, const char *label, struct buf *b
     buf_release(&line);
     buf_release(&whole);
     buf_reset(b);
+}
+
+/* So that a shell takes it as one word. */
+static void add_quoted(struct buf *b, const struct text_style *style, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+-=@:,%";
+    if (*word && *word != '-' && !word[strspn(word, plain)]) {
+        buf_addstr(b, word);
+        return;
+    }
+    struct buf quoted = BUF_INIT;
+    for (; *word; word++)
+        if (*word == '\'')
+            buf_addstr(&quoted, "'\\''");
+        else
+            buf_addch(&quoted, *word);
+    buf_addch(b, '\'');
+    text_add_name(b, style, buf_str(&quoted));
+    buf_addch(b, '\'');
+    buf_release(&quoted);
 }
 
 static void add_owner(struct buf *b, const struct summary *s, const struct rollup_row *row)
@@ -150,13 +172,12 @@ void summary_write(struct sink *out, const struct profile *p, const struct text_
     write_churned(&s);
     write_processes(&s);
     if (facts_any_lost(p, &s.facts)) {
-        buf_addstr(&b, "something was: the end of the report says what, and what to do");
+        buf_addstr(&b, "something; the end of the report says what, and what to do about it");
         write_line(&s, "lost", &b);
     }
-    if (file) {
-        buf_addstr(&b, "allium report ");
-        text_add_name(&b, style, file);
-        write_line(&s, "next", &b);
+    if (file) { /* never shortened: it is there to be copied */
+        add_quoted(&b, style, file);
+        sink_printf(out, "  %-10s allium report %s\n", "next", buf_str(&b));
     }
     buf_release(&b);
     rollup_free(s.owners);

@@ -191,7 +191,8 @@ void text_add_number(struct buf *b, uint64_t number, const char *noun)
         if (i + 1 < len && (len - i - 1) % 3 == 0)
             buf_addch(b, ',');
     }
-    buf_printf(b, " %s%s", noun, number == 1 ? "" : "s");
+    if (noun)
+        buf_printf(b, " %s%s", noun, number == 1 ? "" : "s");
 }
 
 static void add_time(struct buf *b, uint64_t realtime_ns, const char *format)
@@ -215,20 +216,26 @@ void text_add_clock(struct buf *b, uint64_t realtime_ns)
 
 /* ---- paragraphs ---- */
 
-void text_paragraph(struct sink *out, const struct text_style *s, unsigned indent, const char *words)
+void text_paragraph(struct sink *out, const struct text_style *s, const char *label, unsigned indent,
+                    const char *words)
 {
-    size_t column = 0;
+    size_t column = text_width(label);
+    bool begun = false; /* this line has a word */
+    sink_text(out, label);
     while (*words) {
         size_t len = strcspn(words, " ");
         char *word = mem_strndup(words, len);
         size_t width = text_width(word);
-        if (column && s->columns && column + 1 + width > s->columns) {
+        if (begun && s->columns && column + 1 + width > s->columns) {
             sink_char(out, '\n');
             column = 0;
+            begun = false;
         }
-        sink_repeat(out, ' ', column ? 1 : indent);
-        column += width + (column ? 1 : indent);
+        size_t blanks = begun ? 1 : indent > column ? indent - column : 0;
+        sink_repeat(out, ' ', blanks);
         sink_text(out, word);
+        column += blanks + width;
+        begun = true;
         free(word);
         words += len;
         words += strspn(words, " ");

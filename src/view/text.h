@@ -55,14 +55,15 @@ void text_add_figure(struct buf *b, const struct text_style *s, const struct est
                      enum text_unit unit);
 /** Appends "34 %", "0.3 %", "< 0.1 %"; nothing when the whole is 0. */
 void text_add_share(struct buf *b, double part, double whole);
-/** Appends "1 sample", "12,345 samples": the plural is the noun and an s. */
+/** Appends "1 sample", "12,345 samples": the plural is the noun and an s; NULL: the number alone. */
 void text_add_number(struct buf *b, uint64_t number, const char *noun);
 /** Appends "2026-11-21 14:02:11 UTC", in the zone of TZ. */
 void text_add_instant(struct buf *b, uint64_t realtime_ns);
 /** Appends "14:02:11". */
 void text_add_clock(struct buf *b, uint64_t realtime_ns);
 
-/** Writes words, broken into lines that begin with `indent` blanks. */
-void text_paragraph(struct sink *out, const struct text_style *s, unsigned indent, const char *words);
+/** Writes words, broken into lines that begin at column `indent`; the label stands before the first one. */
+void text_paragraph(struct sink *out, const struct text_style *s, const char *label, unsigned indent,
+                    const char *words);
 
 #endif

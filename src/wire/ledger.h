@@ -122,6 +122,7 @@ struct ledger_header {
     /* Changing from here on. */
     uint64_t next_serial __attribute__((aligned(64)));
     uint64_t next_free; /* number of the next record in the ring of frees */
+    uint64_t allocated_bytes_q;
     uint64_t live_bytes_q;
     uint64_t peak_bytes_q;
     uint64_t peak_epoch; /* counts the moments at which live_bytes_q stood at a new height */

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cli/command.h"
+#include "cli/terminal.h"
+#include "collect/ledger_copy.h"
+#include "collect/ledger_dir.h"
+#include "collect/ledger_profile.h"
+#include "model/table.h"
+#include "view/table_view.h"
+
+static const struct option_doc options[] = {
+    {"prune", 0, NULL, "remove the ledgers of processes that have ended"},
+    {"json", 0, NULL, "as JSON, see allium-json(5)"},
+    {NULL, 0, NULL, NULL},
+};
+
+static const char *const examples[] = {
+    "allium ps",
+    "what can be asked for with `allium report PID`",
+    NULL,
+};
+
+static int run(int argc, char **argv);
+
+const struct command command_ps = {
+    .name = "ps",
+    .usage = "[--prune] [--json]",
+    .summary = "every ledger on this machine: program, pid, age, live estimate, losses",
+    .examples = examples,
+    .options = options,
+    .run = run,
+};
+
+enum column { PID, PROGRAM, STATE, AGE, LIVE, PEAK, SAMPLES, LEDGER, LOST };
+
+static const struct table_column columns[] = {
+    [PID] = {"pid", TABLE_PLAIN, TABLE_WHOLE, false},
+    [PROGRAM] = {"program", TABLE_PLAIN, TABLE_TEXT, false},
+    [STATE] = {"state", TABLE_PLAIN, TABLE_TEXT, false},
+    [AGE] = {"age", TABLE_DURATION, TABLE_WHOLE, false},
+    [LIVE] = {"live", TABLE_BYTES, TABLE_ESTIMATE, false},
+    [PEAK] = {"peak", TABLE_BYTES, TABLE_REAL, false},
+    [SAMPLES] = {"live_samples", TABLE_COUNT, TABLE_WHOLE, false},
+    [LEDGER] = {"ledger", TABLE_BYTES, TABLE_WHOLE, false},
+    [LOST] = {"lost", TABLE_COUNT, TABLE_WHOLE, false},
+};
+
+static void add_row(struct table *t, const struct ledger_entry *entry)
+{
+    struct ledger_copy copy;
+    struct error e = {""};
+    int fd = open(entry->path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    table_row(t);
+    table_whole(t, PID, (uint64_t)entry->pid);
+    table_text(t, STATE, entry->alive ? "running" : "ended");
+    if (fd < 0 || ledger_copy_read(fd, &copy, &e)) {
+        table_text(t, PROGRAM, fd < 0 ? strerror(errno) : e.text);
+        if (fd >= 0)
+            close(fd);
+        return;
+    }
+    close(fd);
+    struct profile *p = ledger_profile(&copy);
+    const struct profile_image *i = &p->images.at[0];
+    struct estimate live = {0};
+    vec_each (const struct profile_cell, c, &p->cells) {
+        struct profile_sums sums = profile_live(c);
+        profile_estimate_bytes(&live, c, &sums);
+    }
+    table_text(t, PROGRAM, profile_text(p, i->comm));
+    table_whole(t, AGE, i->taken_ns > i->began_ns ? i->taken_ns - i->began_ns : 0);
+    table_estimate(t, LIVE, &live);
+    table_real(t, PEAK, i->peak_bytes);
+    table_whole(t, SAMPLES, p->samples.len);
+    table_whole(t, LEDGER, i->ledger_bytes);
+    table_whole(t, LOST, i->losses[PROFILE_LOST_SAMPLES] + i->losses[PROFILE_LOST_LIVE]);
+    profile_free(p);
+    ledger_copy_release(&copy);
+}
+
+static int prune(const struct ledger_list *list)
+{
+    unsigned removed = 0;
+    vec_each (const struct ledger_entry, entry, list) {
+        if (entry->alive)
+            continue;
+        ledger_remove(entry->path);
+        removed++;
+        /* A recorder's own directory goes with its last ledger. */
+        char *slash = strrchr(entry->path, '/');
+        *slash = '\0';
+        if (strstr(entry->path, "/run-"))
+            rmdir(entry->path);
+        *slash = '/';
+    }
+    fprintf(stderr, "allium: removed %u ledger%s\n", removed, removed == 1 ? "" : "s");
+    return EXIT_DONE;
+}
+
+static int run(int argc, char **argv)
+{
+    struct arguments a;
+    struct ledger_list list = {0};
+    int code = command_parse(&command_ps, argc, argv, false, &a);
+    if (code >= 0)
+        return code;
+    if (a.n_rest)
+        return command_misuse(&command_ps, "ps takes no %s", a.rest[0]);
+    ledger_dir_scan_all(&list);
+    if (command_value(&command_ps, &a, "prune")) {
+        code = prune(&list);
+        ledger_list_release(&list);
+        return code;
+    }
+    struct table *t = table_new("ps", 1, columns, sizeof(columns) / sizeof(*columns));
+    vec_each (const struct ledger_entry, entry, &list)
+        add_row(t, entry);
+    struct sink out = sink_to_file(stdout);
+    struct text_style style = terminal_style(stdout);
+    bool json = command_value(&command_ps, &a, "json") != NULL;
+    if (json)
+        table_view_json(&out, t);
+    else if (table_rows(t))
+        table_view_text(&out, t, &style);
+    else
+        fprintf(stderr,
+                "allium: no ledgers: nothing runs with the agent here, or nothing of it was sampled yet\n");
+    table_free(t);
+    ledger_list_release(&list);
+    int bad = sink_finish(&out);
+    return bad && bad != -EPIPE ? command_fail(EXIT_FAILED, "cannot write: %s", strerror(-bad)) : EXIT_DONE;
+}

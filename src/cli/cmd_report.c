@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/command.h"
+#include "cli/filter.h"
+#include "cli/source.h"
+#include "cli/terminal.h"
+#include "view/report.h"
+#include "view/report_json.h"
+
+#define TOP_DEFAULT    12
+#define FRAMES_DEFAULT 12
+
+static const struct option_doc options[] = {
+    {"by", 0, "GROUP", "stack (default), function, file, module, thread or size"},
+    {"sort", 0, "ORDER", "live (default), peak, allocated, allocations, temporary or age"},
+    {"older-than", 0, "TIME", "only what is live and older than TIME: 30s, 5m, 1h"},
+    {"where", 0, "QUERY", "only what fits: 'func:parse_* size>4k !comm:bash', see allium-query(7)"},
+    {"top", 0, "N", "so many rows (12); 0: all"},
+    {"json", 0, NULL, "as JSON, see allium-json(5)"},
+    {NULL, 0, NULL, NULL},
+};
+
+static const char *const examples[] = {
+    "allium report",
+    "who holds memory, in the newest recording here",
+    "allium report server.4711.allium@10m --by function",
+    "ten minutes after it began",
+    "allium report 4711 --older-than 1h --top 5",
+    "a running process: what has been there for an hour",
+    NULL,
+};
+
+static int run(int argc, char **argv);
+
+const struct command command_report = {
+    .name = "report",
+    .usage = "[SOURCE] [--by GROUP] [--sort ORDER] [--older-than TIME] [--where QUERY] [--top N] [--json]",
+    .summary = "who holds memory: from a recording, a moment in it, or a running process",
+    .examples = examples,
+    .options = options,
+    .run = run,
+};
+
+struct word {
+    const char *text;
+    int value;
+};
+
+static const struct word groups[] = {{"stack", ROLLUP_BY_STACK},
+                                     {"function", ROLLUP_BY_FUNCTION},
+                                     {"file", ROLLUP_BY_FILE},
+                                     {"module", ROLLUP_BY_MODULE},
+                                     {"thread", ROLLUP_BY_THREAD},
+                                     {"size", ROLLUP_BY_SIZE},
+                                     {NULL, 0}};
+static const struct word orders[] = {{"live", ROLLUP_SORT_LIVE},
+                                     {"peak", ROLLUP_SORT_PEAK},
+                                     {"allocated", ROLLUP_SORT_ALLOCATED},
+                                     {"allocations", ROLLUP_SORT_ALLOCATIONS},
+                                     {"temporary", ROLLUP_SORT_TEMPORARY},
+                                     {"age", ROLLUP_SORT_AGE},
+                                     {NULL, 0}};
+
+/* -1: fine; else the exit code. */
+static int parse_word(const char *option, const char *text, const struct word *words, int *value)
+{
+    if (!text)
+        return -1;
+    for (const struct word *w = words; w->text; w++)
+        if (!strcmp(w->text, text)) {
+            *value = w->value;
+            return -1;
+        }
+    return command_misuse(&command_report, "--%s %s is not known", option, text);
+}
+
+static int parse_top(const char *text, uint32_t *top)
+{
+    char *end;
+    if (!text)
+        return -1;
+    unsigned long n = strtoul(text, &end, 10);
+    if (*end || !*text || *text == '-' || n > 1000000)
+        return command_misuse(&command_report, "--top %s is no number of rows", text);
+    *top = (uint32_t)n;
+    return -1;
+}
+
+/* What is known of single objects is known of the live ones only. */
+static int check_combination(const struct filter *f, int sort)
+{
+    if (!f->samples || sort == ROLLUP_SORT_LIVE || sort == ROLLUP_SORT_AGE)
+        return -1;
+    return command_misuse(&command_report,
+                          "age and size are known of live objects only: with --older-than, or size and "
+                          "age in --where, --sort can be live or age");
+}
+
+static int write_report(const struct source *s, struct rollup_options *ro, const struct filter *f,
+                        uint32_t top, bool json)
+{
+    struct rollup *r = rollup_new(s->profile, ro);
+    struct sink out = sink_to_file(stdout);
+    char *words = filter_words(f);
+    if (json) {
+        struct report_json_options o = {.source = s->label, .filter = words, .top = top};
+        report_json_write(&out, r, &o);
+    } else {
+        struct report_options o = {.style = terminal_style(stdout),
+                                   .source = s->label,
+                                   .filter = words,
+                                   .top = top,
+                                   .frames = FRAMES_DEFAULT};
+        report_write(&out, r, &o);
+    }
+    free(words);
+    rollup_free(r);
+    int bad = sink_finish(&out);
+    return bad && bad != -EPIPE ? command_fail(EXIT_FAILED, "cannot write: %s", strerror(-bad)) : EXIT_DONE;
+}
+
+static int run(int argc, char **argv)
+{
+    struct arguments a;
+    struct error e = {""};
+    struct filter f;
+    struct source s;
+    int group = ROLLUP_BY_STACK, sort = ROLLUP_SORT_LIVE;
+    uint32_t top = TOP_DEFAULT;
+    int code = command_parse(&command_report, argc, argv, false, &a);
+    if (code < 0)
+        code = parse_word("by", command_value(&command_report, &a, "by"), groups, &group);
+    if (code < 0)
+        code = parse_word("sort", command_value(&command_report, &a, "sort"), orders, &sort);
+    if (code < 0)
+        code = parse_top(command_value(&command_report, &a, "top"), &top);
+    if (code < 0 && a.n_rest > 1)
+        code = command_misuse(&command_report, "one source at a time, not also %s", a.rest[1]);
+    if (code >= 0)
+        return code;
+    if (filter_init(&f, command_value(&command_report, &a, "where"),
+                    command_value(&command_report, &a, "older-than"), &e))
+        return command_misuse(&command_report, "%s", e.text);
+    code = check_combination(&f, sort);
+    if (code < 0 && source_open(&s, a.n_rest ? a.rest[0] : NULL, &e))
+        code = command_fail(EXIT_FAILED, "%s", e.text);
+    if (code < 0) {
+        struct rollup_options ro = {.group = group, .sort = sort, .inclusive = group != ROLLUP_BY_STACK};
+        filter_apply(&f, &ro);
+        code = write_report(&s, &ro, &f, top, command_value(&command_report, &a, "json") != NULL);
+        source_release(&s);
+    }
+    filter_release(&f);
+    return code;
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/source.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/units.h"
+#include "collect/ledger_copy.h"
+#include "collect/ledger_dir.h"
+#include "collect/ledger_profile.h"
+#include "collect/naming.h"
+#include "collect/proc.h"
+#include "store/load.h"
+
+#define SUFFIX ".allium"
+
+/* The newest file of that name in the current directory, as a heap string. */
+static char *newest_recording(void)
+{
+    DIR *d = opendir(".");
+    char *best = NULL;
+    struct timespec best_time = {0};
+    for (struct dirent *entry; d && (entry = readdir(d));) {
+        size_t len = strlen(entry->d_name), suffix = strlen(SUFFIX);
+        struct stat st;
+        if (len <= suffix || strcmp(entry->d_name + len - suffix, SUFFIX) ||
+            fstatat(dirfd(d), entry->d_name, &st, 0) || !S_ISREG(st.st_mode))
+            continue;
+        bool newer = st.st_mtim.tv_sec != best_time.tv_sec ? st.st_mtim.tv_sec > best_time.tv_sec
+                                                           : st.st_mtim.tv_nsec > best_time.tv_nsec;
+        if (best && !newer)
+            continue;
+        free(best);
+        best = mem_strdup(entry->d_name);
+        best_time = st.st_mtim;
+    }
+    if (d)
+        closedir(d);
+    return best;
+}
+
+/* The ledger of a process: the live one, else the one that is left of it. */
+static int find_ledger(int pid, char **path, bool *alive, struct error *e)
+{
+    struct ledger_list list = {0};
+    ledger_dir_scan_all(&list);
+    *path = NULL;
+    vec_each (struct ledger_entry, entry, &list) {
+        if (entry->pid != pid || (*path && !entry->alive))
+            continue;
+        free(*path);
+        *path = mem_strdup(entry->path);
+        *alive = entry->alive;
+    }
+    ledger_list_release(&list);
+    if (*path)
+        return 0;
+    if (kill(pid, 0) && errno == ESRCH)
+        return error_set(e, ESRCH,
+                         "there is no process %d, and it has left no ledger (allium ps lists what there is)",
+                         pid);
+    if (errno == EPERM)
+        return error_set(
+            e, EPERM, "process %d belongs to somebody else: its ledger can be read by that user and by root",
+            pid);
+    return error_set(
+        e, ENOENT,
+        "process %d has no ledger: either it was not started with the agent (allium run -- ...) or "
+        "nothing of it was sampled yet",
+        pid);
+}
+
+int source_read_ledger(struct profile **p, int pid, struct error *e)
+{
+    char *path = NULL, root[32] = "";
+    bool alive = false;
+    struct ledger_copy copy;
+    int bad = find_ledger(pid, &path, &alive, e);
+    if (bad)
+        return bad;
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    bad = fd < 0 ? error_set(e, errno, "%s: %s", path, strerror(errno)) : ledger_copy_read(fd, &copy, e);
+    if (fd >= 0)
+        close(fd);
+    free(path);
+    if (bad)
+        return bad;
+    *p = ledger_profile(&copy);
+    ledger_copy_release(&copy);
+    if (alive) {
+        struct buf args = BUF_INIT;
+        proc_command_line(pid, 1000, &args);
+        uint32_t text = profile_string(*p, buf_str(&args));
+        (*p)->images.at[0].args = text;
+        (*p)->images.at[0].state = PROFILE_IMAGE_RUNNING;
+        (*p)->images.at[0].rss_anon_bytes = proc_rss_anon_bytes(pid);
+        buf_release(&args);
+        snprintf(root, sizeof(root), "/proc/%d/root", pid);
+    }
+    char *cache = naming_cache_dir();
+    struct symbols *symbols = symbols_new(cache);
+    naming_apply(symbols, *p, root);
+    symbols_free(symbols);
+    free(cache);
+    return 0;
+}
+
+static int open_pid(struct source *s, const char *text, struct error *e)
+{
+    char *end;
+    errno = 0;
+    long pid = strtol(text, &end, 10);
+    if (errno || *end || pid <= 0 || pid > INT32_MAX)
+        return error_set(e, EINVAL, "%s is neither a recording nor a process id", text);
+    int bad = source_read_ledger(&s->profile, (int)pid, e);
+    if (!bad) {
+        struct buf label = BUF_INIT;
+        buf_printf(&label, "process %ld", pid);
+        s->label = buf_detach(&label);
+    }
+    return bad;
+}
+
+static int open_file(struct source *s, const char *path, const char *time, struct error *e)
+{
+    uint64_t first, last, after, at, *when = NULL;
+    if (time) {
+        if (units_parse_duration(time, &after))
+            return error_set(e, EINVAL,
+                             "@%s is no time: write a duration from the beginning, such as @10m or @1.5s",
+                             time);
+        int bad = recording_times(path, &first, &last, e);
+        if (bad)
+            return bad;
+        if (first + after > last) {
+            char length[UNITS_TEXT_BYTES];
+            return error_set(e, ERANGE, "%s ends %s after it began: @%s is beyond", path,
+                             units_format_duration(length, (double)(last - first)), time);
+        }
+        at = first + after;
+        when = &at;
+    }
+    struct buf label = BUF_INIT;
+    buf_printf(&label, "%s%s%s", path, time ? "@" : "", time ? time : "");
+    s->label = buf_detach(&label);
+    return recording_load(&s->profile, path, when, e);
+}
+
+int source_open(struct source *s, const char *text, struct error *e)
+{
+    struct stat st;
+    *s = (struct source){0};
+    char *path = text ? mem_strdup(text) : newest_recording();
+    if (!path)
+        return error_set(e, ENOENT,
+                         "there is no recording (*" SUFFIX ") in this directory: name one, or a process, or "
+                         "make one with `allium run -- PROGRAM`");
+    char *at = strrchr(path, '@');
+    int bad;
+    if (text && text[strspn(text, "0123456789")] == '\0' && stat(path, &st)) {
+        bad = open_pid(s, path, e);
+    } else if (at && stat(path, &st)) {
+        *at = '\0';
+        bad = open_file(s, path, at + 1, e);
+    } else {
+        bad = open_file(s, path, NULL, e);
+    }
+    free(path);
+    if (bad)
+        source_release(s);
+    return bad;
+}
+
+void source_release(struct source *s)
+{
+    profile_free(s->profile);
+    free(s->label);
+    *s = (struct source){0};
+}

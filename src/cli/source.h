@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef CLI_SOURCE_H
+#define CLI_SOURCE_H
+
+/*
+ * SOURCE, the same for every command: a recording, FILE@TIME (a moment within it, counted from its beginning), the PID of
+ * a process that has a ledger, or nothing: the newest recording in this directory.
+ *
+ * Runs in: the tool.
+ */
+
+#include "base/error.h"
+#include "model/profile.h"
+
+struct source {
+    struct profile *profile; /* with names */
+    char *label;             /* for the heading */
+};
+
+/** 0, or -errno with a line that says what to do. `text` may be NULL. */
+int source_open(struct source *s, const char *text, struct error *e);
+void source_release(struct source *s);
+
+/** The ledger of a process as a profile of one image, with names; `*path` is not set on failure. */
+int source_read_ledger(struct profile **p, int pid, struct error *e);
+
+#endif

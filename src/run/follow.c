@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "run/follow.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/vec.h"
+#include "collect/ledger_copy.h"
+#include "collect/ledger_dir.h"
+#include "collect/ledger_profile.h"
+#include "collect/naming.h"
+#include "collect/proc.h"
+
+#define MS                1000000ull
+#define POINT_FIRST_NS    (10 * MS)
+#define POINT_LAST_NS     (10000 * MS)
+#define MOMENT_FIRST_NS   (100 * MS)
+#define MOMENT_LAST_NS    (10000 * MS)
+#define MOMENT_COST_SHARE 25 /* a moment is taken at most every so many times what the last one took */
+#define SCAN_NS           (250 * MS)
+#define COMMIT_NS         (5000 * MS)
+#define IMAGES_MAX        1000 /* stored in full; further ones are counted, with their peaks */
+#define ARGS_BYTES_MAX    1000
+
+/* A ledger that is being followed. Times are CLOCK_MONOTONIC. */
+struct track {
+    struct ledger_entry entry;
+    int fd;
+    char *args;
+    uint64_t rss_anon_bytes;
+    uint64_t next_point, point_ns;
+    uint64_t next_moment, moment_ns;
+    uint64_t map_start, map_bytes;
+    bool put;
+};
+
+struct follow {
+    struct follow_options o;
+    struct VEC(struct track) tracks;
+    int inotify_fd;
+    uint64_t next_scan, next_commit;
+    uint64_t images, dropped;
+};
+
+static uint64_t now_ns(clockid_t id)
+{
+    struct timespec t;
+    clock_gettime(id, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+struct follow *follow_new(const struct follow_options *o)
+{
+    struct follow *f = mem_alloc(sizeof(*f));
+    f->o = *o;
+    f->inotify_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    if (f->inotify_fd >= 0 && inotify_add_watch(f->inotify_fd, o->dir, IN_CREATE) < 0) {
+        close(f->inotify_fd);
+        f->inotify_fd = -1;
+    }
+    return f;
+}
+
+static void release(struct track *t)
+{
+    if (t->fd >= 0)
+        close(t->fd);
+    free(t->args);
+    free(t->entry.path);
+}
+
+void follow_free(struct follow *f)
+{
+    if (!f)
+        return;
+    vec_each (struct track, t, &f->tracks)
+        release(t);
+    vec_release(&f->tracks);
+    if (f->inotify_fd >= 0)
+        close(f->inotify_fd);
+    free(f);
+}
+
+int follow_fd(const struct follow *f)
+{
+    return f->inotify_fd;
+}
+
+uint64_t follow_images(const struct follow *f)
+{
+    return f->images;
+}
+
+uint64_t follow_images_dropped(const struct follow *f)
+{
+    return f->dropped;
+}
+
+static bool is_known(const struct follow *f, const struct ledger_entry *e)
+{
+    vec_each (const struct track, t, &f->tracks)
+        if (t->entry.image_id == e->image_id)
+            return true;
+    return false;
+}
+
+/* Takes up a ledger that has appeared. It may not be whole yet: then the next look finds it. */
+static void take_up(struct follow *f, struct ledger_entry *e, uint64_t now)
+{
+    struct ledger_header h;
+    struct track t = {
+        .entry = *e, .point_ns = POINT_FIRST_NS, .moment_ns = MOMENT_FIRST_NS, .next_point = now};
+    t.fd = open(e->path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (t.fd < 0)
+        return;
+    if (ledger_copy_header(t.fd, &h, NULL)) {
+        close(t.fd);
+        return;
+    }
+    t.map_start = h.map_start;
+    t.map_bytes = h.map_bytes;
+    if (f->o.keep_args) {
+        struct buf args = BUF_INIT;
+        proc_command_line(e->pid, ARGS_BYTES_MAX, &args);
+        t.args = buf_detach(&args);
+    }
+    e->path = NULL; /* ours now */
+    *vec_push(&f->tracks) = t;
+}
+
+static void scan(struct follow *f, uint64_t now)
+{
+    struct ledger_list list = {0};
+    char events[4096];
+    while (f->inotify_fd >= 0 && read(f->inotify_fd, events, sizeof(events)) > 0)
+        ;
+    ledger_dir_scan(f->o.dir, &list);
+    vec_each (struct ledger_entry, e, &list)
+        if (!is_known(f, e))
+            take_up(f, e, now);
+    ledger_list_release(&list);
+    f->next_scan = now + SCAN_NS;
+}
+
+static bool is_alive(const struct track *t)
+{
+    return proc_maps(t->entry.pid, t->map_start, t->map_bytes) && proc_runs(t->entry.pid);
+}
+
+/* Reads the whole ledger, with names. NULL with a line if it cannot be read. */
+static struct profile *read_image(struct follow *f, struct track *t, bool alive, struct error *e)
+{
+    struct ledger_copy copy;
+    char root[32] = "";
+    if (ledger_copy_read(t->fd, &copy, e))
+        return NULL;
+    struct profile *p = ledger_profile(&copy);
+    ledger_copy_release(&copy);
+    struct profile_image *i = &p->images.at[0];
+    if (alive)
+        i->state = PROFILE_IMAGE_RUNNING;
+    i->rss_anon_bytes = t->rss_anon_bytes;
+    uint32_t args = profile_string(p, t->args);
+    p->images.at[0].args = args;
+    if (alive)
+        snprintf(root, sizeof(root), "/proc/%d/root", (int)t->entry.pid);
+    naming_apply(f->o.symbols, p, root);
+    return p;
+}
+
+static int put_image(struct follow *f, struct track *t, bool alive, bool last, struct error *e)
+{
+    struct error unread = {""};
+    struct profile *p = read_image(f, t, alive, &unread);
+    if (!p)
+        return 0; /* not a ledger any more: somebody else's doing, and nothing to store */
+    if (!t->put)
+        f->images++;
+    t->put = true;
+    int bad = recording_put_image(f->o.recording, p, last, e);
+    profile_free(p);
+    return bad;
+}
+
+/* What is stored of an image that has ended: all, or, beyond IMAGES_MAX, that it was there. */
+static int harvest(struct follow *f, struct track *t, struct error *e)
+{
+    struct ledger_header h;
+    if (!t->put && f->images >= IMAGES_MAX) {
+        f->dropped++;
+        bool read = !ledger_copy_header(t->fd, &h, NULL);
+        return recording_drop_image(f->o.recording, read ? (double)h.peak_bytes_q / (1u << LEDGER_Q) : 0, e);
+    }
+    return put_image(f, t, false, true, e);
+}
+
+static int add_moment(struct follow *f, struct track *t, const struct profile_point *point, bool *thinned,
+                      struct error *e)
+{
+    struct error unread = {""};
+    uint64_t began = now_ns(CLOCK_MONOTONIC);
+    struct profile *p = read_image(f, t, true, &unread);
+    if (!p)
+        return 0;
+    int bad = t->put ? 0 : recording_put_image(f->o.recording, p, false, e);
+    if (!bad && !t->put)
+        f->images++;
+    t->put = true;
+    if (!bad)
+        bad = recording_put_point(f->o.recording, p->images.at[0].id, point, p, thinned, e);
+    profile_free(p);
+    uint64_t now = now_ns(CLOCK_MONOTONIC), least = (now - began) * MOMENT_COST_SHARE;
+    uint64_t wait = least > t->moment_ns ? least : t->moment_ns;
+    t->next_moment = now + (wait < MOMENT_LAST_NS ? wait : MOMENT_LAST_NS);
+    return bad;
+}
+
+static int add_point(struct follow *f, struct track *t, uint64_t now, struct error *e)
+{
+    struct ledger_header h;
+    bool thinned = false;
+    int bad;
+    if (ledger_copy_header(t->fd, &h, NULL))
+        return 0;
+    uint64_t rss = proc_rss_anon_bytes(t->entry.pid);
+    if (rss)
+        t->rss_anon_bytes = rss;
+    struct profile_point point = {.time_ns = now_ns(CLOCK_REALTIME),
+                                  .live_bytes = (double)h.live_bytes_q / (1u << LEDGER_Q),
+                                  .allocated_bytes = (double)h.allocated_bytes_q / (1u << LEDGER_Q),
+                                  .rss_anon_bytes = rss};
+    if (!t->put && f->images >= IMAGES_MAX)
+        bad = 0;
+    else if (now >= t->next_moment)
+        bad = add_moment(f, t, &point, &thinned, e);
+    else
+        bad = recording_put_point(f->o.recording, h.image_id, &point, NULL, &thinned, e);
+    if (thinned) {
+        t->point_ns = t->point_ns * 2 < POINT_LAST_NS ? t->point_ns * 2 : POINT_LAST_NS;
+        t->moment_ns = t->moment_ns * 2 < MOMENT_LAST_NS ? t->moment_ns * 2 : MOMENT_LAST_NS;
+    }
+    t->next_point = now + t->point_ns;
+    return bad;
+}
+
+static void forget(struct follow *f, size_t index)
+{
+    release(&f->tracks.at[index]);
+    f->tracks.at[index] = f->tracks.at[--f->tracks.len];
+}
+
+int follow_step(struct follow *f, int *wait_ms, struct error *e)
+{
+    uint64_t now = now_ns(CLOCK_MONOTONIC), next;
+    int bad = 0;
+    scan(f, now);
+    for (size_t i = 0; i < f->tracks.len && !bad;) {
+        struct track *t = &f->tracks.at[i];
+        if (!is_alive(t)) {
+            bad = harvest(f, t, e);
+            ledger_remove(t->entry.path);
+            forget(f, i);
+            continue;
+        }
+        if (now >= t->next_point)
+            bad = add_point(f, t, now, e);
+        i++;
+    }
+    now = now_ns(CLOCK_MONOTONIC);
+    if (!bad && now >= f->next_commit) {
+        bad = recording_commit(f->o.recording, e);
+        f->next_commit = now + COMMIT_NS;
+    }
+    next = f->next_scan;
+    vec_each (const struct track, t, &f->tracks)
+        if (t->next_point < next)
+            next = t->next_point;
+    *wait_ms = next > now ? (int)((next - now) / MS) + 1 : 1;
+    return bad;
+}
+
+int follow_finish(struct follow *f, struct error *e)
+{
+    int bad = 0;
+    scan(f, now_ns(CLOCK_MONOTONIC));
+    while (f->tracks.len && !bad) {
+        struct track *t = &f->tracks.at[0];
+        bool alive = is_alive(t);
+        if (alive) {
+            uint64_t rss = proc_rss_anon_bytes(t->entry.pid);
+            t->rss_anon_bytes = rss ? rss : t->rss_anon_bytes;
+            bad = put_image(f, t, true, true, e);
+        } else {
+            bad = harvest(f, t, e);
+            ledger_remove(t->entry.path);
+        }
+        forget(f, 0);
+    }
+    return bad;
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "run/record.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "allium_version.h"
+#include "base/buf.h"
+#include "base/mem.h"
+#include "collect/ledger_dir.h"
+#include "collect/naming.h"
+#include "run/follow.h"
+#include "run/launch.h"
+#include "store/recording.h"
+
+struct session {
+    const struct record_options *o;
+    struct launch launch;
+    struct launch_options launch_options;
+    struct recording *recording;
+    struct symbols *symbols;
+    char *dir, *agent, *path;
+};
+
+static int64_t realtime_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static char *default_path(const char *command, pid_t pid)
+{
+    struct buf b = BUF_INIT;
+    const char *slash = strrchr(command, '/');
+    buf_printf(&b, "%s.%d.allium", slash ? slash + 1 : command, (int)pid);
+    return buf_detach(&b);
+}
+
+static int describe(struct session *s, struct error *e)
+{
+    struct buf text = BUF_INIT;
+    struct utsname host;
+    for (char **arg = s->o->argv; *arg && (s->o->keep_args || arg == s->o->argv); arg++)
+        buf_printf(&text, "%s%s", arg == s->o->argv ? "" : " ", *arg);
+    int bad = recording_set_text(s->recording, RECORDING_COMMAND, buf_str(&text), e);
+    buf_reset(&text);
+    if (!uname(&host))
+        buf_printf(&text, "%s %s %s", host.sysname, host.release, host.machine);
+    if (!bad)
+        bad = recording_set_text(s->recording, RECORDING_HOST, buf_str(&text), e);
+    buf_release(&text);
+    if (!bad)
+        bad = recording_set_text(s->recording, RECORDING_VERSION, ALLIUM_VERSION, e);
+    if (!bad)
+        bad = recording_set_number(s->recording, RECORDING_STARTED, realtime_ns(), e);
+    return bad ? bad : recording_commit(s->recording, e);
+}
+
+/* Everything that can fail happens before the command is let go. */
+static int make_ready(struct session *s, struct error *e)
+{
+    int bad = launch_find_agent(&s->agent, e);
+    if (!bad)
+        bad = ledger_dir_make(&s->dir, e);
+    if (bad)
+        return bad;
+    s->launch_options = (struct launch_options){.agent = s->agent,
+                                                .dir = s->dir,
+                                                .period_bytes = s->o->period_bytes,
+                                                .ledger_limit_bytes = s->o->ledger_limit_bytes,
+                                                .follow = s->o->follow,
+                                                .argv = s->o->argv};
+    bad = launch_prepare(&s->launch, &s->launch_options, e);
+    if (bad)
+        return bad;
+    s->path = s->o->output ? mem_strdup(s->o->output) : default_path(s->o->argv[0], s->launch.pid);
+    bad = recording_create(&s->recording, s->path, s->o->force, e);
+    return bad ? bad : describe(s, e);
+}
+
+/* Until the command has ended. A recording that fails must not end the command: it goes on unrecorded. */
+static int watch(struct session *s, struct follow *f, struct error *e)
+{
+    int bad = 0, wait_ms = 10;
+    for (;;) {
+        struct pollfd fds[] = {{.fd = s->launch.process_fd, .events = POLLIN},
+                               {.fd = s->launch.signal_fd, .events = POLLIN},
+                               {.fd = bad ? -1 : follow_fd(f), .events = POLLIN}};
+        poll(fds, 3, bad ? -1 : wait_ms);
+        if (fds[1].revents)
+            launch_pass_signals(&s->launch);
+        if (fds[0].revents)
+            return bad;
+        if (!bad)
+            bad = follow_step(f, &wait_ms, e);
+    }
+}
+
+static int finish(struct session *s, struct follow *f, struct record_result *result, int bad, struct error *e)
+{
+    result->wait_status = launch_reap(&s->launch);
+    if (!bad)
+        bad = follow_finish(f, e);
+    if (!bad)
+        bad = recording_set_number(s->recording, RECORDING_ENDED, realtime_ns(), e);
+    if (!bad)
+        bad = recording_set_number(s->recording, RECORDING_EXIT, result->wait_status, e);
+    int closed = recording_close(s->recording, bad ? NULL : e);
+    s->recording = NULL;
+    return bad ? bad : closed;
+}
+
+int record_command(const struct record_options *o, struct record_result *result, struct error *e)
+{
+    struct session s = {.o = o};
+    *result = (struct record_result){.stage = RECORD_NOT_STARTED};
+    int bad = make_ready(&s, e);
+    if (bad)
+        goto out;
+    bad = launch_go(&s.launch, &s.launch_options, e);
+    if (bad) {
+        result->stage = bad == -ENOENT ? RECORD_NOT_FOUND : RECORD_NOT_EXECUTABLE;
+        recording_close(s.recording, NULL);
+        s.recording = NULL;
+        unlink(s.path);
+        goto out;
+    }
+    result->stage = RECORD_RAN;
+    char *cache = naming_cache_dir();
+    s.symbols = symbols_new(cache);
+    free(cache);
+    struct follow *f = follow_new(&(struct follow_options){
+        .dir = s.dir, .recording = s.recording, .symbols = s.symbols, .keep_args = o->keep_args});
+    bad = watch(&s, f, e);
+    bad = finish(&s, f, result, bad, e);
+    follow_free(f);
+out:
+    if (s.recording)
+        recording_close(s.recording, NULL);
+    if (s.dir)
+        rmdir(s.dir); /* stays if something in it still runs */
+    symbols_free(s.symbols);
+    launch_release(&s.launch);
+    result->path = s.path;
+    free(s.dir);
+    free(s.agent);
+    return bad;
+}

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "store/reader.h"
+#include "store/recording.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#define FRAMES_MAX (1u << 27) /* of all stacks: 512 MiB */
+
+static int load_strings(struct loader *l, struct error *e)
+{
+    struct scan s;
+    reader_scan(&s, l->r, SCHEMA_STRING);
+    while (reader_scan_row(&s)) {
+        sql_get_int(&s.row, (int64_t)l->rows.strings, (int64_t)l->rows.strings);
+        /* An old one again, or another first one than "", would not get the next index. */
+        uint32_t index = profile_string(l->p, reader_scan_text(&s));
+        s.row.bad |= index != l->rows.strings++;
+    }
+    s.row.bad |= !s.row.rc && !l->rows.strings;
+    return reader_scan_end(&s, e);
+}
+
+static int load_images(struct loader *l, struct error *e)
+{
+    struct scan s;
+    reader_scan(&s, l->r, SCHEMA_IMAGE);
+    while (reader_scan_row(&s)) {
+        struct profile_image it = {0};
+        row_get_image(&s.row, &l->rows, &it);
+        if (s.row.bad)
+            break;
+        struct loaded_image *image = vec_push(&l->images);
+        image->index = PROFILE_NONE;
+        image->past = l->at_ns && *l->at_ns < it.taken_ns;
+        image->cut_ns = image->past ? it.began_ns : UINT64_MAX;
+        l->rows.images++;
+        if (l->at_ns && *l->at_ns < it.began_ns) {
+            image->past = false;
+            continue;
+        }
+        image->index = (uint32_t)l->p->images.len;
+        *vec_push(&l->p->images) = it;
+    }
+    return reader_scan_end(&s, e);
+}
+
+static int load_modules(struct loader *l, struct error *e)
+{
+    struct scan s;
+    reader_scan(&s, l->r, SCHEMA_MODULE);
+    while (reader_scan_row(&s)) {
+        struct row_module m = {0};
+        row_get_module(&s.row, &l->rows, &m);
+        *vec_push(&l->p->modules) =
+            (struct profile_module){.path = m.path, .build_id = m.build_id, .end = m.size_bytes};
+        l->rows.modules++;
+    }
+    return reader_scan_end(&s, e);
+}
+
+/* A module is where the first image that is shown has it. */
+static int load_mappings(struct loader *l, struct error *e)
+{
+    struct scan s;
+    struct VEC(bool) placed = {0};
+    for (uint64_t i = 0; i < l->rows.modules; i++)
+        vec_push(&placed);
+    reader_scan(&s, l->r, SCHEMA_MAPPING);
+    while (reader_scan_row(&s)) {
+        struct row_mapping m = {0};
+        row_get_mapping(&s.row, &l->rows, &m);
+        if (s.row.bad || placed.at[m.module] || l->images.at[m.image].index == PROFILE_NONE)
+            continue;
+        placed.at[m.module] = true;
+        struct profile_module *it = &l->p->modules.at[m.module];
+        it->start = m.start;
+        it->end += m.start;
+        it->bias = m.bias;
+    }
+    vec_release(&placed);
+    return reader_scan_end(&s, e);
+}
+
+static int load_locations(struct loader *l, struct error *e)
+{
+    struct scan s;
+    reader_scan(&s, l->r, SCHEMA_LOCATION);
+    while (reader_scan_row(&s)) {
+        struct row_location o = {0};
+        row_get_location(&s.row, &l->rows, &o);
+        *vec_push(&l->p->locations) =
+            (struct profile_location){.module = o.module, .address = o.address, .exact = o.exact};
+        l->rows.locations++;
+    }
+    return reader_scan_end(&s, e);
+}
+
+static int load_lines(struct loader *l, struct error *e)
+{
+    struct scan s;
+    reader_scan(&s, l->r, SCHEMA_LINE);
+    while (reader_scan_row(&s)) {
+        struct row_line n = {0};
+        row_get_line(&s.row, &l->rows, &n);
+        s.row.bad |= !n.line.function || l->p->lines.len >= PROFILE_NONE;
+        if (s.row.bad)
+            break;
+        struct profile_location *o = &l->p->locations.at[n.location];
+        if (!o->n_lines)
+            o->first_line = (uint32_t)l->p->lines.len;
+        s.row.bad |= n.position != o->n_lines++;
+        *vec_push(&l->p->lines) = n.line;
+    }
+    return reader_scan_end(&s, e);
+}
+
+static int load_stacks(struct loader *l, struct error *e)
+{
+    struct scan s;
+    reader_scan(&s, l->r, SCHEMA_STACK);
+    while (reader_scan_row(&s)) {
+        struct row_stack k = {0};
+        row_get_stack(&s.row, &l->rows, &k);
+        if (s.row.bad)
+            break;
+        struct loaded_stack *it = vec_push(&l->stacks);
+        *it = (struct loaded_stack){k.caller, k.location, PROFILE_NONE, 0, (uint8_t)l->rows.stacks};
+        if (k.caller != PROFILE_NONE) {
+            it->depth = l->stacks.at[k.caller].depth + 1;
+            it->end = l->stacks.at[k.caller].end;
+        }
+        s.row.bad |= it->depth > RECORDING_DEPTH_MAX;
+        l->rows.stacks++;
+    }
+    return reader_scan_end(&s, e);
+}
+
+static int load_threads(struct loader *l, struct error *e)
+{
+    struct scan s;
+    reader_scan(&s, l->r, SCHEMA_THREAD);
+    while (reader_scan_row(&s)) {
+        struct profile_thread it = {0};
+        row_get_thread(&s.row, &l->rows, &it);
+        if (s.row.bad)
+            break;
+        uint32_t image = l->images.at[it.image].index;
+        *vec_push(&l->threads) =
+            (struct loaded_thread){it.image, image == PROFILE_NONE ? image : (uint32_t)l->p->threads.len};
+        l->rows.threads++;
+        it.image = image;
+        if (image != PROFILE_NONE)
+            *vec_push(&l->p->threads) = it;
+    }
+    return reader_scan_end(&s, e);
+}
+
+static int load_cells(struct loader *l, struct error *e)
+{
+    struct scan s;
+    reader_scan(&s, l->r, SCHEMA_CELL);
+    while (reader_scan_row(&s)) {
+        struct loaded_cell *it = vec_push(&l->cells);
+        row_get_cell(&s.row, &l->rows, &it->cell);
+        it->index = PROFILE_NONE;
+        s.row.bad |= s.row.bad || l->threads.at[it->cell.thread].image != it->cell.image;
+        l->rows.cells++;
+    }
+    return reader_scan_end(&s, e);
+}
+
+/* The profile's index of a stack's row, which is unrolled at its first use. False: that is too much. */
+static bool use_stack(struct loader *l, uint32_t row, uint32_t *index)
+{
+    struct loaded_stack *k = &l->stacks.at[row];
+    if (k->index == PROFILE_NONE) {
+        if (l->p->stack_locations.len + k->depth > FRAMES_MAX)
+            return false;
+        k->index = (uint32_t)l->p->stacks.len;
+        *vec_push(&l->p->stacks) = (struct profile_stack){
+            .first = (uint32_t)l->p->stack_locations.len, .depth = k->depth, .end = k->end};
+        for (; k->location != PROFILE_NONE; k = &l->stacks.at[k->caller])
+            *vec_push(&l->p->stack_locations) = k->location;
+        k = &l->stacks.at[row];
+    }
+    *index = k->index;
+    return true;
+}
+
+static int refuse_frames(const struct loader *l, struct error *e)
+{
+    return error_set(e, EFBIG, "%s has stacks of more than %u frames in all, which cannot be; record again",
+                     l->r->shown, FRAMES_MAX);
+}
+
+/* Those of images left out go, and those that a past moment does not know. */
+static int use_cells(struct loader *l, struct error *e)
+{
+    vec_each (struct loaded_cell, c, &l->cells) {
+        const struct loaded_image *image = &l->images.at[c->cell.image];
+        bool unknown = image->past && !c->cell.allocated.samples && !(c->cell.allocated.bytes > 0) &&
+                       !c->cell.at_peak.samples;
+        if (image->index == PROFILE_NONE || unknown)
+            continue;
+        struct profile_cell it = c->cell;
+        it.image = image->index;
+        it.thread = l->threads.at[it.thread].index;
+        if (!use_stack(l, it.stack, &it.stack))
+            return refuse_frames(l, e);
+        c->index = (uint32_t)l->p->cells.len;
+        *vec_push(&l->p->cells) = it;
+    }
+    return 0;
+}
+
+static int load_samples(struct loader *l, struct error *e)
+{
+    struct scan s;
+    reader_scan(&s, l->r, SCHEMA_SAMPLE);
+    while (reader_scan_row(&s)) {
+        struct profile_sample it = {0};
+        uint32_t image;
+        row_get_sample(&s.row, &l->rows, &image, &it);
+        if (s.row.bad)
+            break;
+        const struct loaded_cell *c = &l->cells.at[it.cell];
+        s.row.bad |= c->cell.image != image;
+        if (c->index == PROFILE_NONE || it.born_ns > l->images.at[image].cut_ns)
+            continue;
+        it.cell = c->index;
+        *vec_push(&l->p->samples) = it;
+    }
+    return reader_scan_end(&s, e);
+}
+
+static bool use_free(struct loader *l, struct profile_free *it, uint64_t cut_ns)
+{
+    if (it->born_ns <= cut_ns && it->freed_ns > cut_ns) {
+        *vec_push(&l->p->samples) = (struct profile_sample){.cell = it->cell,
+                                                            .serial = it->serial,
+                                                            .address = it->address,
+                                                            .size_bytes = it->size_bytes,
+                                                            .born_ns = it->born_ns};
+        return true;
+    }
+    if (it->freed_ns > cut_ns)
+        return true;
+    if (it->thread != PROFILE_NONE)
+        it->thread = l->threads.at[it->thread].index;
+    if (it->stack != PROFILE_NONE && !use_stack(l, it->stack, &it->stack))
+        return false;
+    *vec_push(&l->p->frees) = *it;
+    return true;
+}
+
+static int load_frees(struct loader *l, struct error *e)
+{
+    struct scan s;
+    bool fits = true;
+    reader_scan(&s, l->r, SCHEMA_FREE);
+    while (fits && reader_scan_row(&s)) {
+        struct profile_free it = {0};
+        uint32_t image;
+        row_get_free(&s.row, &l->rows, &image, &it);
+        if (s.row.bad)
+            break;
+        const struct loaded_cell *c = &l->cells.at[it.cell];
+        s.row.bad |=
+            c->cell.image != image || (it.thread != PROFILE_NONE && l->threads.at[it.thread].image != image);
+        if (s.row.bad || c->index == PROFILE_NONE)
+            continue;
+        it.cell = c->index;
+        fits = use_free(l, &it, l->images.at[image].cut_ns);
+    }
+    int rc = reader_scan_end(&s, e);
+    return rc || fits ? rc : refuse_frames(l, e);
+}
+
+static int load_lifetimes(struct loader *l, struct error *e)
+{
+    struct scan s;
+    reader_scan(&s, l->r, SCHEMA_LIFETIME);
+    while (reader_scan_row(&s)) {
+        int64_t class = sql_get_int(&s.row, 0, PROFILE_LIFETIMES - 2);
+        s.row.bad |= (uint64_t) class != s.n - 1;
+        l->p->lifetime_ns[class] = sql_get_count(&s.row);
+    }
+    return reader_scan_end(&s, e);
+}
+
+static int load_facts(struct loader *l, struct error *e)
+{
+    struct scan s;
+    reader_scan(&s, l->r, SCHEMA_META);
+    while (reader_scan_row(&s)) {
+        const char *key = reader_scan_text(&s);
+        if (!strcmp(key, SCHEMA_TAKEN))
+            l->p->taken_ns = sql_get_count(&s.row);
+        else if (!strcmp(key, SCHEMA_DROPPED))
+            l->p->images_dropped = sql_get_count(&s.row);
+        else if (!strcmp(key, SCHEMA_DROPPED_PEAK))
+            l->p->images_dropped_peak_bytes = sql_get_real(&s.row);
+    }
+    if (l->at_ns && *l->at_ns < l->p->taken_ns)
+        l->p->taken_ns = *l->at_ns;
+    return reader_scan_end(&s, e);
+}
+
+static void release(struct loader *l)
+{
+    vec_release(&l->images);
+    vec_release(&l->stacks);
+    vec_release(&l->threads);
+    vec_release(&l->cells);
+    map_release(&l->moments);
+}
+
+int reader_load(struct reader *r, const uint64_t *at_ns, struct profile **p, struct error *e)
+{
+    /* Each needs what those before it have read. */
+    static int (*const steps[])(struct loader *, struct error *) = {
+        load_strings, load_images, load_points,    load_modules, load_mappings, load_locations,
+        load_lines,   load_stacks, load_threads,   load_cells,   load_moments,  use_cells,
+        load_samples, load_frees,  load_lifetimes, load_facts,
+    };
+    struct loader l = {.r = r, .p = profile_new(), .at_ns = at_ns};
+    int rc = 0;
+    for (size_t i = 0; i < sizeof(steps) / sizeof(*steps) && !rc; i++)
+        rc = steps[i](&l, e);
+    release(&l);
+    assert(rc || profile_valid(l.p));
+    *p = rc ? NULL : l.p;
+    if (rc)
+        profile_free(l.p);
+    return rc;
+}
+
+int recording_load(struct profile **p, const char *path, const uint64_t *at_ns, struct error *e)
+{
+    struct reader r;
+    *p = NULL;
+    int rc = reader_open(&r, path, e);
+    if (!rc)
+        rc = reader_load(&r, at_ns, p, e);
+    reader_close(&r);
+    return rc;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef VIEW_FOLDED_H
+#define VIEW_FOLDED_H
+
+/*
+ * Folded stacks, what flame graph programs and speedscope read: "root;...;leaf INTEGER" lines.
+ *
+ * Runs in: the tool. Threads: pure. Owns: nothing.
+ */
+
+#include "model/rollup.h"
+#include "view/sink.h"
+
+/**
+ * Stacks of the same names become one line, in alphabetical order; lines of 0 are left out. The rollup is one by stack;
+ * the metric is any but age: bytes, or objects for allocations.
+ */
+void folded_write(struct sink *out, const struct rollup *r, enum rollup_sort metric);
+
+#endif

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "view/report_json.h"
+
+#include <math.h>
+
+#include "view/facts.h"
+#include "view/json.h"
+
+#define VERSION 1
+
+static const char *const groups[] = {
+    [ROLLUP_BY_STACK] = "stack",   [ROLLUP_BY_FUNCTION] = "function", [ROLLUP_BY_FILE] = "file",
+    [ROLLUP_BY_MODULE] = "module", [ROLLUP_BY_OWNER] = "owner",       [ROLLUP_BY_THREAD] = "thread",
+    [ROLLUP_BY_SIZE] = "size",     [ROLLUP_BY_PROCESS] = "process",
+};
+static const char *const sorts[] = {
+    [ROLLUP_SORT_LIVE] = "live",           [ROLLUP_SORT_PEAK] = "peak",
+    [ROLLUP_SORT_ALLOCATED] = "allocated", [ROLLUP_SORT_ALLOCATIONS] = "allocations",
+    [ROLLUP_SORT_TEMPORARY] = "temporary", [ROLLUP_SORT_AGE] = "age",
+};
+static const char *const states[] = {
+    [PROFILE_IMAGE_RUNNING] = "running", [PROFILE_IMAGE_EXITED] = "exited", [PROFILE_IMAGE_ENDED] = "ended"};
+static const char *const ends[] = {
+    [PROFILE_STACK_WHOLE] = "whole",     [PROFILE_STACK_CUT] = "cut",
+    [PROFILE_STACK_NO_CODE] = "no_code", [PROFILE_STACK_NO_RULE] = "no_rule",
+    [PROFILE_STACK_BROKEN] = "broken",
+};
+
+static const char *known(const char *text)
+{
+    return *text ? text : NULL;
+}
+
+static void whole_or_null(struct json *j, const char *key, uint64_t value)
+{
+    if (value)
+        json_whole(j, key, value);
+    else
+        json_null(j, key);
+}
+
+static void write_values(struct json *j, const char *key, const struct rollup *r,
+                         const struct rollup_values *v)
+{
+    static const char *const names[][2] = {
+        [ROLLUP_LIVE] = {"live_bytes", "live_count"},
+        [ROLLUP_PEAK] = {"peak_bytes", "peak_count"},
+        [ROLLUP_ALLOCATED] = {"allocated_bytes", "allocated_count"},
+        [ROLLUP_TEMPORARY] = {"temporary_bytes", "temporary_count"},
+    };
+    json_open(j, key, '{');
+    for (int m = 0; m < ROLLUP_METRICS; m++) {
+        bool is_known = m == ROLLUP_LIVE || !r->options.keep_sample;
+        json_estimate(j, names[m][0], is_known ? &v->of[m].bytes : NULL);
+        json_estimate(j, names[m][1], is_known ? &v->of[m].count : NULL);
+    }
+    json_whole(j, "live_samples", v->of[ROLLUP_LIVE].bytes.samples);
+    if (v->aged_samples) {
+        json_whole(j, "oldest_age_ns", v->oldest_ns);
+        json_whole(j, "median_age_ns", v->median_ns);
+    } else {
+        json_null(j, "oldest_age_ns");
+        json_null(j, "median_age_ns");
+    }
+    json_close(j, '}');
+}
+
+static void write_image(struct json *j, const struct profile *p, const struct profile_image *i)
+{
+    json_open(j, NULL, '{');
+    json_hex(j, "image", i->id);
+    if (i->parent_id)
+        json_hex(j, "parent_image", i->parent_id);
+    else
+        json_null(j, "parent_image");
+    json_signed(j, "pid", i->pid);
+    json_signed(j, "parent_pid", i->parent_pid);
+    json_text(j, "comm", profile_text(p, i->comm));
+    json_text(j, "exe", known(profile_text(p, i->exe)));
+    json_text(j, "args", known(profile_text(p, i->args)));
+    json_text(j, "state", states[i->state]);
+    json_whole(j, "began_ns", i->began_ns);
+    json_whole(j, "taken_ns", i->taken_ns);
+    whole_or_null(j, "peak_ns", i->peak_ns);
+    json_rounded(j, "peak_bytes", i->peak_bytes);
+    whole_or_null(j, "rss_anon_bytes", i->rss_anon_bytes);
+    json_close(j, '}');
+}
+
+static void write_frame(struct json *j, const struct profile *p, const struct rollup_frame *f)
+{
+    char scratch[ROLLUP_NAME_BYTES];
+    json_open(j, NULL, '{');
+    json_text(j, "function", rollup_frame_function(p, f, scratch));
+    json_text(j, "file", known(rollup_frame_file(p, f)));
+    whole_or_null(j, "line", rollup_frame_line(p, f));
+    json_flag(j, "inlined", rollup_frame_inlined(p, f));
+    json_text(j, "module", known(rollup_frame_module(p, f)));
+    if (f->location != PROFILE_NONE && *rollup_frame_module(p, f))
+        json_hex(j, "address", p->locations.at[f->location].address);
+    else
+        json_null(j, "address");
+    json_close(j, '}');
+}
+
+static void write_stack(struct json *j, const struct profile *p, uint32_t stack)
+{
+    struct rollup_frames frames = {0};
+    rollup_frames(&frames, p, stack);
+    json_text(j, "stack_end", ends[p->stacks.at[stack].end]);
+    json_open(j, "stack", '[');
+    vec_each (const struct rollup_frame, f, &frames)
+        if (f->location != PROFILE_NONE)
+            write_frame(j, p, f);
+    json_close(j, ']');
+    vec_release(&frames);
+}
+
+static void write_row(struct json *j, const struct rollup *r, const struct rollup_row *row)
+{
+    const struct profile *p = r->profile;
+    enum rollup_group group = r->options.group;
+    json_open(j, NULL, '{');
+    json_text(j, "name", row->name);
+    if (group == ROLLUP_BY_FUNCTION || group == ROLLUP_BY_OWNER) {
+        json_text(j, "module", known(row->module));
+        json_text(j, "file", known(row->file));
+    } else if (group == ROLLUP_BY_THREAD) {
+        const struct profile_thread *t = &p->threads.at[row->index];
+        json_signed(j, "pid", p->images.at[t->image].pid);
+        if (t->tid)
+            json_signed(j, "tid", t->tid);
+        else
+            json_null(j, "tid");
+    } else if (group == ROLLUP_BY_SIZE) {
+        json_whole(j, "size_bytes_low", row->index ? 1ull << row->index : 0);
+        json_whole(j, "size_bytes_high", (row->index < 63 ? 2ull << row->index : 0) - 1);
+    } else if (group == ROLLUP_BY_PROCESS) {
+        json_hex(j, "image", p->images.at[row->index].id);
+        json_signed(j, "pid", p->images.at[row->index].pid);
+    }
+    write_values(j, "self", r, &row->self);
+    write_values(j, "inclusive", r, &row->inclusive);
+    if (group == ROLLUP_BY_STACK)
+        write_stack(j, p, row->index);
+    json_close(j, '}');
+}
+
+static void write_periods(struct json *j, const struct profile *p)
+{
+    uint64_t last = 0;
+    json_open(j, "periods_bytes", '[');
+    for (;;) {
+        uint64_t next = UINT64_MAX;
+        vec_each (const struct profile_cell, c, &p->cells)
+            if (c->period_bytes > last && c->period_bytes < next)
+                next = c->period_bytes;
+        if (next == UINT64_MAX)
+            break;
+        json_whole(j, NULL, next);
+        last = next;
+    }
+    json_close(j, ']');
+}
+
+static void write_whole(struct json *j, const struct profile *p, const struct facts *f)
+{
+    json_open(j, "lost", '{');
+    for (int k = 0; k < PROFILE_LOSSES; k++)
+        json_whole(j, facts_losses[k].key, f->losses[k]);
+    json_whole(j, "torn_samples", f->torn_samples);
+    json_whole(j, "operations_under_way", f->under_way);
+    json_flag(j, "inconsistent", f->inconsistent);
+    json_text(j, "ledger_full", known(f->full));
+    json_whole(j, "images_dropped", p->images_dropped);
+    json_rounded(j, "images_dropped_peak_bytes", p->images_dropped_peak_bytes);
+    json_close(j, '}');
+    json_open(j, "cost", '{');
+    json_whole(j, "samples", f->samples);
+    json_whole(j, "live_samples", f->live_samples);
+    json_whole(j, "ledger_bytes", f->ledger_bytes);
+    json_whole(j, "ledger_limit_bytes", f->ledger_limit_bytes);
+    json_whole(j, "cpu_ns", f->cold_ns);
+    json_whole(j, "observed_ns", f->observed_ns);
+    json_close(j, '}');
+    bool is_known = f->resident.rss_anon_bytes != 0;
+    json_open(j, "resident", '{');
+    whole_or_null(j, "rss_anon_bytes", f->resident.rss_anon_bytes);
+    json_estimate(j, "live_bytes", is_known ? &f->resident.live : NULL);
+    json_rounded(j, "slack_bytes", is_known ? f->resident.slack_bytes : NAN);
+    json_close(j, '}');
+}
+
+void report_json_write(struct sink *out, const struct rollup *r, const struct report_json_options *o)
+{
+    const struct profile *p = r->profile;
+    struct facts f = facts_of(p);
+    struct json j = {.out = out};
+    json_open(&j, NULL, '{');
+    json_text(&j, "schema", "allium-report");
+    json_whole(&j, "version", VERSION);
+    json_text(&j, "source", o->source);
+    json_text(&j, "filter", o->filter);
+    json_text(&j, "group", groups[r->options.group]);
+    json_text(&j, "sort", sorts[r->options.sort]);
+    json_text(&j, "sorted_by", r->options.inclusive ? "inclusive" : "self");
+    json_whole(&j, "taken_ns", p->taken_ns);
+    json_flag(&j, "exact", facts_exact(&f));
+    write_periods(&j, p);
+    write_values(&j, "total", r, &r->total);
+    json_open(&j, "processes", '[');
+    vec_each (const struct profile_image, i, &p->images)
+        write_image(&j, p, i);
+    json_close(&j, ']');
+    size_t shown = o->top && o->top < r->rows.len ? o->top : r->rows.len;
+    json_whole(&j, "rows_in_all", r->rows.len);
+    json_open(&j, "rows", '[');
+    for (size_t i = 0; i < shown; i++)
+        write_row(&j, r, &r->rows.at[i]);
+    json_close(&j, ']');
+    write_whole(&j, p, &f);
+    json_close(&j, '}');
+}

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "view/table_view.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/units.h"
+#include "view/grid.h"
+#include "view/json.h"
+
+static void add_quantity(struct buf *b, enum table_unit unit, double value)
+{
+    char text[UNITS_TEXT_BYTES];
+    switch (unit) {
+    case TABLE_BYTES:
+        buf_addstr(b, units_format_size(text, value));
+        break;
+    case TABLE_COUNT:
+        buf_addstr(b, units_format_count(text, value));
+        break;
+    case TABLE_DURATION:
+        buf_addstr(b, units_format_duration(text, value));
+        break;
+    case TABLE_INSTANT:
+        text_add_instant(b, (uint64_t)value);
+        break;
+    case TABLE_PERCENT:
+        buf_printf(b, "%.*f %%", value > 0 && value < 9.95 ? 1 : 0, value);
+        break;
+    case TABLE_PLAIN:
+        buf_printf(b, "%g", value);
+        break;
+    }
+}
+
+static void add_value(struct buf *b, const struct text_style *style, const struct table_column *c,
+                      const struct table_value *v)
+{
+    if (!v->known) {
+        buf_addch(b, '-');
+        return;
+    }
+    switch (c->type) {
+    case TABLE_TEXT:
+        text_add_name(b, style, v->text);
+        break;
+    case TABLE_WHOLE:
+        if (c->unit == TABLE_PLAIN)
+            buf_printf(b, "%" PRIu64, v->whole);
+        else if (c->unit == TABLE_INSTANT)
+            text_add_instant(b, v->whole);
+        else
+            add_quantity(b, c->unit, (double)v->whole);
+        break;
+    case TABLE_SIGNED:
+        if (c->unit == TABLE_PLAIN || v->negative_too < 0)
+            buf_printf(b, "%" PRId64, v->negative_too);
+        else
+            add_quantity(b, c->unit, (double)v->negative_too);
+        break;
+    case TABLE_REAL:
+        add_quantity(b, c->unit, v->real);
+        break;
+    case TABLE_ESTIMATE:
+        text_add_figure(b, style, v->estimate, c->unit == TABLE_BYTES ? TEXT_BYTES : TEXT_COUNT);
+        break;
+    case TABLE_FLAG:
+        buf_addstr(b, v->flag ? "yes" : "no");
+        break;
+    case TABLE_ADDRESS:
+        buf_printf(b, "0x%" PRIx64, v->whole);
+        break;
+    }
+}
+
+/* "live_bytes" -> "LIVE BYTES" */
+static char *header_of(const struct table_column *c)
+{
+    char *header = mem_strdup(c->name);
+    for (char *p = header; *p; p++)
+        *p = *p == '_' ? ' ' : (char)toupper((unsigned char)*p);
+    return header;
+}
+
+void table_view_text(struct sink *out, const struct table *t, const struct text_style *style)
+{
+    struct grid g = {.style = style};
+    struct VEC(char *) headers = {0};
+    uint32_t elastic = t->n_columns;
+    for (uint32_t i = 0; i < t->n_columns; i++)
+        if (t->columns[i].type == TABLE_TEXT)
+            elastic = i;
+    for (uint32_t i = 0; i < t->n_columns; i++) {
+        char *header = header_of(&t->columns[i]);
+        *vec_push(&headers) = header;
+        grid_column(&g, (struct grid_column){.header = header,
+                                             .left = t->columns[i].type == TABLE_TEXT,
+                                             .elastic = i == elastic,
+                                             .wrap = t->columns[i].wrap});
+    }
+    for (uint32_t row = 0; row < table_rows(t); row++) {
+        grid_row(&g);
+        for (uint32_t i = 0; i < t->n_columns; i++) {
+            struct buf cell = BUF_INIT;
+            add_value(&cell, style, &t->columns[i], table_at(t, row, i));
+            grid_cell(&g, &cell);
+        }
+    }
+    grid_write(&g, out);
+    grid_release(&g);
+    vec_each (char *, header, &headers)
+        free(*header);
+    vec_release(&headers);
+}
+
+static void write_json(struct json *j, const char *key, const struct table_column *c,
+                       const struct table_value *v)
+{
+    if (!v->known && c->type != TABLE_ESTIMATE) {
+        json_null(j, key);
+        return;
+    }
+    switch (c->type) {
+    case TABLE_TEXT:
+        json_text(j, key, v->text);
+        break;
+    case TABLE_WHOLE:
+        json_whole(j, key, v->whole);
+        break;
+    case TABLE_SIGNED:
+        json_signed(j, key, v->negative_too);
+        break;
+    case TABLE_REAL:
+        json_real(j, key, v->real);
+        break;
+    case TABLE_ESTIMATE:
+        json_estimate(j, key, v->known ? v->estimate : NULL);
+        break;
+    case TABLE_FLAG:
+        json_flag(j, key, v->flag);
+        break;
+    case TABLE_ADDRESS:
+        json_hex(j, key, v->whole);
+        break;
+    }
+}
+
+void table_view_json(struct sink *out, const struct table *t)
+{
+    static const char *const units[] = {
+        [TABLE_PLAIN] = "",       [TABLE_COUNT] = "",      [TABLE_BYTES] = "_bytes",
+        [TABLE_DURATION] = "_ns", [TABLE_INSTANT] = "_ns", [TABLE_PERCENT] = "_percent",
+    };
+    struct json j = {.out = out};
+    struct buf text = BUF_INIT;
+    json_open(&j, NULL, '{');
+    buf_printf(&text, "allium-%s", t->name);
+    json_text(&j, "schema", buf_str(&text));
+    json_whole(&j, "version", t->version);
+    json_open(&j, "rows", '[');
+    for (uint32_t row = 0; row < table_rows(t); row++) {
+        json_open(&j, NULL, '{');
+        for (uint32_t i = 0; i < t->n_columns; i++) {
+            buf_reset(&text);
+            buf_printf(&text, "%s%s", t->columns[i].name, units[t->columns[i].unit]);
+            write_json(&j, buf_str(&text), &t->columns[i], table_at(t, row, i));
+        }
+        json_close(&j, '}');
+    }
+    json_close(&j, ']');
+    json_close(&j, '}');
+    buf_release(&text);
+}

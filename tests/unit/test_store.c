@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * src/store, the file as its writer leaves it: what was put is what is loaded, at the end and at every moment before;
+ * nothing is kept twice; nothing is overwritten unasked; a crash or a full disk takes only what was not committed.
+ */
+#include "test_store.h"
+
+#include "store/schema.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <time.h>
+
+static struct recording *create(void)
+{
+    struct recording *r;
+    assert_ok(recording_create(&r, file, false, &err));
+    return r;
+}
+
+static void put(struct recording *r, const struct profile *p)
+{
+    assert_ok(recording_put_image(r, p, false, &err));
+}
+
+static int64_t ask(const char *sql)
+{
+    sqlite3 *db;
+    int64_t answer;
+    assert_int_equal(sqlite3_open_v2(file, &db, SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
+    assert_int_equal(sql_ask(db, sql, &answer), SQLITE_OK);
+    sqlite3_close(db);
+    return answer;
+}
+
+static void random_images_come_back_as_they_were(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 12; seed++) {
+        uint64_t s = seed;
+        struct recording *r = create();
+        struct profile *p = new_image(&s, draw(&s));
+        for (uint64_t step = 0; step < seed; step++)
+            grow(p, &s, seed * 3);
+        assert_ok(recording_put_image(r, p, true, &err));
+        assert_ok(recording_close(r, &err));
+        assert_holds(p);
+        profile_free(p);
+        unlink(file);
+    }
+}
+
+static void an_image_that_grows_is_what_it_was_last(void **state)
+{
+    (void)state;
+    uint64_t seed = 5;
+    struct recording *r = create();
+    struct profile *p = new_image(&seed, 42);
+    for (int step = 0; step < 20; step++) {
+        put(r, p);
+        assert_ok(recording_commit(r, &err));
+        assert_holds(p);
+        grow(p, &seed, 10);
+    }
+    assert_ok(recording_put_image(r, p, true, &err));
+    assert_refused(recording_put_image(r, p, true, &err), EINVAL, "for the last time before");
+    assert_ok(recording_close(r, &err));
+    assert_holds(p);
+    profile_free(p);
+}
+
+static void cells_that_vanish_or_become_others_are_replaced(void **state)
+{
+    (void)state;
+    uint64_t seed = 6;
+    struct recording *r = create();
+    struct profile *p = new_image(&seed, 42), *back;
+    grow(p, &seed, 50);
+    put(r, p);
+    p->samples.len = p->frees.len = 0;
+    for (size_t i = 0; i < p->cells.len; i += 3) {
+        p->cells.at[i].size_class ^= 1;
+        p->cells.at[i].stack = below(&seed, p->stacks.len);
+        p->cells.at[i].thread = below(&seed, p->threads.len);
+    }
+    put(r, p);
+    assert_ok(recording_commit(r, &err));
+    assert_holds(p);
+    size_t n = p->cells.len;
+    p->cells.len -= 10;
+    put(r, p);
+    assert_ok(recording_close(r, &err));
+    assert_ok(recording_load(&back, file, NULL, &err));
+    assert_int_equal(back->cells.len, n);
+    for (size_t i = 0; i < n; i++)
+        assert_int_equal(back->cells.at[i].allocated.samples != 0, i < n - 10);
+    profile_free(back);
+    profile_free(p);
+}
+
+static void a_place_that_gets_its_name_later_has_it(void **state)
+{
+    (void)state;
+    uint64_t seed = 7;
+    struct recording *r = create();
+    struct profile *p = new_image(&seed, 42);
+    vec_each (struct profile_location, o, &p->locations)
+        o->n_lines = 0;
+    put(r, p);
+    assert_ok(recording_commit(r, &err));
+    assert_holds(p);
+    vec_each (struct profile_location, o, &p->locations)
+        name_location(p, o);
+    put(r, p);
+    assert_ok(recording_close(r, &err));
+    assert_holds(p);
+    profile_free(p);
+}
+
+static void images_of_one_program_share_what_they_have_in_common(void **state)
+{
+    (void)state;
+    struct recording *r = create();
+    struct profile *back;
+    int64_t rows[2];
+    for (uint64_t id = 1; id <= 40; id++) {
+        uint64_t seed = 8, start = id;
+        struct profile *p = new_image(&seed, id);
+        grow(p, &seed, 30);
+        vec_each (struct profile_module, m, &p->modules) {
+            uint64_t size = m->end - m->start;
+            m->bias = m->start = draw(&start) >> 17 << 12;
+            m->end = m->start + size;
+        }
+        vec_each (struct profile_location, o, &p->locations)
+            if (o->module == PROFILE_NONE)
+                o->address = 0; /* an address outside every module says nothing in another image */
+        assert_ok(recording_put_image(r, p, true, &err));
+        profile_free(p);
+        if (id == 1 || id == 40) {
+            assert_ok(recording_commit(r, &err));
+            rows[id > 1] = ask("SELECT (SELECT count(*) FROM string) + (SELECT count(*) FROM module) +"
+                               " (SELECT count(*) FROM location) + (SELECT count(*) FROM line) +"
+                               " (SELECT count(*) FROM stack)");
+        }
+    }
+    assert_ok(recording_close(r, &err));
+    assert_int_equal(rows[0], rows[1]);
+    assert_ok(recording_load(&back, file, NULL, &err));
+    assert_int_equal(back->images.len, 40);
+    assert_int_equal(back->cells.len, 40 * 50);
+    assert_true(back->stacks.len <= 50);
+    assert_true(profile_valid(back));
+    profile_free(back);
+}
+
+static void code_outside_modules_is_each_images_own(void **state)
+{
+    (void)state;
+    struct recording *r = create();
+    struct profile *back;
+    for (uint64_t id = 1; id <= 2; id++) {
+        uint64_t seed = 9;
+        struct profile *p = new_image(&seed, id);
+        struct profile_location *o = &p->locations.at[p->stack_locations.at[0]];
+        struct profile_line n = {.function = text_of(p, "jit%" PRIu64, id)};
+        *o = (struct profile_location){PROFILE_NONE, 0x1234, false, (uint32_t)p->lines.len, 1};
+        *vec_push(&p->lines) = n;
+        assert_ok(recording_put_image(r, p, true, &err));
+        profile_free(p);
+    }
+    assert_ok(recording_close(r, &err));
+    assert_int_equal(ask("SELECT count(*) FROM line JOIN string s ON s.id = function WHERE text LIKE 'jit%'"), 2);
+    assert_ok(recording_load(&back, file, NULL, &err));
+    profile_free(back);
+}
+
+static void lifetimes_by_another_clock_go_to_the_nearest_class(void **state)
+{
+    (void)state;
+    uint64_t seed = 10;
+    struct recording *r = create();
+    struct profile *p = new_image(&seed, 1), *back;
+    uint64_t sum = 0;
+    assert_ok(recording_put_image(r, p, true, &err));
+    for (size_t k = 0; k < PROFILE_LIFETIMES - 1; k++)
+        p->lifetime_ns[k] = p->lifetime_ns[k] * 7 / 2; /* nearly the next one */
+    memset(p->cells.at[0].lifetimes, 0, sizeof(p->cells.at[0].lifetimes));
+    p->cells.at[0].lifetimes[3] = 5;
+    p->cells.at[0].lifetimes[14] = 7;
+    p->cells.at[0].lifetimes[15] = 9;
+    p->images.at[0].id = 2;
+    assert_ok(recording_put_image(r, p, true, &err));
+    assert_ok(recording_close(r, &err));
+    assert_ok(recording_load(&back, file, NULL, &err));
+    const struct profile_cell *c = &back->cells.at[p->cells.len];
+    for (size_t k = 0; k < PROFILE_LIFETIMES; k++)
+        sum += c->lifetimes[k];
+    assert_int_equal(c->lifetimes[4], 5);
+    assert_int_equal(c->lifetimes[14], 7);
+    assert_int_equal(c->lifetimes[15], 9);
+    assert_int_equal(sum, 21);
+    profile_free(back);
+    profile_free(p);
+}
+
+static void figures_that_make_no_sense_are_cut(void **state)
+{
+    (void)state;
+    uint64_t seed = 11;
+    struct recording *r = create();
+    struct profile *p = new_image(&seed, 1), *back;
+    p->cells.at[0].allocated = (struct profile_sums){UINT64_MAX, -1, 1e300, 0.0 / 0.0};
+    put(r, p);
+    assert_ok(recording_close(r, &err));
+    assert_ok(recording_load(&back, file, NULL, &err));
+    const struct profile_sums *s = &back->cells.at[0].allocated;
+    assert_true(s->samples == INT64_MAX && s->seen_bytes == 0 && s->bytes == SQL_REAL_MAX && s->count == 0);
+    profile_free(back);
+    profile_free(p);
+}
+
+static void deep_stacks_and_long_texts_are_cut_and_say_so(void **state)
+{
+    (void)state;
+    uint64_t seed = 12;
+    struct recording *r = create();
+    struct profile *p = new_image(&seed, 1), *back;
+    char *text = mem_alloc(3 * RECORDING_TEXT_MAX);
+    memset(text, 'x', 3 * RECORDING_TEXT_MAX - 1);
+    p->images.at[0].args = profile_string(p, text);
+    struct profile_stack k = {(uint32_t)p->stack_locations.len, 3 * RECORDING_DEPTH_MAX, PROFILE_STACK_WHOLE};
+    for (uint32_t i = 0; i < k.depth; i++)
+        *vec_push(&p->stack_locations) = i ? below(&seed, p->locations.len) : 3;
+    *vec_push(&p->stacks) = k;
+    p->cells.at[0].stack = (uint32_t)p->stacks.len - 1;
+    put(r, p);
+    assert_ok(recording_close(r, &err));
+    assert_ok(recording_load(&back, file, NULL, &err));
+    const struct profile_stack *cut = &back->stacks.at[back->cells.at[0].stack];
+    assert_int_equal(cut->depth, RECORDING_DEPTH_MAX);
+    assert_int_equal(cut->end, PROFILE_STACK_CUT);
+    assert_int_equal(back->stack_locations.at[cut->first], 3);
+    assert_int_equal(strlen(profile_text(back, back->images.at[0].args)), RECORDING_TEXT_MAX);
+    profile_free(back);
+    profile_free(p);
+    free(text);
+}
+
+static void facts_are_kept_and_images_not_kept_are_counted(void **state)
+{
+    (void)state;
+    uint64_t seed = 13, first, last;
+    int64_t number;
+    struct recording *r = create();
+    struct profile *p = new_image(&seed, 1), *back;
+    struct recording_summary s;
+    put(r, p);
+    assert_ok(recording_commit(r, &err));
+    assert_ok(recording_times(file, &first, &last, &err));
+    assert_true(first == T0 + 1 && last == T0 + 10);
+    assert_ok(recording_set_text(r, RECORDING_COMMAND, "sh -c 'echo \"\xff\"'", &err));
+    assert_ok(recording_set_number(r, RECORDING_STARTED, T0 - 5, &err));
+    assert_ok(recording_set_number(r, RECORDING_ENDED, T0 + 50, &err));
+    assert_ok(recording_set_number(r, RECORDING_EXIT, 1, &err));
+    assert_ok(recording_set_number(r, RECORDING_EXIT, -9, &err));
+    assert_ok(recording_drop_image(r, 100.5, &err));
+    assert_ok(recording_drop_image(r, 20, &err));
+    assert_ok(recording_close(r, &err));
+    assert_ok(recording_summarize(&s, file, &err));
+    assert_string_equal(recording_text(&s, RECORDING_COMMAND), "sh -c 'echo \"\xff\"'");
+    assert_true(recording_number(&s, RECORDING_EXIT, &number) && number == -9);
+    assert_false(recording_number(&s, RECORDING_COMMAND, &number));
+    assert_null(recording_text(&s, RECORDING_EXIT));
+    assert_null(recording_text(&s, RECORDING_HOST));
+    assert_true(s.images == 1 && s.images_dropped == 2 && s.first_ns == T0 - 5 && s.last_ns == T0 + 50);
+    recording_summary_release(&s);
+    assert_ok(recording_load(&back, file, NULL, &err));
+    assert_true(back->images_dropped == 2 && back->images_dropped_peak_bytes == 120.5);
+    profile_free(back);
+    profile_free(p);
+}
+
+/* What was so at a moment: the sums of the cells, and the live samples. */
+struct past {
+    uint64_t time_ns;
+    struct VEC(struct profile_cell) cells;
+    struct VEC(struct profile_sample) samples;
+};
+struct history VEC(struct past);
+
+static void remember(struct history *h, const struct profile *p)
+{
+    struct past *it = vec_push(h);
+    it->time_ns = p->taken_ns;
+    vec_each (const struct profile_cell, c, &p->cells)
+        *vec_push(&it->cells) = *c;
+    vec_each (const struct profile_sample, v, &p->samples)
+        *vec_push(&it->samples) = *v;
+}
+
+static bool knows_sample(const struct past *it, const struct profile_sample *v)
+{
+    vec_each (const struct profile_sample, known, &it->samples)
+        if (known->serial == v->serial)
+            return known->address == v->address && known->size_bytes == v->size_bytes && known->cell == v->cell;
+    return false;
+}
+
+/* Loads the file as of `at` and compares it with what was so at the moment it says it is from, which it returns. */
+static uint64_t check_past(const struct history *h, uint64_t at)
+{
+    struct profile *p;
+    assert_ok(recording_load(&p, file, &at, &err));
+    assert_true(profile_valid(p) && p->images.len == 1);
+    uint64_t moment = p->images.at[0].taken_ns;
+    const struct past *it = h->at;
+    for (; it < h->at + h->len && it->time_ns != moment; it++)
+        ;
+    assert_true(it < h->at + h->len && moment <= at);
+    assert_int_equal(p->cells.len, it->cells.len);
+    for (size_t i = 0; i < it->cells.len; i++) {
+        const struct profile_cell *is = &p->cells.at[i], *was = &it->cells.at[i];
+        assert_memory_equal(&is->allocated, &was->allocated, sizeof(was->allocated));
+        assert_memory_equal(&is->freed, &was->freed, sizeof(was->freed));
+        assert_int_equal(is->size_class, was->size_class);
+    }
+    vec_each (const struct profile_sample, v, &p->samples)
+        assert_true(knows_sample(it, v));
+    vec_each (const struct profile_free, f, &p->frees)
+        assert_true(f->freed_ns <= moment);
+    vec_each (const struct profile_point, q, &p->points)
+        assert_true(q->time_ns <= at);
+    profile_free(p);
+    return moment;
+}
+
+static void the_past_is_what_it_was_before_and_after_thinning(void **state)
+{
+    (void)state;
+    uint64_t seed = 14;
+    struct history h = {0};
+    struct recording *r = create();
+    struct profile *p = new_image(&seed, 42);
+    for (int step = 0; step < 60; step++) {
+        struct profile_point q = {.time_ns = p->taken_ns, .live_bytes = step, .rss_anon_bytes = 7};
+        remember(&h, p);
+        assert_ok(recording_put_point(r, 42, &q, p, NULL, &err));
+        q.time_ns += 5;
+        assert_ok(recording_put_point(r, 42, &q, NULL, NULL, &err));
+        grow(p, &seed, 2);
+    }
+    assert_ok(recording_put_image(r, p, false, &err));
+    for (int thinned = 0; thinned < 7; thinned++) {
+        uint64_t last = 0;
+        size_t moments = 0;
+        assert_ok(recording_commit(r, &err));
+        for (size_t i = 0; i < h.len; i++) {
+            uint64_t moment = check_past(&h, h.at[i].time_ns + i % 10);
+            assert_true(thinned || moment == h.at[i].time_ns);
+            moments += moment != last;
+            last = moment;
+        }
+        assert_int_equal(moments, thinned ? (60 >> thinned) + 1 < 2 ? 2 : (60 >> thinned) + 1 : 60);
+        assert_int_equal(last, h.at[59].time_ns);
+        assert_holds_points(thinned);
+        assert_ok(recording_thin_points(r, 42, &err));
+    }
+    assert_ok(recording_close(r, &err));
+    vec_each (struct past, it, &h) {
+        vec_release(&it->cells);
+        vec_release(&it->samples);
+    }
+    vec_release(&h);
+    profile_free(p);
+}
