@@ -11,7 +11,6 @@
 #include "run/record.h"
 #include "store/load.h"
 #include "view/report.h"
-#include "wire/ledger.h"
 
 static const struct option_doc options[] = {
     {"period", 0, "SIZE", "one sample in SIZE bytes on average (512K); 1: every allocation, exact"},
@@ -106,13 +105,13 @@ static int run(int argc, char **argv)
 {
     struct arguments a;
     struct error e = {""};
-    struct record_options o = {.period_bytes = LEDGER_PERIOD_DEFAULT};
+    struct record_options o = {.period_bytes = RECORD_PERIOD_DEFAULT_BYTES};
     int code = command_parse(&command_run, argc, argv, true, &a);
     if (code >= 0)
         return code;
     if (!a.n_rest)
         return command_misuse(&command_run, "no command to run: allium run -- CMD ARG...");
-    code = parse_size("period", command_value(&command_run, &a, "period"), 1, LEDGER_PERIOD_MAX,
+    code = parse_size("period", command_value(&command_run, &a, "period"), 1, RECORD_PERIOD_MAX_BYTES,
                       &o.period_bytes);
     if (code < 0)
         code = parse_size("ledger-size", command_value(&command_run, &a, "ledger-size"), 1 << 20, 1ull << 40,

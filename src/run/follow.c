@@ -17,6 +17,7 @@
 #include "collect/ledger_profile.h"
 #include "collect/naming.h"
 #include "collect/proc.h"
+#include "run/record.h"
 
 #define MS                1000000ull
 #define POINT_FIRST_NS    (10 * MS)
@@ -28,6 +29,10 @@
 #define COMMIT_NS         (5000 * MS)
 #define IMAGES_MAX        1000 /* stored in full; further ones are counted, with their peaks */
 #define ARGS_BYTES_MAX    1000
+
+_Static_assert(RECORD_PERIOD_DEFAULT_BYTES == LEDGER_PERIOD_DEFAULT &&
+                   RECORD_PERIOD_MAX_BYTES == LEDGER_PERIOD_MAX,
+               "what is offered is what the agent takes");
 
 /* A ledger that is being followed. Times are CLOCK_MONOTONIC. */
 struct track {

@@ -13,6 +13,9 @@
 
 #include "base/error.h"
 
+#define RECORD_PERIOD_DEFAULT_BYTES (512ull << 10)
+#define RECORD_PERIOD_MAX_BYTES     (1ull << 40)
+
 struct record_options {
     const char *output; /* NULL: ./NAME.PID.allium */
     bool force;         /* replace what is there */

@@ -58,16 +58,16 @@ static void harden(sqlite3 *db)
 static int refuse_newer(struct reader *r, int64_t version, struct error *e)
 {
     struct sql s = {0};
-    char *maker = NULL;
+    const char *by = "";
     if (schema_has_meta(r->db) &&
         !sql_prepare(&s, r->db, "SELECT value FROM meta WHERE key = '" RECORDING_VERSION "'") && sql_row(&s))
-        maker = sql_shown(sql_get_text(&s));
+        by = sql_get_text(&s);
+    char *maker = sql_shown(by);
     int rc = error_set(e, EPROTONOSUPPORT,
-                       "%s was made by a newer allium%s%.32s (schema %" PRId64
-                       ", this one knows %d); update allium",
-                       r->shown, maker ? " " : "", maker ? maker : "", version, SCHEMA_VERSION);
-    free(maker);
+                       "%s was made by a newer allium%s%.32s (schema %" PRId64 ", this one knows %d); update allium",
+                       r->shown, *maker ? " " : "", maker, version, SCHEMA_VERSION);
     sql_finalize(&s);
+    free(maker);
     return rc;
 }
 

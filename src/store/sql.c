@@ -38,20 +38,20 @@ int sql_ask(sqlite3 *db, const char *text, int64_t *answer)
     return rc;
 }
 
-static int io_error(struct error *e, sqlite3 *db, const char *shown)
+static int io_error(struct error *e, const char *shown, int code)
 {
-    int code = db ? sqlite3_system_errno(db) : 0;
     if (code == ENOSPC || code == EDQUOT || code == EFBIG)
         return error_set(e, code,
                          "%s: %s; what was recorded before stays readable: make room, or use -o elsewhere",
                          shown, strerror(code));
-    return error_set(e, code ? code : EIO, "%s: %s; check the disk it is on", shown,
-                     strerror(code ? code : EIO));
+    return error_set(e, EIO, "%s: %s; check the disk it is on", shown, strerror(EIO));
 }
 
 int sql_error(struct error *e, sqlite3 *db, int rc, const char *shown)
 {
     int code = db ? sqlite3_system_errno(db) : 0;
+    if (!code)
+        code = errno; /* not every part of SQLite keeps it */
     switch (rc & 0xff) {
     case SQLITE_FULL:
         return error_set(
@@ -61,7 +61,7 @@ int sql_error(struct error *e, sqlite3 *db, int rc, const char *shown)
     case SQLITE_IOERR:
         /* A page that should be there and is not is damage, and no fault of the disk. */
         if (rc != SQLITE_IOERR_SHORT_READ)
-            return io_error(e, db, shown);
+            return io_error(e, shown, code);
         /* fall through */
     case SQLITE_CORRUPT:
     case SQLITE_TOOBIG:
@@ -79,8 +79,10 @@ int sql_error(struct error *e, sqlite3 *db, int rc, const char *shown)
         return error_set(e, ENOMEM, "%s: out of memory", shown);
     case SQLITE_PERM:
     case SQLITE_READONLY:
-    case SQLITE_CANTOPEN:
     case SQLITE_AUTH:
+        code = EACCES;
+        /* fall through */
+    case SQLITE_CANTOPEN:
         code = code ? code : EACCES;
         return error_set(e, code, "cannot open %s: %s; check it, its -wal file and the rights to both", shown,
                          strerror(code));

@@ -352,7 +352,8 @@ static void the_past_is_what_it_was_before_and_after_thinning(void **state)
         grow(p, &seed, 2);
     }
     assert_ok(recording_put_image(r, p, false, &err));
-    for (int thinned = 0; thinned < 7; thinned++) {
+    static const size_t left[] = {60, 31, 16, 9, 5, 3, 2, 2};
+    for (size_t thinned = 0; thinned < sizeof(left) / sizeof(*left); thinned++) {
         uint64_t last = 0;
         size_t moments = 0;
         assert_ok(recording_commit(r, &err));
@@ -362,9 +363,9 @@ static void the_past_is_what_it_was_before_and_after_thinning(void **state)
             moments += moment != last;
             last = moment;
         }
-        assert_int_equal(moments, thinned ? (60 >> thinned) + 1 < 2 ? 2 : (60 >> thinned) + 1 : 60);
+        assert_int_equal(moments, left[thinned]);
         assert_int_equal(last, h.at[59].time_ns);
-        assert_holds_points(thinned);
+        assert_int_equal(check_past(&h, h.at[0].time_ns), h.at[0].time_ns);
         assert_ok(recording_thin_points(r, 42, &err));
     }
     assert_ok(recording_close(r, &err));
@@ -374,4 +375,190 @@ static void the_past_is_what_it_was_before_and_after_thinning(void **state)
     }
     vec_release(&h);
     profile_free(p);
+}
+
+static void points_and_moments_stay_within_their_limits(void **state)
+{
+    (void)state;
+    uint64_t seed = 15, last = 0;
+    struct recording *r = create();
+    struct profile *p = new_image(&seed, 42);
+    size_t times = 0;
+    bool thinned;
+    for (int i = 0; i < 5000; i++) {
+        struct profile_point q = {.time_ns = T0 + (uint64_t)i / 2 * 10, .live_bytes = i, .allocated_bytes = i};
+        assert_ok(i ? 0 : recording_put_image(r, p, false, &err));
+        assert_ok(recording_put_point(r, 42, &q, i % 3 ? NULL : p, &thinned, &err));
+        times += thinned;
+        raise_sums(&p->cells.at[0].allocated, &seed);
+    }
+    put(r, p);
+    assert_ok(recording_close(r, &err));
+    assert_in_range(times, 5, 50);
+    assert_in_range(ask("SELECT count(*) FROM point"), RECORDING_POINTS_MAX / 4, RECORDING_POINTS_MAX);
+    assert_in_range(ask("SELECT count(moment) FROM point"), RECORDING_MOMENTS_MAX / 4, RECORDING_MOMENTS_MAX);
+    assert_int_equal(ask("SELECT count(*) FROM moment_cell WHERE moment NOT IN (SELECT moment FROM point"
+                         " WHERE moment IS NOT NULL)"),
+                     0);
+    struct profile *back;
+    assert_ok(recording_load(&back, file, NULL, &err));
+    assert_true(back->points.at[0].live_bytes == 0);
+    assert_true(back->points.at[back->points.len - 1].live_bytes == 4999);
+    vec_each (const struct profile_point, q, &back->points) {
+        assert_true(q->time_ns > last && q->live_bytes == q->allocated_bytes);
+        last = q->time_ns;
+    }
+    profile_free(back);
+    profile_free(p);
+}
+
+static void an_image_of_the_past_is_there_while_it_ran(void **state)
+{
+    (void)state;
+    uint64_t seed = 16, at;
+    struct recording *r = create();
+    struct profile *p = new_image(&seed, 1), *back;
+    struct profile_point q = {.time_ns = T0 + 10, .rss_anon_bytes = 4096};
+    assert_refused(recording_put_point(r, 1, &q, NULL, NULL, &err), ENOENT, "before it is put");
+    assert_ok(recording_put_point(r, 1, &q, p, NULL, &err));
+    grow(p, &seed, 9);
+    assert_ok(recording_put_image(r, p, true, &err));
+    p->images.at[0].id = 2;
+    p->images.at[0].began_ns = T0 + 15;
+    assert_ok(recording_put_image(r, p, true, &err));
+    assert_refused(recording_put_point(r, 1, &q, NULL, NULL, &err), ENOENT, "nor after its last");
+    assert_ok(recording_close(r, &err));
+
+    assert_ok(recording_load(&back, file, (at = T0, &at), &err));
+    assert_true(!back->images.len && !back->cells.len && !back->threads.len && back->taken_ns == at);
+    profile_free(back);
+    assert_ok(recording_load(&back, file, (at = T0 + 5, &at), &err));
+    assert_true(back->images.len == 1 && !back->cells.len && back->images.at[0].taken_ns == T0 + 1);
+    profile_free(back);
+    assert_ok(recording_load(&back, file, (at = T0 + 16, &at), &err));
+    assert_true(back->images.len == 2 && back->cells.len == 20);
+    const struct profile_image *i = &back->images.at[0];
+    assert_true(i->state == PROFILE_IMAGE_RUNNING && !i->peak_ns && i->peak_bytes == 0);
+    assert_true(i->rss_anon_bytes == 4096 && i->taken_ns == T0 + 10 && !back->cells.at[0].at_peak.samples);
+    profile_free(back);
+    assert_ok(recording_load(&back, file, (at = T0 + 20, &at), &err));
+    assert_true(back->images.len == 2 && back->cells.len == 2 * p->cells.len && back->points.len == 1);
+    profile_free(back);
+    profile_free(p);
+}
+
+static void others_read_what_was_committed_while_it_is_written(void **state)
+{
+    (void)state;
+    uint64_t seed = 17;
+    struct recording *r = create();
+    struct profile *p = new_image(&seed, 42), *empty;
+    assert_ok(recording_load(&empty, file, NULL, &err));
+    assert_int_equal(empty->images.len, 0);
+    put(r, p);
+    assert_holds(empty);
+    assert_ok(recording_commit(r, &err));
+    assert_holds(p);
+    assert_int_equal(access(wal, F_OK), 0);
+    assert_ok(recording_close(r, &err));
+    assert_holds(p);
+    assert_true(access(wal, F_OK) && access(shm, F_OK));
+    profile_free(empty);
+    profile_free(p);
+}
+
+static void a_reader_that_stays_only_delays_the_end(void **state)
+{
+    (void)state;
+    uint64_t seed = 18;
+    sqlite3 *reader;
+    struct recording *r = create();
+    struct profile *p = new_image(&seed, 42);
+    put(r, p);
+    assert_ok(recording_commit(r, &err));
+    assert_int_equal(sqlite3_open_v2(file, &reader, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+    assert_int_equal(sql_execute(reader, "BEGIN; SELECT * FROM cell"), SQLITE_OK);
+    assert_refused(recording_close(r, &err), EBUSY, "-wal");
+    sqlite3_close(reader);
+    assert_holds(p);
+    profile_free(p);
+}
+
+static void what_exists_is_replaced_only_when_forced(void **state)
+{
+    (void)state;
+    struct recording *r = create();
+    char link[80], old[80];
+    snprintf(link, sizeof(link), "%s/link", test_folder);
+    snprintf(old, sizeof(old), "%s/old", test_folder);
+    assert_ok(recording_close(r, &err));
+    assert_refused(recording_create(&r, file, false, &err), EEXIST, "a.allium exists; use --force or -o");
+    assert_null(r);
+    assert_ok(recording_create(&r, file, true, &err));
+    pid_t child = fork();
+    if (!child)
+        _exit(recording_create(&r, file, true, &err) == -EBUSY && strstr(err.text, "another allium") ? 0 : 1);
+    int status;
+    waitpid(child, &status, 0);
+    assert_int_equal(status, 0);
+    assert_ok(recording_close(r, &err));
+
+    assert_int_equal(rename(file, old), 0);
+    assert_int_equal(symlink(old, link), 0);
+    assert_refused(recording_create(&r, link, false, &err), EEXIST, "exists");
+    assert_ok(recording_create(&r, link, true, &err)); /* the link goes, not what it leads to */
+    assert_ok(recording_close(r, &err));
+    assert_ok(recording_create(&r, file, false, &err));
+    assert_ok(recording_close(r, &err));
+    unlink(file);
+    assert_int_equal(symlink("nowhere", wal), 0);
+    assert_refused(recording_create(&r, file, false, &err), EEXIST, "-wal exists");
+    assert_ok(recording_create(&r, file, true, &err));
+    assert_ok(recording_close(r, &err));
+    assert_refused(recording_create(&r, test_folder, true, &err), EISDIR, "is a directory");
+    assert_refused(recording_create(&r, "/dev/null", true, &err), EINVAL, "not a regular file");
+    assert_refused(recording_create(&r, "/nowhere\n/x", true, &err), ENOENT, "/nowhere?/x: No such file");
+    assert_refused(recording_create(&r, "x/..", true, &err), EISDIR, "no name for a file");
+}
+
+static void a_file_moved_while_it_is_written_is_whole(void **state)
+{
+    (void)state;
+    uint64_t seed = 19;
+    char moved[80];
+    struct recording *r = create();
+    struct profile *p = new_image(&seed, 42);
+    snprintf(moved, sizeof(moved), "%s/moved", test_folder);
+    put(r, p);
+    assert_int_equal(rename(file, moved), 0);
+    assert_refused(recording_close(r, &err), ENOENT, "was moved");
+    unlink(wal);
+    unlink(shm);
+    assert_int_equal(rename(moved, file), 0);
+    assert_holds(p);
+    profile_free(p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(random_images_come_back_as_they_were, empty_folder),
+        cmocka_unit_test_teardown(an_image_that_grows_is_what_it_was_last, empty_folder),
+        cmocka_unit_test_teardown(cells_that_vanish_or_become_others_are_replaced, empty_folder),
+        cmocka_unit_test_teardown(a_place_that_gets_its_name_later_has_it, empty_folder),
+        cmocka_unit_test_teardown(images_of_one_program_share_what_they_have_in_common, empty_folder),
+        cmocka_unit_test_teardown(code_outside_modules_is_each_images_own, empty_folder),
+        cmocka_unit_test_teardown(lifetimes_by_another_clock_go_to_the_nearest_class, empty_folder),
+        cmocka_unit_test_teardown(figures_that_make_no_sense_are_cut, empty_folder),
+        cmocka_unit_test_teardown(deep_stacks_and_long_texts_are_cut_and_say_so, empty_folder),
+        cmocka_unit_test_teardown(facts_are_kept_and_images_not_kept_are_counted, empty_folder),
+        cmocka_unit_test_teardown(the_past_is_what_it_was_before_and_after_thinning, empty_folder),
+        cmocka_unit_test_teardown(points_and_moments_stay_within_their_limits, empty_folder),
+        cmocka_unit_test_teardown(an_image_of_the_past_is_there_while_it_ran, empty_folder),
+        cmocka_unit_test_teardown(others_read_what_was_committed_while_it_is_written, empty_folder),
+        cmocka_unit_test_teardown(a_reader_that_stays_only_delays_the_end, empty_folder),
+        cmocka_unit_test_teardown(what_exists_is_replaced_only_when_forced, empty_folder),
+        cmocka_unit_test_teardown(a_file_moved_while_it_is_written_is_whole, empty_folder),
+    };
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -27,7 +27,7 @@
 #define T0 1700000000000000000u /* when all of it happens, ns */
 
 static char test_folder[] = "/tmp/allium-store-XXXXXX";
-static char file[64], wal[64], shm[64];
+static char file[64], wal[80], shm[80];
 static struct error err;
 
 #define assert_ok(call)                                                                                      \
