@@ -26,6 +26,7 @@ _allium_value()
     -o | --output) _allium_files ;;
     --by) _allium_words stack function file module thread size ;;
     --sort) _allium_words live peak allocated allocations temporary age ;;
+    --folded) _allium_words live peak allocated allocations temporary ;;
     --period | --ledger-size | --older-than | --where | --top) ;;
     *) return 1 ;;
     esac

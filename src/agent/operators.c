@@ -28,9 +28,13 @@ static COLD void *new_cold(size_t size, size_t second, size_t third, next_new_fn
     struct walk_start start = COLD_CALLER();
     struct thread *t = &thread_self;
     bool due = cold_begin(t, size);
-    void *p =
-        (*real)(size, second, third); /* may throw: then nothing was booked, and nothing is to be undone */
-    cold_end(t, &start, due, p, size);
+    /* It may throw: then we do not come back, and what is counted as failed stays so. */
+    process_count_loss(LEDGER_FAILED_REQUESTS);
+    void *p = (*real)(size, second, third);
+    if (p)
+        process_uncount_failure();
+    if (p && due)
+        sample_made(t, &start, p, size);
     return p;
 }
 

@@ -26,16 +26,41 @@ static uint32_t alive_fallback = SETTLED;
 
 extern void *__libc_stack_end; /* at process entry: argc, argv, envp, auxv */
 
-static void read_setting(const char *entry)
+/*
+ * Takes our own entry out of LD_PRELOAD, so that what this process executes starts without us. The text is edited where
+ * it lies: whoever has a pointer to it sees the shorter list.
+ */
+static void leave_preload(char *list)
+{
+    static const char name[] = "liballium-agent.so";
+    char *to = list;
+    for (char *from = list; *from;) {
+        char *end = from, *base = from;
+        for (; *end && *end != ':' && *end != ' '; end++)
+            if (*end == '/')
+                base = end + 1;
+        bool ours = (size_t)(end - base) == sizeof(name) - 1 && text_starts(base, name);
+        if (*end)
+            end++;
+        while (!ours && from < end)
+            *to++ = *from++;
+        from = end;
+    }
+    *to = '\0';
+}
+
+static void read_setting(char *entry)
 {
     static const char period[] = "ALLIUM_PERIOD=", dir[] = "ALLIUM_DIR=", size[] = "ALLIUM_LEDGER_SIZE=";
-    static const char seed[] = "ALLIUM_SEED=", runtime[] = "XDG_RUNTIME_DIR=";
+    static const char follow[] = "ALLIUM_FOLLOW=0", seed[] = "ALLIUM_SEED=", runtime[] = "XDG_RUNTIME_DIR=";
     if (text_starts(entry, period))
         process.period_asked = text_size(entry + sizeof(period) - 1);
     else if (text_starts(entry, dir))
         text_copy(process.config.dir, sizeof(process.config.dir), entry + sizeof(dir) - 1);
     else if (text_starts(entry, size))
         process.config.limit_bytes = text_size(entry + sizeof(size) - 1);
+    else if (text_starts(entry, follow))
+        process.alone = true;
     else if (text_starts(entry, seed))
         process.seed_given = text_number(entry + sizeof(seed) - 1) | 1ull << 63;
     else if (text_starts(entry, runtime) && entry[sizeof(runtime) - 1] == '/')
@@ -46,13 +71,18 @@ static void read_setting(const char *entry)
 /* The environment as the kernel laid it out: libc's `environ` may not be set yet when ld.so first allocates. */
 static void read_environment(void)
 {
-    char **word = (char **)__libc_stack_end;
+    char **word = (char **)__libc_stack_end, *preload = NULL;
     if (!word)
         return;
     word += 1 + *(const long *)word + 1; /* argc, argv, NULL */
-    for (; *word; word++)
+    for (; *word; word++) {
         if (text_starts(*word, "ALLIUM_") || text_starts(*word, "XDG_"))
             read_setting(*word);
+        else if (text_starts(*word, "LD_PRELOAD="))
+            preload = *word + sizeof("LD_PRELOAD=") - 1;
+    }
+    if (process.alone && preload)
+        leave_preload(preload);
     for (const Elf64_auxv_t *aux = (const void *)(word + 1); aux->a_type != AT_NULL; aux++)
         if (aux->a_type == AT_RANDOM)
             __builtin_memcpy(&process.seed, (const char *)aux->a_un.a_val + 8, 8);
@@ -99,7 +129,7 @@ static void become_child(void)
     uint64_t id = process.config.image_id ^ process.forked_ticks ^ (uint64_t)sys_call(SYS_getpid, 0) << 40;
     process.config.image_id = draw_next(&id);
     process.ledger.header = NULL;
-    process.stage = LEDGER_STAGE_NONE;
+    process.stage = process.alone ? LEDGER_STAGE_FAILED : LEDGER_STAGE_NONE;
     process.threads = 0;
     process.forks = 0;
     process.period = process.period_asked;
@@ -213,10 +243,20 @@ void process_heed_control(void)
         store_relaxed(&process.period, now); /* changed 255 times: stays as it is */
 }
 
-void process_count_loss(enum ledger_loss what)
+static uint64_t *loss_counter(enum ledger_loss what)
 {
     bool made = load_acquire(&process.stage) == LEDGER_STAGE_MADE;
-    atomic_add64(made ? &process.ledger.header->losses[what] : &process.early_losses[what], 1);
+    return made ? &process.ledger.header->losses[what] : &process.early_losses[what];
+}
+
+void process_count_loss(enum ledger_loss what)
+{
+    atomic_add64(loss_counter(what), 1);
+}
+
+void process_uncount_failure(void)
+{
+    atomic_add64(loss_counter(LEDGER_FAILED_REQUESTS), (uint64_t)-1);
 }
 
 void process_seal(void)

@@ -31,7 +31,8 @@ struct process {
     int32_t parent_pid;
     uint64_t parent_image_id, forked_ticks;
     uint64_t early_losses[LEDGER_LOSSES]; /* until there is a ledger */
-    uint32_t *alive;                      /* in a page that the kernel wipes in fork children */
+    bool alone; /* asked to leave children alone: neither fork children nor what they exec are observed */
+    uint32_t *alive; /* in a page that the kernel wipes in fork children */
     struct ledger_config config;
 };
 
@@ -50,6 +51,8 @@ bool process_open_ledger(void);
 void process_heed_control(void);
 /** Counts what was lost. */
 void process_count_loss(enum ledger_loss what);
+/** Takes back a failure that was counted before the outcome was known. */
+void process_uncount_failure(void);
 /** No system call any more: the program enters seccomp. */
 void process_seal(void);
 /** After fork, in the child (pthread_atfork): the next request finds out. */

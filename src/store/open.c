@@ -64,7 +64,8 @@ static int refuse_newer(struct reader *r, int64_t version, struct error *e)
         by = sql_get_text(&s);
     char *maker = sql_shown(by);
     int rc = error_set(e, EPROTONOSUPPORT,
-                       "%s was made by a newer allium%s%.32s (schema %" PRId64 ", this one knows %d); update allium",
+                       "%s was made by a newer allium%s%.32s (schema %" PRId64
+                       ", this one knows %d); update allium",
                        r->shown, *maker ? " " : "", maker, version, SCHEMA_VERSION);
     sql_finalize(&s);
     free(maker);

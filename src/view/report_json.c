@@ -133,8 +133,8 @@ static void write_row(struct json *j, const struct rollup *r, const struct rollu
         else
             json_null(j, "tid");
     } else if (group == ROLLUP_BY_SIZE) {
-        json_whole(j, "size_bytes_low", row->index ? 1ull << row->index : 0);
-        json_whole(j, "size_bytes_high", (row->index < 63 ? 2ull << row->index : 0) - 1);
+        json_whole(j, "least_size_bytes", row->index ? 1ull << row->index : 0);
+        json_whole(j, "most_size_bytes", (row->index < 63 ? 2ull << row->index : 0) - 1);
     } else if (group == ROLLUP_BY_PROCESS) {
         json_hex(j, "image", p->images.at[row->index].id);
         json_signed(j, "pid", p->images.at[row->index].pid);

@@ -2,11 +2,16 @@
 /*
  * Prints what the ledgers in a directory add up to, a JSON object a line: for tests that compare with a known truth.
  *
- *     ledger_totals DIR
+ *     ledger_totals [--stacks] DIR
+ *
+ * With --stacks: a line for each stack of each ledger instead, with its sums and its frames, leaf first, each as
+ * [path of the module, address in that file]. Addresses are return addresses.
  */
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "collect/ledger_copy.h"
@@ -36,20 +41,34 @@ static void print_losses(const struct profile_image *i)
         printf(",\"%s\":%" PRIu64, names[k], i->losses[k]);
 }
 
-static void print_totals(const struct ledger_entry *e)
+static void print_frames(const struct profile *p, const struct profile_stack *s)
 {
-    struct ledger_copy copy;
-    struct error error = {""};
-    int fd = open(e->path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return;
-    if (ledger_copy_read(fd, &copy, &error)) {
-        printf("{\"pid\":%d,\"error\":\"%s\"}\n", (int)e->pid, error.text);
-        close(fd);
-        return;
+    for (uint32_t i = 0; i < s->depth; i++) {
+        const struct profile_location *l = &p->locations.at[p->stack_locations.at[s->first + i]];
+        const char *path = l->module == PROFILE_NONE ? "" : profile_text(p, p->modules.at[l->module].path);
+        printf("%s[\"%s\",%" PRIu64 "]", i ? "," : "", path, l->address);
     }
-    close(fd);
-    struct profile *p = ledger_profile(&copy);
+}
+
+static void print_stacks(const struct ledger_entry *e, const struct profile *p)
+{
+    for (uint32_t i = 0; i < p->stacks.len; i++) {
+        const struct profile_stack *s = &p->stacks.at[i];
+        struct profile_sums allocated = {0}, freed = {0};
+        vec_each (const struct profile_cell, c, &p->cells)
+            if (c->stack == i) {
+                add(&allocated, &c->allocated);
+                add(&freed, &c->freed);
+            }
+        printf("{\"pid\":%d,\"end\":%d,\"allocated\":%" PRIu64 ",\"freed\":%" PRIu64 ",\"frames\":[",
+               (int)e->pid, (int)s->end, allocated.samples, freed.samples);
+        print_frames(p, s);
+        printf("]}\n");
+    }
+}
+
+static void print_totals(const struct ledger_entry *e, const struct profile *p)
+{
     struct profile_sums allocated = {0}, freed = {0}, at_peak = {0}, live = {0};
     vec_each (const struct profile_cell, c, &p->cells) {
         add(&allocated, &c->allocated);
@@ -75,6 +94,26 @@ static void print_totals(const struct ledger_entry *e)
         profile_text(p, i->ledger_full));
     print_losses(i);
     printf("}\n");
+}
+
+static void print_entry(const struct ledger_entry *e, bool stacks)
+{
+    struct ledger_copy copy;
+    struct error error = {""};
+    int fd = open(e->path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return;
+    if (ledger_copy_read(fd, &copy, &error)) {
+        printf("{\"pid\":%d,\"error\":\"%s\"}\n", (int)e->pid, error.text);
+        close(fd);
+        return;
+    }
+    close(fd);
+    struct profile *p = ledger_profile(&copy);
+    if (stacks)
+        print_stacks(e, p);
+    else
+        print_totals(e, p);
     profile_free(p);
     ledger_copy_release(&copy);
 }
@@ -82,10 +121,11 @@ static void print_totals(const struct ledger_entry *e)
 int main(int argc, char **argv)
 {
     struct ledger_list list = {0};
-    if (argc != 2 || ledger_dir_scan(argv[1], &list))
+    bool stacks = argc == 3 && !strcmp(argv[1], "--stacks");
+    if (argc != 2 + stacks || ledger_dir_scan(argv[1 + stacks], &list))
         return 2;
     vec_each (const struct ledger_entry, e, &list)
-        print_totals(e);
+        print_entry(e, stacks);
     ledger_list_release(&list);
     return 0;
 }

@@ -1,38 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * src/store, the file as its writer leaves it: what was put is what is loaded, at the end and at every moment before;
- * nothing is kept twice; nothing is overwritten unasked; a crash or a full disk takes only what was not committed.
+ * src/store, the file as its writer leaves it: what was put is what is loaded; nothing is kept twice; nothing is
+ * overwritten unasked; others may read while it is written.
  */
 #include "test_store.h"
-
-#include "store/schema.h"
-
-#include <fcntl.h>
-#include <signal.h>
-#include <sys/resource.h>
-#include <time.h>
-
-static struct recording *create(void)
-{
-    struct recording *r;
-    assert_ok(recording_create(&r, file, false, &err));
-    return r;
-}
-
-static void put(struct recording *r, const struct profile *p)
-{
-    assert_ok(recording_put_image(r, p, false, &err));
-}
-
-static int64_t ask(const char *sql)
-{
-    sqlite3 *db;
-    int64_t answer;
-    assert_int_equal(sqlite3_open_v2(file, &db, SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
-    assert_int_equal(sql_ask(db, sql, &answer), SQLITE_OK);
-    sqlite3_close(db);
-    return answer;
-}
 
 static void random_images_come_back_as_they_were(void **state)
 {
@@ -171,7 +142,8 @@ static void code_outside_modules_is_each_images_own(void **state)
         profile_free(p);
     }
     assert_ok(recording_close(r, &err));
-    assert_int_equal(ask("SELECT count(*) FROM line JOIN string s ON s.id = function WHERE text LIKE 'jit%'"), 2);
+    assert_int_equal(ask("SELECT count(*) FROM line JOIN string s ON s.id = function WHERE text LIKE 'jit%'"),
+                     2);
     assert_ok(recording_load(&back, file, NULL, &err));
     profile_free(back);
 }
@@ -282,171 +254,6 @@ static void facts_are_kept_and_images_not_kept_are_counted(void **state)
     profile_free(p);
 }
 
-/* What was so at a moment: the sums of the cells, and the live samples. */
-struct past {
-    uint64_t time_ns;
-    struct VEC(struct profile_cell) cells;
-    struct VEC(struct profile_sample) samples;
-};
-struct history VEC(struct past);
-
-static void remember(struct history *h, const struct profile *p)
-{
-    struct past *it = vec_push(h);
-    it->time_ns = p->taken_ns;
-    vec_each (const struct profile_cell, c, &p->cells)
-        *vec_push(&it->cells) = *c;
-    vec_each (const struct profile_sample, v, &p->samples)
-        *vec_push(&it->samples) = *v;
-}
-
-static bool knows_sample(const struct past *it, const struct profile_sample *v)
-{
-    vec_each (const struct profile_sample, known, &it->samples)
-        if (known->serial == v->serial)
-            return known->address == v->address && known->size_bytes == v->size_bytes && known->cell == v->cell;
-    return false;
-}
-
-/* Loads the file as of `at` and compares it with what was so at the moment it says it is from, which it returns. */
-static uint64_t check_past(const struct history *h, uint64_t at)
-{
-    struct profile *p;
-    assert_ok(recording_load(&p, file, &at, &err));
-    assert_true(profile_valid(p) && p->images.len == 1);
-    uint64_t moment = p->images.at[0].taken_ns;
-    const struct past *it = h->at;
-    for (; it < h->at + h->len && it->time_ns != moment; it++)
-        ;
-    assert_true(it < h->at + h->len && moment <= at);
-    assert_int_equal(p->cells.len, it->cells.len);
-    for (size_t i = 0; i < it->cells.len; i++) {
-        const struct profile_cell *is = &p->cells.at[i], *was = &it->cells.at[i];
-        assert_memory_equal(&is->allocated, &was->allocated, sizeof(was->allocated));
-        assert_memory_equal(&is->freed, &was->freed, sizeof(was->freed));
-        assert_int_equal(is->size_class, was->size_class);
-    }
-    vec_each (const struct profile_sample, v, &p->samples)
-        assert_true(knows_sample(it, v));
-    vec_each (const struct profile_free, f, &p->frees)
-        assert_true(f->freed_ns <= moment);
-    vec_each (const struct profile_point, q, &p->points)
-        assert_true(q->time_ns <= at);
-    profile_free(p);
-    return moment;
-}
-
-static void the_past_is_what_it_was_before_and_after_thinning(void **state)
-{
-    (void)state;
-    uint64_t seed = 14;
-    struct history h = {0};
-    struct recording *r = create();
-    struct profile *p = new_image(&seed, 42);
-    for (int step = 0; step < 60; step++) {
-        struct profile_point q = {.time_ns = p->taken_ns, .live_bytes = step, .rss_anon_bytes = 7};
-        remember(&h, p);
-        assert_ok(recording_put_point(r, 42, &q, p, NULL, &err));
-        q.time_ns += 5;
-        assert_ok(recording_put_point(r, 42, &q, NULL, NULL, &err));
-        grow(p, &seed, 2);
-    }
-    assert_ok(recording_put_image(r, p, false, &err));
-    static const size_t left[] = {60, 31, 16, 9, 5, 3, 2, 2};
-    for (size_t thinned = 0; thinned < sizeof(left) / sizeof(*left); thinned++) {
-        uint64_t last = 0;
-        size_t moments = 0;
-        assert_ok(recording_commit(r, &err));
-        for (size_t i = 0; i < h.len; i++) {
-            uint64_t moment = check_past(&h, h.at[i].time_ns + i % 10);
-            assert_true(thinned || moment == h.at[i].time_ns);
-            moments += moment != last;
-            last = moment;
-        }
-        assert_int_equal(moments, left[thinned]);
-        assert_int_equal(last, h.at[59].time_ns);
-        assert_int_equal(check_past(&h, h.at[0].time_ns), h.at[0].time_ns);
-        assert_ok(recording_thin_points(r, 42, &err));
-    }
-    assert_ok(recording_close(r, &err));
-    vec_each (struct past, it, &h) {
-        vec_release(&it->cells);
-        vec_release(&it->samples);
-    }
-    vec_release(&h);
-    profile_free(p);
-}
-
-static void points_and_moments_stay_within_their_limits(void **state)
-{
-    (void)state;
-    uint64_t seed = 15, last = 0;
-    struct recording *r = create();
-    struct profile *p = new_image(&seed, 42);
-    size_t times = 0;
-    bool thinned;
-    for (int i = 0; i < 5000; i++) {
-        struct profile_point q = {.time_ns = T0 + (uint64_t)i / 2 * 10, .live_bytes = i, .allocated_bytes = i};
-        assert_ok(i ? 0 : recording_put_image(r, p, false, &err));
-        assert_ok(recording_put_point(r, 42, &q, i % 3 ? NULL : p, &thinned, &err));
-        times += thinned;
-        raise_sums(&p->cells.at[0].allocated, &seed);
-    }
-    put(r, p);
-    assert_ok(recording_close(r, &err));
-    assert_in_range(times, 5, 50);
-    assert_in_range(ask("SELECT count(*) FROM point"), RECORDING_POINTS_MAX / 4, RECORDING_POINTS_MAX);
-    assert_in_range(ask("SELECT count(moment) FROM point"), RECORDING_MOMENTS_MAX / 4, RECORDING_MOMENTS_MAX);
-    assert_int_equal(ask("SELECT count(*) FROM moment_cell WHERE moment NOT IN (SELECT moment FROM point"
-                         " WHERE moment IS NOT NULL)"),
-                     0);
-    struct profile *back;
-    assert_ok(recording_load(&back, file, NULL, &err));
-    assert_true(back->points.at[0].live_bytes == 0);
-    assert_true(back->points.at[back->points.len - 1].live_bytes == 4999);
-    vec_each (const struct profile_point, q, &back->points) {
-        assert_true(q->time_ns > last && q->live_bytes == q->allocated_bytes);
-        last = q->time_ns;
-    }
-    profile_free(back);
-    profile_free(p);
-}
-
-static void an_image_of_the_past_is_there_while_it_ran(void **state)
-{
-    (void)state;
-    uint64_t seed = 16, at;
-    struct recording *r = create();
-    struct profile *p = new_image(&seed, 1), *back;
-    struct profile_point q = {.time_ns = T0 + 10, .rss_anon_bytes = 4096};
-    assert_refused(recording_put_point(r, 1, &q, NULL, NULL, &err), ENOENT, "before it is put");
-    assert_ok(recording_put_point(r, 1, &q, p, NULL, &err));
-    grow(p, &seed, 9);
-    assert_ok(recording_put_image(r, p, true, &err));
-    p->images.at[0].id = 2;
-    p->images.at[0].began_ns = T0 + 15;
-    assert_ok(recording_put_image(r, p, true, &err));
-    assert_refused(recording_put_point(r, 1, &q, NULL, NULL, &err), ENOENT, "nor after its last");
-    assert_ok(recording_close(r, &err));
-
-    assert_ok(recording_load(&back, file, (at = T0, &at), &err));
-    assert_true(!back->images.len && !back->cells.len && !back->threads.len && back->taken_ns == at);
-    profile_free(back);
-    assert_ok(recording_load(&back, file, (at = T0 + 5, &at), &err));
-    assert_true(back->images.len == 1 && !back->cells.len && back->images.at[0].taken_ns == T0 + 1);
-    profile_free(back);
-    assert_ok(recording_load(&back, file, (at = T0 + 16, &at), &err));
-    assert_true(back->images.len == 2 && back->cells.len == 20);
-    const struct profile_image *i = &back->images.at[0];
-    assert_true(i->state == PROFILE_IMAGE_RUNNING && !i->peak_ns && i->peak_bytes == 0);
-    assert_true(i->rss_anon_bytes == 4096 && i->taken_ns == T0 + 10 && !back->cells.at[0].at_peak.samples);
-    profile_free(back);
-    assert_ok(recording_load(&back, file, (at = T0 + 20, &at), &err));
-    assert_true(back->images.len == 2 && back->cells.len == 2 * p->cells.len && back->points.len == 1);
-    profile_free(back);
-    profile_free(p);
-}
-
 static void others_read_what_was_committed_while_it_is_written(void **state)
 {
     (void)state;
@@ -552,9 +359,6 @@ int main(void)
         cmocka_unit_test_teardown(figures_that_make_no_sense_are_cut, empty_folder),
         cmocka_unit_test_teardown(deep_stacks_and_long_texts_are_cut_and_say_so, empty_folder),
         cmocka_unit_test_teardown(facts_are_kept_and_images_not_kept_are_counted, empty_folder),
-        cmocka_unit_test_teardown(the_past_is_what_it_was_before_and_after_thinning, empty_folder),
-        cmocka_unit_test_teardown(points_and_moments_stay_within_their_limits, empty_folder),
-        cmocka_unit_test_teardown(an_image_of_the_past_is_there_while_it_ran, empty_folder),
         cmocka_unit_test_teardown(others_read_what_was_committed_while_it_is_written, empty_folder),
         cmocka_unit_test_teardown(a_reader_that_stays_only_delays_the_end, empty_folder),
         cmocka_unit_test_teardown(what_exists_is_replaced_only_when_forced, empty_folder),

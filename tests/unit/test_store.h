@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "store/load.h"
 #include "store/recording.h"
+#include "store/sql.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -101,7 +102,8 @@ static inline void name_location(struct profile *p, struct profile_location *o)
     o->n_lines = 1 + (uint32_t)(o->address / 3) % 3;
     for (uint32_t i = 0; i < o->n_lines; i++) {
         struct profile_line n = {.function = text_of(p, "f<%" PRIu64 ">", (o->address + i) % 1000),
-                                 .file = o->address % 7 ? text_of(p, "src/%" PRIu64 ".c", o->address % 50) : 0,
+                                 .file =
+                                     o->address % 7 ? text_of(p, "src/%" PRIu64 ".c", o->address % 50) : 0,
                                  .line = (uint32_t)o->address % 5000,
                                  .inlined = i + 1 < o->n_lines};
         *vec_push(&p->lines) = n;
@@ -173,9 +175,12 @@ static inline void add_cells(struct profile *p, uint64_t *seed, size_t n, uint64
         *vec_push(&p->cells) = c;
     }
     for (size_t i = 0; i < 2 * n; i++) {
-        struct profile_sample v = {below(seed, p->cells.len),    ((p->taken_ns - T0) * 1000 + i) | (draw(seed) & 1) << 63,
-                                   draw(seed),                   draw(seed) >> 30,
-                                   draw(seed) >> 50,             now - below(seed, 10)};
+        struct profile_sample v = {below(seed, p->cells.len),
+                                   ((p->taken_ns - T0) * 1000 + i) | (draw(seed) & 1) << 63,
+                                   draw(seed),
+                                   draw(seed) >> 30,
+                                   draw(seed) >> 50,
+                                   now - below(seed, 10)};
         *vec_push(&p->samples) = v;
     }
 }
@@ -240,7 +245,8 @@ static inline void grow(struct profile *p, uint64_t *seed, size_t n)
     add_stacks(p, seed, n);
     for (size_t i = 0; i < 1 + n / 30; i++) {
         uint32_t ordinal = (uint32_t)p->threads.len;
-        struct profile_thread t = {0, ordinal ? 100 + (int32_t)ordinal : 0, text_of(p, "t%" PRIu64, ordinal), ordinal};
+        struct profile_thread t = {0, ordinal ? 100 + (int32_t)ordinal : 0, text_of(p, "t%" PRIu64, ordinal),
+                                   ordinal};
         *vec_push(&p->threads) = t;
     }
     change_cells(p, seed);
@@ -252,13 +258,37 @@ static inline void grow(struct profile *p, uint64_t *seed, size_t n)
 static inline struct profile *new_image(uint64_t *seed, uint64_t id)
 {
     struct profile *p = profile_new();
-    struct profile_image i = {.id = id, .parent_id = id / 3, .pid = -7, .parent_pid = 4711, .began_ns = T0 + 1};
+    struct profile_image i = {
+        .id = id, .parent_id = id / 3, .pid = -7, .parent_pid = 4711, .began_ns = T0 + 1};
     *vec_push(&p->images) = i;
     p->taken_ns = T0;
     for (size_t k = 0; k < PROFILE_LIFETIMES - 1; k++)
         p->lifetime_ns[k] = (uint64_t)5000 << (2 * k);
     grow(p, seed, 20);
     return p;
+}
+
+static inline struct recording *create(void)
+{
+    struct recording *r;
+    assert_ok(recording_create(&r, file, false, &err));
+    return r;
+}
+
+static inline void put(struct recording *r, const struct profile *p)
+{
+    assert_ok(recording_put_image(r, p, false, &err));
+}
+
+/* The answer to a question in SQL about the file. */
+static inline int64_t ask(const char *sql)
+{
+    sqlite3 *db;
+    int64_t answer;
+    assert_int_equal(sqlite3_open_v2(file, &db, SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
+    assert_int_equal(sql_ask(db, sql, &answer), SQLITE_OK);
+    sqlite3_close(db);
+    return answer;
 }
 
 struct lines VEC(char *);
@@ -277,8 +307,8 @@ static inline void say_location(struct buf *b, const struct profile *p, uint32_t
     buf_printf(b, "\n  %s+%" PRIx64 "%s", path, o->address, o->exact ? "!" : "");
     for (uint32_t i = 0; i < o->n_lines; i++) {
         const struct profile_line *n = &p->lines.at[o->first_line + i];
-        buf_printf(b, " %s%s:%s:%u", n->inlined ? "^" : "", profile_text(p, n->function), profile_text(p, n->file),
-                   n->line);
+        buf_printf(b, " %s%s:%s:%u", n->inlined ? "^" : "", profile_text(p, n->function),
+                   profile_text(p, n->file), n->line);
     }
 }
 
@@ -312,9 +342,10 @@ static inline void say_names(struct lines *l, const struct profile *p)
         buf_printf(&b, "image %" PRIx64 " %" PRIx64 " %d %d %s %s '%s' %d", i->id, i->parent_id, i->pid,
                    i->parent_pid, profile_text(p, i->comm), profile_text(p, i->exe), profile_text(p, i->args),
                    i->state);
-        const uint64_t numbers[] = {i->began_ns,  i->taken_ns,     i->peak_ns,            i->operations_begun,
-                                    i->operations_done, i->cold_ns, i->ledger_bytes, i->ledger_limit_bytes,
-                                    i->rss_anon_bytes,  i->torn_samples, i->inconsistent};
+        const uint64_t numbers[] = {i->began_ns,         i->taken_ns,           i->peak_ns,
+                                    i->operations_begun, i->operations_done,    i->cold_ns,
+                                    i->ledger_bytes,     i->ledger_limit_bytes, i->rss_anon_bytes,
+                                    i->torn_samples,     i->inconsistent};
         for (size_t k = 0; k < sizeof(numbers) / sizeof(*numbers); k++)
             buf_printf(&b, " %" PRIu64, numbers[k]);
         for (size_t k = 0; k < PROFILE_LOSSES; k++)
@@ -323,8 +354,8 @@ static inline void say_names(struct lines *l, const struct profile *p)
         end_line(l, &b);
     }
     vec_each (const struct profile_thread, t, &p->threads) {
-        buf_printf(&b, "thread %" PRIx64 " %d %s %u", p->images.at[t->image].id, t->tid, profile_text(p, t->name),
-                   t->ordinal);
+        buf_printf(&b, "thread %" PRIx64 " %d %s %u", p->images.at[t->image].id, t->tid,
+                   profile_text(p, t->name), t->ordinal);
         end_line(l, &b);
     }
     vec_each (const struct profile_module, m, &p->modules) {
@@ -355,8 +386,8 @@ static inline void say_books(struct lines *l, const struct profile *p)
         end_line(l, &b);
     }
     vec_each (const struct profile_sample, v, &p->samples) {
-        buf_printf(&b, "sample %" PRIu64 " %" PRIx64 " %" PRIu64 " %" PRIu64 " %" PRIu64, v->serial, v->address,
-                   v->size_bytes, v->slack_bytes, v->born_ns);
+        buf_printf(&b, "sample %" PRIu64 " %" PRIx64 " %" PRIu64 " %" PRIu64 " %" PRIu64, v->serial,
+                   v->address, v->size_bytes, v->slack_bytes, v->born_ns);
         say_cell(&b, p, v->cell);
         end_line(l, &b);
     }

@@ -229,9 +229,13 @@ static void flipped_bytes_do_no_harm(void **state)
     char *bytes = read_bytes(file, &n);
     for (int i = 0; i < 3000; i++) {
         int flips = 1 + (int)(draw(&seed) % 4);
-        struct { size_t at; char was; } changed[4];
+        struct {
+            size_t at;
+            char was;
+        } changed[4];
         for (int k = 0; k < flips; k++) {
-            size_t at = draw(&seed) % 3 ? draw(&seed) % n : draw(&seed) % (n / 4096) * 4096 + draw(&seed) % 40;
+            size_t at =
+                draw(&seed) % 3 ? draw(&seed) % n : draw(&seed) % (n / 4096) * 4096 + draw(&seed) % 40;
             changed[k].at = at;
             changed[k].was = bytes[at];
             bytes[at] = (char)draw(&seed);
@@ -326,7 +330,8 @@ static void rows_that_make_no_sense_are_refused(void **state)
         {"INSERT INTO lifetime VALUES(15, 1)", "(table lifetime)"},
         {"UPDATE point SET moment = 1", ""},
         {"UPDATE meta SET value = 'x' WHERE key = 'taken_ns'", "(table meta)"},
-        {"WITH RECURSIVE n(i) AS (SELECT (SELECT max(id) FROM stack) + 1 UNION ALL SELECT i + 1 FROM n LIMIT 2000)"
+        {"WITH RECURSIVE n(i) AS (SELECT (SELECT max(id) FROM stack) + 1 UNION ALL SELECT i + 1 FROM n LIMIT "
+         "2000)"
          " INSERT INTO stack SELECT i, i - 1, 0 FROM n",
          "(table stack)"},
     };

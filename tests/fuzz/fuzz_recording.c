@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Fuzz target of src/store: whatever a file holds, it becomes a valid profile or one line of text. An input that begins
+ * as an SQLite file is the file; any other is a list of changes (offset in three bytes, value) to a small recording.
+ */
+#include "store/reader.h"
+#include "store/recording.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MAGIC        "SQLite format 3"
+#define CHANGE_BYTES 4
+#define T0           1000
+#define STEPS        8
+
+static char *sample; /* a recording, whole */
+static size_t sample_bytes;
+
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(bool holds, const char *what, const char *text)
+{
+    if (holds)
+        return;
+    fprintf(stderr, "%s: %s\n", what, text);
+    abort();
+}
+
+/* A bit of everything, a little more at each step. */
+static void grow(struct profile *p, uint32_t step)
+{
+    static const char *const functions[] = {"main",   "parse", "lookup<int>", "grow",
+                                            "insert", "run",   "poll",        "free_all"};
+    *vec_push(&p->lines) = (struct profile_line){profile_string(p, functions[step % 8]),
+                                                 profile_string(p, "src/a.c"), step, false};
+    *vec_push(&p->locations) = (struct profile_location){step % 4 ? 0 : PROFILE_NONE, step, false, step, 1};
+    struct profile_stack k = {(uint32_t)p->stack_locations.len, step + 1, PROFILE_STACK_WHOLE};
+    for (uint32_t i = 0; i <= step; i++)
+        *vec_push(&p->stack_locations) = i;
+    *vec_push(&p->stacks) = k;
+    struct profile_sums s = {step + 1, 10, 20, 30};
+    for (uint32_t i = 0; i < 3; i++)
+        *vec_push(&p->cells) = (struct profile_cell){
+            .stack = step, .size_class = 5, .period_bytes = 4096, .allocated = s, .freed = s, .at_peak = s};
+    vec_each (struct profile_cell, c, &p->cells)
+        c->allocated.bytes += step;
+    *vec_push(&p->samples) = (struct profile_sample){3 * step, 2 * step, 4096, 16, 8, T0 + step};
+    *vec_push(&p->frees) = (struct profile_free){.cell = step,
+                                                 .serial = 2 * step + 1,
+                                                 .born_ns = T0,
+                                                 .freed_ns = T0 + step,
+                                                 .stack = step,
+                                                 .location = PROFILE_NONE};
+    p->taken_ns = p->images.at[0].taken_ns = T0 + 10 * step;
+}
+
+static void record(const char *path, uint64_t image)
+{
+    static struct recording *r;
+    struct error e = {""};
+    struct profile *p = profile_new();
+    *vec_push(&p->images) = (struct profile_image){.id = image, .pid = 9, .began_ns = T0, .peak_ns = T0};
+    *vec_push(&p->threads) = (struct profile_thread){0, 9, profile_string(p, "main"), 0};
+    *vec_push(&p->modules) = (struct profile_module){profile_string(p, "/bin/a"), 0, 4096, 8192, 4096};
+    int rc = r ? 0 : recording_create(&r, path, true, &e);
+    for (uint32_t step = 0; step < STEPS && !rc; step++) {
+        grow(p, step);
+        struct profile_point q = {.time_ns = p->taken_ns, .live_bytes = 1};
+        rc = recording_put_point(r, image, &q, p, NULL, &e);
+    }
+    require(!rc, "cannot record", e.text);
+    profile_free(p);
+    if (image > 1)
+        require(!recording_set_text(r, RECORDING_VERSION, "1", &e) && !recording_close(r, &e), "cannot close",
+                e.text);
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+    char folder[] = "/tmp/allium-fuzz-XXXXXX", path[64];
+    (void)argc;
+    (void)argv;
+    require(mkdtemp(folder), "no folder", folder);
+    snprintf(path, sizeof(path), "%s/a", folder);
+    record(path, 1);
+    record(path, 2);
+    FILE *f = fopen(path, "r");
+    require(f, "cannot read", path);
+    sample = mem_alloc(1 << 20);
+    sample_bytes = fread(sample, 1, 1 << 20, f);
+    fclose(f);
+    unlink(path);
+    rmdir(folder);
+    return 0;
+}
+
+/* The database SQLite gets, which frees it. */
+static unsigned char *make_file(const uint8_t *data, size_t size, size_t *bytes)
+{
+    bool whole = size >= sizeof(MAGIC) && !memcmp(data, MAGIC, sizeof(MAGIC));
+    *bytes = whole ? size : sample_bytes;
+    unsigned char *file = sqlite3_malloc64(*bytes);
+    require(file, "out of memory", "");
+    memcpy(file, whole ? (const void *)data : sample, *bytes);
+    for (size_t i = 0; !whole && i + CHANGE_BYTES <= size; i += CHANGE_BYTES)
+        file[(data[i] | (size_t)data[i + 1] << 8 | (size_t)data[i + 2] << 16) % *bytes] = data[i + 3];
+    return file;
+}
+
+static void check(int rc, const struct profile *p, const struct error *e)
+{
+    require(rc <= 0 && !rc == !!p, "both or neither", e->text);
+    require(!p || profile_valid(p), "not valid", "");
+    require(!rc || (*e->text && !strpbrk(e->text, "\n\r\t\033")), "not one line", e->text);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const uint64_t times[] = {T0, T0 + 45, 0};
+    size_t bytes;
+    unsigned char *file = make_file(data, size, &bytes);
+    struct reader r = {0};
+    struct error e = {""};
+    sqlite3 *db;
+    require(!sqlite3_open_v2(":memory:", &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL), "no memory",
+            "");
+    require(!sqlite3_deserialize(db, "main", file, (sqlite3_int64)bytes, (sqlite3_int64)bytes,
+                                 SQLITE_DESERIALIZE_READONLY | SQLITE_DESERIALIZE_FREEONCLOSE),
+            "cannot hand over", "");
+    int rc = reader_attach(&r, db, "fuzz", &e);
+    if (rc)
+        check(rc, NULL, &e);
+    for (size_t i = 0; i < 3 && !rc; i++) {
+        struct profile *p = NULL;
+        r.text_left_bytes = r.bytes;
+        rc = reader_load(&r, times[i] ? &times[i] : NULL, &p, &e);
+        check(rc, p, &e);
+        profile_free(p);
+    }
+    struct recording_summary s = {0};
+    if (!rc)
+        rc = reader_summarize(&r, &s, &e);
+    recording_summary_release(&s);
+    reader_close(&r);
+    return 0;
+}

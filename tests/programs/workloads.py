@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Real programs with work whose result is always the same: what exact.py counts and transparent.py compares.
+
+A workload runs in an empty directory of its own. `prepare` writes its input there; each of `commands` runs in turn.
+"""
+import contextlib
+import os
+import socket
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
+from tap import check, stop
+
+BASH = r"""
+declare -A seen
+for ((i = 0; i < 2000; i++)); do
+    word=word$((i * 7919 % 1009)); seen[$word]=$((${seen[$word]:-0} + i)); list[i]=${word/o/0}
+done
+for i in 1 2 3 4 5; do
+    (for ((k = 0; k < 200; k++)); do inner[k]=$i.$k; done; echo "${#inner[@]} $i") | tr 1 x
+    text=$(printf '%s\n' "${list[@]:0:300}" | sort | uniq -c | head -3)
+    echo "$text"
+done
+echo "${#seen[@]} ${seen[word1]} ${list[1999]}" | tee out.txt
+trap 'echo leaving >&2' EXIT
+exit 7
+"""
+PYTHON = r"""
+import collections, json, re, subprocess, sys, threading
+data = {str(i): [i, i * 0.5, 'x' * (i % 50)] for i in range(3000)}
+text = json.dumps(data, sort_keys=True)
+print(len(text), json.loads(text) == data, hash(1.5))
+words = re.findall(r'x+', text)
+print(collections.Counter(map(len, words)).most_common(3))
+def work(k, out=[]):
+    out.append(sorted(str(j) for j in range(k * 500)))
+threads = [threading.Thread(target=work, args=(k,)) for k in range(4)]
+for t in threads: t.start()
+for t in threads: t.join()
+print(subprocess.run(['/bin/echo', 'child'], capture_output=True).stdout)
+open('out.txt', 'w').write(text)
+print('done', file=sys.stderr)
+sys.exit(3)
+"""
+SQLITE = """
+CREATE TABLE t(id INTEGER PRIMARY KEY, a TEXT, b REAL);
+WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000)
+  INSERT INTO t SELECT i, printf('row %08d', i * 7919 % 10007), i / 3.0 FROM n;
+CREATE INDEX by_a ON t(a);
+SELECT count(*), min(a), max(a), sum(b) FROM t;
+SELECT a FROM t ORDER BY a DESC LIMIT 3;
+DELETE FROM t WHERE id % 3 = 0;
+SELECT group_concat(a) FROM (SELECT a FROM t WHERE id < 20 ORDER BY a);
+SELECT nonsense FROM t;
+"""
+PERL = r"""
+my %h; for my $i (1 .. 20000) { my $k = "k" . ($i * 7919 % 4001); $h{$k} .= "$i,"; push @{$list[$i % 17]}, $k; }
+my @k = sort { length($h{$b}) <=> length($h{$a}) || $a cmp $b } keys %h;
+print scalar(@k), " $k[0] $h{$k[0]}\n";
+my $text = join ' ', @k; my $n = () = $text =~ /k(\d)(\d*)\1/g; print "$n\n";
+open my $f, '>', 'out.txt'; print $f "$text\n"; close $f;
+my $pid = fork; if (!$pid) { my @x = map { "c$_" } 1 .. 1000; print STDERR scalar(@x), "\n"; exit 4 } waitpid $pid, 0;
+print "child ", $? >> 8, "\n"; exit 5;
+"""
+NODE = r"""
+const crypto = require('crypto'), fs = require('fs');
+const data = Array.from({length: 5000}, (_, i) => ({i, s: 'x'.repeat(i % 40), f: i / 3}));
+const text = JSON.stringify(data);
+console.log(text.length, crypto.createHash('sha256').update(text).digest('hex'));
+fs.writeFileSync('out.txt', text);
+const m = new Map(); for (let i = 0; i < 20000; i++) m.set('k' + i % 997, Buffer.alloc(i % 100 + 1, i));
+console.log(m.size, m.get('k5').length);
+setTimeout(() => { console.error('done'); process.exitCode = 6; }, 5);
+"""
+JAVA = r"""
+import java.util.*;
+import java.util.stream.*;
+public class Work {
+    public static void main(String[] a) throws Exception {
+        Map<String, List<Integer>> m = new TreeMap<>();
+        for (int i = 0; i < 50000; i++) m.computeIfAbsent("k" + i % 991, k -> new ArrayList<>()).add(i);
+        System.out.println(m.size() + " " + m.get("k5").stream().mapToInt(x -> x).sum());
+        Thread[] t = new Thread[4]; int[] sums = new int[4];
+        for (int k = 0; k < 4; k++) { int n = k; t[k] = new Thread(() -> {
+            sums[n] = IntStream.range(0, 20000).mapToObj(Integer::toString).collect(Collectors.joining()).length(); }); t[k].start(); }
+        for (Thread x : t) x.join();
+        System.out.println(Arrays.toString(sums));
+        java.nio.file.Files.writeString(java.nio.file.Path.of("out.txt"), String.join(",", m.keySet()));
+        java.util.zip.Deflater d = new java.util.zip.Deflater(); d.setInput(new byte[100000]); d.finish();
+        System.out.println(d.deflate(new byte[1000])); d.end();
+        System.err.println("done");
+        System.exit(8);
+    }
+}
+"""
+SOURCE = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+struct node { struct node *left, *right; char name[32]; long value; };
+#define F(n) static long f##n(struct node *x, long y) { long s = 0; for (int i = 0; i < n + 3; i++) { if (!x) break; \\
+    s += x->value * (i + n) ^ y; x = s & 1 ? x->left : x->right; } printf("%ld", s); return s + (long)strlen(x ? x->name : ""); }
+F(1) F(2) F(3) F(4) F(5) F(6) F(7) F(8) F(9) F(10) F(11) F(12) F(13) F(14) F(15) F(16)
+int main(void) { struct node n = {0}; int unused; return (int)(f1(&n, 1) + f2(&n, 2) + f3(&n, 3) + f4(&n, 4) + f5(&n, 5) +
+    f6(&n, 6) + f7(&n, 7) + f8(&n, 8) + f9(&n, 9) + f10(&n, 1) + f11(&n, 1) + f12(&n, 1) + f13(&n, 1) + f14(&n, 1) +
+    f15(&n, 1) + f16(&n, 1)); }
+"""
+GIT_DATE = "2024-01-01T00:00:00Z"
+
+
+class Workload:
+    def __init__(self, name, commands, files=None, env=None, ignore=(), stdin=None):
+        self.name, self.commands, self.files, self.stdin = name, commands, files or {}, stdin
+        self.env = env or {}
+        self.ignore = ignore  # files whose bytes hold times or inode numbers
+
+    def prepare(self, folder):
+        for name, text in self.files.items():
+            with open(os.path.join(folder, name), "w") as file:
+                file.write(text)
+
+
+GIT_ENV = dict(GIT_AUTHOR_NAME="a", GIT_AUTHOR_EMAIL="a@b", GIT_COMMITTER_NAME="a", GIT_COMMITTER_EMAIL="a@b",
+               GIT_AUTHOR_DATE=GIT_DATE, GIT_COMMITTER_DATE=GIT_DATE, GIT_CONFIG_GLOBAL="/dev/null",
+               GIT_CONFIG_SYSTEM="/dev/null", GIT_PAGER="cat")
+GIT = [["git", "init", "-q", "-b", "main", "."], ["git", "add", "."], ["git", "commit", "-q", "-m", "one"],
+       ["git", "log", "-p", "--stat"], ["git", "-c", "pack.threads=1", "repack", "-adq"], ["git", "fsck"],
+       ["git", "grep", "-n", "line 17"]]
+
+WORKLOADS = [
+    Workload("bash", [["bash", "work.sh"]], {"work.sh": BASH}),
+    Workload("python3", [["/usr/bin/python3", "work.py"]], {"work.py": PYTHON}, {"PYTHONHASHSEED": "0"}),
+    Workload("python3 with PYTHONMALLOC=malloc", [["/usr/bin/python3", "work.py"]], {"work.py": PYTHON},
+             {"PYTHONMALLOC": "malloc", "PYTHONHASHSEED": "0"}),
+    Workload("sqlite3", [["sqlite3", "out.db"]], {"work.sql": SQLITE}, stdin="work.sql"),
+    Workload("git", GIT, {"file%d" % k: "".join("line %d of %d\n" % (i, k) for i in range(100)) for k in range(40)},
+             GIT_ENV, ignore=(".git/index",)),
+    Workload("gcc", [["gcc", "-O2", "-Wall", "-c", "work.c"], ["gcc", "-g", "-o", "work", "work.c"],
+                     ["gcc", "-c", "nothing.c"]], {"work.c": SOURCE}, {"LC_ALL": "C", "SOURCE_DATE_EPOCH": "1"}),
+    Workload("perl", [["perl", "work.pl"]], {"work.pl": PERL}, {"PERL_HASH_SEED": "0", "PERL_PERTURB_KEYS": "0"}),
+    Workload("node", [["node", "work.js"]], {"work.js": NODE}),
+    Workload("java", [["java", "-Xmx200m", "-XX:-UsePerfData", "Work.java"]], {"Work.java": JAVA}),
+]
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+@contextlib.contextmanager
+def redis(folder, env, wrap=()):
+    """A private redis-server on a loopback port; yields (port, process). It is stopped by its process id."""
+    port = free_port()
+    with open(os.path.join(folder, "redis.log"), "wb") as log:
+        process = subprocess.Popen([*wrap, "redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", "",
+                                    "--dir", folder, "--appendonly", "no"], cwd=folder, env=env,
+                                   stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+    try:
+        end = time.monotonic() + 20
+        while True:
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+                break
+            check(process.poll() is None and time.monotonic() < end, "redis-server did not come up")
+            time.sleep(0.02)
+        yield port, process
+    finally:
+        stop(process)
