@@ -96,6 +96,15 @@ static struct rule_parts simplify(const struct unwind_module *m, const struct cf
     return p;
 }
 
+/*
+ * In an interrupted function a register may have been popped already while its rule still names the slot, now below the
+ * stack pointer: the ABI's red zone of 128 bytes keeps it. EXACT_BIT moved down is just that.
+ */
+static inline uintptr_t red_zone(uint64_t exact_bit)
+{
+    return exact_bit >> 56;
+}
+
 static inline uint64_t set_of(uint64_t key)
 {
     return (key ^ key >> 12) & (WALK_SETS - 1);
@@ -260,7 +269,7 @@ static enum walk_end walk_cached(struct walk *k, const struct walk_start *start)
         if (likely(kind <= RULE_RBP)) {
             uintptr_t cfa = (kind == RULE_RSP ? sp : fp) + (uintptr_t)rule_cfa_offset(rule);
             uintptr_t fp_at = cfa - 8 * rule_rbp_slot(rule);
-            bool fits = cfa > sp && fp_at >= sp && !(cfa & 7);
+            bool fits = cfa > sp && fp_at >= sp - red_zone(exact_bit) && !(cfa & 7);
             if (unlikely(!fits || cfa > high)) {
                 k->count = count;
                 if (!fits || !stack_holds(k->stack, sp, cfa, k->sealed))
@@ -286,7 +295,7 @@ static enum walk_end walk_cached(struct walk *k, const struct walk_start *start)
 
 /* The value of one register in the caller; false: unreadable. */
 static bool restore(struct walk *k, const struct unwind_module *m, const struct cfi_row *row, int slot,
-                    const uint64_t *regs, uint64_t cfa, uint64_t *value)
+                    const uint64_t *regs, uint64_t cfa, uint64_t exact_bit, uint64_t *value)
 {
     struct expr_context ctx = {
         .regs = regs, .stack = k->stack, .stack_from = regs[REG_RSP], .sealed = k->sealed};
@@ -313,7 +322,7 @@ static bool restore(struct walk *k, const struct unwind_module *m, const struct 
     case CFI_AT:
         break;
     }
-    if (at < regs[REG_RSP] || at & 7 || !stack_holds(k->stack, at, at + 8, k->sealed))
+    if (at < regs[REG_RSP] - red_zone(exact_bit) || at & 7 || !stack_holds(k->stack, at, at + 8, k->sealed))
         return false;
     *value = word_at(at);
     return true;
@@ -321,7 +330,7 @@ static bool restore(struct walk *k, const struct unwind_module *m, const struct 
 
 /* From the registers of one frame to its caller's, by the whole row. */
 static bool leave_frame_full(struct walk *k, const struct unwind_module *m, const struct cfi_row *row,
-                             uint64_t *regs)
+                             uint64_t exact_bit, uint64_t *regs)
 {
     struct expr_context ctx = {
         .regs = regs, .stack = k->stack, .stack_from = regs[REG_RSP], .sealed = k->sealed};
@@ -337,7 +346,7 @@ static bool leave_frame_full(struct walk *k, const struct unwind_module *m, cons
     if (cfa <= regs[REG_RSP] || !stack_holds(k->stack, regs[REG_RSP], cfa, k->sealed))
         return false;
     for (int i = 0; i < SLOT_COUNT; i++)
-        if (!restore(k, m, row, i, regs, cfa, &next[i]))
+        if (!restore(k, m, row, i, regs, cfa, exact_bit, &next[i]))
             return false;
     next[SLOT_RSP] = cfa;
     for (int i = 0; i < SLOT_COUNT; i++)
@@ -386,8 +395,9 @@ static bool step_full(struct walk *k, uint64_t *regs, bool *exact, bool counts, 
         *exact = true;
         return enter_interrupted_full(k, regs);
     }
+    uint64_t exact_bit = *exact ? EXACT_BIT : 0;
     *exact = row.signal_frame;
-    return leave_frame_full(k, m, &row, regs);
+    return leave_frame_full(k, m, &row, exact_bit, regs);
 }
 
 /* Walks out of our own frames first: they preserve the registers the hook's caller had. */

@@ -5,6 +5,10 @@
  */
 #include "test_store.h"
 
+#include "store/schema.h"
+
+#include <time.h>
+
 static void random_images_come_back_as_they_were(void **state)
 {
     (void)state;
@@ -346,6 +350,99 @@ static void a_file_moved_while_it_is_written_is_whole(void **state)
     profile_free(p);
 }
 
+#ifndef RECORDING_MAN_PAGE
+#define RECORDING_MAN_PAGE "man/allium-recording.5.scd"
+#endif
+
+static size_t count_rows(sqlite3 *db, const char *query)
+{
+    struct sql s;
+    size_t rows = 0;
+    if (sql_prepare(&s, db, query))
+        fail_msg("%s: %s", query, sqlite3_errmsg(db));
+    while (sql_row(&s))
+        rows++;
+    assert_int_equal(s.rc, SQLITE_OK);
+    sql_finalize(&s);
+    return rows;
+}
+
+/* Calls for the text of each literal block. */
+static size_t run_examples(sqlite3 *db, char *page)
+{
+    size_t examples = 0;
+    for (char *block = strstr(page, "```"), *end; block; block = strstr(end + 3, "```")) {
+        block += 4;
+        end = strstr(block, "```");
+        assert_non_null(end);
+        *end = '\0';
+        if (strncmp(block, "SELECT", 6) && strncmp(block, "WITH", 4))
+            continue;
+        assert_true(count_rows(db, block) > 0);
+        examples++;
+    }
+    return examples;
+}
+
+static void the_man_page_knows_every_table_and_its_examples_run(void **state)
+{
+    (void)state;
+    uint64_t seed = 20;
+    sqlite3 *db;
+    struct recording *r = create();
+    struct profile *p = new_image(&seed, 42);
+    struct profile_point q = {.time_ns = p->taken_ns};
+    assert_ok(recording_put_point(r, 42, &q, p, NULL, &err));
+    assert_ok(recording_close(r, &err));
+    profile_free(p);
+    FILE *f = fopen(RECORDING_MAN_PAGE, "r");
+    assert_non_null(f);
+    char *page = mem_alloc(1 << 17);
+    assert_in_range(fread(page, 1, (1 << 17) - 1, f), 1000, (1 << 17) - 2);
+    fclose(f);
+    for (int table = 0; table < SCHEMA_TABLES; table++) {
+        char title[64];
+        snprintf(title, sizeof(title), "\n## %s", schema_table_name((enum schema_table)table));
+        const char *at = strstr(page, title);
+        if (!at || !strchr(":( ", at[strlen(title)]))
+            fail_msg("no chapter on %s", schema_table_name((enum schema_table)table));
+    }
+    assert_int_equal(sqlite3_open_v2(file, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+    assert_true(run_examples(db, page) >= 5);
+    sqlite3_close(db);
+    free(page);
+}
+
+static double now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
+}
+
+/* 60 and 30 ms on a machine of 2022; the bound only catches what grows with the square. */
+static void a_large_image_is_put_and_loaded_in_a_second(void **state)
+{
+    (void)state;
+    uint64_t seed = 21;
+    struct recording *r = create();
+    struct profile *p = new_image(&seed, 42), *back;
+    add_places(p, &seed, 5000);
+    add_stacks(p, &seed, 6000);
+    add_cells(p, &seed, 10000, T0 + 10);
+    double start = now_ms();
+    put(r, p);
+    double middle = now_ms();
+    assert_ok(recording_close(r, &err));
+    double closed = now_ms();
+    assert_ok(recording_load(&back, file, NULL, &err));
+    double end = now_ms();
+    if (middle - start > 1000 || end - closed > 1000)
+        fail_msg("put in %.0f ms, loaded in %.0f ms", middle - start, end - closed);
+    profile_free(back);
+    profile_free(p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -363,6 +460,8 @@ int main(void)
         cmocka_unit_test_teardown(a_reader_that_stays_only_delays_the_end, empty_folder),
         cmocka_unit_test_teardown(what_exists_is_replaced_only_when_forced, empty_folder),
         cmocka_unit_test_teardown(a_file_moved_while_it_is_written_is_whole, empty_folder),
+        cmocka_unit_test_teardown(the_man_page_knows_every_table_and_its_examples_run, empty_folder),
+        cmocka_unit_test_teardown(a_large_image_is_put_and_loaded_in_a_second, empty_folder),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

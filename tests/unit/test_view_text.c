@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * src/view: the parts of what people read: figures, names, paragraphs, sinks, tables.
+ */
+#include "test_view_truth.c"
+
+#include "model/table.h"
+#include "view/table_view.h"
+#include "view/text.h"
+
+#include <errno.h>
+#include <time.h>
+
+static const struct text_style utf8 = {.utf8 = true}, ascii = {.utf8 = false};
+
+static void assert_text(struct buf *b, const char *expected)
+{
+    assert_string_equal(buf_str(b), expected);
+    buf_reset(b);
+}
+
+/* ---- figures ---- */
+
+static struct estimate estimate_of(uint32_t samples, uint64_t size, uint64_t period, bool count)
+{
+    const struct objects o = {.size = size, .period = period};
+    const struct profile_sums s = sums_of(&o, samples);
+    const struct profile_cell cell = {.period_bytes = period};
+    struct estimate e = {0};
+    if (count)
+        profile_estimate_count(&e, &cell, &s);
+    else
+        profile_estimate_bytes(&e, &cell, &s);
+    return e;
+}
+
+static void figures(void **state)
+{
+    (void)state;
+    struct buf b = BUF_INIT;
+    struct estimate e = estimate_of(100, 1000, PERIOD, false);
+    text_add_figure(&b, &utf8, &e, TEXT_BYTES);
+    assert_text(&b, "50.0 MiB (40.7–60.9)");
+    text_add_figure(&b, &ascii, &e, TEXT_BYTES);
+    assert_text(&b, "50.0 MiB (40.7-60.9)");
+    e = estimate_of(100, 1000, PERIOD, true);
+    text_add_figure(&b, &utf8, &e, TEXT_COUNT);
+    assert_text(&b, "52.5k (42.7–63.8)");
+    e = estimate_of(0, 0, PERIOD, false);
+    text_add_figure(&b, &utf8, &e, TEXT_BYTES);
+    assert_text(&b, "< 1.84 MiB");
+    e = estimate_of(3, 5 * MIB, 1, false);
+    text_add_figure(&b, &utf8, &e, TEXT_BYTES);
+    assert_text(&b, "15.0 MiB");
+    e = estimate_of(0, 0, 1, false);
+    text_add_figure(&b, &utf8, &e, TEXT_BYTES);
+    assert_text(&b, "0 B");
+    e = estimate_of(1, 1000, 64 * MIB, true); /* the upper end needs a unit of its own */
+    e.value = 3;
+    e.seen = 1;
+    text_add_interval(&b, &utf8, &e, TEXT_COUNT);
+    assert_non_null(strstr(buf_str(&b), "k"));
+    buf_release(&b);
+}
+
+static void shares_and_numbers(void **state)
+{
+    (void)state;
+    struct buf b = BUF_INIT;
+    text_add_share(&b, 1, 3);
+    buf_addch(&b, '|');
+    text_add_share(&b, 1, 300);
+    buf_addch(&b, '|');
+    text_add_share(&b, 1, 3000);
+    buf_addch(&b, '|');
+    text_add_share(&b, 0, 3);
+    buf_addch(&b, '|');
+    text_add_share(&b, 3, 3);
+    buf_addch(&b, '|');
+    text_add_share(&b, 0, 0);
+    assert_text(&b, "33 %|0.3 %|< 0.1 %|0 %|100 %|");
+    text_add_number(&b, 1, "stack");
+    text_add_number(&b, 1234567, " stack");
+    text_add_number(&b, 999, NULL);
+    assert_text(&b, "1 stack1,234,567  stacks999");
+    text_add_instant(&b, BEGAN);
+    assert_text(&b, "2026-11-21 14:02:11 UTC");
+    buf_release(&b);
+}
+
+/* ---- names ---- */
+
+static void names(void **state)
+{
+    (void)state;
+    struct buf b = BUF_INIT;
+    text_add_name(&b, &utf8, "a\x1b[2Jb\nc\x7f");
+    assert_text(&b, "a?[2Jb?c?");
+    text_add_name(&b, &utf8,
+                  "\xc3\xa9\xff\xc2\x9b\xe2\x80\xae\xef\xbb\xbf\xe2\x81\xa6."); /* é, CSI, bidi, BOM */
+    assert_text(&b, "\xc3\xa9?????.");
+    text_add_name(&b, &ascii, "caf\xc3\xa9");
+    assert_text(&b, "caf?");
+    buf_release(&b);
+}
+
+static void short_names(void **state)
+{
+    (void)state;
+    struct buf b = BUF_INIT;
+    text_add_short(&b, &utf8, "0123456789", 10);
+    assert_text(&b, "0123456789");
+    text_add_short(&b, &utf8, "0123456789", 7);
+    assert_text(&b, "012…789");
+    text_add_short(&b, &ascii, "0123456789", 8);
+    assert_text(&b, "012...89");
+    text_add_short(&b, &utf8, "\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9", 3);
+    assert_text(&b, "\xc3\xa9…\xc3\xa9");
+    text_add_short(&b, &ascii, "0123456789", 2);
+    assert_text(&b, "01");
+    assert_int_equal(text_width("\xc3\xa9…x"), 3);
+    buf_release(&b);
+}
+
+static void paragraphs(void **state)
+{
+    (void)state;
+    struct buf b = BUF_INIT;
+    struct sink out = sink_to_buf(&b);
+    const struct text_style narrow = {.columns = 16};
+    text_paragraph(&out, &narrow, "", 2, "one two three  four a-very-long-single-word end");
+    assert_text(&b, "  one two three\n  four\n  a-very-long-single-word\n  end\n");
+    text_paragraph(&out, &narrow, "label", 8, "one two three");
+    assert_text(&b, "label   one two\n        three\n");
+    buf_release(&b);
+}
+
+/* ---- sinks ---- */
+
+static void sinks(void **state)
+{
+    (void)state;
+    struct buf b = BUF_INIT;
+    struct sink out = sink_to_buf(&b);
+    sink_printf(&out, "%d", 42);
+    sink_repeat(&out, '-', 3);
+    assert_int_equal(sink_finish(&out), 0);
+    assert_text(&b, "42---");
+    buf_release(&b);
+    FILE *f = fopen("/dev/full", "w");
+    out = sink_to_file(f);
+    sink_text(&out, "x"); /* fits the stream's buffer: only the end can tell */
+    assert_int_equal(out.error, 0);
+    assert_int_equal(sink_finish(&out), -ENOSPC);
+    sink_text(&out, "y");
+    assert_int_equal(sink_finish(&out), -ENOSPC);
+    fclose(f);
+}
+
+/* ---- tables ---- */
+
+static void tables(void **state)
+{
+    static const struct table_column columns[] = {
+        {.name = "pid", .type = TABLE_SIGNED},
+        {.name = "live", .unit = TABLE_BYTES, .type = TABLE_ESTIMATE},
+        {.name = "rss_anon", .unit = TABLE_BYTES, .type = TABLE_WHOLE},
+        {.name = "since", .unit = TABLE_DURATION, .type = TABLE_WHOLE},
+        {.name = "cost", .unit = TABLE_PERCENT, .type = TABLE_REAL},
+        {.name = "command", .type = TABLE_TEXT},
+    };
+    (void)state;
+    struct table *t = table_new("ps", 1, columns, 6);
+    struct estimate some = estimate_of(3, 1000, PERIOD, false), none = estimate_of(0, 0, PERIOD, false);
+    table_row(t);
+    table_signed(t, 0, 4242);
+    table_estimate(t, 1, &some);
+    table_whole(t, 2, 30 * MIB);
+    table_whole(t, 3, 250 * SECOND);
+    table_real(t, 4, 0.02);
+    table_text(t, 5, "/usr/bin/server --with=a --very=long --list=of --options");
+    table_row(t);
+    table_signed(t, 0, 7);
+    table_estimate(t, 1, &none);
+    struct buf b = BUF_INIT;
+    struct sink out = sink_to_buf(&b);
+    table_view_text(&out, t, &(struct text_style){.columns = 72, .utf8 = true});
+    assert_text(&b, " PID                  LIVE  RSS ANON  SINCE     COST  COMMAND\n"
+                    "4242  1.50 MiB (0.31–4.39)    30 MiB  4m10s  < 0.1 %  /usr/bin/…-options\n"
+                    "   7            < 1.84 MiB         -      -        -  -\n");
+    buf_release(&b);
+    table_free(t);
+}
+
+static void wrapped_tables(void **state)
+{
+    static const struct table_column columns[] = {
+        {.name = "check", .type = TABLE_TEXT},
+        {.name = "what_to_do", .type = TABLE_TEXT, .wrap = true},
+    };
+    (void)state;
+    struct table *t = table_new("doctor", 1, columns, 2);
+    table_row(t);
+    table_text(t, 0, "attach");
+    table_text(t, 1, "as root: sysctl kernel.yama.ptrace_scope=0, or attach to children only");
+    struct buf b = BUF_INIT;
+    struct sink out = sink_to_buf(&b);
+    table_view_text(&out, t, &(struct text_style){.columns = 48});
+    assert_text(&b, "CHECK   WHAT TO DO\n"
+                    "attach  as root: sysctl\n"
+                    "        kernel.yama.ptrace_scope=0, or attach\n"
+                    "        to children only\n");
+    table_view_text(&out, t, &(struct text_style){.columns = 0});
+    assert_text(&b, "CHECK   WHAT TO DO\n"
+                    "attach  as root: sysctl kernel.yama.ptrace_scope=0, or attach to children only\n");
+    buf_release(&b);
+    table_free(t);
+}
+
+static int use_utc(void **state)
+{
+    (void)state;
+    setenv("TZ", "UTC", 1);
+    tzset();
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST("a figure has its interval, unless it is exact, and a bound where nothing was seen", figures),
+        TEST("shares, numbers and times are written as people read them", shares_and_numbers),
+        TEST("a name from outside cannot steer the terminal", names),
+        TEST("a long name is shortened in the middle, between characters", short_names),
+        TEST("paragraphs are broken between words", paragraphs),
+        TEST("a sink keeps its first error", sinks),
+        TEST("a table lines up, and its last text gives way", tables),
+        TEST("a text that is worth it goes on in further lines", wrapped_tables),
+    };
+    return cmocka_run_group_tests(tests, use_utc, NULL);
+}
