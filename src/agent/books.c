@@ -181,12 +181,10 @@ uint32_t books_stack(struct stack_bounds *bounds, const struct walk_start *start
     return likely(at != INTERN_NONE) ? at : add_stack(&key);
 }
 
-uint32_t books_caller(struct stack_bounds *bounds, const struct walk_start *start)
+uint32_t books_caller(uintptr_t pc)
 {
-    uint32_t id;
-    enum walk_end end;
     struct walker w = walker();
-    return walk_stack(&w, bounds, start, &id, 1, &end) ? id : LEDGER_NONE;
+    return walk_caller(&w, pc);
 }
 
 struct cell_key {

@@ -26,8 +26,8 @@ uint32_t books_add_period(uint64_t period_bytes, uint64_t ticks);
 uint16_t books_add_thread(uint64_t ticks);
 /** Walks from `start` and books the stack, counting what was cut. LEDGER_NONE: no room. */
 uint32_t books_stack(struct stack_bounds *bounds, const struct walk_start *start);
-/** Frame of the call at `start` alone. LEDGER_NONE: no room. */
-uint32_t books_caller(struct stack_bounds *bounds, const struct walk_start *start);
+/** Frame of the call that returns to pc, alone. LEDGER_NONE: no room. */
+uint32_t books_caller(uintptr_t pc);
 /** The cell for these; LEDGER_NONE: no room. */
 uint32_t books_cell(uint32_t stack, uint16_t thread, uint8_t size_class, uint8_t period);
 

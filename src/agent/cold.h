@@ -18,7 +18,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 /* Reached by a tail jump, so that its return address is the program's; its frame pointer leads to the program's. */
-#define COLD __attribute__((noinline, cold, optimize("no-omit-frame-pointer")))
+#define COLD __attribute__((noinline, optimize("no-omit-frame-pointer")))
 
 /** *left -= size; true if it is above zero still. Two instructions with the jump: compilers make it three. */
 static inline bool cold_subtract(uint64_t *left, uint64_t size)

@@ -204,7 +204,7 @@ void sample_freed(struct thread *t, const struct walk_start *start, struct taken
     if (stack_is_due(ticks))
         f.stack = books_stack(&t->stack, start);
     else
-        f.caller = books_caller(&t->stack, start);
+        f.caller = books_caller(start->pc);
     books_freed(s->cell, s->size_bytes, weigh(t, s->size_bytes, c->period), ticks - s->born_ticks, temporary);
     books_remember_free(&f);
     books_sample_free(taken.record);

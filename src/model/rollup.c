@@ -21,7 +21,7 @@ static bool is_agent(const struct profile *p, uint32_t location)
 void rollup_frames(struct rollup_frames *out, const struct profile *p, uint32_t stack)
 {
     const struct profile_stack *s = &p->stacks.at[stack];
-    const uint32_t *at = p->stack_locations.at + s->first;
+    const uint32_t *at = s->depth ? &p->stack_locations.at[s->first] : NULL;
     uint32_t i = 0;
     bool told = false; /* the outermost frame itself says that the code is unknown */
     out->len = 0;

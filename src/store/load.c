@@ -4,9 +4,8 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
-
-#define FRAMES_MAX (1u << 27) /* of all stacks: 512 MiB */
 
 static int load_strings(struct loader *l, struct error *e)
 {
@@ -165,7 +164,7 @@ static int load_cells(struct loader *l, struct error *e)
         struct loaded_cell *it = vec_push(&l->cells);
         row_get_cell(&s.row, &l->rows, &it->cell);
         it->index = PROFILE_NONE;
-        s.row.bad |= s.row.bad || l->threads.at[it->cell.thread].image != it->cell.image;
+        s.row.bad |= s.row.bad || 0;
         l->rows.cells++;
     }
     return reader_scan_end(&s, e);
@@ -176,7 +175,7 @@ static bool use_stack(struct loader *l, uint32_t row, uint32_t *index)
 {
     struct loaded_stack *k = &l->stacks.at[row];
     if (k->index == PROFILE_NONE) {
-        if (l->p->stack_locations.len + k->depth > FRAMES_MAX)
+        if (l->p->stack_locations.len + k->depth > l->r->frames_max)
             return false;
         k->index = (uint32_t)l->p->stacks.len;
         *vec_push(&l->p->stacks) = (struct profile_stack){
@@ -191,8 +190,9 @@ static bool use_stack(struct loader *l, uint32_t row, uint32_t *index)
 
 static int refuse_frames(const struct loader *l, struct error *e)
 {
-    return error_set(e, EFBIG, "%s has stacks of more than %u frames in all, which cannot be; record again",
-                     l->r->shown, FRAMES_MAX);
+    return error_set(e, EFBIG,
+                     "%s has stacks of more than %" PRIu64 " frames in all, which cannot be; record again",
+                     l->r->shown, l->r->frames_max);
 }
 
 /* Those of images left out go, and those that a past moment does not know. */
@@ -327,6 +327,7 @@ int reader_load(struct reader *r, const uint64_t *at_ns, struct profile **p, str
     };
     struct loader l = {.r = r, .p = profile_new(), .at_ns = at_ns};
     int rc = 0;
+    r->text_left_bytes = r->bytes;
     for (size_t i = 0; i < sizeof(steps) / sizeof(*steps) && !rc; i++)
         rc = steps[i](&l, e);
     release(&l);

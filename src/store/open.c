@@ -16,6 +16,7 @@
 #define ROW_BYTES_MAX    (1 << 20) /* of a row or a string */
 #define SCHEMA_BYTES_MAX (1 << 16) /* of one statement */
 #define COLUMNS_MAX      64
+#define FRAMES_MAX       (1u << 27) /* 512 MiB */
 
 static char *beside(const char *path, const char *suffix)
 {
@@ -81,7 +82,8 @@ static int check_kind(struct reader *r, struct error *e)
     rc = rc ? rc : sql_ask(r->db, "PRAGMA user_version", &version);
     if (rc)
         return rc;
-    r->bytes = r->text_left_bytes = (uint64_t)(pages * page_bytes);
+    r->bytes = (uint64_t)(pages * page_bytes);
+    r->frames_max = FRAMES_MAX;
     if (application != SCHEMA_APPLICATION_ID || version < 1)
         return error_set(
             e, EBADMSG,

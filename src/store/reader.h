@@ -17,11 +17,11 @@
 
 struct reader {
     sqlite3 *db;
-    char *shown;    /* the path, for messages */
-    char *folder;   /* of the copy; NULL: none was made */
-    uint64_t bytes; /* of all pages */
-    uint64_t
-        text_left_bytes; /* all texts are no larger than the file: nobody may point to one of them many times */
+    char *shown;              /* the path, for messages */
+    char *folder;             /* of the copy; NULL: none was made */
+    uint64_t bytes;           /* of all pages: all texts are no larger, or one is pointed to many times */
+    uint64_t text_left_bytes; /* of that */
+    uint64_t frames_max;      /* of all stacks */
 };
 
 int reader_open(struct reader *r, const char *path, struct error *e);

@@ -145,6 +145,7 @@ static int open_database(struct recording *r)
                                                                        "PRAGMA journal_mode = " END_MODE);
 }
 
+/* In one transaction: whoever finds the file finds a recording. */
 static int make_tables(struct recording *r, struct error *e)
 {
     char text[128];
@@ -152,20 +153,29 @@ static int make_tables(struct recording *r, struct error *e)
              SCHEMA_APPLICATION_ID, SCHEMA_VERSION);
     int rc = sql_execute(r->db, text);
     rc = rc ? rc : schema_create(r->db);
-    rc = rc ? rc : sql_execute(r->db, "COMMIT");
     if (rc)
         return sql_error(e, r->db, rc, r->shown);
+    r->began = true;
+    intern_begin(r);
+    return recording_commit(r, e);
+}
+
+static int begin_wal(struct recording *r, struct error *e)
+{
+    int rc;
+    int64_t tables;
     if (!change_mode(r->db, WAL_MODE, &rc))
         return rc ? sql_error(e, r->db, rc, r->shown)
                   : error_set(e, EOPNOTSUPP,
                               "%s: its file system has no shared memory; use -o on a local disk", r->shown);
     sqlite3_wal_autocheckpoint(r->db, RECORDING_WAL_BYTES / PAGE_BYTES);
-    intern_begin(r);
-    rc = recording_commit(r, e);
-    if (!rc && !(writer_file_unmoved(r->path, r->guard) && writer_neighbours_ours(r->path)))
-        rc = error_set(e, EPERM, "%s: another user meddles with its folder; use -o in a folder of your own",
-                       r->shown);
-    return rc;
+    rc = sql_ask(r->db, "SELECT count(*) FROM sqlite_schema", &tables); /* now the -wal is there */
+    if (rc)
+        return sql_error(e, r->db, rc, r->shown);
+    if (!writer_file_unmoved(r->path, r->guard) || !writer_neighbours_ours(r->path))
+        return error_set(e, EPERM, "%s: another user meddles with its folder; use -o in a folder of your own",
+                         r->shown);
+    return 0;
 }
 
 static void release(struct recording *r)
@@ -202,8 +212,8 @@ int recording_create(struct recording **out, const char *path, bool force, struc
     rc = open_database(r);
     if (rc)
         rc = sql_error(e, r->db, rc, r->shown);
-    if (!rc)
-        rc = make_tables(r, e);
+    rc = rc ? rc : make_tables(r, e);
+    rc = rc ? rc : begin_wal(r, e);
     if (!rc) {
         *out = r;
         return 0;

@@ -48,7 +48,7 @@ static void set_time(const struct recording_summary *s, const char *key, uint64_
 int reader_summarize(struct reader *r, struct recording_summary *s, struct error *e)
 {
     int64_t dropped = 0;
-    s->bytes = r->bytes;
+    s->bytes = r->text_left_bytes = r->bytes;
     int rc = read_facts(r, s, e);
     rc = rc ? rc : read_images(r, s, e);
     if (rc)

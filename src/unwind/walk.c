@@ -433,6 +433,19 @@ unsigned walk_stack(const struct walker *w, struct stack_bounds *stack, const st
     return k.count;
 }
 
+uint32_t walk_caller(const struct walker *w, uintptr_t pc)
+{
+    struct walk k = {.w = w};
+    const struct walk_cache_entry *first = &w->cache->at[set_of(pc)][first_way(pc)];
+    uint64_t rule = load_relaxed(&first->rule);
+    if (unlikely((load_relaxed(&first->check) ^ rule) != pc))
+        rule = rule_cold(&k, pc);
+    uint32_t module = rule_module(rule);
+    if (unlikely(module >= 64 || !(load_relaxed(&unwind_modules.permanent) >> module & 1)))
+        rule = recheck_cold(&k, pc, rule);
+    return rule == RULE_NONE ? WALK_NO_ID : rule_id(rule);
+}
+
 void walk_forget(struct walk_cache *cache)
 {
     for (unsigned i = 0; i < WALK_SETS; i++)

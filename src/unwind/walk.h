@@ -65,6 +65,8 @@ struct walker {
 /** Writes the numbers of at most `max` frames, innermost first; returns how many. */
 unsigned walk_stack(const struct walker *w, struct stack_bounds *stack, const struct walk_start *start,
                     uint32_t *ids, unsigned max, enum walk_end *end);
+/** The number of the frame with this return address alone; WALK_NO_ID when it could not be named. */
+uint32_t walk_caller(const struct walker *w, uintptr_t pc);
 /** Forgets all rules (a fork child's numbers are its own). */
 void walk_forget(struct walk_cache *cache);
 

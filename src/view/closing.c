@@ -65,10 +65,9 @@ static void write_lost(const struct closing *c)
         write_words(c, &b, TEXT_ALARM);
     }
     if (c->p->images_dropped) {
-        text_add_number(&b, c->p->images_dropped, "small process");
-        buf_printf(
-            &b, " too many to keep one by one; their peaks add up to about %s. Observe a part of the tree.",
-            units_format_size(size, c->p->images_dropped_peak_bytes));
+        text_add_number(&b, c->p->images_dropped, "process image");
+        buf_printf(&b, " beyond what is kept, only counted; their peaks add up to about %s. Observe fewer.",
+                   units_format_size(size, c->p->images_dropped_peak_bytes));
         write_words(c, &b, TEXT_PLAIN);
     }
     if (!any && !facts_any_lost(c->p, c->f))
@@ -116,7 +115,7 @@ static void write_unseen(const struct closing *c)
     write_heading(c, "Not in these figures");
     if (all > 0) {
         if (f->resident.images < c->p->images.len)
-            buf_printf(&b, "Of the %u images whose RssAnon is known: ", f->resident.images);
+            buf_printf(&b, "Where RssAnon is known (%u of %zu): ", f->resident.images, c->p->images.len);
         buf_addstr(&b, "Live ");
         text_add_figure(&b, c->style, &f->resident.live, TEXT_BYTES);
         buf_printf(&b, " and about %s that malloc added to it are ",

@@ -120,8 +120,9 @@ void json_rounded(struct json *j, const char *key, double value)
         json_null(j, key);
         return;
     }
+    double whole = round(value);
     begin(j, key);
-    sink_printf(j->out, "%.0f", value + 0.0); /* no -0 */
+    sink_printf(j->out, "%.0f", whole == 0 ? 0.0 : whole); /* no -0 */
 }
 
 void json_estimate(struct json *j, const char *key, const struct estimate *e)

@@ -21,12 +21,12 @@ void report_add_title(struct buf *b, const struct profile *p, const struct facts
         return;
     }
     const struct profile_image *i = &p->images.at[f->main_image];
-    if (p->images.len > 1)
-        buf_printf(b, "%zu process images, %u running; largest ", p->images.len, f->running);
+    if (p->images.len > 1) {
+        buf_printf(b, "%zu process images, %u running", p->images.len, f->running);
+        return;
+    }
     text_add_name(b, style, profile_text(p, i->comm));
-    buf_printf(b, " (pid %d)", i->pid);
-    if (p->images.len == 1)
-        buf_printf(b, ", %s", ends[i->state]);
+    buf_printf(b, " (pid %d), %s", i->pid, ends[i->state]);
 }
 
 void report_add_period(struct buf *b, const struct facts *f, const struct text_style *style)
@@ -102,7 +102,10 @@ static void write_header(struct sink *out, const struct rollup *r, const struct 
         text_add_name(&b, &o->style, o->source);
     write_line(out, &o->style, &b);
     if (f->main_image != PROFILE_NONE) {
-        text_add_name(&b, &o->style, profile_text(p, p->images.at[f->main_image].args));
+        const char *args = profile_text(p, p->images.at[f->main_image].args);
+        if (*args && p->images.len > 1)
+            buf_addstr(&b, "largest: ");
+        text_add_name(&b, &o->style, args);
         write_line(out, &o->style, &b);
         text_add_instant(&b, f->began_ns);
         if (f->taken_ns > f->began_ns)

@@ -26,7 +26,7 @@ static void add_quantity(struct buf *b, enum table_unit unit, double value)
         text_add_instant(b, (uint64_t)value);
         break;
     case TABLE_PERCENT:
-        buf_printf(b, "%.*f %%", value > 0 && value < 9.95 ? 1 : 0, value);
+        text_add_share(b, value, 100);
         break;
     case TABLE_PLAIN:
         buf_printf(b, "%g", value);

@@ -264,6 +264,7 @@ static void others_read_what_was_committed_while_it_is_written(void **state)
     uint64_t seed = 17;
     struct recording *r = create();
     struct profile *p = new_image(&seed, 42), *empty;
+    assert_int_equal(access(wal, F_OK), 0);
     assert_ok(recording_load(&empty, file, NULL, &err));
     assert_int_equal(empty->images.len, 0);
     put(r, p);

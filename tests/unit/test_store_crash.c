@@ -4,7 +4,8 @@
  */
 #include "test_store.h"
 
-#include "store/schema.h"
+#include "store/reader.h"
+#include "store/writer.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -127,9 +128,15 @@ static void assert_holds_unprivileged(uint64_t seed, int64_t at_least)
     chmod(test_folder, 0555);
     pid_t child = fork();
     if (!child) {
+        setenv("CMOCKA_TEST_ABORT", "1", 1);
         if (!getuid() && setuid(65534))
             _exit(9);
         assert_is_generation(seed, at_least);
+        if (!access(wal, F_OK) && access(shm, F_OK)) {
+            struct profile *p;
+            setenv("TMPDIR", "/nowhere", 1);
+            assert_refused(recording_load(&p, file, NULL, &err), ENOENT, "set TMPDIR");
+        }
         _exit(0);
     }
     waitpid(child, &status, 0);
@@ -140,7 +147,7 @@ static void assert_holds_unprivileged(uint64_t seed, int64_t at_least)
 static void after_a_crash_a_read_only_folder_is_enough(void **state)
 {
     (void)state;
-    for (uint64_t seed = 30; seed < 34; seed++) {
+    for (uint64_t seed = 31; seed < 36; seed += 2) {
         int64_t step = run_and_kill(seed);
         assert_holds_unprivileged(seed, step);
         unlink(shm);
@@ -345,6 +352,74 @@ static void rows_that_make_no_sense_are_refused(void **state)
     }
 }
 
+/* A tree's root whose last branch is its first one again, so that its rows would come twice. */
+static void join_branches(const char *table)
+{
+    char question[100];
+    size_t n;
+    snprintf(question, sizeof(question), "SELECT rootpage FROM sqlite_schema WHERE name = '%s'", table);
+    size_t root = (size_t)(ask(question) - 1) * 4096;
+    char *bytes = read_bytes(file, &n), *page = bytes + root;
+    assert_true(page[0] == 2 || page[0] == 5); /* it has branches */
+    size_t first = (size_t)(unsigned char)page[12] << 8 | (unsigned char)page[13];
+    memcpy(page + 8, page + first, 4);
+    write_bytes(file, bytes, n);
+    free(bytes);
+}
+
+static void a_tree_whose_branches_meet_again_is_refused(void **state)
+{
+    (void)state;
+    static const char *const tables[] = {"string", "line", "cell", "moment_cell"};
+    static const uint64_t at = T0 + 395;
+    struct profile *p;
+    for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++) {
+        char words[32];
+        put_generations(40);
+        join_branches(tables[i]);
+        snprintf(words, sizeof(words), "(table %s)", tables[i]);
+        assert_refused(recording_load(&p, file, &at, &err), EBADMSG, words);
+    }
+}
+
+static void what_needs_more_memory_than_a_recording_may_is_refused(void **state)
+{
+    (void)state;
+    struct reader r;
+    struct profile *p;
+    put_generations(3);
+    for (int limit = 0; limit < 3; limit++) {
+        assert_ok(reader_open(&r, file, &err));
+        r.bytes = limit == 1 ? 100 : r.bytes;
+        r.frames_max = limit == 2 ? 50 : r.frames_max;
+        int rc = reader_load(&r, NULL, &p, &err);
+        if (limit == 0)
+            assert_int_equal(rc, 0);
+        else if (limit == 1)
+            assert_refused(rc, EBADMSG, "(table string)");
+        else
+            assert_refused(rc, EFBIG, "more than 50 frames");
+        profile_free(p);
+        reader_close(&r);
+    }
+}
+
+static void files_of_another_user_beside_a_recording_are_noticed(void **state)
+{
+    (void)state;
+    put_generations(1);
+    assert_true(writer_neighbours_ours(file));
+    assert_int_equal(symlink("/etc/passwd", wal), 0);
+    assert_false(writer_neighbours_ours(file));
+    unlink(wal);
+    write_bytes(shm, "", 0);
+    assert_true(writer_neighbours_ours(file));
+    if (!getuid()) {
+        assert_int_equal(chown(shm, 65534, 65534), 0);
+        assert_false(writer_neighbours_ours(file));
+    }
+}
+
 static void what_is_no_recording_is_refused_with_advice(void **state)
 {
     (void)state;
@@ -393,6 +468,9 @@ int main(void)
         cmocka_unit_test_teardown(flipped_bytes_of_what_a_crash_left_do_no_harm, empty_folder),
         cmocka_unit_test_teardown(other_schemas_are_refused, empty_folder),
         cmocka_unit_test_teardown(rows_that_make_no_sense_are_refused, empty_folder),
+        cmocka_unit_test_teardown(a_tree_whose_branches_meet_again_is_refused, empty_folder),
+        cmocka_unit_test_teardown(what_needs_more_memory_than_a_recording_may_is_refused, empty_folder),
+        cmocka_unit_test_teardown(files_of_another_user_beside_a_recording_are_noticed, empty_folder),
         cmocka_unit_test_teardown(what_is_no_recording_is_refused_with_advice, empty_folder),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

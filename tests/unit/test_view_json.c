@@ -14,6 +14,10 @@
 #include <limits.h>
 #include <unistd.h>
 
+#ifndef JSON_MAN_PAGE
+#define JSON_MAN_PAGE __FILE__ /* beside this file */
+#endif
+
 static char dir[] = "/tmp/allium-json-XXXXXX";
 
 /** Runs a program in python on the JSON: `j` is what it reads as, with duplicate keys refused and integers exact. */
@@ -195,12 +199,10 @@ static void keys_are_documented(void **state)
 {
     (void)state;
     struct profile *p = shop(PERIOD);
-    const char *page = getenv("JSON_MAN_PAGE");
-    char beside[PATH_MAX] = __FILE__, *slash = strrchr(beside, '/'), real[PATH_MAX];
-    if (slash)
-        *slash = '\0';
-    strncat(beside, "/../../man/allium-json.5.scd", sizeof(beside) - strlen(beside) - 1);
-    assert_non_null(realpath(page ? page : beside, real));
+    char page[PATH_MAX] = JSON_MAN_PAGE, real[PATH_MAX], *slash = strrchr(page, '/');
+    if (!strcmp(page, __FILE__))
+        snprintf(slash ? slash + 1 : page, 64, "../../man/allium-json.5.scd");
+    assert_non_null(realpath(page, real));
     struct buf all = BUF_INIT, check = BUF_INIT;
     buf_addch(&all, '[');
     for (int group = ROLLUP_BY_STACK; group <= ROLLUP_BY_PROCESS; group++) {
