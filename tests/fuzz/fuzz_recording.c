@@ -136,7 +136,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check(rc, NULL, &e);
     for (size_t i = 0; i < 3 && !rc; i++) {
         struct profile *p = NULL;
-        r.text_left_bytes = r.bytes;
         rc = reader_load(&r, times[i] ? &times[i] : NULL, &p, &e);
         check(rc, p, &e);
         profile_free(p);

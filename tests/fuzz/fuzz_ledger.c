@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The reader of ledgers on hostile input: whatever a file claims, a valid profile comes out, or one line of error. The
+ * mutator keeps magic, version and record sizes as they are, so that the rest is reached.
+ */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "collect/ledger_copy.h"
+#include "collect/ledger_profile.h"
+
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static const uint32_t record_bytes[LEDGER_TABLES] = {
+    1,
+    sizeof(struct ledger_module),
+    sizeof(uint64_t),
+    sizeof(uint32_t),
+    sizeof(struct ledger_stack),
+    sizeof(struct ledger_thread),
+    sizeof(struct ledger_period),
+    sizeof(struct ledger_cell),
+    sizeof(struct ledger_sample),
+    sizeof(struct ledger_free),
+};
+
+/* Overwrites a word somewhere with a number that is likely to matter: an index near an end, a huge one, a small one. */
+static void poke(uint8_t *data, size_t size, unsigned *seed)
+{
+    static const uint64_t numbers[] = {0,          1,          2,          0x7fff,    0xffff,
+                                       0x7fffffff, 0xffffffff, UINT64_MAX, 1ull << 48};
+    size_t at = (size_t)rand_r(seed) % (size - 8) & ~(size_t)3;
+    uint64_t n = numbers[(size_t)rand_r(seed) % (sizeof(numbers) / sizeof(*numbers))];
+    memcpy(data + at, &n, rand_r(seed) & 1 ? 8 : 4);
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed)
+{
+    if (size < LEDGER_HEADER_BYTES + 64 || seed % 4 == 0)
+        size = LLVMFuzzerMutate(data, size, max_size);
+    else
+        for (int n = 1 + (int)(seed % 7); n; n--)
+            poke(data, size, &seed);
+    if (size < sizeof(struct ledger_header))
+        return size;
+    struct ledger_header *h = (struct ledger_header *)data;
+    h->magic = LEDGER_MAGIC;
+    if (rand_r(&seed) % 32) {
+        h->version = LEDGER_VERSION;
+        h->header_bytes = LEDGER_HEADER_BYTES;
+    }
+    for (int t = 0; t < LEDGER_TABLES; t++)
+        if (rand_r(&seed) % 64)
+            h->regions[t].record_bytes = record_bytes[t];
+    return size;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct ledger_copy copy;
+    struct error e = {""};
+    int fd = memfd_create("ledger", MFD_CLOEXEC);
+    if (fd < 0 || write(fd, data, size) != (ssize_t)size)
+        abort();
+    if (!ledger_copy_read(fd, &copy, &e)) {
+        struct profile *p = ledger_profile(&copy);
+        if (!profile_valid(p))
+            abort();
+        profile_free(p);
+        ledger_copy_release(&copy);
+    } else if (!e.text[0]) {
+        abort(); /* an error without a line */
+    }
+    close(fd);
+    return 0;
+}
