@@ -26,7 +26,8 @@
 #define MOMENT_LAST_NS    (10000 * MS)
 #define MOMENT_COST_SHARE 25 /* a moment is taken at most every so many times what the last one took */
 #define SCAN_NS           (250 * MS)
-#define COMMIT_NS         (5000 * MS)
+#define COMMIT_FIRST_NS   (250 * MS) /* doubling up to the last: a run cut short is kept too */
+#define COMMIT_LAST_NS    (5000 * MS)
 #define IMAGES_MAX        1000 /* stored in full; further ones are counted, with their peaks */
 #define ARGS_BYTES_MAX    1000
 
@@ -50,7 +51,8 @@ struct follow {
     struct follow_options o;
     struct VEC(struct track) tracks;
     int inotify_fd;
-    uint64_t next_scan, next_commit;
+    uint64_t next_scan, next_commit, commit_ns;
+    uint64_t naming_ns; /* of the latest image: most of the first moment's time, and of no later one's */
     uint64_t images, dropped;
 };
 
@@ -65,6 +67,7 @@ struct follow *follow_new(const struct follow_options *o)
 {
     struct follow *f = mem_alloc(sizeof(*f));
     f->o = *o;
+    f->commit_ns = COMMIT_FIRST_NS;
     f->inotify_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     if (f->inotify_fd >= 0 && inotify_add_watch(f->inotify_fd, o->dir, IN_CREATE) < 0) {
         close(f->inotify_fd);
@@ -176,7 +179,9 @@ static struct profile *read_image(struct follow *f, struct track *t, bool alive,
     p->images.at[0].args = args;
     if (alive)
         snprintf(root, sizeof(root), "/proc/%d/root", (int)t->entry.pid);
+    uint64_t began = now_ns(CLOCK_MONOTONIC);
     naming_apply(f->o.symbols, p, root);
+    f->naming_ns = now_ns(CLOCK_MONOTONIC) - began;
     return p;
 }
 
@@ -221,7 +226,7 @@ static int add_moment(struct follow *f, struct track *t, const struct profile_po
     if (!bad)
         bad = recording_put_point(f->o.recording, p->images.at[0].id, point, p, thinned, e);
     profile_free(p);
-    uint64_t now = now_ns(CLOCK_MONOTONIC), least = (now - began) * MOMENT_COST_SHARE;
+    uint64_t now = now_ns(CLOCK_MONOTONIC), least = (now - began - f->naming_ns) * MOMENT_COST_SHARE;
     uint64_t wait = least > t->moment_ns ? least : t->moment_ns;
     t->next_moment = now + (wait < MOMENT_LAST_NS ? wait : MOMENT_LAST_NS);
     return bad;
@@ -281,7 +286,8 @@ int follow_step(struct follow *f, int *wait_ms, struct error *e)
     now = now_ns(CLOCK_MONOTONIC);
     if (!bad && now >= f->next_commit) {
         bad = recording_commit(f->o.recording, e);
-        f->next_commit = now + COMMIT_NS;
+        f->next_commit = now + f->commit_ns;
+        f->commit_ns = f->commit_ns * 2 < COMMIT_LAST_NS ? f->commit_ns * 2 : COMMIT_LAST_NS;
     }
     next = f->next_scan;
     vec_each (const struct track, t, &f->tracks)
