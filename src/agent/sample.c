@@ -59,7 +59,7 @@ static struct draw_weight weigh(struct thread *t, uint64_t size, uint8_t period_
     return t->weight;
 }
 
-/* One operation in COST_SAMPLE_EVERY is timed, for what observing costs. */
+/* The first operations, which find everything cold, are timed all; then one in COST_SAMPLE_EVERY. */
 static void op_begin(struct ledger_header *h)
 {
     atomic_add64(&h->begun, 1);
@@ -67,8 +67,10 @@ static void op_begin(struct ledger_header *h)
 
 static void op_end(struct ledger_header *h, uint64_t began)
 {
-    if (unlikely(h->done % COST_SAMPLE_EVERY == 0))
-        atomic_add64(&h->cold_ticks, (clock_ticks() - began) * COST_SAMPLE_EVERY);
+    uint64_t n = load_relaxed(&h->done);
+    if (unlikely(n < COST_SAMPLE_EVERY || n % COST_SAMPLE_EVERY == 0))
+        atomic_add64(&h->cold_ticks,
+                     (clock_ticks() - began) * (n < COST_SAMPLE_EVERY ? 1 : COST_SAMPLE_EVERY));
     atomic_add64(&h->done, 1);
 }
 

@@ -164,7 +164,7 @@ static int load_cells(struct loader *l, struct error *e)
         struct loaded_cell *it = vec_push(&l->cells);
         row_get_cell(&s.row, &l->rows, &it->cell);
         it->index = PROFILE_NONE;
-        s.row.bad |= s.row.bad || 0;
+        s.row.bad |= s.row.bad || l->threads.at[it->cell.thread].image != it->cell.image;
         l->rows.cells++;
     }
     return reader_scan_end(&s, e);

@@ -129,7 +129,7 @@ struct ledger_header {
     uint64_t peak_ticks;
     uint64_t free_list;   /* tag << 32 | index of the first vacant sample, LEDGER_NONE: none */
     uint64_t begun, done; /* cold operations */
-    uint64_t cold_ticks;  /* time spent in one of 64 of them, already multiplied */
+    uint64_t cold_ticks;  /* time spent in them: an estimate, one in 64 is timed */
     uint64_t losses[LEDGER_LOSSES];
 };
 

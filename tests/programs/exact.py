@@ -32,8 +32,8 @@ def shim_counts(folder):
     return sums
 
 
-def compare(ledgers, shim, slack=0):
-    """Checks both against each other; -> processes that allocated."""
+def compare(ledgers, shim, slack=0, probe=(0, 0)):
+    """Checks both against each other; -> processes that allocated. `probe`: allocations and bytes only the shim saw."""
     of_pid = collections.defaultdict(list)
     for ledger in totals(ledgers):
         tap.no_losses(ledger)
@@ -52,11 +52,11 @@ def compare(ledgers, shim, slack=0):
             return sum(ledger[key] for ledger in mine)
 
         allocations, size, frees, _ = counts[pid]
+        allocations, size = allocations - probe[0], size - probe[1]
         inherited = total("inherited_frees")
         rows = [("allocations", total("allocated_samples"), allocations, slack),
                 ("allocations, weighted", round(total("allocated_count")), allocations, slack),
-                ("bytes", total("allocated_seen_bytes") if mine and "allocated_seen_bytes" in mine[0]
-                 else round(total("allocated_bytes")), size, slack << 24),
+                ("bytes", round(total("allocated_bytes")), size, slack << 24),
                 ("frees", total("freed_samples") + inherited, frees, slack),
                 ("live", total("live_samples"), total("allocated_samples") - total("freed_samples"), slack)]
         if not mine and not allocations:
@@ -80,7 +80,21 @@ def counted(workload):
     return test
 
 
+def probe_of(command):
+    """
+    Redis comes with jemalloc, which the agent does not know: at start it calls each of its functions once, with 64 bytes.
+    Those that stand on another one of the family reach that through the shim. -> (allocations, bytes) only the shim saw.
+    """
+    with private_dir() as ledgers, private_dir() as shim:
+        succeed(command, env=tap.agent_env(ledgers, 1, ["+" + built("COUNT_SHIM")], COUNT_SHIM_DIR=shim))
+        (ledger,), (counts,) = totals(ledgers), shim_counts(shim).values()
+    seen = counts[0] - ledger["allocated_samples"], counts[1] - round(ledger["allocated_bytes"])
+    check(0 <= seen[0] < 20 and seen[1] == 64 * seen[0], "not what a probe would ask for:", seen)
+    return seen
+
+
 def counted_redis():
+    probe = probe_of(["redis-server", "--version"])
     with private_dir() as ledgers, private_dir() as shim, private_dir() as folder:
         env = tap.agent_env(ledgers, 1, ["+" + built("COUNT_SHIM")], COUNT_SHIM_DIR=shim)
         with workloads.redis(folder, env) as (port, process):
@@ -88,7 +102,7 @@ def counted_redis():
                      "-r", "1000", "-d", "100", "-t", "set,get,lpush,lrange_100,sadd,hset,zadd"])
             tap.run(["redis-cli", "-p", str(port), "shutdown", "nosave"])
             process.wait(20)
-        compare(ledgers, shim, SLACK.get("redis", 0))
+        compare(ledgers, shim, SLACK.get("redis", 0), probe)
 
 
 tests = [("every allocation of %s is counted once" % w.name, counted(w)) for w in workloads.WORKLOADS]

@@ -137,7 +137,7 @@ WORKLOADS = [
     Workload("sqlite3", [["sqlite3", "out.db"]], {"work.sql": SQLITE}, stdin="work.sql"),
     Workload("git", GIT, {"file%d" % k: "".join("line %d of %d\n" % (i, k) for i in range(100)) for k in range(40)},
              GIT_ENV, ignore=(".git/index",)),
-    Workload("gcc", [["gcc", "-O2", "-Wall", "-c", "work.c"], ["gcc", "-g", "-o", "work", "work.c"],
+    Workload("gcc", [["gcc", "-O2", "-Wall", "-c", "work.c"], ["gcc", "-o", "work", "work.c"],
                      ["gcc", "-c", "nothing.c"]], {"work.c": SOURCE}, {"LC_ALL": "C", "SOURCE_DATE_EPOCH": "1"}),
     Workload("perl", [["perl", "work.pl"]], {"work.pl": PERL}, {"PERL_HASH_SEED": "0", "PERL_PERTURB_KEYS": "0"}),
     Workload("node", [["node", "work.js"]], {"work.js": NODE}),

@@ -42,6 +42,8 @@ static void put_generations(int generations)
         assert_ok(recording_put_point(r, 42, &q, p, NULL, &err));
         grow(p, &seed, 5);
     }
+    p->images.at[0].id = 43; /* another one, with all it has */
+    assert_ok(recording_put_image(r, p, true, &err));
     assert_ok(recording_set_text(r, RECORDING_VERSION, "9.9", &err));
     assert_ok(recording_close(r, &err));
     profile_free(p);
@@ -332,8 +334,13 @@ static void rows_that_make_no_sense_are_refused(void **state)
         {"UPDATE location SET module = 99999", "(table location)"},
         {"UPDATE live_sample SET cell = 'x'", "(table live_sample)"},
         {"UPDATE recent_free SET stack = 99999", "(table recent_free)"},
+        {"UPDATE recent_free SET thread = (SELECT max(id) FROM thread) WHERE image = 0",
+         "(table recent_free)"},
+        {"UPDATE live_sample SET image = 1 - image", "(table live_sample)"},
+        {"UPDATE cell SET thread = (SELECT max(id) FROM thread) WHERE id = 3", "(table cell)"},
+        {"UPDATE moment_cell SET cell = (SELECT max(id) FROM cell) WHERE cell = 3", "(table moment_cell)"},
         {"UPDATE image SET state = 9", "(table image)"},
-        {"UPDATE thread SET image = 1", "(table thread)"},
+        {"UPDATE thread SET image = 2", "(table thread)"},
         {"INSERT INTO lifetime VALUES(15, 1)", "(table lifetime)"},
         {"UPDATE point SET moment = 1", ""},
         {"UPDATE meta SET value = 'x' WHERE key = 'taken_ns'", "(table meta)"},
