@@ -17,6 +17,8 @@
 #include "agent/sample.h"
 
 #define EXPORT __attribute__((visibility("default")))
+/* The two that everything goes through begin on a cache line of their own: measured, a cycle of thirty. */
+#define HOT __attribute__((hot, aligned(64)))
 /* Reached by a tail jump, so that its return address is the program's; its frame pointer leads to the program's. */
 #define COLD __attribute__((noinline, optimize("no-omit-frame-pointer")))
 

@@ -5,7 +5,7 @@
 /*
  * Lets every free decide with one load that its pointer is none of our samples.
  *
- * One byte counts the live samples within a stretch of 512 bytes of address space (modulo 512 MiB). Neighbouring
+ * One byte counts the live samples within a stretch of 512 bytes of address space (modulo 4 GiB). Neighbouring
  * addresses share cache lines and pages of the filter, so that its footprint is a 512th of what the program touches.
  * Pages of it that no sample was ever counted in are the kernel's zero page.
  *
@@ -21,7 +21,7 @@
 
 #include "base/sigsafe/atomic.h"
 
-#define FILTER_BYTES         (1u << 20)
+#define FILTER_BYTES         (1u << 23)
 #define FILTER_STRETCH_SHIFT 9
 #define FILTER_STUCK         255
 
@@ -29,14 +29,14 @@ extern uint8_t filter_counts[FILTER_BYTES] __attribute__((visibility("hidden")))
 
 static inline uint8_t *filter_at(uintptr_t address)
 {
-    return &filter_counts[address >> FILTER_STRETCH_SHIFT & (FILTER_BYTES - 1)];
+    return &filter_counts[(uint32_t)address >> FILTER_STRETCH_SHIFT];
 }
 
 static inline bool filter_may_hold(const void *p)
 {
 #if defined(__x86_64__)
     bool hit; /* compare with memory and jump: compilers load first */
-    uintptr_t index = (uintptr_t)p >> FILTER_STRETCH_SHIFT & (FILTER_BYTES - 1);
+    uintptr_t index = (uint32_t)(uintptr_t)p >> FILTER_STRETCH_SHIFT;
     __asm__ volatile("cmpb $0, (%1, %2)" : "=@ccne"(hit) : "r"(filter_counts), "r"(index) : "memory");
     return hit;
 #else

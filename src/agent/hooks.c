@@ -27,7 +27,7 @@ static COLD void *malloc_cold(size_t size)
     return p;
 }
 
-EXPORT void *malloc(size_t size)
+EXPORT HOT void *malloc(size_t size)
 {
     TAKE_BYTES(size)
     return next.malloc(size);
@@ -44,7 +44,7 @@ static COLD void free_cold(void *p)
     next.free(p);
 }
 
-EXPORT void free(void *p)
+EXPORT HOT void free(void *p)
 {
     if (likely(!filter_may_hold(p))) {
         next.free(p);

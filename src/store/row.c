@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "store/row.h"
 
+_Static_assert(PROFILE_LOSSES == 9, "the table image has a column for each loss");
+_Static_assert(PROFILE_LIFETIMES == 16, "the table cell has a column for each class of lifetimes");
+
 static void put_sums(struct sql *s, const struct profile_sums *sums)
 {
     sql_put_count(s, sums->samples);
