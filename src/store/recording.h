@@ -15,9 +15,9 @@
  * is one write to FILE-wal. A crash leaves FILE and FILE-wal, which are a valid recording together, and need no repair:
  * a reader takes the committed pages from the -wal. (A rollback journal would have to be played back by the next
  * reader, who may lack the right to write; and a journal that came with a file from a stranger may name other
- * files, which SQLite then deletes.) So no rollback journal is ever on disk: the few changes outside WAL mode, the first
- * and the last, keep theirs in memory and are one page each. At the end the -wal is brought into the file, which leaves
- * WAL mode: one file stays.
+ * files, which SQLite then deletes.) So no rollback journal is ever on disk; the two changes outside WAL mode keep theirs
+ * in memory: the first, before which nothing is recorded, and the last, when the -wal has been brought into the file and
+ * one page is changed to say that it leaves WAL mode. One file stays.
  *
  * synchronous = NORMAL: a commit waits for no disk, only every RECORDING_WAL_BYTES of -wal and the end do. Processes may
  * die at any time; a machine that dies takes the last commits along but leaves the file consistent.
@@ -42,14 +42,13 @@
 struct recording;
 
 /* Facts about the recording as a whole; keys of one's own are as good. */
-#define RECORDING_COMMAND "command" /* text */
-#define RECORDING_HOST    "host"    /* text: uname */
-#define RECORDING_VERSION                                                                                    \
-    "allium_version"                /* text; read by older versions when the schema is newer than they are */
-#define RECORDING_SESSION "session" /* text */
-#define RECORDING_STARTED "started_ns"  /* number, CLOCK_REALTIME */
-#define RECORDING_ENDED   "ended_ns"    /* number; absent while it goes on, and after a crash */
-#define RECORDING_EXIT    "exit_status" /* number */
+#define RECORDING_COMMAND "command"        /* text */
+#define RECORDING_HOST    "host"           /* text: uname */
+#define RECORDING_VERSION "allium_version" /* text; what is told when the schema is newer than the reader */
+#define RECORDING_SESSION "session"        /* text */
+#define RECORDING_STARTED "started_ns"     /* number, CLOCK_REALTIME */
+#define RECORDING_ENDED   "ended_ns"       /* number; absent while it goes on, and after a crash */
+#define RECORDING_EXIT    "exit_status"    /* number */
 
 /**
  * Makes the file, mode 0600, under its final name. What exists is left alone unless `force`: then a regular file or a

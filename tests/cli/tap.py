@@ -150,6 +150,11 @@ def numbers(text):
     return {line.split()[0]: int(line.split()[1]) for line in text.splitlines() if len(line.split()) == 2}
 
 
+def unshare():
+    """Words before a command that shall have a mount namespace of its own."""
+    return ["unshare", "-m"] if os.geteuid() == 0 else ["unshare", "-rm"]
+
+
 def wait_until(condition, seconds, what):
     end = time.monotonic() + seconds
     while time.monotonic() < end:

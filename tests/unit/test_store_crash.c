@@ -336,7 +336,7 @@ static void rows_that_make_no_sense_are_refused(void **state)
         {"UPDATE recent_free SET stack = 99999", "(table recent_free)"},
         {"UPDATE recent_free SET thread = (SELECT max(id) FROM thread) WHERE image = 0",
          "(table recent_free)"},
-        {"UPDATE live_sample SET image = 1 - image", "(table live_sample)"},
+        {"DELETE FROM live_sample WHERE image = 1; UPDATE live_sample SET image = 1", "(table live_sample)"},
         {"UPDATE cell SET thread = (SELECT max(id) FROM thread) WHERE id = 3", "(table cell)"},
         {"UPDATE moment_cell SET cell = (SELECT max(id) FROM cell) WHERE cell = 3", "(table moment_cell)"},
         {"UPDATE image SET state = 9", "(table image)"},

@@ -1,0 +1,430 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The command as its users meet it: exit codes, signals, files, sources, what is said when something is missing."""
+import contextlib
+import gzip
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import tap
+from tap import built, check, equal, private_dir, wait_until
+
+FOLDER = built("TEST_CLI")
+HELD, WASTED = 100 * 10000, 50 * 20000
+
+
+def program(name):
+    return os.path.join(FOLDER, name)
+
+
+class Place:
+    """A directory to work in, with a runtime and a cache directory of its own: no ledger of anybody else in it."""
+
+    def __init__(self, folder):
+        self.folder, self.runtime = folder + "/work", folder + "/runtime"
+        for name in (self.folder, self.runtime, folder + "/cache"):
+            os.mkdir(name, 0o700)
+        self.env = dict(os.environ, XDG_RUNTIME_DIR=self.runtime, XDG_CACHE_HOME=folder + "/cache")
+        self.started = []
+
+    def allium(self, *words, code=0, **how):
+        done = tap.run([built("ALLIUM"), *words], cwd=self.folder, env=dict(self.env, **how.pop("env", {})), **how)
+        done.out, done.err = (stream.decode(errors="replace") for stream in (done.stdout, done.stderr))
+        if code is not None:
+            equal(done.returncode, code, "code of allium %s, which said %s" % (" ".join(words), tap.shorten(done.err, 600)))
+        return done
+
+    def start(self, *command, env=None):
+        process = subprocess.Popen(command, cwd=self.folder, env=env or self.env, stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.started.append(process)
+        return process
+
+    def start_allium(self, *words):
+        return self.start(built("ALLIUM"), *words)
+
+    def start_holder(self):
+        """holder under the agent, without allium; its ledger lies where allium looks."""
+        env = dict(self.env, LD_PRELOAD=built("ALLIUM_AGENT"), ALLIUM_PERIOD="1")
+        process = self.start(program("holder"), env=env)
+        equal(process.stdout.readline(), b"ready\n", "the holder's word")
+        return process
+
+    def recording(self, *words):
+        self.allium("run", "--quiet", "--period", "1", "-o", "r.allium", "--", program("holder"), *words)
+        return "r.allium"
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def ledgers(self):
+        return [os.path.join(where, name) for where, _, names in os.walk(self.runtime) for name in names
+                if name.endswith(".ledger")]
+
+    def row(self, pid):
+        rows = [row for row in json.loads(self.allium("ps", "--json").out)["rows"] if row["pid"] == pid]
+        return rows[0] if rows else None
+
+    def release(self):
+        for process in self.started:
+            with contextlib.suppress(Exception):
+                process.kill()
+            process.wait()
+            for stream in (process.stdin, process.stdout, process.stderr):
+                with contextlib.suppress(Exception):
+                    stream.close()
+
+
+def placed(function):
+    def test():
+        with private_dir() as folder:
+            place = Place(folder)
+            try:
+                function(place)
+            finally:
+                place.release()
+    return test
+
+
+def total(place, source, *words):
+    return json.loads(place.allium("report", source, "--json", "--top", "0", *words).out)
+
+
+def estimate(value):
+    return value["estimate"] if isinstance(value, dict) and "estimate" in value else value
+
+
+def figures(report, function):
+    """{metric: bytes} of a function in a report --by function."""
+    for row in report["rows"]:
+        if row["name"] == function:
+            return {key: estimate(value) for key, value in row["inclusive"].items()}
+    raise tap.Failed("no row %s among %s" % (function, [row["name"] for row in report["rows"]]))
+
+
+def shell_codes(place):
+    run = ("run", "--quiet", "-o", "x.allium", "--force", "--")
+    place.allium(*run, "sh", "-c", "exit 42", code=42)
+    place.allium(*run, "true", code=0)
+    for sig in (signal.SIGKILL, signal.SIGTERM, signal.SIGSEGV, signal.SIGINT):
+        place.allium(*run, "sh", "-c", "kill -%d $$" % sig, code=128 + sig)
+    place.allium(*run, "sh", "-c", "exit 255", code=255)
+
+
+def cannot_run(place):
+    for name, mode, text in (("plain", 0o644, "#!/bin/sh\n"), ("lost", 0o755, "#!/no/such/interpreter\n"),
+                             ("bare", 0o755, "exit 5\n")):
+        with open(place.path(name), "w") as file:
+            file.write(text)
+        os.chmod(place.path(name), mode)
+    for command, code in (("no-such-command-anywhere", 127), ("./no-such-file", 127), ("./plain", 126), (".", 126),
+                          ("./lost", 127)):
+        equal(tap.run(["env", command], cwd=place.folder).returncode, code, "what env(1) gives for " + command)
+        done = place.allium("run", "--", command, code=code)
+        check(done.err.startswith("allium: ") and done.err.count("\n") == 1, command, "said", repr(done.err))
+    equal([name for name in os.listdir(place.folder) if name.endswith(".allium")], [], "recordings of nothing")
+    place.allium("run", "--quiet", "--", "./bare", code=5)  # no magic number: a script for sh
+
+
+def refused(place):
+    shutil.copy("/bin/true", place.path("gains"))
+    os.chown(place.path("gains"), 1 if os.geteuid() == 0 else -1, -1)
+    os.chmod(place.path("gains"), 0o4755)
+    wanted = [(program("static"), "statically linked"), (program("sanitized"), "sanitizer")]
+    if os.stat(place.path("gains")).st_uid != os.geteuid():
+        wanted.append(("./gains", "privileges"))
+    for command, why in wanted:
+        done = place.allium("run", "--", command, code=125)
+        check(why in done.err and done.err.count("\n") == 1, command, "said", repr(done.err))
+        equal(done.out, "", "what it printed: it must not have run")
+    equal(place.ledgers(), [], "ledgers")
+
+
+def usage(place):
+    for words in (("run",), ("run", "--"), ("run", "--nonsense", "--", "true"), ("run", "--period", "0", "--", "true"),
+                  ("run", "--period", "x", "--", "true"), ("report", "--by", "nonsense"), ("report", "--top", "-1"),
+                  ("report", "--sort", "allocated", "--older-than", "1s"), ("report", "a", "b"), ("report", "--where", "size>"),
+                  ("export",), ("export", "--pprof", "--folded", "live"), ("export", "--folded", "nonsense"), ("snapshot",),
+                  ("snapshot", "x"), ("snapshot", "-1"), ("ps", "x"), ("nonsense",), ("doctor", "x")):
+        done = place.allium(*words, code=2)
+        check(done.err.startswith("allium: "), words, "said", repr(done.err))
+        equal(done.out, "", "stdout of %s" % " ".join(words))
+
+
+def output_file(place):
+    with open(place.path("there"), "w") as file:
+        file.write("mine")
+    done = place.allium("run", "-o", "there", "--", "touch", "ran", code=125)
+    check("there" in done.err, "it said", done.err)
+    check(not os.path.exists(place.path("ran")), "the command ran")
+    with open(place.path("there")) as file:
+        equal(file.read(), "mine", "the file that was there")
+    place.allium("run", "--quiet", "--force", "-o", "there", "--", "true")
+    total(place, "there")
+    done = place.allium("run", "-o", "no/such/folder/x", "--", "touch", "ran", code=125)
+    check(not os.path.exists(place.path("ran")), "the command ran")
+
+
+def default_name(place):
+    done = place.allium("run", "--quiet", "--", "sh", "-c", "echo $$")
+    name = "sh.%d.allium" % int(done.out)
+    check(os.path.exists(place.path(name)), name, "is not among", os.listdir(place.folder))
+    equal(done.err, "", "stderr with --quiet")
+
+
+def summary(place):
+    done = place.allium("run", "--", program("holder"), "1")
+    equal(done.out, "ready\n", "stdout: it is the command's alone")
+    check(re.search(r"allium report \S*holder\.\d+\.allium|holder\.\d+\.allium", done.err), "the summary names no file:", done.err)
+    nothing = place.allium("run", "--", "true")
+    check(nothing.err, "a summary of next to nothing")
+
+
+def signals(place):
+    for sig in (signal.SIGTERM, signal.SIGHUP):
+        process = place.start_allium("run", "--quiet", "--", "sh", "-c", "trap 'exit 9' %d; echo up; while :; do sleep 0.02; done"
+                                     % sig)
+        equal(process.stdout.readline(), b"up\n", "the command's word")
+        process.send_signal(sig)
+        equal(process.wait(20), 9, "code after signal %d" % sig)
+    for sig in (signal.SIGINT, signal.SIGQUIT):
+        process = place.start_allium("run", "--quiet", "--", "sh", "-c", "echo up; read x; exit 8")
+        equal(process.stdout.readline(), b"up\n", "the command's word")
+        process.send_signal(sig)
+        time.sleep(0.1)
+        equal(process.poll(), None, "code right after signal %d: it must go on" % sig)
+        process.stdin.close()
+        equal(process.wait(20), 8, "code")
+
+
+def streams(place):
+    text = os.urandom(300_000)
+    done = place.allium("run", "--quiet", "--", "cat", input=text)
+    equal(done.stdout == text, True, "cat gives back its input")
+    done = place.allium("run", "--quiet", "--", "sh", "-c", "ls -l /proc/$$/fd | wc -l")
+    bare = tap.run(["sh", "-c", "ls -l /proc/$$/fd | wc -l"], cwd=place.folder)
+    equal(done.stdout, bare.stdout, "descriptors that the command has")
+    done = place.allium("run", "--quiet", "--", "sh", "-c", "grep -E '^Sig(Blk|Ign)' /proc/self/status")
+    bare = tap.run(["sh", "-c", "grep -E '^Sig(Blk|Ign)' /proc/self/status"], cwd=place.folder)
+    equal(done.stdout, bare.stdout, "signals that the command ignores and blocks")
+
+
+def preload_kept(place):
+    done = place.allium("run", "--quiet", "--", "sh", "-c", "echo $LD_PRELOAD", env={"LD_PRELOAD": "libSegFault-not-there.so"})
+    check(done.out.split(":")[-1:] == ["libSegFault-not-there.so\n"], "LD_PRELOAD:", done.out)
+
+
+def missing(place):
+    for words, why in ((("report",), "no recording"), (("report", "none.allium"), "none.allium"),
+                       (("export", "--folded", "live"), "no recording"), (("report", "999999999"), "999999999"),
+                       (("report", str(gone())), "no process"), (("snapshot", str(gone())), "no process"),
+                       (("report", "1"), "1"), (("report", "/etc/passwd"), "/etc/passwd"), (("report", "."), ".")):
+        done = place.allium(*words, code=1)
+        check(why in done.err and done.err.startswith("allium: ") and done.err.count("\n") == 1, words, "said", repr(done.err))
+
+
+def gone():
+    process = subprocess.Popen(["true"])
+    process.wait()
+    return process.pid
+
+
+def reported(place):
+    place.recording("1")
+    newest = json.loads(place.allium("report", "--json").out)
+    named = total(place, "r.allium", "--by", "function")
+    equal(figures(named, "hold")["live_bytes"], HELD, "live bytes of hold()")
+    equal(figures(named, "waste")["allocated_bytes"], WASTED, "allocated bytes of waste()")
+    equal(figures(named, "waste")["live_bytes"], 0, "live bytes of waste()")
+    equal(newest["total"], total(place, "r.allium")["total"], "totals of the newest recording")
+    for words in ((), ("--by", "module"), ("--by", "thread"), ("--by", "size"), ("--by", "file"), ("--sort", "peak"),
+                  ("--sort", "allocations"), ("--sort", "temporary"), ("--sort", "age"), ("--older-than", "0s"),
+                  ("--where", "func:hold"), ("--where", "size>9k age<1h")):
+        text = place.allium("report", "r.allium", *words)
+        check(text.out and not text.err, words, "said", text.err)
+        place.allium("report", "r.allium", "--json", *words)
+    only = total(place, "r.allium", "--where", "func:waste", "--sort", "allocated")
+    equal(estimate(only["total"]["allocated_bytes"]), WASTED, "allocated bytes where func:waste")
+
+
+def of_process(place):
+    process = place.start_holder()
+    row = wait_until(lambda: place.row(process.pid), 5, "a row in allium ps")
+    equal((row["state"], row["program"]), ("running", "holder"), "state and program in allium ps")
+    by_pid = total(place, str(process.pid), "--by", "function")
+    equal(figures(by_pid, "hold")["live_bytes"], HELD, "live bytes of the running process")
+    place.allium("snapshot", str(process.pid))
+    name = "holder.%d.allium" % process.pid
+    equal(figures(total(place, name, "--by", "function"), "hold")["live_bytes"], HELD, "live bytes in the snapshot")
+    place.allium("snapshot", str(process.pid), code=1)  # the file is there
+    place.allium("snapshot", str(process.pid), "--force")
+    equal(process.poll(), None, "the process goes on")
+    process.kill()
+    process.wait()
+    equal(place.row(process.pid)["state"], "ended", "state after SIGKILL")
+    place.allium("snapshot", str(process.pid), "-o", "dead.allium")
+    dead = total(place, "dead.allium", "--by", "function")
+    equal(figures(dead, "hold")["live_bytes"], HELD, "live bytes in the snapshot of the dead")
+    equal(figures(total(place, str(process.pid), "--by", "function"), "hold")["live_bytes"], HELD, "report of the dead")
+
+
+def pruned(place):
+    """In a mount namespace with nobody else's ledgers: pruning them is not ours to do."""
+    script = """
+        mount -t tmpfs -o mode=1777 none /dev/shm || exit 90
+        unset XDG_RUNTIME_DIR; mkfifo in; exec 9<>in
+        LD_PRELOAD=$AGENT ALLIUM_PERIOD=1 $HOLDER 1 >&2
+        LD_PRELOAD=$AGENT ALLIUM_PERIOD=1 $HOLDER <in >out &
+        while ! grep -q ready out; do sleep 0.05; done
+        $ALLIUM ps --json >before; $ALLIUM ps --prune >&2; $ALLIUM ps --json >after
+        kill $!; wait; $ALLIUM ps --prune >&2; find /dev/shm -type f >&2; $ALLIUM ps
+    """
+    env = dict(place.env, AGENT=built("ALLIUM_AGENT"), HOLDER=program("holder"), ALLIUM=built("ALLIUM"))
+    done = tap.run([*tap.unshare(), "sh", "-c", script], cwd=place.folder, env=env)
+    equal(done.returncode, 0, "code, stderr: " + done.stderr.decode())
+    for name, want in (("before", ["ended", "running"]), ("after", ["running"])):
+        with open(place.path(name)) as file:
+            equal(sorted(row["state"] for row in json.load(file)["rows"]), want, "states %s ps --prune" % name)
+    check("/dev/shm/" not in done.stderr.decode(), "left after all has ended:", done.stderr.decode())
+
+
+def exported(place):
+    place.recording("1")
+    place.allium("export", "r.allium", "--pprof", "-o", "heap.pb.gz")
+    with gzip.open(place.path("heap.pb.gz")) as file:
+        check(len(file.read()) > 100, "hardly anything in it")
+    env = dict(place.env, HOME=place.folder, PPROF_TMPDIR=place.folder)
+    for sample, function, size in (("live_space", "hold", HELD), ("inuse_space", "hold", HELD), ("alloc_space", "waste", WASTED)):
+        done = tap.run(["go", "tool", "pprof", "-top", "-unit=B", "-sample_index=" + sample, "heap.pb.gz"], cwd=place.folder,
+                       env=env)
+        if sample == "live_space" and done.returncode:
+            continue  # one of two names of the same
+        equal(done.returncode, 0, "code of pprof: " + done.stderr.decode()[-300:])
+        lines = [line for line in done.stdout.decode().splitlines() if line.split()[-1:] == [function]]
+        check(lines and lines[0].split()[3] in (str(size) + "B", str(size)), sample, done.stdout.decode())
+    report = total(place, "r.allium")["total"]
+    for metric, key in (("live", "live_bytes"), ("allocated", "allocated_bytes"), ("peak", "peak_bytes"),
+                        ("allocations", "allocated_count")):
+        lines = place.allium("export", "r.allium", "--folded", metric).out.splitlines()
+        equal(sum(int(line.rsplit(" ", 1)[1]) for line in lines), round(estimate(report[key])), "sum of folded " + metric)
+
+
+def moments(place):
+    place.allium("run", "--quiet", "--period", "1", "-o", "r.allium", "--", "sh", "-c", "sleep 0.8; exec " + program("holder") + " 900")
+    late = total(place, "r.allium@1.4s", "--by", "function")
+    equal(figures(late, "hold")["live_bytes"], HELD, "live bytes of hold() at 1.4 s")
+    early = total(place, "r.allium@300ms", "--by", "function")
+    check(not [row for row in early["rows"] if row["name"] == "hold" and estimate(row["inclusive"]["live_bytes"])],
+          "hold() holds memory before it ran")
+    place.allium("report", "r.allium@1h", code=1)
+    place.allium("report", "r.allium@x", code=1)
+
+
+def children(place):
+    script = "for i in $(seq 50); do %s 1 & [ $((i %% 8)) = 0 ] && wait; done; wait" % program("holder")
+    place.allium("run", "--quiet", "--period", "1", "-o", "r.allium", "--", "bash", "-c", script)
+    report = total(place, "r.allium", "--by", "function")
+    holders = [p for p in report["processes"] if p["comm"] == "holder"]
+    equal(len(holders), 50, "processes named holder")
+    equal(len({p["image"] for p in report["processes"]}), len(report["processes"]), "different images")
+    equal({p["state"] for p in holders}, {"exited"}, "their states")
+    equal(figures(report, "hold")["allocated_bytes"], 50 * HELD, "allocated bytes of hold(), of all")
+    check(report["lost"]["samples"] == 0 and not report["lost"]["inconsistent"], report["lost"])
+    place.allium("run", "--quiet", "--no-follow", "--period", "1", "-o", "one.allium", "--", "bash", "-c", script)
+    alone = total(place, "one.allium")
+    check({p["comm"] for p in alone["processes"]} <= {"bash"}, "with --no-follow:", {p["comm"] for p in alone["processes"]})
+    equal(place.ledgers(), [], "ledgers that are left")
+
+
+def still_running(place):
+    script = "%s 60000 >said 2>&1 & echo $!; while ! grep -qs ready said; do sleep 0.02; done" % program("holder")
+    with open(place.path("out"), "w") as out:
+        tap.run([built("ALLIUM"), "run", "--quiet", "--period", "1", "-o", "r.allium", "--", "sh", "-c", script],
+                cwd=place.folder, env=place.env, stdout=out, stderr=subprocess.PIPE)
+    with open(place.path("out")) as file:
+        pid = int(file.read())
+    try:
+        report = total(place, "r.allium", "--by", "function")
+        states = {p["pid"]: p["state"] for p in report["processes"]}
+        equal(states.get(pid), "running", "state of the child, of %s" % states)
+        equal(figures(report, "hold")["live_bytes"], HELD, "live bytes of hold()")
+        check(re.search("still running|running", place.allium("report", "r.allium").out), "the report does not say so")
+        equal(place.row(pid)["state"], "running", "state in allium ps")
+        place.allium("snapshot", str(pid), "-o", "later.allium")
+    finally:
+        os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: place.row(pid)["state"] == "ended", 5, "its end in allium ps")
+
+
+def orphaned(place):
+    process = place.start_allium("run", "--quiet", "--period", "1", "--", "sh", "-c", "echo $$; exec " + program("holder"))
+    pid = int(process.stdout.readline())
+    equal(process.stdout.readline(), b"ready\n", "the command's word")
+    process.kill()
+    process.wait()
+    time.sleep(0.2)
+    os.kill(pid, 0)  # it does not notice
+    equal(place.row(pid)["state"], "running", "state in allium ps")
+    place.allium("snapshot", str(pid), "-o", "s.allium")
+    equal(figures(total(place, "s.allium", "--by", "function"), "hold")["live_bytes"], HELD, "live bytes of hold()")
+    os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: place.row(pid)["state"] == "ended", 5, "its end in allium ps")
+    place.allium("snapshot", str(pid), "-o", "t.allium")
+    left = [name for name in os.listdir(place.folder) if name.startswith("sh.") and name.endswith(".allium")]
+    equal(len(left), 1, "recordings that were begun: %s" % left)
+    code = place.allium("report", left[0], code=None)
+    check(code.returncode in (0, 1) and (code.returncode == 0 or code.err.count("\n") == 1), "report of it:", code)
+
+
+def pipes(place):
+    place.recording("1")
+    for words in ("report r.allium", "report r.allium --json", "export r.allium --folded live", "export r.allium --pprof", "ps --json"):
+        script = "{ %s %s; echo $? >&2; } | true" % (built("ALLIUM"), words)
+        done = tap.run(["sh", "-c", script], cwd=place.folder, env=place.env)
+        check(done.stderr.decode().strip() in ("0", "141"), words, "into a closed pipe:", done.stderr.decode())
+        if os.path.exists("/dev/full"):
+            done = tap.run(["sh", "-c", "%s %s >/dev/full" % (built("ALLIUM"), words)], cwd=place.folder, env=place.env)
+            equal(done.returncode, 1, "code of %s to a full device, which said %s" % (words, done.stderr.decode()))
+
+
+def doctor(place):
+    done = place.allium("doctor", "--json")
+    rows = {row["what"]: row["works"] for row in json.loads(done.out)["rows"]}
+    check("agent" in rows and rows["agent"] == "yes", rows)
+    place.allium("doctor")
+    place.allium("--help")
+    check(place.allium("--version").out.strip(), "no version")
+    for command in ("run", "ps", "snapshot", "report", "export", "doctor"):
+        check("usage: allium " + command in place.allium(command, "--help").out, "no usage of", command)
+
+
+tap.main([(name, placed(function)) for name, function in [
+    ("run ends with the command's code", shell_codes),
+    ("run ends with 126 and 127 as env does", cannot_run),
+    ("run refuses what cannot be observed, with 125", refused),
+    ("wrong usage is 2, and says what is wrong", usage),
+    ("run does not overwrite a file unless told to", output_file),
+    ("run names the recording after the program and its pid", default_name),
+    ("run's summary goes to stderr and names the recording", summary),
+    ("SIGTERM and SIGHUP are passed on, SIGINT and SIGQUIT left to the terminal", signals),
+    ("the command has its stdin, its descriptors and its signal masks", streams),
+    ("a library that was preloaded stays preloaded", preload_kept),
+    ("what is not there is named in one line", missing),
+    ("report says what a recording holds", reported),
+    ("ps, report and snapshot read a running process, and one that was killed", of_process),
+    ("ps --prune removes the ledgers of what has ended, and no other", pruned),
+    ("exports add up, and go tool pprof reads them", exported),
+    ("FILE@TIME is the state at that time", moments),
+    ("fifty children are in one recording, or not with --no-follow", children),
+    ("a child that runs on is in the recording as running, and keeps its ledger", still_running),
+    ("a command whose allium was killed runs on, and can be read", orphaned),
+    ("closed pipes and full devices", pipes),
+    ("doctor, help and version", doctor),
+]])

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Where the agent may not have what it wants: seccomp, ulimit -v, a full tmpfs, a memory cgroup near its limit.
+
+The program does what it does without the agent; what the books lack is counted, and they say why.
+"""
+import contextlib
+import os
+import resource
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
+import tap
+from tap import agent_env, built, check, equal, numbers, private_dir, run, succeed, totals
+
+FOLDER = built("TEST_STRESS")
+
+
+def program(name):
+    return os.path.join(FOLDER, name)
+
+
+def lost(ledger):
+    return ledger["lost_samples"] + ledger["lost_live"]
+
+
+def consistent(ledger, made):
+    """What was counted and what was lost are what there was; rows do not contradict each other."""
+    check("error" not in ledger, ledger)
+    check(not ledger["inconsistent"], "inconsistent")
+    equal(ledger["frees_unseen"], 0, "frees_unseen")
+    counted = ledger["allocated_samples"] + ledger["lost_samples"]
+    check(made <= counted <= made + 20, "counted and lost:", counted, "made:", made)
+    equal(ledger["allocated_samples"] - ledger["freed_samples"], ledger["live_samples"],
+          "allocated less freed (not followed: %d)" % ledger["lost_live"])
+    check(ledger["full"] or not lost(ledger), "lost %d, and nothing says why" % lost(ledger))
+
+
+def sandboxed(how):
+    def test():
+        for blocks in (1000, 100_000):  # fits into the room taken along; does not
+            with private_dir() as ledgers:
+                done = run([program("sandbox"), how, str(blocks)], env=agent_env(ledgers, 1))
+                equal((done.returncode, done.stderr), (0, b""), "code (-31, -9: the filter killed it) and stderr")
+                said = numbers(done.stdout.decode())
+                equal(said["made"], blocks, "blocks made")
+                (ledger,) = totals(ledgers)
+            consistent(ledger, blocks)
+            check(ledger["allocated_samples"] >= 500, "nothing was counted inside")
+            if blocks > 10000:
+                check("seccomp" in ledger["full"], "full:", ledger["full"])
+                check(lost(ledger), "nothing was lost")
+        for period in ("64K", "512K"):
+            with private_dir() as ledgers:
+                succeed([program("sandbox"), how, "100000"], env=agent_env(ledgers, period))
+    return test
+
+
+def unconfined():
+    with private_dir() as ledgers:
+        succeed([program("sandbox"), "none", "100000"], env=agent_env(ledgers, 1))
+        (ledger,) = totals(ledgers)
+    tap.no_losses(ledger)
+    consistent(ledger, 100_000)
+
+
+def address_space():
+    """ulimit -v 200 MB: exact books want 2 GiB of address space, and take less."""
+    def limit():
+        resource.setrlimit(resource.RLIMIT_AS, (200 << 20, 200 << 20))
+    for blocks, size, some_fail in ((20000, 64, False), (100000, 4000, True)):
+        bare = run([program("hungry"), str(blocks), str(size)], preexec_fn=limit)
+        for period in (1, 512 << 10):
+            with private_dir() as ledgers:
+                done = run([program("hungry"), str(blocks), str(size)], preexec_fn=limit, env=agent_env(ledgers, period))
+                found = totals(ledgers)
+            equal(done.returncode, bare.returncode, "code, period %d" % period)
+            said = numbers(done.stdout.decode())
+            equal(said["wrong"], 0, "blocks with something else in them")
+            if some_fail:
+                check(said["failed"] > 0, "all requests succeeded: nothing was tried")
+            else:
+                equal(done.stdout, bare.stdout, "what it says, period %d" % period)
+            if period == 1:
+                equal(len(found), 1, "ledgers")
+                consistent(found[0], said["made"])
+
+
+def full_filesystem():
+    """In a mount namespace of our own: a tmpfs of 1 MiB, and nothing else to write ledgers to."""
+    script = ("mount -t tmpfs -o size=%s,mode=700 none /dev/shm && mkdir -m 700 /dev/shm/l && "
+              "ALLIUM_DIR=/dev/shm/l ALLIUM_PERIOD=%s LD_PRELOAD=%s %s %d 100 && ls -l /dev/shm/l >&2 && %s /dev/shm/l >&2")
+    for size in ("40k", "256k", "1m"):
+        for period in ("1", "4k"):
+            blocks = 50000
+            words = script % (size, period, built("ALLIUM_AGENT"), program("hungry"), blocks, built("LEDGER_TOTALS"))
+            done = run([*tap.unshare(), "sh", "-c", words])
+            equal(done.returncode, 0, "code, tmpfs of %s: %s" % (size, done.stderr.decode()[-500:]))
+            equal(numbers(done.stdout.decode()), {"made": blocks, "failed": 0, "wrong": 0}, "what it says")
+            lines = [line for line in done.stderr.decode().splitlines() if line.startswith("{")]
+            if size == "1m" and period == "1":
+                equal(len(lines), 1, "ledgers")
+                ledger = tap.json.loads(lines[0])
+                check("tmpfs" in ledger["full"], "full:", ledger["full"])
+                check(lost(ledger), "nothing was lost")
+                consistent(ledger, blocks)
+
+
+def own_cgroup():
+    """Directory of the memory group that this process is in, and whether it is version 2."""
+    with open("/proc/self/cgroup") as file:
+        lines = [line.rstrip("\n").split(":", 2) for line in file]
+    for number, controllers, path in lines:
+        if "memory" in controllers.split(","):
+            return "/sys/fs/cgroup/memory" + path, False
+    return "/sys/fs/cgroup" + [path for number, _, path in lines if number == "0"][0], True
+
+
+@contextlib.contextmanager
+def cgroup(limit_bytes):
+    """A child of our memory cgroup with a limit; it goes in any case."""
+    parent, v2 = own_cgroup()
+    folder = "%s/allium-test-%d" % (parent.rstrip("/"), os.getpid())
+    os.mkdir(folder)
+    try:
+        with open(folder + ("/memory.max" if v2 else "/memory.limit_in_bytes"), "w") as file:
+            file.write(str(limit_bytes))
+        yield folder
+    finally:
+        os.rmdir(folder)
+
+
+def near_the_limit():
+    """
+    A group of 48 MiB. The program takes 36 MiB at once, and then little by little 5 more: 43 in all, and would want 13
+    for its books. (What the books have taken they keep: a program that grows near the limit later has less.)
+    """
+    blocks = 80_000
+    command = [program("hungry"), str(blocks), "32", str(36 << 20)]
+    with cgroup(48 << 20) as folder:
+        def enter():
+            with open(folder + "/cgroup.procs", "w") as file:
+                file.write("0")
+        bare = succeed(command, preexec_fn=enter)
+        with private_dir() as ledgers:
+            done = run(command, preexec_fn=enter, env=agent_env(ledgers, 1))
+            found = totals(ledgers)
+    equal(done.returncode, 0, "code (-9: the kernel's killer)")
+    equal(done.stdout, bare.stdout, "what it says")
+    equal(len(found), 1, "ledgers")
+    check("cgroup" in found[0]["full"], "full:", found[0]["full"])
+    check(lost(found[0]), "nothing was lost")
+    consistent(found[0], blocks)
+
+
+tap.main([
+    ("without a sandbox nothing is lost", unconfined),
+    ("strict seccomp: the program lives, and losses are counted", sandboxed("strict")),
+    ("a seccomp filter by prctl: the program lives, and losses are counted", sandboxed("filter")),
+    ("a seccomp filter by its system call: the program lives, and losses are counted", sandboxed("filter-syscall")),
+    ("a limit on the address space: the program does what it did", address_space),
+    ("a full tmpfs: the program does what it did, and losses are counted", full_filesystem),
+    ("a memory cgroup near its limit: the program lives, and losses are counted", near_the_limit),
+])

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Signal handlers that allocate, free and realloc, wherever they strike: in the agent, in the allocator (signal_alloc.c,
+ * which bears it), in both. Main code and handlers free each other's blocks.
+ *
+ *     signals SECONDS THREADS
+ *
+ * Says what was done beyond what a run of 0 seconds does.
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/time.h>
+#include <time.h>
+
+#define SLOTS 512
+
+static _Atomic(void *) slots[SLOTS];
+static _Atomic uint64_t allocated, bytes, freed, signals, missing;
+static double seconds;
+
+static void step(uint64_t random)
+{
+    size_t size = 1 + (random >> 33) % 200;
+    void *p = malloc(size);
+    missing += !p;
+    allocated++;
+    bytes += size;
+    if (random >> 60 == 0) {
+        p = realloc(p, 2 * size);
+        allocated++;
+        bytes += 2 * size;
+        freed++;
+    }
+    void *old = atomic_exchange(&slots[random % SLOTS], p);
+    if (old) {
+        free(old);
+        freed++;
+    }
+}
+
+static void strike(int sig)
+{
+    (void)sig;
+    static _Atomic uint64_t random = 88172645463325252u;
+    uint64_t r = atomic_fetch_add(&random, 0x9e3779b97f4a7c15u);
+    signals++;
+    for (int i = 0; i < 3; i++)
+        step((r + (uint64_t)i) * 6364136223846793005u >> 3);
+}
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static void *work(void *arg)
+{
+    uint64_t random = (uint64_t)(long)arg + 1;
+    for (double end = now() + seconds; now() < end;)
+        for (int i = 0; i < 1000; i++) {
+            random = random * 6364136223846793005u + 1442695040888963407u;
+            step(random >> 5);
+        }
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    pthread_t threads[64];
+    int n = argc > 2 ? atoi(argv[2]) : 1;
+    seconds = argc > 1 ? atof(argv[1]) : 0;
+    struct itimerval each = {.it_interval = {.tv_usec = 1000}, .it_value = {.tv_usec = 1000}}, none = {{0}};
+    struct sigaction act = {.sa_handler = strike, .sa_flags = SA_RESTART | SA_NODEFER};
+    if (seconds > 0) {
+        sigaction(SIGPROF, &act, NULL);
+        sigaction(SIGALRM, &act, NULL);
+        setitimer(ITIMER_PROF, &each, NULL);
+        setitimer(ITIMER_REAL, &each, NULL);
+    }
+    for (long i = 0; i < n; i++)
+        pthread_create(&threads[i], NULL, work, (void *)i);
+    for (int i = 0; i < n; i++)
+        pthread_join(threads[i], NULL);
+    setitimer(ITIMER_PROF, &none, NULL);
+    setitimer(ITIMER_REAL, &none, NULL);
+    uint64_t live = 0;
+    for (int i = 0; i < SLOTS; i++)
+        live += slots[i] != NULL;
+    printf("allocated %lu\nbytes %lu\nfreed %lu\nsignals %lu\nlive %lu\nmissing %lu\n",
+           (unsigned long)allocated, (unsigned long)bytes, (unsigned long)freed, (unsigned long)signals,
+           (unsigned long)live, (unsigned long)missing);
+    return 0;
+}
