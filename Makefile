@@ -22,17 +22,17 @@ demo: build
 
 check:
 	@tools/setup check
-	@tools/build '$(BUILD)' $(options)
+	@tools/build '$(BUILD)' $(options) -Dtests=true
 	@tests/run '$(BUILD)'
 
 # The same tests, then the slow ones, then what other compilers and sanitizers see. Sanitizers refuse a preloaded
 # allocator, so that they only run the unit tests.
 check-long:
 	@tools/setup check
-	@tools/build '$(BUILD)' $(options)
-	@CC=clang CXX=clang++ tools/build '$(BUILD)-clang' -Dwerror=true
-	@tools/build '$(BUILD)-asan' -Db_sanitize=address,undefined
-	@tools/build '$(BUILD)-tsan' -Db_sanitize=thread
+	@tools/build '$(BUILD)' $(options) -Dtests=true
+	@CC=clang CXX=clang++ tools/build '$(BUILD)-clang' -Dwerror=true -Dtests=true
+	@tools/build '$(BUILD)-asan' -Db_sanitize=address,undefined -Dtests=true
+	@tools/build '$(BUILD)-tsan' -Db_sanitize=thread -Dtests=true
 	@tests/run '$(BUILD)' '$(BUILD) --setup long --suite long' '$(BUILD)-clang --no-suite checks' \
 		'$(BUILD)-asan --suite unit' '$(BUILD)-tsan --suite unit'
 
