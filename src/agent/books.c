@@ -13,6 +13,8 @@
 
 #define NAME_LENGTH_MAX 4096u
 #define SEALED_ROOM     (256u << 10) /* of each table that grows with use, when the process enters seccomp */
+#define LOT_PERIODS     4u
+#define LOT_LEAST       (64u << 10) /* bytes */
 #define HASH_FACTOR     0x9e3779b97f4a7c15u
 
 static struct walk_cache rules;
@@ -241,28 +243,48 @@ static void settle_peak(struct ledger_cell *c, uint64_t epoch)
     store_release(&c->peak_epoch, epoch);
 }
 
-void books_allocated(uint32_t cell, uint64_t size, struct draw_weight w, uint64_t ticks)
+/*
+ * Live bytes go to the header at once while there is one thread; then in lots of a few periods, which is less than what an
+ * estimate can tell. The peak is seen where they arrive.
+ */
+static void change_live(struct ledger_shard *shard, uint64_t delta_q, uint64_t ticks)
 {
     struct ledger_header *h = process.ledger.header;
-    struct ledger_cell *c = AT(LEDGER_CELLS, struct ledger_cell, cell);
-    settle_peak(c, load_acquire(&h->peak_epoch));
-    add_sums(&c->allocated, size, w);
-    atomic_add64(&h->allocated_bytes_q, w.bytes_q);
-    uint64_t live = atomic_fetch_add64(&h->live_bytes_q, w.bytes_q) + w.bytes_q;
+    if (!atomic_alone()) {
+        uint64_t pending = atomic_fetch_add64(&shard->pending_bytes_q, delta_q) + delta_q;
+        uint64_t lot = process.period * LOT_PERIODS > LOT_LEAST ? process.period * LOT_PERIODS : LOT_LEAST;
+        int64_t level = (int64_t)pending / (1 << LEDGER_Q);
+        if (level < (int64_t)lot && level > -(int64_t)lot)
+            return;
+        if (!atomic_swap_if64(&shard->pending_bytes_q, pending, 0))
+            return; /* whoever changed it meanwhile hands it on */
+        delta_q = pending;
+    }
+    uint64_t live = atomic_fetch_add64(&h->live_bytes_q, delta_q) + delta_q;
     uint64_t peak = load_relaxed(&h->peak_bytes_q);
-    if (live > peak && (int64_t)live > 0 && atomic_swap_if64(&h->peak_bytes_q, peak, live)) {
+    if ((int64_t)live > (int64_t)peak && atomic_swap_if64(&h->peak_bytes_q, peak, live)) {
         atomic_add64(&h->peak_epoch, 1);
         store_relaxed(&h->peak_ticks, ticks);
     }
 }
 
-void books_freed(uint32_t cell, uint64_t size, struct draw_weight w, uint64_t age_ticks, bool temporary)
+void books_allocated(struct ledger_shard *shard, uint32_t cell, uint64_t size, struct draw_weight w,
+                     uint64_t ticks)
 {
-    struct ledger_header *h = process.ledger.header;
     struct ledger_cell *c = AT(LEDGER_CELLS, struct ledger_cell, cell);
-    settle_peak(c, load_acquire(&h->peak_epoch));
+    settle_peak(c, load_acquire(&process.ledger.header->peak_epoch));
+    add_sums(&c->allocated, size, w);
+    atomic_add64(&shard->allocated_bytes_q, w.bytes_q);
+    change_live(shard, w.bytes_q, ticks);
+}
+
+void books_freed(struct ledger_shard *shard, uint32_t cell, uint64_t size, struct draw_weight w,
+                 uint64_t age_ticks, bool temporary)
+{
+    struct ledger_cell *c = AT(LEDGER_CELLS, struct ledger_cell, cell);
+    settle_peak(c, load_acquire(&process.ledger.header->peak_epoch));
     add_sums(&c->freed, size, w);
-    atomic_add64(&h->live_bytes_q, -w.bytes_q);
+    change_live(shard, -w.bytes_q, 0);
     atomic_add32(&c->lifetimes[ledger_lifetime_class(age_ticks)], 1);
     if (temporary) {
         atomic_add64(&c->temporary_samples, 1);
@@ -270,48 +292,55 @@ void books_freed(uint32_t cell, uint64_t size, struct draw_weight w, uint64_t ag
     }
 }
 
-void books_not_followed(uint32_t cell, uint64_t size, struct draw_weight w)
+void books_not_followed(struct ledger_shard *shard, uint32_t cell, uint64_t size, struct draw_weight w)
 {
     struct ledger_cell *c = AT(LEDGER_CELLS, struct ledger_cell, cell);
     add_sums(&c->freed, size, w);
-    atomic_add64(&process.ledger.header->live_bytes_q, -w.bytes_q);
+    change_live(shard, -w.bytes_q, 0);
     process_count_loss(LEDGER_LOST_LIVE);
 }
 
-uint32_t books_sample_new(void)
+static uint32_t pop_vacant(struct ledger_shard *shard)
 {
-    struct ledger_header *h = process.ledger.header;
     for (;;) {
-        uint64_t head = load_acquire(&h->free_list);
+        uint64_t head = load_acquire(&shard->vacant);
         uint32_t first = (uint32_t)head;
         if (first == LEDGER_NONE)
-            return ledger_append(&process.ledger, LEDGER_SAMPLES, 1);
+            return LEDGER_NONE;
         uint64_t next = load_relaxed(&process_sample(first)->next);
-        if (atomic_swap_if64(&h->free_list, head, ((head >> 32) + 1) << 32 | next))
+        if (atomic_swap_if64(&shard->vacant, head, ((head >> 32) + 1) << 32 | next))
             return first;
     }
 }
 
-void books_sample_free(uint32_t record)
+uint32_t books_sample_new(struct ledger_shard *shard)
 {
-    struct ledger_header *h = process.ledger.header;
+    uint32_t record = pop_vacant(shard);
+    /* One thread may free what another allocates: its shard is where the vacant ones gather. */
+    for (unsigned i = 0; unlikely(record == LEDGER_NONE) && i < LEDGER_SHARDS; i++)
+        record = pop_vacant(&process.ledger.header->shards[i]);
+    return likely(record != LEDGER_NONE) ? record : ledger_append(&process.ledger, LEDGER_SAMPLES, 1);
+}
+
+void books_sample_free(struct ledger_shard *shard, uint32_t record)
+{
     struct ledger_sample *s = process_sample(record);
     uint64_t head;
     do {
-        head = load_acquire(&h->free_list);
+        head = load_acquire(&shard->vacant);
         store_relaxed(&s->next, (uint32_t)head);
-    } while (!atomic_swap_if64(&h->free_list, head, ((head >> 32) + 1) << 32 | record));
+    } while (!atomic_swap_if64(&shard->vacant, head, ((head >> 32) + 1) << 32 | record));
 }
 
-void books_remember_free(const struct ledger_free *f)
+void books_remember_free(struct ledger_shard *shard, const struct ledger_free *f)
 {
     struct ledger_region *r = &process.ledger.header->regions[LEDGER_FREES];
-    uint64_t slots = r->limit_bytes / sizeof(*f);
-    uint64_t number = atomic_fetch_add64(&process.ledger.header->next_free, 1);
-    uint64_t slot = number % slots;
-    if (!ledger_reach(&process.ledger, LEDGER_FREES, (slot + 1) * sizeof(*f))) {
-        slot = number % (load_relaxed(&r->ready_bytes) / sizeof(*f));
-    }
+    uint64_t rounds = r->limit_bytes / sizeof(*f) / LEDGER_SHARDS;
+    uint64_t number = atomic_fetch_add64(&shard->next_free, 1);
+    uint64_t mine = (uint64_t)(shard - process.ledger.header->shards);
+    uint64_t slot = number % rounds * LEDGER_SHARDS + mine;
+    if (!ledger_reach(&process.ledger, LEDGER_FREES, (slot + 1) * sizeof(*f)))
+        slot = number % (load_relaxed(&r->ready_bytes) / sizeof(*f) / LEDGER_SHARDS) * LEDGER_SHARDS + mine;
     struct ledger_free *to = AT(LEDGER_FREES, struct ledger_free, slot);
     store_release(&to->number, 0);
     __builtin_memcpy(&to->serial, &f->serial, sizeof(*f) - offsetof(struct ledger_free, serial));

@@ -31,17 +31,19 @@ uint32_t books_caller(uintptr_t pc);
 /** The cell for these; LEDGER_NONE: no room. */
 uint32_t books_cell(uint32_t stack, uint16_t thread, uint8_t size_class, uint8_t period);
 
-/** One sample more, or one less, in a cell and in the totals, with the peak kept up to date. */
-void books_allocated(uint32_t cell, uint64_t size, struct draw_weight w, uint64_t ticks);
-void books_freed(uint32_t cell, uint64_t size, struct draw_weight w, uint64_t age_ticks, bool temporary);
+/** `shard` is the current thread's. One sample more, or one less, in a cell and in the totals, with the peak kept up to date. */
+void books_allocated(struct ledger_shard *shard, uint32_t cell, uint64_t size, struct draw_weight w,
+                     uint64_t ticks);
+void books_freed(struct ledger_shard *shard, uint32_t cell, uint64_t size, struct draw_weight w,
+                 uint64_t age_ticks, bool temporary);
 /** What was allocated but will not be followed is not live, and not freed either. */
-void books_not_followed(uint32_t cell, uint64_t size, struct draw_weight w);
+void books_not_followed(struct ledger_shard *shard, uint32_t cell, uint64_t size, struct draw_weight w);
 
 /** A vacant sample record; LEDGER_NONE: no room. */
-uint32_t books_sample_new(void);
-void books_sample_free(uint32_t record);
+uint32_t books_sample_new(struct ledger_shard *shard);
+void books_sample_free(struct ledger_shard *shard, uint32_t record);
 /** Remembers a free; `f->number` is filled in. */
-void books_remember_free(const struct ledger_free *f);
+void books_remember_free(struct ledger_shard *shard, const struct ledger_free *f);
 
 /** In a fork child: begins with nothing. */
 void books_reset(void);

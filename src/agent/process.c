@@ -149,6 +149,7 @@ static void begin_thread(struct thread *t)
     t->left = t->rest = 0;
     t->last_serial = t->left_mark = 0;
     t->has_row = 0;
+    t->shard = (uint8_t)(ordinal % LEDGER_SHARDS);
     t->row = 0;
     t->period = UINT8_MAX; /* no gap drawn yet */
     t->weighed_size = 0;
@@ -191,7 +192,8 @@ static void describe_image(struct ledger *l)
     h->parent_image_id = process.parent_image_id;
     h->forked_ticks = process.forked_ticks;
     h->seed = process.seed;
-    h->free_list = LEDGER_NONE;
+    for (int i = 0; i < LEDGER_SHARDS; i++)
+        h->shards[i].vacant = LEDGER_NONE;
     sys_call(SYS_prctl, PR_GET_NAME, h->comm);
     long len = sys_call(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", exe, sizeof(exe) - 1);
     exe[sys_failed(len) ? 0 : len] = '\0';

@@ -60,22 +60,22 @@ static struct draw_weight weigh(struct thread *t, uint64_t size, uint8_t period_
 }
 
 /* The first operations, which find everything cold, are timed all; then one in COST_SAMPLE_EVERY. */
-static void op_begin(struct ledger_header *h)
+static void op_begin(struct ledger_shard *shard)
 {
-    atomic_add64(&h->begun, 1);
+    atomic_add64(&shard->begun, 1);
 }
 
-static void op_end(struct ledger_header *h, uint64_t began)
+static void op_end(struct ledger_shard *shard, uint64_t began)
 {
-    uint64_t n = load_relaxed(&h->done);
+    uint64_t n = load_relaxed(&shard->done);
     if (unlikely(n < COST_SAMPLE_EVERY || n % COST_SAMPLE_EVERY == 0))
-        atomic_add64(&h->cold_ticks,
+        atomic_add64(&shard->cold_ticks,
                      (clock_ticks() - began) * (n < COST_SAMPLE_EVERY ? 1 : COST_SAMPLE_EVERY));
-    atomic_add64(&h->done, 1);
+    atomic_add64(&shard->done, 1);
 }
 
 /* An address that we hold live came back from the allocator: its free went past us. */
-static void drop_stale(struct thread *t, uintptr_t address, uint64_t ticks)
+static void drop_stale(struct thread *t, struct ledger_shard *shard, uintptr_t address, uint64_t ticks)
 {
     uint32_t record;
     enum live_taken taken = live_take(address, &record);
@@ -83,8 +83,9 @@ static void drop_stale(struct thread *t, uintptr_t address, uint64_t ticks)
         return;
     struct ledger_sample *s = process_sample(record);
     const struct ledger_cell *c = ledger_at(&process.ledger, LEDGER_CELLS, struct ledger_cell, s->cell);
-    books_freed(s->cell, s->size_bytes, weigh(t, s->size_bytes, c->period), ticks - s->born_ticks, false);
-    books_sample_free(record);
+    books_freed(shard, s->cell, s->size_bytes, weigh(t, s->size_bytes, c->period), ticks - s->born_ticks,
+                false);
+    books_sample_free(shard, record);
     process_count_loss(LEDGER_LOST_FREES_UNSEEN);
 }
 
@@ -102,10 +103,10 @@ static size_t usable_size(struct thread *t, void *p, size_t size)
 }
 
 /* Follows the sample until it is freed. False: no room. */
-static bool follow(struct thread *t, uintptr_t address, size_t size, uint32_t cell, uint64_t serial,
-                   uint64_t ticks)
+static bool follow(struct thread *t, struct ledger_shard *shard, uintptr_t address, size_t size,
+                   uint32_t cell, uint64_t serial, uint64_t ticks)
 {
-    uint32_t record = books_sample_new();
+    uint32_t record = books_sample_new(shard);
     if (record == LEDGER_NONE)
         return false;
     struct ledger_sample *s = process_sample(record);
@@ -122,7 +123,7 @@ static bool follow(struct thread *t, uintptr_t address, size_t size, uint32_t ce
     if (live_insert(address, record))
         return true;
     store_release(&s->address, 0);
-    books_sample_free(record);
+    books_sample_free(shard, record);
     return false;
 }
 
@@ -133,8 +134,9 @@ void sample_made(struct thread *t, const struct walk_start *start, void *p, size
         return;
     }
     struct ledger_header *h = process.ledger.header;
+    struct ledger_shard *shard = &h->shards[t->shard];
     uint64_t ticks = clock_ticks();
-    op_begin(h);
+    op_begin(shard);
     if (unlikely(!t->has_row)) {
         t->row = books_add_thread(ticks);
         t->has_row = 1;
@@ -142,7 +144,7 @@ void sample_made(struct thread *t, const struct walk_start *start, void *p, size
     if (unlikely(!t->row))
         process_count_loss(LEDGER_LOST_THREADS);
     if (unlikely(filter_may_hold(p)))
-        drop_stale(t, (uintptr_t)p, ticks);
+        drop_stale(t, shard, (uintptr_t)p, ticks);
     uint32_t stack = books_stack(&t->stack, start);
     uint32_t cell =
         stack == LEDGER_NONE ? LEDGER_NONE : books_cell(stack, t->row, ledger_size_class(size), t->period);
@@ -150,14 +152,15 @@ void sample_made(struct thread *t, const struct walk_start *start, void *p, size
         process_count_loss(LEDGER_LOST_SAMPLES);
     } else {
         struct draw_weight w = weigh(t, size, t->period);
-        uint64_t serial = atomic_fetch_add64(&h->next_serial, 1) + 1;
-        books_allocated(cell, size, w, ticks);
-        if (unlikely(!follow(t, (uintptr_t)p, size, cell, serial, ticks)))
-            books_not_followed(cell, size, w);
+        uint64_t serial = ((uint64_t)(shard - h->shards) << LEDGER_SERIAL_SHIFT) +
+                          atomic_fetch_add64(&shard->serials, 1) + 1;
+        books_allocated(shard, cell, size, w, ticks);
+        if (unlikely(!follow(t, shard, (uintptr_t)p, size, cell, serial, ticks)))
+            books_not_followed(shard, cell, size, w);
         t->last_serial = serial;
         t->left_mark = t->left;
     }
-    op_end(h, ticks);
+    op_end(shard, ticks);
 }
 
 struct taken sample_take(struct thread *t, void *p)
@@ -187,10 +190,10 @@ void sample_freed(struct thread *t, const struct walk_start *start, struct taken
 {
     if (taken.record == LIVE_NONE)
         return;
-    struct ledger_header *h = process.ledger.header;
+    struct ledger_shard *shard = &process.ledger.header->shards[t->shard];
     struct ledger_sample *s = process_sample(taken.record);
     uint64_t ticks = clock_ticks();
-    op_begin(h);
+    op_begin(shard);
     const struct ledger_cell *c = ledger_at(&process.ledger, LEDGER_CELLS, struct ledger_cell, s->cell);
     bool temporary = s->serial == t->last_serial && t->left == t->left_mark;
     struct ledger_free f = {.serial = s->serial,
@@ -207,13 +210,14 @@ void sample_freed(struct thread *t, const struct walk_start *start, struct taken
         f.stack = books_stack(&t->stack, start);
     else
         f.caller = books_caller(start->pc);
-    books_freed(s->cell, s->size_bytes, weigh(t, s->size_bytes, c->period), ticks - s->born_ticks, temporary);
-    books_remember_free(&f);
-    books_sample_free(taken.record);
-    op_end(h, ticks);
+    books_freed(shard, s->cell, s->size_bytes, weigh(t, s->size_bytes, c->period), ticks - s->born_ticks,
+                temporary);
+    books_remember_free(shard, &f);
+    books_sample_free(shard, taken.record);
+    op_end(shard, ticks);
 }
 
-void sample_put_back(struct taken taken)
+void sample_put_back(struct thread *t, struct taken taken)
 {
     if (taken.record == LIVE_NONE)
         return;
@@ -223,5 +227,5 @@ void sample_put_back(struct taken taken)
         return;
     store_release(&s->address, 0);
     process_count_loss(LEDGER_LOST_LIVE);
-    books_sample_free(taken.record);
+    books_sample_free(&process.ledger.header->shards[t->shard], taken.record);
 }

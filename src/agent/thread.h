@@ -29,7 +29,8 @@ struct thread {
     uint32_t generation; /* of the process: a fork child begins anew */
     uint16_t row;        /* in the ledger's threads */
     uint8_t has_row;
-    uint8_t busy; /* enum thread_busy */
+    uint8_t shard; /* of the ledger's counters */
+    uint8_t busy;  /* enum thread_busy */
     uint8_t weighed_period;
     uint8_t period; /* index of the period that `left` and `rest` were drawn with */
 };

@@ -74,15 +74,17 @@ static void take_image(struct work *w)
         .taken_ns = c->taken_realtime_ns,
         .peak_ns = ledger_copy_realtime(c, h->peak_ticks),
         .peak_bytes = (double)h->peak_bytes_q / Q,
-        .operations_begun = h->begun,
-        .operations_done = h->done,
-        .cold_ns = (uint64_t)((double)h->cold_ticks / c->ticks_per_ns),
         .ledger_bytes = h->ready_bytes,
         .ledger_limit_bytes = h->limit_bytes,
         .torn_samples = c->torn_samples,
     };
     for (int k = 0; k < PROFILE_LOSSES; k++)
         i.losses[k] = h->losses[k];
+    for (int k = 0; k < LEDGER_SHARDS; k++) {
+        i.operations_begun += h->shards[k].begun;
+        i.operations_done += h->shards[k].done;
+        i.cold_ns += (uint64_t)((double)h->shards[k].cold_ticks / c->ticks_per_ns);
+    }
     *vec_push(&w->p->images) = i;
     image(w)->comm = fixed_text(w, h->comm, sizeof(h->comm));
     uint32_t exe = text_at(w, h->exe);

@@ -243,8 +243,8 @@ static int add_point(struct follow *f, struct track *t, uint64_t now, struct err
     if (rss)
         t->rss_anon_bytes = rss;
     struct profile_point point = {.time_ns = now_ns(CLOCK_REALTIME),
-                                  .live_bytes = (double)h.live_bytes_q / (1u << LEDGER_Q),
-                                  .allocated_bytes = (double)h.allocated_bytes_q / (1u << LEDGER_Q),
+                                  .live_bytes = (double)ledger_live_bytes_q(&h) / (1u << LEDGER_Q),
+                                  .allocated_bytes = (double)ledger_allocated_bytes_q(&h) / (1u << LEDGER_Q),
                                   .rss_anon_bytes = rss};
     if (!t->put && f->images >= IMAGES_MAX)
         bad = 0;

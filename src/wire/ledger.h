@@ -39,7 +39,7 @@ enum ledger_table {
     LEDGER_PERIODS,      /* struct ledger_period */
     LEDGER_CELLS,        /* struct ledger_cell */
     LEDGER_SAMPLES,      /* struct ledger_sample */
-    LEDGER_FREES,        /* struct ledger_free: a ring, slot = number % capacity */
+    LEDGER_FREES, /* struct ledger_free: rings, one for each shard: its n-th is in slot n * LEDGER_SHARDS + shard */
     LEDGER_TABLES
 };
 
@@ -98,6 +98,23 @@ enum ledger_clock {
     LEDGER_CLOCK_NS,  /* ticks are CLOCK_MONOTONIC nanoseconds */
 };
 
+/*
+ * What every operation counts, spread over some cache lines so that threads seldom share one. Sums over all shards
+ * are what is meant; so that the peak need not be looked for at every operation, live bytes are handed on to the header
+ * in lots (at once while the process has one thread).
+ */
+#define LEDGER_SHARDS       16
+#define LEDGER_SERIAL_SHIFT 48 /* a serial is shard << 48 | count */
+struct ledger_shard {
+    uint64_t begun, done; /* operations on samples */
+    uint64_t cold_ticks;  /* time spent in them: an estimate, one in 64 is timed */
+    uint64_t allocated_bytes_q;
+    uint64_t pending_bytes_q; /* signed: not yet in the header's live_bytes_q */
+    uint64_t serials;
+    uint64_t vacant;    /* tag << 32 | index of the first vacant sample, LEDGER_NONE: none */
+    uint64_t next_free; /* in this shard's share of the ring of frees */
+} __attribute__((aligned(64)));
+
 struct ledger_header {
     uint64_t magic;
     uint32_t version;
@@ -120,17 +137,12 @@ struct ledger_header {
     struct ledger_region regions[LEDGER_TABLES];
 
     /* Changing from here on. */
-    uint64_t next_serial __attribute__((aligned(64)));
-    uint64_t next_free; /* number of the next record in the ring of frees */
-    uint64_t allocated_bytes_q;
-    uint64_t live_bytes_q;
+    uint64_t live_bytes_q __attribute__((aligned(64))); /* without what the shards have pending */
     uint64_t peak_bytes_q;
     uint64_t peak_epoch; /* counts the moments at which live_bytes_q stood at a new height */
     uint64_t peak_ticks;
-    uint64_t free_list;   /* tag << 32 | index of the first vacant sample, LEDGER_NONE: none */
-    uint64_t begun, done; /* cold operations */
-    uint64_t cold_ticks;  /* time spent in them: an estimate, one in 64 is timed */
     uint64_t losses[LEDGER_LOSSES];
+    struct ledger_shard shards[LEDGER_SHARDS];
 };
 
 #define LEDGER_BUILD_ID_BYTES 20
@@ -214,7 +226,7 @@ struct ledger_sample {
 };
 
 struct ledger_free {
-    uint64_t number; /* in the ring, + 1; 0: never written; written last */
+    uint64_t number; /* in its shard, + 1; 0: never written; written last */
     uint64_t serial; /* of the sample */
     uint64_t address;
     uint64_t size_bytes;
@@ -226,6 +238,23 @@ struct ledger_free {
     uint8_t reallocated;
     uint8_t pad;
 };
+
+/** Sum of live bytes, of operations and so on, over the header of a copy. */
+static inline uint64_t ledger_live_bytes_q(const struct ledger_header *h)
+{
+    uint64_t sum = h->live_bytes_q;
+    for (int i = 0; i < LEDGER_SHARDS; i++)
+        sum += h->shards[i].pending_bytes_q;
+    return (int64_t)sum > 0 ? sum : 0;
+}
+
+static inline uint64_t ledger_allocated_bytes_q(const struct ledger_header *h)
+{
+    uint64_t sum = 0;
+    for (int i = 0; i < LEDGER_SHARDS; i++)
+        sum += h->shards[i].allocated_bytes_q;
+    return sum;
+}
 
 static inline uint32_t ledger_check(uint64_t serial)
 {
