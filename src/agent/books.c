@@ -5,6 +5,7 @@
 #include <sys/prctl.h>
 
 #include "agent/intern.h"
+#include "agent/live.h"
 #include "agent/process.h"
 #include "base/sigsafe/atomic.h"
 #include "base/sigsafe/sys.h"
@@ -359,6 +360,7 @@ void books_reset(void)
 
 void books_take_room(void)
 {
+    live_take_room();
     static const enum ledger_table growing[] = {LEDGER_FRAMES, LEDGER_STACK_FRAMES, LEDGER_STACKS,
                                                 LEDGER_CELLS,  LEDGER_SAMPLES,      LEDGER_FREES};
     for (unsigned i = 0; i < sizeof(growing) / sizeof(*growing); i++) {

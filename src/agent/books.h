@@ -36,7 +36,7 @@ void books_allocated(struct ledger_shard *shard, uint32_t cell, uint64_t size, s
                      uint64_t ticks);
 void books_freed(struct ledger_shard *shard, uint32_t cell, uint64_t size, struct draw_weight w,
                  uint64_t age_ticks, bool temporary);
-/** What was allocated but will not be followed is not live, and not freed either. */
+/** What was allocated but cannot be followed: it goes to `freed` too, so that what is live is what is followed. */
 void books_not_followed(struct ledger_shard *shard, uint32_t cell, uint64_t size, struct draw_weight w);
 
 /** A vacant sample record; LEDGER_NONE: no room. */

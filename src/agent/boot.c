@@ -28,11 +28,13 @@ struct next next = {.free = early_free,
 #undef X
 };
 struct next_operators next_operators;
-bool next_is_glibc;
 
 __thread struct thread thread_self __attribute__((tls_model("initial-exec")));
 
-/* The family comes from one module. What it lacks (jemalloc has no pvalloc) is made of what it has. */
+/*
+ * The family comes from one module. What it lacks (jemalloc has no pvalloc) is made of what it has; an allocator without
+ * any aligned function leaves those to the next one, as it would without us.
+ */
 static void *memalign_of_posix(size_t alignment, size_t size)
 {
     void *p = NULL;
@@ -68,8 +70,11 @@ static void find_allocator(void)
     n.valloc = resolve_in(m, "valloc");
     n.pvalloc = resolve_in(m, "pvalloc");
     n.malloc_usable_size = resolve_in(m, "malloc_usable_size");
+    bool aligns = n.posix_memalign || n.memalign;
+    if (!n.posix_memalign)
+        n.posix_memalign = resolve_next("posix_memalign", NULL);
     if (!n.memalign)
-        n.memalign = memalign_of_posix;
+        n.memalign = aligns ? memalign_of_posix : resolve_next("memalign", NULL);
     if (!n.aligned_alloc)
         n.aligned_alloc = n.memalign;
     if (!n.valloc)
@@ -78,11 +83,11 @@ static void find_allocator(void)
         n.pvalloc = pvalloc_of_memalign;
     n.prctl = resolve_next("prctl", NULL);
     n.syscall = resolve_next("syscall", NULL);
-    next_is_glibc = resolve_in(m, "__libc_start_main") != NULL;
+    bool is_glibc = resolve_in(m, "__libc_start_main") != NULL; /* its functions do not call each other */
     next = n;
     operators_adopt(m);
-    if (!next_is_glibc)
-        probe_family();
+    if (!is_glibc)
+        probe_family(aligns);
 }
 
 void boot_agent(void)
@@ -109,6 +114,6 @@ __attribute__((constructor)) static void construct(void)
 
 __attribute__((destructor)) static void destruct(void)
 {
-    if (process.stage == LEDGER_STAGE_MADE && process.alive && *process.alive)
+    if (process_is_settled() && process.stage == LEDGER_STAGE_MADE)
         process.ledger.header->state = LEDGER_EXITED;
 }

@@ -4,6 +4,7 @@
 #include <cpuid.h>
 
 bool clock_is_tsc;
+static uint64_t frozen_at; /* 0: it runs */
 
 void clock_init(void)
 {
@@ -17,4 +18,17 @@ uint64_t clock_ns(clockid_t id)
     struct timespec t;
     clock_gettime(id, &t);
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+uint64_t clock_ticks_cold(void)
+{
+    uint64_t frozen = load_relaxed(&frozen_at);
+    return frozen ? frozen : clock_ns(CLOCK_MONOTONIC);
+}
+
+void clock_freeze(void)
+{
+    if (!frozen_at)
+        store_relaxed(&frozen_at, clock_ticks());
+    store_release(&clock_is_tsc, false);
 }

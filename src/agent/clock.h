@@ -16,6 +16,10 @@
 
 extern bool clock_is_tsc __attribute__((visibility("hidden")));
 
+/** Where the counter may not be read any more: every moment is this one from now on. */
+void clock_freeze(void);
+/** Ticks where clock_is_tsc is false. */
+uint64_t clock_ticks_cold(void);
 /** Decides which clock it is; once. */
 void clock_init(void);
 uint64_t clock_ns(clockid_t id);
@@ -26,7 +30,7 @@ static inline uint64_t clock_ticks(void)
     if (likely(clock_is_tsc))
         return __builtin_ia32_rdtsc();
 #endif
-    return clock_ns(CLOCK_MONOTONIC);
+    return clock_ticks_cold();
 }
 
 #endif

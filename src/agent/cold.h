@@ -20,7 +20,7 @@
 /* The two that everything goes through begin on a cache line of their own: measured, a cycle of thirty. */
 #define HOT __attribute__((hot, aligned(64)))
 /* Reached by a tail jump, so that its return address is the program's; its frame pointer leads to the program's. */
-#define COLD __attribute__((noinline, optimize("no-omit-frame-pointer")))
+#define COLD __attribute__((noinline))
 
 /** *left -= size; true if it is above zero still. Two instructions with the jump: compilers make it three. */
 static inline bool cold_subtract(uint64_t *left, uint64_t size)
@@ -50,7 +50,7 @@ static inline bool cold_begin(struct thread *t, size_t size)
         t->busy = THREAD_NESTED;
         return false;
     }
-    return size <= PTRDIFF_MAX && process_settle(t) && sample_is_due(t, size);
+    return process_settle(t) && size <= PTRDIFF_MAX && sample_is_due(t, size);
 }
 
 /** After the real call. */

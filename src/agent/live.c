@@ -12,7 +12,8 @@
 #define BUCKET_WORDS    8u /* 7 entries, then the number of entries that belong here but stand further on */
 #define BUCKET_ENTRIES  7u
 #define PROBE_BUCKETS   8u
-#define FIRST_LOG2      9u /* buckets of the first table: key bits that the bucket implies */
+#define FIRST_LOG2      9u  /* buckets of the first table: key bits that the bucket implies */
+#define ROOM_LOG2       12u /* buckets of the table that is taken along into seccomp */
 #define TABLES_MAX      64u
 #define MOVE_PER_INSERT 2u
 #define RECORD_BITS     28u
@@ -24,6 +25,7 @@
 #define TAG_BITS (KEY_BITS - FIRST_LOG2)
 
 struct table {
+    uint64_t claim; /* words | log2, set once by whoever makes the table */
     uint64_t *words;
     uint32_t log2;   /* of the number of buckets */
     uint64_t moving; /* next bucket to move */
@@ -100,8 +102,10 @@ static bool place_in_table(struct table *t, uint64_t key, uint64_t entry)
 static uint64_t *new_words(uint32_t log2)
 {
     uint64_t bytes = (uint64_t)BUCKET_WORDS * 8 << log2;
-    if (process.ledger.sealed)
+    if (process.ledger.sealed) {
+        ledger_refuse(&process.ledger, LEDGER_FULL_SECCOMP);
         return NULL;
+    }
     long p = sys_call(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
                       -1, 0);
     return sys_failed(p) ? NULL : (uint64_t *)p;
@@ -109,7 +113,7 @@ static uint64_t *new_words(uint32_t log2)
 
 /*
  * Makes the table after `after`, of 2^log2 buckets. Whoever comes second gives its memory back and helps to publish
- * the first one's: nobody waits. `log2` follows from `after`, so all agree on it. False: no memory.
+ * the first one's, whatever its size: nobody waits. False: no memory.
  */
 static bool grow(uint32_t after, uint32_t log2)
 {
@@ -118,15 +122,20 @@ static bool grow(uint32_t after, uint32_t log2)
         return false;
     if (load_acquire(&newest) != after)
         return true;
-    if (!load_acquire(&tables[next].words)) {
-        uint64_t *words = new_words(log2), *expected = NULL;
+    struct table *t = &tables[next];
+    uint64_t claim = load_acquire(&t->claim);
+    if (!claim) {
+        uint64_t *words = new_words(log2);
         if (!words)
             return false;
-        if (!__atomic_compare_exchange_n(&tables[next].words, &expected, words, false, __ATOMIC_ACQ_REL,
-                                         __ATOMIC_RELAXED))
+        if (!__atomic_compare_exchange_n(&t->claim, &claim, (uint64_t)words | log2, false, __ATOMIC_ACQ_REL,
+                                         __ATOMIC_ACQUIRE))
             sys_call(SYS_munmap, words, (uint64_t)BUCKET_WORDS * 8 << log2);
+        else
+            claim = (uint64_t)words | log2;
     }
-    store_relaxed(&tables[next].log2, log2);
+    store_relaxed(&t->words, (uint64_t *)(claim & ~63ull));
+    store_relaxed(&t->log2, (uint32_t)(claim & 63));
     __atomic_compare_exchange_n(&newest, &after, next, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
     return true;
 }
@@ -191,6 +200,13 @@ static void move_some(void)
         if (atomic_fetch_add64(&t->moved, 1) + 1 == 1ull << t->log2)
             __atomic_compare_exchange_n(&oldest, &from, from + 1, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
     }
+}
+
+void live_take_room(void)
+{
+    uint32_t n = load_acquire(&newest);
+    if (n >= oldest && tables[n].log2 < ROOM_LOG2)
+        grow(n, ROOM_LOG2);
 }
 
 bool live_insert(uintptr_t address, uint32_t record)

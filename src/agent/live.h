@@ -36,6 +36,8 @@ enum live_taken {
 bool live_insert(uintptr_t address, uint32_t record);
 /** Takes an address out: its filter unit is gone and the record's `address` is 0. */
 enum live_taken live_take(uintptr_t address, uint32_t *record);
+/** Before system calls become impossible: room for some 20,000 entries. */
+void live_take_room(void);
 /** In a fork child: what is in the table is the parent's; begins a table of its own. */
 void live_disinherit(void);
 

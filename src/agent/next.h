@@ -79,11 +79,9 @@ struct next_entries {
 };
 
 extern struct next_entries next_entries __attribute__((visibility("hidden")));
-extern bool next_is_glibc
-    __attribute__((visibility("hidden"))); /* whose functions are known not to call each other */
 
-/** Finds out which functions of the allocator call others of the family, by calling them. */
-void probe_family(void);
+/** Finds out which functions of the allocator call others of the family, by calling them; `aligned_too`: its aligned ones are its own. */
+void probe_family(bool aligned_too);
 
 /** The allocator's own C++ operators, which do not call malloc: what our counting ones forward to. */
 struct next_operators {

@@ -86,27 +86,44 @@ static void delete_of_free(void *p, size_t second, size_t third)
     next.free(p);
 }
 
+/*
+ * Whose operator a caller means where the allocator has none: one that came with the program, for good; else its own
+ * module's, if it defines one, and only for now, as the module may go; else the C++ library's, which is never
+ * unloaded.
+ */
+static void *resolve_operator(const char *name, uintptr_t caller, bool *for_good)
+{
+    void *real = resolve_startup(name);
+    *for_good = real != NULL;
+    const struct link_map *own = real ? NULL : resolve_module_of(caller);
+    if (own)
+        real = resolve_in(own, name);
+    return real ? real : resolve_next(name, NULL);
+}
+
 #define X(field, symbol)                                                                                     \
     void *operators_resolve_##field(size_t size, size_t second, size_t third)                                \
     {                                                                                                        \
+        bool for_good = false;                                                                               \
         boot_agent();                                                                                        \
-        if (next.field == operators_resolve_##field) {                                                       \
-            next_new_fn real = (next_new_fn)resolve_next(#symbol, NULL);                                     \
-            next.field = real ? real : new_of_malloc;                                                        \
-        }                                                                                                    \
-        return next.field(size, second, third);                                                              \
+        next_new_fn real =                                                                                   \
+            (next_new_fn)resolve_operator(#symbol, (uintptr_t)__builtin_return_address(0), &for_good);       \
+        if (for_good && next.field == operators_resolve_##field)                                             \
+            next.field = real;                                                                               \
+        return (real ? real : new_of_malloc)(size, second, third);                                           \
     }
 NEXT_NEW_FORMS(X)
 #undef X
 #define X(field, symbol)                                                                                     \
     void operators_resolve_##field(void *p, size_t second, size_t third)                                     \
     {                                                                                                        \
+        bool for_good = false;                                                                               \
         boot_agent();                                                                                        \
-        if (next.field == operators_resolve_##field) {                                                       \
-            next_delete_fn real = (next_delete_fn)resolve_next(#symbol, NULL);                               \
-            next.field = real ? real : delete_of_free;                                                       \
-        }                                                                                                    \
-        next.field(p, second, third);                                                                        \
+        next_delete_fn real =                                                                                \
+            (next_delete_fn)resolve_operator(#symbol, (uintptr_t)__builtin_return_address(0), &for_good);    \
+        if (for_good && next.field == operators_resolve_##field)                                             \
+            next.field = real;                                                                               \
+        (real ? real : delete_of_free)(p, second, third);                                                    \
     }
 NEXT_DELETE_FORMS(X)
 #undef X

@@ -19,7 +19,7 @@ static bool nested(struct thread *t)
     return was;
 }
 
-static void probe_c(struct thread *t)
+static void probe_c(struct thread *t, bool aligned_too)
 {
     void *p;
     next.free(next.calloc(1, 64));
@@ -28,6 +28,8 @@ static void probe_c(struct thread *t)
     next.free(next.realloc(next.malloc(64), 4096));
     if (nested(t))
         next_entries.realloc = next.realloc;
+    if (!aligned_too)
+        return;
     if (!next.posix_memalign(&p, 64, 64))
         next.free(p);
     if (nested(t))
@@ -46,17 +48,29 @@ static void probe_c(struct thread *t)
         next_entries.pvalloc = next.pvalloc;
 }
 
-void probe_family(void)
+/* tcmalloc allocates in malloc_usable_size when that is first called; whoever always does is not asked any more. */
+static void probe_usable_size(struct thread *t)
+{
+    if (!next.malloc_usable_size)
+        return;
+    void *p = next.malloc(64);
+    next.malloc_usable_size(p);
+    nested(t);
+    next.malloc_usable_size(p);
+    if (nested(t))
+        next.malloc_usable_size = NULL;
+    next.free(p);
+}
+
+void probe_family(bool aligned_too)
 {
     struct thread *t = &thread_self;
     uint64_t left = t->left;
     t->left = 0; /* so that a hook that is entered says so */
     t->busy = THREAD_CALLING;
     next.free(next.malloc(64)); /* first calls may set things up */
-    if (next.malloc_usable_size)
-        next.malloc_usable_size(next.malloc(64));
-    nested(t);
-    probe_c(t);
+    probe_usable_size(t);
+    probe_c(t, aligned_too);
     /* Aligned forms take the alignment as their second word; the others ignore it. */
 #define X(field, symbol)                                                                                     \
     if (next_operators.field) {                                                                              \

@@ -18,7 +18,7 @@
 #define LIMIT_EXACT    (2ull << 30)
 #define LIMIT_SMALLEST (1ull << 20)
 
-enum { CHILD_UNAWARE, SETTLED, SETTLING };
+enum { CHILD_UNAWARE, SETTLED = PROCESS_SETTLED, SETTLING };
 
 struct process process;
 
@@ -183,7 +183,7 @@ void process_after_fork(void)
 static void describe_image(struct ledger *l)
 {
     struct ledger_header *h = l->header;
-    char exe[LEDGER_PATH_BYTES * 4];
+    static char exe[LEDGER_PATH_BYTES * 4]; /* only one thread gets here, perhaps on a small stack */
     h->clock = clock_is_tsc ? LEDGER_CLOCK_TSC : LEDGER_CLOCK_NS;
     h->began_ticks = clock_ticks();
     h->began_monotonic_ns = clock_ns(CLOCK_MONOTONIC);
@@ -215,14 +215,12 @@ bool process_open_ledger(void)
     if (!__atomic_compare_exchange_n(&process.stage, &stage, LEDGER_STAGE_MAKING, false, __ATOMIC_ACQ_REL,
                                      __ATOMIC_RELAXED))
         return false;
-    struct ledger fresh = {0};
-    if (ledger_make(&fresh, &process.config)) {
+    if (ledger_make(&process.ledger, &process.config)) {
         store_release(&process.stage, LEDGER_STAGE_FAILED);
         return false;
     }
-    process.ledger = fresh;
     describe_image(&process.ledger);
-    fresh.header->magic = LEDGER_MAGIC; /* a reader finds it whole or not at all */
+    process.ledger.header->magic = LEDGER_MAGIC; /* a reader finds it whole or not at all */
     store_release(&process.stage, LEDGER_STAGE_MADE);
     return true;
 }
@@ -247,7 +245,7 @@ void process_heed_control(void)
 
 static uint64_t *loss_counter(enum ledger_loss what)
 {
-    bool made = load_acquire(&process.stage) == LEDGER_STAGE_MADE;
+    bool made = process_is_settled() && load_acquire(&process.stage) == LEDGER_STAGE_MADE;
     return made ? &process.ledger.header->losses[what] : &process.early_losses[what];
 }
 
@@ -264,7 +262,7 @@ void process_uncount_failure(void)
 void process_seal(void)
 {
     /* The last moment at which system calls are still free: take some room along. */
-    if (process_open_ledger())
+    if (process_settle(&thread_self) && process_open_ledger())
         books_take_room();
     store_relaxed(&process.ledger.sealed, 1);
 }

@@ -58,10 +58,18 @@ void process_seal(void);
 /** After fork, in the child (pthread_atfork): the next request finds out. */
 void process_after_fork(void);
 
+#define PROCESS_SETTLED 1u /* in *alive; 0: a fork child that does not know it */
+
+/** The ledger may be looked at: it is this process's own. */
+static inline bool process_is_settled(void)
+{
+    return likely(process.alive != 0) && load_acquire(process.alive) == PROCESS_SETTLED;
+}
+
 /** Cheap form of process_settle_cold. */
 static inline bool process_settle(struct thread *t)
 {
-    if (likely(t->generation == process.generation && process.generation && load_relaxed(process.alive)))
+    if (likely(t->generation == process.generation && process.generation && process_is_settled()))
         return true;
     return process_settle_cold(t);
 }

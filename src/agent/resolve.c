@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/sigsafe/text.h"
+#include "unwind/module.h"
 
 #define VERSYM_HIDDEN 0x8000u
 
@@ -111,4 +112,21 @@ void *resolve_next(const char *name, const struct link_map **where)
         }
     }
     return NULL;
+}
+
+void *resolve_startup(const char *name)
+{
+    bool behind = false;
+    for (const struct link_map *m = _r_debug.r_map; m && module_came_with_program(m); m = m->l_next) {
+        void *at = behind ? resolve_in(m, name) : NULL;
+        if (at)
+            return at;
+        behind = behind || m->l_addr == (uintptr_t)&__ehdr_start;
+    }
+    return NULL;
+}
+
+const struct link_map *resolve_module_of(uintptr_t address)
+{
+    return module_link_map(address);
 }

@@ -89,28 +89,15 @@ static void drop_stale(struct thread *t, struct ledger_shard *shard, uintptr_t a
     process_count_loss(LEDGER_LOST_FREES_UNSEEN);
 }
 
-/* Some allocators allocate in malloc_usable_size when it is first called (tcmalloc). */
-static size_t usable_size(struct thread *t, void *p, size_t size)
-{
-    if (unlikely(!next.malloc_usable_size))
-        return size;
-    if (likely(next_is_glibc))
-        return next.malloc_usable_size(p);
-    t->busy = THREAD_CALLING;
-    size_t usable = next.malloc_usable_size(p);
-    t->busy = THREAD_FREE;
-    return usable;
-}
-
 /* Follows the sample until it is freed. False: no room. */
-static bool follow(struct thread *t, struct ledger_shard *shard, uintptr_t address, size_t size,
-                   uint32_t cell, uint64_t serial, uint64_t ticks)
+static bool follow(struct ledger_shard *shard, uintptr_t address, size_t size, uint32_t cell, uint64_t serial,
+                   uint64_t ticks)
 {
     uint32_t record = books_sample_new(shard);
     if (record == LEDGER_NONE)
         return false;
     struct ledger_sample *s = process_sample(record);
-    size_t usable = usable_size(t, (void *)address, size);
+    size_t usable = next.malloc_usable_size ? next.malloc_usable_size((void *)address) : size;
     size_t slack = usable > size ? usable - size : 0;
     store_release(&s->check, 0);
     s->size_bytes = size;
@@ -155,7 +142,7 @@ void sample_made(struct thread *t, const struct walk_start *start, void *p, size
         uint64_t serial = ((uint64_t)(shard - h->shards) << LEDGER_SERIAL_SHIFT) +
                           atomic_fetch_add64(&shard->serials, 1) + 1;
         books_allocated(shard, cell, size, w, ticks);
-        if (unlikely(!follow(t, shard, (uintptr_t)p, size, cell, serial, ticks)))
+        if (unlikely(!follow(shard, (uintptr_t)p, size, cell, serial, ticks)))
             books_not_followed(shard, cell, size, w);
         t->last_serial = serial;
         t->left_mark = t->left;

@@ -19,6 +19,12 @@ struct work {
     uint32_t *cell;
 };
 
+/* A figure from a file may be anything; to convert what does not fit is undefined. */
+static uint64_t whole(double figure)
+{
+    return figure >= 0x1p63 ? (uint64_t)1 << 63 : figure > 0 ? (uint64_t)figure : 0;
+}
+
 static struct profile_image *image(struct work *w)
 {
     return &w->p->images.at[0];
@@ -83,7 +89,7 @@ static void take_image(struct work *w)
     for (int k = 0; k < LEDGER_SHARDS; k++) {
         i.operations_begun += h->shards[k].begun;
         i.operations_done += h->shards[k].done;
-        i.cold_ns += (uint64_t)((double)h->shards[k].cold_ticks / c->ticks_per_ns);
+        i.cold_ns += whole((double)h->shards[k].cold_ticks / c->ticks_per_ns);
     }
     *vec_push(&w->p->images) = i;
     image(w)->comm = fixed_text(w, h->comm, sizeof(h->comm));
@@ -93,7 +99,7 @@ static void take_image(struct work *w)
     image(w)->ledger_full = full;
     for (int k = 0; k + 1 < PROFILE_LIFETIMES; k++)
         w->p->lifetime_ns[k] =
-            (uint64_t)((double)(1ull << (2 * k + LEDGER_LIFETIME_FIRST_SHIFT)) / c->ticks_per_ns);
+            whole((double)(1ull << (2 * k + LEDGER_LIFETIME_FIRST_SHIFT)) / c->ticks_per_ns);
     w->p->taken_ns = c->taken_realtime_ns;
 }
 

@@ -86,12 +86,17 @@ void module_init(void)
     permanent_used = n;
 }
 
-static bool is_permanent(const struct link_map *map)
+bool module_came_with_program(const void *link_map)
 {
     for (uint32_t i = 0; i < permanent_used; i++)
-        if (permanent[i] == map)
+        if (permanent[i] == link_map)
             return true;
-    return map && map == _r_debug.r_map; /* the executable, in any case */
+    return false;
+}
+
+static bool is_permanent(const struct link_map *map)
+{
+    return module_came_with_program(map) || (map && map == _r_debug.r_map); /* the executable, in any case */
 }
 
 void module_init_late(void)
@@ -283,14 +288,21 @@ uint32_t module_find(uintptr_t pc)
     return add(&m);
 }
 
+const void *module_link_map(uintptr_t pc)
+{
+    struct found_object o;
+    return find_object(pc, &o) ? o.link_map : NULL;
+}
+
 bool module_is_current_cold(const struct unwind_module *m, uintptr_t pc)
 {
     struct found_object o;
-    if (!find_object(pc, &o) || o.link_map != m->link_map || pc < m->start || pc >= m->end ||
-        (uintptr_t)o.map_start < m->start || (uintptr_t)o.map_end > m->end + 4095)
+    if (!find_object(pc, &o) || pc < m->start || pc >= m->end || (uintptr_t)o.map_start < m->start ||
+        (uintptr_t)o.map_end > m->end + 4095)
         return false;
-    /* Same place: the content decides. The memory is mapped, the loader says so. */
-    if (m->build_id_word)
+    /* Same place: the content decides. What the loader just told of is mapped. */
+    if (m->build_id_word && (uintptr_t)m->build_id >= (uintptr_t)o.map_start &&
+        (uintptr_t)m->build_id + 8 <= (uintptr_t)o.map_end)
         return *(const uint64_t *)m->build_id == m->build_id_word;
-    return identify(m) == m->identity;
+    return o.link_map == m->link_map && identify(m) == m->identity;
 }

@@ -54,6 +54,10 @@ static inline bool module_is_current(uint32_t index, uintptr_t pc)
 }
 /** Notes the modules that came with the program, before it can load others; once, before the first walk. */
 void module_init(void);
+/** The loader's link map of the module that covers pc now; NULL: none. */
+const void *module_link_map(uintptr_t pc);
+/** Was it there when module_init() looked? */
+bool module_came_with_program(const void *link_map);
 /** For older glibc: must be called once, where dl_iterate_phdr may be called. */
 void module_init_late(void);
 

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/mman.h>
 #include <sys/vfs.h>
 
 #include "base/sigsafe/sys.h"
@@ -23,67 +24,73 @@ static long read_text(const char *path, char *out, size_t size)
     return len;
 }
 
-static uint64_t read_number(const char *dir, const char *name)
+/* The target's stack may be small: texts go into pages of their own, for as long as a look takes. */
+struct scratch {
+    char groups[2048], dir[512], path[512], text[2048];
+};
+
+static uint64_t read_number(struct scratch *s, const char *name)
 {
-    char path[512], text[64];
-    text_join(path, sizeof(path), dir, name);
-    if (read_text(path, text, sizeof(text)) <= 0 || text[0] < '0' || text[0] > '9')
+    text_join(s->path, sizeof(s->path), s->dir, name);
+    if (read_text(s->path, s->text, sizeof(s->text)) <= 0 || s->text[0] < '0' || s->text[0] > '9')
         return UNLIMITED; /* "max", or no such file */
-    return text_number(text);
+    return text_number(s->text);
 }
 
 /* File pages the kernel would drop before it killed anybody. */
-static uint64_t read_reclaimable(const char *dir, const char *key)
+static uint64_t read_reclaimable(struct scratch *s, const char *key)
 {
-    char path[512], text[2048];
-    text_join(path, sizeof(path), dir, "/memory.stat");
-    if (read_text(path, text, sizeof(text)) <= 0)
+    text_join(s->path, sizeof(s->path), s->dir, "/memory.stat");
+    if (read_text(s->path, s->text, sizeof(s->text)) <= 0)
         return 0;
-    const char *found = text_find(text, key);
+    const char *found = text_find(s->text, key);
     return found ? text_number(found + text_length(key)) : 0;
 }
 
-/* One level of the hierarchy: would it stand above 95 % of its limit? */
-static bool level_is_full(const char *dir, bool v2, uint64_t bytes)
+/*
+ * One level of the hierarchy: would it stand above 95 % of its limit, or the ledger above a twelfth of it? What the ledger
+ * takes early the program may need later.
+ */
+static bool level_is_full(struct scratch *s, bool v2, uint64_t held, uint64_t bytes)
 {
-    uint64_t limit = read_number(dir, v2 ? "/memory.max" : "/memory.limit_in_bytes");
+    uint64_t limit = read_number(s, v2 ? "/memory.max" : "/memory.limit_in_bytes");
     if (limit >= UNLIMITED / 4)
         return false;
-    uint64_t usage = read_number(dir, v2 ? "/memory.current" : "/memory.usage_in_bytes");
+    if (held + bytes > limit / 12)
+        return true;
+    uint64_t usage = read_number(s, v2 ? "/memory.current" : "/memory.usage_in_bytes");
     if (usage == UNLIMITED)
         return false;
-    uint64_t droppable = read_reclaimable(dir, v2 ? "\ninactive_file " : "\ntotal_inactive_file ");
+    uint64_t droppable = read_reclaimable(s, v2 ? "\ninactive_file " : "\ntotal_inactive_file ");
     usage -= droppable < usage ? droppable : usage;
     return usage + bytes > limit - limit / 20;
 }
 
-static bool cgroup_is_full(uint64_t bytes)
+static bool cgroup_is_full(struct scratch *s, uint64_t held, uint64_t bytes)
 {
-    char groups[2048], dir[512];
-    if (read_text("/proc/self/cgroup", groups, sizeof(groups)) <= 0)
+    if (read_text("/proc/self/cgroup", s->groups, sizeof(s->groups)) <= 0)
         return false;
-    const char *path = text_find(groups, ":memory:");
+    const char *path = text_find(s->groups, ":memory:");
     bool v2 = !path;
-    path = path ? path + 8 : text_find(groups, "0::");
+    path = path ? path + 8 : text_find(s->groups, "0::");
     if (!path)
         return false;
     if (v2)
         path += 3;
-    const char *mount = v2 ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory";
-    size_t root = text_copy(dir, sizeof(dir), mount);
+    size_t root = text_copy(s->dir, sizeof(s->dir), v2 ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory");
     size_t len = root;
-    while (*path && *path != '\n' && len + 1 < sizeof(dir))
-        dir[len++] = *path++;
-    dir[len] = '\0';
+    while (*path && *path != '\n' && len + 1 < sizeof(s->dir))
+        s->dir[len++] = *path++;
+    s->dir[len] = '\0';
     /* From our group up to the root; inside a container the outer part of the path does not exist: harmless. */
     for (;;) {
-        if (level_is_full(dir, v2, bytes))
+        if (level_is_full(s, v2, held, bytes))
             return true;
         if (len <= root)
             return false;
-        while (len > root && dir[len] != '/')
+        while (len > root && s->dir[len] != '/')
             len--;
-        dir[len] = '\0';
+        s->dir[len] = '\0';
     }
 }
 
@@ -97,9 +104,15 @@ static bool filesystem_is_full(const char *dir, uint64_t bytes)
     return free_bytes < bytes + keep;
 }
 
-enum ledger_full headroom_check(const char *dir, uint64_t bytes)
+enum ledger_full headroom_check(const char *dir, uint64_t held_bytes, uint64_t bytes)
 {
     if (filesystem_is_full(dir, bytes))
         return LEDGER_FULL_FILESYSTEM;
-    return cgroup_is_full(bytes) ? LEDGER_FULL_CGROUP : LEDGER_NOT_FULL;
+    long page = sys_call(SYS_mmap, 0, sizeof(struct scratch), PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (sys_failed(page))
+        return LEDGER_FULL_REFUSED;
+    bool full = cgroup_is_full((struct scratch *)page, held_bytes, bytes);
+    sys_call(SYS_munmap, page, sizeof(struct scratch));
+    return full ? LEDGER_FULL_CGROUP : LEDGER_NOT_FULL;
 }

@@ -13,7 +13,7 @@
 
 #include "wire/ledger.h"
 
-/** LEDGER_NOT_FULL when there is room; LEDGER_FULL_FILESYSTEM or LEDGER_FULL_CGROUP otherwise. */
-enum ledger_full headroom_check(const char *dir, uint64_t bytes);
+/** `held_bytes`: what the ledger has already. LEDGER_NOT_FULL when there is room; otherwise the reason why not. */
+enum ledger_full headroom_check(const char *dir, uint64_t held_bytes, uint64_t bytes);
 
 #endif

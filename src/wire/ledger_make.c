@@ -237,7 +237,7 @@ int ledger_make(struct ledger *l, const struct ledger_config *config)
     int pid = (int)sys_call(SYS_getpid, 0);
     long dir = choose_dir(l, config);
     file_name(name, pid, config->image_id, LEDGER_SUFFIX);
-    int bad = headroom_check(l->dir, SMALLEST_LIMIT) ? -ENOSPC : -ENOMEM;
+    int bad = headroom_check(l->dir, 0, SMALLEST_LIMIT) ? -ENOSPC : -ENOMEM;
     for (uint64_t limit = config->limit_bytes; bad != -ENOSPC && bad && limit >= SMALLEST_LIMIT; limit /= 4)
         bad = make_sized(l, dir, name, limit, config->image_id);
     if (!bad) {
@@ -251,7 +251,7 @@ int ledger_make(struct ledger *l, const struct ledger_config *config)
     return bad;
 }
 
-static bool refuse(struct ledger *l, enum ledger_full why)
+bool ledger_refuse(struct ledger *l, enum ledger_full why)
 {
     if (!load_relaxed(&l->header->full))
         store_relaxed(&l->header->full, why);
@@ -275,7 +275,7 @@ static enum ledger_full look_around(struct ledger *l, uint64_t bytes)
         return LEDGER_NOT_FULL;
     }
     uint64_t lease = bytes > LEASE_BYTES ? bytes : LEASE_BYTES;
-    enum ledger_full full = headroom_check(l->dir, lease);
+    enum ledger_full full = headroom_check(l->dir, load_relaxed(&l->header->ready_bytes), lease);
     if (!full)
         store_relaxed(&l->approved_bytes, lease - bytes);
     return full;
@@ -297,17 +297,17 @@ bool ledger_grow_cold(struct ledger *l, enum ledger_table table, uint64_t end_by
         if (ready + chunk > r->limit_bytes)
             chunk = r->limit_bytes - ready;
         if (ready + chunk < end_bytes || load_relaxed(&h->ready_bytes) + chunk > h->limit_bytes)
-            return refuse(l, LEDGER_FULL_LIMIT);
+            return ledger_refuse(l, LEDGER_FULL_LIMIT);
         if (load_relaxed(&l->sealed))
-            return refuse(l, LEDGER_FULL_SECCOMP);
+            return ledger_refuse(l, LEDGER_FULL_SECCOMP);
         if (refused_lately(h))
-            return refuse(l, (enum ledger_full)h->full);
+            return ledger_refuse(l, (enum ledger_full)h->full);
         enum ledger_full full = look_around(l, chunk);
         if (full)
-            return refuse(l, full);
+            return ledger_refuse(l, full);
         /* Two threads may populate the same pages: harmless, one of them wins the swap. */
         if (sys_failed(sys_call(SYS_madvise, l->regions[table] + ready, chunk, MADV_POPULATE_WRITE)))
-            return refuse(l, LEDGER_FULL_REFUSED);
+            return ledger_refuse(l, LEDGER_FULL_REFUSED);
         if (atomic_swap_if64(&r->ready_bytes, ready, ready + chunk))
             atomic_add64(&h->ready_bytes, chunk);
     }
@@ -318,7 +318,8 @@ uint32_t ledger_append(struct ledger *l, enum ledger_table table, uint32_t count
     struct ledger_region *r = &l->header->regions[table];
     /* Looked at before it is asked for, so that a full table's `used` does not run away. */
     if ((load_relaxed(&r->used) + count) * r->record_bytes > r->limit_bytes) {
-        refuse(l, LEDGER_FULL_LIMIT);
+        if (table != LEDGER_THREADS) /* whose end is no lack of room: what follows is "other" */
+            ledger_refuse(l, LEDGER_FULL_LIMIT);
         return LEDGER_NONE;
     }
     uint64_t index = atomic_fetch_add64(&r->used, count);

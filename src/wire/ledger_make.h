@@ -52,6 +52,8 @@ static inline bool ledger_reach(struct ledger *l, enum ledger_table table, uint6
     return ledger_grow_cold(l, table, end_bytes);
 }
 
+/** Notes why there is no more room, for the first time, and counts the refusal. Always false. */
+bool ledger_refuse(struct ledger *l, enum ledger_full why);
 /** Reserves `count` records at the end of a table; the index of the first, or LEDGER_NONE. */
 uint32_t ledger_append(struct ledger *l, enum ledger_table table, uint32_t count);
 

@@ -38,27 +38,30 @@ def consistent(ledger, made):
 
 def sandboxed(how):
     def test():
-        for blocks in (1000, 100_000):  # fits into the room taken along; does not
+        # What fits into the room taken along; what runs out of room for the live ones; and for the stacks as well.
+        for blocks, stacks in ((1000, 10), (5000, 10), (100_000, 10), (100_000, 16384)):
             with private_dir() as ledgers:
-                done = run([program("sandbox"), how, str(blocks)], env=agent_env(ledgers, 1))
+                done = run([program("sandbox"), how, str(blocks), str(stacks)], env=agent_env(ledgers, 1))
                 equal((done.returncode, done.stderr), (0, b""), "code (-31, -9: the filter killed it) and stderr")
                 said = numbers(done.stdout.decode())
                 equal(said["made"], blocks, "blocks made")
                 (ledger,) = totals(ledgers)
-            consistent(ledger, blocks)
             check(ledger["allocated_samples"] >= 500, "nothing was counted inside")
             if blocks > 10000:
-                check("seccomp" in ledger["full"], "full:", ledger["full"])
                 check(lost(ledger), "nothing was lost")
+            if lost(ledger):
+                check("seccomp" in ledger["full"], "lost", lost(ledger), "and full says:", ledger["full"] or "nothing")
+            equal(lost(ledger) if blocks == 1000 else 0, 0, "lost, of what must fit")
+            consistent(ledger, blocks)
         for period in ("64K", "512K"):
             with private_dir() as ledgers:
-                succeed([program("sandbox"), how, "100000"], env=agent_env(ledgers, period))
+                succeed([program("sandbox"), how, "100000", "16384"], env=agent_env(ledgers, period))
     return test
 
 
 def unconfined():
     with private_dir() as ledgers:
-        succeed([program("sandbox"), "none", "100000"], env=agent_env(ledgers, 1))
+        succeed([program("sandbox"), "none", "100000", "16384"], env=agent_env(ledgers, 1))
         (ledger,) = totals(ledgers)
     tap.no_losses(ledger)
     consistent(ledger, 100_000)

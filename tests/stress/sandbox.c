@@ -2,9 +2,10 @@
 /*
  * Enters strict seccomp, or a filter that kills on nearly everything, and allocates from a heap that has grown before.
  *
- *     sandbox HOW BLOCKS
+ *     sandbox HOW BLOCKS STACKS
  *
- * HOW: strict, filter (prctl), filter-syscall (the seccomp system call), none. Says how many blocks it made afterwards.
+ * HOW: strict, filter (prctl), filter-syscall (the seccomp system call), none. Says how many blocks it made
+ * afterwards, from so many different stacks.
  */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -65,9 +66,9 @@ static __attribute__((noinline)) void *make(unsigned path, unsigned depth)
 int main(int argc, char **argv)
 {
     char line[64];
-    if (argc < 3)
+    if (argc < 4)
         return 2;
-    long blocks = atol(argv[2]);
+    long blocks = atol(argv[2]), stacks = atol(argv[3]);
     mallopt(M_MMAP_THRESHOLD, 1 << 30);
     mallopt(M_TRIM_THRESHOLD, 1 << 30);
     size_t room = (size_t)blocks * (SIZE + 32) + (8u << 20);
@@ -82,7 +83,7 @@ int main(int argc, char **argv)
     free(heap);
     enter(argv[1]);
     for (long i = 0; i < blocks; i++)
-        block[i] = make((unsigned)i, 14);
+        block[i] = make((unsigned)(i % stacks), 14);
     for (long i = 0; i < blocks; i += 2)
         free(block[i]);
     int n = snprintf(line, sizeof(line), "made %ld\nfreed %ld\n", blocks, (blocks + 1) / 2);
