@@ -39,7 +39,7 @@ check-long:
 bench:
 	@tools/setup bench
 	@tools/build '$(BUILD)' $(options)
-	@meson test -C '$(BUILD)' --no-rebuild --benchmark --verbose --num-processes 1
+	@meson test -C '$(BUILD)' --benchmark --verbose --num-processes 1
 
 install:
 	@tools/setup build

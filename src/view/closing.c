@@ -111,6 +111,7 @@ static void write_unseen(const struct closing *c)
     const struct facts *f = c->f;
     char slack[UNITS_TEXT_BYTES], rss[UNITS_TEXT_BYTES];
     double seen = f->resident.live.value + f->resident.slack_bytes, all = (double)f->resident.rss_anon_bytes;
+    double surely = estimate_interval(&f->resident.live).low + f->resident.slack_bytes;
     struct buf b = BUF_INIT;
     write_heading(c, "Not in these figures");
     if (all > 0) {
@@ -123,11 +124,12 @@ static void write_unseen(const struct closing *c)
         if (seen <= all)
             text_add_share(&b, seen, all);
         else
-            buf_addstr(&b, "more than all");
+            buf_addstr(&b, surely <= all ? "about all" : "more than all");
         buf_printf(&b, " of the %s of anonymous memory (RssAnon%s).", units_format_size(rss, all),
                    f->running == c->p->images.len ? "" : ", as last seen");
-        buf_addstr(&b,
-                   seen <= all ? " The rest: " : " Part of it was never touched or is swapped out. Unseen: ");
+        buf_addstr(&b, seen <= all     ? " The rest: "
+                       : surely <= all ? " What is unseen is within the interval: "
+                                       : " Part of it was never touched or is swapped out. Unseen: ");
     } else {
         buf_addstr(&b, "RssAnon is not known, so neither is how much is unseen: ");
     }
