@@ -225,12 +225,12 @@ uint32_t books_cell(uint32_t stack, uint16_t thread, uint8_t size_class, uint8_t
     return at;
 }
 
-static void add_sums(struct ledger_sums *s, uint64_t size, struct draw_weight w)
+static inline void add_sums(bool alone, struct ledger_sums *s, uint64_t size, struct draw_weight w)
 {
-    atomic_add64(&s->samples, 1);
-    atomic_add64(&s->seen_bytes, size);
-    atomic_add64(&s->bytes_q, w.bytes_q);
-    atomic_add64(&s->count_q, w.count_q);
+    atomic_add64_known(alone, &s->samples, 1);
+    atomic_add64_known(alone, &s->seen_bytes, size);
+    atomic_add64_known(alone, &s->bytes_q, w.bytes_q);
+    atomic_add64_known(alone, &s->count_q, w.count_q);
 }
 
 /* Before a cell changes: if the peak was reached since it last did, what it holds now is what it held then. */
@@ -274,8 +274,9 @@ void books_allocated(struct ledger_shard *shard, uint32_t cell, uint64_t size, s
 {
     struct ledger_cell *c = AT(LEDGER_CELLS, struct ledger_cell, cell);
     settle_peak(c, load_acquire(&process.ledger.header->peak_epoch));
-    add_sums(&c->allocated, size, w);
-    atomic_add64(&shard->allocated_bytes_q, w.bytes_q);
+    bool alone = atomic_alone();
+    add_sums(alone, &c->allocated, size, w);
+    atomic_add64_known(alone, &shard->allocated_bytes_q, w.bytes_q);
     change_live(shard, w.bytes_q, ticks);
 }
 
@@ -284,7 +285,7 @@ void books_freed(struct ledger_shard *shard, uint32_t cell, uint64_t size, struc
 {
     struct ledger_cell *c = AT(LEDGER_CELLS, struct ledger_cell, cell);
     settle_peak(c, load_acquire(&process.ledger.header->peak_epoch));
-    add_sums(&c->freed, size, w);
+    add_sums(atomic_alone(), &c->freed, size, w);
     change_live(shard, -w.bytes_q, 0);
     atomic_add32(&c->lifetimes[ledger_lifetime_class(age_ticks)], 1);
     if (temporary) {
@@ -296,7 +297,7 @@ void books_freed(struct ledger_shard *shard, uint32_t cell, uint64_t size, struc
 void books_not_followed(struct ledger_shard *shard, uint32_t cell, uint64_t size, struct draw_weight w)
 {
     struct ledger_cell *c = AT(LEDGER_CELLS, struct ledger_cell, cell);
-    add_sums(&c->freed, size, w);
+    add_sums(atomic_alone(), &c->freed, size, w);
     change_live(shard, -w.bytes_q, 0);
     process_count_loss(LEDGER_LOST_LIVE);
 }

@@ -30,12 +30,18 @@ static inline bool atomic_alone(void)
 }
 
 #if defined(__x86_64__)
-static inline void atomic_add64(uint64_t *p, uint64_t v)
+/** For several additions in a row: the caller has asked atomic_alone() once. */
+static inline void atomic_add64_known(bool alone, uint64_t *p, uint64_t v)
 {
-    if (likely(atomic_alone()))
+    if (likely(alone))
         __asm__ volatile("addq %1, %0" : "+m"(*p) : "er"(v) : "cc");
     else
         __asm__ volatile("lock addq %1, %0" : "+m"(*p) : "er"(v) : "cc");
+}
+
+static inline void atomic_add64(uint64_t *p, uint64_t v)
+{
+    atomic_add64_known(atomic_alone(), p, v);
 }
 
 static inline void atomic_add32(uint32_t *p, uint32_t v)
