@@ -135,33 +135,60 @@ static void take_locations(struct work *w)
     }
 }
 
-static bool take_stack(struct work *w, const struct ledger_stack *s)
+/*
+ * Two threads that met the same stack for the first time at once may each have written it down (see agent/intern.h): the
+ * first one stands for both. The same goes for frames.
+ */
+static uint32_t *same_locations(const struct work *w)
 {
+    struct map seen = {0};
+    uint32_t *first = mem_array(w->p->locations.len, sizeof(*first));
+    for (size_t i = 0; i < w->p->locations.len; i++) {
+        const struct profile_location *l = &w->p->locations.at[i];
+        uint64_t key[2] = {(uint64_t)l->module << 1 | l->exact, l->address};
+        first[i] = (uint32_t)map_put(&seen, key, sizeof(key), i, NULL);
+    }
+    map_release(&seen);
+    return first;
+}
+
+/* The stack's number in the profile; PROFILE_NONE: it makes no sense. */
+static uint32_t take_stack(struct work *w, const struct ledger_stack *s, const uint32_t *first,
+                           struct map *seen)
+{
+    uint32_t begin = (uint32_t)w->p->stack_locations.len, number = (uint32_t)w->p->stacks.len;
+    bool added = false;
     if ((uint64_t)s->first + s->depth > w->c->count[LEDGER_STACK_FRAMES] || s->end > LEDGER_STACK_BROKEN)
-        return false;
-    struct profile_stack row = {
-        .first = (uint32_t)w->p->stack_locations.len, .depth = s->depth, .end = s->end};
+        return PROFILE_NONE;
     for (uint32_t i = 0; i < s->depth; i++)
         if (*ledger_copy_at(w->c, LEDGER_STACK_FRAMES, uint32_t, s->first + i) >= w->p->locations.len)
-            return false;
+            return PROFILE_NONE;
     for (uint32_t i = 0; i < s->depth; i++)
         *vec_push(&w->p->stack_locations) =
-            *ledger_copy_at(w->c, LEDGER_STACK_FRAMES, uint32_t, s->first + i);
-    *vec_push(&w->p->stacks) = row;
-    return true;
+            first[*ledger_copy_at(w->c, LEDGER_STACK_FRAMES, uint32_t, s->first + i)];
+    *vec_push(&w->p->stack_locations) = s->end; /* part of the key; taken off again */
+    number = (uint32_t)map_put(seen, w->p->stack_locations.at + begin, (s->depth + 1u) * sizeof(uint32_t),
+                               number, &added);
+    w->p->stack_locations.len = added ? begin + s->depth : begin;
+    if (added)
+        *vec_push(&w->p->stacks) = (struct profile_stack){.first = begin, .depth = s->depth, .end = s->end};
+    return number;
 }
 
 static void take_stacks(struct work *w)
 {
     uint64_t n = w->c->count[LEDGER_STACKS];
+    struct map seen = {0};
+    uint32_t *first = same_locations(w);
     w->stack = mem_array(n, sizeof(*w->stack));
     for (uint64_t i = 0; i < n; i++) {
-        w->stack[i] = (uint32_t)w->p->stacks.len;
-        if (!take_stack(w, ledger_copy_at(w->c, LEDGER_STACKS, struct ledger_stack, i))) {
-            w->stack[i] = PROFILE_NONE;
+        w->stack[i] =
+            take_stack(w, ledger_copy_at(w->c, LEDGER_STACKS, struct ledger_stack, i), first, &seen);
+        if (w->stack[i] == PROFILE_NONE)
             image(w)->inconsistent = true;
-        }
     }
+    map_release(&seen);
+    free(first);
 }
 
 static void take_threads(struct work *w)
