@@ -274,8 +274,6 @@ static uint32_t add(const struct unwind_module *found)
         return MODULE_NONE;
     unwind_modules.at[index] = *found;
     store_release(&unwind_modules.at[index].ready, 1);
-    if (found->permanent && index < 64)
-        __atomic_fetch_or(&unwind_modules.permanent, 1ull << index, __ATOMIC_RELEASE);
     return index;
 }
 

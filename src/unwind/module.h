@@ -36,7 +36,6 @@ struct unwind_module {
 
 struct module_table {
     uint32_t used;
-    uint64_t permanent; /* a bit for each of the first 64 that is */
     struct unwind_module at[MODULE_MAX];
 };
 

@@ -8,7 +8,8 @@
  * Runs in: target. Threads: any. Plain values.
  *
  *     bits  0..2   kind
- *     bits  3..18  CFA offset / 8, signed
+ *     bit   3      the module stays loaded as long as the process lives
+ *     bits  4..18  CFA offset / 8
  *     bits 19..29  rbp is at CFA - 8 * this; 0: unchanged
  *     bits 30..41  module
  *     bits 42..63  number of the frame
@@ -28,31 +29,40 @@ enum rule_kind {
     RULE_MISSING,   /* no rule */
 };
 
+#define RULE_KIND        7u
+#define RULE_STAYS       8u
 #define RULE_MODULE_NONE 0xfffu
+#define RULE_OFFSET_MAX  (0x7fff * 8)
 #define RULE_SLOT_MAX    0x7ff
 
 struct rule_parts {
     enum rule_kind kind;
-    int32_t cfa_offset; /* bytes, a multiple of 8 */
+    int32_t cfa_offset; /* bytes, a multiple of 8; only RULE_RBP_DEREF has negative ones */
     uint32_t rbp_slot;
 };
 
-static inline uint64_t rule_pack(struct rule_parts p, uint32_t module, uint32_t id)
+static inline uint64_t rule_pack(struct rule_parts p, uint32_t module, bool stays, uint32_t id)
 {
-    return (uint64_t)p.kind | (uint64_t)(uint16_t)(p.cfa_offset / 8) << 3 | (uint64_t)p.rbp_slot << 19 |
+    return (uint64_t)p.kind | (stays ? RULE_STAYS : 0) |
+           ((uint64_t)(uint32_t)(p.cfa_offset / 8) & 0x7fff) << 4 | (uint64_t)p.rbp_slot << 19 |
            (uint64_t)module << 30 | (uint64_t)id << 42;
 }
 static inline enum rule_kind rule_kind(uint64_t rule)
 {
-    return (enum rule_kind)(rule & 7);
+    return (enum rule_kind)(rule & RULE_KIND);
 }
-static inline int64_t rule_cfa_offset(uint64_t rule)
+static inline uint64_t rule_cfa_offset(uint64_t rule)
 {
-    return (int64_t)(rule << 45) >> 48 << 3;
+    return rule >> 1 & RULE_OFFSET_MAX;
 }
-static inline uint64_t rule_rbp_slot(uint64_t rule)
+static inline int64_t rule_deref_offset(uint64_t rule)
 {
-    return rule >> 19 & 0x7ff;
+    return (int64_t)(rule << 45) >> 49 << 3;
+}
+/** Bytes from the CFA down to the caller's rbp; 0: unchanged. */
+static inline uint64_t rule_rbp_offset(uint64_t rule)
+{
+    return rule >> 16 & RULE_SLOT_MAX << 3;
 }
 static inline uint32_t rule_module(uint64_t rule)
 {

@@ -5,15 +5,16 @@
 
 #include "base/sigsafe/atomic.h"
 #include "unwind/cfi.h"
+#include "unwind/compile.h"
 #include "unwind/expr.h"
 #include "unwind/module.h"
 #include "unwind/rule.h"
 
 #define EXACT_BIT        (1ull << 63)
 #define STACK_SWITCH_MAX 8
-#define FAKE_RSP         0x700000001000u
-
-_Static_assert(MODULE_MAX < RULE_MODULE_NONE, "module numbers fit a rule");
+#define RED_ZONE         128u /* bytes below the stack pointer that an interrupted function may use (ABI) */
+#define SET_BYTES        (WALK_WAYS * sizeof(struct walk_cache_entry))
+#define CACHE_BYTES      (WALK_SETS * SET_BYTES)
 
 struct walk {
     const struct walker *w;
@@ -24,148 +25,89 @@ struct walk {
     uint64_t checked; /* modules (below 64) found current on this walk */
 };
 
+/* Before the frame with this pc. `fp_at`: where its rbp was saved, read only if a rule asks for it. */
+struct position {
+    uintptr_t pc, sp;
+    const uintptr_t *fp_at;
+    bool exact; /* interrupted here: pc is no return address */
+};
+
 static inline uint64_t word_at(uintptr_t at)
 {
     return *(const uint64_t *)at;
 }
 
-/*
- * A CFA expression that only adds to rsp by what the pc says (PLT stubs) is a constant once the pc is known: it must
- * follow a moved stack pointer exactly, and may not read memory.
- */
-static bool fold_expression(const struct unwind_module *m, int32_t block, uintptr_t pc, struct rule_parts *p)
+/* Offset of the entry that is looked at first: the low bits of the pc choose the way, the next ones the set. */
+static inline uint64_t place_of(uint64_t key)
 {
-    uint64_t regs[REG_COUNT] = {[REG_RSP] = FAKE_RSP, [REG_RA] = pc}, first, second;
-    struct expr_context ctx = {.regs = regs};
-    if (!expr_eval(m, block, &ctx, NULL, &first))
-        return false;
-    regs[REG_RSP] += 4096;
-    for (int i = 0; i < REG_RA; i++)
-        if (i != REG_RSP)
-            regs[i] = 0x1000; /* it must not depend on these */
-    if (!expr_eval(m, block, &ctx, NULL, &second) || second - first != 4096)
-        return false;
-    *p = (struct rule_parts){.kind = RULE_RSP, .cfa_offset = (int32_t)(first - FAKE_RSP)};
-    return true;
+    return (key * sizeof(struct walk_cache_entry) ^ key >> 10) &
+           (CACHE_BYTES - sizeof(struct walk_cache_entry));
 }
 
-/* Is the block `DW_OP_breg6 offset` alone, or followed by DW_OP_deref? */
-static bool is_rbp_plus(const struct unwind_module *m, int32_t block, bool deref, int32_t *offset)
+static inline struct walk_cache_entry *entry_at(struct walk_cache *cache, uint64_t place)
 {
-    const uint8_t *b = (const uint8_t *)(m->start + (uintptr_t)(intptr_t)block);
-    unsigned length = deref ? 3 : 2;
-    if ((uintptr_t)b + 4 > m->rules_end || b[0] != length || b[1] != 0x76 || (b[2] & 0x80) ||
-        (deref && b[3] != 0x06))
-        return false;
-    *offset = (b[2] & 0x40) ? (int32_t)b[2] - 0x80 : b[2];
-    return true;
+    return (struct walk_cache_entry *)((char *)cache + place);
 }
 
-static struct rule_parts simplify(const struct unwind_module *m, const struct cfi_row *row, uintptr_t pc)
+static void keep_rule(struct walk_cache *cache, uint64_t key, uint64_t rule)
 {
-    struct rule_parts p = {.kind = RULE_GENERAL};
-    int32_t rbp_offset;
-    if (row->how[SLOT_RA] == CFI_UNDEFINED)
-        return (struct rule_parts){.kind = RULE_LAST};
-    if (row->signal_frame)
-        return pc + 9 <= m->end && regs_is_sigreturn((const uint8_t *)pc)
-                   ? (struct rule_parts){.kind = RULE_SIGNAL}
-                   : p;
-    if (row->how[SLOT_RA] != CFI_AT || row->value[SLOT_RA] != -8)
-        return p;
-    if (row->cfa_expr && is_rbp_plus(m, row->cfa_expr, true, &p.cfa_offset)) {
-        if (row->how[SLOT_RBP] == CFI_AT_EXPR && is_rbp_plus(m, row->value[SLOT_RBP], false, &rbp_offset) &&
-            !rbp_offset)
-            p.kind = RULE_RBP_DEREF;
-        return p;
+    uint64_t first = place_of(key), set = first & ~(SET_BYTES - 1);
+    struct walk_cache_entry *to = entry_at(cache, first);
+    for (unsigned n = 0; n < WALK_WAYS; n++) {
+        struct walk_cache_entry *e =
+            entry_at(cache, set + (first + n * sizeof(struct walk_cache_entry)) % SET_BYTES);
+        uint64_t old = load_relaxed(&e->rule);
+        if (old == RULE_NONE || (load_relaxed(&e->check) ^ old) == key) {
+            to = e;
+            break;
+        }
     }
-    if (row->cfa_expr) {
-        if (!fold_expression(m, row->cfa_expr, pc, &p))
-            return (struct rule_parts){.kind = RULE_GENERAL};
-    } else if (row->cfa_register == REG_RSP || row->cfa_register == REG_RBP) {
-        p.kind = row->cfa_register == REG_RSP ? RULE_RSP : RULE_RBP;
-        p.cfa_offset = row->cfa_offset;
-    }
-    if (p.cfa_offset % 8 || p.cfa_offset <= 0 || p.cfa_offset > INT16_MAX * 8)
-        p.kind = RULE_GENERAL;
-    if (row->how[SLOT_RBP] == CFI_AT && row->value[SLOT_RBP] < 0 && row->value[SLOT_RBP] % 8 == 0 &&
-        -row->value[SLOT_RBP] / 8 <= RULE_SLOT_MAX)
-        p.rbp_slot = (uint32_t)(-row->value[SLOT_RBP] / 8);
-    else if (row->how[SLOT_RBP] != CFI_SAME)
-        p.kind = RULE_GENERAL;
-    return p;
+    store_relaxed(&to->rule, rule);
+    store_relaxed(&to->check, key ^ rule);
 }
 
-/*
- * In an interrupted function a register may have been popped already while its rule still names the slot, now below the
- * stack pointer: the ABI's red zone of 128 bytes keeps it. EXACT_BIT moved down is just that.
- */
-static inline uintptr_t red_zone(uint64_t exact_bit)
-{
-    return exact_bit >> 56;
-}
-
-static inline uint64_t set_of(uint64_t key)
-{
-    return (key ^ key >> 12) & (WALK_SETS - 1);
-}
-
-static struct walk_cache_entry *cache_set(struct walk_cache *cache, uint64_t key)
-{
-    return cache->at[set_of(key)];
-}
-
-/* Where an entry goes if it can, and is looked for first. */
-static inline unsigned first_way(uint64_t key)
-{
-    return (unsigned)(key >> 2) % WALK_WAYS;
-}
-
-/* Compiles the rule for pc and puts it into the cache; 0 when the frame could not be named. */
+/* Compiles the rule for pc and puts it into the cache; RULE_NONE when the frame could not be named. */
 static __attribute__((noinline)) uint64_t compile_cold(const struct walker *w, uintptr_t pc, bool exact)
 {
     uintptr_t lookup = exact ? pc : pc - 1;
     uint32_t module = module_find(lookup);
+    const struct unwind_module *m = &unwind_modules.at[module == MODULE_NONE ? 0 : module];
     struct rule_parts parts = {.kind = RULE_MISSING};
-    if (module != MODULE_NONE) {
-        struct cfi_row row;
-        const struct unwind_module *m = &unwind_modules.at[module];
-        if (cfi_find(m, lookup, &row))
-            parts = simplify(m, &row, pc);
-    }
+    struct cfi_row row;
+    if (module != MODULE_NONE && cfi_find(m, lookup, &row))
+        parts = compile_row(m, &row, pc);
+    /* Only in an interrupted function can a saved register lie below the stack pointer. */
+    if (!exact && parts.kind == RULE_RSP && parts.rbp_slot * 8 > (uint32_t)parts.cfa_offset)
+        parts.kind = RULE_GENERAL;
+    if (parts.kind == RULE_GENERAL || parts.kind == RULE_LAST || parts.kind == RULE_MISSING)
+        parts.cfa_offset = 0, parts.rbp_slot = 0;
     uint32_t id = w->name(w->arg, module, pc, exact);
     if (id > WALK_ID_MAX)
         return RULE_NONE;
-    if (parts.kind == RULE_GENERAL || parts.kind == RULE_LAST || parts.kind == RULE_MISSING)
-        parts.cfa_offset = 0, parts.rbp_slot = 0;
-    uint64_t rule = rule_pack(parts, module == MODULE_NONE ? RULE_MODULE_NONE : module, id);
-    uint64_t key = pc | (exact ? EXACT_BIT : 0);
-    if (module == MODULE_NONE)
-        return rule; /* code that comes and goes unseen is not remembered */
-    struct walk_cache_entry *set = cache_set(w->cache, key);
-    unsigned way = first_way(key);
-    for (unsigned n = 0, i = way; n < WALK_WAYS; n++, i = (i + 1) % WALK_WAYS) {
-        uint64_t old = load_relaxed(&set[i].rule);
-        if (old == RULE_NONE || (load_relaxed(&set[i].check) ^ old) == key) {
-            way = i;
-            break;
-        }
-    }
-    store_relaxed(&set[way].rule, rule);
-    store_relaxed(&set[way].check, key ^ rule);
+    if (module == MODULE_NONE) /* code that comes and goes unseen is not remembered */
+        return rule_pack(parts, RULE_MODULE_NONE, false, id);
+    uint64_t rule = rule_pack(parts, module, m->permanent, id);
+    keep_rule(w->cache, pc | (exact ? EXACT_BIT : 0), rule);
     return rule;
 }
 
 /* Beyond the first way: the others, then a rule that is compiled now. */
-static __attribute__((noinline)) uint64_t rule_cold(struct walk *k, uint64_t key)
+static __attribute__((noinline)) uint64_t rule_cold(const struct walker *w, uint64_t key)
 {
-    const struct walk_cache_entry *set = cache_set(k->w->cache, key);
+    const struct walk_cache_entry *set = entry_at(w->cache, place_of(key) & ~(SET_BYTES - 1));
     for (unsigned i = 0; i < WALK_WAYS; i++) {
         uint64_t r = load_relaxed(&set[i].rule);
         if ((load_relaxed(&set[i].check) ^ r) == key)
             return r;
     }
-    return compile_cold(k->w, key & ~EXACT_BIT, (key & EXACT_BIT) != 0);
+    return compile_cold(w, key & ~EXACT_BIT, (key & EXACT_BIT) != 0);
+}
+
+static inline uint64_t rule_for(const struct walker *w, uint64_t key)
+{
+    const struct walk_cache_entry *e = entry_at(w->cache, place_of(key));
+    uint64_t rule = load_relaxed(&e->rule);
+    return likely((load_relaxed(&e->check) ^ rule) == key) ? rule : rule_cold(w, key);
 }
 
 /* The rule is of a module not looked at on this walk: is it the one that is loaded there now? */
@@ -174,7 +116,7 @@ static __attribute__((noinline)) uint64_t recheck_cold(struct walk *k, uint64_t 
     uintptr_t pc = key & ~EXACT_BIT;
     bool exact = (key & EXACT_BIT) != 0;
     uint32_t module = rule_module(rule);
-    if (module == RULE_MODULE_NONE)
+    if (rule == RULE_NONE || module == RULE_MODULE_NONE)
         return rule;
     if (!module_is_current(module, exact ? pc : pc - 1))
         return compile_cold(k->w, pc, exact);
@@ -183,119 +125,169 @@ static __attribute__((noinline)) uint64_t recheck_cold(struct walk *k, uint64_t 
     return rule;
 }
 
-/* One past the frame: the new pc, sp and fp. False: the walk ends, `end` says why. */
-struct position {
-    uintptr_t pc, sp, fp;
-    bool exact;
-};
+/* The same rule, or another one, that may be used now; RULE_NONE: the frame could not be named. */
+static inline uint64_t current_rule(struct walk *k, uint64_t key, uint64_t rule)
+{
+    if (likely(rule & RULE_STAYS))
+        return rule;
+    uint32_t module = rule_module(rule);
+    return module < 64 && k->checked >> module & 1 && rule != RULE_NONE ? rule : recheck_cold(k, key, rule);
+}
 
+/* From the signal trampoline's frame to the interrupted one. */
 static bool enter_interrupted(struct walk *k, struct position *at)
 {
-    if (!stack_holds(k->stack, at->sp, at->sp + SIGFRAME_BYTES, k->sealed))
+    uintptr_t frame = at->sp;
+    if (!stack_holds(k->stack, frame, frame + SIGFRAME_BYTES, k->sealed))
         return false;
-    uintptr_t sp = word_at(at->sp + SIGFRAME_RSP_OFFSET);
-    at->fp = word_at(at->sp + SIGFRAME_RBP_OFFSET);
-    at->pc = word_at(at->sp + SIGFRAME_RIP_OFFSET);
+    at->sp = word_at(frame + SIGFRAME_RSP_OFFSET);
+    at->pc = word_at(frame + SIGFRAME_RIP_OFFSET);
+    at->fp_at = (const uintptr_t *)(frame + SIGFRAME_RBP_OFFSET);
     at->exact = true;
     /* The interrupted stack is another one with sigaltstack; on the same one it lies above. */
-    if (sp < k->stack->low || sp >= k->stack->high || sp <= at->sp) {
-        if (++k->switches > STACK_SWITCH_MAX || !stack_enter(k->stack, sp))
-            return false;
-    }
-    at->sp = sp;
+    if (at->sp < k->stack->low || at->sp >= k->stack->high || at->sp <= frame)
+        return ++k->switches <= STACK_SWITCH_MAX && stack_enter(k->stack, at->sp);
     return true;
 }
 
-/* The rare kinds. */
-static __attribute__((noinline)) bool leave_frame_cold(struct walk *k, uint64_t rule, struct position *at)
+/* A frame of gcc's realigned stacks. */
+static bool leave_realigned(struct walk *k, uint64_t rule, struct position *at)
 {
-    if (rule_kind(rule) == RULE_SIGNAL)
-        return enter_interrupted(k, at);
-    uintptr_t slot = at->fp + (uintptr_t)rule_cfa_offset(rule);
-    if (slot < at->sp || at->fp < at->sp || !stack_holds(k->stack, slot, slot + 8, k->sealed) ||
-        !stack_holds(k->stack, at->fp, at->fp + 8, k->sealed))
+    uintptr_t fp = *at->fp_at, slot = fp + (uintptr_t)rule_deref_offset(rule);
+    if (slot < at->sp || fp < at->sp || !stack_holds(k->stack, slot, slot + 8, k->sealed) ||
+        !stack_holds(k->stack, fp, fp + 8, k->sealed))
         return false;
     uintptr_t cfa = word_at(slot);
     if (cfa <= at->sp || cfa & 7 || !stack_holds(k->stack, at->sp, cfa, k->sealed))
         return false;
-    *at = (struct position){.pc = word_at(cfa - 8), .sp = cfa, .fp = word_at(at->fp), .exact = false};
+    *at = (struct position){.pc = word_at(cfa - 8), .sp = cfa, .fp_at = (const uintptr_t *)fp};
+    return true;
+}
+
+/*
+ * The simple kinds with every check. In an interrupted function a register may have been popped already while its rule
+ * still names the slot, now below the stack pointer: the red zone keeps it.
+ */
+static bool leave_simple(struct walk *k, uint64_t rule, struct position *at)
+{
+    uintptr_t base = rule_kind(rule) == RULE_RSP ? at->sp : *at->fp_at;
+    uintptr_t cfa = base + rule_cfa_offset(rule), saved = cfa - rule_rbp_offset(rule);
+    if (cfa <= at->sp || cfa & 7 || saved < at->sp - (at->exact ? RED_ZONE : 0) ||
+        !stack_holds(k->stack, at->sp, cfa, k->sealed))
+        return false;
+    at->pc = word_at(cfa - 8);
+    at->sp = cfa;
+    if (saved != cfa)
+        at->fp_at = (const uintptr_t *)saved;
+    at->exact = false;
     return true;
 }
 
 static enum walk_end walk_full(struct walk *k, const struct walk_start *start);
 
-/* Why the walk ends at a frame of this kind. */
-static enum walk_end end_cold(struct walk *k, uint64_t rule, const struct walk_start *start)
+/* One frame of any kind, named already. False: the walk ends, *end says why. */
+static bool leave_frame(struct walk *k, uint64_t rule, struct position *at, const struct walk_start *start,
+                        enum walk_end *end)
 {
-    if (rule == RULE_NONE)
-        return WALK_NO_ROOM;
-    if (rule_kind(rule) == RULE_LAST)
-        return WALK_WHOLE;
-    if (rule_kind(rule) == RULE_GENERAL)
-        return walk_full(k, start);
-    return rule_module(rule) == RULE_MODULE_NONE ? WALK_NO_CODE : WALK_NO_RULE;
+    *end = WALK_BROKEN;
+    switch (rule_kind(rule)) {
+    case RULE_RSP:
+    case RULE_RBP:
+        return leave_simple(k, rule, at);
+    case RULE_RBP_DEREF:
+        return leave_realigned(k, rule, at);
+    case RULE_SIGNAL:
+        return enter_interrupted(k, at);
+    case RULE_LAST:
+        *end = WALK_WHOLE;
+        return false;
+    case RULE_GENERAL:
+        *end = walk_full(k, start);
+        return false;
+    default:
+        *end = rule_module(rule) == RULE_MODULE_NONE ? WALK_NO_CODE : WALK_NO_RULE;
+        return false;
+    }
+}
+
+/* From a frame that the hot loop does not handle to the next that it may. False: the walk ends, *end says why. */
+static __attribute__((noinline)) bool leave_frames_cold(struct walk *k, struct position *at,
+                                                        const struct walk_start *start, enum walk_end *end)
+{
+    do {
+        uint64_t key = at->pc | (at->exact ? EXACT_BIT : 0);
+        uint64_t rule = current_rule(k, key, rule_for(k->w, key));
+        *end = WALK_NO_ROOM;
+        if (rule == RULE_NONE)
+            return false;
+        *end = WALK_CUT;
+        if (k->count == k->max)
+            return false;
+        k->ids[k->count++] = rule_id(rule);
+        if (!leave_frame(k, rule, at, start, end))
+            return false;
+    } while (at->exact);
+    *end = at->pc ? WALK_CUT : WALK_WHOLE;
+    return at->pc && k->count < k->max;
 }
 
 /*
- * The hot loop: everything it carries from frame to frame is in locals whose address is never taken; the rare cases
- * write them into the struct and read them back.
+ * The hot loop: what it carries from frame to frame is in locals whose address is never taken; the rare cases write them
+ * into a struct and read them back. A CFA that a rule puts above the stack pointer is above it, and aligned, without a
+ * look; one from rbp is not.
  */
 static enum walk_end walk_cached(struct walk *k, const struct walk_start *start)
 {
-    uintptr_t pc = start->pc, sp = start->sp, fp = start->fp, high = k->stack->high;
-    uint64_t exact_bit = 0, checked = k->checked;
-    uint32_t *ids = k->ids;
-    unsigned count = 0, max = k->max;
-    const struct walk_cache *cache = k->w->cache;
-    while (likely(pc != 0 && count < max)) {
-        uint64_t key = pc | exact_bit;
-        const struct walk_cache_entry *first = &cache->at[set_of(key)][first_way(key)];
-        uint64_t rule = load_relaxed(&first->rule);
-        if (unlikely((load_relaxed(&first->check) ^ rule) != key))
-            rule = rule_cold(k, key);
-        uint32_t module = rule_module(rule);
-        if (unlikely(module >= 64 || !(checked >> module & 1))) {
-            rule = recheck_cold(k, key, rule);
-            checked = k->checked;
-        }
-        enum rule_kind kind = rule_kind(rule);
-        if (unlikely(rule == RULE_NONE || kind >= RULE_LAST)) {
-            k->count = count;
-            if (rule != RULE_NONE)
-                ids[k->count++] = rule_id(rule);
-            return end_cold(k, rule, start);
-        }
-        ids[count++] = rule_id(rule);
-        if (likely(kind <= RULE_RBP)) {
-            uintptr_t cfa = (kind == RULE_RSP ? sp : fp) + (uintptr_t)rule_cfa_offset(rule);
-            uintptr_t fp_at = cfa - 8 * rule_rbp_slot(rule);
-            bool fits = cfa > sp && fp_at >= sp - red_zone(exact_bit) && !(cfa & 7);
-            if (unlikely(!fits || cfa > high)) {
-                k->count = count;
-                if (!fits || !stack_holds(k->stack, sp, cfa, k->sealed))
-                    return WALK_BROKEN;
-                high = k->stack->high;
+    uintptr_t pc = start->pc, sp = start->sp, high = k->stack->high, cfa;
+    const uintptr_t *fp_at = &start->fp;
+    uint32_t *id = k->ids, *ids_end = id + k->max;
+    const struct walker *w = k->w;
+    for (;;) {
+        uint64_t rule = rule_for(w, pc);
+        if (unlikely((rule & (RULE_KIND | RULE_STAYS)) != (RULE_RSP | RULE_STAYS))) {
+            rule = current_rule(k, pc, rule);
+            if (rule_kind(rule) == RULE_RBP) {
+                cfa = *fp_at + rule_cfa_offset(rule);
+                if (unlikely(cfa <= sp || cfa & 7 || cfa - rule_rbp_offset(rule) < sp))
+                    goto rare;
+                goto have_cfa;
             }
-            fp = fp_at != cfa ? word_at(fp_at) : fp;
-            pc = word_at(cfa - 8);
-            sp = cfa;
-            exact_bit = 0;
-        } else {
-            struct position at = {.pc = pc, .sp = sp, .fp = fp};
-            k->count = count;
-            if (!leave_frame_cold(k, rule, &at))
-                return WALK_BROKEN;
-            pc = at.pc, sp = at.sp, fp = at.fp, high = k->stack->high;
-            exact_bit = at.exact ? EXACT_BIT : 0;
+            if (rule_kind(rule) == RULE_LAST) {
+                *id++ = rule_id(rule);
+                k->count = (unsigned)(id - k->ids);
+                return WALK_WHOLE;
+            }
+            if (rule_kind(rule) != RULE_RSP)
+                goto rare;
         }
+        cfa = sp + rule_cfa_offset(rule);
+    have_cfa:
+        if (unlikely(cfa > high))
+            goto rare;
+        *id++ = rule_id(rule);
+        if (rule_rbp_offset(rule))
+            fp_at = (const uintptr_t *)(cfa - rule_rbp_offset(rule));
+        pc = word_at(cfa - 8);
+        sp = cfa;
+        if (unlikely(!pc || id == ids_end)) {
+            k->count = (unsigned)(id - k->ids);
+            return pc ? WALK_CUT : WALK_WHOLE;
+        }
+        continue;
+    rare:;
+        struct position at = {.pc = pc, .sp = sp, .fp_at = fp_at};
+        enum walk_end end;
+        k->count = (unsigned)(id - k->ids);
+        if (!leave_frames_cold(k, &at, start, &end))
+            return end;
+        pc = at.pc, sp = at.sp, fp_at = at.fp_at, high = k->stack->high;
+        id = k->ids + k->count;
     }
-    k->count = count;
-    return pc ? WALK_CUT : WALK_WHOLE;
 }
 
 /* The value of one register in the caller; false: unreadable. */
 static bool restore(struct walk *k, const struct unwind_module *m, const struct cfi_row *row, int slot,
-                    const uint64_t *regs, uint64_t cfa, uint64_t exact_bit, uint64_t *value)
+                    const uint64_t *regs, uint64_t cfa, bool exact, uint64_t *value)
 {
     struct expr_context ctx = {
         .regs = regs, .stack = k->stack, .stack_from = regs[REG_RSP], .sealed = k->sealed};
@@ -322,7 +314,8 @@ static bool restore(struct walk *k, const struct unwind_module *m, const struct 
     case CFI_AT:
         break;
     }
-    if (at < regs[REG_RSP] - red_zone(exact_bit) || at & 7 || !stack_holds(k->stack, at, at + 8, k->sealed))
+    if (at < regs[REG_RSP] - (exact ? RED_ZONE : 0) || at & 7 ||
+        !stack_holds(k->stack, at, at + 8, k->sealed))
         return false;
     *value = word_at(at);
     return true;
@@ -330,7 +323,7 @@ static bool restore(struct walk *k, const struct unwind_module *m, const struct 
 
 /* From the registers of one frame to its caller's, by the whole row. */
 static bool leave_frame_full(struct walk *k, const struct unwind_module *m, const struct cfi_row *row,
-                             uint64_t exact_bit, uint64_t *regs)
+                             bool exact, uint64_t *regs)
 {
     struct expr_context ctx = {
         .regs = regs, .stack = k->stack, .stack_from = regs[REG_RSP], .sealed = k->sealed};
@@ -346,7 +339,7 @@ static bool leave_frame_full(struct walk *k, const struct unwind_module *m, cons
     if (cfa <= regs[REG_RSP] || !stack_holds(k->stack, regs[REG_RSP], cfa, k->sealed))
         return false;
     for (int i = 0; i < SLOT_COUNT; i++)
-        if (!restore(k, m, row, i, regs, cfa, exact_bit, &next[i]))
+        if (!restore(k, m, row, i, regs, cfa, exact, &next[i]))
             return false;
     next[SLOT_RSP] = cfa;
     for (int i = 0; i < SLOT_COUNT; i++)
@@ -395,9 +388,9 @@ static bool step_full(struct walk *k, uint64_t *regs, bool *exact, bool counts, 
         *exact = true;
         return enter_interrupted_full(k, regs);
     }
-    uint64_t exact_bit = *exact ? EXACT_BIT : 0;
+    bool interrupted = *exact;
     *exact = row.signal_frame;
-    return leave_frame_full(k, m, &row, exact_bit, regs);
+    return leave_frame_full(k, m, &row, interrupted, regs);
 }
 
 /* Walks out of our own frames first: they preserve the registers the hook's caller had. */
@@ -421,34 +414,53 @@ static __attribute__((noinline)) enum walk_end walk_full(struct walk *k, const s
 unsigned walk_stack(const struct walker *w, struct stack_bounds *stack, const struct walk_start *start,
                     uint32_t *ids, unsigned max, enum walk_end *end)
 {
-    struct walk k = {.w = w,
-                     .stack = stack,
-                     .ids = ids,
-                     .max = max,
-                     .sealed = *w->sealed != 0,
-                     .checked = load_relaxed(&unwind_modules.permanent)};
+    struct walk k = {.w = w, .stack = stack, .ids = ids, .max = max, .sealed = *w->sealed != 0};
     if (start->sp < stack->low || start->sp >= stack->high)
         stack_enter(stack, start->sp);
     *end = walk_cached(&k, start);
     return k.count;
 }
 
+unsigned walk_words(const struct walker *w, const struct walk_start *start, const uintptr_t **at,
+                    unsigned max)
+{
+    uintptr_t pc = start->pc, sp = start->sp;
+    const uintptr_t *fp_at = &start->fp;
+    unsigned n = 0;
+    while (pc) {
+        uint64_t rule = rule_for(w, pc);
+        if (rule_kind(rule) == RULE_LAST && rule & RULE_STAYS)
+            return n;
+        if ((rule_kind(rule) != RULE_RSP && rule_kind(rule) != RULE_RBP) || !(rule & RULE_STAYS) ||
+            n + 2 > max)
+            return 0;
+        if (rule_kind(rule) == RULE_RBP)
+            at[n++] = fp_at;
+        uintptr_t cfa = (rule_kind(rule) == RULE_RBP ? *fp_at : sp) + rule_cfa_offset(rule);
+        if (rule_rbp_offset(rule))
+            fp_at = (const uintptr_t *)(cfa - rule_rbp_offset(rule));
+        at[n++] = (const uintptr_t *)(cfa - 8);
+        pc = word_at(cfa - 8);
+        sp = cfa;
+    }
+    return n;
+}
+
 uint32_t walk_caller(const struct walker *w, uintptr_t pc)
 {
     struct walk k = {.w = w};
-    const struct walk_cache_entry *first = &w->cache->at[set_of(pc)][first_way(pc)];
-    uint64_t rule = load_relaxed(&first->rule);
-    if (unlikely((load_relaxed(&first->check) ^ rule) != pc))
-        rule = rule_cold(&k, pc);
-    uint32_t module = rule_module(rule);
-    if (unlikely(module >= 64 || !(load_relaxed(&unwind_modules.permanent) >> module & 1)))
-        rule = recheck_cold(&k, pc, rule);
+    uint64_t rule = current_rule(&k, pc, rule_for(w, pc));
     return rule == RULE_NONE ? WALK_NO_ID : rule_id(rule);
 }
 
 void walk_forget(struct walk_cache *cache)
 {
     for (unsigned i = 0; i < WALK_SETS; i++)
-        for (unsigned j = 0; j < WALK_WAYS; j++)
-            store_relaxed(&cache->at[i][j].rule, RULE_NONE);
+        for (unsigned j = 0; j < WALK_WAYS; j++) {
+            struct walk_cache_entry *e = &cache->at[i][j];
+            if (load_relaxed(&e->rule) == RULE_NONE && !load_relaxed(&e->check))
+                continue; /* a page that was never written stays so */
+            store_relaxed(&e->rule, RULE_NONE);
+            store_relaxed(&e->check, 0);
+        }
 }

@@ -65,6 +65,12 @@ struct walker {
 /** Writes the numbers of at most `max` frames, innermost first; returns how many. */
 unsigned walk_stack(const struct walker *w, struct stack_bounds *stack, const struct walk_start *start,
                     uint32_t *ids, unsigned max, enum walk_end *end);
+/**
+ * Where the words are that decided the walk from `start`: with the same words there, `start->fp` among them if it is
+ * one, the walk is the same. 0: that cannot be said, or there are more than `max`. Right after a whole walk.
+ */
+unsigned walk_words(const struct walker *w, const struct walk_start *start, const uintptr_t **at,
+                    unsigned max);
 /** The number of the frame with this return address alone; WALK_NO_ID when it could not be named. */
 uint32_t walk_caller(const struct walker *w, uintptr_t pc);
 /** Forgets all rules (a fork child's numbers are its own). */
