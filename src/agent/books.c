@@ -7,6 +7,7 @@
 #include "agent/intern.h"
 #include "agent/live.h"
 #include "agent/process.h"
+#include "agent/recall.h"
 #include "base/sigsafe/atomic.h"
 #include "base/sigsafe/sys.h"
 #include "base/sigsafe/text.h"
@@ -14,8 +15,6 @@
 
 #define NAME_LENGTH_MAX 4096u
 #define SEALED_ROOM     (256u << 10) /* of each table that grows with use, when the process enters seccomp */
-#define LOT_PERIODS     4u
-#define LOT_LEAST       (64u << 10) /* bytes */
 #define HASH_FACTOR     0x9e3779b97f4a7c15u
 
 static struct walk_cache rules;
@@ -204,9 +203,8 @@ static bool same_cell(const void *key, uint32_t number)
            c->period == k->period;
 }
 
-uint32_t books_cell(uint32_t stack, uint16_t thread, uint8_t size_class, uint8_t period)
+static uint32_t find_cell(struct cell_key key)
 {
-    struct cell_key key = {stack, thread, size_class, period};
     uint64_t word;
     __builtin_memcpy(&word, &key, sizeof(word));
     uint32_t hash = (uint32_t)(word * HASH_FACTOR >> 32);
@@ -214,139 +212,57 @@ uint32_t books_cell(uint32_t stack, uint16_t thread, uint8_t size_class, uint8_t
     if (likely(at != INTERN_NONE))
         return at;
     at = ledger_append(&process.ledger, LEDGER_CELLS, 1);
-    if (at == LEDGER_NONE)
-        return thread ? books_cell(stack, 0, size_class, period) : LEDGER_NONE;
+    if (at == LEDGER_NONE) {
+        if (!key.thread)
+            return LEDGER_NONE;
+        key.thread = 0;
+        return find_cell(key);
+    }
     struct ledger_cell *c = AT(LEDGER_CELLS, struct ledger_cell, at);
-    c->stack = stack;
-    c->thread = thread;
-    c->size_class = size_class;
-    c->period = period;
+    c->stack = key.stack;
+    c->thread = key.thread;
+    c->size_class = key.size_class;
+    c->period = key.period;
     intern_add(&cells, hash, at);
     return at;
 }
 
-static inline void add_sums(bool alone, struct ledger_sums *s, uint64_t size, struct draw_weight w)
+uint32_t books_cell(struct stack_bounds *bounds, const struct walk_start *start, uint16_t thread,
+                    uint8_t size_class, uint8_t period)
 {
-    atomic_add64_known(alone, &s->samples, 1);
-    atomic_add64_known(alone, &s->seen_bytes, size);
-    atomic_add64_known(alone, &s->bytes_q, w.bytes_q);
-    atomic_add64_known(alone, &s->count_q, w.count_q);
-}
-
-/* Before a cell changes: if the peak was reached since it last did, what it holds now is what it held then. */
-static void settle_peak(struct ledger_cell *c, uint64_t epoch)
-{
-    if (likely(c->peak_epoch == epoch))
-        return;
-    const struct ledger_sums *a = &c->allocated, *f = &c->freed;
-    c->at_peak = (struct ledger_sums){a->samples - f->samples, a->seen_bytes - f->seen_bytes,
-                                      a->bytes_q - f->bytes_q, a->count_q - f->count_q};
-    store_release(&c->peak_epoch, epoch);
-}
-
-/*
- * Live bytes go to the header at once while there is one thread; then in lots of a few periods, which is less than what an
- * estimate can tell. The peak is seen where they arrive.
- */
-static void change_live(struct ledger_shard *shard, uint64_t delta_q, uint64_t ticks)
-{
-    struct ledger_header *h = process.ledger.header;
-    if (!atomic_alone()) {
-        uint64_t pending = atomic_fetch_add64(&shard->pending_bytes_q, delta_q) + delta_q;
-        uint64_t lot = process.period * LOT_PERIODS > LOT_LEAST ? process.period * LOT_PERIODS : LOT_LEAST;
-        int64_t level = (int64_t)pending / (1 << LEDGER_Q);
-        if (level < (int64_t)lot && level > -(int64_t)lot)
-            return;
-        if (!atomic_swap_if64(&shard->pending_bytes_q, pending, 0))
-            return; /* whoever changed it meanwhile hands it on */
-        delta_q = pending;
+    struct recall *r = recall_at(start);
+    struct cell_key key = {recall_stack(r, bounds, start, process.generation), thread, size_class, period};
+    if (likely(key.stack != RECALL_NONE)) {
+        uint32_t hint = load_relaxed(&r->cell), cell;
+        if (likely(hint && same_cell(&key, hint - 1)))
+            return hint - 1;
+        cell = find_cell(key);
+        if (cell != LEDGER_NONE)
+            store_relaxed(&r->cell, cell + 1);
+        return cell;
     }
-    uint64_t live = atomic_fetch_add64(&h->live_bytes_q, delta_q) + delta_q;
-    uint64_t peak = load_relaxed(&h->peak_bytes_q);
-    if ((int64_t)live > (int64_t)peak && atomic_swap_if64(&h->peak_bytes_q, peak, live)) {
-        atomic_add64(&h->peak_epoch, 1);
-        store_relaxed(&h->peak_ticks, ticks);
+    key.stack = books_stack(bounds, start);
+    if (unlikely(key.stack == LEDGER_NONE))
+        return LEDGER_NONE;
+    if (AT(LEDGER_STACKS, struct ledger_stack, key.stack)->end == LEDGER_STACK_WHOLE) {
+        struct walker w = walker();
+        recall_keep(r, &w, start, process.generation, key.stack);
     }
+    return find_cell(key);
 }
 
-void books_allocated(struct ledger_shard *shard, uint32_t cell, uint64_t size, struct draw_weight w,
-                     uint64_t ticks)
-{
-    struct ledger_cell *c = AT(LEDGER_CELLS, struct ledger_cell, cell);
-    settle_peak(c, load_acquire(&process.ledger.header->peak_epoch));
-    bool alone = atomic_alone();
-    add_sums(alone, &c->allocated, size, w);
-    atomic_add64_known(alone, &shard->allocated_bytes_q, w.bytes_q);
-    change_live(shard, w.bytes_q, ticks);
-}
-
-void books_freed(struct ledger_shard *shard, uint32_t cell, uint64_t size, struct draw_weight w,
-                 uint64_t age_ticks, bool temporary)
-{
-    struct ledger_cell *c = AT(LEDGER_CELLS, struct ledger_cell, cell);
-    settle_peak(c, load_acquire(&process.ledger.header->peak_epoch));
-    add_sums(atomic_alone(), &c->freed, size, w);
-    change_live(shard, -w.bytes_q, 0);
-    atomic_add32(&c->lifetimes[ledger_lifetime_class(age_ticks)], 1);
-    if (temporary) {
-        atomic_add64(&c->temporary_samples, 1);
-        atomic_add64(&c->temporary_bytes_q, w.bytes_q);
-    }
-}
-
-void books_not_followed(struct ledger_shard *shard, uint32_t cell, uint64_t size, struct draw_weight w)
-{
-    struct ledger_cell *c = AT(LEDGER_CELLS, struct ledger_cell, cell);
-    add_sums(atomic_alone(), &c->freed, size, w);
-    change_live(shard, -w.bytes_q, 0);
-    process_count_loss(LEDGER_LOST_LIVE);
-}
-
-static uint32_t pop_vacant(struct ledger_shard *shard)
-{
-    for (;;) {
-        uint64_t head = load_acquire(&shard->vacant);
-        uint32_t first = (uint32_t)head;
-        if (first == LEDGER_NONE)
-            return LEDGER_NONE;
-        uint64_t next = load_relaxed(&process_sample(first)->next);
-        if (atomic_swap_if64(&shard->vacant, head, ((head >> 32) + 1) << 32 | next))
-            return first;
-    }
-}
-
-uint32_t books_sample_new(struct ledger_shard *shard)
-{
-    uint32_t record = pop_vacant(shard);
-    /* One thread may free what another allocates: its shard is where the vacant ones gather. */
-    for (unsigned i = 0; unlikely(record == LEDGER_NONE) && i < LEDGER_SHARDS; i++)
-        record = pop_vacant(&process.ledger.header->shards[i]);
-    return likely(record != LEDGER_NONE) ? record : ledger_append(&process.ledger, LEDGER_SAMPLES, 1);
-}
-
-void books_sample_free(struct ledger_shard *shard, uint32_t record)
-{
-    struct ledger_sample *s = process_sample(record);
-    uint64_t head;
-    do {
-        head = load_acquire(&shard->vacant);
-        store_relaxed(&s->next, (uint32_t)head);
-    } while (!atomic_swap_if64(&shard->vacant, head, ((head >> 32) + 1) << 32 | record));
-}
-
-void books_remember_free(struct ledger_shard *shard, const struct ledger_free *f)
+struct ledger_free *books_next_free(struct ledger_shard *shard, uint64_t *number)
 {
     struct ledger_region *r = &process.ledger.header->regions[LEDGER_FREES];
-    uint64_t rounds = r->limit_bytes / sizeof(*f) / LEDGER_SHARDS;
-    uint64_t number = atomic_fetch_add64(&shard->next_free, 1);
-    uint64_t mine = (uint64_t)(shard - process.ledger.header->shards);
-    uint64_t slot = number % rounds * LEDGER_SHARDS + mine;
-    if (!ledger_reach(&process.ledger, LEDGER_FREES, (slot + 1) * sizeof(*f)))
-        slot = number % (load_relaxed(&r->ready_bytes) / sizeof(*f) / LEDGER_SHARDS) * LEDGER_SHARDS + mine;
-    struct ledger_free *to = AT(LEDGER_FREES, struct ledger_free, slot);
-    store_release(&to->number, 0);
-    __builtin_memcpy(&to->serial, &f->serial, sizeof(*f) - offsetof(struct ledger_free, serial));
-    store_release(&to->number, number + 1);
+    uint64_t round_bytes = sizeof(struct ledger_free) * LEDGER_SHARDS;
+    uint64_t shard_index = (uint64_t)(shard - process.ledger.header->shards);
+    *number = atomic_fetch_add64(&shard->next_free, 1);
+    uint64_t slot = (*number & (r->limit_bytes / round_bytes - 1)) * LEDGER_SHARDS + shard_index;
+    if (unlikely(!ledger_reach(&process.ledger, LEDGER_FREES, (slot + 1) * sizeof(struct ledger_free))))
+        slot = *number % (load_relaxed(&r->ready_bytes) / round_bytes) * LEDGER_SHARDS + shard_index;
+    struct ledger_free *f = AT(LEDGER_FREES, struct ledger_free, slot);
+    store_release(&f->number, 0);
+    return f;
 }
 
 void books_reset(void)

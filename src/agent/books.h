@@ -3,7 +3,8 @@
 #define AGENT_BOOKS_H
 
 /*
- * Keeping the books in the ledger: names of frames, stacks, cells and their sums, the ring of frees.
+ * Keeping the books in the ledger: names of frames, stacks, cells, the ring of frees. What is added up in the cells is in
+ * sums.h.
  *
  * Runs in: target, cold paths. Threads: any, signal handlers included.
  * Needs: process_open_ledger() said true.
@@ -28,22 +29,12 @@ uint16_t books_add_thread(uint64_t ticks);
 uint32_t books_stack(struct stack_bounds *bounds, const struct walk_start *start);
 /** Frame of the call that returns to pc, alone. LEDGER_NONE: no room. */
 uint32_t books_caller(uintptr_t pc);
-/** The cell for these; LEDGER_NONE: no room. */
-uint32_t books_cell(uint32_t stack, uint16_t thread, uint8_t size_class, uint8_t period);
+/** The cell for these and the stack from `start`; LEDGER_NONE: no room. */
+uint32_t books_cell(struct stack_bounds *bounds, const struct walk_start *start, uint16_t thread,
+                    uint8_t size_class, uint8_t period);
 
-/** `shard` is the current thread's. One sample more, or one less, in a cell and in the totals, with the peak kept up to date. */
-void books_allocated(struct ledger_shard *shard, uint32_t cell, uint64_t size, struct draw_weight w,
-                     uint64_t ticks);
-void books_freed(struct ledger_shard *shard, uint32_t cell, uint64_t size, struct draw_weight w,
-                 uint64_t age_ticks, bool temporary);
-/** What was allocated but cannot be followed: it goes to `freed` too, so that what is live is what is followed. */
-void books_not_followed(struct ledger_shard *shard, uint32_t cell, uint64_t size, struct draw_weight w);
-
-/** A vacant sample record; LEDGER_NONE: no room. */
-uint32_t books_sample_new(struct ledger_shard *shard);
-void books_sample_free(struct ledger_shard *shard, uint32_t record);
-/** Remembers a free; `f->number` is filled in. */
-void books_remember_free(struct ledger_shard *shard, const struct ledger_free *f);
+/** Where the next free is remembered: to be filled in, `number` + 1 last. */
+struct ledger_free *books_next_free(struct ledger_shard *shard, uint64_t *number);
 
 /** In a fork child: begins with nothing. */
 void books_reset(void);

@@ -95,6 +95,7 @@ void boot_agent(void)
     if (!next.malloc)
         find_allocator();
     if (!process.generation) {
+        atomic_init();
         module_init();
         process_init();
     }

@@ -41,16 +41,24 @@ static inline bool cold_subtract(uint64_t *left, uint64_t size)
                          .sp = (uintptr_t)__builtin_frame_address(0) + 2 * sizeof(void *),                   \
                          .fp = *(const uintptr_t *)__builtin_frame_address(0)})
 
+static inline bool cold_settle(struct thread *t)
+{
+    if (!process.generation || !next.malloc)
+        boot_agent();
+    return t->busy || process_settle_cold(t);
+}
+
 /** Before the real call. True: book the result. */
 static inline bool cold_begin(struct thread *t, size_t size)
 {
-    if (unlikely(!process.generation || !next.malloc))
-        boot_agent();
+    /* A thread that knows its process has been here: everything is set up. */
+    if (unlikely(!process_is_known(t)) && !cold_settle(t))
+        return false;
     if (unlikely(t->busy)) {
         t->busy = THREAD_NESTED;
         return false;
     }
-    return process_settle(t) && size <= PTRDIFF_MAX && sample_is_due(t, size);
+    return size <= PTRDIFF_MAX && sample_is_due(t, size);
 }
 
 /** After the real call. */

@@ -74,7 +74,7 @@ static uint64_t *bucket_at(const struct table *t, uint64_t bucket)
     return t->words + (bucket & ((1ull << t->log2) - 1)) * BUCKET_WORDS;
 }
 
-static bool place(uint64_t *bucket, uint64_t entry)
+static inline bool place(uint64_t *bucket, uint64_t entry)
 {
     for (unsigned i = 0; i < BUCKET_ENTRIES; i++)
         if (!load_relaxed(&bucket[i]) && atomic_swap_if64(&bucket[i], 0, entry))
@@ -82,13 +82,9 @@ static bool place(uint64_t *bucket, uint64_t entry)
     return false;
 }
 
-/* False: no room within reach. */
-static bool place_in_table(struct table *t, uint64_t key, uint64_t entry)
+static __attribute__((noinline)) bool place_further_cold(struct table *t, uint64_t home, uint64_t entry)
 {
-    uint64_t home = bucket_of(key, t->log2);
     uint64_t *bucket = bucket_at(t, home);
-    if (likely(place(bucket, entry)))
-        return true;
     atomic_add64(&bucket[BUCKET_ENTRIES], 1);
     for (unsigned i = 1; i < PROBE_BUCKETS; i++)
         if (place(bucket_at(t, home + i), entry)) {
@@ -97,6 +93,13 @@ static bool place_in_table(struct table *t, uint64_t key, uint64_t entry)
         }
     atomic_add64(&bucket[BUCKET_ENTRIES], (uint64_t)-1);
     return false;
+}
+
+/* False: no room within reach. */
+static inline bool place_in_table(struct table *t, uint64_t key, uint64_t entry)
+{
+    uint64_t home = bucket_of(key, t->log2);
+    return likely(place(bucket_at(t, home), entry)) || place_further_cold(t, home, entry);
 }
 
 static uint64_t *new_words(uint32_t log2)
@@ -179,12 +182,9 @@ static void move_slot(uint64_t *slot)
     }
 }
 
-static void move_some(void)
+static __attribute__((noinline)) void move_some_cold(uint32_t from)
 {
-    uint32_t from = load_acquire(&oldest);
     struct table *t = &tables[from];
-    if (from >= load_acquire(&newest))
-        return;
     for (unsigned n = 0; n < MOVE_PER_INSERT; n++) {
         uint64_t bucket = load_relaxed(&t->moving);
         if (bucket >> t->log2 || !atomic_swap_if64(&t->moving, bucket, bucket + 1))
@@ -220,7 +220,9 @@ bool live_insert(uintptr_t address, uint32_t record)
         bool own = n >= load_relaxed(&oldest);
         if (likely(own && place_in_table(t, key, entry_of(key, record)))) {
             filter_add(address);
-            move_some();
+            uint32_t from = load_acquire(&oldest);
+            if (unlikely(from < load_acquire(&newest)))
+                move_some_cold(from);
             if (unlikely(load_relaxed(&t->overflows) > 1ull << t->log2 >> 3))
                 grow(n, t->log2 + 1);
             return true;
@@ -231,8 +233,8 @@ bool live_insert(uintptr_t address, uint32_t record)
 }
 
 /* Settles what an entry with our key is. */
-static enum live_taken claim(bool inherited, uint64_t *slot, uint64_t entry, uintptr_t address,
-                             uint32_t *record)
+static inline __attribute__((always_inline)) enum live_taken
+claim(bool inherited, uint64_t *slot, uint64_t entry, uintptr_t address, uint32_t *record)
 {
     if (inherited) {
         if (!atomic_swap_if64(slot, entry, 0))
@@ -256,16 +258,15 @@ static enum live_taken claim(bool inherited, uint64_t *slot, uint64_t entry, uin
     return LIVE_TAKEN;
 }
 
-static enum live_taken take_from(struct table *t, bool inherited, uint64_t key, uintptr_t address,
-                                 uint32_t *record)
+static inline __attribute__((always_inline)) enum live_taken
+take_from(struct table *t, bool inherited, uint64_t key, uintptr_t address, uint32_t *record)
 {
     uint64_t home = bucket_of(key, t->log2);
-    uint64_t *home_bucket = bucket_at(t, home);
-    for (unsigned b = 0; b < PROBE_BUCKETS; b++) {
-        uint64_t *bucket = bucket_at(t, home + b);
+    uint64_t *home_bucket = bucket_at(t, home), *bucket = home_bucket;
+    for (unsigned b = 0; b < PROBE_BUCKETS; b++, bucket = bucket_at(t, home + b)) {
         for (unsigned i = 0; i < BUCKET_ENTRIES; i++) {
             uint64_t entry = load_acquire(&bucket[i]);
-            if (!tags_match(entry, key) || !entry || entry == SEALED)
+            if (likely(!tags_match(entry, key) || !entry)) /* SEALED has a bit that no tag has */
                 continue;
             /* Beyond the home bucket another key may have the same tag: its top bits differ. The record tells. */
             enum live_taken taken = claim(inherited, &bucket[i], entry, address, record);
@@ -283,6 +284,14 @@ static enum live_taken take_from(struct table *t, bool inherited, uint64_t key, 
     return LIVE_UNKNOWN;
 }
 
+static __attribute__((noinline)) enum live_taken take_inherited_cold(uint64_t key, uintptr_t address)
+{
+    for (uint32_t i = inherited_from; i < inherited_to; i++)
+        if (take_from(&tables[i], true, key, address, NULL) != LIVE_UNKNOWN)
+            return LIVE_INHERITED;
+    return LIVE_UNKNOWN;
+}
+
 enum live_taken live_take(uintptr_t address, uint32_t *record)
 {
     uint64_t key = key_of(address);
@@ -291,10 +300,7 @@ enum live_taken live_take(uintptr_t address, uint32_t *record)
     for (uint32_t i = load_acquire(&oldest); i <= load_acquire(&newest); i++)
         if ((taken = take_from(&tables[i], false, key, address, record)) != LIVE_UNKNOWN)
             return taken;
-    for (uint32_t i = inherited_from; i < inherited_to; i++)
-        if ((taken = take_from(&tables[i], true, key, address, record)) != LIVE_UNKNOWN)
-            return taken;
-    return LIVE_UNKNOWN;
+    return likely(inherited_from == inherited_to) ? LIVE_UNKNOWN : take_inherited_cold(key, address);
 }
 
 void live_disinherit(void)

@@ -20,7 +20,8 @@
 
 enum { CHILD_UNAWARE, SETTLED = PROCESS_SETTLED, SETTLING };
 
-struct process process;
+static uint32_t before_boot = CHILD_UNAWARE;
+struct process process = {.ledger.control = &ledger_no_control, .alive = &before_boot};
 
 static uint32_t alive_fallback = SETTLED;
 
@@ -129,6 +130,8 @@ static void become_child(void)
     uint64_t id = process.config.image_id ^ process.forked_ticks ^ (uint64_t)sys_call(SYS_getpid, 0) << 40;
     process.config.image_id = draw_next(&id);
     process.ledger.header = NULL;
+    process.ledger.control = &ledger_no_control;
+    process.control_word = 0;
     process.stage = process.alone ? LEDGER_STAGE_FAILED : LEDGER_STAGE_NONE;
     process.threads = 0;
     process.forks = 0;
@@ -175,8 +178,7 @@ bool process_settle_cold(struct thread *t)
 
 void process_after_fork(void)
 {
-    if (process.alive)
-        store_release(process.alive, CHILD_UNAWARE);
+    store_release(process.alive, CHILD_UNAWARE);
     thread_self.left = 0;
 }
 
@@ -205,11 +207,9 @@ static void describe_image(struct ledger *l)
         h->losses[i] += process.early_losses[i];
 }
 
-bool process_open_ledger(void)
+bool process_open_ledger_cold(void)
 {
     uint32_t stage = load_acquire(&process.stage);
-    if (likely(stage == LEDGER_STAGE_MADE))
-        return true;
     if (stage != LEDGER_STAGE_NONE || process.ledger.sealed)
         return false;
     if (!__atomic_compare_exchange_n(&process.stage, &stage, LEDGER_STAGE_MAKING, false, __ATOMIC_ACQ_REL,
@@ -225,13 +225,14 @@ bool process_open_ledger(void)
     return true;
 }
 
-void process_heed_control(void)
+void process_heed_control_cold(void)
 {
-    if (load_relaxed(&process.stage) != LEDGER_STAGE_MADE)
-        return;
     const struct ledger_control *c = process.ledger.control;
     uint64_t asked = load_relaxed(&c->period_bytes);
-    if (load_relaxed(&c->magic) != LEDGER_CONTROL_MAGIC || asked > LEDGER_PERIOD_MAX)
+    if (load_relaxed(&process.stage) != LEDGER_STAGE_MADE || load_relaxed(&c->magic) != LEDGER_CONTROL_MAGIC)
+        return;
+    store_relaxed(&process.control_word, asked);
+    if (asked > LEDGER_PERIOD_MAX)
         return;
     uint64_t wanted = asked ? asked : process.period_asked, now = load_relaxed(&process.period);
     if (likely(wanted == now) || !atomic_swap_if64(&process.period, now, wanted))

@@ -27,12 +27,13 @@ struct process {
     uint64_t seed_given; /* 0: drawn from the kernel's random bytes */
     uint64_t period_asked;
     uint64_t period;       /* in force */
+    uint64_t control_word; /* the control page's, when it was last heeded */
     uint32_t period_index; /* its record in the ledger */
     int32_t parent_pid;
     uint64_t parent_image_id, forked_ticks;
     uint64_t early_losses[LEDGER_LOSSES]; /* until there is a ledger */
     bool alone; /* asked to leave children alone: neither fork children nor what they exec are observed */
-    uint32_t *alive; /* in a page that the kernel wipes in fork children */
+    uint32_t *alive; /* once it has begun, in a page that the kernel wipes in fork children */
     struct ledger_config config;
 };
 
@@ -45,10 +46,10 @@ void process_init(void);
  * parent's ledger. False: another context is in the middle of that; observe nothing now.
  */
 bool process_settle_cold(struct thread *t);
-/** There is a ledger, made now if need be. False: there is none and cannot be. */
-bool process_open_ledger(void);
+/** Makes the ledger. False: it cannot be, or somebody else is at it. */
+bool process_open_ledger_cold(void);
 /** Adopts a period set through the control page. */
-void process_heed_control(void);
+void process_heed_control_cold(void);
 /** Counts what was lost. */
 void process_count_loss(enum ledger_loss what);
 /** Takes back a failure that was counted before the outcome was known. */
@@ -63,15 +64,30 @@ void process_after_fork(void);
 /** The ledger may be looked at: it is this process's own. */
 static inline bool process_is_settled(void)
 {
-    return likely(process.alive != 0) && load_acquire(process.alive) == PROCESS_SETTLED;
+    return likely(load_acquire(process.alive) == PROCESS_SETTLED);
+}
+
+static inline bool process_is_known(const struct thread *t)
+{
+    return likely(t->generation == process.generation) && process_is_settled();
 }
 
 /** Cheap form of process_settle_cold. */
 static inline bool process_settle(struct thread *t)
 {
-    if (likely(t->generation == process.generation && process.generation && process_is_settled()))
-        return true;
-    return process_settle_cold(t);
+    return process_is_known(t) || process_settle_cold(t);
+}
+
+/** There is a ledger, made now if need be. False: there is none and cannot be. */
+static inline bool process_open_ledger(void)
+{
+    return likely(load_acquire(&process.stage) == LEDGER_STAGE_MADE) || process_open_ledger_cold();
+}
+
+static inline void process_heed_control(void)
+{
+    if (unlikely(load_relaxed(&process.ledger.control->period_bytes) != load_relaxed(&process.control_word)))
+        process_heed_control_cold();
 }
 
 static inline struct ledger_sample *process_sample(uint32_t record)

@@ -7,6 +7,8 @@
 #include "agent/live.h"
 #include "agent/next.h"
 #include "agent/process.h"
+#include "agent/sums.h"
+#include "agent/vacant.h"
 #include "base/sigsafe/draw.h"
 
 #define FREE_STACK_TICKS  (1u << 22) /* at most one stack of a free in so many ticks, some 600 a second */
@@ -45,10 +47,9 @@ bool sample_is_due(struct thread *t, size_t size)
     return true;
 }
 
-static struct draw_weight weigh(struct thread *t, uint64_t size, uint8_t period_index)
+static __attribute__((noinline)) struct draw_weight weigh_cold(struct thread *t, uint64_t size,
+                                                               uint8_t period_index)
 {
-    if (likely(t->weighed_size == size && size && t->weighed_period == period_index))
-        return t->weight;
     uint64_t period =
         ledger_at(&process.ledger, LEDGER_PERIODS, struct ledger_period, period_index)->period_bytes;
     if (period == 1)
@@ -59,13 +60,20 @@ static struct draw_weight weigh(struct thread *t, uint64_t size, uint8_t period_
     return t->weight;
 }
 
+static inline struct draw_weight weigh(struct thread *t, uint64_t size, uint8_t period_index)
+{
+    return likely(t->weighed_size == size && size && t->weighed_period == period_index)
+               ? t->weight
+               : weigh_cold(t, size, period_index);
+}
+
 /* The first operations, which find everything cold, are timed all; then one in COST_SAMPLE_EVERY. */
 static void op_begin(struct ledger_shard *shard)
 {
     atomic_add64(&shard->begun, 1);
 }
 
-static void op_end(struct ledger_shard *shard, uint64_t began)
+static inline void op_end(struct ledger_shard *shard, uint64_t began)
 {
     uint64_t n = load_relaxed(&shard->done);
     if (unlikely(n < COST_SAMPLE_EVERY || n % COST_SAMPLE_EVERY == 0))
@@ -83,9 +91,9 @@ static void drop_stale(struct thread *t, struct ledger_shard *shard, uintptr_t a
         return;
     struct ledger_sample *s = process_sample(record);
     const struct ledger_cell *c = ledger_at(&process.ledger, LEDGER_CELLS, struct ledger_cell, s->cell);
-    books_freed(shard, s->cell, s->size_bytes, weigh(t, s->size_bytes, c->period), ticks - s->born_ticks,
-                false);
-    books_sample_free(shard, record);
+    sums_freed(shard, s->cell, s->size_bytes, weigh(t, s->size_bytes, c->period), ticks - s->born_ticks,
+               false);
+    vacant_push(shard, record);
     process_count_loss(LEDGER_LOST_FREES_UNSEEN);
 }
 
@@ -93,7 +101,7 @@ static void drop_stale(struct thread *t, struct ledger_shard *shard, uintptr_t a
 static bool follow(struct ledger_shard *shard, uintptr_t address, size_t size, uint32_t cell, uint64_t serial,
                    uint64_t ticks)
 {
-    uint32_t record = books_sample_new(shard);
+    uint32_t record = vacant_take(shard);
     if (record == LEDGER_NONE)
         return false;
     struct ledger_sample *s = process_sample(record);
@@ -110,7 +118,7 @@ static bool follow(struct ledger_shard *shard, uintptr_t address, size_t size, u
     if (live_insert(address, record))
         return true;
     store_release(&s->address, 0);
-    books_sample_free(shard, record);
+    vacant_push(shard, record);
     return false;
 }
 
@@ -132,18 +140,16 @@ void sample_made(struct thread *t, const struct walk_start *start, void *p, size
         process_count_loss(LEDGER_LOST_THREADS);
     if (unlikely(filter_may_hold(p)))
         drop_stale(t, shard, (uintptr_t)p, ticks);
-    uint32_t stack = books_stack(&t->stack, start);
-    uint32_t cell =
-        stack == LEDGER_NONE ? LEDGER_NONE : books_cell(stack, t->row, ledger_size_class(size), t->period);
+    uint32_t cell = books_cell(&t->stack, start, t->row, ledger_size_class(size), t->period);
     if (unlikely(cell == LEDGER_NONE)) {
         process_count_loss(LEDGER_LOST_SAMPLES);
     } else {
         struct draw_weight w = weigh(t, size, t->period);
         uint64_t serial = ((uint64_t)(shard - h->shards) << LEDGER_SERIAL_SHIFT) +
                           atomic_fetch_add64(&shard->serials, 1) + 1;
-        books_allocated(shard, cell, size, w, ticks);
+        sums_allocated(shard, cell, size, w, ticks);
         if (unlikely(!follow(shard, (uintptr_t)p, size, cell, serial, ticks)))
-            books_not_followed(shard, cell, size, w);
+            sums_not_followed(shard, cell, size, w);
         t->last_serial = serial;
         t->left_mark = t->left;
     }
@@ -173,6 +179,28 @@ static bool stack_is_due(uint64_t ticks)
     return ticks >= due && atomic_swap_if64(&next_free_stack, due, ticks + FREE_STACK_TICKS);
 }
 
+/* Fields are written where they stay: a copy of what was just written in pieces would wait for the pieces. */
+static void remember_free(struct thread *t, struct ledger_shard *shard, const struct walk_start *start,
+                          const struct ledger_sample *s, uintptr_t address, uint64_t ticks, bool reallocated)
+{
+    bool whole = stack_is_due(ticks);
+    uint32_t stack = whole ? books_stack(&t->stack, start) : LEDGER_NONE;
+    uint32_t caller = whole ? LEDGER_NONE : books_caller(start->pc);
+    uint64_t number;
+    struct ledger_free *f = books_next_free(shard, &number);
+    f->serial = s->serial;
+    f->address = address;
+    f->size_bytes = s->size_bytes;
+    f->born_ticks = s->born_ticks;
+    f->freed_ticks = ticks;
+    f->cell = s->cell;
+    f->stack = stack;
+    f->caller = caller;
+    f->thread = t->row;
+    f->reallocated = reallocated;
+    store_release(&f->number, number + 1);
+}
+
 void sample_freed(struct thread *t, const struct walk_start *start, struct taken taken, bool reallocated)
 {
     if (taken.record == LIVE_NONE)
@@ -183,24 +211,10 @@ void sample_freed(struct thread *t, const struct walk_start *start, struct taken
     op_begin(shard);
     const struct ledger_cell *c = ledger_at(&process.ledger, LEDGER_CELLS, struct ledger_cell, s->cell);
     bool temporary = s->serial == t->last_serial && t->left == t->left_mark;
-    struct ledger_free f = {.serial = s->serial,
-                            .address = taken.address,
-                            .size_bytes = s->size_bytes,
-                            .born_ticks = s->born_ticks,
-                            .freed_ticks = ticks,
-                            .cell = s->cell,
-                            .stack = LEDGER_NONE,
-                            .caller = LEDGER_NONE,
-                            .thread = t->row,
-                            .reallocated = reallocated};
-    if (stack_is_due(ticks))
-        f.stack = books_stack(&t->stack, start);
-    else
-        f.caller = books_caller(start->pc);
-    books_freed(shard, s->cell, s->size_bytes, weigh(t, s->size_bytes, c->period), ticks - s->born_ticks,
-                temporary);
-    books_remember_free(shard, &f);
-    books_sample_free(shard, taken.record);
+    sums_freed(shard, s->cell, s->size_bytes, weigh(t, s->size_bytes, c->period), ticks - s->born_ticks,
+               temporary);
+    remember_free(t, shard, start, s, taken.address, ticks, reallocated);
+    vacant_push(shard, taken.record);
     op_end(shard, ticks);
 }
 
@@ -214,5 +228,5 @@ void sample_put_back(struct thread *t, struct taken taken)
         return;
     store_release(&s->address, 0);
     process_count_loss(LEDGER_LOST_LIVE);
-    books_sample_free(&process.ledger.header->shards[t->shard], taken.record);
+    vacant_push(&process.ledger.header->shards[t->shard], taken.record);
 }

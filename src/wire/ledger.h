@@ -280,7 +280,7 @@ static inline unsigned ledger_lifetime_class(uint64_t ticks)
  * lock by the owner or root, read by the target at least every LEDGER_CONTROL_BYTES of a thread's allocations.
  */
 #define LEDGER_CONTROL_MAGIC 0x314c5254434c4141u
-#define LEDGER_CONTROL_BYTES (1u << 20)
+#define LEDGER_CONTROL_BYTES (4u << 20)
 struct ledger_control {
     uint64_t magic;
     uint64_t period_bytes; /* 0: as started; otherwise 1 .. 2^40, anything else is ignored */

@@ -58,6 +58,8 @@ static uint64_t lay_out(struct ledger_region *regions, uint64_t limit_bytes)
             bytes = tables[t].most_bytes;
         if (bytes < tables[t].least_bytes)
             bytes = tables[t].least_bytes;
+        if (t == LEDGER_FREES) /* a ring: its place is found by a mask */
+            bytes = 1ull << (63 - __builtin_clzll(bytes));
         regions[t] = (struct ledger_region){
             .offset = offset, .limit_bytes = page_up(bytes), .record_bytes = tables[t].record_bytes};
         offset += regions[t].limit_bytes;
@@ -146,12 +148,12 @@ static char *map_file(long fd, uint64_t bytes, int prot)
     return sys_failed(p) ? NULL : (char *)p;
 }
 
-static const struct ledger_control no_control;
+const struct ledger_control ledger_no_control;
 
 static void make_control(struct ledger *l, long dir, int pid, uint64_t image_id)
 {
     char name[64];
-    l->control = &no_control;
+    l->control = &ledger_no_control;
     if (sys_failed(dir))
         return;
     file_name(name, pid, image_id, LEDGER_CONTROL_SUFFIX);

@@ -39,6 +39,8 @@ struct ledger {
     char dir[LEDGER_PATH_BYTES];
 };
 
+/** A control page that asks for nothing. */
+extern const struct ledger_control ledger_no_control __attribute__((visibility("hidden")));
 /** Creates file, mapping, header and first pages. 0 or -errno; on failure nothing is left behind. */
 int ledger_make(struct ledger *l, const struct ledger_config *config);
 /** Backs the region up to `end_bytes`. False when it cannot grow: the reason stands in the header. */

@@ -13,8 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* glibc 2.32 and later; without it every operation is locked. */
-extern char __libc_single_threaded __attribute__((weak));
+/* glibc's __libc_single_threaded, once atomic_init() has found it (2.32 and later); until then every operation is locked. */
+extern const char *atomic_alone_flag __attribute__((visibility("hidden")));
 
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
@@ -24,9 +24,12 @@ extern char __libc_single_threaded __attribute__((weak));
 #define store_relaxed(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
 #define store_release(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
 
+/** Finds out whether glibc tells of threads; any number of times. */
+void atomic_init(void);
+
 static inline bool atomic_alone(void)
 {
-    return &__libc_single_threaded && __libc_single_threaded;
+    return *(const volatile char *)atomic_alone_flag != 0;
 }
 
 #if defined(__x86_64__)
