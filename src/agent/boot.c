@@ -3,6 +3,7 @@
 #include <stdint.h>
 #include <unistd.h>
 
+#include "agent/direct.h"
 #include "agent/next.h"
 #include "agent/operators.h"
 #include "agent/process.h"
@@ -110,6 +111,7 @@ __attribute__((constructor)) static void construct(void)
 {
     boot_agent();
     module_init_late();
+    direct_jumps();
     pthread_atfork(count_fork, NULL, process_after_fork);
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "agent/cold.h"
+#include "agent/direct.h"
 #include "agent/filter.h"
 
 /*
@@ -27,7 +28,7 @@ static COLD void *malloc_cold(size_t size)
     return p;
 }
 
-EXPORT HOT void *malloc(size_t size)
+EXPORT HOT DIRECT_TEXT void *malloc(size_t size)
 {
     TAKE_BYTES(size)
     return next.malloc(size);
@@ -44,7 +45,7 @@ static COLD void free_cold(void *p)
     next.free(p);
 }
 
-EXPORT HOT void free(void *p)
+EXPORT HOT DIRECT_TEXT void free(void *p)
 {
     if (likely(!filter_may_hold(p))) {
         next.free(p);
@@ -66,7 +67,7 @@ static COLD void *calloc_cold(size_t count, size_t each)
     return p;
 }
 
-static void *calloc_hot(size_t count, size_t each)
+DIRECT_TEXT static void *calloc_hot(size_t count, size_t each)
 {
     size_t size;
     if (unlikely(__builtin_mul_overflow(count, each, &size)))
@@ -98,7 +99,7 @@ static COLD void *realloc_cold(void *old, size_t size)
     return p;
 }
 
-static void *realloc_hot(void *old, size_t size)
+DIRECT_TEXT static void *realloc_hot(void *old, size_t size)
 {
     if (likely(!filter_may_hold(old))) {
         TAKE_BYTES(size)
@@ -121,7 +122,7 @@ static COLD int posix_memalign_cold(void **out, size_t alignment, size_t size)
     return error;
 }
 
-static int posix_memalign_hot(void **out, size_t alignment, size_t size)
+DIRECT_TEXT static int posix_memalign_hot(void **out, size_t alignment, size_t size)
 {
     TAKE_BYTES(size)
     return next.posix_memalign(out, alignment, size);
@@ -139,7 +140,7 @@ static COLD void *aligned_cold(size_t alignment, size_t size, void *(**real)(siz
     return p;
 }
 
-static void *aligned_alloc_hot(size_t alignment, size_t size)
+DIRECT_TEXT static void *aligned_alloc_hot(size_t alignment, size_t size)
 {
     TAKE_BYTES(size)
     return next.aligned_alloc(alignment, size);
@@ -147,7 +148,7 @@ static void *aligned_alloc_hot(size_t alignment, size_t size)
 return aligned_cold(alignment, size, &next.aligned_alloc);
 }
 
-static void *memalign_hot(size_t alignment, size_t size)
+DIRECT_TEXT static void *memalign_hot(size_t alignment, size_t size)
 {
     TAKE_BYTES(size)
     return next.memalign(alignment, size);
@@ -165,7 +166,7 @@ static COLD void *paged_cold(size_t size, void *(**real)(size_t))
     return p;
 }
 
-static void *valloc_hot(size_t size)
+DIRECT_TEXT static void *valloc_hot(size_t size)
 {
     TAKE_BYTES(size)
     return next.valloc(size);
@@ -173,7 +174,7 @@ static void *valloc_hot(size_t size)
 return paged_cold(size, &next.valloc);
 }
 
-static void *pvalloc_hot(size_t size)
+DIRECT_TEXT static void *pvalloc_hot(size_t size)
 {
     TAKE_BYTES(size)
     return next.pvalloc(size);
@@ -191,12 +192,12 @@ struct next_entries next_entries = {
     .pvalloc = pvalloc_hot,
 };
 
-EXPORT void *calloc(size_t count, size_t each)
+EXPORT DIRECT_TEXT void *calloc(size_t count, size_t each)
 {
     return next_entries.calloc(count, each);
 }
 
-EXPORT void *realloc(void *old, size_t size)
+EXPORT DIRECT_TEXT void *realloc(void *old, size_t size)
 {
     return next_entries.realloc(old, size);
 }
