@@ -15,6 +15,7 @@
 
 #define NAME_LENGTH_MAX 4096u
 #define SEALED_ROOM     (256u << 10) /* of each table that grows with use, when the process enters seccomp */
+#define FREES_TOGETHER  16u
 #define HASH_FACTOR     0x9e3779b97f4a7c15u
 
 static struct walk_cache rules;
@@ -251,15 +252,26 @@ uint32_t books_cell(struct stack_bounds *bounds, const struct walk_start *start,
     return find_cell(key);
 }
 
+/* The shards' shares of the ring lie in turns of some slots: little of it is touched while few threads are there. */
+static uint64_t slot_of(uint64_t number, uint64_t shard, uint64_t slots_each)
+{
+    uint64_t place = number & (slots_each - 1), within = place % FREES_TOGETHER;
+    return (place - within) * LEDGER_SHARDS + shard * FREES_TOGETHER + within;
+}
+
 struct ledger_free *books_next_free(struct ledger_shard *shard, uint64_t *number)
 {
     struct ledger_region *r = &process.ledger.header->regions[LEDGER_FREES];
-    uint64_t round_bytes = sizeof(struct ledger_free) * LEDGER_SHARDS;
     uint64_t shard_index = (uint64_t)(shard - process.ledger.header->shards);
+    uint64_t each = r->limit_bytes / (sizeof(struct ledger_free) * LEDGER_SHARDS);
     *number = atomic_fetch_add64(&shard->next_free, 1);
-    uint64_t slot = (*number & (r->limit_bytes / round_bytes - 1)) * LEDGER_SHARDS + shard_index;
-    if (unlikely(!ledger_reach(&process.ledger, LEDGER_FREES, (slot + 1) * sizeof(struct ledger_free))))
-        slot = *number % (load_relaxed(&r->ready_bytes) / round_bytes) * LEDGER_SHARDS + shard_index;
+    uint64_t slot = slot_of(*number, shard_index, each);
+    if (unlikely(!ledger_reach(&process.ledger, LEDGER_FREES, (slot + 1) * sizeof(struct ledger_free)))) {
+        each = load_relaxed(&r->ready_bytes) / (sizeof(struct ledger_free) * LEDGER_SHARDS);
+        if (each < FREES_TOGETHER)
+            return NULL;
+        slot = slot_of(*number, shard_index, 1ull << (63 - __builtin_clzll(each)));
+    }
     struct ledger_free *f = AT(LEDGER_FREES, struct ledger_free, slot);
     store_release(&f->number, 0);
     return f;

@@ -33,7 +33,7 @@ uint32_t books_caller(uintptr_t pc);
 uint32_t books_cell(struct stack_bounds *bounds, const struct walk_start *start, uint16_t thread,
                     uint8_t size_class, uint8_t period);
 
-/** Where the next free is remembered: to be filled in, `number` + 1 last. */
+/** Where the next free is remembered: to be filled in, `number` + 1 last. NULL: no room. */
 struct ledger_free *books_next_free(struct ledger_shard *shard, uint64_t *number);
 
 /** In a fork child: begins with nothing. */

@@ -23,11 +23,13 @@ uint32_t recall_stack(const struct recall *r, const struct stack_bounds *bounds,
         bounds->foreign_end || start->sp < bounds->low || start->sp >= bounds->high)
         return RECALL_NONE;
     uint64_t room = bounds->high - start->sp - sizeof(uint64_t);
-    for (uint32_t i = 0; i < words; i++) {
-        uint64_t offset = load_relaxed(&r->offset[i]);
-        if (unlikely(offset > room))
+    const char *sp = (const char *)start->sp;
+    const uint32_t *offset = r->offset, *end = offset + words;
+    for (const uint64_t *word = r->word; offset < end; offset++, word++) {
+        uint64_t from_sp = load_relaxed(offset);
+        if (unlikely(from_sp > room))
             return RECALL_NONE;
-        differ |= r->word[i] ^ *(const uint64_t *)(start->sp + offset);
+        differ |= *word ^ *(const uint64_t *)(sp + from_sp);
     }
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
     return differ || load_relaxed(&r->version) != version ? RECALL_NONE : stack;

@@ -188,6 +188,8 @@ static void remember_free(struct thread *t, struct ledger_shard *shard, const st
     uint32_t caller = whole ? LEDGER_NONE : books_caller(start->pc);
     uint64_t number;
     struct ledger_free *f = books_next_free(shard, &number);
+    if (unlikely(!f))
+        return;
     f->serial = s->serial;
     f->address = address;
     f->size_bytes = s->size_bytes;
