@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "cli/command.h"
 #include "cli/filter.h"
 #include "cli/source.h"
@@ -38,44 +39,61 @@ const struct command command_export = {
     .run = run,
 };
 
+static const struct {
+    const char *name;
+    enum rollup_sort sort;
+} metrics[] = {
+    {"live", ROLLUP_SORT_LIVE},           {"peak", ROLLUP_SORT_PEAK},
+    {"allocated", ROLLUP_SORT_ALLOCATED}, {"allocations", ROLLUP_SORT_ALLOCATIONS},
+    {"temporary", ROLLUP_SORT_TEMPORARY},
+};
+#define N_METRICS (sizeof(metrics) / sizeof(*metrics))
+
 static int parse_metric(const char *text, enum rollup_sort *metric)
 {
-    static const char *const names[] = {"live", "peak", "allocated", "allocations", "temporary"};
-    static const enum rollup_sort values[] = {ROLLUP_SORT_LIVE, ROLLUP_SORT_PEAK, ROLLUP_SORT_ALLOCATED,
-                                              ROLLUP_SORT_ALLOCATIONS, ROLLUP_SORT_TEMPORARY};
-    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-        if (!strcmp(names[i], text)) {
-            *metric = values[i];
+    for (size_t i = 0; i < N_METRICS; i++)
+        if (!strcmp(metrics[i].name, text)) {
+            *metric = metrics[i].sort;
             return -1;
         }
     return command_misuse(&command_export,
                           "--folded %s is not known: live, peak, allocated, allocations or temporary", text);
 }
 
-static void write_folded(struct sink *out, const struct profile *p, struct filter *f, enum rollup_sort metric)
+static int refuse_metric(const struct rollup_values *known)
 {
-    struct rollup_options o = {.group = ROLLUP_BY_STACK, .sort = metric};
-    filter_apply(f, &o);
-    struct rollup *r = rollup_new(p, &o);
-    folded_write(out, r, metric);
-    rollup_free(r);
+    struct buf can = BUF_INIT;
+    for (size_t i = 0; i < N_METRICS; i++)
+        if (rollup_sort_known(metrics[i].sort, known))
+            buf_printf(&can, "%s%s", can.len ? ", " : "; known is ", metrics[i].name);
+    int code = command_misuse(&command_export, "this is not known of a moment in the past%s", buf_str(&can));
+    buf_release(&can);
+    return code;
 }
 
 static int export(const struct arguments *a, const struct source *s, struct filter *f,
                   enum rollup_sort metric)
 {
     const char *path = command_value(&command_export, a, "output");
-    FILE *file = path && strcmp(path, "-") ? fopen(path, "wbe") : stdout;
-    if (!file)
-        return command_fail(EXIT_FAILED, "%s: %s", path, strerror(errno));
-    struct sink out = sink_to_file(file);
-    if (command_value(&command_export, a, "pprof")) {
-        struct rollup_options keep = {0};
-        filter_apply(f, &keep);
-        pprof_write(&out, s->profile, &(struct pprof_options){.keep = keep.keep, .arg = f});
-    } else {
-        write_folded(&out, s->profile, f, metric);
+    struct rollup_options o = {.group = ROLLUP_BY_STACK, .sort = metric};
+    filter_apply(f, &o);
+    struct rollup *r = command_value(&command_export, a, "folded") ? rollup_new(s->profile, &o) : NULL;
+    if (r && !rollup_sort_known(metric, &r->total)) {
+        int code = refuse_metric(&r->total);
+        rollup_free(r);
+        return code;
     }
+    FILE *file = path && strcmp(path, "-") ? fopen(path, "wbe") : stdout;
+    if (!file) {
+        rollup_free(r);
+        return command_fail(EXIT_FAILED, "%s: %s", path, strerror(errno));
+    }
+    struct sink out = sink_to_file(file);
+    if (r)
+        folded_write(&out, r, metric);
+    else
+        pprof_write(&out, s->profile, &(struct pprof_options){.keep = o.keep, .arg = o.arg});
+    rollup_free(r);
     int bad = sink_finish(&out);
     if (file != stdout && fclose(file) && !bad)
         bad = -errno;

@@ -45,7 +45,7 @@ static const struct table_column columns[] = {
     [STATE] = {"state", TABLE_PLAIN, TABLE_TEXT, false},
     [AGE] = {"age", TABLE_DURATION, TABLE_WHOLE, false},
     [LIVE] = {"live", TABLE_BYTES, TABLE_ESTIMATE, false},
-    [PEAK] = {"peak", TABLE_BYTES, TABLE_REAL, false},
+    [PEAK] = {"peak", TABLE_BYTES, TABLE_ESTIMATE, false},
     [SAMPLES] = {"live_samples", TABLE_COUNT, TABLE_WHOLE, false},
     [LEDGER] = {"ledger", TABLE_BYTES, TABLE_WHOLE, false},
     [LOST] = {"lost", TABLE_COUNT, TABLE_WHOLE, false},
@@ -67,16 +67,19 @@ static void add_row(struct table *t, const struct ledger_entry *entry)
     }
     close(fd);
     struct profile *p = ledger_profile(&copy);
+    if (!entry->alive)
+        profile_end(p);
     const struct profile_image *i = &p->images.at[0];
-    struct estimate live = {0};
+    struct estimate live = {0}, peak = {0};
     vec_each (const struct profile_cell, c, &p->cells) {
         struct profile_sums sums = profile_live(c);
         profile_estimate_bytes(&live, c, &sums);
+        profile_estimate_bytes(&peak, c, &c->at_peak);
     }
     table_text(t, PROGRAM, profile_text(p, i->comm));
     table_whole(t, AGE, i->taken_ns > i->began_ns ? i->taken_ns - i->began_ns : 0);
     table_estimate(t, LIVE, &live);
-    table_real(t, PEAK, i->peak_bytes);
+    table_estimate(t, PEAK, &peak);
     table_whole(t, SAMPLES, p->samples.len);
     table_whole(t, LEDGER, i->ledger_bytes);
     table_whole(t, LOST, i->losses[PROFILE_LOST_SAMPLES] + i->losses[PROFILE_LOST_LIVE]);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "cli/command.h"
 #include "cli/filter.h"
 #include "cli/source.h"
@@ -65,6 +66,20 @@ static const struct word orders[] = {{"live", ROLLUP_SORT_LIVE},
                                      {"age", ROLLUP_SORT_AGE},
                                      {NULL, 0}};
 
+/* "live, peak or age": all of them, or those orders that `known` has. */
+static char *list_words(const struct word *words, const struct rollup_values *known)
+{
+    struct VEC(const char *) found = {0};
+    struct buf list = BUF_INIT;
+    for (const struct word *w = words; w->text; w++)
+        if (!known || rollup_sort_known((enum rollup_sort)w->value, known))
+            *vec_push(&found) = w->text;
+    for (size_t i = 0; i < found.len; i++)
+        buf_printf(&list, "%s%s", !i ? "" : i + 1 < found.len ? ", " : " or ", found.at[i]);
+    vec_release(&found);
+    return buf_detach(&list);
+}
+
 /* -1: fine; else the exit code. */
 static int parse_word(const char *option, const char *text, const struct word *words, int *value)
 {
@@ -75,7 +90,10 @@ static int parse_word(const char *option, const char *text, const struct word *w
             *value = w->value;
             return -1;
         }
-    return command_misuse(&command_report, "--%s %s is not known", option, text);
+    char *list = list_words(words, NULL);
+    int code = command_misuse(&command_report, "--%s %s is not known: it can be %s", option, text, list);
+    free(list);
+    return code;
 }
 
 static int parse_top(const char *text, uint32_t *top)
@@ -90,14 +108,32 @@ static int parse_top(const char *text, uint32_t *top)
     return -1;
 }
 
-/* What is known of single objects is known of the live ones only. */
-static int check_combination(const struct filter *f, int sort)
+/* What is known of single objects is known of the live ones only; of the past it is less. */
+static int check_combination(const struct filter *f, enum rollup_sort sort, const struct rollup_values *known)
 {
-    if (!f->samples || sort == ROLLUP_SORT_LIVE || sort == ROLLUP_SORT_AGE)
+    const struct word *order = orders;
+    if (rollup_sort_known(sort, known))
         return -1;
-    return command_misuse(&command_report,
-                          "age and size are known of live objects only: with --older-than, or size and "
-                          "age in --where, --sort can be live or age");
+    while (order->value != (int)sort)
+        order++;
+    char *list = list_words(orders, known);
+    int code;
+    if (!*list)
+        code =
+            command_misuse(&command_report,
+                           "size and age of single objects are not known of a moment in the past: leave out "
+                           "--older-than, and size and age in --where, or the @TIME");
+    else if (f->samples)
+        code = command_misuse(
+            &command_report,
+            "--sort %s does not go with --older-than, nor with size or age in --where, which are "
+            "known of live objects only: it can be %s",
+            order->text, list);
+    else
+        code = command_misuse(&command_report, "--sort %s is not known of a moment in the past: it can be %s",
+                              order->text, list);
+    free(list);
+    return code;
 }
 
 static int write_report(const struct source *s, struct rollup_options *ro, const struct filter *f,
@@ -105,6 +141,11 @@ static int write_report(const struct source *s, struct rollup_options *ro, const
 {
     struct rollup *r = rollup_new(s->profile, ro);
     struct sink out = sink_to_file(stdout);
+    int code = check_combination(f, ro->sort, &r->total);
+    if (code >= 0) {
+        rollup_free(r);
+        return code;
+    }
     char *words = filter_words(f);
     if (json) {
         struct report_json_options o = {.source = s->label, .filter = words, .top = top};
@@ -145,7 +186,8 @@ static int run(int argc, char **argv)
     if (filter_init(&f, command_value(&command_report, &a, "where"),
                     command_value(&command_report, &a, "older-than"), &e))
         return command_misuse(&command_report, "%s", e.text);
-    code = check_combination(&f, sort);
+    code = check_combination(&f, sort,
+                             &(struct rollup_values){.unknown = f.samples ? ROLLUP_NOT_OF_SAMPLES : 0});
     if (code < 0 && source_open(&s, a.n_rest ? a.rest[0] : NULL, &e))
         code = command_fail(EXIT_FAILED, "%s", e.text);
     if (code < 0) {

@@ -51,21 +51,15 @@ void filter_release(struct filter *f)
 
 static void offer_frames(const struct subject *s, size_t field, struct query_probe *probe)
 {
-    char scratch[ROLLUP_NAME_BYTES];
-    rollup_frames(&s->f->frames, s->p, s->cell->stack);
-    vec_each (const struct rollup_frame, frame, &s->f->frames) {
-        const char *text = field == FUNC     ? rollup_frame_function(s->p, frame, scratch)
-                           : field == MODULE ? rollup_frame_module(s->p, frame)
-                                             : rollup_frame_file(s->p, frame);
+    char scratch[FRAME_NAME_BYTES];
+    frames_of(&s->f->frames, s->p, s->cell->stack);
+    vec_each (const struct frame, frame, &s->f->frames) {
+        const char *text = field == FUNC     ? frame_function(s->p, frame, scratch)
+                           : field == MODULE ? frame_module(s->p, frame)
+                                             : frame_file(s->p, frame);
         if (*text && query_offer_text(probe, text))
             return;
     }
-}
-
-static uint64_t age_ns(const struct profile *p, const struct profile_sample *s)
-{
-    uint64_t taken = p->images.at[p->cells.at[s->cell].image].taken_ns;
-    return taken > s->born_ns ? taken - s->born_ns : 0;
 }
 
 static void look_up(void *subject, size_t field, struct query_probe *probe)
@@ -93,7 +87,7 @@ static void look_up(void *subject, size_t field, struct query_probe *probe)
         break;
     case AGE:
         if (s->sample)
-            query_offer_number(probe, (int64_t)age_ns(s->p, s->sample));
+            query_offer_number(probe, (int64_t)profile_age_ns(s->p, s->sample));
         break;
     }
 }
@@ -110,7 +104,7 @@ static bool keep_sample(void *arg, const struct profile *p, uint32_t sample)
     struct filter *f = arg;
     const struct profile_sample *row = &p->samples.at[sample];
     struct subject s = {.f = f, .p = p, .cell = &p->cells.at[row->cell], .sample = row};
-    return age_ns(p, row) >= f->older_than_ns && (!f->query || query_match(f->query, look_up, &s));
+    return profile_age_ns(p, row) >= f->older_than_ns && (!f->query || query_match(f->query, look_up, &s));
 }
 
 void filter_apply(struct filter *f, struct rollup_options *o)

@@ -19,7 +19,7 @@ struct filter {
     struct query *query; /* NULL: everything */
     uint64_t older_than_ns;
     bool samples; /* needs the live samples: only what is live now can be said */
-    struct rollup_frames frames;
+    struct frames frames;
 };
 
 /** `where` and `older_than` may be NULL. 0, or -EINVAL with a line. */

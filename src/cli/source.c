@@ -65,11 +65,12 @@ static int find_ledger(int pid, char **path, bool *alive, struct error *e)
     ledger_list_release(&list);
     if (*path)
         return 0;
-    if (kill(pid, 0) && errno == ESRCH)
+    int gone = kill(pid, 0) ? errno : 0;
+    if (gone == ESRCH)
         return error_set(e, ESRCH,
                          "there is no process %d, and it has left no ledger (allium ps lists what there is)",
                          pid);
-    if (errno == EPERM)
+    if (gone == EPERM)
         return error_set(
             e, EPERM, "process %d belongs to somebody else: its ledger can be read by that user and by root",
             pid);
@@ -106,6 +107,8 @@ int source_read_ledger(struct profile **p, int pid, struct error *e)
         (*p)->images.at[0].rss_anon_bytes = proc_rss_anon_bytes(pid);
         buf_release(&args);
         snprintf(root, sizeof(root), "/proc/%d/root", pid);
+    } else {
+        profile_end(*p);
     }
     char *cache = naming_cache_dir();
     struct symbols *symbols = symbols_new(cache);
@@ -131,6 +134,15 @@ static int open_pid(struct source *s, const char *text, struct error *e)
     return bad;
 }
 
+/* At a moment in the past there may be none yet, or only such as nothing had been kept of. */
+static bool has_books(const struct profile *p)
+{
+    vec_each (const struct profile_image, i, &p->images)
+        if (!i->past || i->taken_ns > i->began_ns)
+            return true;
+    return false;
+}
+
 static int open_file(struct source *s, const char *path, const char *time, struct error *e)
 {
     uint64_t first, last, after, at, *when = NULL;
@@ -153,7 +165,10 @@ static int open_file(struct source *s, const char *path, const char *time, struc
     struct buf label = BUF_INIT;
     buf_printf(&label, "%s%s%s", path, time ? "@" : "", time ? time : "");
     s->label = buf_detach(&label);
-    return recording_load(&s->profile, path, when, e);
+    int bad = recording_load(&s->profile, path, when, e);
+    if (bad || !when || has_books(s->profile))
+        return bad;
+    return error_set(e, ERANGE, "nothing was kept in %s yet at @%s: name a later time", path, time);
 }
 
 int source_open(struct source *s, const char *text, struct error *e)

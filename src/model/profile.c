@@ -97,6 +97,31 @@ bool profile_valid(const struct profile *p)
     return p->strings.len && names_valid(p) && books_valid(p);
 }
 
+static void reach(uint64_t *to, uint64_t ns)
+{
+    if (ns > *to)
+        *to = ns;
+}
+
+void profile_end(struct profile *p)
+{
+    struct profile_image *i = &p->images.at[0];
+    uint64_t last = i->began_ns;
+    reach(&last, i->peak_ns);
+    vec_each (const struct profile_sample, s, &p->samples)
+        reach(&last, s->born_ns);
+    vec_each (const struct profile_free, f, &p->frees)
+        reach(&last, f->freed_ns);
+    if (last < i->taken_ns)
+        p->taken_ns = i->taken_ns = last;
+}
+
+uint64_t profile_age_ns(const struct profile *p, const struct profile_sample *s)
+{
+    uint64_t taken = p->images.at[p->cells.at[s->cell].image].taken_ns;
+    return taken > s->born_ns ? taken - s->born_ns : 0;
+}
+
 struct profile_sums profile_live(const struct profile_cell *c)
 {
     const struct profile_sums *a = &c->allocated, *f = &c->freed;

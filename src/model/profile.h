@@ -58,6 +58,9 @@ struct profile_image {
     int32_t pid, parent_pid;
     uint32_t comm, exe, args; /* strings; args "" when not kept */
     enum profile_image_state state;
+    bool
+        past; /* as it was at taken_ns, later than which it was seen: then live samples are too few, what was temporary
+                * and lifetimes are 0, the peak is if it came later, and cost and losses are those of its end */
     uint64_t began_ns; /* CLOCK_REALTIME when its ledger began (its first sample) */
     uint64_t taken_ns; /* CLOCK_REALTIME of this reading, or of its end */
     uint64_t peak_ns;  /* CLOCK_REALTIME of the peak; 0: none */
@@ -168,7 +171,7 @@ struct profile {
     uint64_t lifetime_ns[PROFILE_LIFETIMES - 1]; /* upper bounds of all but the last class */
     uint64_t images_dropped;                     /* images of which only a count was kept */
     double images_dropped_peak_bytes;            /* sum of their peaks */
-    uint64_t taken_ns; /* CLOCK_REALTIME of the reading: what ages are counted from */
+    uint64_t taken_ns;                           /* CLOCK_REALTIME of the reading */
     struct map string_index;
 };
 
@@ -184,6 +187,13 @@ static inline const char *profile_text(const struct profile *p, uint32_t string)
 /** True when every index points to something; for debug builds and for what comes from files. */
 bool profile_valid(const struct profile *p);
 
+/**
+ * For the one image of a profile that was read from the ledger it left behind: takes it back to the last thing that
+ * happened in it, which is the nearest to its end that a ledger tells.
+ */
+void profile_end(struct profile *p);
+/** Age of a live sample when its image was read, or ended. */
+uint64_t profile_age_ns(const struct profile *p, const struct profile_sample *s);
 /** allocated - freed. */
 struct profile_sums profile_live(const struct profile_cell *c);
 /** Adds the sums of one cell to an estimate of bytes or of objects. */

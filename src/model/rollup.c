@@ -9,75 +9,6 @@
 #include "base/buf.h"
 #include "base/units.h"
 
-#define AGENT "liballium-agent.so"
-
-/* ---- frames ---- */
-
-static bool is_agent(const struct profile *p, uint32_t location)
-{
-    return !strcmp(rollup_basename(rollup_location_module(p, location)), AGENT);
-}
-
-void rollup_frames(struct rollup_frames *out, const struct profile *p, uint32_t stack)
-{
-    const struct profile_stack *s = &p->stacks.at[stack];
-    const uint32_t *at = s->depth ? &p->stack_locations.at[s->first] : NULL;
-    uint32_t i = 0;
-    bool told = false; /* the outermost frame itself says that the code is unknown */
-    out->len = 0;
-    while (i < s->depth && is_agent(p, at[i]))
-        i++;
-    for (; i < s->depth; i++) {
-        const struct profile_location *l = &p->locations.at[at[i]];
-        for (uint32_t k = 0; k < l->n_lines; k++)
-            *vec_push(out) = (struct rollup_frame){.location = at[i], .line = l->first_line + k};
-        if (!l->n_lines)
-            *vec_push(out) = (struct rollup_frame){.location = at[i], .line = PROFILE_NONE};
-        told = !l->n_lines && l->module == PROFILE_NONE && s->end == PROFILE_STACK_NO_CODE;
-    }
-    if (!out->len || (s->end != PROFILE_STACK_WHOLE && !told))
-        *vec_push(out) = (struct rollup_frame){.location = PROFILE_NONE, .line = PROFILE_NONE, .end = s->end};
-}
-
-static const char *const ends[] = {
-    [PROFILE_STACK_WHOLE] = "[no stack]",
-    [PROFILE_STACK_CUT] = "[cut]",
-    [PROFILE_STACK_NO_CODE] = "[JIT or unknown code]",
-    [PROFILE_STACK_NO_RULE] = "[no unwind rules]",
-    [PROFILE_STACK_BROKEN] = "[broken stack]",
-};
-
-const char *rollup_frame_function(const struct profile *p, const struct rollup_frame *f,
-                                  char scratch[static ROLLUP_NAME_BYTES])
-{
-    if (f->location == PROFILE_NONE)
-        return ends[f->end];
-    if (f->line != PROFILE_NONE)
-        return profile_text(p, p->lines.at[f->line].function);
-    const char *module = rollup_basename(rollup_frame_module(p, f));
-    if (!*module)
-        return ends[PROFILE_STACK_NO_CODE];
-    snprintf(scratch, ROLLUP_NAME_BYTES, "%.255s+0x%" PRIx64, module, p->locations.at[f->location].address);
-    return scratch;
-}
-
-uint32_t *rollup_same_locations(const struct profile *p)
-{
-    uint32_t *same = mem_array(p->locations.len, sizeof(*same));
-    struct map seen = {0};
-    for (uint32_t i = 0; i < p->locations.len; i++) {
-        const struct profile_location *l = &p->locations.at[i];
-        uint64_t key[4] = {UINT64_MAX, 0, l->address, l->exact};
-        if (l->module != PROFILE_NONE) {
-            key[0] = p->modules.at[l->module].path;
-            key[1] = p->modules.at[l->module].build_id;
-        }
-        same[i] = (uint32_t)map_put(&seen, key, sizeof(key), i, NULL);
-    }
-    map_release(&seen);
-    return same;
-}
-
 /* ---- which rows a cell belongs to ---- */
 
 /* Cells of one stack (thread, ...) fall into the same rows: these are its unit. */
@@ -91,11 +22,12 @@ struct build {
     const struct rollup_options *o;
     struct rollup *r;
     struct unit *units;
-    struct profile_sums *kept; /* by cell, of its live samples kept; NULL: all of them */
+    struct profile_sums *kept;    /* by cell, of its live samples kept; NULL: all of them */
+    struct rollup_values nothing; /* no sample at all: how much may be there all the same */
     struct map keys;
     struct VEC(uint32_t) members;
     struct VEC(uint32_t) stamps; /* by row: the last unit + 1 that has it among its members */
-    struct rollup_frames frames;
+    struct frames frames;
     uint32_t *same; /* locations; by stack only */
 };
 
@@ -129,27 +61,26 @@ static struct rollup_row *join(struct build *b, uint32_t unit, const void *key, 
     return &b->r->rows.at[row];
 }
 
-static void name_row(struct build *b, struct rollup_row *row, const char *name, const struct rollup_frame *f)
+static void name_row(struct build *b, struct rollup_row *row, const char *name, const struct frame *f)
 {
     row->name = mem_strdup(name);
     if (b->o->group != ROLLUP_BY_FILE)
-        row->module = rollup_frame_module(b->p, f);
+        row->module = frame_module(b->p, f);
 }
 
 /* What the row of a frame is called: functions of the same name in two modules are two. */
-static void join_frame(struct build *b, uint32_t unit, const struct rollup_frame *f)
+static void join_frame(struct build *b, uint32_t unit, const struct frame *f)
 {
-    char scratch[ROLLUP_NAME_BYTES];
-    const char *function = rollup_frame_function(b->p, f, scratch);
-    const char *module = rollup_frame_module(b->p, f), *file = rollup_frame_file(b->p, f);
+    char scratch[FRAME_NAME_BYTES];
+    const char *function = frame_function(b->p, f, scratch);
+    const char *module = frame_module(b->p, f), *file = frame_file(b->p, f);
     struct buf key = BUF_INIT;
     if (b->o->group == ROLLUP_BY_FILE && *file)
         buf_addstr(&key, file);
     else if (b->o->group == ROLLUP_BY_FILE && *module)
-        buf_printf(&key, "%s (source unknown)", rollup_basename(module));
+        buf_printf(&key, "%s (source unknown)", frame_basename(module));
     else if (b->o->group == ROLLUP_BY_MODULE)
-        buf_addstr(&key,
-                   *module ? module : ends[f->location == PROFILE_NONE ? f->end : PROFILE_STACK_NO_CODE]);
+        buf_addstr(&key, *module ? module : function);
     else
         buf_printf(&key, "%s%c%s", function, '\0', module);
     struct rollup_row *row = join(b, unit, key.data, key.len);
@@ -162,32 +93,32 @@ static void join_frame(struct build *b, uint32_t unit, const struct rollup_frame
 
 static void join_frames(struct build *b, uint32_t stack)
 {
-    rollup_frames(&b->frames, b->p, stack);
-    vec_each (const struct rollup_frame, f, &b->frames)
+    frames_of(&b->frames, b->p, stack);
+    vec_each (const struct frame, f, &b->frames)
         if (f->location != PROFILE_NONE || f == b->frames.at || b->o->group == ROLLUP_BY_FUNCTION)
             join_frame(b, stack, f);
 }
 
 /* Of the run time: what stands between a program and its allocator. */
-static bool is_runtime(const struct profile *p, const struct rollup_frame *f)
+static bool is_runtime(const struct profile *p, const struct frame *f)
 {
     static const char *const begin[] = {
         "libc.so", "libc-2.",    "libc.musl", "ld-linux",    "ld-musl",     "ld-2.",       "libstdc++.",
         "libc++.", "libc++abi.", "libgcc_s.", "libjemalloc", "libtcmalloc", "libmimalloc", "liballium"};
-    char scratch[ROLLUP_NAME_BYTES];
-    const char *module = rollup_basename(rollup_frame_module(p, f));
+    char scratch[FRAME_NAME_BYTES];
+    const char *module = frame_basename(frame_module(p, f));
     for (size_t i = 0; i < sizeof(begin) / sizeof(*begin); i++)
         if (!strncmp(module, begin[i], strlen(begin[i])))
             return true;
-    return !strncmp(rollup_frame_function(p, f, scratch), "operator new", strlen("operator new"));
+    return !strncmp(frame_function(p, f, scratch), "operator new", strlen("operator new"));
 }
 
 static void join_owner(struct build *b, uint32_t stack)
 {
-    rollup_frames(&b->frames, b->p, stack);
-    const struct rollup_frame *owner = b->frames.at;
-    vec_each (const struct rollup_frame, f, &b->frames) {
-        if (f->location == PROFILE_NONE || rollup_frame_inlined(b->p, f) || is_runtime(b->p, f))
+    frames_of(&b->frames, b->p, stack);
+    const struct frame *owner = b->frames.at;
+    vec_each (const struct frame, f, &b->frames) {
+        if (f->location == PROFILE_NONE || frame_inlined(b->p, f) || is_runtime(b->p, f))
             continue;
         owner = f;
         break;
@@ -197,19 +128,19 @@ static void join_owner(struct build *b, uint32_t stack)
 
 static void join_stack(struct build *b, uint32_t stack)
 {
-    char scratch[ROLLUP_NAME_BYTES];
+    char scratch[FRAME_NAME_BYTES];
     struct buf key = BUF_INIT;
-    rollup_frames(&b->frames, b->p, stack);
-    vec_each (const struct rollup_frame, f, &b->frames) {
+    frames_of(&b->frames, b->p, stack);
+    vec_each (const struct frame, f, &b->frames) {
         uint32_t same = f->location == PROFILE_NONE ? PROFILE_NONE - 1 - f->end : b->same[f->location];
         buf_add(&key, &same, sizeof(same));
     }
     struct rollup_row *row = join(b, stack, key.data, key.len);
     if (!row->name)
-        name_row(b, row, rollup_frame_function(b->p, b->frames.at, scratch), b->frames.at);
+        name_row(b, row, frame_function(b->p, b->frames.at, scratch), b->frames.at);
     if (row->index == PROFILE_NONE)
         row->index = stack;
-    row->file = rollup_frame_file(b->p, b->frames.at);
+    row->file = frame_file(b->p, b->frames.at);
     buf_release(&key);
 }
 
@@ -273,9 +204,20 @@ static void add_sums(struct rollup_value *v, const struct profile_cell *c, struc
     profile_estimate_count(&v->count, c, &s);
 }
 
+/* What an image cannot tell: the past is known in part, and of single objects only those that are live. */
+static unsigned unknown_of(const struct build *b, const struct profile_image *i)
+{
+    unsigned unknown = b->kept ? ROLLUP_NOT_OF_SAMPLES : 0;
+    if (i->past)
+        unknown |= 1u << ROLLUP_TEMPORARY | 1u << ROLLUP_AGES | (b->kept ? 1u << ROLLUP_LIVE : 0) |
+                   (i->peak_ns ? 0 : 1u << ROLLUP_PEAK);
+    return unknown;
+}
+
 static void add_cell(const struct build *b, struct rollup_values *v, uint32_t cell)
 {
     const struct profile_cell *c = &b->p->cells.at[cell];
+    v->unknown |= unknown_of(b, &b->p->images.at[c->image]);
     if (b->kept) {
         add_sums(&v->of[ROLLUP_LIVE], c, b->kept[cell]);
         return;
@@ -292,6 +234,7 @@ static void merge(struct rollup_values *into, const struct rollup_values *from)
         estimate_merge(&into->of[m].bytes, &from->of[m].bytes);
         estimate_merge(&into->of[m].count, &from->of[m].count);
     }
+    into->unknown |= from->unknown;
 }
 
 static bool keeps_cell(const struct build *b, uint32_t cell)
@@ -302,6 +245,8 @@ static bool keeps_cell(const struct build *b, uint32_t cell)
 static void add_cells(struct build *b)
 {
     for (uint32_t i = 0; i < b->p->cells.len; i++) {
+        for (int m = 0; m < ROLLUP_METRICS; m++)
+            add_sums(&b->nothing.of[m], &b->p->cells.at[i], (struct profile_sums){.samples = 0});
         if (!keeps_cell(b, i))
             continue;
         uint32_t at = unit_of(b, i);
@@ -325,12 +270,21 @@ static void add_units(struct build *b, size_t n)
         for (size_t k = 0; k < u->n; k++)
             merge(&b->r->rows.at[b->members.at[u->first + k]].inclusive, &u->values);
     }
+    merge(&b->r->total, &b->nothing);
+    if (b->o->group <= ROLLUP_BY_OWNER) /* others have a cell of their own in each row */
+        vec_each (struct rollup_row, row, &b->r->rows) {
+            merge(&row->self, &b->nothing);
+            merge(&row->inclusive, &b->nothing);
+        }
+    if (!b->members.len)
+        vec_each (const struct profile_image, i, &b->p->images)
+            b->r->total.unknown |= unknown_of(b, i);
 }
 
 /* ---- live samples: ages, and values when only some of them count ---- */
 
 struct aged {
-    uint64_t born_ns;
+    uint64_t age_ns;
     uint32_t cell;
     double bytes; /* estimate: what it stands for */
 };
@@ -339,7 +293,7 @@ struct ages VEC(struct aged);
 static int older_first(const void *a, const void *b)
 {
     const struct aged *x = a, *y = b;
-    return (x->born_ns > y->born_ns) - (x->born_ns < y->born_ns);
+    return (x->age_ns < y->age_ns) - (x->age_ns > y->age_ns);
 }
 
 static void take_samples(struct build *b, struct ages *ages)
@@ -347,12 +301,13 @@ static void take_samples(struct build *b, struct ages *ages)
     const struct profile *p = b->p;
     for (uint32_t i = 0; i < p->samples.len; i++) {
         const struct profile_sample *s = &p->samples.at[i];
-        if (!keeps_cell(b, s->cell) || (b->kept && !b->o->keep_sample(b->o->arg, p, i)))
+        bool past = p->images.at[p->cells.at[s->cell].image].past; /* then many are missing */
+        if (past || !keeps_cell(b, s->cell) || (b->kept && !b->o->keep_sample(b->o->arg, p, i)))
             continue;
         double weight = rollup_weight(s->size_bytes, p->cells.at[s->cell].period_bytes);
         double size = (double)s->size_bytes;
         *vec_push(ages) =
-            (struct aged){.born_ns = s->born_ns, .cell = s->cell, .bytes = weight * fmax(size, 1)};
+            (struct aged){.age_ns = profile_age_ns(p, s), .cell = s->cell, .bytes = weight * fmax(size, 1)};
         if (!b->kept)
             continue;
         struct profile_sums *sums = &b->kept[s->cell];
@@ -390,13 +345,12 @@ static void add_ages(struct build *b, const struct ages *ages)
     }
     vec_each (const struct aged, s, ages) {
         const struct unit *u = &b->units[unit_of(b, s->cell)];
-        uint64_t ns = b->p->taken_ns > s->born_ns ? b->p->taken_ns - s->born_ns : 0;
         uint32_t self = b->members.at[u->first];
-        age(&b->r->total, &total_seen, total, s->bytes, ns);
-        age(&b->r->rows.at[self].self, &seen[self].self, all[self].self, s->bytes, ns);
+        age(&b->r->total, &total_seen, total, s->bytes, s->age_ns);
+        age(&b->r->rows.at[self].self, &seen[self].self, all[self].self, s->bytes, s->age_ns);
         for (size_t k = 0; k < u->n; k++) {
             uint32_t row = b->members.at[u->first + k];
-            age(&b->r->rows.at[row].inclusive, &seen[row].inclusive, all[row].inclusive, s->bytes, ns);
+            age(&b->r->rows.at[row].inclusive, &seen[row].inclusive, all[row].inclusive, s->bytes, s->age_ns);
         }
     }
     free(all);
@@ -405,16 +359,26 @@ static void add_ages(struct build *b, const struct ages *ages)
 
 /* ---- order ---- */
 
-double rollup_sort_value(enum rollup_sort sort, const struct rollup_values *v)
+enum rollup_metric rollup_sort_metric(enum rollup_sort sort)
 {
     static const enum rollup_metric metrics[] = {
         [ROLLUP_SORT_LIVE] = ROLLUP_LIVE,           [ROLLUP_SORT_PEAK] = ROLLUP_PEAK,
         [ROLLUP_SORT_ALLOCATED] = ROLLUP_ALLOCATED, [ROLLUP_SORT_ALLOCATIONS] = ROLLUP_ALLOCATED,
-        [ROLLUP_SORT_TEMPORARY] = ROLLUP_TEMPORARY,
+        [ROLLUP_SORT_TEMPORARY] = ROLLUP_TEMPORARY, [ROLLUP_SORT_AGE] = ROLLUP_LIVE,
     };
+    return metrics[sort];
+}
+
+bool rollup_sort_known(enum rollup_sort sort, const struct rollup_values *v)
+{
+    return rollup_known(v, sort == ROLLUP_SORT_AGE ? ROLLUP_AGES : rollup_sort_metric(sort));
+}
+
+double rollup_sort_value(enum rollup_sort sort, const struct rollup_values *v)
+{
     if (sort == ROLLUP_SORT_AGE)
         return (double)v->oldest_ns;
-    const struct rollup_value *value = &v->of[metrics[sort]];
+    const struct rollup_value *value = &v->of[rollup_sort_metric(sort)];
     return sort == ROLLUP_SORT_ALLOCATIONS ? value->count.value : value->bytes.value;
 }
 
@@ -447,7 +411,7 @@ struct rollup *rollup_new(const struct profile *p, const struct rollup_options *
     n = n > p->images.len ? n : p->images.len;
     n = n > 64 ? n : 64;
     b.units = mem_array(n, sizeof(*b.units));
-    b.same = o->group == ROLLUP_BY_STACK ? rollup_same_locations(p) : NULL;
+    b.same = o->group == ROLLUP_BY_STACK ? frames_same_locations(p) : NULL;
     b.kept = o->keep_sample ? mem_array(p->cells.len, sizeof(*b.kept)) : NULL;
     take_samples(&b, &ages);
     add_cells(&b);

@@ -3,8 +3,7 @@
 #define MODEL_ROLLUP_H
 
 /*
- * From a profile to rows: its cells added up by stack, function, file, module, owner, thread, size or process. And the
- * frames of a stack as people see them: inlined calls one by one, the agent's own left out, the end named.
+ * From a profile to rows: its cells added up by stack, function, file, module, owner, thread, size or process.
  *
  * Runs in: the tool. Threads: pure functions of a profile, which must not change while a rollup of it is in use.
  * Owns: a rollup owns its rows and their names; paths and functions belong to the profile.
@@ -14,11 +13,8 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <string.h>
 
-#include "model/profile.h"
-
-#define ROLLUP_NAME_BYTES 320 /* a name made up for code without one */
+#include "model/frames.h"
 
 enum rollup_group {
     ROLLUP_BY_STACK,    /* same code, whatever process ran it and wherever it was loaded */
@@ -45,8 +41,12 @@ enum rollup_metric {
     ROLLUP_PEAK, /* what was live when the image it belongs to held most */
     ROLLUP_ALLOCATED,
     ROLLUP_TEMPORARY,
-    ROLLUP_METRICS
+    ROLLUP_METRICS,
+    ROLLUP_AGES = ROLLUP_METRICS, /* not estimated, but may be unknown as well */
 };
+
+/* Unknown when single live samples are chosen. */
+#define ROLLUP_NOT_OF_SAMPLES (1u << ROLLUP_PEAK | 1u << ROLLUP_ALLOCATED | 1u << ROLLUP_TEMPORARY)
 
 struct rollup_value {
     struct estimate bytes, count;
@@ -54,8 +54,9 @@ struct rollup_value {
 
 struct rollup_values {
     struct rollup_value of[ROLLUP_METRICS];
+    unsigned unknown;      /* bit 1 << metric: not known of all that is in it, so its value means nothing */
     uint64_t aged_samples; /* live samples behind the ages; 0: no ages */
-    uint64_t oldest_ns;    /* age when the profile was taken */
+    uint64_t oldest_ns;    /* age when it was read, or ended */
     uint64_t median_ns;    /* half of the live bytes are at least that old */
 };
 
@@ -74,7 +75,7 @@ struct rollup_options {
     /* Which cells count. NULL: all. */
     bool (*keep)(void *arg, const struct profile *p, uint32_t cell);
     /* Which live samples count, of cells that do. Not NULL: live values and ages are of these, and the other metrics
-     * are not known (all zero). */
+     * are not known. */
     bool (*keep_sample)(void *arg, const struct profile *p, uint32_t sample);
     void *arg;
 };
@@ -82,7 +83,7 @@ struct rollup_options {
 struct rollup {
     const struct profile *profile; /* borrowed */
     struct rollup_options options; /* as given */
-    struct rollup_values total;
+    struct rollup_values total; /* with what may be there and is in no row, since nothing of it was sampled */
     struct VEC(struct rollup_row) rows; /* largest first; rows alike by name */
 };
 
@@ -90,60 +91,16 @@ struct rollup {
 struct rollup *rollup_new(const struct profile *p, const struct rollup_options *o);
 void rollup_free(struct rollup *r);
 
+static inline bool rollup_known(const struct rollup_values *v, enum rollup_metric m)
+{
+    return !(v->unknown >> m & 1);
+}
+/** The metric whose bytes or objects an order goes by, or, by age, those shown with it. */
+enum rollup_metric rollup_sort_metric(enum rollup_sort sort);
+/** Whether there is such an order: rows whose values are not known have none. */
+bool rollup_sort_known(enum rollup_sort sort, const struct rollup_values *v);
 /** What the sort order goes by, for the rows' values chosen by `inclusive`: bytes, objects or ns. */
 double rollup_sort_value(enum rollup_sort sort, const struct rollup_values *v);
-/** A frame as people see it: one function, at most one line of source. */
-struct rollup_frame {
-    uint32_t location;          /* PROFILE_NONE: no code, but where the stack ends: "[cut]" */
-    uint32_t line;              /* in the profile's `lines`; PROFILE_NONE: not named */
-    enum profile_stack_end end; /* of such a marker; WHOLE: there was no frame at all */
-};
-struct rollup_frames VEC(struct rollup_frame);
-
-/**
- * Replaces the content of `out` by the stack's frames, leaf first, inlined functions before those they are inlined into.
- * The agent's frames at the leaf are left out. At least one: a stack that did not end whole has a marker at its root.
- */
-void rollup_frames(struct rollup_frames *out, const struct profile *p, uint32_t stack);
-/** "main", "libfoo.so+0x1234", "[JIT or unknown code]", "[cut]". Of the profile, or in `scratch`. */
-const char *rollup_frame_function(const struct profile *p, const struct rollup_frame *f,
-                                  char scratch[static ROLLUP_NAME_BYTES]);
-/**
- * For each location of the profile, the number of the first one that is the same code (module's path and build id,
- * address), also in another process. A new array, which the caller frees.
- */
-uint32_t *rollup_same_locations(const struct profile *p);
-
-/** What follows the last slash. */
-static inline const char *rollup_basename(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
-/** Paths of a frame's source and module, "" unknown; its line, 0 unknown; whether it is part of the next frame's code. */
-static inline const char *rollup_frame_file(const struct profile *p, const struct rollup_frame *f)
-{
-    return f->line == PROFILE_NONE ? "" : profile_text(p, p->lines.at[f->line].file);
-}
-static inline const char *rollup_location_module(const struct profile *p, uint32_t location)
-{
-    uint32_t module = location == PROFILE_NONE ? PROFILE_NONE : p->locations.at[location].module;
-    return module == PROFILE_NONE ? "" : profile_text(p, p->modules.at[module].path);
-}
-static inline const char *rollup_frame_module(const struct profile *p, const struct rollup_frame *f)
-{
-    return rollup_location_module(p, f->location);
-}
-static inline uint32_t rollup_frame_line(const struct profile *p, const struct rollup_frame *f)
-{
-    return f->line == PROFILE_NONE ? 0 : p->lines.at[f->line].line;
-}
-static inline bool rollup_frame_inlined(const struct profile *p, const struct rollup_frame *f)
-{
-    return f->line != PROFILE_NONE && p->lines.at[f->line].inlined;
-}
-
 /** True when nothing about it was estimated. */
 static inline bool rollup_exact(const struct estimate *e)
 {

@@ -36,7 +36,7 @@
  *  - samples are those born until then and still alive at the end or among the recent frees: never too many, often
  *    too few; recent frees, those until then;
  *  - what was lost, and the cost, are those of the end, and so not too small;
- *  - it counts as running, and its RssAnon is that of its last point.
+ *  - it counts as running and `past`, and its RssAnon is that of its last point.
  * Points are those not after `at_ns`. Images that were only counted are counted.
  */
 int recording_load(struct profile **p, const char *path, const uint64_t *at_ns, struct error *e);

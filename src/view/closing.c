@@ -45,7 +45,7 @@ static void write_lost(const struct closing *c)
 {
     char size[UNITS_TEXT_BYTES];
     struct buf b = BUF_INIT;
-    write_heading(c, "Lost");
+    write_heading(c, c->f->past ? "Lost by the end of the recording" : "Lost");
     bool any = write_losses(c, &b);
     if (*c->f->full) {
         buf_addstr(&b, "A ledger stopped growing: ");
@@ -70,6 +70,13 @@ static void write_lost(const struct closing *c)
                    units_format_size(size, c->p->images_dropped_peak_bytes));
         write_words(c, &b, TEXT_PLAIN);
     }
+    if (c->f->unread) {
+        text_add_number(&b, c->f->unread, "process image");
+        buf_addstr(
+            &b, " had begun so shortly before that nothing is known of it then, missing everywhere. Look a "
+                "little later.");
+        write_words(c, &b, TEXT_PLAIN);
+    }
     if (!any && !facts_any_lost(c->p, c->f))
         sink_text(c->out, "  nothing\n");
     if (c->f->under_way) {
@@ -91,11 +98,15 @@ static void write_cost(const struct closing *c)
     text_add_number(&b, f->samples, "sample");
     buf_addstr(&b, ", ");
     text_add_number(&b, f->live_samples, NULL);
-    buf_printf(&b, " of them live; %s of ledger (limit %s); %s of CPU in the sampling path",
-               units_format_size(ledger, (double)f->ledger_bytes),
-               units_format_size(limit, (double)f->ledger_limit_bytes),
-               units_format_duration(cpu, (double)f->cold_ns));
-    if (f->observed_ns) {
+    if (f->past)
+        buf_addstr(
+            &b, " of them live then; the report of the whole recording has CPU time and size of the ledger");
+    else
+        buf_printf(&b, " of them live; %s of ledger (limit %s); %s of CPU in the sampling path",
+                   units_format_size(ledger, (double)f->ledger_bytes),
+                   units_format_size(limit, (double)f->ledger_limit_bytes),
+                   units_format_duration(cpu, (double)f->cold_ns));
+    if (f->observed_ns && !f->past) {
         buf_addstr(&b, ", ");
         text_add_share(&b, (double)f->cold_ns, (double)f->observed_ns);
         buf_printf(&b, " of %s", units_format_duration(observed, (double)f->observed_ns));
@@ -119,8 +130,14 @@ static void write_unseen(const struct closing *c)
             buf_printf(&b, "Where RssAnon is known (%u of %zu): ", f->resident.images, c->p->images.len);
         buf_addstr(&b, "Live ");
         text_add_figure(&b, c->style, &f->resident.live, TEXT_BYTES);
-        buf_printf(&b, " and about %s that malloc added to it are ",
-                   units_format_size(slack, f->resident.slack_bytes));
+        if (!f->past)
+            buf_printf(&b, " and about %s that malloc added to it",
+                       units_format_size(slack, f->resident.slack_bytes));
+        buf_addstr(&b, " are ");
+        if (!f->resident.live.samples && !rollup_exact(&f->resident.live)) {
+            seen = estimate_interval(&f->resident.live).high + f->resident.slack_bytes;
+            buf_addstr(&b, seen <= all ? "at most " : "");
+        }
         if (seen <= all)
             text_add_share(&b, seen, all);
         else

@@ -40,6 +40,8 @@ static void add_image(struct facts *f, const struct profile *p, uint32_t i)
     f->running += image->state == PROFILE_IMAGE_RUNNING;
     f->exited += image->state == PROFILE_IMAGE_EXITED;
     f->ended += image->state == PROFILE_IMAGE_ENDED;
+    f->past += image->past;
+    f->unread += image->past && image->taken_ns <= image->began_ns;
     if (!f->began_ns || image->began_ns < f->began_ns)
         f->began_ns = image->began_ns;
     if (image->taken_ns > f->taken_ns)
@@ -79,7 +81,7 @@ struct facts facts_of(const struct profile *p)
     }
     vec_each (const struct profile_sample, s, &p->samples) {
         const struct profile_cell *c = &p->cells.at[s->cell];
-        if (p->images.at[c->image].rss_anon_bytes)
+        if (p->images.at[c->image].rss_anon_bytes && !p->images.at[c->image].past)
             f.resident.slack_bytes += rollup_weight(s->size_bytes, c->period_bytes) * (double)s->slack_bytes;
     }
     return f;
@@ -90,5 +92,5 @@ bool facts_any_lost(const struct profile *p, const struct facts *f)
     for (int k = 0; k < PROFILE_FAILED_REQUESTS; k++)
         if (f->losses[k])
             return true;
-    return f->torn_samples || f->inconsistent || *f->full || p->images_dropped;
+    return f->torn_samples || f->inconsistent || *f->full || p->images_dropped || f->unread;
 }

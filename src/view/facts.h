@@ -17,6 +17,8 @@
 struct facts {
     uint32_t main_image; /* the one with the highest peak; PROFILE_NONE: there is none */
     uint32_t running, exited, ended;
+    uint32_t past;                    /* shown as they were at a moment before their end */
+    uint32_t unread;                  /* of these: their books were not kept before that moment */
     uint64_t began_ns, taken_ns;      /* CLOCK_REALTIME; of the first and of the last image */
     uint64_t observed_ns;             /* sum over the images */
     uint64_t period_low, period_high; /* bytes; 0: no cell */
@@ -28,8 +30,8 @@ struct facts {
     uint64_t cold_ns;                 /* CPU time */
     uint64_t ledger_bytes, ledger_limit_bytes;
     struct {
-        struct estimate live;    /* bytes, of the images whose RssAnon is known */
-        double slack_bytes;      /* of the same: usable less requested, estimated from the live samples */
+        struct estimate live; /* bytes, of the images whose RssAnon is known */
+        double slack_bytes;   /* of the same: usable less requested, from the live samples; not of the past */
         uint64_t rss_anon_bytes; /* 0: unknown of all images */
         uint32_t images;         /* of which it is known */
     } resident;

@@ -24,12 +24,12 @@ static void add_frame(struct buf *b, const char *name)
             *c = ':';
 }
 
-static void add_stack(struct buf *b, const struct profile *p, struct rollup_frames *frames, uint32_t stack)
+static void add_stack(struct buf *b, const struct profile *p, struct frames *frames, uint32_t stack)
 {
-    char scratch[ROLLUP_NAME_BYTES];
-    rollup_frames(frames, p, stack);
+    char scratch[FRAME_NAME_BYTES];
+    frames_of(frames, p, stack);
     for (size_t i = frames->len; i-- > 0;) {
-        add_frame(b, rollup_frame_function(p, &frames->at[i], scratch));
+        add_frame(b, frame_function(p, &frames->at[i], scratch));
         if (i)
             buf_addch(b, ';');
     }
@@ -44,7 +44,7 @@ void folded_write(struct sink *out, const struct rollup *r, enum rollup_sort met
 {
     struct lines lines = {0};
     struct map index = {0};
-    struct rollup_frames frames = {0};
+    struct frames frames = {0};
     assert(r->options.group == ROLLUP_BY_STACK && metric != ROLLUP_SORT_AGE);
     vec_each (const struct rollup_row, row, &r->rows) {
         struct buf stack = BUF_INIT;

@@ -87,13 +87,13 @@ static void use_module(struct writer *w, uint32_t module)
         w->mapping_ids[module] = ++w->n_mappings;
 }
 
-static void add_line(struct writer *w, struct buf *location, const struct rollup_frame *f)
+static void add_line(struct writer *w, struct buf *location, const struct frame *f)
 {
-    char scratch[ROLLUP_NAME_BYTES];
+    char scratch[FRAME_NAME_BYTES];
     struct buf line = BUF_INIT;
-    const char *name = rollup_frame_function(w->p, f, scratch);
-    proto_number(&line, LINE_FUNCTION, function_of(w, name, rollup_frame_file(w->p, f)));
-    proto_number(&line, LINE_LINE, rollup_frame_line(w->p, f));
+    const char *name = frame_function(w->p, f, scratch);
+    proto_number(&line, LINE_FUNCTION, function_of(w, name, frame_file(w->p, f)));
+    proto_number(&line, LINE_LINE, frame_line(w->p, f));
     proto_message(location, LOCATION_LINE, &line);
     buf_release(&line);
 }
@@ -110,7 +110,7 @@ static void add_address(struct writer *w, struct buf *location, const struct pro
 }
 
 /* The location of n frames of the same code, innermost inlined first. */
-static uint64_t location_of(struct writer *w, const struct rollup_frame *f, size_t n)
+static uint64_t location_of(struct writer *w, const struct frame *f, size_t n)
 {
     struct buf m = BUF_INIT;
     bool added, code = f->location != PROFILE_NONE;
@@ -144,11 +144,11 @@ static void add_estimates(double values[static VALUES], const struct profile_cel
 }
 
 /* Appends the ids of a stack's locations, leaf first. */
-static void add_locations(struct writer *w, struct rollup_frames *frames, uint32_t stack)
+static void add_locations(struct writer *w, struct frames *frames, uint32_t stack)
 {
-    rollup_frames(frames, w->p, stack);
+    frames_of(frames, w->p, stack);
     for (size_t i = 0, n; i < frames->len; i += n) {
-        const struct rollup_frame *f = &frames->at[i];
+        const struct frame *f = &frames->at[i];
         bool code = f->location != PROFILE_NONE;
         n = code && w->p->locations.at[f->location].n_lines ? w->p->locations.at[f->location].n_lines : 1;
         uint64_t id = location_of(w, f, n);
@@ -156,7 +156,7 @@ static void add_locations(struct writer *w, struct rollup_frames *frames, uint32
     }
 }
 
-static void take_cell(struct writer *w, struct rollup_frames *frames, uint32_t cell)
+static void take_cell(struct writer *w, struct frames *frames, uint32_t cell)
 {
     const struct profile_cell *c = &w->p->cells.at[cell];
     size_t first = w->sample_locations.len;
@@ -212,7 +212,7 @@ static void write_sample(struct writer *w, const struct sample *s)
 
 static void write_samples(struct writer *w)
 {
-    struct rollup_frames frames = {0};
+    struct frames frames = {0};
     for (uint32_t i = 0; i < w->p->cells.len; i++)
         if (!w->o->keep || w->o->keep(w->o->arg, w->p, i))
             take_cell(w, &frames, i);
@@ -309,7 +309,7 @@ static void compress_to(struct sink *out, const struct buf *plain)
 void pprof_write(struct sink *out, const struct profile *p, const struct pprof_options *o)
 {
     struct facts f = facts_of(p);
-    uint32_t *same = rollup_same_locations(p);
+    uint32_t *same = frames_same_locations(p);
     struct writer w = {.p = p, .o = o, .same = same};
     w.mapping_ids = mem_array(p->modules.len, sizeof(*w.mapping_ids));
     w.mapping_named = mem_array(p->modules.len, 1);

@@ -8,6 +8,10 @@
 
 #define LARGEST_PROCESSES 3
 
+const char report_nothing[] =
+    "What the program asked for was too little for a sample to be likely (a smaller --period takes more of "
+    "them), or it went past malloc, or a cleared environment (env -i, sudo) kept the agent out.";
+
 void report_add_title(struct buf *b, const struct profile *p, const struct facts *f,
                       const struct text_style *style)
 {
@@ -17,16 +21,17 @@ void report_add_title(struct buf *b, const struct profile *p, const struct facts
         [PROFILE_IMAGE_ENDED] = "ended without exit handlers (killed, _exit or exec)",
     };
     if (f->main_image == PROFILE_NONE) {
-        buf_addstr(b, "no process");
+        buf_addstr(b, "nothing was sampled");
         return;
     }
     const struct profile_image *i = &p->images.at[f->main_image];
     if (p->images.len > 1) {
         buf_printf(b, "%zu process images, %u running", p->images.len, f->running);
-        return;
+    } else {
+        text_add_name(b, style, profile_text(p, i->comm));
+        buf_printf(b, " (pid %d), %s", i->pid, ends[i->state]);
     }
-    text_add_name(b, style, profile_text(p, i->comm));
-    buf_printf(b, " (pid %d), %s", i->pid, ends[i->state]);
+    buf_addstr(b, f->past ? " then" : "");
 }
 
 void report_add_period(struct buf *b, const struct facts *f, const struct text_style *style)
@@ -35,7 +40,7 @@ void report_add_period(struct buf *b, const struct facts *f, const struct text_s
     units_format_size(low, (double)f->period_low);
     units_format_size(high, (double)f->period_high);
     if (!f->period_high)
-        buf_addstr(b, "nothing sampled yet");
+        buf_addstr(b, "no sample is kept"); /* there was one, or there would be no process */
     else if (facts_exact(f))
         buf_addstr(b, "exact: every allocation");
     else if (f->period_low == 1)
@@ -46,12 +51,19 @@ void report_add_period(struct buf *b, const struct facts *f, const struct text_s
         buf_printf(b, "sampled every %s %s %s on average, as set over time", low, text_dash(style), high);
 }
 
-void report_add_peak_time(struct buf *b, const struct profile *p)
+void report_add_peak(struct buf *b, const struct rollup *r, const struct text_style *style)
 {
     char after[UNITS_TEXT_BYTES];
-    if (p->images.len != 1 || !p->images.at[0].peak_ns)
+    const struct profile_image *i = r->profile->images.at;
+    if (!rollup_known(&r->total, ROLLUP_PEAK)) {
+        buf_addch(b, '-');
         return;
-    const struct profile_image *i = &p->images.at[0];
+    }
+    text_add_figure(b, style, &r->total.of[ROLLUP_PEAK].bytes, TEXT_BYTES);
+    if (r->profile->images.len > 1)
+        buf_addstr(b, ", each process at its own peak");
+    if (r->profile->images.len != 1 || !i->peak_ns)
+        return;
     buf_addstr(b, " at ");
     text_add_clock(b, i->peak_ns);
     if (i->peak_ns >= i->began_ns)
@@ -61,6 +73,8 @@ void report_add_peak_time(struct buf *b, const struct profile *p)
 
 const char *report_live_word(const struct facts *f)
 {
+    if (f->past)
+        return "live then";
     if (f->running && !f->exited && !f->ended)
         return "live now";
     if (f->exited && !f->running && !f->ended)
@@ -91,12 +105,26 @@ static void write_line(struct sink *out, const struct text_style *style, struct 
     buf_reset(b);
 }
 
+static void write_when(struct sink *out, const struct facts *f, const struct text_style *style, struct buf *b)
+{
+    char took[UNITS_TEXT_BYTES];
+    buf_addstr(b, f->past ? "began " : "");
+    text_add_instant(b, f->began_ns);
+    if (f->taken_ns > f->began_ns)
+        buf_printf(b, f->past ? "; shown as it was %s later" : ", for %s",
+                   units_format_duration(took, (double)(f->taken_ns - f->began_ns)));
+    write_line(out, style, b);
+    if (f->past)
+        text_paragraph(
+            out, style, "", 2,
+            "of a past moment ages are not known (-), nor what was temporary, nor a peak that came later");
+}
+
 static void write_header(struct sink *out, const struct rollup *r, const struct facts *f,
                          const struct report_options *o)
 {
     const struct profile *p = r->profile;
     struct buf b = BUF_INIT;
-    char took[UNITS_TEXT_BYTES];
     write_title(out, p, f, &o->style);
     if (o->source)
         text_add_name(&b, &o->style, o->source);
@@ -105,14 +133,15 @@ static void write_header(struct sink *out, const struct rollup *r, const struct 
         const char *args = profile_text(p, p->images.at[f->main_image].args);
         if (*args && p->images.len > 1)
             buf_addstr(&b, "largest: ");
-        text_add_name(&b, &o->style, args);
+        if (!f->past || p->images.len == 1) /* which was the largest then, its peak does not tell */
+            text_add_name(&b, &o->style, args);
         write_line(out, &o->style, &b);
-        text_add_instant(&b, f->began_ns);
-        if (f->taken_ns > f->began_ns)
-            buf_printf(&b, ", for %s", units_format_duration(took, (double)(f->taken_ns - f->began_ns)));
-        write_line(out, &o->style, &b);
+        write_when(out, f, &o->style, &b);
     }
-    report_add_period(&b, f, &o->style);
+    if (f->main_image != PROFILE_NONE)
+        report_add_period(&b, f, &o->style);
+    else
+        buf_addstr(&b, report_nothing);
     if (f->period_high && !facts_exact(f))
         buf_addstr(&b, "; in brackets the 95 % interval");
     text_paragraph(out, &o->style, "", 2, buf_str(&b));
@@ -153,20 +182,23 @@ static void write_totals(struct sink *out, const struct rollup *r, const struct 
     struct buf b = BUF_INIT;
     add_both(&b, style, &of[ROLLUP_LIVE], "objects");
     write_total(out, style, report_live_word(f), &b);
-    if (!r->options.keep_sample) {
-        text_add_figure(&b, style, &of[ROLLUP_PEAK].bytes, TEXT_BYTES);
-        if (r->profile->images.len > 1)
-            buf_addstr(&b, ", each process at its own peak");
-        report_add_peak_time(&b, r->profile);
-        write_total(out, style, "peak", &b);
-        add_both(&b, style, &of[ROLLUP_ALLOCATED], "allocations");
-        write_total(out, style, "allocated", &b);
+    if (r->options.keep_sample) { /* of chosen objects that is all there is to say */
+        buf_release(&b);
+        return;
+    }
+    report_add_peak(&b, r, style);
+    write_total(out, style, "peak", &b);
+    add_both(&b, style, &of[ROLLUP_ALLOCATED], "allocations");
+    write_total(out, style, "allocated", &b);
+    if (rollup_known(&r->total, ROLLUP_TEMPORARY)) {
         text_add_share(&b, of[ROLLUP_TEMPORARY].bytes.value, of[ROLLUP_ALLOCATED].bytes.value);
         buf_addstr(&b, of[ROLLUP_ALLOCATED].bytes.value > 0 ? " of that: " : "");
         text_add_figure(&b, style, &of[ROLLUP_TEMPORARY].bytes, TEXT_BYTES);
         buf_addstr(&b, " freed before the thread's next allocation");
-        write_total(out, style, "temporary", &b);
+    } else {
+        buf_addch(&b, '-');
     }
+    write_total(out, style, "temporary", &b);
     buf_release(&b);
 }
 
@@ -207,9 +239,10 @@ static void write_caption(struct sink *out, const struct rollup *r, const struct
     };
     const char *metric = metrics[r->options.sort];
     if (r->options.sort == ROLLUP_SORT_LIVE)
-        metric = f->running == r->profile->images.len ? "Held now"
-                 : f->running                         ? "Held"
-                                                      : "Still held at the end";
+        metric = f->past                                ? "Held then"
+                 : f->running == r->profile->images.len ? "Held now"
+                 : f->running                           ? "Held"
+                                                        : "Still held at the end";
     struct buf b = BUF_INIT;
     buf_printf(&b, "%s, by %s", metric, groups[r->options.group]);
     sink_printf(out, "\n%s", text_begin(style, TEXT_STRONG));
@@ -222,6 +255,8 @@ void report_write(struct sink *out, const struct rollup *r, const struct report_
 {
     struct facts f = facts_of(r->profile);
     write_header(out, r, &f, o);
+    if (f.main_image == PROFILE_NONE)
+        return;
     sink_char(out, '\n');
     write_totals(out, r, &f, &o->style);
     write_processes(out, r, o);

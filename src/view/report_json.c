@@ -31,16 +31,15 @@ static const char *known(const char *text)
     return *text ? text : NULL;
 }
 
-static void whole_or_null(struct json *j, const char *key, uint64_t value)
+static void whole_or_null(struct json *j, const char *key, bool is_known, uint64_t value)
 {
-    if (value)
+    if (is_known)
         json_whole(j, key, value);
     else
         json_null(j, key);
 }
 
-static void write_values(struct json *j, const char *key, const struct rollup *r,
-                         const struct rollup_values *v)
+static void write_values(struct json *j, const char *key, const struct rollup_values *v)
 {
     static const char *const names[][2] = {
         [ROLLUP_LIVE] = {"live_bytes", "live_count"},
@@ -50,18 +49,14 @@ static void write_values(struct json *j, const char *key, const struct rollup *r
     };
     json_open(j, key, '{');
     for (int m = 0; m < ROLLUP_METRICS; m++) {
-        bool is_known = m == ROLLUP_LIVE || !r->options.keep_sample;
+        bool is_known = rollup_known(v, m);
         json_estimate(j, names[m][0], is_known ? &v->of[m].bytes : NULL);
         json_estimate(j, names[m][1], is_known ? &v->of[m].count : NULL);
     }
     json_whole(j, "live_samples", v->of[ROLLUP_LIVE].bytes.samples);
-    if (v->aged_samples) {
-        json_whole(j, "oldest_age_ns", v->oldest_ns);
-        json_whole(j, "median_age_ns", v->median_ns);
-    } else {
-        json_null(j, "oldest_age_ns");
-        json_null(j, "median_age_ns");
-    }
+    bool aged = v->aged_samples && rollup_known(v, ROLLUP_AGES);
+    whole_or_null(j, "oldest_age_ns", aged, v->oldest_ns);
+    whole_or_null(j, "median_age_ns", aged, v->median_ns);
     json_close(j, '}');
 }
 
@@ -81,22 +76,22 @@ static void write_image(struct json *j, const struct profile *p, const struct pr
     json_text(j, "state", states[i->state]);
     json_whole(j, "began_ns", i->began_ns);
     json_whole(j, "taken_ns", i->taken_ns);
-    whole_or_null(j, "peak_ns", i->peak_ns);
-    json_rounded(j, "peak_bytes", i->peak_bytes);
-    whole_or_null(j, "rss_anon_bytes", i->rss_anon_bytes);
+    whole_or_null(j, "peak_ns", i->peak_ns != 0, i->peak_ns);
+    json_rounded(j, "peak_bytes", i->past && !i->peak_ns ? NAN : i->peak_bytes);
+    whole_or_null(j, "rss_anon_bytes", i->rss_anon_bytes != 0, i->rss_anon_bytes);
     json_close(j, '}');
 }
 
-static void write_frame(struct json *j, const struct profile *p, const struct rollup_frame *f)
+static void write_frame(struct json *j, const struct profile *p, const struct frame *f)
 {
-    char scratch[ROLLUP_NAME_BYTES];
+    char scratch[FRAME_NAME_BYTES];
     json_open(j, NULL, '{');
-    json_text(j, "function", rollup_frame_function(p, f, scratch));
-    json_text(j, "file", known(rollup_frame_file(p, f)));
-    whole_or_null(j, "line", rollup_frame_line(p, f));
-    json_flag(j, "inlined", rollup_frame_inlined(p, f));
-    json_text(j, "module", known(rollup_frame_module(p, f)));
-    if (f->location != PROFILE_NONE && *rollup_frame_module(p, f))
+    json_text(j, "function", frame_function(p, f, scratch));
+    json_text(j, "file", known(frame_file(p, f)));
+    whole_or_null(j, "line", frame_line(p, f) != 0, frame_line(p, f));
+    json_flag(j, "inlined", frame_inlined(p, f));
+    json_text(j, "module", known(frame_module(p, f)));
+    if (f->location != PROFILE_NONE && *frame_module(p, f))
         json_hex(j, "address", p->locations.at[f->location].address);
     else
         json_null(j, "address");
@@ -105,11 +100,11 @@ static void write_frame(struct json *j, const struct profile *p, const struct ro
 
 static void write_stack(struct json *j, const struct profile *p, uint32_t stack)
 {
-    struct rollup_frames frames = {0};
-    rollup_frames(&frames, p, stack);
+    struct frames frames = {0};
+    frames_of(&frames, p, stack);
     json_text(j, "stack_end", ends[p->stacks.at[stack].end]);
     json_open(j, "stack", '[');
-    vec_each (const struct rollup_frame, f, &frames)
+    vec_each (const struct frame, f, &frames)
         if (f->location != PROFILE_NONE)
             write_frame(j, p, f);
     json_close(j, ']');
@@ -128,10 +123,7 @@ static void write_row(struct json *j, const struct rollup *r, const struct rollu
     } else if (group == ROLLUP_BY_THREAD) {
         const struct profile_thread *t = &p->threads.at[row->index];
         json_signed(j, "pid", p->images.at[t->image].pid);
-        if (t->tid)
-            json_signed(j, "tid", t->tid);
-        else
-            json_null(j, "tid");
+        whole_or_null(j, "tid", t->tid != 0, (uint64_t)t->tid);
     } else if (group == ROLLUP_BY_SIZE) {
         json_whole(j, "least_size_bytes", row->index ? 1ull << row->index : 0);
         json_whole(j, "most_size_bytes", (row->index < 63 ? 2ull << row->index : 0) - 1);
@@ -139,8 +131,8 @@ static void write_row(struct json *j, const struct rollup *r, const struct rollu
         json_hex(j, "image", p->images.at[row->index].id);
         json_signed(j, "pid", p->images.at[row->index].pid);
     }
-    write_values(j, "self", r, &row->self);
-    write_values(j, "inclusive", r, &row->inclusive);
+    write_values(j, "self", &row->self);
+    write_values(j, "inclusive", &row->inclusive);
     if (group == ROLLUP_BY_STACK)
         write_stack(j, p, row->index);
     json_close(j, '}');
@@ -174,20 +166,21 @@ static void write_whole(struct json *j, const struct profile *p, const struct fa
     json_text(j, "ledger_full", known(f->full));
     json_whole(j, "images_dropped", p->images_dropped);
     json_rounded(j, "images_dropped_peak_bytes", p->images_dropped_peak_bytes);
+    json_whole(j, "images_unread", f->unread);
     json_close(j, '}');
     json_open(j, "cost", '{');
     json_whole(j, "samples", f->samples);
     json_whole(j, "live_samples", f->live_samples);
-    json_whole(j, "ledger_bytes", f->ledger_bytes);
+    whole_or_null(j, "ledger_bytes", !f->past, f->ledger_bytes);
     json_whole(j, "ledger_limit_bytes", f->ledger_limit_bytes);
-    json_whole(j, "cpu_ns", f->cold_ns);
+    whole_or_null(j, "cpu_ns", !f->past, f->cold_ns);
     json_whole(j, "observed_ns", f->observed_ns);
     json_close(j, '}');
     bool is_known = f->resident.rss_anon_bytes != 0;
     json_open(j, "resident", '{');
-    whole_or_null(j, "rss_anon_bytes", f->resident.rss_anon_bytes);
+    whole_or_null(j, "rss_anon_bytes", is_known, f->resident.rss_anon_bytes);
     json_estimate(j, "live_bytes", is_known ? &f->resident.live : NULL);
-    json_rounded(j, "slack_bytes", is_known ? f->resident.slack_bytes : NAN);
+    json_rounded(j, "slack_bytes", is_known && !f->past ? f->resident.slack_bytes : NAN);
     json_close(j, '}');
 }
 
@@ -207,7 +200,7 @@ void report_json_write(struct sink *out, const struct rollup *r, const struct re
     json_whole(&j, "taken_ns", p->taken_ns);
     json_flag(&j, "exact", facts_exact(&f));
     write_periods(&j, p);
-    write_values(&j, "total", r, &r->total);
+    write_values(&j, "total", &r->total);
     json_open(&j, "processes", '[');
     vec_each (const struct profile_image, i, &p->images)
         write_image(&j, p, i);

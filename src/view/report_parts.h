@@ -14,10 +14,12 @@ void report_add_title(struct buf *b, const struct profile *p, const struct facts
                       const struct text_style *style);
 /** "sampled every 512 KiB on average", "exact: every allocation". */
 void report_add_period(struct buf *b, const struct facts *f, const struct text_style *style);
-/** " at 14:03:12, 1m01s after the start", for a single image. */
-void report_add_peak_time(struct buf *b, const struct profile *p);
-/** "live now", "at exit", "at the end", "live". */
+/** "38.1 MiB (30.8-47.0) at 14:03:12, 61 s after the start", without the time of several images; "-": not known. */
+void report_add_peak(struct buf *b, const struct rollup *r, const struct text_style *style);
+/** "live now", "at exit", "at the end", "live", "live then" at a past moment. */
 const char *report_live_word(const struct facts *f);
+/** Why a profile without a process may be one, in sentences. */
+extern const char report_nothing[];
 /** The rows of a rollup, the first `top` of them. `indent` blanks before each line. */
 void report_rows(struct sink *out, const struct rollup *r, const struct report_options *o, unsigned indent);
 /** What was lost, what observing cost, what is not seen. */

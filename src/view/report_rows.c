@@ -77,11 +77,23 @@ static const char *header_of(const struct rows *s, enum field field)
 
 static bool is_shown(const struct rows *s, enum field field)
 {
-    if (field == OTHER || field == OTHER_SHARE)
+    const struct rollup_values *total = &s->rollup->total;
+    switch (field) {
+    case OTHER:
+    case OTHER_SHARE:
         return s->two;
-    if (field == INTERVAL)
-        return !rollup_exact(&s->rollup->total.of[s->metric].bytes);
-    return !(s->rollup->options.keep_sample && (field == ALLOCATED || field == TEMPORARY));
+    case INTERVAL:
+        return !rollup_exact(&total->of[s->metric].bytes);
+    case ALLOCATED:
+        return rollup_known(total, ROLLUP_ALLOCATED);
+    case TEMPORARY:
+        return rollup_known(total, ROLLUP_TEMPORARY);
+    case OLDEST:
+    case MEDIAN:
+        return rollup_known(total, ROLLUP_AGES);
+    default:
+        return true;
+    }
 }
 
 static const struct estimate *main_estimate(const struct rows *s, const struct rollup_values *v)
@@ -93,6 +105,14 @@ static void add_age(struct buf *b, const struct rollup_values *v, uint64_t ns)
 {
     char text[UNITS_TEXT_BYTES];
     buf_addstr(b, v->aged_samples ? units_format_duration(text, (double)ns) : "-");
+}
+
+static void add_share(struct buf *b, const struct estimate *part, const struct estimate *total)
+{
+    if (part->samples || rollup_exact(part))
+        text_add_share(b, part->value, total->value);
+    else
+        buf_addch(b, '-');
 }
 
 static void add_field(struct buf *b, const struct rows *s, const struct rollup_row *row, enum field field)
@@ -107,7 +127,7 @@ static void add_field(struct buf *b, const struct rows *s, const struct rollup_r
         text_add_value(b, value, unit);
         break;
     case SHARE:
-        text_add_share(b, value->value, total->value);
+        add_share(b, value, total);
         break;
     case INTERVAL:
         text_add_interval(b, &s->o->style, value, unit);
@@ -116,16 +136,13 @@ static void add_field(struct buf *b, const struct rows *s, const struct rollup_r
         text_add_value(b, main_estimate(s, other), unit);
         break;
     case OTHER_SHARE:
-        text_add_share(b, main_estimate(s, other)->value, total->value);
+        add_share(b, main_estimate(s, other), total);
         break;
     case LIVE:
         text_add_value(b, &v->of[ROLLUP_LIVE].bytes, TEXT_BYTES);
         break;
     case OBJECTS:
-        if (v->of[s->metric].count.samples)
-            text_add_value(b, &v->of[s->metric].count, TEXT_COUNT);
-        else
-            buf_addch(b, '-');
+        text_add_value(b, &v->of[s->metric].count, TEXT_COUNT);
         break;
     case ALLOCATED:
         text_add_value(b, &v->of[ROLLUP_ALLOCATED].bytes, TEXT_BYTES);
@@ -146,29 +163,29 @@ static void add_field(struct buf *b, const struct rows *s, const struct rollup_r
 
 /* ---- stacks, beneath their line ---- */
 
-static void add_place(struct buf *b, const struct rows *s, const struct rollup_frame *f)
+static void add_place(struct buf *b, const struct rows *s, const struct frame *f)
 {
     const struct profile *p = s->rollup->profile;
-    const char *file = rollup_frame_file(p, f), *module = rollup_frame_module(p, f);
+    const char *file = frame_file(p, f), *module = frame_module(p, f);
     if (*file) {
-        text_add_name(b, &s->o->style, rollup_basename(file));
-        if (rollup_frame_line(p, f))
-            buf_printf(b, ":%u", rollup_frame_line(p, f));
+        text_add_name(b, &s->o->style, frame_basename(file));
+        if (frame_line(p, f))
+            buf_printf(b, ":%u", frame_line(p, f));
     } else if (*module) {
         buf_addch(b, '(');
-        text_add_name(b, &s->o->style, rollup_basename(module));
+        text_add_name(b, &s->o->style, frame_basename(module));
         buf_addch(b, ')');
     }
-    if (rollup_frame_inlined(p, f))
+    if (frame_inlined(p, f))
         buf_addstr(b, " inlined");
 }
 
-static void add_frame(struct grid *g, const struct rows *s, const struct rollup_frame *f)
+static void add_frame(struct grid *g, const struct rows *s, const struct frame *f)
 {
-    char scratch[ROLLUP_NAME_BYTES];
+    char scratch[FRAME_NAME_BYTES];
     struct buf cell = BUF_INIT;
     grid_row(g);
-    text_add_name(&cell, &s->o->style, rollup_frame_function(s->rollup->profile, f, scratch));
+    text_add_name(&cell, &s->o->style, frame_function(s->rollup->profile, f, scratch));
     grid_cell(g, &cell);
     add_place(&cell, s, f);
     grid_cell(g, &cell);
@@ -177,13 +194,13 @@ static void add_frame(struct grid *g, const struct rows *s, const struct rollup_
 static void add_stack(struct grid *rows, const struct rows *s, uint32_t stack)
 {
     const struct text_style *style = &s->o->style;
-    struct rollup_frames frames = {0};
+    struct frames frames = {0};
     struct grid g = {.style = style, .indent = rows->indent + STACK_INDENT, .bare = true};
     struct buf lines = BUF_INIT;
     struct sink out = sink_to_buf(&lines);
     grid_column(&g, (struct grid_column){.header = "", .left = true, .elastic = true});
     grid_column(&g, (struct grid_column){.header = "", .left = true, .look = TEXT_FAINT});
-    rollup_frames(&frames, s->rollup->profile, stack);
+    frames_of(&frames, s->rollup->profile, stack);
     size_t shown = frames.len;
     if (s->o->frames && frames.len > s->o->frames + 1)
         shown = s->o->frames;
@@ -191,13 +208,13 @@ static void add_stack(struct grid *rows, const struct rows *s, uint32_t stack)
         add_frame(&g, s, &frames.at[i]);
     grid_write(&g, &out);
     if (shown < frames.len) {
-        const struct rollup_frame *last = &frames.at[frames.len - 1];
-        char scratch[ROLLUP_NAME_BYTES];
+        const struct frame *last = &frames.at[frames.len - 1];
+        char scratch[FRAME_NAME_BYTES];
         sink_repeat(&out, ' ', g.indent);
         sink_printf(&out, "%s%s %zu more frames", text_begin(style, TEXT_FAINT), text_dots(style),
                     frames.len - shown);
         if (last->location == PROFILE_NONE)
-            sink_printf(&out, ", then %s", rollup_frame_function(s->rollup->profile, last, scratch));
+            sink_printf(&out, ", then %s", frame_function(s->rollup->profile, last, scratch));
         sink_printf(&out, "%s\n", text_end(style, TEXT_FAINT));
     }
     grid_below(rows, &lines);
@@ -253,7 +270,7 @@ static void add_row(struct grid *g, const struct rows *s, const struct rollup_ro
     text_add_name(&cell, &s->o->style, row->name);
     grid_cell(g, &cell);
     if (has_module(group)) {
-        text_add_name(&cell, &s->o->style, rollup_basename(row->module));
+        text_add_name(&cell, &s->o->style, frame_basename(row->module));
         grid_cell(g, &cell);
     }
 }
@@ -278,16 +295,11 @@ static void write_rest(struct sink *out, const struct rows *s, size_t shown, siz
 
 void report_rows(struct sink *out, const struct rollup *r, const struct report_options *o, unsigned indent)
 {
-    static const enum rollup_metric metrics[] = {
-        [ROLLUP_SORT_LIVE] = ROLLUP_LIVE,           [ROLLUP_SORT_PEAK] = ROLLUP_PEAK,
-        [ROLLUP_SORT_ALLOCATED] = ROLLUP_ALLOCATED, [ROLLUP_SORT_ALLOCATIONS] = ROLLUP_ALLOCATED,
-        [ROLLUP_SORT_TEMPORARY] = ROLLUP_TEMPORARY, [ROLLUP_SORT_AGE] = ROLLUP_LIVE,
-    };
     enum rollup_group group = r->options.group;
     struct rows s = {
         .rollup = r,
         .o = o,
-        .metric = metrics[r->options.sort],
+        .metric = rollup_sort_metric(r->options.sort),
         .count = r->options.sort == ROLLUP_SORT_ALLOCATIONS,
         .two = group == ROLLUP_BY_FUNCTION || group == ROLLUP_BY_FILE || group == ROLLUP_BY_MODULE,
     };

@@ -47,7 +47,7 @@ static void add_quoted(struct buf *b, const struct text_style *style, const char
 
 static void add_owner(struct buf *b, const struct summary *s, const struct rollup_row *row)
 {
-    const char *place = rollup_basename(*row->file ? row->file : row->module);
+    const char *place = frame_basename(*row->file ? row->file : row->module);
     text_add_name(b, s->style, row->name);
     if (!*place)
         return;
@@ -65,8 +65,10 @@ static void write_title(const struct summary *s)
     report_add_title(&b, s->p, f, s->style);
     if (f->taken_ns > f->began_ns)
         buf_printf(&b, ", %s", units_format_duration(took, (double)(f->taken_ns - f->began_ns)));
-    buf_addstr(&b, ", ");
-    report_add_period(&b, f, s->style);
+    if (f->main_image != PROFILE_NONE) {
+        buf_addstr(&b, ", ");
+        report_add_period(&b, f, s->style);
+    }
     text_add_short(&line, s->style, buf_str(&b), s->style->columns ? s->style->columns : SIZE_MAX);
     sink_printf(s->out, "%s%s%s\n", text_begin(s->style, TEXT_STRONG), buf_str(&line),
                 text_end(s->style, TEXT_STRONG));
@@ -79,15 +81,12 @@ static void write_peak(const struct summary *s)
     const struct rollup *r = s->owners;
     double total = r->total.of[ROLLUP_PEAK].bytes.value;
     struct buf b = BUF_INIT;
-    text_add_figure(&b, s->style, &r->total.of[ROLLUP_PEAK].bytes, TEXT_BYTES);
-    report_add_peak_time(&b, s->p);
-    if (s->p->images.len > 1)
-        buf_addstr(&b, ", each process at its own peak");
+    report_add_peak(&b, r, s->style);
     write_line(s, "peak", &b);
     for (size_t i = 0; i < r->rows.len && i < LARGEST; i++) {
         const struct rollup_row *row = &r->rows.at[i];
         struct buf share = BUF_INIT;
-        if (!(row->self.of[ROLLUP_PEAK].bytes.value > 0))
+        if (!rollup_known(&r->total, ROLLUP_PEAK) || !(row->self.of[ROLLUP_PEAK].bytes.value > 0))
             break;
         text_add_share(&share, row->self.of[ROLLUP_PEAK].bytes.value, total);
         buf_printf(&b, "%7s  ", buf_str(&share));
@@ -128,7 +127,7 @@ static void write_churned(const struct summary *s)
     buf_addstr(&b, " in ");
     text_add_value(&b, &of[ROLLUP_ALLOCATED].count, TEXT_COUNT);
     buf_addstr(&b, " allocations");
-    if (of[ROLLUP_ALLOCATED].bytes.value > 0) {
+    if (rollup_known(&s->owners->total, ROLLUP_TEMPORARY) && of[ROLLUP_ALLOCATED].bytes.value > 0) {
         buf_addstr(&b, ", ");
         text_add_share(&b, of[ROLLUP_TEMPORARY].bytes.value, of[ROLLUP_ALLOCATED].bytes.value);
         buf_addstr(&b, " of it temporary");
@@ -141,7 +140,9 @@ static void write_processes(const struct summary *s)
 {
     if (s->p->images.len < 2)
         return;
-    const struct rollup_options by_process = {.group = ROLLUP_BY_PROCESS, .sort = ROLLUP_SORT_PEAK};
+    bool peak = rollup_known(&s->owners->total, ROLLUP_PEAK);
+    const struct rollup_options by_process = {.group = ROLLUP_BY_PROCESS,
+                                              .sort = peak ? ROLLUP_SORT_PEAK : ROLLUP_SORT_LIVE};
     struct rollup *r = rollup_new(s->p, &by_process);
     struct buf b = BUF_INIT;
     size_t shown = r->rows.len < LARGEST ? r->rows.len : LARGEST;
@@ -149,7 +150,7 @@ static void write_processes(const struct summary *s)
         buf_addstr(&b, i ? ", " : "");
         text_add_name(&b, s->style, r->rows.at[i].name);
         buf_addch(&b, ' ');
-        text_add_value(&b, &r->rows.at[i].self.of[ROLLUP_PEAK].bytes, TEXT_BYTES);
+        text_add_value(&b, &r->rows.at[i].self.of[peak ? ROLLUP_PEAK : ROLLUP_LIVE].bytes, TEXT_BYTES);
     }
     size_t more = s->p->images.len - shown + s->p->images_dropped;
     if (more)
@@ -165,8 +166,12 @@ void summary_write(struct sink *out, const struct profile *p, const struct text_
     const struct rollup_options by_owner = {.group = ROLLUP_BY_OWNER, .sort = ROLLUP_SORT_PEAK};
     struct summary s = {.out = out, .style = style, .p = p, .facts = facts_of(p)};
     struct buf b = BUF_INIT;
-    s.owners = rollup_new(p, &by_owner);
     write_title(&s);
+    if (s.facts.main_image == PROFILE_NONE) {
+        text_paragraph(out, style, "", 2, report_nothing);
+        return;
+    }
+    s.owners = rollup_new(p, &by_owner);
     write_peak(&s);
     write_held(&s);
     write_churned(&s);

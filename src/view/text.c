@@ -216,6 +216,20 @@ void text_add_clock(struct buf *b, uint64_t realtime_ns)
 
 /* ---- paragraphs ---- */
 
+/* Bytes of the next word; a figure and its unit are one. */
+static size_t word_bytes(const char *words)
+{
+    static const char *const units[] = {"%", "B", "KiB", "MiB", "GiB", "TiB", "ns", "us", "ms", "s"};
+    size_t len = strcspn(words, " ");
+    if (!len || !words[len] || words[len - 1] < '0' || words[len - 1] > '9')
+        return len;
+    size_t next = strcspn(words + len + 1, " .,;)");
+    for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++)
+        if (next == strlen(units[i]) && !strncmp(words + len + 1, units[i], next))
+            return len + 1 + strcspn(words + len + 1, " ");
+    return len;
+}
+
 void text_paragraph(struct sink *out, const struct text_style *s, const char *label, unsigned indent,
                     const char *words)
 {
@@ -223,7 +237,7 @@ void text_paragraph(struct sink *out, const struct text_style *s, const char *la
     bool begun = false; /* this line has a word */
     sink_text(out, label);
     while (*words) {
-        size_t len = strcspn(words, " ");
+        size_t len = word_bytes(words);
         char *word = mem_strndup(words, len);
         size_t width = text_width(word);
         if (begun && s->columns && column + 1 + width > s->columns) {

@@ -2,33 +2,7 @@
 /*
  * src/model/rollup: rows of a profile whose truth is known, and what must hold of the rows of any profile.
  */
-#include "test_view_truth.c"
-
-static struct rollup *roll(const struct profile *p, enum rollup_group group, enum rollup_sort sort)
-{
-    const struct rollup_options o = {.group = group, .sort = sort};
-    return rollup_new(p, &o);
-}
-
-static const struct rollup_row *row_named(const struct rollup *r, const char *name)
-{
-    vec_each (const struct rollup_row, row, &r->rows)
-        if (!strcmp(row->name, name))
-            return row;
-    fail_msg("no row is called %s", name);
-    return NULL;
-}
-
-static double live_of(const struct rollup_values *v)
-{
-    return v->of[ROLLUP_LIVE].bytes.value;
-}
-
-static void assert_near(double a, double b)
-{
-    if (fabs(a - b) > 1e-9 * fmax(fabs(a), fabs(b)) + 1e-9)
-        fail_msg("%.17g is not %.17g", a, b);
-}
+#include "test_view_truth.h"
 
 /* ---- the shop, exactly ---- */
 
@@ -108,11 +82,11 @@ static void unknown_code_is_named_once(void **state)
     struct profile *p = profile_new();
     add_image(p, "shop", 1, "/shop");
     uint32_t jit = add_location(p, PROFILE_NONE, 0);
-    struct rollup_frames frames = {0};
-    rollup_frames(&frames, p, add_stack(p, PROFILE_STACK_NO_CODE, 1, &jit));
+    struct frames frames = {0};
+    frames_of(&frames, p, add_stack(p, PROFILE_STACK_NO_CODE, 1, &jit));
     assert_int_equal(frames.len, 1);
-    char scratch[ROLLUP_NAME_BYTES];
-    assert_string_equal(rollup_frame_function(p, frames.at, scratch), "[JIT or unknown code]");
+    char scratch[FRAME_NAME_BYTES];
+    assert_string_equal(frame_function(p, frames.at, scratch), "[JIT or unknown code]");
     vec_release(&frames);
     profile_free(p);
 }
@@ -245,12 +219,6 @@ static bool is_older_than_100s(void *arg, const struct profile *p, uint32_t samp
     return p->taken_ns - p->samples.at[sample].born_ns > 100 * SECOND;
 }
 
-static bool any_sample(void *arg, const struct profile *p, uint32_t sample)
-{
-    (void)arg;
-    return sample < p->samples.len;
-}
-
 static void filtered_cells(void **state)
 {
     (void)state;
@@ -313,19 +281,6 @@ static void weights(void **state)
     assert_near(rollup_weight(PERIOD, PERIOD), 1 / (1 - exp(-1)));
     assert_true(rollup_weight(0, PERIOD) < 2 * PERIOD); /* finite */
     assert_near(rollup_weight(UINT64_MAX, PERIOD), 1);
-}
-
-static void unseen_rows_have_bounds(void **state)
-{
-    (void)state;
-    struct profile *p = shop(PERIOD);
-    struct rollup *r = roll(p, ROLLUP_BY_STACK, ROLLUP_SORT_LIVE);
-    const struct rollup_row *last = &r->rows.at[r->rows.len - 1]; /* the recursion: none is left */
-    assert_near(live_of(&last->self), 0);
-    assert_false(rollup_exact(&last->self.of[ROLLUP_LIVE].bytes));
-    assert_true(estimate_interval(&last->self.of[ROLLUP_LIVE].bytes).high > 3 * PERIOD);
-    rollup_free(r);
-    profile_free(p);
 }
 
 static void nothing_at_all(void **state)
@@ -427,14 +382,14 @@ static void properties(void **state)
 /** The same, in the plainest way: cells whose stack has the name anywhere. */
 static double holds(const struct profile *p, const char *name)
 {
-    struct rollup_frames frames = {0};
-    char scratch[ROLLUP_NAME_BYTES];
+    struct frames frames = {0};
+    char scratch[FRAME_NAME_BYTES];
     double sum = 0;
     vec_each (const struct profile_cell, c, &p->cells) {
         bool has = false;
-        rollup_frames(&frames, p, c->stack);
-        vec_each (const struct rollup_frame, f, &frames)
-            has |= !strcmp(rollup_frame_function(p, f, scratch), name);
+        frames_of(&frames, p, c->stack);
+        vec_each (const struct frame, f, &frames)
+            has |= !strcmp(frame_function(p, f, scratch), name);
         sum += has ? c->allocated.bytes : 0;
     }
     vec_release(&frames);
@@ -474,7 +429,6 @@ int main(void)
              filtered_samples),
         TEST("a filter that keeps all samples gives what the cells give", all_samples_are_the_cells),
         TEST("a weight is the inverse of the probability", weights),
-        TEST("where nothing was seen, there is an upper bound", unseen_rows_have_bounds),
         TEST("an empty profile has no rows", nothing_at_all),
         TEST("of any profile, exclusive values add up to the total and inclusive ones lie between",
              properties),

@@ -196,11 +196,13 @@ static void an_image_of_the_past_is_there_while_it_ran(void **state)
     assert_ok(recording_load(&back, file, (at = T0 + 16, &at), &err));
     assert_true(back->images.len == 2 && back->cells.len == 20);
     const struct profile_image *i = &back->images.at[0];
+    assert_true(i->past && back->images.at[1].past);
     assert_true(i->state == PROFILE_IMAGE_RUNNING && !i->peak_ns && i->peak_bytes == 0);
     assert_true(i->rss_anon_bytes == 4096 && i->taken_ns == T0 + 10 && !back->cells.at[0].at_peak.samples);
     profile_free(back);
     assert_ok(recording_load(&back, file, (at = T0 + 20, &at), &err));
     assert_true(back->images.len == 2 && back->cells.len == 2 * p->cells.len && back->points.len == 1);
+    assert_false(back->images.at[0].past || back->images.at[1].past);
     profile_free(back);
     profile_free(p);
 }

@@ -2,7 +2,7 @@
 /*
  * src/view: JSON that a strict parser reads, whose keys are those of allium-json(5), and folded stacks.
  */
-#include "test_view_truth.c"
+#include "test_view_truth.h"
 
 #include "model/table.h"
 #include "view/folded.h"
@@ -165,12 +165,6 @@ static void report_of_the_whole(void **state)
     profile_free(p);
 }
 
-static bool any_sample(void *arg, const struct profile *p, uint32_t sample)
-{
-    (void)arg;
-    return sample < p->samples.len;
-}
-
 static void unknown_is_null(void **state)
 {
     (void)state;
@@ -189,6 +183,19 @@ static void unknown_is_null(void **state)
         "assert j['source'] is None and j['filter'] == 'older than 1h'\n"
         "assert j['resident'] == {k: None for k in j['resident']}\n"
         "assert j['rows'][0]['least_size_bytes'] == 4096 and j['rows'][0]['most_size_bytes'] == 8191\n");
+    rollup_free(r);
+    send_back(p, 0);
+    const struct rollup_options then = {.group = ROLLUP_BY_OWNER};
+    r = rollup_new(p, &then);
+    buf_reset(&out);
+    report_json_write(&sink, r, &json);
+    check_json(&out,
+               "unknown = 'peak_bytes', 'temporary_count_high', 'oldest_age_ns', 'median_age_ns'\n"
+               "for v in [j['total']] + [r[k] for r in j['rows'] for k in ('self', 'inclusive')]:\n"
+               "    assert [v[k] for k in unknown] == [None] * 4 and v['allocated_bytes'] > 0\n"
+               "assert j['processes'][0]['peak_bytes'] is None and j['processes'][0]['peak_ns'] is None\n"
+               "assert j['cost']['cpu_ns'] is None and j['cost']['ledger_bytes'] is None\n"
+               "assert j['lost']['images_unread'] == 0 and j['cost']['samples'] == 113\n");
     buf_release(&out);
     rollup_free(r);
     profile_free(p);

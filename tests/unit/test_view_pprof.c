@@ -2,7 +2,7 @@
 /*
  * src/view/pprof: `go tool pprof` and a decoder of our own read it, and find the numbers of the rollup.
  */
-#include "test_view_truth.c"
+#include "test_view_truth.h"
 
 #include "view/pprof.h"
 

@@ -2,7 +2,7 @@
 /*
  * src/view: the parts of what people read: figures, names, paragraphs, sinks, tables.
  */
-#include "test_view_truth.c"
+#include "test_view_truth.h"
 
 #include "model/table.h"
 #include "view/table_view.h"
@@ -132,6 +132,8 @@ static void paragraphs(void **state)
     assert_text(&b, "  one two three\n  four\n  a-very-long-single-word\n  end\n");
     text_paragraph(&out, &narrow, "label", 8, "one two three");
     assert_text(&b, "label   one two\n        three\n");
+    text_paragraph(&out, &narrow, "", 0, "it took all of 9 s, 12 of them in 3.5 % of it");
+    assert_text(&b, "it took all of\n9 s, 12 of them\nin 3.5 % of it\n");
     buf_release(&b);
 }
 
@@ -232,7 +234,7 @@ int main(void)
         TEST("shares, numbers and times are written as people read them", shares_and_numbers),
         TEST("a name from outside cannot steer the terminal", names),
         TEST("a long name is shortened in the middle, between characters", short_names),
-        TEST("paragraphs are broken between words", paragraphs),
+        TEST("paragraphs are broken between words, and not before a unit", paragraphs),
         TEST("a sink keeps its first error", sinks),
         TEST("a table lines up, and its last text gives way", tables),
         TEST("a text that is worth it goes on in further lines", wrapped_tables),

@@ -199,6 +199,35 @@ static inline void add_shop_objects(struct profile *p, uint32_t image, uint32_t 
     add_objects(p, o);
 }
 
+/** An image as a recording has it at a moment before its end, a minute after it began. */
+static inline void send_back(struct profile *p, uint32_t image)
+{
+    struct profile_image *i = &p->images.at[image];
+    i->state = PROFILE_IMAGE_RUNNING;
+    i->past = true;
+    i->taken_ns = BEGAN + 60 * SECOND;
+    i->peak_ns = 0;
+    i->peak_bytes = 0;
+    vec_each (struct profile_cell, c, &p->cells)
+        if (c->image == image) {
+            c->at_peak = (struct profile_sums){.samples = 0};
+            c->temporary_samples = 0;
+            c->temporary_bytes = 0;
+        }
+}
+
+static inline bool keep_none(void *arg, const struct profile *p, uint32_t cell)
+{
+    (void)arg;
+    return cell >= p->cells.len;
+}
+
+static inline bool any_sample(void *arg, const struct profile *p, uint32_t sample)
+{
+    (void)arg;
+    return sample < p->samples.len;
+}
+
 static inline struct profile *shop(uint64_t period)
 {
     struct profile *p = profile_new();
@@ -214,6 +243,34 @@ static inline struct profile *shop(uint64_t period)
     i->args = args;
     assert_true(profile_valid(p));
     return p;
+}
+
+/* ---- rollups ---- */
+
+static inline struct rollup *roll(const struct profile *p, enum rollup_group group, enum rollup_sort sort)
+{
+    const struct rollup_options o = {.group = group, .sort = sort};
+    return rollup_new(p, &o);
+}
+
+static inline const struct rollup_row *row_named(const struct rollup *r, const char *name)
+{
+    vec_each (const struct rollup_row, row, &r->rows)
+        if (!strcmp(row->name, name))
+            return row;
+    fail_msg("no row is called %s", name);
+    return NULL;
+}
+
+static inline double live_of(const struct rollup_values *v)
+{
+    return v->of[ROLLUP_LIVE].bytes.value;
+}
+
+static inline void assert_near(double a, double b)
+{
+    if (fabs(a - b) > 1e-9 * fmax(fabs(a), fabs(b)) + 1e-9)
+        fail_msg("%.17g is not %.17g", a, b);
 }
 
 #endif
