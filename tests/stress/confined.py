@@ -156,6 +156,19 @@ def near_the_limit():
     consistent(found[0], blocks)
 
 
+def jumps(how, kind):
+    """Our own text is rewritten only where that is allowed and hurts nobody; what is counted is the same."""
+    def test():
+        blocks = 1000
+        with private_dir() as ledgers:
+            done = succeed([program("jumps"), how, program("jumps"), "look", str(blocks)], env=agent_env(ledgers, 1))
+            equal(done.stdout, b"malloc=%s free=%s\n" % (kind, kind), "the jumps that malloc and free end in")
+            # malloc, calloc, realloc each; then stdout's buffer
+            counted = [ledger["allocated_samples"] for ledger in totals(ledgers)]
+        check(max(counted) == 3 * blocks + 1, "requests counted:", counted)
+    return test
+
+
 tap.main([
     ("without a sandbox nothing is lost", unconfined),
     ("strict seccomp: the program lives, and losses are counted", sandboxed("strict")),
@@ -164,4 +177,7 @@ tap.main([
     ("a limit on the address space: the program does what it did", address_space),
     ("a full tmpfs: the program does what it did, and losses are counted", full_filesystem),
     ("a memory cgroup near its limit: the program lives, and losses are counted", near_the_limit),
+    ("hot halves jump straight to the allocator", jumps("free", b"place")),
+    ("where memory may not be both written and executed they jump through a pointer", jumps("denied", b"pointer")),
+    ("under a seccomp filter they jump through a pointer", jumps("filtered", b"pointer")),
 ])
