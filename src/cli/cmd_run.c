@@ -130,7 +130,11 @@ static int run(int argc, char **argv)
     struct record_result result;
     int bad = record_command(&o, &result, &e);
     if (bad)
-        command_fail(0, "%s", e.text);
+        command_fail(0, "%s%s", e.text,
+                     result.stage == RECORD_RAN
+                         ? "; what it lacks is in ledgers still: allium ps lists them, "
+                           "allium snapshot PID keeps one"
+                         : "");
     else if (!quiet)
         print_summary(result.path);
     free(result.path);

@@ -170,6 +170,11 @@ int ledger_copy_read(int fd, struct ledger_copy *c, struct error *e)
         uint64_t n = c->count[LEDGER_SAMPLES] - i;
         settle_chunk(fd, c, i, n < CHUNK_RECORDS ? n : CHUNK_RECORDS);
     }
+    /* What began before the end of this copying and was not done at its beginning may be in one sum and not in another. */
+    struct ledger_header end;
+    if (!read_all(fd, &end, sizeof(end), 0))
+        for (int i = 0; i < LEDGER_SHARDS; i++)
+            c->header.shards[i].begun = end.shards[i].begun;
     c->taken_ticks = ticks_now(&c->header);
     c->taken_realtime_ns = now_ns(CLOCK_REALTIME);
     c->ticks_per_ns = clock_rate(&c->header, c->taken_ticks);

@@ -7,15 +7,15 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/mem.h"
 #include "collect/ledger_copy.h"
 #include "collect/proc.h"
-
-#define RUN_PREFIX "run-"
 
 /* "PID-IMAGE.ledger"; false for anything else. */
 static bool parse_name(const char *name, pid_t *pid, uint64_t *image_id)
@@ -31,7 +31,7 @@ static bool parse_name(const char *name, pid_t *pid, uint64_t *image_id)
 bool ledger_is_alive(const char *path, pid_t pid)
 {
     struct ledger_header h;
-    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return false;
     bool alive =
@@ -70,7 +70,7 @@ static void scan_tree(const char *dir, struct ledger_list *list)
         return;
     ledger_dir_scan(dir, list);
     for (struct dirent *entry; (entry = readdir(d));) {
-        if (strncmp(entry->d_name, RUN_PREFIX, strlen(RUN_PREFIX)))
+        if (strncmp(entry->d_name, LEDGER_RUN_PREFIX, strlen(LEDGER_RUN_PREFIX)))
             continue;
         struct buf path = BUF_INIT;
         buf_printf(&path, "%s/%s", dir, entry->d_name);
@@ -80,8 +80,19 @@ static void scan_tree(const char *dir, struct ledger_list *list)
     closedir(d);
 }
 
-/* Every `NAME/SUFFIX` below `parent` whose NAME begins with `prefix`. */
-static void scan_users(const char *parent, const char *prefix, const char *suffix, struct ledger_list *list)
+struct places VEC(char *);
+
+static void add_place(struct places *p, const char *parent, const char *name, const char *suffix,
+                      const char *below)
+{
+    struct buf path = BUF_INIT;
+    buf_printf(&path, "%s/%s%s%s", parent, name, suffix, below);
+    *vec_push(p) = buf_detach(&path);
+}
+
+/* Every PARENT/NAME SUFFIX BELOW whose NAME begins with `prefix`. */
+static void add_users(struct places *p, const char *parent, const char *prefix, const char *suffix,
+                      const char *below)
 {
     DIR *d = opendir(parent);
     if (!d)
@@ -89,25 +100,52 @@ static void scan_users(const char *parent, const char *prefix, const char *suffi
     for (struct dirent *entry; (entry = readdir(d));) {
         if (entry->d_name[0] == '.' || strncmp(entry->d_name, prefix, strlen(prefix)))
             continue;
-        struct buf path = BUF_INIT;
-        buf_printf(&path, "%s/%s%s", parent, entry->d_name, suffix);
-        scan_tree(buf_str(&path), list);
-        buf_release(&path);
+        add_place(p, parent, entry->d_name, suffix, below);
     }
     closedir(d);
 }
 
-void ledger_dir_scan_all(struct ledger_list *list)
+/* The directories of ledgers of all users; with `below`, "/NAME", what is called so in them. */
+static struct places find_places(const char *below)
 {
     const char *runtime = getenv("XDG_RUNTIME_DIR");
-    struct buf own = BUF_INIT;
-    scan_users("/dev/shm", "allium-", "", list);
-    scan_users("/run/user", "", "/allium", list);
-    if (runtime && strncmp(runtime, "/run/user/", 10)) {
-        buf_printf(&own, "%s/allium", runtime);
-        scan_tree(buf_str(&own), list);
-    }
-    buf_release(&own);
+    struct places p = {0};
+    add_users(&p, "/dev/shm", "allium-", "", below);
+    add_users(&p, "/run/user", "", "/allium", below);
+    if (runtime && strncmp(runtime, "/run/user/", 10))
+        add_place(&p, runtime, "allium", "", below);
+    return p;
+}
+
+static void places_release(struct places *p)
+{
+    vec_each (char *, path, p)
+        free(*path);
+    vec_release(p);
+}
+
+void ledger_dir_scan_all(struct ledger_list *list)
+{
+    struct places p = find_places("");
+    vec_each (char *, path, &p)
+        scan_tree(*path, list);
+    places_release(&p);
+}
+
+void ledger_run_scan(const char *dir, struct ledger_list *list)
+{
+    struct places p = find_places(strrchr(dir, '/'));
+    vec_each (char *, path, &p)
+        ledger_dir_scan(*path, list);
+    places_release(&p);
+}
+
+void ledger_run_remove(const char *dir)
+{
+    struct places p = find_places(strrchr(dir, '/'));
+    vec_each (char *, path, &p)
+        rmdir(*path);
+    places_release(&p);
 }
 
 void ledger_list_release(struct ledger_list *list)
@@ -139,9 +177,16 @@ static int own_dir(const char *path, struct error *e)
         return error_set(e, ENOTDIR, "%s is not a directory: remove it, it stands where ledgers are kept",
                          path);
     if (st.st_uid != geteuid() || (st.st_mode & 077))
-        return error_set(e, EACCES, "%s is not ours alone: it must belong to this user, with mode 0700",
+        return error_set(e, EACCES, "%s is not ours alone: remove it, or make it this user's, with mode 0700",
                          path);
     return 0;
+}
+
+/* On a disk writing back would stall the program: the agent keeps no ledger there. */
+static bool is_tmpfs(const char *path)
+{
+    struct statfs fs;
+    return !statfs(path, &fs) && fs.f_type == TMPFS_MAGIC;
 }
 
 int ledger_dir_make(char **path, struct error *e)
@@ -150,17 +195,20 @@ int ledger_dir_make(char **path, struct error *e)
     struct buf b = BUF_INIT;
     struct stat st;
     int bad = -ENOENT;
-    if (runtime && runtime[0] == '/' && !stat(runtime, &st) && st.st_uid == geteuid()) {
+    if (runtime && runtime[0] == '/' && !stat(runtime, &st) && st.st_uid == geteuid() && is_tmpfs(runtime)) {
         buf_printf(&b, "%s/allium", runtime);
         bad = own_dir(buf_str(&b), NULL);
     }
     if (bad) {
         buf_reset(&b);
         buf_printf(&b, "/dev/shm/allium-%u", (unsigned)geteuid());
-        bad = own_dir(buf_str(&b), e);
+        bad = is_tmpfs("/dev/shm") ? own_dir(buf_str(&b), e)
+                                   : error_set(e, EXDEV,
+                                               "there is no tmpfs for ledgers: mount one on /dev/shm, or let "
+                                               "XDG_RUNTIME_DIR name one");
     }
     if (!bad) {
-        buf_addstr(&b, "/" RUN_PREFIX "XXXXXX");
+        buf_addstr(&b, "/" LEDGER_RUN_PREFIX "XXXXXX");
         if (!mkdtemp(b.data))
             bad = error_set(e, errno, "cannot make %s: %s", b.data, strerror(errno));
     }

@@ -34,7 +34,11 @@ void ledger_list_release(struct ledger_list *list);
 bool ledger_is_alive(const char *path, pid_t pid);
 /** Removes a ledger and its control page. */
 void ledger_remove(const char *path);
-/** Makes a private directory for one recorder beside the default one; the path is the caller's. 0 or -errno. */
+/** Makes a private directory for one recorder within the default one; the path is the caller's. 0 or -errno. */
 int ledger_dir_make(char **path, struct error *e);
+/** All ledgers for that recorder: those in its directory, and in those of its name that other users have. */
+void ledger_run_scan(const char *dir, struct ledger_list *list);
+/** Removes these directories, as far as they are empty: what still runs keeps its own. */
+void ledger_run_remove(const char *dir);
 
 #endif

@@ -28,6 +28,9 @@
 #define SCAN_NS           (250 * MS)
 #define COMMIT_FIRST_NS   (250 * MS) /* doubling up to the last: a run cut short is kept too */
 #define COMMIT_LAST_NS    (5000 * MS)
+#define STORED_NS         (500 * MS) /* what has ended is committed, and its ledger removed, after so long */
+#define STORED_MAX        64         /* or when there are so many */
+#define BACKLOG_MAX       400 /* more than that at once: they end faster than they can be stored, and are counted */
 #define IMAGES_MAX        1000 /* stored in full; further ones are counted, with their peaks */
 #define ARGS_BYTES_MAX    1000
 
@@ -45,6 +48,7 @@ struct track {
     uint64_t next_moment, moment_ns;
     uint64_t map_start, map_bytes;
     bool put;
+    bool stored; /* it has ended; its ledger goes when that is committed, so that a full disk loses nothing */
 };
 
 struct follow {
@@ -54,6 +58,7 @@ struct follow {
     uint64_t next_scan, next_commit, commit_ns;
     uint64_t naming_ns; /* of the latest image: most of the first moment's time, and of no later one's */
     uint64_t images, dropped;
+    size_t stored; /* tracks that are */
 };
 
 static uint64_t now_ns(clockid_t id)
@@ -125,7 +130,7 @@ static void take_up(struct follow *f, struct ledger_entry *e, uint64_t now)
     struct ledger_header h;
     struct track t = {
         .entry = *e, .point_ns = POINT_FIRST_NS, .moment_ns = MOMENT_FIRST_NS, .next_point = now};
-    t.fd = open(e->path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    t.fd = open(e->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (t.fd < 0)
         return;
     if (ledger_copy_header(t.fd, &h, NULL)) {
@@ -149,7 +154,7 @@ static void scan(struct follow *f, uint64_t now)
     char events[4096];
     while (f->inotify_fd >= 0 && read(f->inotify_fd, events, sizeof(events)) > 0)
         ;
-    ledger_dir_scan(f->o.dir, &list);
+    ledger_run_scan(f->o.dir, &list);
     vec_each (struct ledger_entry, e, &list)
         if (!is_known(f, e))
             take_up(f, e, now);
@@ -200,10 +205,16 @@ static int put_image(struct follow *f, struct track *t, bool alive, bool last, s
 }
 
 /* What is stored of an image that has ended: all, or, beyond IMAGES_MAX, that it was there. */
-static int harvest(struct follow *f, struct track *t, struct error *e)
+static int harvest(struct follow *f, struct track *t, uint64_t now, struct error *e)
 {
     struct ledger_header h;
-    if (!t->put && f->images >= IMAGES_MAX) {
+    t->stored = true;
+    f->stored++;
+    if (f->stored >= STORED_MAX)
+        f->next_commit = now;
+    else if (f->next_commit > now + STORED_NS)
+        f->next_commit = now + STORED_NS;
+    if (!t->put && (f->images >= IMAGES_MAX || f->tracks.len > BACKLOG_MAX)) {
         f->dropped++;
         bool read = !ledger_copy_header(t->fd, &h, NULL);
         return recording_drop_image(f->o.recording, read ? (double)h.peak_bytes_q / (1u << LEDGER_Q) : 0, e);
@@ -260,10 +271,24 @@ static int add_point(struct follow *f, struct track *t, uint64_t now, struct err
     return bad;
 }
 
-static void forget(struct follow *f, size_t index)
+/* What has ended and is safe now is forgotten, and its ledger removed. */
+static int commit(struct follow *f, struct error *e)
 {
-    release(&f->tracks.at[index]);
-    f->tracks.at[index] = f->tracks.at[--f->tracks.len];
+    size_t kept = 0;
+    int bad = recording_commit(f->o.recording, e);
+    if (bad)
+        return bad;
+    vec_each (struct track, t, &f->tracks) {
+        if (!t->stored) {
+            f->tracks.at[kept++] = *t;
+            continue;
+        }
+        ledger_remove(t->entry.path);
+        release(t);
+    }
+    f->tracks.len = kept;
+    f->stored = 0;
+    return 0;
 }
 
 int follow_step(struct follow *f, int *wait_ms, struct error *e)
@@ -271,27 +296,24 @@ int follow_step(struct follow *f, int *wait_ms, struct error *e)
     uint64_t now = now_ns(CLOCK_MONOTONIC), next;
     int bad = 0;
     scan(f, now);
-    for (size_t i = 0; i < f->tracks.len && !bad;) {
+    for (size_t i = 0; i < f->tracks.len && f->stored < STORED_MAX && !bad; i++) {
         struct track *t = &f->tracks.at[i];
-        if (!is_alive(t)) {
-            bad = harvest(f, t, e);
-            ledger_remove(t->entry.path);
-            forget(f, i);
+        if (t->stored)
             continue;
-        }
-        if (now >= t->next_point)
+        if (!is_alive(t))
+            bad = harvest(f, t, now, e);
+        else if (now >= t->next_point)
             bad = add_point(f, t, now, e);
-        i++;
     }
     now = now_ns(CLOCK_MONOTONIC);
     if (!bad && now >= f->next_commit) {
-        bad = recording_commit(f->o.recording, e);
+        bad = commit(f, e);
         f->next_commit = now + f->commit_ns;
         f->commit_ns = f->commit_ns * 2 < COMMIT_LAST_NS ? f->commit_ns * 2 : COMMIT_LAST_NS;
     }
     next = f->next_scan;
     vec_each (const struct track, t, &f->tracks)
-        if (t->next_point < next)
+        if (!t->stored && t->next_point < next)
             next = t->next_point;
     *wait_ms = next > now ? (int)((next - now) / MS) + 1 : 1;
     return bad;
@@ -300,19 +322,19 @@ int follow_step(struct follow *f, int *wait_ms, struct error *e)
 int follow_finish(struct follow *f, struct error *e)
 {
     int bad = 0;
-    scan(f, now_ns(CLOCK_MONOTONIC));
-    while (f->tracks.len && !bad) {
-        struct track *t = &f->tracks.at[0];
-        bool alive = is_alive(t);
-        if (alive) {
-            uint64_t rss = proc_rss_anon_bytes(t->entry.pid);
-            t->rss_anon_bytes = rss ? rss : t->rss_anon_bytes;
-            bad = put_image(f, t, true, true, e);
-        } else {
-            bad = harvest(f, t, e);
-            ledger_remove(t->entry.path);
+    uint64_t now = now_ns(CLOCK_MONOTONIC);
+    scan(f, now);
+    for (size_t i = 0; i < f->tracks.len && !bad; i++) {
+        struct track *t = &f->tracks.at[i];
+        if (t->stored)
+            continue;
+        if (!is_alive(t)) {
+            bad = harvest(f, t, now, e);
+            continue;
         }
-        forget(f, 0);
+        uint64_t rss = proc_rss_anon_bytes(t->entry.pid);
+        t->rss_anon_bytes = rss ? rss : t->rss_anon_bytes;
+        bad = put_image(f, t, true, true, e);
     }
-    return bad;
+    return bad ? bad : commit(f, e);
 }

@@ -144,7 +144,7 @@ out:
     if (s.recording)
         recording_close(s.recording, NULL);
     if (s.dir)
-        rmdir(s.dir); /* stays if something in it still runs */
+        ledger_run_remove(s.dir);
     symbols_free(s.symbols);
     launch_release(&s.launch);
     result->path = s.path;

@@ -28,6 +28,8 @@
 /* What a name in the ledger's directory ends with; the name before it is PID-IMAGE (decimal, 16 hex digits). */
 #define LEDGER_SUFFIX         ".ledger"
 #define LEDGER_CONTROL_SUFFIX ".control"
+/* What a recorder's own directory begins with. It lies in its user's directory of ledgers; see ledger_make.h. */
+#define LEDGER_RUN_PREFIX "run-"
 
 enum ledger_table {
     LEDGER_STRINGS,      /* bytes: NUL-terminated */

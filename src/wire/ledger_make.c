@@ -90,6 +90,22 @@ static long open_dir(const char *dir)
     return fd;
 }
 
+/* PARENT/NAME, and below it the directory that is called as the recorder's that was asked for. */
+static long open_own(struct ledger *l, const char *parent, const char *name, const char *asked)
+{
+    size_t len = text_join(l->dir, sizeof(l->dir), parent, name);
+    long fd = open_dir(l->dir);
+    const char *last = asked;
+    for (; *asked; asked++)
+        if (*asked == '/')
+            last = asked;
+    if (sys_failed(fd) || !text_starts(last, "/" LEDGER_RUN_PREFIX))
+        return fd;
+    sys_call(SYS_close, fd);
+    text_copy(l->dir + len, sizeof(l->dir) - len, last);
+    return open_dir(l->dir);
+}
+
 /* The first usable directory of: the one asked for, the user's runtime directory, the user's corner of /dev/shm. */
 static long choose_dir(struct ledger *l, const struct ledger_config *config)
 {
@@ -98,15 +114,12 @@ static long choose_dir(struct ledger *l, const struct ledger_config *config)
         text_copy(l->dir, sizeof(l->dir), config->dir);
         fd = open_dir(l->dir);
     }
-    if (sys_failed(fd) && config->runtime_dir[0]) {
-        text_join(l->dir, sizeof(l->dir), config->runtime_dir, "/allium");
-        fd = open_dir(l->dir);
-    }
+    if (sys_failed(fd) && config->runtime_dir[0])
+        fd = open_own(l, config->runtime_dir, "/allium", config->dir);
     if (sys_failed(fd)) {
         char uid[24];
         text_from_number(uid, (uint64_t)sys_call(SYS_geteuid, 0), 10, 1);
-        text_join(l->dir, sizeof(l->dir), "/dev/shm/allium-", uid);
-        fd = open_dir(l->dir);
+        fd = open_own(l, "/dev/shm/allium-", uid, config->dir);
     }
     if (sys_failed(fd))
         l->dir[0] = '\0';

@@ -41,7 +41,11 @@ struct ledger {
 
 /** A control page that asks for nothing. */
 extern const struct ledger_control ledger_no_control __attribute__((visibility("hidden")));
-/** Creates file, mapping, header and first pages. 0 or -errno; on failure nothing is left behind. */
+/**
+ * Creates file, mapping, header and first pages. 0 or -errno; on failure nothing is left behind.
+ * A process that may not use the recorder's directory it was told (by now it runs as another user, say) makes one of
+ * the same name in its own user's directory of ledgers, where the recorder looks as well.
+ */
 int ledger_make(struct ledger *l, const struct ledger_config *config);
 /** Backs the region up to `end_bytes`. False when it cannot grow: the reason stands in the header. */
 bool ledger_grow_cold(struct ledger *l, enum ledger_table table, uint64_t end_bytes);

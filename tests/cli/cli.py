@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The command as its users meet it: exit codes, signals, files, sources, what is said when something is missing."""
-import contextlib
 import gzip
 import json
 import os
@@ -14,83 +13,10 @@ import time
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import tap
-from tap import built, check, equal, private_dir, wait_until
+from place import placed, program
+from tap import built, check, equal, wait_until
 
-FOLDER = built("TEST_CLI")
 HELD, WASTED = 100 * 10000, 50 * 20000
-
-
-def program(name):
-    return os.path.join(FOLDER, name)
-
-
-class Place:
-    """A directory to work in, with a runtime and a cache directory of its own: no ledger of anybody else in it."""
-
-    def __init__(self, folder):
-        self.folder, self.runtime = folder + "/work", folder + "/runtime"
-        for name in (self.folder, self.runtime, folder + "/cache"):
-            os.mkdir(name, 0o700)
-        self.env = dict(os.environ, XDG_RUNTIME_DIR=self.runtime, XDG_CACHE_HOME=folder + "/cache")
-        self.started = []
-
-    def allium(self, *words, code=0, **how):
-        done = tap.run([built("ALLIUM"), *words], cwd=self.folder, env=dict(self.env, **how.pop("env", {})), **how)
-        done.out, done.err = (stream.decode(errors="replace") for stream in (done.stdout, done.stderr))
-        if code is not None:
-            equal(done.returncode, code, "code of allium %s, which said %s" % (" ".join(words), tap.shorten(done.err, 600)))
-        return done
-
-    def start(self, *command, env=None):
-        process = subprocess.Popen(command, cwd=self.folder, env=env or self.env, stdin=subprocess.PIPE,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        self.started.append(process)
-        return process
-
-    def start_allium(self, *words):
-        return self.start(built("ALLIUM"), *words)
-
-    def start_holder(self):
-        """holder under the agent, without allium; its ledger lies where allium looks."""
-        env = dict(self.env, LD_PRELOAD=built("ALLIUM_AGENT"), ALLIUM_PERIOD="1")
-        process = self.start(program("holder"), env=env)
-        equal(process.stdout.readline(), b"ready\n", "the holder's word")
-        return process
-
-    def recording(self, *words):
-        self.allium("run", "--quiet", "--period", "1", "-o", "r.allium", "--", program("holder"), *words)
-        return "r.allium"
-
-    def path(self, name):
-        return os.path.join(self.folder, name)
-
-    def ledgers(self):
-        return [os.path.join(where, name) for where, _, names in os.walk(self.runtime) for name in names
-                if name.endswith(".ledger")]
-
-    def row(self, pid):
-        rows = [row for row in json.loads(self.allium("ps", "--json").out)["rows"] if row["pid"] == pid]
-        return rows[0] if rows else None
-
-    def release(self):
-        for process in self.started:
-            with contextlib.suppress(Exception):
-                process.kill()
-            process.wait()
-            for stream in (process.stdin, process.stdout, process.stderr):
-                with contextlib.suppress(Exception):
-                    stream.close()
-
-
-def placed(function):
-    def test():
-        with private_dir() as folder:
-            place = Place(folder)
-            try:
-                function(place)
-            finally:
-                place.release()
-    return test
 
 
 def total(place, source, *words):
@@ -208,8 +134,8 @@ def streams(place):
     text = os.urandom(300_000)
     done = place.allium("run", "--quiet", "--", "cat", input=text)
     equal(done.stdout == text, True, "cat gives back its input")
-    done = place.allium("run", "--quiet", "--", "sh", "-c", "ls -l /proc/$$/fd | wc -l")
-    bare = tap.run(["sh", "-c", "ls -l /proc/$$/fd | wc -l"], cwd=place.folder)
+    done = place.allium("run", "--quiet", "--", "ls", "/proc/self/fd")
+    bare = tap.run(["ls", "/proc/self/fd"], cwd=place.folder)
     equal(done.stdout, bare.stdout, "descriptors that the command has")
     done = place.allium("run", "--quiet", "--", "sh", "-c", "grep -E '^Sig(Blk|Ign)' /proc/self/status")
     bare = tap.run(["sh", "-c", "grep -E '^Sig(Blk|Ign)' /proc/self/status"], cwd=place.folder)
@@ -325,6 +251,11 @@ def moments(place):
           "hold() holds memory before it ran")
     place.allium("report", "r.allium@1h", code=1)
     place.allium("report", "r.allium@x", code=1)
+    place.allium("report", "r.allium@0", code=1)
+    for words in (("report", "--sort", "temporary"), ("report", "--sort", "age"), ("report", "--older-than", "1s"),
+                  ("report", "--where", "size>1"), ("export", "--folded", "temporary")):
+        told = place.allium(words[0], "r.allium@1.4s", *words[1:], code=2).err
+        check("not known of a moment in the past" in told, words, told)
 
 
 def children(place):

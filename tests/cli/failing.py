@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What is not there, not ours, full or taken: one line that says what to do, the right code, and nothing lost."""
+import json
+import os
+import re
+import shutil
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import tap
+from place import placed, program
+from tap import built, check, equal, wait_until
+
+HELD, NOBODY = 100 * 10000, 65534
+PYTHON = "/usr/bin/python3"
+
+
+def one_line(err, *words):
+    check(err.startswith("allium: ") and err.count("\n") == 1, "said", repr(err))
+    for word in words:
+        check(re.search(word, err), "no", word, "in", repr(err))
+
+
+def apart(place, script, *words, **env):
+    """Runs a script in a mount namespace with an empty /dev/shm, where everybody can run what was built."""
+    before = "mount -t tmpfs -o mode=1777 none /dev/shm && mkdir /dev/shm/bin && cp $BUILT /dev/shm/bin || exit 90\n" \
+             "PATH=/dev/shm/bin:$PATH; unset XDG_RUNTIME_DIR XDG_CACHE_HOME\n"
+    files = (built("ALLIUM"), built("ALLIUM_AGENT"), program("holder"))
+    done = tap.run([*tap.unshare(), "sh", "-c", before + script, "sh", *words], cwd=place.folder,
+                   env=dict(place.env, BUILT=" ".join(files), **env))
+    done.out, done.err = done.stdout.decode(), done.stderr.decode()
+    check(done.returncode != 90, "no mount namespace:", done.err)
+    return done
+
+
+def process_without_ledger(place):
+    process = place.start("sleep", "60")
+    for words in (("snapshot", str(process.pid)), ("report", str(process.pid)), ("export", str(process.pid), "--folded", "live")):
+        one_line(place.allium(*words, code=1).err, "has no ledger", "allium run")
+    equal(os.listdir(place.folder), [], "files that were made")
+
+
+def process_of_another(place):
+    """Another user's, with a ledger and without one."""
+    if os.geteuid():
+        return
+    script = """
+        sleep 60 & bare=$!
+        mkfifo in; exec 9<>in; LD_PRELOAD=/dev/shm/bin/liballium-agent.so ALLIUM_PERIOD=1 holder <in >out & seen=$!
+        while ! grep -q ready out; do sleep 0.05; done
+        cd /; for pid in $bare $seen; do for what in snapshot report; do
+            setpriv --reuid 65534 --regid 65534 --clear-groups allium $what $pid; echo $?
+        done; done; kill $bare $seen
+    """
+    done = apart(place, script)
+    equal(done.out, "1\n" * 4, "codes")
+    for line in done.err.splitlines(True):
+        one_line(line, "belongs to somebody else", "root")
+    equal(done.err.count("\n"), 4, "lines")
+
+
+def recording_exists(place):
+    process = place.start_holder()
+    wait_until(lambda: place.row(process.pid), 5, "a row in allium ps")
+    with open(place.path("mine"), "w") as file:
+        file.write("mine")
+    one_line(place.allium("run", "-o", "mine", "--", "touch", "ran", code=125).err, "mine exists", "--force", "-o")
+    one_line(place.allium("snapshot", str(process.pid), "-o", "mine", code=1).err, "mine exists", "--force", "-o")
+    os.mkdir(place.path("folder"))
+    one_line(place.allium("run", "-o", "folder", "--force", "--", "touch", "ran", code=125).err, "folder", "-o")
+    one_line(place.allium("run", "-o", "no/such/x", "--", "touch", "ran", code=125).err, "no/such", "check its folder")
+    with open(place.path("mine")) as file:
+        equal(file.read(), "mine", "the file that was there")
+    check(not os.path.exists(place.path("ran")), "the command ran")
+
+
+def ledger_directory(place):
+    """Where allium run would keep ledgers there is something else: it says what to do, and does not start the command."""
+    script = """
+        at=/dev/shm/allium-$(id -u); umask 000; mkdir -m 777 /dev/shm/else
+        case $1 in other) mkdir -m 700 $at && chown 12345 $at;; group) mkdir -m 770 $at;; world) mkdir -m 777 $at;;
+        mine) mkdir -m 700 /dev/shm/mine && ln -s /dev/shm/mine $at;; link) ln -s /dev/shm/else $at;; file) : >$at;; esac
+        allium run -o r.allium -- touch ran; code=$?; ls -A /dev/shm/else $at; exit $code
+    """
+    for what, why in (("other", "not ours"), ("group", "not ours"), ("world", "not ours"),
+                      ("mine", "not a directory"), ("link", "not a directory"), ("file", "not a directory")):
+        if what == "other" and os.geteuid():
+            continue
+        done = apart(place, script, what)
+        equal(done.returncode, 125, "code with " + what)
+        one_line(done.err, why, "remove it")
+        equal(os.listdir(place.folder), [], "files that were made, with " + what)
+        check(".ledger" not in done.out and "run-" not in done.out, "made in it:", done.out)
+    done = apart(place, "umount /dev/shm; mount --bind / /dev/shm || exit 90; %s run -- touch ran" % built("ALLIUM"))
+    equal(done.returncode, 125, "code without a tmpfs")
+    one_line(done.err, "no tmpfs", "mount one")
+
+
+def runtime_on_disk(place):
+    """A runtime directory on a disk is none: the recording is whole, and nothing is left on the disk."""
+    with tap.private_dir("/tmp") as disk:
+        if os.stat("/tmp").st_dev == os.stat("/dev/shm").st_dev:
+            return
+        place.allium("run", "--quiet", "--period", "1", "-o", "r.allium", "--", program("holder"), "1",
+                     env={"XDG_RUNTIME_DIR": disk})
+        equal(os.listdir(disk), [], "files on the disk")
+    equal([p["comm"] for p in processes(place, "r.allium")], ["holder"], "processes")
+
+
+def processes(place, source):
+    return json.loads(place.allium("report", source, "--json", "--top", "0").out)["processes"]
+
+
+def full_disk(place):
+    """
+    The disk gets full at various times. The command runs on, and its code is allium's; each of its processes is in the
+    recording, or its ledger is still there.
+    """
+    script = """
+        mkdir -p disk out && mount -t tmpfs -o size=$1 none disk || exit 90
+        $ALLIUM run --period 1 -o disk/r.allium -- sh -c "$WORK"; code=$?
+        cp -a disk/. out; exit $code
+    """
+    work = "for i in 1 2 3; do $HOLDER 300; %s -c 'import json'; done; $HOLDER 1; exit 7" % PYTHON
+    env = dict(place.env, ALLIUM=built("ALLIUM"), HOLDER=program("holder"), WORK=work)
+    failed = 0
+    for size in tap.pick(("300k", "600k", "1m"), ("200k", "300k", "400k", "500k", "600k", "700k", "800k", "900k", "1m", "100m")):
+        done = tap.run([*tap.unshare(), "sh", "-c", script, "sh", size], cwd=place.folder, env=env)
+        err = done.stderr.decode()
+        equal((done.returncode, done.stdout), (7, b"ready\n" * 4), "code and stdout on %s; it said %s" % (size, err))
+        if size != "100m":
+            one_line(err, "disk is full", "make room", "allium ps", "allium snapshot")
+            failed += 1
+        recorded = {(p["image"], p["comm"]) for p in processes(place, "out/r.allium") if p["state"] != "running"}
+        kept = {(ledger["id"], ledger["comm"]) for path in {os.path.dirname(path) for path in place.ledgers()}
+                for ledger in tap.totals(path)}
+        print("# %s: %d processes recorded, %d ledgers kept" % (size, len(recorded), len(kept)))
+        names = [comm for _, comm in recorded | kept]
+        equal((names.count("holder"), names.count("python3")), (4, 3), "processes on %s: %s and %s" % (size, recorded, kept))
+        for path in place.ledgers():
+            pid = int(os.path.basename(path).split("-")[0])
+            place.allium("snapshot", str(pid), "--force", "-o", "s.allium")
+        for name in os.listdir(place.runtime + "/allium"):
+            shutil.rmtree(os.path.join(place.runtime, "allium", name))
+        shutil.rmtree(place.path("out"))
+    check(failed, "the disk was never full: nothing was tried")
+
+
+def other_user(place):
+    """
+    Programs that change their user, and then execute another, fork, or go on: what they are then may not write where
+    allium's ledgers are. All of it is recorded, and nothing stays behind.
+    """
+    if os.geteuid():
+        return
+    drop = "import os; os.setgroups([]); os.setgid(%d); os.setuid(%d); " % (NOBODY, NOBODY)
+    ways = {
+        "exec": ([PYTHON, "-c", drop + "os.execvp('holder', ['holder', '1'])"], ["holder", "python3"]),
+        "setpriv": (["setpriv", "--reuid", str(NOBODY), "--clear-groups", "holder", "1"], ["holder", "setpriv"]),
+        "children": ([PYTHON, "-c", drop + "import subprocess as s; [s.run(['holder', '1']) for i in range(5)]"],
+                     ["holder"] * 5 + ["python3"]),
+        "fork": ([PYTHON, "-c", drop + "os.fork() or os._exit(len(str(list(range(100000)))) and 0); os.wait()"], ["python3"] * 2),
+        "go on": ([PYTHON, "-c", drop + "x = [str(i) * 100 for i in range(200000)]"], ["python3"]),
+    }
+    for way, (command, names) in ways.items():
+        done = apart(place, 'allium run --period 1 --force -o r.allium -- "$@"; code=$?; cd /dev/shm; '
+                            "find allium-* -mindepth 1 >&2; ls -d allium-* >&2; exit $code", *command)
+        equal(done.returncode, 0, "code of %s, which said %s" % (way, done.err))
+        check("ledger" not in done.err and "run-" not in done.err, "left behind:", done.err)
+        report = json.loads(place.allium("report", "r.allium", "--by", "function", "--top", "0", "--json").out)
+        equal(sorted(p["comm"] for p in report["processes"]), names, "processes, with " + way)
+        lost = report["lost"]
+        check(not lost["samples"] and not lost["inconsistent"] and not lost["ledger_full"], way, lost)
+        held = sum(row["self"]["live_bytes"] for row in report["rows"] if row["name"] == "hold")
+        equal(held, HELD * names.count("holder"), "bytes held, with " + way)
+    # What still runs as another user at the end is said to, and keeps its ledger.
+    script = """
+        allium run --period 1 --quiet --force -o r.allium -- sh -c 'setpriv --reuid 65534 --clear-groups holder 60000 >/dev/null &
+            echo $!; sleep 1'
+        allium ps --json; cd /dev/shm; ls allium-*/run-*/*.ledger >&2; kill $(sed -n 1p)
+    """
+    done = apart(place, script.replace("$(sed -n 1p)", "$(ls allium-65534/run-*/ | sed -n 's/-.*ledger//p')"))
+    pid = int(done.out.split("\n", 1)[0])
+    (row,) = json.loads(done.out.split("\n", 1)[1])["rows"]
+    equal((row["pid"], row["state"]), (pid, "running"), "allium ps")
+    check(re.fullmatch(r"allium-65534/run-\w+/%d-\w+\.ledger\n" % pid, done.err), "ledgers:", done.err)
+    equal([p["state"] for p in processes(place, "r.allium") if p["comm"] == "holder"], ["running"], "its state in the recording")
+
+
+tap.main([(name, placed(function, "/tmp" if function in (process_of_another, ledger_directory, other_user) else "/dev/shm"))
+          for name, function in [
+    ("a process without a ledger is named in one line", process_without_ledger),
+    ("a process of another user is named in one line", process_of_another),
+    ("a recording that exists, or cannot be made, is named in one line", recording_exists),
+    ("a directory of ledgers that is not ours is named in one line", ledger_directory),
+    ("a runtime directory on a disk is not used, and nothing is missing", runtime_on_disk),
+    ("a disk that gets full while recording: the command ends as it would, and no process is lost", full_disk),
+    ("what runs as another user is recorded", other_user),
+]])
