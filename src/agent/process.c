@@ -17,6 +17,9 @@
 #define LIMIT_SAMPLING (64ull << 20)
 #define LIMIT_EXACT    (2ull << 30)
 #define LIMIT_SMALLEST (1ull << 20)
+#define PERIODS_MAX    250u /* an index is a byte; a few may be added at once */
+#define CONTROL_TRIES  4
+#define MAKING_SPINS   20000 /* some 300 microseconds */
 
 enum { CHILD_UNAWARE, SETTLED = PROCESS_SETTLED, SETTLING };
 
@@ -96,9 +99,9 @@ void process_init(void)
     read_environment();
     if (!process.period_asked || process.period_asked > LEDGER_PERIOD_MAX)
         process.period_asked = LEDGER_PERIOD_DEFAULT;
-    process.period = process.period_asked;
+    process.in_force = process.period_asked;
     if (!process.config.limit_bytes)
-        process.config.limit_bytes = process.period == 1 ? LIMIT_EXACT : LIMIT_SAMPLING;
+        process.config.limit_bytes = process.period_asked == 1 ? LIMIT_EXACT : LIMIT_SAMPLING;
     if (process.config.limit_bytes < LIMIT_SMALLEST)
         process.config.limit_bytes = LIMIT_SMALLEST;
     clock_init();
@@ -124,7 +127,8 @@ static void become_child(void)
         process.parent_image_id = process.config.image_id;
     process.parent_pid = (int32_t)sys_call(SYS_getppid, 0);
     process.forked_ticks = clock_ticks();
-    if (!process.seed_given)
+    if (!process.seed_given ||
+        !process.forked) /* nothing but its pid tells one child of a bare clone from another */
         mix ^= process.forked_ticks ^ (uint64_t)sys_call(SYS_getpid, 0) << 20;
     process.seed = draw_next(&mix);
     uint64_t id = process.config.image_id ^ process.forked_ticks ^ (uint64_t)sys_call(SYS_getpid, 0) << 40;
@@ -135,8 +139,8 @@ static void become_child(void)
     process.stage = process.alone ? LEDGER_STAGE_FAILED : LEDGER_STAGE_NONE;
     process.threads = 0;
     process.forks = 0;
-    process.period = process.period_asked;
-    process.period_index = 0;
+    process.forked = false;
+    process.in_force = process.period_asked;
     for (int i = 0; i < LEDGER_LOSSES; i++)
         process.early_losses[i] = 0;
     live_disinherit();
@@ -178,6 +182,7 @@ bool process_settle_cold(struct thread *t)
 
 void process_after_fork(void)
 {
+    process.forked = true;
     store_release(process.alive, CHILD_UNAWARE);
     thread_self.left = 0;
 }
@@ -201,20 +206,33 @@ static void describe_image(struct ledger *l)
     exe[sys_failed(len) ? 0 : len] = '\0';
     books_add_string(""); /* string 0 */
     h->exe = books_add_string(exe);
-    ledger_append(l, LEDGER_THREADS, 1); /* thread 0: other */
-    process.period_index = books_add_period(process.period, h->began_ticks);
+    ledger_append(l, LEDGER_THREADS, 1);                    /* thread 0: other */
+    books_add_period(process.period_asked, h->began_ticks); /* record 0 */
     for (int i = 0; i < LEDGER_LOSSES; i++)
         h->losses[i] += process.early_losses[i];
+}
+
+/* Somebody else is at it: it takes the time of some system calls. A handler in the midst of it does not wait for itself. */
+static bool wait_for_ledger(void)
+{
+    if (load_relaxed(&process.maker) == &thread_self)
+        return false;
+    for (int n = 0; n < MAKING_SPINS && load_acquire(&process.stage) == LEDGER_STAGE_MAKING; n++)
+        __builtin_ia32_pause();
+    return load_acquire(&process.stage) == LEDGER_STAGE_MADE;
 }
 
 bool process_open_ledger_cold(void)
 {
     uint32_t stage = load_acquire(&process.stage);
+    if (stage == LEDGER_STAGE_MAKING)
+        return wait_for_ledger();
     if (stage != LEDGER_STAGE_NONE || process.ledger.sealed)
         return false;
     if (!__atomic_compare_exchange_n(&process.stage, &stage, LEDGER_STAGE_MAKING, false, __ATOMIC_ACQ_REL,
                                      __ATOMIC_RELAXED))
-        return false;
+        return wait_for_ledger();
+    store_relaxed(&process.maker, &thread_self);
     if (ledger_make(&process.ledger, &process.config)) {
         store_release(&process.stage, LEDGER_STAGE_FAILED);
         return false;
@@ -225,23 +243,32 @@ bool process_open_ledger_cold(void)
     return true;
 }
 
+/* The record of a period, added if it was never in force before. LEDGER_NONE: there have been too many. */
+static uint32_t period_record(uint64_t period)
+{
+    const struct ledger_region *r = &process.ledger.header->regions[LEDGER_PERIODS];
+    uint32_t used = (uint32_t)load_acquire(&r->used);
+    for (uint32_t i = 0; i < used; i++)
+        if (ledger_at(&process.ledger, LEDGER_PERIODS, struct ledger_period, i)->period_bytes == period)
+            return i;
+    return used < PERIODS_MAX ? books_add_period(period, clock_ticks()) : LEDGER_NONE;
+}
+
+/* Whoever wins the word adopts it; and looks again, as a later one may have been adopted meanwhile by somebody faster. */
 void process_heed_control_cold(void)
 {
     const struct ledger_control *c = process.ledger.control;
-    uint64_t asked = load_relaxed(&c->period_bytes);
     if (load_relaxed(&process.stage) != LEDGER_STAGE_MADE || load_relaxed(&c->magic) != LEDGER_CONTROL_MAGIC)
         return;
-    store_relaxed(&process.control_word, asked);
-    if (asked > LEDGER_PERIOD_MAX)
-        return;
-    uint64_t wanted = asked ? asked : process.period_asked, now = load_relaxed(&process.period);
-    if (likely(wanted == now) || !atomic_swap_if64(&process.period, now, wanted))
-        return;
-    uint32_t index = books_add_period(wanted, clock_ticks());
-    if (index < UINT8_MAX)
-        store_release(&process.period_index, index);
-    else
-        store_relaxed(&process.period, now); /* changed 255 times: stays as it is */
+    for (int tries = 0; tries < CONTROL_TRIES; tries++) {
+        uint64_t asked = load_relaxed(&c->period_bytes), seen = load_relaxed(&process.control_word);
+        if (asked == seen || !atomic_swap_if64(&process.control_word, seen, asked))
+            return;
+        uint64_t wanted = asked ? asked : process.period_asked;
+        uint32_t index = wanted <= LEDGER_PERIOD_MAX ? period_record(wanted) : LEDGER_NONE;
+        if (index < PERIODS_MAX)
+            store_release(&process.in_force, (uint64_t)index << PROCESS_INDEX_SHIFT | wanted);
+    }
 }
 
 static uint64_t *loss_counter(enum ledger_loss what)

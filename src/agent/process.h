@@ -19,16 +19,18 @@ enum ledger_stage { LEDGER_STAGE_NONE, LEDGER_STAGE_MAKING, LEDGER_STAGE_MADE, L
 
 struct process {
     struct ledger ledger;
-    uint32_t stage;      /* enum ledger_stage */
-    uint32_t generation; /* 1 at first, one more in each fork child; 0: not begun */
-    uint32_t threads;    /* ordinals given out */
-    uint32_t forks;
+    uint32_t stage;             /* enum ledger_stage */
+    const struct thread *maker; /* of the ledger */
+    uint32_t generation;        /* 1 at first, one more in each fork child; 0: not begun */
+    uint32_t threads;           /* ordinals given out */
+    uint32_t forks;             /* by libc: those of a bare clone come unseen */
+    bool forked;                /* this is a child of one of them, and does not know it yet */
     uint64_t seed;
     uint64_t seed_given; /* 0: drawn from the kernel's random bytes */
     uint64_t period_asked;
-    uint64_t period;       /* in force */
+    uint64_t
+        in_force; /* the period, and above it the index of its record: one word, so that they belong together */
     uint64_t control_word; /* the control page's, when it was last heeded */
-    uint32_t period_index; /* its record in the ledger */
     int32_t parent_pid;
     uint64_t parent_image_id, forked_ticks;
     uint64_t early_losses[LEDGER_LOSSES]; /* until there is a ledger */
@@ -82,6 +84,18 @@ static inline bool process_settle(struct thread *t)
 static inline bool process_open_ledger(void)
 {
     return likely(load_acquire(&process.stage) == LEDGER_STAGE_MADE) || process_open_ledger_cold();
+}
+
+#define PROCESS_INDEX_SHIFT 48 /* periods are at most 2^40 */
+
+static inline uint64_t process_period(uint64_t in_force)
+{
+    return in_force & ((1ull << PROCESS_INDEX_SHIFT) - 1);
+}
+
+static inline uint8_t process_period_index(uint64_t in_force)
+{
+    return (uint8_t)(in_force >> PROCESS_INDEX_SHIFT);
 }
 
 static inline void process_heed_control(void)

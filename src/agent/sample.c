@@ -26,8 +26,8 @@ static void set_gap(struct thread *t, uint64_t gap)
 bool sample_is_due(struct thread *t, size_t size)
 {
     process_heed_control();
-    uint8_t index = (uint8_t)load_acquire(&process.period_index);
-    uint64_t period = load_relaxed(&process.period);
+    uint64_t in_force = load_acquire(&process.in_force), period = process_period(in_force);
+    uint8_t index = process_period_index(in_force);
     if (period == 1) {
         t->left = t->rest = 0;
         t->period = index;

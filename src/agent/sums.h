@@ -54,7 +54,7 @@ static inline void sums_change_live(struct ledger_shard *shard, uint64_t delta_q
     struct ledger_header *h = process.ledger.header;
     if (!atomic_alone()) {
         uint64_t pending = atomic_fetch_add64(&shard->pending_bytes_q, delta_q) + delta_q;
-        uint64_t lot = process.period * SUMS_LOT_PERIODS;
+        uint64_t lot = process_period(load_relaxed(&process.in_force)) * SUMS_LOT_PERIODS;
         lot = lot > SUMS_LOT_LEAST ? lot : SUMS_LOT_LEAST;
         int64_t level = (int64_t)pending / (1 << LEDGER_Q);
         if (level < (int64_t)lot && level > -(int64_t)lot)
