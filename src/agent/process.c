@@ -144,7 +144,6 @@ static void become_child(void)
     for (int i = 0; i < LEDGER_LOSSES; i++)
         process.early_losses[i] = 0;
     live_disinherit();
-    books_reset();
     store_release(&process.generation, process.generation + 1);
 }
 
@@ -233,6 +232,8 @@ bool process_open_ledger_cold(void)
                                      __ATOMIC_RELAXED))
         return wait_for_ledger();
     store_relaxed(&process.maker, &thread_self);
+    if (process.generation > 1)
+        books_reset(); /* not before: most children of shells never get here */
     if (ledger_make(&process.ledger, &process.config)) {
         store_release(&process.stage, LEDGER_STAGE_FAILED);
         return false;

@@ -13,6 +13,7 @@
 
 #define FREE_STACK_TICKS  (1u << 22) /* at most one stack of a free in so many ticks, some 600 a second */
 #define COST_SAMPLE_EVERY 64u
+#define COST_TICKS_MOST   (1u << 17) /* some 50 microseconds */
 
 static uint64_t next_free_stack;
 
@@ -67,18 +68,23 @@ static inline struct draw_weight weigh(struct thread *t, uint64_t size, uint8_t 
                : weigh_cold(t, size, period_index);
 }
 
-/* The first operations, which find everything cold, are timed all; then one in COST_SAMPLE_EVERY. */
-static void op_begin(struct ledger_shard *shard)
+static inline void op_begin(struct ledger_shard *shard)
 {
     atomic_add64(&shard->begun, 1);
 }
 
+/*
+ * The first operations, which find everything cold, are timed all; then one in COST_SAMPLE_EVERY, for as many. One that
+ * took so long that the kernel must have run something else in between stands for itself alone.
+ */
 static inline void op_end(struct ledger_shard *shard, uint64_t began)
 {
     uint64_t n = load_relaxed(&shard->done);
-    if (unlikely(n < COST_SAMPLE_EVERY || n % COST_SAMPLE_EVERY == 0))
+    if (unlikely(n < COST_SAMPLE_EVERY || n % COST_SAMPLE_EVERY == 0)) {
+        uint64_t ticks = clock_ticks() - began;
         atomic_add64(&shard->cold_ticks,
-                     (clock_ticks() - began) * (n < COST_SAMPLE_EVERY ? 1 : COST_SAMPLE_EVERY));
+                     ticks * (n < COST_SAMPLE_EVERY || ticks > COST_TICKS_MOST ? 1 : COST_SAMPLE_EVERY));
+    }
     atomic_add64(&shard->done, 1);
 }
 
