@@ -2,7 +2,6 @@
 #include "agent/intern.h"
 
 #include <stddef.h>
-#include <sys/mman.h>
 
 #include "agent/process.h"
 #include "base/sigsafe/sys.h"
@@ -11,17 +10,15 @@
 
 static bool grow(struct intern *in, uint32_t count)
 {
-    if (count == INTERN_TABLES || process.ledger.sealed)
+    if (count == INTERN_TABLES)
         return false;
     struct intern_table *t = &in->tables[count];
     uint64_t slots = (uint64_t)FIRST_SLOTS << count;
     if (!load_acquire(&t->slots)) {
-        long p = sys_call(SYS_mmap, 0, slots * 8, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        uint64_t *expected = NULL;
-        if (sys_failed(p))
+        uint64_t *p = ledger_private(&process.ledger, slots * 8), *expected = NULL;
+        if (!p)
             return false;
-        if (!__atomic_compare_exchange_n(&t->slots, &expected, (uint64_t *)p, false, __ATOMIC_ACQ_REL,
-                                         __ATOMIC_RELAXED))
+        if (!__atomic_compare_exchange_n(&t->slots, &expected, p, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
             sys_call(SYS_munmap, p, slots * 8);
     }
     store_relaxed(&t->mask, slots - 1);

@@ -2,7 +2,6 @@
 #include "agent/live.h"
 
 #include <stddef.h>
-#include <sys/mman.h>
 
 #include "agent/filter.h"
 #include "agent/process.h"
@@ -104,14 +103,7 @@ static inline bool place_in_table(struct table *t, uint64_t key, uint64_t entry)
 
 static uint64_t *new_words(uint32_t log2)
 {
-    uint64_t bytes = (uint64_t)BUCKET_WORDS * 8 << log2;
-    if (process.ledger.sealed) {
-        ledger_refuse(&process.ledger, LEDGER_FULL_SECCOMP);
-        return NULL;
-    }
-    long p = sys_call(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                      -1, 0);
-    return sys_failed(p) ? NULL : (uint64_t *)p;
+    return ledger_private(&process.ledger, (uint64_t)BUCKET_WORDS * 8 << log2);
 }
 
 /*

@@ -296,6 +296,23 @@ static enum ledger_full look_around(struct ledger *l, uint64_t bytes)
     return full;
 }
 
+void *ledger_private(struct ledger *l, uint64_t bytes)
+{
+    enum ledger_full full = load_relaxed(&l->sealed) ? LEDGER_FULL_SECCOMP : LEDGER_NOT_FULL;
+    if (l->header && !full)
+        full = refused_lately(l->header) ? (enum ledger_full)l->header->full : look_around(l, bytes);
+    if (!full) {
+        long p = sys_call(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (!sys_failed(p))
+            return (void *)p;
+        full = LEDGER_FULL_REFUSED;
+    }
+    if (l->header)
+        ledger_refuse(l, full);
+    return NULL;
+}
+
 bool ledger_grow_cold(struct ledger *l, enum ledger_table table, uint64_t end_bytes)
 {
     struct ledger_header *h = l->header;

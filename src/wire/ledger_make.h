@@ -58,6 +58,11 @@ static inline bool ledger_reach(struct ledger *l, enum ledger_table table, uint6
     return ledger_grow_cold(l, table, end_bytes);
 }
 
+/**
+ * Memory of the target's own beside the ledger, zeroed, asked for with the same care as growth of the ledger. NULL: there
+ * is none, and the header says why.
+ */
+void *ledger_private(struct ledger *l, uint64_t bytes);
 /** Notes why there is no more room, for the first time, and counts the refusal. Always false. */
 bool ledger_refuse(struct ledger *l, enum ledger_full why);
 /** Reserves `count` records at the end of a table; the index of the first, or LEDGER_NONE. */
