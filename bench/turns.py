@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Whole programs, run in turns: bare, with the agent, with a floor and with peers; and what that says about a ratio.
+
+Each turn runs every way once, in random order. A ratio is taken within each turn, so that what a machine does meanwhile
+falls on both; then the median over the turns. (The ratio of the two medians has twice as wide an interval on a machine
+that is busy.) Addresses stay random: the luck of one layout would be a bias, the luck of many is in the interval. Turns
+go on until its half width is a third of the margin, or the time is up.
+"""
+import math
+import os
+import random
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+SECONDS = float(os.environ.get("ALLIUM_BENCH_SECONDS", "600"))  # for the turns of one workload
+PEERS_EVERY = 4  # turns: the more of them are ours, the sooner our interval is narrow
+LEAST_TURNS = 6  # whatever the time: fewer have no interval of 95 %
+SLOW_RUNS, SLOW_SECONDS = 2, 60
+
+
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # that no program outlives a benchmark that timed out
+
+
+class Way:
+    """One way to run the workload: with these variables, as a ratio to the way `base`."""
+
+    def __init__(self, name, env=None, base="bare", every=1):
+        self.name, self.env, self.base, self.every = name, env or {}, base, every
+        self.seconds, self.resident = {}, {}  # of each turn; MiB
+
+    @staticmethod
+    def median(of):
+        return statistics.median(of.values())
+
+
+class Ratio:
+    """of / to: the median of the ratios within each turn, and its 95 % interval, exact, by rank (the sign test's)."""
+
+    def __init__(self, of, to):
+        ratios = sorted(of[turn] / to[turn] for turn in of if turn in to)
+        self.runs, self.value = len(ratios), statistics.median(ratios)
+        beyond = rank = 0
+        while (beyond := beyond + math.comb(self.runs, rank) / 2**self.runs) <= 0.025:
+            rank += 1
+        self.low, self.high = ratios[max(rank, 1) - 1], ratios[-max(rank, 1)]
+
+    def __str__(self):
+        return "%7.3f  (%.3f-%.3f)" % (self.value, self.low, self.high)
+
+
+class TooSlow(Exception):
+    pass
+
+
+class Scratch:
+    """A directory in memory, new for every run, with one for ledgers inside."""
+
+    def __enter__(self):
+        self.folder = tempfile.mkdtemp(prefix="allium-bench-", dir="/dev/shm")
+        os.mkdir(self.folder + "/ledgers", 0o700)
+        return self
+
+    def __exit__(self, *_):
+        shutil.rmtree(self.folder)
+
+
+def run(cost, workload, way, timeout=None):
+    """(seconds or whatever the program printed, resident MiB)"""
+    with Scratch() as scratch:
+        folder = scratch.folder
+        env = {"PATH": os.environ["PATH"], "LC_ALL": "C", "ALLIUM_DIR": folder + "/ledgers", **workload.env}
+        only = ["%s=%s" % (name, value.replace("FOLDER", folder)) for name, value in way.env.items()]
+        command = [cost, folder + "/cost", *only, *workload.prepare(folder)]
+        process = subprocess.Popen(command, cwd=folder, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.STDOUT, start_new_session=True)
+        try:
+            workload.drive(folder, process, timeout)
+            printed, _ = process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            raise TooSlow
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.communicate()
+        seconds, resident, status = open(folder + "/cost").read().split()
+        # A library that is not there costs nothing, and proves nothing.
+        absent = b"cannot be preloaded" in printed or way.name == "Allium" and not os.listdir(folder + "/ledgers")
+        if int(status) or absent:
+            raise SystemExit("%s, %s: status %s%s\n%s" % (workload.name, way.name, status, ", not observed" * absent,
+                                                         printed.decode()))
+        return float(printed.split()[-1] if workload.prints else seconds), int(resident) / 1024
+
+
+def measure(cost, workload, ways, margin):
+    """Runs the turns; the number of them, and the ratio of our way."""
+    bare, ours = ways["bare"], ways["Allium"]
+    began, turn, look = time.monotonic(), 0, 3 * LEAST_TURNS
+    while True:
+        due = [way for way in ways.values() if turn % way.every == 0]
+        random.shuffle(due)
+        for way in due:
+            way.seconds[turn], way.resident[turn] = run(cost, workload, way)
+        turn += 1
+        ended = turn >= LEAST_TURNS and time.monotonic() - began > SECONDS
+        if ended or turn >= look:
+            look = turn * 6 // 5  # seldom, since who looks often enough sees a narrow interval by luck
+            ratio = Ratio(ours.seconds, bare.seconds)
+            if ended or (ratio.high - ratio.low) / 2 <= margin / 3:
+                return turn, ratio
+
+
+def verdict(low, high, bound):
+    """Missed is a bound that the whole interval lies above, reached one that none of it does."""
+    return "reached" if high <= bound else "MISSED" if low > bound else "undecided: the interval holds the bound"
+
+
+def report(cost, workload, ways, slow, bound):
+    """Measures and prints; whether no bound was missed."""
+    turns, ratio = measure(cost, workload, ways, bound - 1)
+    bare, ours = ways["bare"], ways["Allium"]
+    unit = "ns" if workload.prints else "s"
+    print("%s; %d turns" % (workload.what, turns))
+    print("  %-42s %9.4g %s   %6.1f MiB resident" % ("bare", bare.median(bare.seconds), unit,
+                                                     bare.median(bare.resident)))
+    said = verdict(ratio.low, ratio.high, bound)
+    print("  %-42s %s   at most %.2f   %s" % ("Allium", ratio, bound, said))
+    reached = said != "MISSED"
+    if workload.weighs:
+        most = 1.03 * bare.median(bare.resident) + 4
+        holds = ours.median(ours.resident)
+        print("  %-42s %7.1f MiB   at most %.1f MiB   %s" % ("Allium, resident", holds, most,
+                                                            verdict(holds, holds, most)))
+        reached = reached and holds <= most
+    for way in ways.values():
+        if way not in (bare, ours):
+            of = Ratio(way.seconds, ways[way.base].seconds)
+            print("  %-42s %s   %d runs, %.1f MiB" % ("%s / %s" % (way.name, way.base), of, of.runs,
+                                                     way.median(way.resident)))
+    for way in slow:
+        print("  %-42s %s" % (way.name + " / " + way.base, slowly(cost, workload, way, bare)), flush=True)
+    print("  %-42s     n/a: not packaged" % "Poireau", flush=True)
+    return reached
+
+
+def slowly(cost, workload, way, bare):
+    """A peer that takes several times as long: once or twice is enough."""
+    try:
+        for turn in range(SLOW_RUNS):
+            way.seconds[turn], way.resident[turn] = run(cost, workload, way, SLOW_SECONDS)
+    except TooSlow:
+        if not way.seconds:
+            return "more than %d s" % SLOW_SECONDS
+    return "%7.2f   %d runs, %.1f MiB" % (way.median(way.seconds) / bare.median(bare.seconds), len(way.seconds),
+                                         way.median(way.resident))
