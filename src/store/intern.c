@@ -136,8 +136,18 @@ uint32_t intern_stack(struct intern *n, uint32_t stack)
         depth = RECORDING_DEPTH_MAX;
         at = PROFILE_STACK_CUT;
     }
-    while (depth--)
-        at = stack_row(n->r, at, intern_location(n, frames[depth]));
+    uint32_t same = n->last_end == at ? n->last_depth : 0; /* frames that may be those of the last stack */
+    n->last_end = at;
+    for (uint32_t i = 0; i < depth; i++) {
+        struct intern_frame *f = &n->last[i];
+        uint32_t location = frames[depth - 1 - i];
+        if (i >= same || f->location != location) {
+            same = 0;
+            *f = (struct intern_frame){location, stack_row(n->r, at, intern_location(n, location))};
+        }
+        at = f->row;
+    }
+    n->last_depth = same ? same : depth;
     return *row = at;
 }
 

@@ -34,12 +34,28 @@ static void fail(struct recording *r, int rc)
     r->began = false;
 }
 
+/* Runs what has rows waiting. */
+static void flush(struct recording *r)
+{
+    for (int i = 0; i < SCHEMA_TABLES && !r->failed; i++) {
+        struct sql *s = &r->statements[i];
+        if (!s->column)
+            continue;
+        for (int at = s->column; at < s->width * SCHEMA_PUT_ROWS; at += s->width)
+            sqlite3_bind_null(s->stmt, at + 1);
+        fail(r, sql_run(s));
+    }
+}
+
 struct sql *writer_statement(struct recording *r, int statement)
 {
     struct sql *s = &r->statements[statement];
-    s->column = 0;
-    if (r->failed)
+    if (statement >= WRITER_MERGE_MOMENT)
+        flush(r); /* it looks at rows; those that are deleted by their key never wait */
+    if (r->failed) {
+        s->column = 0;
         return s;
+    }
     if (!s->stmt)
         fail(r, statement < SCHEMA_TABLES ? schema_prepare_put(s, r->db, (enum schema_table)statement)
                                           : sql_prepare(s, r->db, texts[statement]));
@@ -52,12 +68,13 @@ struct sql *writer_statement(struct recording *r, int statement)
 
 void writer_run(struct recording *r, struct sql *s)
 {
-    if (!r->failed)
+    if (!r->failed && s->column >= s->width * SCHEMA_PUT_ROWS)
         fail(r, sql_run(s));
 }
 
-int writer_result(const struct recording *r, struct error *e)
+int writer_result(struct recording *r, struct error *e)
 {
+    flush(r);
     return r->failed ? error_set(e, -r->failed, "%s", r->why.text) : 0;
 }
 
@@ -103,6 +120,7 @@ int recording_drop_image(struct recording *r, double peak_bytes, struct error *e
 
 int recording_commit(struct recording *r, struct error *e)
 {
+    flush(r);
     if (r->began && !r->failed) {
         fail(r, sql_execute(r->db, "COMMIT"));
         r->began = false;

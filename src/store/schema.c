@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/buf.h"
+
 #define STATEMENT_BYTES 256
 
 static const struct {
@@ -166,30 +168,27 @@ bool schema_has_meta(sqlite3 *db)
     return found;
 }
 
-static int prepare(struct sql *s, sqlite3 *db, const char *before, enum schema_table table, const char *after)
-{
-    char text[STATEMENT_BYTES];
-    snprintf(text, sizeof(text), "%s %s %s", before, tables[table].name, after);
-    return sql_prepare(s, db, text);
-}
-
 int schema_prepare_scan(struct sql *s, sqlite3 *db, enum schema_table table)
 {
-    char order[STATEMENT_BYTES / 2];
-    snprintf(order, sizeof(order), "ORDER BY %s", tables[table].key);
-    return prepare(s, db, "SELECT * FROM", table, order);
+    char text[STATEMENT_BYTES];
+    snprintf(text, sizeof(text), "SELECT * FROM %s ORDER BY %s", tables[table].name, tables[table].key);
+    return sql_prepare(s, db, text);
 }
 
 int schema_prepare_put(struct sql *s, sqlite3 *db, enum schema_table table)
 {
-    char values[STATEMENT_BYTES / 2] = "VALUES(?";
-    size_t len = strlen(values);
+    struct buf text = BUF_INIT;
     int rc = schema_prepare_scan(s, db, table);
     if (rc)
         return rc;
-    for (int more = sqlite3_column_count(s->stmt) - 1; more > 0; more--)
-        len += (size_t)snprintf(values + len, sizeof(values) - len, ",?");
-    snprintf(values + len, sizeof(values) - len, ")");
+    int width = sqlite3_column_count(s->stmt);
     sql_finalize(s);
-    return prepare(s, db, "INSERT OR REPLACE INTO", table, values);
+    buf_printf(&text, "INSERT OR REPLACE INTO %s SELECT * FROM (VALUES", tables[table].name);
+    for (int at = 0; at < SCHEMA_PUT_ROWS * width; at++)
+        buf_addstr(&text, at == 0 ? "(?" : at % width ? ",?" : "),(?");
+    buf_addstr(&text, ")) WHERE column1 IS NOT NULL");
+    rc = sql_prepare(s, db, buf_str(&text));
+    s->width = width;
+    buf_release(&text);
+    return rc;
 }

@@ -22,6 +22,7 @@
 struct sql {
     sqlite3_stmt *stmt; /* NULL: not prepared */
     int column;         /* next to put or get */
+    int width;          /* parameters of each of its rows, where one run puts several; 0: one run, one row */
     int rc;             /* of the last step that was neither a row nor the end; SQLITE_OK: none */
     bool bad;
 };

@@ -24,6 +24,7 @@ enum writer_statement {
     WRITER_DELETE_SAMPLE = SCHEMA_TABLES,
     WRITER_DELETE_FREE,
     WRITER_DELETE_POINT,
+    /* From here on what rows hold matters, not only their keys. */
     WRITER_MERGE_MOMENT,
     WRITER_DELETE_MOMENT,
     WRITER_NO_MOMENT,
@@ -81,9 +82,10 @@ struct recording {
 
 /** The statement, ready for its parameters, in a transaction. Never NULL; after a failure it goes nowhere. */
 struct sql *writer_statement(struct recording *r, int statement);
+/** Rows to put may wait for others, at the latest until writer_result(). */
 void writer_run(struct recording *r, struct sql *s);
 /** 0, or the failure with its line. */
-int writer_result(const struct recording *r, struct error *e);
+int writer_result(struct recording *r, struct error *e);
 void writer_put_number(struct recording *r, const char *key, int64_t number);
 /** The image, or NULL: never put, or forgotten. */
 struct writer_image *writer_image(struct recording *r, uint64_t image_id);
@@ -97,6 +99,11 @@ struct intern {
     const struct profile *p;
     uint32_t image;
     uint32_t *strings, *modules, *locations, *stacks; /* PROFILE_NONE: not asked for yet */
+    /* The stack asked for last, outermost frame first: the next one mostly begins like it. */
+    struct intern_frame {
+        uint32_t location, row;
+    } last[RECORDING_DEPTH_MAX];
+    uint32_t last_depth, last_end;
 };
 
 void intern_init(struct intern *n, struct recording *r, const struct profile *p, uint32_t image);
