@@ -106,7 +106,7 @@ def default_name(place):
 
 
 def summary(place):
-    done = place.allium("run", "--", program("holder"), "1")
+    done = place.allium("run", "--period", "1K", "--", program("holder"), "1")
     equal(done.out, "ready\n", "stdout: it is the command's alone")
     check(re.search(r"allium report \S*holder\.\d+\.allium|holder\.\d+\.allium", done.err), "the summary names no file:", done.err)
     nothing = place.allium("run", "--", "true")
