@@ -48,7 +48,7 @@ def process_of_another(place):
     script = """
         sleep 60 & bare=$!
         mkfifo in; exec 9<>in; LD_PRELOAD=/dev/shm/bin/liballium-agent.so ALLIUM_PERIOD=1 holder <in >out & seen=$!
-        while ! grep -q ready out; do sleep 0.05; done
+        while ! grep -qs ready out; do sleep 0.05; done
         cd /; for pid in $bare $seen; do for what in snapshot report; do
             setpriv --reuid 65534 --regid 65534 --clear-groups allium $what $pid; echo $?
         done; done; kill $bare $seen
