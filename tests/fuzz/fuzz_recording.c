@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Fuzz target of src/store: whatever a file holds, it becomes a valid profile or one line of text. An input that begins
- * as an SQLite file is the file; any other is a list of changes (offset in three bytes, value) to a small recording.
+ * as an SQLite file is the file; any other is a list of changes (offset in three bytes, value) to a small recording. The
+ * mutator changes such a file's bytes, and mostly through SQL, so that it stays one.
  */
 #include "store/reader.h"
 #include "store/recording.h"
@@ -21,6 +22,8 @@ static size_t sample_bytes;
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed);
 
 static void require(bool holds, const char *what, const char *text)
 {
@@ -98,10 +101,75 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     return 0;
 }
 
-/* The database SQLite gets, which frees it. */
+static bool is_file(const uint8_t *data, size_t size)
+{
+    return size >= sizeof(MAGIC) && !memcmp(data, MAGIC, sizeof(MAGIC));
+}
+
+/* A database of these bytes, which sqlite3_malloc64() gave and SQLite frees. */
+static sqlite3 *open_bytes(unsigned char *file, size_t bytes, unsigned flags)
+{
+    sqlite3 *db;
+    require(!sqlite3_open_v2(":memory:", &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL), "no memory",
+            "");
+    require(!sqlite3_deserialize(db, "main", file, (sqlite3_int64)bytes, (sqlite3_int64)bytes,
+                                 flags | SQLITE_DESERIALIZE_FREEONCLOSE),
+            "cannot hand over", "");
+    return db;
+}
+
+/* Ends a statement that a broken tree would keep going for ever. */
+static int give_up(void *arg)
+{
+    (void)arg;
+    return 1;
+}
+
+/* Some rows go, or a column of theirs gets a value that is likely to matter; random() is seeded. */
+static void edit(sqlite3 *db)
+{
+    static const char make[] =
+        "SELECT CASE WHEN random() % 10 THEN printf('UPDATE OR REPLACE \"%w\" SET \"%w\" = ', t.name, c.name)"
+        " || replace(v.column1, '@', c.name) ELSE printf('DELETE FROM \"%w\"', t.name) END"
+        " || ' WHERE random() % ' || (1 + abs(random() % 16)) || ' = 0'"
+        " FROM sqlite_schema t, pragma_table_info(t.name) c, (VALUES ('NULL'), ('-1'), ('0'), ('1'), ('@ + "
+        "1'),"
+        " ('@ - 1'), ('@ * 2'), ('4294967295'), ('9223372036854775807'), ('1e308'), ('''x''')) v"
+        " ORDER BY random() LIMIT 1";
+    sqlite3_stmt *made = NULL;
+    if (!sqlite3_prepare_v2(db, make, -1, &made, NULL) && sqlite3_step(made) == SQLITE_ROW)
+        sqlite3_exec(db, (const char *)sqlite3_column_text(made, 0), NULL, NULL, NULL);
+    sqlite3_finalize(made);
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed)
+{
+    sqlite3_int64 bytes = 0;
+    unsigned char *file = NULL;
+    if (is_file(data, size) && seed % 4) {
+        file = sqlite3_malloc64(size);
+        require(file, "out of memory", "");
+        memcpy(file, data, size);
+        sqlite3 *db = open_bytes(file, size, SQLITE_DESERIALIZE_RESIZEABLE);
+        sqlite3_test_control(SQLITE_TESTCTRL_PRNG_SEED, (int)seed, NULL);
+        sqlite3_progress_handler(db, 1 << 20, give_up, NULL);
+        for (unsigned n = 1 + seed % 3; n; n--)
+            edit(db);
+        file = sqlite3_serialize(db, "main", &bytes, 0);
+        sqlite3_close(db);
+    }
+    if (file && bytes && (size_t)bytes <= max_size)
+        memcpy(data, file, (size_t)bytes);
+    else
+        bytes = (sqlite3_int64)LLVMFuzzerMutate(data, size, max_size);
+    sqlite3_free(file);
+    return (size_t)bytes;
+}
+
+/* The file that an input stands for. */
 static unsigned char *make_file(const uint8_t *data, size_t size, size_t *bytes)
 {
-    bool whole = size >= sizeof(MAGIC) && !memcmp(data, MAGIC, sizeof(MAGIC));
+    bool whole = is_file(data, size);
     *bytes = whole ? size : sample_bytes;
     unsigned char *file = sqlite3_malloc64(*bytes);
     require(file, "out of memory", "");
@@ -120,29 +188,24 @@ static void check(int rc, const struct profile *p, const struct error *e)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const uint64_t times[] = {T0, T0 + 45, 0};
     size_t bytes;
     unsigned char *file = make_file(data, size, &bytes);
+    sqlite3 *db = open_bytes(file, bytes, SQLITE_DESERIALIZE_READONLY);
     struct reader r = {0};
     struct error e = {""};
-    sqlite3 *db;
-    require(!sqlite3_open_v2(":memory:", &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL), "no memory",
-            "");
-    require(!sqlite3_deserialize(db, "main", file, (sqlite3_int64)bytes, (sqlite3_int64)bytes,
-                                 SQLITE_DESERIALIZE_READONLY | SQLITE_DESERIALIZE_FREEONCLOSE),
-            "cannot hand over", "");
+    struct recording_summary s = {0};
     int rc = reader_attach(&r, db, "fuzz", &e);
+    if (!rc)
+        rc = reader_summarize(&r, &s, &e);
     if (rc)
         check(rc, NULL, &e);
+    uint64_t times[] = {0, s.first_ns, s.first_ns / 2 + s.last_ns / 2};
     for (size_t i = 0; i < 3 && !rc; i++) {
         struct profile *p = NULL;
-        rc = reader_load(&r, times[i] ? &times[i] : NULL, &p, &e);
+        rc = reader_load(&r, i ? &times[i] : NULL, &p, &e);
         check(rc, p, &e);
         profile_free(p);
     }
-    struct recording_summary s = {0};
-    if (!rc)
-        rc = reader_summarize(&r, &s, &e);
     recording_summary_release(&s);
     reader_close(&r);
     return 0;
