@@ -19,7 +19,7 @@ static void *work(void *arg)
     char name[16];
     snprintf(name, sizeof(name), "short %ld", (long)arg);
     prctl(PR_SET_NAME, name);
-    for (int i = 0; i < BLOCKS; i++) {
+    for (volatile int i = 0; i < BLOCKS; i++) { /* not unrolled: one call, one stack */
         void *p = malloc(1000);
         keep = p;
         free(p);

@@ -13,8 +13,8 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/time.h>
 #include <time.h>
+#include <unistd.h>
 
 #define SLOTS 512
 
@@ -59,14 +59,30 @@ static double now(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
+/* SIGPROF to this thread, 1,000 times a second. ITIMER_PROF gives no more than the kernel has ticks, and to any thread. */
+static timer_t strike_me(void)
+{
+    struct sigevent event = {
+        .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGPROF, ._sigev_un._tid = gettid()};
+    struct itimerspec each = {.it_interval = {.tv_nsec = 1000000}, .it_value = {.tv_nsec = 1000000}};
+    timer_t timer;
+    if (timer_create(CLOCK_MONOTONIC, &event, &timer))
+        exit(1);
+    if (seconds > 0)
+        timer_settime(timer, 0, &each, NULL);
+    return timer;
+}
+
 static void *work(void *arg)
 {
     uint64_t random = (uint64_t)(long)arg + 1;
+    timer_t timer = strike_me();
     for (double end = now() + seconds; now() < end;)
         for (int i = 0; i < 1000; i++) {
             random = random * 6364136223846793005u + 1442695040888963407u;
             step(random >> 5);
         }
+    timer_delete(timer);
     return NULL;
 }
 
@@ -75,20 +91,12 @@ int main(int argc, char **argv)
     pthread_t threads[64];
     int n = argc > 2 ? atoi(argv[2]) : 1;
     seconds = argc > 1 ? atof(argv[1]) : 0;
-    struct itimerval each = {.it_interval = {.tv_usec = 1000}, .it_value = {.tv_usec = 1000}}, none = {{0}};
     struct sigaction act = {.sa_handler = strike, .sa_flags = SA_RESTART | SA_NODEFER};
-    if (seconds > 0) {
-        sigaction(SIGPROF, &act, NULL);
-        sigaction(SIGALRM, &act, NULL);
-        setitimer(ITIMER_PROF, &each, NULL);
-        setitimer(ITIMER_REAL, &each, NULL);
-    }
+    sigaction(SIGPROF, &act, NULL);
     for (long i = 0; i < n; i++)
         pthread_create(&threads[i], NULL, work, (void *)i);
     for (int i = 0; i < n; i++)
         pthread_join(threads[i], NULL);
-    setitimer(ITIMER_PROF, &none, NULL);
-    setitimer(ITIMER_REAL, &none, NULL);
     uint64_t live = 0;
     for (int i = 0; i < SLOTS; i++)
         live += slots[i] != NULL;
