@@ -252,25 +252,28 @@ uint32_t books_cell(struct stack_bounds *bounds, const struct walk_start *start,
     return find_cell(key);
 }
 
-/* The shards' shares of the ring lie in turns of some slots: little of it is touched while few threads are there. */
-static uint64_t slot_of(uint64_t number, uint64_t shard, uint64_t slots_each)
+/*
+ * The shards' shares of the ring lie in turns of some slots: little of it is touched while few threads are there. How
+ * many slots each has of `bytes` is a power of two.
+ */
+static uint64_t slot_in(uint64_t bytes, uint64_t number, uint64_t shard)
 {
-    uint64_t place = number & (slots_each - 1), within = place % FREES_TOGETHER;
+    uint64_t each = 1ull << (63 - __builtin_clzll(bytes / (sizeof(struct ledger_free) * LEDGER_SHARDS)));
+    uint64_t place = number & (each - 1), within = place % FREES_TOGETHER;
     return (place - within) * LEDGER_SHARDS + shard * FREES_TOGETHER + within;
 }
 
-struct ledger_free *books_next_free(struct ledger_shard *shard, uint64_t *number)
+struct ledger_free *books_next_free(struct ledger_shard *shard, bool mine, uint64_t *number)
 {
     struct ledger_region *r = &process.ledger.header->regions[LEDGER_FREES];
     uint64_t shard_index = (uint64_t)(shard - process.ledger.header->shards);
-    uint64_t each = r->limit_bytes / (sizeof(struct ledger_free) * LEDGER_SHARDS);
-    *number = atomic_fetch_add64(&shard->next_free, 1);
-    uint64_t slot = slot_of(*number, shard_index, each);
+    *number = atomic_fetch_add64_known(mine, &shard->next_free, 1);
+    uint64_t slot = slot_in(r->limit_bytes, *number, shard_index);
     if (unlikely(!ledger_reach(&process.ledger, LEDGER_FREES, (slot + 1) * sizeof(struct ledger_free)))) {
-        each = load_relaxed(&r->ready_bytes) / (sizeof(struct ledger_free) * LEDGER_SHARDS);
-        if (each < FREES_TOGETHER)
+        uint64_t ready = load_relaxed(&r->ready_bytes);
+        if (ready < sizeof(struct ledger_free) * LEDGER_SHARDS * FREES_TOGETHER)
             return NULL;
-        slot = slot_of(*number, shard_index, 1ull << (63 - __builtin_clzll(each)));
+        slot = slot_in(ready, *number, shard_index);
     }
     struct ledger_free *f = AT(LEDGER_FREES, struct ledger_free, slot);
     store_release(&f->number, 0);

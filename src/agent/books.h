@@ -34,7 +34,7 @@ uint32_t books_cell(struct stack_bounds *bounds, const struct walk_start *start,
                     uint8_t size_class, uint8_t period);
 
 /** Where the next free is remembered: to be filled in, `number` + 1 last. NULL: no room. */
-struct ledger_free *books_next_free(struct ledger_shard *shard, uint64_t *number);
+struct ledger_free *books_next_free(struct ledger_shard *shard, bool mine, uint64_t *number);
 
 /** In a fork child: begins with nothing. */
 void books_reset(void);

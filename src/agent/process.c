@@ -155,7 +155,9 @@ static void begin_thread(struct thread *t)
     t->left = t->rest = 0;
     t->last_serial = t->left_mark = 0;
     t->has_row = 0;
-    t->shard = (uint8_t)(ordinal % LEDGER_SHARDS);
+    t->shard = (uint8_t)(ordinal < LEDGER_SHARDS_OWNED
+                             ? ordinal
+                             : LEDGER_SHARDS_OWNED + ordinal % (LEDGER_SHARDS - LEDGER_SHARDS_OWNED));
     t->row = 0;
     t->period = UINT8_MAX; /* no gap drawn yet */
     t->weighed_size = 0;

@@ -68,16 +68,22 @@ static inline struct draw_weight weigh(struct thread *t, uint64_t size, uint8_t 
                : weigh_cold(t, size, period_index);
 }
 
-static inline void op_begin(struct ledger_shard *shard)
+/* Nobody else writes to the counters of the thread's shard; its `vacant` excepted. */
+static inline bool shard_is_mine(const struct thread *t)
 {
-    atomic_add64(&shard->begun, 1);
+    return atomic_alone() || t->shard < LEDGER_SHARDS_OWNED;
+}
+
+static inline void op_begin(struct ledger_shard *shard, bool mine)
+{
+    atomic_add64_known(mine, &shard->begun, 1);
 }
 
 /*
  * The first operations, which find everything cold, are timed all; then one in COST_SAMPLE_EVERY, for as many. One that
  * took so long that the kernel must have run something else in between stands for itself alone.
  */
-static inline void op_end(struct ledger_shard *shard, uint64_t began)
+static inline void op_end(struct ledger_shard *shard, bool mine, uint64_t began)
 {
     uint64_t n = load_relaxed(&shard->done);
     if (unlikely(n < COST_SAMPLE_EVERY || n % COST_SAMPLE_EVERY == 0)) {
@@ -85,11 +91,12 @@ static inline void op_end(struct ledger_shard *shard, uint64_t began)
         atomic_add64(&shard->cold_ticks,
                      ticks * (n < COST_SAMPLE_EVERY || ticks > COST_TICKS_MOST ? 1 : COST_SAMPLE_EVERY));
     }
-    atomic_add64(&shard->done, 1);
+    atomic_add64_known(mine, &shard->done, 1);
 }
 
 /* An address that we hold live came back from the allocator: its free went past us. */
-static void drop_stale(struct thread *t, struct ledger_shard *shard, uintptr_t address, uint64_t ticks)
+static void drop_stale(struct thread *t, struct ledger_shard *shard, bool mine, uintptr_t address,
+                       uint64_t ticks)
 {
     uint32_t record;
     enum live_taken taken = live_take(address, &record);
@@ -97,9 +104,9 @@ static void drop_stale(struct thread *t, struct ledger_shard *shard, uintptr_t a
         return;
     struct ledger_sample *s = process_sample(record);
     const struct ledger_cell *c = ledger_at(&process.ledger, LEDGER_CELLS, struct ledger_cell, s->cell);
-    sums_freed(shard, s->cell, s->size_bytes, weigh(t, s->size_bytes, c->period), ticks - s->born_ticks,
+    sums_freed(shard, mine, s->cell, s->size_bytes, weigh(t, s->size_bytes, c->period), ticks - s->born_ticks,
                false);
-    vacant_push(shard, record);
+    vacant_push(record);
     process_count_loss(LEDGER_LOST_FREES_UNSEEN);
 }
 
@@ -124,7 +131,7 @@ static bool follow(struct ledger_shard *shard, uintptr_t address, size_t size, u
     if (live_insert(address, record))
         return true;
     store_release(&s->address, 0);
-    vacant_push(shard, record);
+    vacant_push(record);
     return false;
 }
 
@@ -136,8 +143,9 @@ void sample_made(struct thread *t, const struct walk_start *start, void *p, size
     }
     struct ledger_header *h = process.ledger.header;
     struct ledger_shard *shard = &h->shards[t->shard];
+    bool mine = shard_is_mine(t);
     uint64_t ticks = clock_ticks();
-    op_begin(shard);
+    op_begin(shard, mine);
     if (unlikely(!t->has_row)) {
         t->row = books_add_thread(ticks);
         t->has_row = 1;
@@ -145,21 +153,21 @@ void sample_made(struct thread *t, const struct walk_start *start, void *p, size
     if (unlikely(!t->row))
         process_count_loss(LEDGER_LOST_THREADS);
     if (unlikely(filter_may_hold(p)))
-        drop_stale(t, shard, (uintptr_t)p, ticks);
+        drop_stale(t, shard, mine, (uintptr_t)p, ticks);
     uint32_t cell = books_cell(&t->stack, start, t->row, ledger_size_class(size), t->period);
     if (unlikely(cell == LEDGER_NONE)) {
         process_count_loss(LEDGER_LOST_SAMPLES);
     } else {
         struct draw_weight w = weigh(t, size, t->period);
         uint64_t serial = ((uint64_t)(shard - h->shards) << LEDGER_SERIAL_SHIFT) +
-                          atomic_fetch_add64(&shard->serials, 1) + 1;
-        sums_allocated(shard, cell, size, w, ticks);
+                          atomic_fetch_add64_known(mine, &shard->serials, 1) + 1;
+        sums_allocated(shard, mine, cell, size, w, ticks);
         if (unlikely(!follow(shard, (uintptr_t)p, size, cell, serial, ticks)))
-            sums_not_followed(shard, cell, size, w);
+            sums_not_followed(shard, mine, cell, size, w);
         t->last_serial = serial;
         t->left_mark = t->left;
     }
-    op_end(shard, ticks);
+    op_end(shard, mine, ticks);
 }
 
 struct taken sample_take(struct thread *t, void *p)
@@ -186,14 +194,15 @@ static bool stack_is_due(uint64_t ticks)
 }
 
 /* Fields are written where they stay: a copy of what was just written in pieces would wait for the pieces. */
-static void remember_free(struct thread *t, struct ledger_shard *shard, const struct walk_start *start,
-                          const struct ledger_sample *s, uintptr_t address, uint64_t ticks, bool reallocated)
+static void remember_free(struct thread *t, struct ledger_shard *shard, bool mine,
+                          const struct walk_start *start, const struct ledger_sample *s, uintptr_t address,
+                          uint64_t ticks, bool reallocated)
 {
     bool whole = stack_is_due(ticks);
     uint32_t stack = whole ? books_stack(&t->stack, start) : LEDGER_NONE;
     uint32_t caller = whole ? LEDGER_NONE : books_caller(start->pc);
     uint64_t number;
-    struct ledger_free *f = books_next_free(shard, &number);
+    struct ledger_free *f = books_next_free(shard, mine, &number);
     if (unlikely(!f))
         return;
     f->serial = s->serial;
@@ -214,19 +223,20 @@ void sample_freed(struct thread *t, const struct walk_start *start, struct taken
     if (taken.record == LIVE_NONE)
         return;
     struct ledger_shard *shard = &process.ledger.header->shards[t->shard];
+    bool mine = shard_is_mine(t);
     struct ledger_sample *s = process_sample(taken.record);
     uint64_t ticks = clock_ticks();
-    op_begin(shard);
+    op_begin(shard, mine);
     const struct ledger_cell *c = ledger_at(&process.ledger, LEDGER_CELLS, struct ledger_cell, s->cell);
     bool temporary = s->serial == t->last_serial && t->left == t->left_mark;
-    sums_freed(shard, s->cell, s->size_bytes, weigh(t, s->size_bytes, c->period), ticks - s->born_ticks,
+    sums_freed(shard, mine, s->cell, s->size_bytes, weigh(t, s->size_bytes, c->period), ticks - s->born_ticks,
                temporary);
-    remember_free(t, shard, start, s, taken.address, ticks, reallocated);
-    vacant_push(shard, taken.record);
-    op_end(shard, ticks);
+    remember_free(t, shard, mine, start, s, taken.address, ticks, reallocated);
+    vacant_push(taken.record);
+    op_end(shard, mine, ticks);
 }
 
-void sample_put_back(struct thread *t, struct taken taken)
+void sample_put_back(struct taken taken)
 {
     if (taken.record == LIVE_NONE)
         return;
@@ -236,5 +246,5 @@ void sample_put_back(struct thread *t, struct taken taken)
         return;
     store_release(&s->address, 0);
     process_count_loss(LEDGER_LOST_LIVE);
-    vacant_push(&process.ledger.header->shards[t->shard], taken.record);
+    vacant_push(taken.record);
 }

@@ -38,6 +38,6 @@ struct taken sample_take(struct thread *t, void *p);
 /** The address was freed (or moved by realloc). */
 void sample_freed(struct thread *t, const struct walk_start *start, struct taken taken, bool reallocated);
 /** The call failed: the sample is as it was. */
-void sample_put_back(struct thread *t, struct taken taken);
+void sample_put_back(struct taken taken);
 
 #endif

@@ -49,11 +49,11 @@ static inline void sums_settle_peak(struct ledger_cell *c)
  * Live bytes go to the header at once while there is one thread; then in lots of a few periods, which is less than what
  * an estimate can tell. The peak is seen where they arrive.
  */
-static inline void sums_change_live(struct ledger_shard *shard, uint64_t delta_q, uint64_t ticks)
+static inline void sums_change_live(struct ledger_shard *shard, bool mine, uint64_t delta_q, uint64_t ticks)
 {
     struct ledger_header *h = process.ledger.header;
     if (!atomic_alone()) {
-        uint64_t pending = atomic_fetch_add64(&shard->pending_bytes_q, delta_q) + delta_q;
+        uint64_t pending = atomic_fetch_add64_known(mine, &shard->pending_bytes_q, delta_q) + delta_q;
         uint64_t lot = process_period(load_relaxed(&process.in_force)) * SUMS_LOT_PERIODS;
         lot = lot > SUMS_LOT_LEAST ? lot : SUMS_LOT_LEAST;
         int64_t level = (int64_t)pending / (1 << LEDGER_Q);
@@ -71,8 +71,8 @@ static inline void sums_change_live(struct ledger_shard *shard, uint64_t delta_q
     }
 }
 
-/** `shard` is the current thread's. */
-static inline void sums_allocated(struct ledger_shard *shard, uint32_t cell, uint64_t size,
+/** `shard` is the current thread's; `mine`: nobody else writes its counters. */
+static inline void sums_allocated(struct ledger_shard *shard, bool mine, uint32_t cell, uint64_t size,
                                   struct draw_weight w, uint64_t ticks)
 {
     struct ledger_cell *c = sums_cell(cell);
@@ -80,17 +80,17 @@ static inline void sums_allocated(struct ledger_shard *shard, uint32_t cell, uin
     sums_settle_peak(c);
     /* A thread's cells are its own, but for those of thread 0, "other": nobody else adds here. */
     sums_add(alone || c->thread, &c->allocated, size, w);
-    atomic_add64_known(alone, &shard->allocated_bytes_q, w.bytes_q);
-    sums_change_live(shard, w.bytes_q, ticks);
+    atomic_add64_known(mine, &shard->allocated_bytes_q, w.bytes_q);
+    sums_change_live(shard, mine, w.bytes_q, ticks);
 }
 
-static inline void sums_freed(struct ledger_shard *shard, uint32_t cell, uint64_t size, struct draw_weight w,
-                              uint64_t age_ticks, bool temporary)
+static inline void sums_freed(struct ledger_shard *shard, bool mine, uint32_t cell, uint64_t size,
+                              struct draw_weight w, uint64_t age_ticks, bool temporary)
 {
     struct ledger_cell *c = sums_cell(cell);
     sums_settle_peak(c);
     sums_add(atomic_alone(), &c->freed, size, w);
-    sums_change_live(shard, -w.bytes_q, 0);
+    sums_change_live(shard, mine, -w.bytes_q, 0);
     atomic_add32(&c->lifetimes[ledger_lifetime_class(age_ticks)], 1);
     if (temporary) {
         atomic_add64(&c->temporary_samples, 1);
@@ -99,11 +99,11 @@ static inline void sums_freed(struct ledger_shard *shard, uint32_t cell, uint64_
 }
 
 /** What was allocated but cannot be followed: it goes to `freed` too, so that what is live is what is followed. */
-static inline void sums_not_followed(struct ledger_shard *shard, uint32_t cell, uint64_t size,
+static inline void sums_not_followed(struct ledger_shard *shard, bool mine, uint32_t cell, uint64_t size,
                                      struct draw_weight w)
 {
     sums_add(atomic_alone(), &sums_cell(cell)->freed, size, w);
-    sums_change_live(shard, -w.bytes_q, 0);
+    sums_change_live(shard, mine, -w.bytes_q, 0);
     process_count_loss(LEDGER_LOST_LIVE);
 }
 

@@ -41,7 +41,7 @@ enum ledger_table {
     LEDGER_PERIODS,      /* struct ledger_period */
     LEDGER_CELLS,        /* struct ledger_cell */
     LEDGER_SAMPLES,      /* struct ledger_sample */
-    LEDGER_FREES, /* struct ledger_free: rings, one for each shard: its n-th is in slot n * LEDGER_SHARDS + shard */
+    LEDGER_FREES,        /* struct ledger_free: rings, one for each shard, in turns of some slots */
     LEDGER_TABLES
 };
 
@@ -105,7 +105,9 @@ enum ledger_clock {
  * are what is meant; so that the peak need not be looked for at every operation, live bytes are handed on to the header
  * in lots (at once while the process has one thread).
  */
-#define LEDGER_SHARDS       16
+#define LEDGER_SHARDS 24
+#define LEDGER_SHARDS_OWNED                                                                                  \
+    16 /* the first ones belong to one thread each, so that their counters need no lock */
 #define LEDGER_SERIAL_SHIFT 48 /* a serial is shard << 48 | count */
 struct ledger_shard {
     uint64_t begun, done; /* operations on samples */
@@ -113,9 +115,9 @@ struct ledger_shard {
     uint64_t allocated_bytes_q;
     uint64_t pending_bytes_q; /* signed: not yet in the header's live_bytes_q */
     uint64_t serials;
-    uint64_t vacant;    /* tag << 32 | index of the first vacant sample, LEDGER_NONE: none */
-    uint64_t next_free; /* in this shard's share of the ring of frees */
-} __attribute__((aligned(64)));
+    uint64_t vacant;             /* tag << 32 | index of the first vacant sample, LEDGER_NONE: none */
+    uint64_t next_free;          /* in this shard's share of the ring of frees */
+} __attribute__((aligned(128))); /* two lines: processors fetch them in pairs */
 
 struct ledger_header {
     uint64_t magic;

@@ -58,8 +58,6 @@ static uint64_t lay_out(struct ledger_region *regions, uint64_t limit_bytes)
             bytes = tables[t].most_bytes;
         if (bytes < tables[t].least_bytes)
             bytes = tables[t].least_bytes;
-        if (t == LEDGER_FREES) /* a ring: its place is found by a mask */
-            bytes = 1ull << (63 - __builtin_clzll(bytes));
         regions[t] = (struct ledger_region){
             .offset = offset, .limit_bytes = page_up(bytes), .record_bytes = tables[t].record_bytes};
         offset += regions[t].limit_bytes;

@@ -56,13 +56,18 @@ static inline void atomic_add32(uint32_t *p, uint32_t v)
 }
 
 /** Adds and returns the value before. */
-static inline uint64_t atomic_fetch_add64(uint64_t *p, uint64_t v)
+static inline uint64_t atomic_fetch_add64_known(bool alone, uint64_t *p, uint64_t v)
 {
-    if (likely(atomic_alone()))
+    if (likely(alone))
         __asm__ volatile("xaddq %0, %1" : "+r"(v), "+m"(*p) : : "cc", "memory");
     else
         __asm__ volatile("lock xaddq %0, %1" : "+r"(v), "+m"(*p) : : "cc", "memory");
     return v;
+}
+
+static inline uint64_t atomic_fetch_add64(uint64_t *p, uint64_t v)
+{
+    return atomic_fetch_add64_known(atomic_alone(), p, v);
 }
 
 /** Stores `to` if *p is `from`. */
