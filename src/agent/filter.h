@@ -34,14 +34,7 @@ static inline uint8_t *filter_at(uintptr_t address)
 
 static inline bool filter_may_hold(const void *p)
 {
-#if defined(__x86_64__)
-    bool hit; /* compare with memory and jump: compilers load first */
-    uintptr_t index = (uint32_t)(uintptr_t)p >> FILTER_STRETCH_SHIFT;
-    __asm__ volatile("cmpb $0, (%1, %2)" : "=@ccne"(hit) : "r"(filter_counts), "r"(index) : "memory");
-    return hit;
-#else
     return load_relaxed(filter_at((uintptr_t)p)) != 0;
-#endif
 }
 
 static inline void filter_add(uintptr_t address)
