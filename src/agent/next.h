@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/sigsafe/compiler.h"
+
 /* C++ allocation functions by their mangled names; X(field, symbol). */
 #define NEXT_NEW_FORMS(X)                                                                                    \
     X(new_plain, _Znwm)                                                                                      \
@@ -96,6 +98,6 @@ struct next_operators {
 extern struct next_operators next_operators __attribute__((visibility("hidden")));
 
 /** Finds the next allocator and reads the settings; idempotent, any number of times, from any context. */
-void boot_agent(void);
+ONE_COPY void boot_agent(void);
 
 #endif

@@ -47,17 +47,17 @@ void process_init(void);
  * Makes sure that thread and process know what they are: a new thread gets its seed, a fork child lets go of its
  * parent's ledger. False: another context is in the middle of that; observe nothing now.
  */
-bool process_settle_cold(struct thread *t);
+ONE_COPY bool process_settle_cold(struct thread *t);
 /** Makes the ledger. False: it cannot be, or somebody else is at it. */
-bool process_open_ledger_cold(void);
+ONE_COPY bool process_open_ledger_cold(void);
 /** Adopts a period set through the control page. */
-void process_heed_control_cold(void);
+ONE_COPY void process_heed_control_cold(void);
 /** Counts what was lost. */
-void process_count_loss(enum ledger_loss what);
+ONE_COPY void process_count_loss(enum ledger_loss what);
 /** Takes back a failure that was counted before the outcome was known. */
 void process_uncount_failure(void);
 /** No system call any more: the program enters seccomp. */
-void process_seal(void);
+ONE_COPY void process_seal(void);
 /** After fork, in the child (pthread_atfork): the next request finds out. */
 void process_after_fork(void);
 

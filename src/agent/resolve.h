@@ -12,13 +12,15 @@
 #include <link.h>
 #include <stdint.h>
 
+#include "base/sigsafe/compiler.h"
+
 /** The first definition behind the agent, and the module it is in (`where` may be NULL); NULL: none. */
-void *resolve_next(const char *name, const struct link_map **where);
+ONE_COPY void *resolve_next(const char *name, const struct link_map **where);
 /** The first definition behind the agent among the modules that came with the program; NULL: none. */
-void *resolve_startup(const char *name);
+ONE_COPY void *resolve_startup(const char *name);
 /** The module that covers an address; NULL: none, or the loader is too old to say. */
-const struct link_map *resolve_module_of(uintptr_t address);
+ONE_COPY const struct link_map *resolve_module_of(uintptr_t address);
 /** The definition in one module; NULL: none. */
-void *resolve_in(const struct link_map *module, const char *name);
+ONE_COPY void *resolve_in(const struct link_map *module, const char *name);
 
 #endif

@@ -30,14 +30,15 @@ struct taken {
 };
 
 /** Consumes `size` bytes of this thread's gap (the cold half). True: this request is a sample if it succeeds. */
-bool sample_is_due(struct thread *t, size_t size);
+ONE_COPY bool sample_is_due(struct thread *t, size_t size);
 /** Books a sample at `p`, just returned by the program's allocator. */
-void sample_made(struct thread *t, const struct walk_start *start, void *p, size_t size);
+ONE_COPY void sample_made(struct thread *t, const struct walk_start *start, void *p, size_t size);
 /** Takes `p` out of the live table if it is there. */
-struct taken sample_take(struct thread *t, void *p);
+ONE_COPY struct taken sample_take(struct thread *t, void *p);
 /** The address was freed (or moved by realloc). */
-void sample_freed(struct thread *t, const struct walk_start *start, struct taken taken, bool reallocated);
+ONE_COPY void sample_freed(struct thread *t, const struct walk_start *start, struct taken taken,
+                           bool reallocated);
 /** The call failed: the sample is as it was. */
-void sample_put_back(struct taken taken);
+ONE_COPY void sample_put_back(struct taken taken);
 
 #endif

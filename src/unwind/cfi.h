@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/sigsafe/compiler.h"
 #include "unwind/module.h"
 #include "unwind/regs_x86_64.h"
 
@@ -36,6 +37,6 @@ struct cfi_row {
 };
 
 /** The row in force at `pc`. False: the module has no entry for it, or one that cannot be understood. */
-bool cfi_find(const struct unwind_module *m, uintptr_t pc, struct cfi_row *row);
+ONE_COPY bool cfi_find(const struct unwind_module *m, uintptr_t pc, struct cfi_row *row);
 
 #endif

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/sigsafe/compiler.h"
 #include "unwind/module.h"
 #include "unwind/regs_x86_64.h"
 #include "unwind/stack.h"
@@ -24,7 +25,7 @@ struct expr_context {
 };
 
 /** Runs the block at module start + `block` (ULEB128 length first); `first` is pushed before, if not NULL. */
-bool expr_eval(const struct unwind_module *m, int32_t block, const struct expr_context *ctx,
-               const uint64_t *first, uint64_t *result);
+ONE_COPY bool expr_eval(const struct unwind_module *m, int32_t block, const struct expr_context *ctx,
+                        const uint64_t *first, uint64_t *result);
 
 #endif

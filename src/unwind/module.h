@@ -15,6 +15,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/sigsafe/compiler.h"
+
 #define MODULE_MAX  2048u
 #define MODULE_NONE UINT32_MAX
 
@@ -42,9 +44,9 @@ struct module_table {
 extern struct module_table unwind_modules;
 
 /** The record of the module that covers pc now, added if it is new; MODULE_NONE for code outside every module. */
-uint32_t module_find(uintptr_t pc);
+ONE_COPY uint32_t module_find(uintptr_t pc);
 /** Looks at the loader's books for module_is_current(). */
-bool module_is_current_cold(const struct unwind_module *m, uintptr_t pc);
+ONE_COPY bool module_is_current_cold(const struct unwind_module *m, uintptr_t pc);
 /** Does the record still describe what is loaded at pc? */
 static inline bool module_is_current(uint32_t index, uintptr_t pc)
 {

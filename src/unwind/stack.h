@@ -16,15 +16,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/sigsafe/compiler.h"
+
 struct stack_bounds {
     uintptr_t low, high;   /* of the stack this thread was last seen on */
     uintptr_t foreign_end; /* != 0: an unknown stack, readable from `low` to here as far as is known */
 };
 
 /** Settles on the stack that holds sp. `sealed`: no system calls. False when nothing is known of it. */
-bool stack_enter(struct stack_bounds *s, uintptr_t sp);
+ONE_COPY bool stack_enter(struct stack_bounds *s, uintptr_t sp);
 /** Looks whether an unknown stack goes on to `end`. */
-bool stack_extend_cold(struct stack_bounds *s, uintptr_t end, bool sealed);
+ONE_COPY bool stack_extend_cold(struct stack_bounds *s, uintptr_t end, bool sealed);
 
 /** May [from, end) be read, given that `from` is at or above a stack pointer in these bounds? */
 static inline bool stack_holds(struct stack_bounds *s, uintptr_t from, uintptr_t end, bool sealed)

@@ -46,9 +46,9 @@ extern const struct ledger_control ledger_no_control __attribute__((visibility("
  * A process that may not use the recorder's directory it was told (by now it runs as another user, say) makes one of
  * the same name in its own user's directory of ledgers, where the recorder looks as well.
  */
-int ledger_make(struct ledger *l, const struct ledger_config *config);
+ONE_COPY int ledger_make(struct ledger *l, const struct ledger_config *config);
 /** Backs the region up to `end_bytes`. False when it cannot grow: the reason stands in the header. */
-bool ledger_grow_cold(struct ledger *l, enum ledger_table table, uint64_t end_bytes);
+ONE_COPY bool ledger_grow_cold(struct ledger *l, enum ledger_table table, uint64_t end_bytes);
 
 /** True when the region is backed up to `end_bytes`, growing it if need be. */
 static inline bool ledger_reach(struct ledger *l, enum ledger_table table, uint64_t end_bytes)
@@ -62,11 +62,11 @@ static inline bool ledger_reach(struct ledger *l, enum ledger_table table, uint6
  * Memory of the target's own beside the ledger, zeroed, asked for with the same care as growth of the ledger. NULL: there
  * is none, and the header says why.
  */
-void *ledger_private(struct ledger *l, uint64_t bytes);
+ONE_COPY void *ledger_private(struct ledger *l, uint64_t bytes);
 /** Notes why there is no more room, for the first time, and counts the refusal. Always false. */
 bool ledger_refuse(struct ledger *l, enum ledger_full why);
 /** Reserves `count` records at the end of a table; the index of the first, or LEDGER_NONE. */
-uint32_t ledger_append(struct ledger *l, enum ledger_table table, uint32_t count);
+ONE_COPY uint32_t ledger_append(struct ledger *l, enum ledger_table table, uint32_t count);
 
 #define ledger_at(l, table, type, index) ((type *)(l)->regions[table] + (index))
 

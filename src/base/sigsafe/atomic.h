@@ -13,11 +13,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/sigsafe/compiler.h"
+
 /* glibc's __libc_single_threaded, once atomic_init() has found it (2.32 and later); until then every operation is locked. */
 extern const char *atomic_alone_flag __attribute__((visibility("hidden")));
-
-#define likely(x)   __builtin_expect(!!(x), 1)
-#define unlikely(x) __builtin_expect(!!(x), 0)
 
 #define load_relaxed(p)     __atomic_load_n((p), __ATOMIC_RELAXED)
 #define load_acquire(p)     __atomic_load_n((p), __ATOMIC_ACQUIRE)
