@@ -56,7 +56,8 @@ static int find_program(const char *cmd, char **path)
 }
 
 struct traits {
-    bool elf, native, interpreter, own_malloc, sanitizer;
+    bool elf, native, interpreter, sanitizer;
+    const char *own_malloc; /* the name of an allocator's function that it defines, or NULL */
 };
 
 static bool name_is_sanitizer(const char *name)
@@ -69,6 +70,18 @@ static bool name_is_sanitizer(const char *name)
     return false;
 }
 
+/* Allocators linked in under names of their own: jemalloc as its authors or Rust build it, mimalloc, tcmalloc, others. */
+static const char *allocator_function(const char *name)
+{
+    static const char *const names[] = {"malloc",    "je_malloc", "_rjem_malloc",   "_rjem_je_malloc",
+                                        "mi_malloc", "tc_malloc", "rpmalloc",       "sn_malloc",
+                                        "nedmalloc", "dlmalloc",  "scalable_malloc"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        if (!strcmp(name, names[i]))
+            return names[i];
+    return NULL;
+}
+
 static void read_symbols(Elf *elf, Elf_Scn *scn, const GElf_Shdr *sh, struct traits *t)
 {
     Elf_Data *data = elf_getdata(scn, NULL);
@@ -79,9 +92,9 @@ static void read_symbols(Elf *elf, Elf_Scn *scn, const GElf_Shdr *sh, struct tra
         if (!name)
             continue;
         t->sanitizer = t->sanitizer || name_is_sanitizer(name);
-        if (sym.st_shndx != SHN_UNDEF && GELF_ST_TYPE(sym.st_info) == STT_FUNC &&
-            GELF_ST_BIND(sym.st_info) != STB_LOCAL && !strcmp(name, "malloc"))
-            t->own_malloc = true;
+        if (sym.st_shndx != SHN_UNDEF && GELF_ST_TYPE(sym.st_info) == STT_FUNC && !t->own_malloc &&
+            (GELF_ST_BIND(sym.st_info) != STB_LOCAL || strcmp(name, "malloc")))
+            t->own_malloc = allocator_function(name);
     }
 }
 
@@ -169,10 +182,10 @@ static enum program_kind judge(int fd, const char *path, struct error *e)
                       "observe a build without it");
     if (!t.own_malloc)
         return PROGRAM_OK;
-    error_set(e, EINVAL,
-              "%s defines malloc itself: what it allocates there goes past the agent and is not in this "
-              "recording",
-              path);
+    error_set(
+        e, EINVAL,
+        "%s defines %s itself: what it allocates there goes past the agent and is not in this recording",
+        path, t.own_malloc);
     return PROGRAM_OWN_MALLOC;
 }
 

@@ -12,7 +12,7 @@
 
 enum program_kind {
     PROGRAM_OK,
-    PROGRAM_OWN_MALLOC, /* defines malloc itself: what it allocates goes past us; worth a warning */
+    PROGRAM_OWN_MALLOC, /* defines malloc, or carries another allocator: that goes past us; worth a warning */
     PROGRAM_REFUSED,    /* nothing would be seen, or it would not run */
 };
 

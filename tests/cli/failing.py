@@ -60,6 +60,14 @@ def process_of_another(place):
     equal(done.err.count("\n"), 4, "lines")
 
 
+def own_allocator(place):
+    """An executable with a malloc of its own, or one under another name, runs, and what is not seen is said."""
+    for name, symbol in (("own_malloc", "malloc"), ("own_je_malloc", "je_malloc")):
+        done = place.allium("run", "-o", name + ".allium", "--", program(name))
+        equal(done.out, "done\n", "stdout")
+        check("defines %s itself" % symbol in done.err, "not said:", done.err)
+
+
 def recording_exists(place):
     process = place.start_holder()
     wait_until(lambda: place.row(process.pid), 5, "a row in allium ps")
@@ -192,6 +200,7 @@ tap.main([(name, placed(function, "/tmp" if function in (process_of_another, led
           for name, function in [
     ("a process without a ledger is named in one line", process_without_ledger),
     ("a process of another user is named in one line", process_of_another),
+    ("an allocator that goes past the agent is said", own_allocator),
     ("a recording that exists, or cannot be made, is named in one line", recording_exists),
     ("a directory of ledgers that is not ours is named in one line", ledger_directory),
     ("a runtime directory on a disk is not used, and nothing is missing", runtime_on_disk),
