@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Code that comes and goes, and stacks with no room: every sample has its stack, and nothing crashes."""
+import collections
 import os
 import re
 import struct
@@ -54,6 +55,22 @@ def functions_named():
         equal(rows[name]["module"], path, "module of " + name)
 
 
+def lookalikes(*how):
+    """Stacks that differ in a return address alone are told apart, also when each was remembered from the time before."""
+    def test():
+        with private_dir() as ledgers:
+            done = succeed([program("lookalikes"), str(pick(2000, 50000)), *how], env=agent_env(ledgers, 1))
+            want = sorted(int(count) for count in done.stdout.split())
+            (ledger,) = totals(ledgers)
+            stacks = totals(ledgers, "--stacks")
+        tap.no_losses(ledger)
+        equal(len(want), 64, "stacks that the program took")
+        leaves = collections.Counter(tuple(s["frames"][0]) for s in stacks)
+        (leaf, _), = leaves.most_common(1)
+        equal(sorted(s["allocated"] for s in stacks if tuple(s["frames"][0]) == leaf), want, "requests by stack")
+    return test
+
+
 def small(how, size=None, count=None):
     def test():
         n = count or pick(2000, 50000)
@@ -82,6 +99,8 @@ def least():
 
 
 tap.main([
+    ("stacks that differ in return addresses alone are told apart", lookalikes()),
+    ("and those with a frame found by rbp", lookalikes("frame")),
     ("two libraries at one address: each block is booked to the one that made it", twins(0)),
     ("two libraries at one address, with other threads allocating", twins(3)),
     ("two libraries at one address: functions are named as they were", functions_named),
