@@ -34,8 +34,9 @@ bool ledger_is_alive(const char *path, pid_t pid)
     int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return false;
-    bool alive =
-        !ledger_copy_header(fd, &h, NULL) && proc_maps(pid, h.map_start, h.map_bytes) && proc_runs(pid);
+    /* Without a header it is just being made, or whoever made it was killed in the midst of that. */
+    bool made = !ledger_copy_header(fd, &h, NULL);
+    bool alive = proc_runs(pid) && (!made || proc_maps(pid, h.map_start, h.map_bytes));
     close(fd);
     return alive;
 }

@@ -319,6 +319,17 @@ int follow_step(struct follow *f, int *wait_ms, struct error *e)
     return bad;
 }
 
+/* Whoever was killed while making a ledger has left nothing in it. */
+static void remove_unfinished(struct follow *f)
+{
+    struct ledger_list list = {0};
+    ledger_run_scan(f->o.dir, &list);
+    vec_each (struct ledger_entry, e, &list)
+        if (!e->alive && !is_known(f, e))
+            ledger_remove(e->path);
+    ledger_list_release(&list);
+}
+
 int follow_finish(struct follow *f, struct error *e)
 {
     int bad = 0;
@@ -336,5 +347,7 @@ int follow_finish(struct follow *f, struct error *e)
         t->rss_anon_bytes = rss ? rss : t->rss_anon_bytes;
         bad = put_image(f, t, true, true, e);
     }
+    if (!bad)
+        remove_unfinished(f);
     return bad ? bad : commit(f, e);
 }

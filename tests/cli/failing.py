@@ -68,6 +68,19 @@ def own_allocator(place):
         check("defines %s itself" % symbol in done.err, "not said:", done.err)
 
 
+def unfinished_ledger(place):
+    """What is left of a ledger whose process was killed while making it goes with the run, or by ps --prune."""
+    gone = 2 ** 22 - 1  # beyond what Linux gives out here
+    name = "%d-0123456789abcdef" % gone
+    make = "head -c 49152 /dev/zero >$1/%s.ledger; : >$1/%s.control" % (name, name)
+    done = place.allium("run", "--quiet", "--", "sh", "-c", 'set -- "$ALLIUM_DIR"; %s; echo $1' % make)
+    check(not os.path.exists(done.out.strip()), "left:", done.out)
+    beside = os.path.dirname(done.out.strip())
+    tap.succeed(["sh", "-c", make, "sh", beside])
+    place.allium("ps", "--prune")
+    check(not os.path.exists(beside + "/" + name + ".ledger"), "not pruned")
+
+
 def recording_exists(place):
     process = place.start_holder()
     wait_until(lambda: place.row(process.pid), 5, "a row in allium ps")
@@ -201,6 +214,7 @@ tap.main([(name, placed(function, "/tmp" if function in (process_of_another, led
     ("a process without a ledger is named in one line", process_without_ledger),
     ("a process of another user is named in one line", process_of_another),
     ("an allocator that goes past the agent is said", own_allocator),
+    ("half a ledger is tidied up", unfinished_ledger),
     ("a recording that exists, or cannot be made, is named in one line", recording_exists),
     ("a directory of ledgers that is not ours is named in one line", ledger_directory),
     ("a runtime directory on a disk is not used, and nothing is missing", runtime_on_disk),

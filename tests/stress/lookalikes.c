@@ -41,7 +41,8 @@ static path_fn last = leaf; /* what the inner level calls */
     }
 #define EACH(level)                                                                                          \
     PATH(level, 0)                                                                                           \
-    PATH(level, 1) PATH(level, 2) PATH(level, 3) PATH(level, 4) PATH(level, 5) PATH(level, 6)                \
+    PATH(level, 1)                                                                                           \
+    PATH(level, 2) PATH(level, 3) PATH(level, 4) PATH(level, 5) PATH(level, 6)                               \
         PATH(level, 7) static const path_fn level##_paths[PATHS] = {                                         \
             path_##level##0, path_##level##1, path_##level##2, path_##level##3,                              \
             path_##level##4, path_##level##5, path_##level##6, path_##level##7};
