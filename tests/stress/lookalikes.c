@@ -39,15 +39,14 @@ static path_fn last = leaf; /* what the inner level calls */
         ((path_fn)next)(size, last);                                                                         \
         __asm__ volatile("" ::: "memory");                                                                   \
     }
-#define EACH(level)                                                                                          \
-    PATH(level, 0)                                                                                           \
-    PATH(level, 1)                                                                                           \
-    PATH(level, 2) PATH(level, 3) PATH(level, 4) PATH(level, 5) PATH(level, 6)                               \
-        PATH(level, 7) static const path_fn level##_paths[PATHS] = {                                         \
-            path_##level##0, path_##level##1, path_##level##2, path_##level##3,                              \
-            path_##level##4, path_##level##5, path_##level##6, path_##level##7};
-EACH(inner)
-EACH(outer)
+#define NAME(level, i) path_##level##i,
+#define EACH(X, level)                                                                                       \
+    X(level, 0) X(level, 1) X(level, 2) X(level, 3) X(level, 4) X(level, 5) X(level, 6) X(level, 7)
+
+EACH(PATH, inner)
+EACH(PATH, outer)
+static const path_fn inner_paths[PATHS] = {EACH(NAME, inner)};
+static const path_fn outer_paths[PATHS] = {EACH(NAME, outer)};
 
 int main(int argc, char **argv)
 {
