@@ -19,7 +19,7 @@
 #endif
 #define TMPFS_MAGIC       0x01021994
 #define GROW_MIN_BYTES    LEDGER_PAGE_BYTES
-#define GROW_MAX_BYTES    (256u << 10)
+#define GROW_MAX_BYTES    (32u << 10) /* some 20 microseconds' work for one sample */
 #define LEASE_BYTES       (1u << 20)
 #define REFUSALS_PER_LOOK 1024
 #define SMALLEST_LIMIT    (256u << 10)
@@ -204,11 +204,22 @@ static int back_first_pages(struct ledger *l, char *map)
     return 0;
 }
 
+/* What a ledger may reserve of an address space that is limited (ulimit -v): the rest is the program's. */
+static uint64_t address_space_share(void)
+{
+    struct rlimit as;
+    if (sys_call(SYS_getrlimit, RLIMIT_AS, &as) || as.rlim_cur == RLIM_INFINITY)
+        return UINT64_MAX;
+    return as.rlim_cur / 8;
+}
+
 /* File and mapping for a hard limit; 0 or -errno. */
 static int make_sized(struct ledger *l, long dir, const char *name, uint64_t limit_bytes, uint64_t image_id)
 {
     struct ledger_region regions[LEDGER_TABLES];
     uint64_t bytes = lay_out(regions, limit_bytes);
+    if (bytes > address_space_share())
+        return -ENOMEM;
     long fd = create_file(dir, name, bytes);
     if (sys_failed(fd))
         return (int)fd;
@@ -258,6 +269,7 @@ int ledger_make(struct ledger *l, const struct ledger_config *config)
         l->header->pid = pid;
         l->header->version = LEDGER_VERSION;
         l->header->header_bytes = LEDGER_HEADER_BYTES;
+        l->approved_bytes = SMALLEST_LIMIT - l->header->ready_bytes; /* by the look above */
     }
     if (!sys_failed(dir))
         sys_call(SYS_close, dir);
