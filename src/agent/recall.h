@@ -21,7 +21,7 @@
 
 #define RECALL_WORDS 96u
 #define RECALL_NONE  UINT32_MAX
-#define RECALL_LOG2  6u
+#define RECALL_LOG2  8u
 
 struct recall {
     uint64_t version; /* odd: being written */
@@ -34,7 +34,7 @@ struct recall {
     uint32_t words;
     uint32_t offset[RECALL_WORDS]; /* from sp, bytes */
     uint64_t word[RECALL_WORDS];
-};
+} __attribute__((aligned(128))); /* two lines: processors fetch them in pairs */
 
 extern struct recall recall_entries[1u << RECALL_LOG2] __attribute__((visibility("hidden")));
 
