@@ -15,7 +15,6 @@
 
 #define NAME_LENGTH_MAX 4096u
 #define SEALED_ROOM     (256u << 10) /* of each table that grows with use, when the process enters seccomp */
-#define FREES_TOGETHER  16u
 #define HASH_FACTOR     0x9e3779b97f4a7c15u
 
 static struct walk_cache rules;
@@ -253,14 +252,13 @@ uint32_t books_cell(struct stack_bounds *bounds, const struct walk_start *start,
 }
 
 /*
- * The shards' shares of the ring lie in turns of some slots: little of it is touched while few threads are there. How
- * many slots each has of `bytes` is a power of two.
+ * The shards' shares of the ring lie one behind the other, so that no more of it is backed than there are threads. How many
+ * slots each has of `bytes` is a power of two.
  */
 static uint64_t slot_in(uint64_t bytes, uint64_t number, uint64_t shard)
 {
     uint64_t each = 1ull << (63 - __builtin_clzll(bytes / (sizeof(struct ledger_free) * LEDGER_SHARDS)));
-    uint64_t place = number & (each - 1), within = place % FREES_TOGETHER;
-    return (place - within) * LEDGER_SHARDS + shard * FREES_TOGETHER + within;
+    return shard * each + (number & (each - 1));
 }
 
 struct ledger_free *books_next_free(struct ledger_shard *shard, bool mine, uint64_t *number)
@@ -271,7 +269,7 @@ struct ledger_free *books_next_free(struct ledger_shard *shard, bool mine, uint6
     uint64_t slot = slot_in(r->limit_bytes, *number, shard_index);
     if (unlikely(!ledger_reach(&process.ledger, LEDGER_FREES, (slot + 1) * sizeof(struct ledger_free)))) {
         uint64_t ready = load_relaxed(&r->ready_bytes);
-        if (ready < sizeof(struct ledger_free) * LEDGER_SHARDS * FREES_TOGETHER)
+        if (ready < sizeof(struct ledger_free) * LEDGER_SHARDS)
             return NULL;
         slot = slot_in(ready, *number, shard_index);
     }

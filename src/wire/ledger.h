@@ -41,7 +41,7 @@ enum ledger_table {
     LEDGER_PERIODS,      /* struct ledger_period */
     LEDGER_CELLS,        /* struct ledger_cell */
     LEDGER_SAMPLES,      /* struct ledger_sample */
-    LEDGER_FREES,        /* struct ledger_free: rings, one for each shard, in turns of some slots */
+    LEDGER_FREES,        /* struct ledger_free: rings, one for each shard, one behind the other */
     LEDGER_TABLES
 };
 
