@@ -299,12 +299,13 @@ void live_disinherit(void)
 {
     inherited_to = newest + 1;
     oldest = newest + 1;
-    if (inherited_to >
-        TABLES_MAX - 24) { /* a long line of forks: forget the eldest, reuse nothing of theirs */
+    if (inherited_to > TABLES_MAX - 24) { /* a long line of forks: forget them all */
         for (uint32_t i = 0; i < TABLES_MAX; i++)
             tables[i] = (struct table){0};
         inherited_from = inherited_to = 0;
-        tables[0] = (struct table){.words = new_words(FIRST_LOG2), .log2 = FIRST_LOG2};
+        for (uint32_t i = 0; i < BUCKET_WORDS << FIRST_LOG2; i++)
+            first_words[i] = 0;
+        tables[0] = (struct table){.words = first_words, .log2 = FIRST_LOG2};
         oldest = newest = 0;
     }
 }

@@ -148,16 +148,21 @@ static void take_up(struct follow *f, struct ledger_entry *e, uint64_t now)
     *vec_push(&f->tracks) = t;
 }
 
-static void scan(struct follow *f, uint64_t now)
+/* `last`: whoever was killed while making a ledger has left nothing in it, and goes. */
+static void scan(struct follow *f, uint64_t now, bool last)
 {
     struct ledger_list list = {0};
     char events[4096];
     while (f->inotify_fd >= 0 && read(f->inotify_fd, events, sizeof(events)) > 0)
         ;
     ledger_run_scan(f->o.dir, &list);
-    vec_each (struct ledger_entry, e, &list)
-        if (!is_known(f, e))
-            take_up(f, e, now);
+    vec_each (struct ledger_entry, e, &list) {
+        if (is_known(f, e))
+            continue;
+        take_up(f, e, now);
+        if (last && e->path && !e->alive)
+            ledger_remove(e->path);
+    }
     ledger_list_release(&list);
     f->next_scan = now + SCAN_NS;
 }
@@ -295,7 +300,7 @@ int follow_step(struct follow *f, int *wait_ms, struct error *e)
 {
     uint64_t now = now_ns(CLOCK_MONOTONIC), next;
     int bad = 0;
-    scan(f, now);
+    scan(f, now, false);
     for (size_t i = 0; i < f->tracks.len && f->stored < STORED_MAX && !bad; i++) {
         struct track *t = &f->tracks.at[i];
         if (t->stored)
@@ -319,22 +324,11 @@ int follow_step(struct follow *f, int *wait_ms, struct error *e)
     return bad;
 }
 
-/* Whoever was killed while making a ledger has left nothing in it. */
-static void remove_unfinished(struct follow *f)
-{
-    struct ledger_list list = {0};
-    ledger_run_scan(f->o.dir, &list);
-    vec_each (struct ledger_entry, e, &list)
-        if (!e->alive && !is_known(f, e))
-            ledger_remove(e->path);
-    ledger_list_release(&list);
-}
-
 int follow_finish(struct follow *f, struct error *e)
 {
     int bad = 0;
     uint64_t now = now_ns(CLOCK_MONOTONIC);
-    scan(f, now);
+    scan(f, now, true);
     for (size_t i = 0; i < f->tracks.len && !bad; i++) {
         struct track *t = &f->tracks.at[i];
         if (t->stored)
@@ -347,7 +341,5 @@ int follow_finish(struct follow *f, struct error *e)
         t->rss_anon_bytes = rss ? rss : t->rss_anon_bytes;
         bad = put_image(f, t, true, true, e);
     }
-    if (!bad)
-        remove_unfinished(f);
     return bad ? bad : commit(f, e);
 }

@@ -365,7 +365,9 @@ uint32_t ledger_append(struct ledger *l, enum ledger_table table, uint32_t count
         return LEDGER_NONE;
     }
     uint64_t index = atomic_fetch_add64(&r->used, count);
-    if (index + count >= LEDGER_NONE || !ledger_reach(l, table, (index + count) * r->record_bytes))
-        return LEDGER_NONE;
-    return (uint32_t)index;
+    if (index + count < LEDGER_NONE && ledger_reach(l, table, (index + count) * r->record_bytes))
+        return (uint32_t)index;
+    /* Given back, unless somebody came after: else refusals would leave a hole that later growth had to back. */
+    atomic_swap_if64(&r->used, index + count, index);
+    return LEDGER_NONE;
 }
