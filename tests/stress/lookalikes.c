@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #define PATHS      8
-#define NOT_INLINE __attribute__((noinline, noclone))
+#define NOT_INLINE __attribute__((noinline))
 
 typedef void (*path_fn)(size_t size, void *next);
 
