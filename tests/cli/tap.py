@@ -59,6 +59,7 @@ def shorten(value, most=2000):
 def main(tests):
     """Runs [(name, function)], printing TAP. With arguments: only those whose name has one of them in it."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that what was begun is tidied up
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # ignored under nohup, and so in everything that is started here
     wanted = sys.argv[1:]
     tests = [test for test in tests if not wanted or any(word in test[0] for word in wanted)]
     print("1..%d" % len(tests), flush=True)
