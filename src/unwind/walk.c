@@ -14,7 +14,9 @@
 #define STACK_SWITCH_MAX 8
 #define RED_ZONE         128u /* bytes below the stack pointer that an interrupted function may use (ABI) */
 #define SET_BYTES        (WALK_WAYS * sizeof(struct walk_cache_entry))
-#define CACHE_BYTES      (WALK_SETS * SET_BYTES)
+#define MASK_FIRST       (WALK_SETS_FIRST * SET_BYTES - sizeof(struct walk_cache_entry))
+#define MASK_LAST        (WALK_SETS * SET_BYTES - sizeof(struct walk_cache_entry))
+#define EVICTED_MOST     32u /* before it grows; each costs a rule compiled again */
 
 struct walk {
     const struct walker *w;
@@ -37,30 +39,48 @@ static inline uint64_t word_at(uintptr_t at)
     return *(const uint64_t *)at;
 }
 
-/* Offset of the entry that is looked at first: the low bits of the pc choose the way, the next ones the set. */
-static inline uint64_t place_of(uint64_t key)
+/* Which bits of an entry's place are in use. */
+static inline uint64_t mask_of(const struct walk_cache *cache)
 {
-    return (key * sizeof(struct walk_cache_entry) ^ key >> 10) &
-           (CACHE_BYTES - sizeof(struct walk_cache_entry));
+    return MASK_FIRST | load_relaxed(&cache->grown);
+}
+
+/* Offset of the entry that is looked at first: the low bits of the pc choose the way, the next ones the set. */
+static inline uint64_t place_of(uint64_t key, uint64_t mask)
+{
+    return (key * sizeof(struct walk_cache_entry) ^ key >> 10) & mask;
 }
 
 static inline struct walk_cache_entry *entry_at(struct walk_cache *cache, uint64_t place)
 {
-    return (struct walk_cache_entry *)((char *)cache + place);
+    return (struct walk_cache_entry *)((char *)cache->at + place);
+}
+
+/* What lies at another place now is not found again, and compiled once more when it is needed. */
+static void grow(struct walk_cache *cache, uint64_t mask)
+{
+    if (mask == MASK_LAST || load_relaxed(&cache->evicted) < EVICTED_MOST) {
+        store_relaxed(&cache->evicted, load_relaxed(&cache->evicted) + 1);
+        return;
+    }
+    store_relaxed(&cache->evicted, 0);
+    store_relaxed(&cache->grown, (mask << 2 | mask) & MASK_LAST);
 }
 
 static void keep_rule(struct walk_cache *cache, uint64_t key, uint64_t rule)
 {
-    uint64_t first = place_of(key), set = first & ~(SET_BYTES - 1);
-    struct walk_cache_entry *to = entry_at(cache, first);
-    for (unsigned n = 0; n < WALK_WAYS; n++) {
+    uint64_t mask = mask_of(cache), first = place_of(key, mask), set = first & ~(SET_BYTES - 1);
+    struct walk_cache_entry *to = NULL;
+    for (unsigned n = 0; n < WALK_WAYS && !to; n++) {
         struct walk_cache_entry *e =
             entry_at(cache, set + (first + n * sizeof(struct walk_cache_entry)) % SET_BYTES);
         uint64_t old = load_relaxed(&e->rule);
-        if (old == RULE_NONE || (load_relaxed(&e->check) ^ old) == key) {
+        if (old == RULE_NONE || (load_relaxed(&e->check) ^ old) == key)
             to = e;
-            break;
-        }
+    }
+    if (!to) {
+        to = entry_at(cache, first);
+        grow(cache, mask);
     }
     store_relaxed(&to->rule, rule);
     store_relaxed(&to->check, key ^ rule);
@@ -94,7 +114,8 @@ static __attribute__((noinline)) uint64_t compile_cold(const struct walker *w, u
 /* Beyond the first way: the others, then a rule that is compiled now. */
 static __attribute__((noinline)) uint64_t rule_cold(const struct walker *w, uint64_t key)
 {
-    const struct walk_cache_entry *set = entry_at(w->cache, place_of(key) & ~(SET_BYTES - 1));
+    const struct walk_cache_entry *set =
+        entry_at(w->cache, place_of(key, mask_of(w->cache)) & ~(SET_BYTES - 1));
     for (unsigned i = 0; i < WALK_WAYS; i++) {
         uint64_t r = load_relaxed(&set[i].rule);
         if ((load_relaxed(&set[i].check) ^ r) == key)
@@ -103,9 +124,9 @@ static __attribute__((noinline)) uint64_t rule_cold(const struct walker *w, uint
     return compile_cold(w, key & ~EXACT_BIT, (key & EXACT_BIT) != 0);
 }
 
-static inline uint64_t rule_for(const struct walker *w, uint64_t key)
+static inline uint64_t rule_for(const struct walker *w, uint64_t key, uint64_t mask)
 {
-    const struct walk_cache_entry *e = entry_at(w->cache, place_of(key));
+    const struct walk_cache_entry *e = entry_at(w->cache, place_of(key, mask));
     uint64_t rule = load_relaxed(&e->rule);
     return likely((load_relaxed(&e->check) ^ rule) == key) ? rule : rule_cold(w, key);
 }
@@ -216,7 +237,7 @@ static __attribute__((noinline)) bool leave_frames_cold(struct walk *k, struct p
 {
     do {
         uint64_t key = at->pc | (at->exact ? EXACT_BIT : 0);
-        uint64_t rule = current_rule(k, key, rule_for(k->w, key));
+        uint64_t rule = current_rule(k, key, rule_for(k->w, key, mask_of(k->w->cache)));
         *end = WALK_NO_ROOM;
         if (rule == RULE_NONE)
             return false;
@@ -242,8 +263,9 @@ static enum walk_end walk_cached(struct walk *k, const struct walk_start *start)
     const uintptr_t *fp_at = &start->fp;
     uint32_t *id = k->ids, *ids_end = id + k->max;
     const struct walker *w = k->w;
+    const uint64_t mask = mask_of(w->cache);
     for (;;) {
-        uint64_t rule = rule_for(w, pc);
+        uint64_t rule = rule_for(w, pc, mask);
         if (unlikely((rule & (RULE_KIND | RULE_STAYS)) != (RULE_RSP | RULE_STAYS))) {
             rule = current_rule(k, pc, rule);
             if (rule_kind(rule) == RULE_RBP) {
@@ -426,9 +448,10 @@ unsigned walk_words(const struct walker *w, const struct walk_start *start, cons
 {
     uintptr_t pc = start->pc, sp = start->sp;
     const uintptr_t *fp_at = &start->fp;
+    const uint64_t mask = mask_of(w->cache);
     unsigned n = 0;
     while (pc) {
-        uint64_t rule = rule_for(w, pc);
+        uint64_t rule = rule_for(w, pc, mask);
         if (rule_kind(rule) == RULE_LAST && rule & RULE_STAYS)
             return n;
         if ((rule_kind(rule) != RULE_RSP && rule_kind(rule) != RULE_RBP) || !(rule & RULE_STAYS) ||
@@ -449,18 +472,18 @@ unsigned walk_words(const struct walker *w, const struct walk_start *start, cons
 uint32_t walk_caller(const struct walker *w, uintptr_t pc)
 {
     struct walk k = {.w = w};
-    uint64_t rule = current_rule(&k, pc, rule_for(w, pc));
+    uint64_t rule = current_rule(&k, pc, rule_for(w, pc, mask_of(w->cache)));
     return rule == RULE_NONE ? WALK_NO_ID : rule_id(rule);
 }
 
 void walk_forget(struct walk_cache *cache)
 {
-    for (unsigned i = 0; i < WALK_SETS; i++)
-        for (unsigned j = 0; j < WALK_WAYS; j++) {
-            struct walk_cache_entry *e = &cache->at[i][j];
-            if (load_relaxed(&e->rule) == RULE_NONE && !load_relaxed(&e->check))
-                continue; /* a page that was never written stays so */
-            store_relaxed(&e->rule, RULE_NONE);
-            store_relaxed(&e->check, 0);
-        }
+    uint64_t end = mask_of(cache) + sizeof(struct walk_cache_entry);
+    for (uint64_t place = 0; place < end; place += sizeof(struct walk_cache_entry)) {
+        struct walk_cache_entry *e = entry_at(cache, place);
+        if (load_relaxed(&e->rule) == RULE_NONE && !load_relaxed(&e->check))
+            continue; /* a page that was never written stays so */
+        store_relaxed(&e->rule, RULE_NONE);
+        store_relaxed(&e->check, 0);
+    }
 }

@@ -21,11 +21,12 @@
 
 #include "unwind/stack.h"
 
-#define WALK_SETS    4096u
-#define WALK_WAYS    4u
-#define WALK_ID_BITS 22
-#define WALK_ID_MAX  ((1u << WALK_ID_BITS) - 1)
-#define WALK_NO_ID   UINT32_MAX
+#define WALK_WAYS       4u
+#define WALK_SETS       4096u /* at most */
+#define WALK_SETS_FIRST 256u
+#define WALK_ID_BITS    22
+#define WALK_ID_MAX     ((1u << WALK_ID_BITS) - 1)
+#define WALK_NO_ID      UINT32_MAX
 
 enum walk_end {
     WALK_WHOLE,   /* reached the outermost frame */
@@ -51,8 +52,11 @@ struct walk_cache_entry {
     uint64_t rule;
 };
 
+/* Zeroed at first. It begins small, as each page of it that is touched for the first time costs what a rule costs. */
 struct walk_cache {
-    struct walk_cache_entry at[WALK_SETS][WALK_WAYS];
+    uint64_t grown;   /* bits of an entry's place beyond those of the first size */
+    uint64_t evicted; /* since it grew */
+    struct walk_cache_entry at[WALK_SETS][WALK_WAYS] __attribute__((aligned(64)));
 };
 
 struct walker {

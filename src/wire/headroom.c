@@ -94,19 +94,19 @@ static bool cgroup_is_full(struct scratch *s, uint64_t held, uint64_t bytes)
     }
 }
 
-static bool filesystem_is_full(const char *dir, uint64_t bytes)
+bool headroom_in_filesystem(const char *dir, uint64_t bytes)
 {
     struct statfs fs;
     if (!dir[0] || sys_failed(sys_call(SYS_statfs, dir, &fs)) || !fs.f_blocks)
-        return false; /* out of our sight (chroot): the kernel refuses the pages itself when there are none */
+        return true; /* out of our sight (chroot): the kernel refuses the pages itself when there are none */
     uint64_t unit = (uint64_t)fs.f_bsize, total = fs.f_blocks * unit, free_bytes = fs.f_bavail * unit;
     uint64_t keep = total / 8 < (64u << 20) ? total / 8 : 64u << 20;
-    return free_bytes < bytes + keep;
+    return free_bytes >= bytes + keep;
 }
 
 enum ledger_full headroom_check(const char *dir, uint64_t held_bytes, uint64_t bytes)
 {
-    if (filesystem_is_full(dir, bytes))
+    if (!headroom_in_filesystem(dir, bytes))
         return LEDGER_FULL_FILESYSTEM;
     long page = sys_call(SYS_mmap, 0, sizeof(struct scratch), PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

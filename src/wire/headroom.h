@@ -9,10 +9,13 @@
  * Runs in: target, at growth only: a few opens and reads. No state.
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "wire/ledger.h"
 
+/** The file system alone. `dir`: where the ledger is; "" where it has no name. */
+bool headroom_in_filesystem(const char *dir, uint64_t bytes);
 /** `held_bytes`: what the ledger has already. LEDGER_NOT_FULL when there is room; otherwise the reason why not. */
 enum ledger_full headroom_check(const char *dir, uint64_t held_bytes, uint64_t bytes);
 

@@ -21,6 +21,7 @@
 #define GROW_MIN_BYTES    LEDGER_PAGE_BYTES
 #define GROW_MAX_BYTES    (32u << 10) /* some 20 microseconds' work for one sample */
 #define LEASE_BYTES       (1u << 20)
+#define UNSEEN_BYTES      (64u << 10) /* taken before the first look at cgroups, half of the first sample's time */
 #define REFUSALS_PER_LOOK 1024
 #define SMALLEST_LIMIT    (256u << 10)
 #define CONTROL_FILE_SIZE LEDGER_PAGE_BYTES
@@ -32,16 +33,16 @@ static const struct {
     uint32_t least_bytes;
     uint32_t most_bytes; /* 0: no further bound */
 } tables[LEDGER_TABLES] = {
-    [LEDGER_STRINGS] = {1, 1, 64u << 10, 16u << 20},
-    [LEDGER_MODULES] = {sizeof(struct ledger_module), 1, 64u << 10, 2u << 20},
+    [LEDGER_PERIODS] = {sizeof(struct ledger_period), 0, LEDGER_PAGE_BYTES, LEDGER_PAGE_BYTES},
+    [LEDGER_THREADS] = {sizeof(struct ledger_thread), 1, 40u << 10, 40u << 10},
+    [LEDGER_MODULES] = {sizeof(struct ledger_module), 1, 64u << 10, 128u << 10},
+    [LEDGER_STRINGS] = {1, 1, 64u << 10, 1u << 20},
+    [LEDGER_FREES] = {sizeof(struct ledger_free), 1, 64u << 10, 1u << 20},
     [LEDGER_FRAMES] = {sizeof(uint64_t), 2, 64u << 10, 128u << 20},
     [LEDGER_STACK_FRAMES] = {sizeof(uint32_t), 8, 64u << 10, 0},
     [LEDGER_STACKS] = {sizeof(struct ledger_stack), 3, 64u << 10, 0},
-    [LEDGER_THREADS] = {sizeof(struct ledger_thread), 1, 40u << 10, 40u << 10},
-    [LEDGER_PERIODS] = {sizeof(struct ledger_period), 0, LEDGER_PAGE_BYTES, LEDGER_PAGE_BYTES},
     [LEDGER_CELLS] = {sizeof(struct ledger_cell), 16, 64u << 10, 0},
     [LEDGER_SAMPLES] = {sizeof(struct ledger_sample), 16, 64u << 10, 0},
-    [LEDGER_FREES] = {sizeof(struct ledger_free), 1, 64u << 10, 1u << 20},
 };
 
 static uint64_t page_up(uint64_t n)
@@ -68,8 +69,12 @@ static uint64_t lay_out(struct ledger_region *regions, uint64_t limit_bytes)
 /* Opens DIR if it is a directory of ours that nobody else can write, on tmpfs; a descriptor or -errno. */
 static long open_dir(const char *dir)
 {
-    sys_call(SYS_mkdir, dir, 0700);
-    long fd = sys_call(SYS_openat, AT_FDCWD, dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    const int how = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+    long fd = sys_call(SYS_openat, AT_FDCWD, dir, how);
+    if (fd == -ENOENT) {
+        sys_call(SYS_mkdir, dir, 0700);
+        fd = sys_call(SYS_openat, AT_FDCWD, dir, how);
+    }
     if (sys_failed(fd))
         return fd;
     struct stat st;
@@ -186,22 +191,23 @@ static void make_control(struct ledger *l, long dir, int pid, uint64_t image_id)
     }
 }
 
-/* Backs the header and the first page of each region; 0 or -errno. */
-static int back_first_pages(struct ledger *l, char *map)
+/* Backs the header and the first page of each table but that of frees, which many programs never reach; 0 or -errno. */
+static int back_first_pages(const struct ledger *l, char *map, struct ledger_region *regions)
 {
-    long bad = sys_call(SYS_madvise, map, LEDGER_HEADER_BYTES, MADV_POPULATE_WRITE);
-    if (bad)
-        return (int)bad;
-    struct ledger_header *h = (struct ledger_header *)map;
-    h->ready_bytes = LEDGER_HEADER_BYTES;
+    char *from = map, *to = map + LEDGER_HEADER_BYTES;
     for (int t = 0; t < LEDGER_TABLES; t++) {
-        bad = sys_call(SYS_madvise, l->regions[t], LEDGER_PAGE_BYTES, MADV_POPULATE_WRITE);
-        if (bad)
-            return (int)bad;
-        h->regions[t].ready_bytes = LEDGER_PAGE_BYTES;
-        h->ready_bytes += LEDGER_PAGE_BYTES;
+        if (t == LEDGER_FREES)
+            continue;
+        if (l->regions[t] != to) {
+            long bad = sys_call(SYS_madvise, from, to - from, MADV_POPULATE_WRITE);
+            if (bad)
+                return (int)bad;
+            from = l->regions[t];
+        }
+        to = l->regions[t] + LEDGER_PAGE_BYTES;
+        regions[t].ready_bytes = LEDGER_PAGE_BYTES;
     }
-    return 0;
+    return (int)sys_call(SYS_madvise, from, to - from, MADV_POPULATE_WRITE);
 }
 
 /* What a ledger may reserve of an address space that is limited (ulimit -v): the rest is the program's. */
@@ -229,17 +235,19 @@ static int make_sized(struct ledger *l, long dir, const char *name, uint64_t lim
     if (!bad) {
         for (int t = 0; t < LEDGER_TABLES; t++)
             l->regions[t] = map + regions[t].offset;
-        bad = (int)sys_call(SYS_madvise, map, LEDGER_HEADER_BYTES, MADV_POPULATE_WRITE);
+        bad = back_first_pages(l, map, regions);
     }
     if (!bad) {
         struct ledger_header *h = (struct ledger_header *)map;
-        for (int t = 0; t < LEDGER_TABLES; t++)
+        h->ready_bytes = LEDGER_HEADER_BYTES;
+        for (int t = 0; t < LEDGER_TABLES; t++) {
             h->regions[t] = regions[t];
+            h->ready_bytes += regions[t].ready_bytes;
+        }
         h->map_start = (uint64_t)map;
         h->map_bytes = bytes;
         h->limit_bytes = limit_bytes;
         h->image_id = image_id;
-        bad = back_first_pages(l, map);
         l->header = h;
     }
     if (bad) {
@@ -261,15 +269,15 @@ int ledger_make(struct ledger *l, const struct ledger_config *config)
     int pid = (int)sys_call(SYS_getpid, 0);
     long dir = choose_dir(l, config);
     file_name(name, pid, config->image_id, LEDGER_SUFFIX);
-    int bad = headroom_check(l->dir, 0, SMALLEST_LIMIT) ? -ENOSPC : -ENOMEM;
+    int bad = headroom_in_filesystem(l->dir, SMALLEST_LIMIT) ? -ENOMEM : -ENOSPC;
     for (uint64_t limit = config->limit_bytes; bad != -ENOSPC && bad && limit >= SMALLEST_LIMIT; limit /= 4)
         bad = make_sized(l, dir, name, limit, config->image_id);
     if (!bad) {
+        l->approved_bytes = UNSEEN_BYTES - l->header->ready_bytes;
         make_control(l, dir, pid, config->image_id);
         l->header->pid = pid;
         l->header->version = LEDGER_VERSION;
         l->header->header_bytes = LEDGER_HEADER_BYTES;
-        l->approved_bytes = SMALLEST_LIMIT - l->header->ready_bytes; /* by the look above */
     }
     if (!sys_failed(dir))
         sys_call(SYS_close, dir);
@@ -312,8 +320,9 @@ void *ledger_private(struct ledger *l, uint64_t bytes)
     if (l->header && !full)
         full = refused_lately(l->header) ? (enum ledger_full)l->header->full : look_around(l, bytes);
     if (!full) {
+        int at_once = bytes <= LEDGER_PAGE_BYTES ? MAP_POPULATE : 0;
         long p = sys_call(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE,
-                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | at_once, -1, 0);
         if (!sys_failed(p))
             return (void *)p;
         full = LEDGER_FULL_REFUSED;
