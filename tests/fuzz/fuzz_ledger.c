@@ -19,16 +19,11 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const uint32_t record_bytes[LEDGER_TABLES] = {
-    1,
-    sizeof(struct ledger_module),
-    sizeof(uint64_t),
-    sizeof(uint32_t),
-    sizeof(struct ledger_stack),
-    sizeof(struct ledger_thread),
-    sizeof(struct ledger_period),
-    sizeof(struct ledger_cell),
-    sizeof(struct ledger_sample),
-    sizeof(struct ledger_free),
+    [LEDGER_PERIODS] = sizeof(struct ledger_period), [LEDGER_THREADS] = sizeof(struct ledger_thread),
+    [LEDGER_MODULES] = sizeof(struct ledger_module), [LEDGER_STRINGS] = 1,
+    [LEDGER_FREES] = sizeof(struct ledger_free),     [LEDGER_FRAMES] = sizeof(uint64_t),
+    [LEDGER_STACK_FRAMES] = sizeof(uint32_t),        [LEDGER_STACKS] = sizeof(struct ledger_stack),
+    [LEDGER_CELLS] = sizeof(struct ledger_cell),     [LEDGER_SAMPLES] = sizeof(struct ledger_sample),
 };
 
 /* Overwrites a word somewhere with a number that is likely to matter: an index near an end, a huge one, a small one. */
