@@ -39,11 +39,8 @@ static void flush(struct recording *r)
 {
     for (int i = 0; i < SCHEMA_TABLES && !r->failed; i++) {
         struct sql *s = &r->statements[i];
-        if (!s->column)
-            continue;
-        for (int at = s->column; at < s->width * SCHEMA_PUT_ROWS; at += s->width)
-            sqlite3_bind_null(s->stmt, at + 1);
-        fail(r, sql_run(s));
+        if (s->feed && !feed_is_empty(s->feed))
+            fail(r, sql_run(s));
     }
 }
 
@@ -54,6 +51,8 @@ struct sql *writer_statement(struct recording *r, int statement)
         flush(r); /* it looks at rows; those that are deleted by their key never wait */
     if (r->failed) {
         s->column = 0;
+        if (s->feed)
+            feed_clear(s->feed);
         return s;
     }
     if (!s->stmt)
@@ -68,7 +67,7 @@ struct sql *writer_statement(struct recording *r, int statement)
 
 void writer_run(struct recording *r, struct sql *s)
 {
-    if (!r->failed && s->column >= s->width * SCHEMA_PUT_ROWS)
+    if (!r->failed && (!s->feed || feed_is_full(s->feed)))
         fail(r, sql_run(s));
 }
 
@@ -81,7 +80,7 @@ int writer_result(struct recording *r, struct error *e)
 static struct sql *put_fact(struct recording *r, const char *key)
 {
     struct sql *s = writer_statement(r, SCHEMA_META);
-    sql_put_text(s, key, -1);
+    sql_put_text(s, key, (int)strlen(key));
     return s;
 }
 

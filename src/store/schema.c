@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/buf.h"
-
 #define STATEMENT_BYTES 256
 
 static const struct {
@@ -177,18 +175,17 @@ int schema_prepare_scan(struct sql *s, sqlite3 *db, enum schema_table table)
 
 int schema_prepare_put(struct sql *s, sqlite3 *db, enum schema_table table)
 {
-    struct buf text = BUF_INIT;
+    char text[STATEMENT_BYTES];
+    const char *name = tables[table].name;
     int rc = schema_prepare_scan(s, db, table);
     if (rc)
         return rc;
     int width = sqlite3_column_count(s->stmt);
     sql_finalize(s);
-    buf_printf(&text, "INSERT OR REPLACE INTO %s SELECT * FROM (VALUES", tables[table].name);
-    for (int at = 0; at < SCHEMA_PUT_ROWS * width; at++)
-        buf_addstr(&text, at == 0 ? "(?" : at % width ? ",?" : "),(?");
-    buf_addstr(&text, ")) WHERE column1 IS NOT NULL");
-    rc = sql_prepare(s, db, buf_str(&text));
-    s->width = width;
-    buf_release(&text);
+    struct feed *feed;
+    rc = feed_create(&feed, db, name, width);
+    snprintf(text, sizeof(text), "INSERT OR REPLACE INTO %s SELECT * FROM feed_%s", name, name);
+    rc = rc ? rc : sql_prepare(s, db, text);
+    s->feed = feed;
     return rc;
 }

@@ -47,11 +47,7 @@ int schema_create(sqlite3 *db);
 bool schema_matches(sqlite3 *db, int *rc);
 /** True when at least the table `meta` is as here, which no version changes. */
 bool schema_has_meta(sqlite3 *db);
-/**
- * INSERT OR REPLACE of SCHEMA_PUT_ROWS rows at once, which takes half the time of as many runs, with a parameter for each
- * column: s->width of them a row. Rows whose first one is NULL are left out. An SQLite result code.
- */
-#define SCHEMA_PUT_ROWS 16
+/** INSERT OR REPLACE of the rows that wait in its feed. An SQLite result code. */
 int schema_prepare_put(struct sql *s, sqlite3 *db, enum schema_table table);
 /** SELECT of all columns, in the order of the primary key. An SQLite result code. */
 int schema_prepare_scan(struct sql *s, sqlite3 *db, enum schema_table table);

@@ -16,7 +16,9 @@ int sql_prepare(struct sql *s, sqlite3 *db, const char *text)
 void sql_finalize(struct sql *s)
 {
     sqlite3_finalize(s->stmt);
+    feed_release(s->feed);
     s->stmt = NULL;
+    s->feed = NULL;
 }
 
 int sql_execute(sqlite3 *db, const char *text)
@@ -102,7 +104,10 @@ char *sql_shown(const char *path)
 
 void sql_put_int(struct sql *s, int64_t value)
 {
-    sqlite3_bind_int64(s->stmt, ++s->column, value);
+    if (s->feed)
+        feed_put_int(s->feed, value);
+    else
+        sqlite3_bind_int64(s->stmt, ++s->column, value);
 }
 
 void sql_put_bits(struct sql *s, uint64_t value)
@@ -119,20 +124,30 @@ void sql_put_real(struct sql *s, double value)
 {
     if (!(value > 0))
         value = 0;
-    sqlite3_bind_double(s->stmt, ++s->column, value < SQL_REAL_MAX ? value : SQL_REAL_MAX);
+    if (value > SQL_REAL_MAX)
+        value = SQL_REAL_MAX;
+    if (s->feed)
+        feed_put_real(s->feed, value);
+    else
+        sqlite3_bind_double(s->stmt, ++s->column, value);
 }
 
 void sql_put_ref(struct sql *s, uint32_t value)
 {
-    if (value == UINT32_MAX)
-        sqlite3_bind_null(s->stmt, ++s->column);
-    else
+    if (value != UINT32_MAX)
         sql_put_int(s, value);
+    else if (s->feed)
+        feed_put_null(s->feed);
+    else
+        sqlite3_bind_null(s->stmt, ++s->column);
 }
 
 void sql_put_text(struct sql *s, const char *text, int bytes)
 {
-    sqlite3_bind_text(s->stmt, ++s->column, text, bytes, SQLITE_TRANSIENT);
+    if (s->feed)
+        feed_put_text(s->feed, text, bytes);
+    else
+        sqlite3_bind_text(s->stmt, ++s->column, text, bytes, SQLITE_TRANSIENT);
 }
 
 int sql_run(struct sql *s)
@@ -140,6 +155,8 @@ int sql_run(struct sql *s)
     int rc = sqlite3_step(s->stmt);
     sqlite3_reset(s->stmt);
     s->column = 0;
+    if (s->feed)
+        feed_clear(s->feed);
     return rc == SQLITE_DONE || rc == SQLITE_ROW ? SQLITE_OK : rc;
 }
 

@@ -6,11 +6,12 @@
  * One prepared statement whose columns are given or taken from left to right, so that the pair of functions that puts
  * and gets a row (row.h) states the order of the columns once.
  *
- * Runs in: the tool. Threads: one at a time. Owns: the statement, until sql_finalize().
+ * Runs in: the tool. Threads: one at a time. Owns: the statement and its feed, until sql_finalize().
  * Invariant: a value that does not fit (another type, out of range) sets `bad`, and what is returned then is harmless.
  */
 
 #include "base/error.h"
+#include "store/feed.h"
 
 #include <sqlite3.h>
 #include <stdbool.h>
@@ -22,8 +23,9 @@
 struct sql {
     sqlite3_stmt *stmt; /* NULL: not prepared */
     int column;         /* next to put or get */
-    int width;          /* parameters of each of its rows, where one run puts several; 0: one run, one row */
-    int rc;             /* of the last step that was neither a row nor the end; SQLITE_OK: none */
+    struct feed
+        *feed; /* where what is put waits for the run; NULL: values are parameters, one run is one row */
+    int rc;    /* of the last step that was neither a row nor the end; SQLITE_OK: none */
     bool bad;
 };
 
@@ -38,13 +40,13 @@ int sql_error(struct error *e, sqlite3 *db, int rc, const char *shown);
 /** Where a path goes into a message: control characters, which could make two lines of it, become '?'. Heap. */
 char *sql_shown(const char *path);
 
-/* Parameters, from the first one on; sql_run() or sql_row() consumes them. */
+/* Values, from the first parameter or column on; sql_run() or sql_row() consumes them. */
 void sql_put_int(struct sql *s, int64_t value);
 void sql_put_bits(struct sql *s, uint64_t value);  /* all 64 of them, as a signed number */
 void sql_put_count(struct sql *s, uint64_t value); /* what exceeds INT64_MAX becomes that */
 void sql_put_real(struct sql *s, double value);    /* negative and NaN become 0, SQL_REAL_MAX is the most */
 void sql_put_ref(struct sql *s, uint32_t value);   /* UINT32_MAX becomes NULL */
-void sql_put_text(struct sql *s, const char *text, int bytes);
+void sql_put_text(struct sql *s, const char *text, int bytes); /* copied */
 /** Runs it to its end and makes it ready for the next parameters. An SQLite result code. */
 int sql_run(struct sql *s);
 

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "store/feed.h"
+
+#include "base/mem.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+struct value {
+    enum { VALUE_NULL, VALUE_INT, VALUE_REAL, VALUE_TEXT } type;
+    int bytes; /* of a text */
+    union {
+        int64_t number;
+        double real;
+        char *text;
+    };
+};
+
+struct feed {
+    int width, used, texts; /* values: of a row, waiting, of those with a text */
+    struct value values[];
+};
+
+struct table {
+    sqlite3_vtab base;
+    const struct feed *feed;
+};
+
+struct cursor {
+    sqlite3_vtab_cursor base;
+    const struct value *row, *end;
+};
+
+static int connect_table(sqlite3 *db, void *feed, int n_words, const char *const *words, sqlite3_vtab **out,
+                         char **why)
+{
+    char text[1024];
+    const struct feed *f = feed;
+    int at = snprintf(text, sizeof(text), "CREATE TABLE feed(");
+    for (int i = 0; i < f->width; i++)
+        at += snprintf(text + at, sizeof(text) - (size_t)at, i ? ",c%d" : "c%d", i);
+    snprintf(text + at, sizeof(text) - (size_t)at, ")");
+    (void)n_words, (void)words, (void)why;
+    int rc = sqlite3_declare_vtab(db, text);
+    if (rc)
+        return rc;
+    struct table *t = mem_alloc(sizeof(*t));
+    t->feed = f;
+    *out = &t->base;
+    return SQLITE_OK;
+}
+
+static int disconnect_table(sqlite3_vtab *table)
+{
+    free(table);
+    return SQLITE_OK;
+}
+
+static int plan(sqlite3_vtab *table, sqlite3_index_info *info)
+{
+    (void)table, (void)info; /* there is one way only: all rows */
+    return SQLITE_OK;
+}
+
+static int open_cursor(sqlite3_vtab *table, sqlite3_vtab_cursor **out)
+{
+    struct cursor *c = mem_alloc(sizeof(*c));
+    (void)table;
+    *out = &c->base;
+    return SQLITE_OK;
+}
+
+static int close_cursor(sqlite3_vtab_cursor *cursor)
+{
+    free(cursor);
+    return SQLITE_OK;
+}
+
+static int begin_rows(sqlite3_vtab_cursor *cursor, int plan_number, const char *plan_text, int n,
+                      sqlite3_value **values)
+{
+    struct cursor *c = (struct cursor *)cursor;
+    const struct feed *f = ((struct table *)cursor->pVtab)->feed;
+    (void)plan_number, (void)plan_text, (void)n, (void)values;
+    c->row = f->values;
+    c->end = f->values + f->used;
+    return SQLITE_OK;
+}
+
+static int next_row(sqlite3_vtab_cursor *cursor)
+{
+    ((struct cursor *)cursor)->row += ((struct table *)cursor->pVtab)->feed->width;
+    return SQLITE_OK;
+}
+
+static int is_at_end(sqlite3_vtab_cursor *cursor)
+{
+    const struct cursor *c = (const struct cursor *)cursor;
+    return c->row >= c->end;
+}
+
+static int get_column(sqlite3_vtab_cursor *cursor, sqlite3_context *to, int column)
+{
+    const struct value *v = &((struct cursor *)cursor)->row[column];
+    switch (v->type) {
+    case VALUE_INT:
+        sqlite3_result_int64(to, v->number);
+        break;
+    case VALUE_REAL:
+        sqlite3_result_double(to, v->real);
+        break;
+    case VALUE_TEXT:
+        sqlite3_result_text(to, v->text, v->bytes, SQLITE_STATIC);
+        break;
+    case VALUE_NULL:
+        break;
+    }
+    return SQLITE_OK;
+}
+
+static int get_rowid(sqlite3_vtab_cursor *cursor, sqlite3_int64 *rowid)
+{
+    const struct cursor *c = (const struct cursor *)cursor;
+    *rowid = c->end - c->row;
+    return SQLITE_OK;
+}
+
+/* No xCreate: the table is there by its name, and nobody can make another. */
+static const sqlite3_module module = {.xConnect = connect_table,
+                                      .xDisconnect = disconnect_table,
+                                      .xBestIndex = plan,
+                                      .xOpen = open_cursor,
+                                      .xClose = close_cursor,
+                                      .xFilter = begin_rows,
+                                      .xNext = next_row,
+                                      .xEof = is_at_end,
+                                      .xColumn = get_column,
+                                      .xRowid = get_rowid};
+
+int feed_create(struct feed **out, sqlite3 *db, const char *name, int width)
+{
+    char module_name[64];
+    struct feed *f = mem_alloc(sizeof(*f) + (size_t)(FEED_ROWS * width) * sizeof(f->values[0]));
+    f->width = width;
+    *out = f;
+    snprintf(module_name, sizeof(module_name), "feed_%s", name);
+    return sqlite3_create_module_v2(db, module_name, &module, f, NULL);
+}
+
+void feed_release(struct feed *f)
+{
+    if (f)
+        feed_clear(f);
+    free(f);
+}
+
+void feed_put_int(struct feed *f, int64_t value)
+{
+    f->values[f->used++] = (struct value){.type = VALUE_INT, .number = value};
+}
+
+void feed_put_real(struct feed *f, double value)
+{
+    f->values[f->used++] = (struct value){.type = VALUE_REAL, .real = value};
+}
+
+void feed_put_null(struct feed *f)
+{
+    f->values[f->used++] = (struct value){.type = VALUE_NULL};
+}
+
+void feed_put_text(struct feed *f, const char *text, int bytes)
+{
+    f->texts++;
+    f->values[f->used++] =
+        (struct value){.type = VALUE_TEXT, .bytes = bytes, .text = mem_strndup(text, (size_t)bytes)};
+}
+
+bool feed_is_empty(const struct feed *f)
+{
+    return !f->used;
+}
+
+bool feed_is_full(const struct feed *f)
+{
+    return f->used == f->width * FEED_ROWS;
+}
+
+void feed_clear(struct feed *f)
+{
+    for (int i = 0; i < f->used && f->texts; i++)
+        if (f->values[i].type == VALUE_TEXT) {
+            free(f->values[i].text);
+            f->texts--;
+        }
+    f->used = 0;
+}
