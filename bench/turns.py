@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Whole programs, run in turns: bare, with the agent, with a floor and with peers; and what that says about a ratio.
+"""Whole programs with the agent, a floor and peers, each at the same time as the same program without it.
 
-Each turn runs every way once, in random order. A ratio is taken within each turn, so that what a machine does meanwhile
-falls on both; then the median over the turns. (The ratio of the two medians has twice as wide an interval on a machine
-that is busy.) Addresses stay random: the luck of one layout would be a bias, the luck of many is in the interval. Turns
-go on until its half width is a third of the margin, or the time is up.
+Both share the CPUs, and so the kernel gives them turns of a few milliseconds: what a machine does meanwhile falls on both
+alike, and the ratio of their CPU times has a tenth of the spread that one run after the other has. The figure is the
+median of these ratios. Addresses stay random: the luck of one layout would be a bias, the luck of many is in the
+interval. Pairs are run until its half width is a third of the margin, or the time is up.
 """
+import concurrent.futures
 import math
 import os
 import random
@@ -18,7 +19,7 @@ import tempfile
 import time
 
 SECONDS = float(os.environ.get("ALLIUM_BENCH_SECONDS", "600"))  # for the turns of one workload
-PEERS_EVERY = 4  # turns: the more of them are ours, the sooner our interval is narrow
+PEERS_EVERY = 4  # turns: the more pairs are ours, the sooner our interval is narrow
 LEAST_TURNS = 6  # whatever the time: fewer have no interval of 95 %
 SLOW_RUNS, SLOW_SECONDS = 2, 60
 SHORT_SECONDS = 300  # a run given less does without slow peers
@@ -32,18 +33,14 @@ class Way:
 
     def __init__(self, name, env=None, base="bare", every=1):
         self.name, self.env, self.base, self.every = name, env or {}, base, every
-        self.seconds, self.resident = {}, {}  # of each turn; MiB
-
-    @staticmethod
-    def median(of):
-        return statistics.median(of.values())
+        self.seconds, self.resident, self.ratios = [], [], []  # of each run; MiB; of each pair
 
 
 class Ratio:
-    """of / to: the median of the ratios within each turn, and its 95 % interval, exact, by rank (the sign test's)."""
+    """The median of these ratios and its 95 % interval, exact, by rank (the sign test's)."""
 
-    def __init__(self, of, to):
-        ratios = sorted(of[turn] / to[turn] for turn in of if turn in to)
+    def __init__(self, ratios):
+        ratios = sorted(ratios)
         self.runs, self.value = len(ratios), statistics.median(ratios)
         beyond = rank = 0
         while (beyond := beyond + math.comb(self.runs, rank) / 2**self.runs) <= 0.025:
@@ -97,20 +94,29 @@ def run(cost, workload, way, timeout=None):
         return float(printed.split()[-1] if workload.prints else seconds), int(resident) / 1024
 
 
+def run_pair(cost, workload, way, base):
+    """Both at once, started in random order."""
+    pair = random.sample((way, base), 2)
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        for each, result in zip(pair, [pool.submit(run, cost, workload, each) for each in pair]):
+            seconds, resident = result.result()
+            each.seconds.append(seconds)
+            each.resident.append(resident)
+    way.ratios.append(way.seconds[-1] / base.seconds[-1])
+
+
 def measure(cost, workload, ways, margin):
     """Runs the turns; the number of them, and the ratio of our way."""
-    bare, ours = ways["bare"], ways["Allium"]
     began, turn, look = time.monotonic(), 0, 3 * LEAST_TURNS
     while True:
-        due = [way for way in ways.values() if turn % way.every == 0]
-        random.shuffle(due)
-        for way in due:
-            way.seconds[turn], way.resident[turn] = run(cost, workload, way)
+        for way in ways.values():
+            if way is not ways["bare"] and turn % way.every == 0:
+                run_pair(cost, workload, way, ways[way.base])
         turn += 1
         ended = turn >= LEAST_TURNS and time.monotonic() - began > SECONDS
         if ended or turn >= look:
             look = turn * 6 // 5  # seldom, since who looks often enough sees a narrow interval by luck
-            ratio = Ratio(ours.seconds, bare.seconds)
+            ratio = Ratio(ways["Allium"].ratios)
             if ended or (ratio.high - ratio.low) / 2 <= margin / 3:
                 return turn, ratio
 
@@ -125,23 +131,23 @@ def report(cost, workload, ways, slow, bound):
     turns, ratio = measure(cost, workload, ways, bound - 1)
     bare, ours = ways["bare"], ways["Allium"]
     unit = "ns" if workload.prints else "s"
-    print("%s; %d turns" % (workload.what, turns))
-    print("  %-42s %9.4g %s   %6.1f MiB resident" % ("bare", bare.median(bare.seconds), unit,
-                                                     bare.median(bare.resident)))
+    print("%s; %d pairs" % (workload.what, turns))
+    print("  %-42s %9.4g %s   %6.1f MiB resident" % ("bare", statistics.median(bare.seconds), unit,
+                                                     statistics.median(bare.resident)))
     said = verdict(ratio.low, ratio.high, bound)
     print("  %-42s %s   at most %.2f   %s" % ("Allium", ratio, bound, said))
     reached = said != "MISSED"
     if workload.weighs:
-        most = 1.03 * bare.median(bare.resident) + 4
-        holds = ours.median(ours.resident)
+        most = 1.03 * statistics.median(bare.resident) + 4
+        holds = statistics.median(ours.resident)
         print("  %-42s %7.1f MiB   at most %.1f MiB   %s" % ("Allium, resident", holds, most,
                                                             verdict(holds, holds, most)))
         reached = reached and holds <= most
     for way in ways.values():
         if way not in (bare, ours):
-            of = Ratio(way.seconds, ways[way.base].seconds)
-            print("  %-42s %s   %d runs, %.1f MiB" % ("%s / %s" % (way.name, way.base), of, of.runs,
-                                                     way.median(way.resident)))
+            of = Ratio(way.ratios)
+            print("  %-42s %s   %d pairs, %.1f MiB" % ("%s / %s" % (way.name, way.base), of, of.runs,
+                                                      statistics.median(way.resident)))
     for way in slow:
         print("  %-42s %s" % (way.name + " / " + way.base, slowly(cost, workload, way, bare)), flush=True)
     print("  %-42s     n/a: not packaged" % "Poireau", flush=True)
@@ -153,10 +159,12 @@ def slowly(cost, workload, way, bare):
     if SECONDS < SHORT_SECONDS:
         return "    n/a: left out of a short run"
     try:
-        for turn in range(SLOW_RUNS):
-            way.seconds[turn], way.resident[turn] = run(cost, workload, way, SLOW_SECONDS)
+        for _ in range(SLOW_RUNS):
+            seconds, resident = run(cost, workload, way, SLOW_SECONDS)
+            way.seconds.append(seconds)
+            way.resident.append(resident)
     except TooSlow:
         if not way.seconds:
             return "more than %d s" % SLOW_SECONDS
-    return "%7.2f   %d runs, %.1f MiB" % (way.median(way.seconds) / bare.median(bare.seconds), len(way.seconds),
-                                         way.median(way.resident))
+    return "%7.2f   %d runs, %.1f MiB" % (statistics.median(way.seconds) / statistics.median(bare.seconds),
+                                         len(way.seconds), statistics.median(way.resident))
