@@ -75,6 +75,13 @@ static int clamp_count(const struct ledger_header *h, int t, uint64_t file_bytes
     return 0;
 }
 
+_Static_assert(LEDGER_FREES > LEDGER_SAMPLES && LEDGER_SAMPLES > LEDGER_CELLS &&
+                   LEDGER_CELLS > LEDGER_STACKS && LEDGER_CELLS > LEDGER_THREADS &&
+                   LEDGER_CELLS > LEDGER_PERIODS && LEDGER_STACKS > LEDGER_STACK_FRAMES &&
+                   LEDGER_STACK_FRAMES > LEDGER_FRAMES && LEDGER_FRAMES > LEDGER_MODULES &&
+                   LEDGER_MODULES > LEDGER_STRINGS,
+               "a table refers to those before it: they are copied from the last to the first");
+
 static int copy_table(int fd, struct ledger_copy *c, int t, uint64_t file_bytes)
 {
     int bad = clamp_count(&c->header, t, file_bytes, &c->count[t]);
@@ -151,7 +158,7 @@ int ledger_copy_read(int fd, struct ledger_copy *c, struct error *e)
         return bad;
     if (fstat(fd, &st))
         return error_set(e, errno, "cannot look at the ledger: %s", strerror(errno));
-    /* Tables that refer to others are copied before what they refer to, so that it is there. */
+    /* What a record refers to was there before it, so that it is in what is copied after it. */
     for (int t = LEDGER_TABLES - 1; t >= 0 && !bad; t--) {
         struct ledger_header now;
         if (!(bad = read_all(fd, &now, sizeof(now), 0))) {

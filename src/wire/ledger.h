@@ -31,18 +31,21 @@
 /* What a recorder's own directory begins with. It lies in its user's directory of ledgers; see ledger_make.h. */
 #define LEDGER_RUN_PREFIX "run-"
 
-/* As they lie in the file: small ones first, so that what is there from the beginning lies close together. */
+/*
+ * As they lie in the file: each refers only to those before it, which readers rely on; and small ones first, so that what
+ * is there from the beginning lies close together.
+ */
 enum ledger_table {
     LEDGER_PERIODS,      /* struct ledger_period */
     LEDGER_THREADS,      /* struct ledger_thread; record 0 is "other" */
-    LEDGER_MODULES,      /* struct ledger_module */
     LEDGER_STRINGS,      /* bytes: NUL-terminated */
-    LEDGER_FREES,        /* struct ledger_free: rings, one for each shard, one behind the other */
+    LEDGER_MODULES,      /* struct ledger_module */
     LEDGER_FRAMES,       /* uint64_t, see LEDGER_FRAME_* */
     LEDGER_STACK_FRAMES, /* uint32_t: indices of frames, leaf first */
     LEDGER_STACKS,       /* struct ledger_stack */
     LEDGER_CELLS,        /* struct ledger_cell */
     LEDGER_SAMPLES,      /* struct ledger_sample */
+    LEDGER_FREES,        /* struct ledger_free: rings, one for each shard, one behind the other */
     LEDGER_TABLES
 };
 

@@ -35,14 +35,14 @@ static const struct {
 } tables[LEDGER_TABLES] = {
     [LEDGER_PERIODS] = {sizeof(struct ledger_period), 0, LEDGER_PAGE_BYTES, LEDGER_PAGE_BYTES},
     [LEDGER_THREADS] = {sizeof(struct ledger_thread), 1, 40u << 10, 40u << 10},
-    [LEDGER_MODULES] = {sizeof(struct ledger_module), 1, 64u << 10, 128u << 10},
     [LEDGER_STRINGS] = {1, 1, 64u << 10, 1u << 20},
-    [LEDGER_FREES] = {sizeof(struct ledger_free), 1, 64u << 10, 1u << 20},
+    [LEDGER_MODULES] = {sizeof(struct ledger_module), 1, 64u << 10, 128u << 10},
     [LEDGER_FRAMES] = {sizeof(uint64_t), 2, 64u << 10, 128u << 20},
     [LEDGER_STACK_FRAMES] = {sizeof(uint32_t), 8, 64u << 10, 0},
     [LEDGER_STACKS] = {sizeof(struct ledger_stack), 3, 64u << 10, 0},
     [LEDGER_CELLS] = {sizeof(struct ledger_cell), 16, 64u << 10, 0},
     [LEDGER_SAMPLES] = {sizeof(struct ledger_sample), 16, 64u << 10, 0},
+    [LEDGER_FREES] = {sizeof(struct ledger_free), 1, 64u << 10, 1u << 20},
 };
 
 static uint64_t page_up(uint64_t n)
