@@ -3,6 +3,7 @@
 #include <stdint.h>
 #include <unistd.h>
 
+#include "agent/clock.h"
 #include "agent/direct.h"
 #include "agent/next.h"
 #include "agent/operators.h"
@@ -119,6 +120,8 @@ __attribute__((constructor)) static void construct(void)
 
 __attribute__((destructor)) static void destruct(void)
 {
-    if (process_is_settled() && process.stage == LEDGER_STAGE_MADE)
-        process.ledger.header->state = LEDGER_EXITED;
+    if (!process_is_settled() || process.stage != LEDGER_STAGE_MADE)
+        return;
+    process.ledger.header->ended_ticks = clock_ticks();
+    store_release(&process.ledger.header->state, LEDGER_EXITED);
 }

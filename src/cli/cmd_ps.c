@@ -51,6 +51,18 @@ static const struct table_column columns[] = {
     [LOST] = {"lost", TABLE_COUNT, TABLE_WHOLE, false},
 };
 
+/* As a report has it; what is mapped runs, even if its exit handlers have run. */
+static void add_life(struct table *t, const struct profile_image *i, bool alive)
+{
+    uint64_t age_ns = i->taken_ns > i->began_ns ? i->taken_ns - i->began_ns : 0;
+    if (!alive && i->ended_ns)
+        table_text(t, STATE, "exited");
+    if (alive || i->ended_ns)
+        table_whole(t, AGE, age_ns);
+    else
+        table_at_least(t, AGE, age_ns);
+}
+
 static void add_row(struct table *t, const struct ledger_entry *entry)
 {
     struct ledger_copy copy;
@@ -77,7 +89,7 @@ static void add_row(struct table *t, const struct ledger_entry *entry)
         profile_estimate_bytes(&peak, c, &c->at_peak);
     }
     table_text(t, PROGRAM, profile_text(p, i->comm));
-    table_whole(t, AGE, i->taken_ns > i->began_ns ? i->taken_ns - i->began_ns : 0);
+    add_life(t, i, entry->alive);
     table_estimate(t, LIVE, &live);
     table_estimate(t, PEAK, &peak);
     table_whole(t, SAMPLES, p->samples.len);

@@ -78,6 +78,7 @@ static void take_image(struct work *w)
         .state = h->state == LEDGER_EXITED ? PROFILE_IMAGE_EXITED : PROFILE_IMAGE_ENDED,
         .began_ns = h->began_realtime_ns,
         .taken_ns = c->taken_realtime_ns,
+        .ended_ns = h->state == LEDGER_EXITED ? ledger_copy_realtime(c, h->ended_ticks) : 0,
         .peak_ns = ledger_copy_realtime(c, h->peak_ticks),
         .peak_bytes = (double)h->peak_bytes_q / Q,
         .ledger_bytes = h->ready_bytes,

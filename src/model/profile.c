@@ -107,6 +107,7 @@ void profile_end(struct profile *p)
 {
     struct profile_image *i = &p->images.at[0];
     uint64_t last = i->began_ns;
+    reach(&last, i->ended_ns);
     reach(&last, i->peak_ns);
     vec_each (const struct profile_sample, s, &p->samples)
         reach(&last, s->born_ns);

@@ -63,6 +63,8 @@ struct profile_image {
                 * and lifetimes are 0, the peak is if it came later, and cost and losses are those of its end */
     uint64_t began_ns; /* CLOCK_REALTIME when its ledger began (its first sample) */
     uint64_t taken_ns; /* CLOCK_REALTIME of this reading, or of its end */
+    uint64_t
+        ended_ns; /* CLOCK_REALTIME when its exit handlers ran; 0: not, or not known. Not kept in recordings */
     uint64_t peak_ns;  /* CLOCK_REALTIME of the peak; 0: none */
     double peak_bytes; /* estimate of live bytes at the peak */
     uint64_t operations_begun,
@@ -188,8 +190,8 @@ static inline const char *profile_text(const struct profile *p, uint32_t string)
 bool profile_valid(const struct profile *p);
 
 /**
- * For the one image of a profile that was read from the ledger it left behind: takes it back to the last thing that
- * happened in it, which is the nearest to its end that a ledger tells.
+ * For the one image of a profile that was read from the ledger it left behind: takes it back to its exit, or, where that
+ * is not known, to the last thing that happened in it, which is the nearest to its end that the ledger tells.
  */
 void profile_end(struct profile *p);
 /** Age of a live sample when its image was read, or ended. */

@@ -65,6 +65,11 @@ void table_whole(struct table *t, uint32_t column, uint64_t value)
     *cell(t, column, TABLE_WHOLE) = (struct table_value){.known = true, .whole = value};
 }
 
+void table_at_least(struct table *t, uint32_t column, uint64_t value)
+{
+    *cell(t, column, TABLE_WHOLE) = (struct table_value){.known = true, .least = true, .whole = value};
+}
+
 void table_signed(struct table *t, uint32_t column, int64_t value)
 {
     *cell(t, column, TABLE_SIGNED) = (struct table_value){.known = true, .negative_too = value};

@@ -44,6 +44,7 @@ struct table_column {
 
 struct table_value {
     bool known;
+    bool least; /* of a whole: it may be more */
     union {
         char *text;
         uint64_t whole; /* addresses too */
@@ -77,6 +78,8 @@ static inline const struct table_value *table_at(const struct table *t, uint32_t
 /* Each sets a value of the last row; the column must be of that type. A NULL text is one that is not known. */
 void table_text(struct table *t, uint32_t column, const char *text);
 void table_whole(struct table *t, uint32_t column, uint64_t value); /* TABLE_ADDRESS too */
+void table_at_least(struct table *t, uint32_t column,
+                    uint64_t value); /* TABLE_WHOLE; in JSON, the number alone */
 void table_signed(struct table *t, uint32_t column, int64_t value);
 void table_real(struct table *t, uint32_t column, double value);
 void table_estimate(struct table *t, uint32_t column, const struct estimate *value);

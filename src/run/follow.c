@@ -184,6 +184,8 @@ static struct profile *read_image(struct follow *f, struct track *t, bool alive,
     struct profile_image *i = &p->images.at[0];
     if (alive)
         i->state = PROFILE_IMAGE_RUNNING;
+    else if (i->ended_ns) /* of others this reading is nearer to the end than what is known of it */
+        profile_end(p);
     i->rss_anon_bytes = t->rss_anon_bytes;
     uint32_t args = profile_string(p, t->args);
     p->images.at[0].args = args;

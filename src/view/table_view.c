@@ -46,6 +46,8 @@ static void add_value(struct buf *b, const struct text_style *style, const struc
         text_add_name(b, style, v->text);
         break;
     case TABLE_WHOLE:
+        if (v->least)
+            buf_addstr(b, text_at_least(style));
         if (c->unit == TABLE_PLAIN)
             buf_printf(b, "%" PRIu64, v->whole);
         else if (c->unit == TABLE_INSTANT)

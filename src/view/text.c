@@ -31,6 +31,11 @@ const char *text_dots(const struct text_style *s)
     return s->utf8 ? "…" : "...";
 }
 
+const char *text_at_least(const struct text_style *s)
+{
+    return s->utf8 ? "≥ " : ">= ";
+}
+
 /* ---- names ---- */
 
 size_t text_sequence(const char *text)

@@ -35,6 +35,8 @@ const char *text_end(const struct text_style *s, enum text_look look);
 /** "–" or "-", "…" or "...". */
 const char *text_dash(const struct text_style *s);
 const char *text_dots(const struct text_style *s);
+/** Before a figure: "≥ " or ">= ". */
+const char *text_at_least(const struct text_style *s);
 
 /** Length of the well-formed UTF-8 sequence at `text`, 0 when there is none (RFC 3629; not at the NUL). */
 size_t text_sequence(const char *text);

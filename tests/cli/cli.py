@@ -201,6 +201,36 @@ def of_process(place):
     equal(figures(total(place, str(process.pid), "--by", "function"), "hold")["live_bytes"], HELD, "report of the dead")
 
 
+def lifetime(place):
+    """To its exit, though its last sample was long before; of one that was killed, at least up to that."""
+    process = place.start_holder()
+    time.sleep(0.3)
+    process.stdin.close()
+    equal(process.wait(20), 0, "code of holder")
+    time.sleep(0.5)
+    row = place.row(process.pid)
+    equal(row["state"], "exited", "state after an exit")
+    check(0.3e9 <= row["age_ns"] < 0.8e9, "age after 0.3 s of life and 0.5 s of death:", row["age_ns"])
+    check(">=" not in place.allium("ps", env={"LC_ALL": "C"}).out, "its age is not known to the end")
+    killed = place.start_holder()
+    time.sleep(0.3)
+    killed.kill()
+    killed.wait()
+    row = place.row(killed.pid)
+    equal(row["state"], "ended", "state after SIGKILL")
+    check(row["age_ns"] < 0.3e9, "age by what its ledger tells:", row["age_ns"])
+    check(re.search(r"%d +holder +ended +>= \d" % killed.pid, place.allium("ps", env={"LC_ALL": "C"}).out), "no >= before its age")
+    # A recorder that comes late knows when it was.
+    process = place.start_allium("run", "--quiet", "--period", "1", "-o", "r.allium", "--", program("holder"), "300")
+    equal(process.stdout.readline(), b"ready\n", "the command's word")
+    process.send_signal(signal.SIGSTOP)
+    time.sleep(1.3)
+    process.send_signal(signal.SIGCONT)
+    equal(process.wait(20), 0, "code of allium run")
+    (image,) = total(place, "r.allium")["processes"]
+    check(0.3e9 <= image["taken_ns"] - image["began_ns"] < 1e9, "recorded life:", image)
+
+
 def pruned(place):
     """In a mount namespace with nobody else's ledgers: pruning them is not ours to do."""
     script = """
@@ -215,7 +245,7 @@ def pruned(place):
     env = dict(place.env, AGENT=built("ALLIUM_AGENT"), HOLDER=program("holder"), ALLIUM=built("ALLIUM"))
     done = tap.run([*tap.unshare(), "sh", "-c", script], cwd=place.folder, env=env)
     equal(done.returncode, 0, "code, stderr: " + done.stderr.decode())
-    for name, want in (("before", ["ended", "running"]), ("after", ["running"])):
+    for name, want in (("before", ["exited", "running"]), ("after", ["running"])):
         with open(place.path(name)) as file:
             equal(sorted(row["state"] for row in json.load(file)["rows"]), want, "states %s ps --prune" % name)
     check("/dev/shm/" not in done.stderr.decode(), "left after all has ended:", done.stderr.decode())
@@ -351,6 +381,7 @@ tap.main([(name, placed(function)) for name, function in [
     ("what is not there is named in one line", missing),
     ("report says what a recording holds", reported),
     ("ps, report and snapshot read a running process, and one that was killed", of_process),
+    ("a process lived until its exit, or, if it was killed, at least so long", lifetime),
     ("ps --prune removes the ledgers of what has ended, and no other", pruned),
     ("exports add up, and go tool pprof reads them", exported),
     ("FILE@TIME is the state at that time", moments),

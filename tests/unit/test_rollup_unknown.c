@@ -105,6 +105,15 @@ static void ages_end_with_the_process(void **state)
     profile_end(p);
     assert_int_equal(p->images.at[0].taken_ns, TAKEN - 3 * SECOND);
     assert_int_equal(p->taken_ns, TAKEN - 3 * SECOND);
+    /* It said when it exited; but nothing can have come later than the reading, or earlier than what happened. */
+    const uint64_t ended[] = {TAKEN + 60 * SECOND, TAKEN + 7200 * SECOND, TAKEN - 60 * SECOND};
+    const uint64_t taken[] = {TAKEN + 60 * SECOND, TAKEN + 3600 * SECOND, TAKEN - 3 * SECOND};
+    for (int k = 0; k < 3; k++) {
+        p->images.at[0].taken_ns = TAKEN + 3600 * SECOND;
+        p->images.at[0].ended_ns = ended[k];
+        profile_end(p);
+        assert_int_equal(p->images.at[0].taken_ns, taken[k]);
+    }
     profile_free(p);
 }
 

@@ -184,12 +184,15 @@ static void tables(void **state)
     table_row(t);
     table_signed(t, 0, 7);
     table_estimate(t, 1, &none);
+    table_at_least(t, 3, 3 * SECOND);
     struct buf b = BUF_INIT;
     struct sink out = sink_to_buf(&b);
     table_view_text(&out, t, &(struct text_style){.columns = 72, .utf8 = true});
     assert_text(&b, " PID                  LIVE  RSS ANON  SINCE     COST  COMMAND\n"
                     "4242  1.50 MiB (0.31–4.39)    30 MiB  4m10s  < 0.1 %  /usr/bin/…-options\n"
-                    "   7            < 1.84 MiB         -      -        -  -\n");
+                    "   7            < 1.84 MiB         -  ≥ 3 s        -  -\n");
+    table_view_text(&out, t, &(struct text_style){.columns = 0});
+    assert_non_null(strstr(buf_str(&b), "  >= 3 s  "));
     buf_release(&b);
     table_free(t);
 }
