@@ -110,7 +110,8 @@ static int prune(const struct ledger_list *list)
         /* A recorder's own directory goes with its last ledger. */
         char *slash = strrchr(entry->path, '/');
         *slash = '\0';
-        if (strstr(entry->path, "/run-"))
+        const char *folder = strrchr(entry->path, '/');
+        if (folder && !strncmp(folder + 1, LEDGER_RUN_PREFIX, strlen(LEDGER_RUN_PREFIX)))
             rmdir(entry->path);
         *slash = '/';
     }

@@ -125,12 +125,59 @@ static void places_release(struct places *p)
     vec_release(p);
 }
 
+/* A directory that is ours alone. */
+static int check_own(const char *path, struct error *e)
+{
+    struct stat st;
+    if (lstat(path, &st))
+        return error_set(e, errno, "cannot look at %s: %s", path, strerror(errno));
+    if (!S_ISDIR(st.st_mode))
+        return error_set(e, ENOTDIR, "%s is not a directory: remove it, it stands where ledgers are kept",
+                         path);
+    if (st.st_uid != geteuid() || (st.st_mode & 077))
+        return error_set(e, EACCES, "%s is not ours alone: remove it, or make it this user's, with mode 0700",
+                         path);
+    return 0;
+}
+
+/* On a disk writing back would stall the program: the agent keeps no ledger there. */
+static bool is_tmpfs(const char *path)
+{
+    struct statfs fs;
+    return !statfs(path, &fs) && fs.f_type == TMPFS_MAGIC;
+}
+
+static bool has_image(const struct ledger_list *list, uint64_t image_id)
+{
+    vec_each (const struct ledger_entry, e, list)
+        if (e->image_id == image_id)
+            return true;
+    return false;
+}
+
+/* The directory that ALLIUM_DIR names, if the agent would keep ledgers there. It may be one that was looked into before. */
+static void scan_asked(struct ledger_list *list)
+{
+    const char *dir = getenv("ALLIUM_DIR");
+    struct ledger_list found = {0};
+    if (!dir || check_own(dir, NULL) || !is_tmpfs(dir))
+        return;
+    ledger_dir_scan(dir, &found);
+    vec_each (struct ledger_entry, e, &found)
+        if (has_image(list, e->image_id))
+            free(e->path);
+        else
+            *vec_push(list) = *e;
+    vec_release(&found);
+}
+
 void ledger_dir_scan_all(struct ledger_list *list)
 {
     struct places p = find_places("");
     vec_each (char *, path, &p)
         scan_tree(*path, list);
     places_release(&p);
+    scan_asked(list);
 }
 
 void ledger_run_scan(const char *dir, struct ledger_list *list)
@@ -166,28 +213,12 @@ void ledger_remove(const char *path)
     buf_release(&control);
 }
 
-/* A directory that is ours alone, made if it is missing. */
+/* As check_own(), made if it is missing. */
 static int own_dir(const char *path, struct error *e)
 {
-    struct stat st;
     if (mkdir(path, 0700) && errno != EEXIST)
         return error_set(e, errno, "cannot make %s: %s", path, strerror(errno));
-    if (lstat(path, &st))
-        return error_set(e, errno, "cannot look at %s: %s", path, strerror(errno));
-    if (!S_ISDIR(st.st_mode))
-        return error_set(e, ENOTDIR, "%s is not a directory: remove it, it stands where ledgers are kept",
-                         path);
-    if (st.st_uid != geteuid() || (st.st_mode & 077))
-        return error_set(e, EACCES, "%s is not ours alone: remove it, or make it this user's, with mode 0700",
-                         path);
-    return 0;
-}
-
-/* On a disk writing back would stall the program: the agent keeps no ledger there. */
-static bool is_tmpfs(const char *path)
-{
-    struct statfs fs;
-    return !statfs(path, &fs) && fs.f_type == TMPFS_MAGIC;
+    return check_own(path, e);
 }
 
 int ledger_dir_make(char **path, struct error *e)

@@ -27,7 +27,7 @@ struct ledger_list VEC(struct ledger_entry);
 
 /** Ledgers in one directory; 0 or -errno. */
 int ledger_dir_scan(const char *dir, struct ledger_list *list);
-/** All that this user may see: the default places and the directories of running recorders in them. */
+/** All that this user may see: the default places, the directories of running recorders in them, and $ALLIUM_DIR. */
 void ledger_dir_scan_all(struct ledger_list *list);
 void ledger_list_release(struct ledger_list *list);
 /** Does a process map the ledger with this header? */

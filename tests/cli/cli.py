@@ -201,6 +201,39 @@ def of_process(place):
     equal(figures(total(place, str(process.pid), "--by", "function"), "hold")["live_bytes"], HELD, "report of the dead")
 
 
+def own_directory(place):
+    """$ALLIUM_DIR is looked into when it is set, and is one where the agent would keep a ledger."""
+    where, link = place.path("ledgers"), place.path("link")
+    os.mkdir(where, 0o700)
+    process = place.start_holder(ALLIUM_DIR=where)
+    pid, env = str(process.pid), {"ALLIUM_DIR": where}
+    equal(place.row(process.pid), None, "its row in allium ps, without ALLIUM_DIR")
+    place.allium("snapshot", pid, code=1)
+    place.allium("report", pid, code=1)
+    equal(place.row(process.pid, **env)["state"], "running", "state in allium ps")
+    place.allium("snapshot", pid, "-o", "s.allium", env=env)
+    for report in total(place, "s.allium", "--by", "function"), json.loads(
+            place.allium("report", pid, "--json", "--by", "function", env=env).out):
+        equal(figures(report, "hold")["live_bytes"], HELD, "live bytes of hold()")
+    other = place.start_holder()
+    rows = json.loads(place.allium("ps", "--json", env={"ALLIUM_DIR": place.runtime + "/allium"}).out)["rows"]
+    equal([row["pid"] for row in rows].count(other.pid), 1, "rows of what lies where allium looks anyway")
+    os.symlink(where, link)
+    equal(place.row(process.pid, ALLIUM_DIR=link), None, "its row by a symbolic link")
+    os.chmod(where, 0o750)
+    equal(place.row(process.pid, **env), None, "its row where others may look")
+    os.chmod(where, 0o700)
+    if os.geteuid() == 0:
+        os.chown(where, 12345, -1)
+        equal(place.row(process.pid, **env), None, "its row in somebody else's directory")
+        os.chown(where, 0, -1)
+    with tap.private_dir("/tmp") as disk:
+        if os.stat("/tmp").st_dev != os.stat("/dev/shm").st_dev:
+            tap.succeed(["cp", "-a", where + "/.", disk])
+            equal(place.row(process.pid, ALLIUM_DIR=disk), None, "its row from a disk")
+    check(place.row(process.pid, **env), "nothing was wrong with it")
+
+
 def lifetime(place):
     """To its exit, though its last sample was long before; of one that was killed, at least up to that."""
     process = place.start_holder()
@@ -237,10 +270,11 @@ def pruned(place):
         mount -t tmpfs -o mode=1777 none /dev/shm || exit 90
         unset XDG_RUNTIME_DIR; mkfifo in; exec 9<>in
         LD_PRELOAD=$AGENT ALLIUM_PERIOD=1 $HOLDER 1 >&2
+        mkdir /dev/shm/run-x; own=/dev/shm/run-x/own; ALLIUM_DIR=$own LD_PRELOAD=$AGENT ALLIUM_PERIOD=1 $HOLDER 1 >&2
         LD_PRELOAD=$AGENT ALLIUM_PERIOD=1 $HOLDER <in >out &
         while ! grep -q ready out; do sleep 0.05; done
         $ALLIUM ps --json >before; $ALLIUM ps --prune >&2; $ALLIUM ps --json >after
-        kill $!; wait; $ALLIUM ps --prune >&2; find /dev/shm -type f >&2; $ALLIUM ps
+        kill $!; wait; ls $own | grep -c . >own; ALLIUM_DIR=$own $ALLIUM ps --prune >&2; [ -d $own ] || exit 91; find /dev/shm -type f >&2; $ALLIUM ps
     """
     env = dict(place.env, AGENT=built("ALLIUM_AGENT"), HOLDER=program("holder"), ALLIUM=built("ALLIUM"))
     done = tap.run([*tap.unshare(), "sh", "-c", script], cwd=place.folder, env=env)
@@ -248,6 +282,8 @@ def pruned(place):
     for name, want in (("before", ["exited", "running"]), ("after", ["running"])):
         with open(place.path(name)) as file:
             equal(sorted(row["state"] for row in json.load(file)["rows"]), want, "states %s ps --prune" % name)
+    with open(place.path("own")) as file:
+        equal(file.read(), "2\n", "files in a directory that only ALLIUM_DIR named, before it did")
     check("/dev/shm/" not in done.stderr.decode(), "left after all has ended:", done.stderr.decode())
 
 
@@ -381,6 +417,7 @@ tap.main([(name, placed(function)) for name, function in [
     ("what is not there is named in one line", missing),
     ("report says what a recording holds", reported),
     ("ps, report and snapshot read a running process, and one that was killed", of_process),
+    ("ps, report and snapshot look into $ALLIUM_DIR too, if it is the user's alone", own_directory),
     ("a process lived until its exit, or, if it was killed, at least so long", lifetime),
     ("ps --prune removes the ledgers of what has ended, and no other", pruned),
     ("exports add up, and go tool pprof reads them", exported),

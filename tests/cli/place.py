@@ -41,9 +41,9 @@ class Place:
     def start_allium(self, *words):
         return self.start(built("ALLIUM"), *words)
 
-    def start_holder(self):
-        """holder under the agent, without allium; its ledger lies where allium looks."""
-        env = dict(self.env, LD_PRELOAD=built("ALLIUM_AGENT"), ALLIUM_PERIOD="1")
+    def start_holder(self, **more):
+        """holder under the agent, without allium; its ledger lies where allium looks, unless `more` says otherwise."""
+        env = dict(self.env, LD_PRELOAD=built("ALLIUM_AGENT"), ALLIUM_PERIOD="1", **more)
         process = self.start(program("holder"), env=env)
         equal(process.stdout.readline(), b"ready\n", "the holder's word")
         return process
@@ -59,8 +59,8 @@ class Place:
         return [os.path.join(where, name) for where, _, names in os.walk(self.runtime) for name in names
                 if name.endswith(".ledger")]
 
-    def row(self, pid):
-        rows = [row for row in json.loads(self.allium("ps", "--json").out)["rows"] if row["pid"] == pid]
+    def row(self, pid, **env):
+        rows = [row for row in json.loads(self.allium("ps", "--json", env=env).out)["rows"] if row["pid"] == pid]
         return rows[0] if rows else None
 
     def release(self):
