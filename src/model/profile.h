@@ -174,6 +174,7 @@ struct profile {
     uint64_t images_dropped;                     /* images of which only a count was kept */
     double images_dropped_peak_bytes;            /* sum of their peaks */
     uint64_t taken_ns;                           /* CLOCK_REALTIME of the reading */
+    uint64_t period_bytes; /* that a recording which is complete was asked for; 0: not known. See the cells */
     struct map string_index;
 };
 
@@ -185,6 +186,11 @@ uint32_t profile_string(struct profile *p, const char *text);
 static inline const char *profile_text(const struct profile *p, uint32_t string)
 {
     return p->strings.at[string];
+}
+/** The period at which nothing at all was sampled; 0: something was, or it is not known. */
+static inline uint64_t profile_silent_period(const struct profile *p)
+{
+    return p->images.len || p->images_dropped ? 0 : p->period_bytes;
 }
 /** True when every index points to something; for debug builds and for what comes from files. */
 bool profile_valid(const struct profile *p);

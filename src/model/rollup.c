@@ -270,6 +270,9 @@ static void add_units(struct build *b, size_t n)
         for (size_t k = 0; k < u->n; k++)
             merge(&b->r->rows.at[b->members.at[u->first + k]].inclusive, &u->values);
     }
+    const struct profile_cell silent = {.period_bytes = profile_silent_period(b->p)};
+    for (int m = 0; silent.period_bytes && m < ROLLUP_METRICS; m++)
+        add_sums(&b->nothing.of[m], &silent, (struct profile_sums){.samples = 0});
     merge(&b->r->total, &b->nothing);
     if (b->o->group <= ROLLUP_BY_OWNER) /* others have a cell of their own in each row */
         vec_each (struct rollup_row, row, &b->r->rows) {

@@ -58,6 +58,8 @@ static int describe(struct session *s, struct error *e)
     if (!bad)
         bad = recording_set_text(s->recording, RECORDING_VERSION, ALLIUM_VERSION, e);
     if (!bad)
+        bad = recording_set_number(s->recording, RECORDING_PERIOD, (int64_t)s->o->period_bytes, e);
+    if (!bad)
         bad = recording_set_number(s->recording, RECORDING_STARTED, realtime_ns(), e);
     return bad ? bad : recording_commit(s->recording, e);
 }

@@ -293,16 +293,23 @@ static int load_lifetimes(struct loader *l, struct error *e)
 static int load_facts(struct loader *l, struct error *e)
 {
     struct scan s;
+    bool ended = false;
     reader_scan(&s, l->r, SCHEMA_META);
     while (reader_scan_row(&s)) {
         const char *key = reader_scan_text(&s);
         if (!strcmp(key, SCHEMA_TAKEN))
             l->p->taken_ns = sql_get_count(&s.row);
+        else if (!strcmp(key, RECORDING_PERIOD))
+            l->p->period_bytes = (uint64_t)sql_get_int(&s.row, 1, INT64_MAX);
+        else if (!strcmp(key, RECORDING_ENDED))
+            ended = true;
         else if (!strcmp(key, SCHEMA_DROPPED))
             l->p->images_dropped = sql_get_count(&s.row);
         else if (!strcmp(key, SCHEMA_DROPPED_PEAK))
             l->p->images_dropped_peak_bytes = sql_get_real(&s.row);
     }
+    if (!ended) /* what was sampled may not have been written yet */
+        l->p->period_bytes = 0;
     if (l->at_ns && *l->at_ns < l->p->taken_ns)
         l->p->taken_ns = *l->at_ns;
     return reader_scan_end(&s, e);

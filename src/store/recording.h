@@ -46,6 +46,7 @@ struct recording;
 #define RECORDING_HOST    "host"           /* text: uname */
 #define RECORDING_VERSION "allium_version" /* text; what is told when the schema is newer than the reader */
 #define RECORDING_SESSION "session"        /* text */
+#define RECORDING_PERIOD  "period_bytes"   /* number, from 1 on: what was asked for at the start */
 #define RECORDING_STARTED "started_ns"     /* number, CLOCK_REALTIME */
 #define RECORDING_ENDED   "ended_ns"       /* number; absent while it goes on, and after a crash */
 #define RECORDING_EXIT    "exit_status"    /* number */

@@ -65,7 +65,8 @@ static void add_image(struct facts *f, const struct profile *p, uint32_t i)
 
 struct facts facts_of(const struct profile *p)
 {
-    struct facts f = {.main_image = PROFILE_NONE, .full = ""};
+    uint64_t silent = profile_silent_period(p);
+    struct facts f = {.main_image = PROFILE_NONE, .full = "", .period_low = silent, .period_high = silent};
     for (uint32_t i = 0; i < p->images.len; i++)
         add_image(&f, p, i);
     vec_each (const struct profile_cell, c, &p->cells) {

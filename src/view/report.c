@@ -8,10 +8,6 @@
 
 #define LARGEST_PROCESSES 3
 
-const char report_nothing[] =
-    "What the program asked for was too little for a sample to be likely (a smaller --period takes more of "
-    "them), or it went past malloc, or a cleared environment (env -i, sudo) kept the agent out.";
-
 void report_add_title(struct buf *b, const struct profile *p, const struct facts *f,
                       const struct text_style *style)
 {
@@ -49,6 +45,26 @@ void report_add_period(struct buf *b, const struct facts *f, const struct text_s
         buf_printf(b, "sampled every %s on average", high);
     else
         buf_printf(b, "sampled every %s %s %s on average, as set over time", low, text_dash(style), high);
+}
+
+void report_add_nothing(struct buf *b, const struct rollup *r, const struct facts *f,
+                        const struct text_style *style)
+{
+    char most[UNITS_TEXT_BYTES];
+    if (f->period_high)
+        report_add_period(b, f, style);
+    if (facts_exact(f)) {
+        buf_addstr(b, ", but there was none");
+    } else {
+        if (f->period_high)
+            buf_printf(b, ": with 95 %% certainty the program asked for at most %s, ",
+                       units_format_size(most, estimate_interval(&r->total.of[ROLLUP_ALLOCATED].bytes).high));
+        else
+            buf_addstr(b, "what the program asked for was ");
+        buf_addstr(b, "too little for a sample to be likely (a smaller --period takes more of them)");
+    }
+    buf_addstr(b, "; or it went past malloc, or a cleared environment (env -i, sudo) kept the agent out, or "
+                  "there was no room for a ledger.");
 }
 
 void report_add_peak(struct buf *b, const struct rollup *r, const struct text_style *style)
@@ -141,8 +157,8 @@ static void write_header(struct sink *out, const struct rollup *r, const struct 
     if (f->main_image != PROFILE_NONE)
         report_add_period(&b, f, &o->style);
     else
-        buf_addstr(&b, report_nothing);
-    if (f->period_high && !facts_exact(f))
+        report_add_nothing(&b, r, f, &o->style);
+    if (f->main_image != PROFILE_NONE && f->period_high && !facts_exact(f))
         buf_addstr(&b, "; in brackets the 95 % interval");
     text_paragraph(out, &o->style, "", 2, buf_str(&b));
     buf_reset(&b);

@@ -138,7 +138,7 @@ static void write_row(struct json *j, const struct rollup *r, const struct rollu
     json_close(j, '}');
 }
 
-static void write_periods(struct json *j, const struct profile *p)
+static void write_periods(struct json *j, const struct profile *p, const struct facts *f)
 {
     uint64_t last = 0;
     json_open(j, "periods_bytes", '[');
@@ -152,6 +152,8 @@ static void write_periods(struct json *j, const struct profile *p)
         json_whole(j, NULL, next);
         last = next;
     }
+    if (!last && f->period_high)
+        json_whole(j, NULL, f->period_high);
     json_close(j, ']');
 }
 
@@ -199,8 +201,11 @@ void report_json_write(struct sink *out, const struct rollup *r, const struct re
     json_text(&j, "sorted_by", r->options.inclusive ? "inclusive" : "self");
     json_whole(&j, "taken_ns", p->taken_ns);
     json_flag(&j, "exact", facts_exact(&f));
-    write_periods(&j, p);
-    write_values(&j, "total", &r->total);
+    write_periods(&j, p, &f);
+    struct rollup_values total = r->total;
+    if (f.main_image == PROFILE_NONE && !f.period_high)
+        total.unknown = ~0u; /* nothing bounds what was not seen */
+    write_values(&j, "total", &total);
     json_open(&j, "processes", '[');
     vec_each (const struct profile_image, i, &p->images)
         write_image(&j, p, i);

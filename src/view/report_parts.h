@@ -18,8 +18,9 @@ void report_add_period(struct buf *b, const struct facts *f, const struct text_s
 void report_add_peak(struct buf *b, const struct rollup *r, const struct text_style *style);
 /** "live now", "at exit", "at the end", "live", "live then" at a past moment. */
 const char *report_live_word(const struct facts *f);
-/** Why a profile without a process may be one, in sentences. */
-extern const char report_nothing[];
+/** Why a profile without a process may be one, and how much may have gone unseen, if the period is known. */
+void report_add_nothing(struct buf *b, const struct rollup *r, const struct facts *f,
+                        const struct text_style *style);
 /** The rows of a rollup, the first `top` of them. `indent` blanks before each line. */
 void report_rows(struct sink *out, const struct rollup *r, const struct report_options *o, unsigned indent);
 /** What was lost, what observing cost, what is not seen. */

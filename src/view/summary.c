@@ -166,12 +166,15 @@ void summary_write(struct sink *out, const struct profile *p, const struct text_
     const struct rollup_options by_owner = {.group = ROLLUP_BY_OWNER, .sort = ROLLUP_SORT_PEAK};
     struct summary s = {.out = out, .style = style, .p = p, .facts = facts_of(p)};
     struct buf b = BUF_INIT;
+    s.owners = rollup_new(p, &by_owner);
     write_title(&s);
     if (s.facts.main_image == PROFILE_NONE) {
-        text_paragraph(out, style, "", 2, report_nothing);
+        report_add_nothing(&b, s.owners, &s.facts, style);
+        text_paragraph(out, style, "", 2, buf_str(&b));
+        buf_release(&b);
+        rollup_free(s.owners);
         return;
     }
-    s.owners = rollup_new(p, &by_owner);
     write_peak(&s);
     write_held(&s);
     write_churned(&s);

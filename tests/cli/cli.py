@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The command as its users meet it: exit codes, signals, files, sources, what is said when something is missing."""
+import contextlib
 import gzip
 import json
 import os
 import re
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -111,6 +113,21 @@ def summary(place):
     check(re.search(r"allium report \S*holder\.\d+\.allium|holder\.\d+\.allium", done.err), "the summary names no file:", done.err)
     nothing = place.allium("run", "--", "true")
     check(nothing.err, "a summary of next to nothing")
+
+
+def silence(place):
+    """Nothing was sampled: at most so much can have gone unseen, as far as the period is known."""
+    said = place.allium("run", "--period", "1G", "-o", "r.allium", "--", "true").err
+    for text in said, place.allium("report", "r.allium").out:
+        check("nothing was sampled" in text and "1 GiB" in text and "at most 3.69 GiB" in " ".join(text.split()), "said", text)
+    report = total(place, "r.allium")
+    equal((report["processes"], report["periods_bytes"]), ([], [1 << 30]), "processes and periods")
+    high = report["total"]["allocated_bytes_high"]
+    check(3.68 < high / (1 << 30) < 3.69, "at most", high)
+    with contextlib.closing(sqlite3.connect(place.path("r.allium"), isolation_level=None)) as db:
+        db.execute("DELETE FROM meta WHERE key = 'period_bytes'")
+    check("at most" not in place.allium("report", "r.allium").out, "a bound without a period")
+    equal(total(place, "r.allium")["total"]["allocated_bytes_high"], None, "bound without a period")
 
 
 def signals(place):
@@ -411,6 +428,7 @@ tap.main([(name, placed(function)) for name, function in [
     ("run does not overwrite a file unless told to", output_file),
     ("run names the recording after the program and its pid", default_name),
     ("run's summary goes to stderr and names the recording", summary),
+    ("a run of which nothing was sampled has an upper bound", silence),
     ("SIGTERM and SIGHUP are passed on, SIGINT and SIGQUIT left to the terminal", signals),
     ("the command has its stdin, its descriptors and its signal masks", streams),
     ("a library that was preloaded stays preloaded", preload_kept),

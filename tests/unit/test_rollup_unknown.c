@@ -49,6 +49,26 @@ static void a_filter_that_nothing_fits(void **state)
     profile_free(exact);
 }
 
+static void a_run_that_nothing_was_sampled_of(void **state)
+{
+    (void)state;
+    struct profile *p = profile_new();
+    p->period_bytes = PERIOD;
+    struct rollup *r = roll(p, ROLLUP_BY_STACK, ROLLUP_SORT_LIVE);
+    for (int m = 0; m < ROLLUP_METRICS; m++) {
+        const struct rollup_value *v = &r->total.of[m];
+        assert_bound(&v->bytes, 16, estimate_interval(&v->bytes).high / 16);
+        assert_bound(&v->count, 8, estimate_interval(&v->count).high);
+    }
+    rollup_free(r);
+    p->images_dropped = 1; /* there was something, of which nothing is known here */
+    assert_int_equal(profile_silent_period(p), 0);
+    p->images_dropped = 0;
+    add_image(p, "shop", 4242, "");
+    assert_int_equal(profile_silent_period(p), 0);
+    profile_free(p);
+}
+
 static unsigned bits(int a, int b, int c)
 {
     return 1u << a | 1u << b | 1u << c;
@@ -121,6 +141,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST("a filter that nothing fits leaves as much as can go unseen", a_filter_that_nothing_fits),
+        TEST("a run of which nothing was sampled leaves as much as its period says",
+             a_run_that_nothing_was_sampled_of),
         TEST("of the past, the peak, what was temporary, and ages are not known", the_past),
         TEST("ages are counted to the end of the process, as far as its ledger tells",
              ages_end_with_the_process),

@@ -237,6 +237,11 @@ static void facts_are_kept_and_images_not_kept_are_counted(void **state)
     assert_ok(recording_times(file, &first, &last, &err));
     assert_true(first == T0 + 1 && last == T0 + 10);
     assert_ok(recording_set_text(r, RECORDING_COMMAND, "sh -c 'echo \"\xff\"'", &err));
+    assert_ok(recording_set_number(r, RECORDING_PERIOD, 1 << 20, &err));
+    assert_ok(recording_commit(r, &err));
+    assert_ok(recording_load(&back, file, NULL, &err));
+    assert_int_equal(back->period_bytes, 0); /* it may not be all yet */
+    profile_free(back);
     assert_ok(recording_set_number(r, RECORDING_STARTED, T0 - 5, &err));
     assert_ok(recording_set_number(r, RECORDING_ENDED, T0 + 50, &err));
     assert_ok(recording_set_number(r, RECORDING_EXIT, 1, &err));
@@ -254,6 +259,7 @@ static void facts_are_kept_and_images_not_kept_are_counted(void **state)
     recording_summary_release(&s);
     assert_ok(recording_load(&back, file, NULL, &err));
     assert_true(back->images_dropped == 2 && back->images_dropped_peak_bytes == 120.5);
+    assert_int_equal(back->period_bytes, 1 << 20);
     profile_free(back);
     profile_free(p);
 }

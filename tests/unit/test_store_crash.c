@@ -344,6 +344,10 @@ static void rows_that_make_no_sense_are_refused(void **state)
         {"INSERT INTO lifetime VALUES(15, 1)", "(table lifetime)"},
         {"UPDATE point SET moment = 1", ""},
         {"UPDATE meta SET value = 'x' WHERE key = 'taken_ns'", "(table meta)"},
+        {"INSERT INTO meta VALUES('period_bytes', 'x')", "(table meta)"},
+        {"INSERT INTO meta VALUES('period_bytes', 0)", "(table meta)"},
+        {"INSERT INTO meta VALUES('period_bytes', -1)", "(table meta)"},
+        {"INSERT INTO meta VALUES('period_bytes', 0.5)", "(table meta)"},
         {"WITH RECURSIVE n(i) AS (SELECT (SELECT max(id) FROM stack) + 1 UNION ALL SELECT i + 1 FROM n LIMIT "
          "2000)"
          " INSERT INTO stack SELECT i, i - 1, 0 FROM n",

@@ -201,6 +201,23 @@ static void unknown_is_null(void **state)
     profile_free(p);
 }
 
+static void nothing_was_sampled(void **state)
+{
+    (void)state;
+    struct profile *p = profile_new();
+    struct buf out = report_of(p, ROLLUP_BY_STACK, 0);
+    check_json(&out, "assert j['periods_bytes'] == [] and j['total']['allocated_bytes_high'] is None\n");
+    buf_release(&out);
+    p->period_bytes = PERIOD;
+    out = report_of(p, ROLLUP_BY_STACK, 0);
+    check_json(&out,
+               "t = j['total']\n"
+               "assert j['periods_bytes'] == [1 << 19] and j['exact'] is False\n"
+               "assert t['allocated_bytes'] == 0 and 3.68 < t['allocated_bytes_high'] / (1 << 19) < 3.69\n");
+    buf_release(&out);
+    profile_free(p);
+}
+
 /** Every key of every grouping stands in the manual, and every key in the manual is written somewhere. */
 static void keys_are_documented(void **state)
 {
@@ -383,6 +400,8 @@ int main(void)
         TEST("a report by stack has its frames, ends and intervals", report_by_stack),
         TEST("a report has losses, cost and processes of the whole profile", report_of_the_whole),
         TEST("what is not known is null", unknown_is_null),
+        TEST("where nothing was sampled the totals have their bound, if the period is known",
+             nothing_was_sampled),
         TEST("the manual has every key that is written, and no other", keys_are_documented),
         TEST("a table in JSON has its units in the keys", table_as_json),
         TEST("folded stacks begin at the root, and inlined functions are frames", folded_stacks),

@@ -374,6 +374,13 @@ static void filtered_to_nothing(void **state)
     profile_free(p);
 }
 
+static const char silent_screen[] =
+    "nothing was sampled\n"
+    "  sampled every 512 KiB on average: with 95 % certainty the program asked for at\n"
+    "  most 1.84 MiB, too little for a sample to be likely (a smaller --period takes\n"
+    "  more of them); or it went past malloc, or a cleared environment (env -i, sudo)\n"
+    "  kept the agent out, or there was no room for a ledger.\n";
+
 static void empty_report(void **state)
 {
     (void)state;
@@ -382,8 +389,20 @@ static void empty_report(void **state)
                           (struct report_options){.style = {.columns = 80}});
     assert_non_null(strstr(buf_str(&b), "nothing was sampled\n"));
     assert_null(strstr(buf_str(&b), "0 B"));
+    assert_null(strstr(buf_str(&b), "at most"));
     struct sink out = sink_to_buf(&b);
     summary_write(&out, p, &utf8, NULL);
+    p->period_bytes = PERIOD;
+    buf_release(&b);
+    b = screen(p, (struct rollup_options){.keep = keep_none},
+               (struct report_options){.style = {.columns = 80}});
+    assert_text(&b, silent_screen);
+    summary_write(&out, p, &utf8, NULL);
+    assert_non_null(strstr(buf_str(&b), "at most 1.84 MiB"));
+    buf_release(&b);
+    p->period_bytes = 1;
+    b = screen(p, (struct rollup_options){.group = ROLLUP_BY_STACK}, (struct report_options){.top = 1});
+    assert_non_null(strstr(buf_str(&b), "  exact: every allocation, but there was none; or it"));
     buf_release(&b);
     profile_free(p);
 }
