@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import signal
 import subprocess
 
 import tap
@@ -34,7 +35,7 @@ class Place:
 
     def start(self, *command, env=None):
         process = subprocess.Popen(command, cwd=self.folder, env=env or self.env, stdin=subprocess.PIPE,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
         self.started.append(process)
         return process
 
@@ -66,7 +67,7 @@ class Place:
     def release(self):
         for process in self.started:
             with contextlib.suppress(Exception):
-                process.kill()
+                os.killpg(process.pid, signal.SIGKILL)  # what it started, too
             process.wait()
             for stream in (process.stdin, process.stdout, process.stderr):
                 with contextlib.suppress(Exception):
