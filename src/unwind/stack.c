@@ -47,7 +47,13 @@ static bool enter_thread(struct stack_bounds *s, uintptr_t sp)
     return false;
 }
 
-bool stack_enter(struct stack_bounds *s, uintptr_t sp)
+static bool page_readable(uintptr_t page)
+{
+    long answer = sys_call(SYS_rt_sigprocmask, ~0, page, 0, 8);
+    return answer == -EINVAL;
+}
+
+bool stack_enter(struct stack_bounds *s, uintptr_t sp, bool touched, bool sealed)
 {
     uintptr_t main_end = ((uintptr_t)__libc_stack_end + PAGE) & ~(uintptr_t)(PAGE - 1);
     s->foreign_end = 0;
@@ -58,16 +64,13 @@ bool stack_enter(struct stack_bounds *s, uintptr_t sp)
     }
     if (enter_thread(s, sp))
         return true;
-    /* Someone runs on it, so the page under the stack pointer is there. */
     s->low = sp & ~(uintptr_t)(PAGE - 1);
+    if (!touched && (sealed || !page_readable(s->low))) {
+        s->low = s->high = 0;
+        return false;
+    }
     s->high = s->foreign_end = s->low + PAGE;
     return true;
-}
-
-static bool page_readable(uintptr_t page)
-{
-    long answer = sys_call(SYS_rt_sigprocmask, ~0, page, 0, 8);
-    return answer == -EINVAL;
 }
 
 bool stack_extend_cold(struct stack_bounds *s, uintptr_t end, bool sealed)

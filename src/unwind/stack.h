@@ -8,9 +8,9 @@
  * Runs in: target. Threads: each has its own struct stack_bounds (thread-local, zero at first).
  *
  * The main stack is known from the loader's __libc_stack_end, a thread's from its descriptor, both without a system
- * call. Any other stack (a coroutine's, a signal's) is trusted only page by page: a page is readable if
- * rt_sigprocmask with an invalid `how` answers EINVAL and not EFAULT (it copies the set before it looks at how). That
- * is one call for each new page of such a stack and thread; none once the process is sealed.
+ * call. Any other stack (a coroutine's, a signal's) is trusted only page by page, and only for one walk, since it may
+ * be unmapped after that: a page is readable if rt_sigprocmask with an invalid `how` answers EINVAL and not EFAULT (it
+ * copies the set before it looks at how). That is one call for each page but the first; none once the process is sealed.
  */
 
 #include <stdbool.h>
@@ -23,8 +23,11 @@ struct stack_bounds {
     uintptr_t foreign_end; /* != 0: an unknown stack, readable from `low` to here as far as is known */
 };
 
-/** Settles on the stack that holds sp. `sealed`: no system calls. False when nothing is known of it. */
-ONE_COPY bool stack_enter(struct stack_bounds *s, uintptr_t sp);
+/**
+ * Settles on the stack that holds sp. `touched`: somebody just used what lies at sp. `sealed`: no system calls. False when
+ * nothing is known of it.
+ */
+ONE_COPY bool stack_enter(struct stack_bounds *s, uintptr_t sp, bool touched, bool sealed);
 /** Looks whether an unknown stack goes on to `end`. */
 ONE_COPY bool stack_extend_cold(struct stack_bounds *s, uintptr_t end, bool sealed);
 

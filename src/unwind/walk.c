@@ -59,12 +59,12 @@ static inline struct walk_cache_entry *entry_at(struct walk_cache *cache, uint64
 /* What lies at another place now is not found again, and compiled once more when it is needed. */
 static void grow(struct walk_cache *cache, uint64_t mask)
 {
-    if (mask == MASK_LAST || load_relaxed(&cache->evicted) < EVICTED_MOST) {
-        store_relaxed(&cache->evicted, load_relaxed(&cache->evicted) + 1);
-        return;
+    uint64_t evicted = load_relaxed(&cache->evicted) + 1;
+    if (mask != MASK_LAST && evicted > EVICTED_MOST) {
+        __atomic_fetch_or(&cache->grown, (mask << 2 | mask) & MASK_LAST, __ATOMIC_RELAXED); /* never less */
+        evicted = 0;
     }
-    store_relaxed(&cache->evicted, 0);
-    store_relaxed(&cache->grown, (mask << 2 | mask) & MASK_LAST);
+    store_relaxed(&cache->evicted, evicted);
 }
 
 static void keep_rule(struct walk_cache *cache, uint64_t key, uint64_t rule)
@@ -167,7 +167,7 @@ static bool enter_interrupted(struct walk *k, struct position *at)
     at->exact = true;
     /* The interrupted stack is another one with sigaltstack; on the same one it lies above. */
     if (at->sp < k->stack->low || at->sp >= k->stack->high || at->sp <= frame)
-        return ++k->switches <= STACK_SWITCH_MAX && stack_enter(k->stack, at->sp);
+        return ++k->switches <= STACK_SWITCH_MAX && stack_enter(k->stack, at->sp, false, k->sealed);
     return true;
 }
 
@@ -423,6 +423,7 @@ static __attribute__((noinline)) enum walk_end walk_full(struct walk *k, const s
     bool exact = true, counts = false;
     regs_capture(regs);
     k->count = 0;
+    stack_enter(k->stack, regs[REG_RSP], true, k->sealed); /* the walk may have led to another one */
     if (regs[REG_RSP] < k->stack->low || regs[REG_RSP] > start->sp)
         return WALK_BROKEN;
     do {
@@ -437,8 +438,9 @@ unsigned walk_stack(const struct walker *w, struct stack_bounds *stack, const st
                     uint32_t *ids, unsigned max, enum walk_end *end)
 {
     struct walk k = {.w = w, .stack = stack, .ids = ids, .max = max, .sealed = *w->sealed != 0};
-    if (start->sp < stack->low || start->sp >= stack->high)
-        stack_enter(stack, start->sp);
+    /* The hook's return address lies below its caller's stack pointer, which may be the very end of a stack. */
+    if (start->sp < stack->low || start->sp >= stack->high || stack->foreign_end)
+        stack_enter(stack, start->sp - sizeof(uintptr_t), true, k.sealed);
     *end = walk_cached(&k, start);
     return k.count;
 }
