@@ -263,9 +263,13 @@ static uint32_t add(const struct unwind_module *found)
 {
     uint32_t used = load_acquire(&unwind_modules.used);
     for (uint32_t i = used < MODULE_MAX ? used : MODULE_MAX; i-- > 0;) {
-        const struct unwind_module *m = &unwind_modules.at[i];
-        if (load_acquire(&m->ready) && m->start == found->start && m->identity == found->identity)
+        struct unwind_module *m = &unwind_modules.at[i];
+        if (load_acquire(&m->ready) && m->start == found->start && m->identity == found->identity) {
+            store_relaxed(&m->link_map,
+                          found->link_map); /* opened again: the loader's records are new ones */
+            store_relaxed(&m->name, found->name);
             return i;
+        }
     }
     if (used >= MODULE_MAX)
         return MODULE_NONE;
