@@ -15,6 +15,7 @@
 
 #define NAME_LENGTH_MAX 4096u
 #define SEALED_ROOM     (256u << 10) /* of each table that grows with use, when the process enters seccomp */
+#define SEALED_SLOTS    16384u
 #define HASH_FACTOR     0x9e3779b97f4a7c15u
 
 static struct walk_cache rules;
@@ -291,6 +292,9 @@ void books_reset(void)
 void books_take_room(void)
 {
     live_take_room();
+    intern_take_room(&frames, SEALED_SLOTS);
+    intern_take_room(&stacks, SEALED_SLOTS);
+    intern_take_room(&cells, SEALED_SLOTS);
     static const enum ledger_table growing[] = {LEDGER_FRAMES, LEDGER_STACK_FRAMES, LEDGER_STACKS,
                                                 LEDGER_CELLS,  LEDGER_SAMPLES,      LEDGER_FREES};
     for (unsigned i = 0; i < sizeof(growing) / sizeof(*growing); i++) {

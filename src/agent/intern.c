@@ -47,6 +47,14 @@ bool intern_add(struct intern *in, uint32_t hash, uint32_t number)
     }
 }
 
+void intern_take_room(struct intern *in, uint64_t slots)
+{
+    uint32_t count;
+    while ((count = load_acquire(&in->count)) < INTERN_TABLES && (FIRST_SLOTS << count >> 1) < slots)
+        if (!grow(in, count))
+            return;
+}
+
 void intern_reset(struct intern *in)
 {
     *in = (struct intern){0};

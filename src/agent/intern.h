@@ -38,6 +38,8 @@ typedef bool (*intern_same_fn)(const void *key, uint32_t number);
 
 /** Adds a number under a hash; false when there is no memory (then it is simply not found again). */
 bool intern_add(struct intern *in, uint32_t hash, uint32_t number);
+/** Makes it `slots` wide at least, for when there will be no more memory. */
+void intern_take_room(struct intern *in, uint64_t slots);
 /** Forgets everything (in a fork child, whose numbers are others). */
 void intern_reset(struct intern *in);
 

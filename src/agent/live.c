@@ -143,16 +143,6 @@ static bool is_current(uint64_t entry, uint64_t *key)
     return address && tags_match(entry, *key);
 }
 
-static void drop_copy(struct table *t, uint64_t key, uint64_t entry)
-{
-    uint64_t home = bucket_of(key, t->log2);
-    for (unsigned b = 0; b < PROBE_BUCKETS; b++)
-        for (unsigned i = 0; i < BUCKET_ENTRIES; i++)
-            if (load_relaxed(&bucket_at(t, home + b)[i]) == entry &&
-                atomic_swap_if64(&bucket_at(t, home + b)[i], entry, 0))
-                return;
-}
-
 /* Moves one slot of an old table to the newest and seals it. */
 static void move_slot(uint64_t *slot)
 {
@@ -170,7 +160,7 @@ static void move_slot(uint64_t *slot)
             return; /* stays where it is: the old table is never declared empty, and is still searched */
         if (atomic_swap_if64(slot, entry, SEALED))
             return;
-        drop_copy(to, key, entry); /* freed meanwhile */
+        /* Freed meanwhile. The copy stays: by now it may be the entry of a new sample with the same address and record. */
     }
 }
 
@@ -197,7 +187,7 @@ static __attribute__((noinline)) void move_some_cold(uint32_t from)
 void live_take_room(void)
 {
     uint32_t n = load_acquire(&newest);
-    if (n >= oldest && tables[n].log2 < ROOM_LOG2)
+    if (n < oldest || tables[n].log2 < ROOM_LOG2)
         grow(n, ROOM_LOG2);
 }
 
