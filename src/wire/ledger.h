@@ -136,7 +136,7 @@ struct ledger_header {
     uint32_t state;           /* enum ledger_state */
     uint64_t began_ticks, began_monotonic_ns, began_realtime_ns; /* one moment, on three clocks */
     uint64_t ended_ticks;          /* when it exited; of no meaning before `state` says so */
-    uint64_t map_start, map_bytes; /* where the target maps this file: tells whether the image still runs */
+    uint64_t map_start, map_bytes; /* where the target maps this header: tells whether the image still runs */
     uint64_t limit_bytes;          /* hard limit of all ready_bytes together */
     uint64_t ready_bytes;          /* header included */
     uint32_t full;                 /* enum ledger_full */

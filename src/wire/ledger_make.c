@@ -52,7 +52,8 @@ static uint64_t page_up(uint64_t n)
 
 static uint64_t lay_out(struct ledger_region *regions, uint64_t limit_bytes)
 {
-    uint64_t offset = LEDGER_HEADER_BYTES;
+    /* A page that is never touched keeps the header a mapping of its own, which can be looked for. */
+    uint64_t offset = LEDGER_HEADER_BYTES + LEDGER_PAGE_BYTES;
     for (int t = 0; t < LEDGER_TABLES; t++) {
         uint64_t bytes = limit_bytes / 16 * tables[t].sixteenths;
         if (tables[t].most_bytes && bytes > tables[t].most_bytes)
@@ -191,6 +192,16 @@ static void make_control(struct ledger *l, long dir, int pid, uint64_t image_id)
     }
 }
 
+/*
+ * What is not backed yet cannot be accessed either: else mlockall(2) in the target would back all of it, at once and past
+ * every check. 0 or -errno.
+ */
+static long back(char *from, uint64_t bytes)
+{
+    long bad = sys_call(SYS_mprotect, from, bytes, PROT_READ | PROT_WRITE);
+    return bad ? bad : sys_call(SYS_madvise, from, bytes, MADV_POPULATE_WRITE);
+}
+
 /* Backs the header and the first page of each table but that of frees, which many programs never reach; 0 or -errno. */
 static int back_first_pages(const struct ledger *l, char *map, struct ledger_region *regions)
 {
@@ -199,7 +210,7 @@ static int back_first_pages(const struct ledger *l, char *map, struct ledger_reg
         if (t == LEDGER_FREES)
             continue;
         if (l->regions[t] != to) {
-            long bad = sys_call(SYS_madvise, from, to - from, MADV_POPULATE_WRITE);
+            long bad = back(from, (uint64_t)(to - from));
             if (bad)
                 return (int)bad;
             from = l->regions[t];
@@ -207,7 +218,7 @@ static int back_first_pages(const struct ledger *l, char *map, struct ledger_reg
         to = l->regions[t] + LEDGER_PAGE_BYTES;
         regions[t].ready_bytes = LEDGER_PAGE_BYTES;
     }
-    return (int)sys_call(SYS_madvise, from, to - from, MADV_POPULATE_WRITE);
+    return (int)back(from, (uint64_t)(to - from));
 }
 
 /* What a ledger may reserve of an address space that is limited (ulimit -v): the rest is the program's. */
@@ -229,10 +240,13 @@ static int make_sized(struct ledger *l, long dir, const char *name, uint64_t lim
     long fd = create_file(dir, name, bytes);
     if (sys_failed(fd))
         return (int)fd;
-    char *map = map_file(fd, bytes, PROT_READ | PROT_WRITE);
+    char *map = map_file(fd, bytes, PROT_NONE);
     sys_call(SYS_close, fd);
     int bad = map ? 0 : -ENOMEM;
     if (!bad) {
+        sys_call(SYS_munlock, map, bytes); /* after mlockall(MCL_FUTURE): the room to lock is the program's */
+        sys_call(SYS_madvise, map, bytes, MADV_DONTFORK);
+        sys_call(SYS_madvise, map, bytes, MADV_DONTDUMP);
         for (int t = 0; t < LEDGER_TABLES; t++)
             l->regions[t] = map + regions[t].offset;
         bad = back_first_pages(l, map, regions);
@@ -245,7 +259,7 @@ static int make_sized(struct ledger *l, long dir, const char *name, uint64_t lim
             h->ready_bytes += regions[t].ready_bytes;
         }
         h->map_start = (uint64_t)map;
-        h->map_bytes = bytes;
+        h->map_bytes = LEDGER_HEADER_BYTES;
         h->limit_bytes = limit_bytes;
         h->image_id = image_id;
         l->header = h;
@@ -258,8 +272,6 @@ static int make_sized(struct ledger *l, long dir, const char *name, uint64_t lim
         l->header = NULL;
         return bad;
     }
-    sys_call(SYS_madvise, map, bytes, MADV_DONTFORK);
-    sys_call(SYS_madvise, map, bytes, MADV_DONTDUMP);
     return 0;
 }
 
@@ -357,7 +369,7 @@ bool ledger_grow_cold(struct ledger *l, enum ledger_table table, uint64_t end_by
         if (full)
             return ledger_refuse(l, full);
         /* Two threads may populate the same pages: harmless, one of them wins the swap. */
-        if (sys_failed(sys_call(SYS_madvise, l->regions[table] + ready, chunk, MADV_POPULATE_WRITE)))
+        if (sys_failed(back(l->regions[table] + ready, chunk)))
             return ledger_refuse(l, LEDGER_FULL_REFUSED);
         if (atomic_swap_if64(&r->ready_bytes, ready, ready + chunk))
             atomic_add64(&h->ready_bytes, chunk);

@@ -35,7 +35,7 @@ struct ledger {
     const struct ledger_control
         *control;            /* never NULL once made; a page of zeros when no file could be had */
     uint64_t approved_bytes; /* growth that the last look at the surroundings allowed, not yet used */
-    uint32_t sealed;         /* no further system call, for good */
+    uint32_t sealed;         /* no further system call, for that many reasons */
     char dir[LEDGER_PATH_BYTES];
 };
 
@@ -49,6 +49,13 @@ extern const struct ledger_control ledger_no_control __attribute__((visibility("
 ONE_COPY int ledger_make(struct ledger *l, const struct ledger_config *config);
 /** Backs the region up to `end_bytes`. False when it cannot grow: the reason stands in the header. */
 ONE_COPY bool ledger_grow_cold(struct ledger *l, enum ledger_table table, uint64_t end_bytes);
+
+/** How much of the target's address space the ledger takes. */
+static inline uint64_t ledger_mapped_bytes(const struct ledger_header *h)
+{
+    const struct ledger_region *last = &h->regions[LEDGER_TABLES - 1];
+    return last->offset + last->limit_bytes;
+}
 
 /** True when the region is backed up to `end_bytes`, growing it if need be. */
 static inline bool ledger_reach(struct ledger *l, enum ledger_table table, uint64_t end_bytes)
