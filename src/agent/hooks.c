@@ -89,7 +89,7 @@ static COLD void *realloc_cold(void *old, size_t size)
     void *p = next.realloc(old, size);
     /* realloc(p, 0) frees, or gives a new block, by allocator: either way the old one is gone. */
     if (!p && (size || !old)) {
-        sample_put_back(taken);
+        sample_put_back(t, taken);
         process_count_loss(LEDGER_FAILED_REQUESTS);
         return p;
     }

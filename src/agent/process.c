@@ -28,6 +28,10 @@ struct process process = {.ledger.control = &ledger_no_control, .alive = &before
 
 static uint32_t alive_fallback = SETTLED;
 
+/* For a child that is forked by a handler in the midst of our books; see process_after_fork(). */
+static char header_at_fork[LEDGER_HEADER_BYTES];
+static uint64_t ledger_bytes_at_fork; /* 0: nobody is in their midst */
+
 extern void *__libc_stack_end; /* at process entry: argc, argv, envp, auxv */
 
 /*
@@ -105,6 +109,7 @@ void process_init(void)
     if (process.config.limit_bytes < LIMIT_SMALLEST)
         process.config.limit_bytes = LIMIT_SMALLEST;
     clock_init();
+    process.pid = (int32_t)sys_call(SYS_getpid, 0);
     process.config.image_id = process.seed ^ clock_ticks();
     process.config.image_id = draw_next(&process.config.image_id);
     if (process.seed_given)
@@ -125,13 +130,16 @@ static void become_child(void)
     uint64_t mix = process.seed ^ ((uint64_t)process.forks << 32);
     if (process.stage == LEDGER_STAGE_MADE)
         process.parent_image_id = process.config.image_id;
-    process.parent_pid = (int32_t)sys_call(SYS_getppid, 0);
+    if (!process.ledger.sealed) { /* else there will be no ledger that could tell of them */
+        process.parent_pid = (int32_t)sys_call(SYS_getppid, 0);
+        process.pid = (int32_t)sys_call(SYS_getpid, 0);
+    }
     process.forked_ticks = clock_ticks();
     if (!process.seed_given ||
         !process.forked) /* nothing but its pid tells one child of a bare clone from another */
-        mix ^= process.forked_ticks ^ (uint64_t)sys_call(SYS_getpid, 0) << 20;
+        mix ^= process.forked_ticks ^ (uint64_t)process.pid << 20;
     process.seed = draw_next(&mix);
-    uint64_t id = process.config.image_id ^ process.forked_ticks ^ (uint64_t)sys_call(SYS_getpid, 0) << 40;
+    uint64_t id = process.config.image_id ^ process.forked_ticks ^ (uint64_t)process.pid << 40;
     process.config.image_id = draw_next(&id);
     process.ledger.header = NULL;
     process.ledger.control = &ledger_no_control;
@@ -169,6 +177,8 @@ bool process_settle_cold(struct thread *t)
     if (!load_acquire(&process.generation))
         return false;
     if (unlikely(load_acquire(process.alive) != SETTLED)) {
+        if (t->inside) /* forked by a handler: what it interrupted ends with the books it began with */
+            return false;
         uint32_t unaware = CHILD_UNAWARE;
         if (!__atomic_compare_exchange_n(process.alive, &unaware, SETTLING, false, __ATOMIC_ACQ_REL,
                                          __ATOMIC_RELAXED))
@@ -181,8 +191,28 @@ bool process_settle_cold(struct thread *t)
     return true;
 }
 
+void process_before_fork(void)
+{
+    process.forks++;
+    ledger_bytes_at_fork = 0;
+    if (!thread_self.inside || !process_is_settled() || process.stage != LEDGER_STAGE_MADE)
+        return;
+    __builtin_memcpy(header_at_fork, process.ledger.header, sizeof(header_at_fork));
+    ledger_bytes_at_fork = ledger_mapped_bytes(process.ledger.header);
+}
+
+/*
+ * The ledger is not mapped in a child. Where a signal handler forked while its thread was writing to it, the child goes on
+ * writing: into memory of its own, which nobody reads.
+ */
 void process_after_fork(void)
 {
+    if (ledger_bytes_at_fork) {
+        sys_call(SYS_mmap, process.ledger.header, ledger_bytes_at_fork, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+        __builtin_memcpy(process.ledger.header, header_at_fork, sizeof(header_at_fork));
+    }
+    process.ledger.control = &ledger_no_control;
     process.forked = true;
     store_release(process.alive, CHILD_UNAWARE);
     thread_self.left = 0;
@@ -228,7 +258,7 @@ bool process_open_ledger_cold(void)
     uint32_t stage = load_acquire(&process.stage);
     if (stage == LEDGER_STAGE_MAKING)
         return wait_for_ledger();
-    if (stage != LEDGER_STAGE_NONE || process.ledger.sealed)
+    if (stage != LEDGER_STAGE_NONE || process.ledger.sealed || sys_call(SYS_getpid, 0) != process.pid)
         return false;
     if (!__atomic_compare_exchange_n(&process.stage, &stage, LEDGER_STAGE_MAKING, false, __ATOMIC_ACQ_REL,
                                      __ATOMIC_RELAXED))
@@ -295,5 +325,10 @@ void process_seal(void)
     /* The last moment at which system calls are still free: take some room along. */
     if (process_settle(&thread_self) && process_open_ledger())
         books_take_room();
-    store_relaxed(&process.ledger.sealed, 1);
+    __atomic_fetch_add(&process.ledger.sealed, 1, __ATOMIC_RELAXED);
+}
+
+void process_unseal(void)
+{
+    __atomic_fetch_sub(&process.ledger.sealed, 1, __ATOMIC_RELAXED);
 }

@@ -25,6 +25,7 @@ struct process {
     uint32_t threads;           /* ordinals given out */
     uint32_t forks;             /* by libc: those of a bare clone come unseen */
     bool forked;                /* this is a child of one of them, and does not know it yet */
+    int32_t pid;                /* a vfork child, which runs in our memory, has another */
     uint64_t seed;
     uint64_t seed_given; /* 0: drawn from the kernel's random bytes */
     uint64_t period_asked;
@@ -56,8 +57,12 @@ ONE_COPY void process_heed_control_cold(void);
 ONE_COPY void process_count_loss(enum ledger_loss what);
 /** Takes back a failure that was counted before the outcome was known. */
 void process_uncount_failure(void);
-/** No system call any more: the program enters seccomp. */
+/** No system call any more: the program is about to enter seccomp. */
 ONE_COPY void process_seal(void);
+/** It did not. */
+void process_unseal(void);
+/** Before libc's fork, in the parent. */
+void process_before_fork(void);
 /** After fork, in the child (pthread_atfork): the next request finds out. */
 void process_after_fork(void);
 

@@ -17,6 +17,19 @@
 
 static uint64_t next_free_stack;
 
+/* Around everything that touches the ledger, for handlers that fork in the midst of it. */
+static inline void enter_books(struct thread *t)
+{
+    t->inside++;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+}
+
+static inline void leave_books(struct thread *t)
+{
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    t->inside--;
+}
+
 /* Splits a gap so that the thread comes back within LEDGER_CONTROL_BYTES to read the control page. */
 static void set_gap(struct thread *t, uint64_t gap)
 {
@@ -55,10 +68,13 @@ static __attribute__((noinline)) struct draw_weight weigh_cold(struct thread *t,
         ledger_at(&process.ledger, LEDGER_PERIODS, struct ledger_period, period_index)->period_bytes;
     if (period == 1)
         return (struct draw_weight){.count_q = 1u << DRAW_Q, .bytes_q = size << DRAW_Q};
-    t->weight = draw_weigh(size, period);
-    t->weighed_period = period_index;
-    t->weighed_size = size;
-    return t->weight;
+    struct draw_weight weight = draw_weigh(size ? size : 1, period);
+    if (t->inside <= 1) { /* else we may have interrupted somebody who is here, too */
+        t->weight = weight;
+        t->weighed_period = period_index;
+        t->weighed_size = size;
+    }
+    return weight;
 }
 
 static inline struct draw_weight weigh(struct thread *t, uint64_t size, uint8_t period_index)
@@ -135,7 +151,7 @@ static bool follow(struct ledger_shard *shard, uintptr_t address, size_t size, u
     return false;
 }
 
-void sample_made(struct thread *t, const struct walk_start *start, void *p, size_t size)
+static void book_made(struct thread *t, const struct walk_start *start, void *p, size_t size)
 {
     if (!process_open_ledger()) {
         process_count_loss(LEDGER_LOST_SAMPLES);
@@ -170,12 +186,25 @@ void sample_made(struct thread *t, const struct walk_start *start, void *p, size
     op_end(shard, mine, ticks);
 }
 
+void sample_made(struct thread *t, const struct walk_start *start, void *p, size_t size)
+{
+    enter_books(t);
+    /* Not in a child that a handler forked during the request: its own draws begin later. */
+    if (likely(process_is_known(t) && t->period != UINT8_MAX))
+        book_made(t, start, p, size);
+    leave_books(t);
+}
+
 struct taken sample_take(struct thread *t, void *p)
 {
     struct taken none = {.record = LIVE_NONE, .address = (uintptr_t)p}, taken = none;
     if (!process_settle(t))
         return none;
-    switch (live_take((uintptr_t)p, &taken.record)) {
+    taken.generation = t->generation;
+    enter_books(t);
+    enum live_taken found = live_take((uintptr_t)p, &taken.record);
+    leave_books(t);
+    switch (found) {
     case LIVE_TAKEN:
         return taken;
     case LIVE_INHERITED:
@@ -218,10 +247,8 @@ static void remember_free(struct thread *t, struct ledger_shard *shard, bool min
     store_release(&f->number, number + 1);
 }
 
-void sample_freed(struct thread *t, const struct walk_start *start, struct taken taken, bool reallocated)
+static void book_freed(struct thread *t, const struct walk_start *start, struct taken taken, bool reallocated)
 {
-    if (taken.record == LIVE_NONE)
-        return;
     struct ledger_shard *shard = &process.ledger.header->shards[t->shard];
     bool mine = shard_is_mine(t);
     struct ledger_sample *s = process_sample(taken.record);
@@ -236,10 +263,22 @@ void sample_freed(struct thread *t, const struct walk_start *start, struct taken
     op_end(shard, mine, ticks);
 }
 
-void sample_put_back(struct taken taken)
+/* The record is one of this process's own: no handler has forked since it was taken. */
+static bool is_ours(struct taken taken)
 {
-    if (taken.record == LIVE_NONE)
-        return;
+    return taken.record != LIVE_NONE && process_is_settled() && taken.generation == process.generation;
+}
+
+void sample_freed(struct thread *t, const struct walk_start *start, struct taken taken, bool reallocated)
+{
+    enter_books(t);
+    if (is_ours(taken))
+        book_freed(t, start, taken, reallocated);
+    leave_books(t);
+}
+
+static void put_back(struct taken taken)
+{
     struct ledger_sample *s = process_sample(taken.record);
     store_release(&s->address, taken.address);
     if (live_insert(taken.address, taken.record))
@@ -247,4 +286,12 @@ void sample_put_back(struct taken taken)
     store_release(&s->address, 0);
     process_count_loss(LEDGER_LOST_LIVE);
     vacant_push(taken.record);
+}
+
+void sample_put_back(struct thread *t, struct taken taken)
+{
+    enter_books(t);
+    if (is_ours(taken))
+        put_back(taken);
+    leave_books(t);
 }

@@ -25,7 +25,8 @@
 
 /** A sample taken out of the live table that is not booked as freed yet. */
 struct taken {
-    uint32_t record; /* LIVE_NONE: nothing was taken */
+    uint32_t record;     /* LIVE_NONE: nothing was taken */
+    uint32_t generation; /* of the process that took it: a handler may fork meanwhile */
     uintptr_t address;
 };
 
@@ -39,6 +40,6 @@ ONE_COPY struct taken sample_take(struct thread *t, void *p);
 ONE_COPY void sample_freed(struct thread *t, const struct walk_start *start, struct taken taken,
                            bool reallocated);
 /** The call failed: the sample is as it was. */
-ONE_COPY void sample_put_back(struct taken taken);
+ONE_COPY void sample_put_back(struct thread *t, struct taken taken);
 
 #endif

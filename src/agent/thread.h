@@ -32,6 +32,8 @@ struct thread {
     uint8_t shard; /* of the ledger's counters */
     uint8_t busy;  /* enum thread_busy */
     uint8_t weighed_period;
+    uint8_t
+        inside; /* the books are being written, that many times over: by handlers that interrupt each other */
     uint8_t period; /* index of the period that `left` and `rest` were drawn with */
 };
 
