@@ -25,6 +25,7 @@ static void early_free(void *p)
 }
 
 struct next next = {.free = early_free,
+                    .syscall = (void *)early_syscall,
 #define X(field, symbol) .field = operators_resolve_##field,
                     NEXT_NEW_FORMS(X) NEXT_DELETE_FORMS(X)
 #undef X
@@ -105,17 +106,12 @@ void boot_agent(void)
     }
 }
 
-static void count_fork(void)
-{
-    process.forks++;
-}
-
 __attribute__((constructor)) static void construct(void)
 {
     boot_agent();
     module_init_late();
     direct_jumps();
-    pthread_atfork(count_fork, NULL, process_after_fork);
+    pthread_atfork(process_before_fork, NULL, process_after_fork);
 }
 
 __attribute__((destructor)) static void destruct(void)

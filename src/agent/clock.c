@@ -5,6 +5,7 @@
 
 bool clock_is_tsc;
 static uint64_t frozen_at; /* 0: it runs */
+static bool was_tsc;
 
 void clock_init(void)
 {
@@ -28,7 +29,15 @@ uint64_t clock_ticks_cold(void)
 
 void clock_freeze(void)
 {
-    if (!frozen_at)
-        store_relaxed(&frozen_at, clock_ticks());
+    if (frozen_at)
+        return;
+    was_tsc = clock_is_tsc;
+    store_relaxed(&frozen_at, clock_ticks());
     store_release(&clock_is_tsc, false);
+}
+
+void clock_thaw(void)
+{
+    store_release(&clock_is_tsc, was_tsc);
+    store_relaxed(&frozen_at, 0);
 }

@@ -97,6 +97,9 @@ struct next_operators {
 
 extern struct next_operators next_operators __attribute__((visibility("hidden")));
 
+/** What syscall(2) jumps to at first: boots, then goes on to the real one. */
+long early_syscall(void) __attribute__((visibility("hidden")));
+
 /** Finds the next allocator and reads the settings; idempotent, any number of times, from any context. */
 ONE_COPY void boot_agent(void);
 
