@@ -323,7 +323,7 @@ void process_uncount_failure(void)
 void process_seal(void)
 {
     /* The last moment at which system calls are still free: take some room along. */
-    if (process_settle(&thread_self) && process_open_ledger())
+    if (!process.ledger.sealed && process_settle(&thread_self) && process_open_ledger())
         books_take_room();
     __atomic_fetch_add(&process.ledger.sealed, 1, __ATOMIC_RELAXED);
 }

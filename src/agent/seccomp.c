@@ -39,8 +39,9 @@ static struct way_in seccomp_leads_to(unsigned long operation)
 /* A vfork child goes alone, though it runs in our memory. */
 static struct way_in begin(struct way_in w)
 {
-    if ((w.seals || w.freezes) && sys_call(SYS_getpid, 0) != process.pid)
-        w = (struct way_in){.seals = false};
+    bool leads_in = (w.seals || w.freezes) && !load_relaxed(&process.ledger.sealed);
+    if (leads_in && process_settle(&thread_self) && sys_call(SYS_getpid, 0) != process.pid)
+        return (struct way_in){.seals = false};
     if (w.seals)
         process_seal();
     if (w.freezes)
