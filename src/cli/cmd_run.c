@@ -13,7 +13,8 @@
 #include "view/report.h"
 
 static const struct option_doc options[] = {
-    {"period", 0, "SIZE", "one sample in SIZE bytes on average (512K); 1: every allocation, exact"},
+    {"period", 0, "SIZE",
+     "one sample in SIZE bytes (64K, 1.5M) on average (512K); 1: every allocation, exact"},
     {"output", 'o', "FILE", "the recording (NAME.PID.allium)"},
     {"force", 0, NULL, "replace FILE if it exists"},
     {"no-follow", 0, NULL, "leave the processes alone that CMD starts"},
@@ -35,7 +36,8 @@ static int run(int argc, char **argv);
 
 const struct command command_run = {
     .name = "run",
-    .usage = "[--period SIZE] [-o FILE] [--force] [--no-follow] [--no-args] [--quiet] -- CMD ARG...",
+    .usage = "[--period SIZE] [-o FILE] [--force] [--no-follow] [--no-args] [--quiet] [--ledger-size SIZE] "
+             "-- CMD ARG...",
     .summary = "run a program, sample its heap, print who holds memory, keep a recording",
     .examples = examples,
     .options = options,
