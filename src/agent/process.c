@@ -201,6 +201,12 @@ void process_before_fork(void)
     ledger_bytes_at_fork = ledger_mapped_bytes(process.ledger.header);
 }
 
+static void put_memory_at(const void *place, uint64_t bytes)
+{
+    sys_call(SYS_mmap, place, bytes, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+}
+
 /*
  * The ledger is not mapped in a child. Where a signal handler forked while its thread was writing to it, the child goes on
  * writing: into memory of its own, which nobody reads.
@@ -208,9 +214,10 @@ void process_before_fork(void)
 void process_after_fork(void)
 {
     if (ledger_bytes_at_fork) {
-        sys_call(SYS_mmap, process.ledger.header, ledger_bytes_at_fork, PROT_READ | PROT_WRITE,
-                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+        put_memory_at(process.ledger.header, ledger_bytes_at_fork);
         __builtin_memcpy(process.ledger.header, header_at_fork, sizeof(header_at_fork));
+        if (process.ledger.control != &ledger_no_control)
+            put_memory_at(process.ledger.control, LEDGER_PAGE_BYTES);
     }
     process.ledger.control = &ledger_no_control;
     process.forked = true;

@@ -39,7 +39,9 @@ static void set_gap(struct thread *t, uint64_t gap)
 
 bool sample_is_due(struct thread *t, size_t size)
 {
+    enter_books(t);
     process_heed_control();
+    leave_books(t);
     uint64_t in_force = load_acquire(&process.in_force), period = process_period(in_force);
     uint8_t index = process_period_index(in_force);
     if (period == 1) {
@@ -195,13 +197,26 @@ void sample_made(struct thread *t, const struct walk_start *start, void *p, size
     leave_books(t);
 }
 
+/* Enters, then looks: after a look outside a handler might fork before we are in. */
+static inline bool enter_own_books(struct thread *t)
+{
+    for (int tries = 0; tries < 2; tries++) {
+        enter_books(t);
+        if (process_is_known(t))
+            return true;
+        leave_books(t);
+        if (!process_settle_cold(t))
+            return false;
+    }
+    return false;
+}
+
 struct taken sample_take(struct thread *t, void *p)
 {
     struct taken none = {.record = LIVE_NONE, .address = (uintptr_t)p}, taken = none;
-    if (!process_settle(t))
+    if (unlikely(!enter_own_books(t)))
         return none;
     taken.generation = t->generation;
-    enter_books(t);
     enum live_taken found = live_take((uintptr_t)p, &taken.record);
     leave_books(t);
     switch (found) {
