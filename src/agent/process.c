@@ -201,10 +201,11 @@ void process_before_fork(void)
     ledger_bytes_at_fork = ledger_mapped_bytes(process.ledger.header);
 }
 
-static void put_memory_at(const void *place, uint64_t bytes)
+/* False: somebody else's handler was faster and has something there. */
+static bool put_memory_at(const void *place, uint64_t bytes)
 {
-    sys_call(SYS_mmap, place, bytes, PROT_READ | PROT_WRITE,
-             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    return !sys_failed(sys_call(SYS_mmap, place, bytes, PROT_READ | PROT_WRITE,
+                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0));
 }
 
 /*
@@ -214,8 +215,8 @@ static void put_memory_at(const void *place, uint64_t bytes)
 void process_after_fork(void)
 {
     if (ledger_bytes_at_fork) {
-        put_memory_at(process.ledger.header, ledger_bytes_at_fork);
-        __builtin_memcpy(process.ledger.header, header_at_fork, sizeof(header_at_fork));
+        if (put_memory_at(process.ledger.header, ledger_bytes_at_fork))
+            __builtin_memcpy(process.ledger.header, header_at_fork, sizeof(header_at_fork));
         if (process.ledger.control != &ledger_no_control)
             put_memory_at(process.ledger.control, LEDGER_PAGE_BYTES);
     }
