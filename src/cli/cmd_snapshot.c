@@ -9,7 +9,7 @@
 #include "store/recording.h"
 
 static const struct option_doc options[] = {
-    {"output", 'o', "FILE", "the recording (NAME.PID.allium)"},
+    {"output", 'o', "FILE", "the recording (NAME.PID.snapshot.allium)"},
     {"force", 0, NULL, "replace FILE if it exists"},
     {NULL, 0, NULL, NULL},
 };
@@ -72,7 +72,7 @@ static int run(int argc, char **argv)
     if (output)
         buf_addstr(&path, output);
     else
-        buf_printf(&path, "%s.%ld.allium", profile_text(p, p->images.at[0].comm), pid);
+        buf_printf(&path, "%s.%ld.snapshot.allium", profile_text(p, p->images.at[0].comm), pid);
     if (store(p, buf_str(&path), command_value(&command_snapshot, &a, "force") != NULL, &e))
         code = command_fail(EXIT_FAILED, "%s", e.text);
     else

@@ -14,7 +14,11 @@
 
 static void print_help(const struct command *c)
 {
-    printf("usage: allium %s %s\n\n%s\n\noptions:\n", c->name, c->usage, c->summary);
+    printf("usage: allium %s %s\n\n%s\n", c->name, c->usage, c->summary);
+    if (strstr(c->usage, "[SOURCE]"))
+        printf("\nSOURCE: a recording, FILE@TIME (a moment in it), or a process id; the newest recording "
+               "here if left out\n");
+    printf("\noptions:\n");
     for (const struct option_doc *o = c->options; o->name; o++) {
         char left[80];
         snprintf(left, sizeof(left), "%s%c%s--%s%s%s", o->letter ? "-" : "", o->letter ? o->letter : '-',

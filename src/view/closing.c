@@ -144,9 +144,12 @@ static void write_unseen(const struct closing *c)
             buf_addstr(&b, surely <= all ? "about all" : "more than all");
         buf_printf(&b, " of the %s of anonymous memory (RssAnon%s).", units_format_size(rss, all),
                    f->running == c->p->images.len ? "" : ", as last seen");
-        buf_addstr(&b, seen <= all     ? " The rest: "
-                       : surely <= all ? " What is unseen is within the interval: "
-                                       : " Part of it was never touched or is swapped out. Unseen: ");
+        buf_addstr(&b,
+                   seen <= all     ? " The rest: "
+                   : surely <= all ? " What is unseen is within the interval: "
+                   : f->running == c->p->images.len
+                       ? " Part of it was never touched or is swapped out. Unseen: "
+                       : " Part of it was never touched, is swapped out or came after that look. Unseen: ");
     } else {
         buf_addstr(&b, "RssAnon is not known, so neither is how much is unseen: ");
     }

@@ -204,7 +204,7 @@ def of_process(place):
     by_pid = total(place, str(process.pid), "--by", "function")
     equal(figures(by_pid, "hold")["live_bytes"], HELD, "live bytes of the running process")
     place.allium("snapshot", str(process.pid))
-    name = "holder.%d.allium" % process.pid
+    name = "holder.%d.snapshot.allium" % process.pid
     equal(figures(total(place, name, "--by", "function"), "hold")["live_bytes"], HELD, "live bytes in the snapshot")
     place.allium("snapshot", str(process.pid), code=1)  # the file is there
     place.allium("snapshot", str(process.pid), "--force")
