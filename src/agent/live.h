@@ -9,9 +9,9 @@
  * Runs in: target. Threads: any, signal handlers included; a thread stopped anywhere in here stops nobody else.
  * Owns: private anonymous memory, never given back (a slow reader may still look at it).
  *
- * An entry is one word: key << 28 | record. The key is a bijection of the address, so it is the address; it is there at
- * most once. Truth lies in the record: whoever swaps its address to 0 has taken the sample. Entries whose record says
- * otherwise are leftovers of a race and are removed by whoever meets them.
+ * An entry is one word: key << 28 | record. The key is a bijection of the address, so it is the address. Truth
+ * lies in the record: whoever swaps its address to 0 has taken the sample. Entries whose record says otherwise are leftovers
+ * of a race and are removed by whoever meets them; one that is the same as a later sample's entry does no harm.
  *
  * Growth: a table twice the size becomes the newest; every insertion then moves a few buckets of the oldest. A moved
  * entry is first put into the newest and then sealed where it was; an empty slot is sealed at once, so that a late

@@ -8,8 +8,8 @@
  * Runs in: target, cold paths only. Threads: any; growth takes no lock.
  * Owns: the mapping, until the image ends; no descriptor stays open.
  * Invariant: no byte beyond a region's ready_bytes is ever touched, so a full file system cannot raise SIGBUS. Growth is
- * one madvise(MADV_POPULATE_WRITE) (Linux 5.14): it needs no descriptor and no path, and so works after chroot, after
- * dropping privileges and after closing every descriptor.
+ * mprotect and madvise(MADV_POPULATE_WRITE) (Linux 5.14): it needs no descriptor and no path, and so works after chroot,
+ * after dropping privileges and after closing every descriptor.
  */
 
 #include <stdbool.h>
