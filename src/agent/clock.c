@@ -27,13 +27,14 @@ uint64_t clock_ticks_cold(void)
     return frozen ? frozen : clock_ns(CLOCK_MONOTONIC);
 }
 
-void clock_freeze(void)
+bool clock_freeze(void)
 {
     if (frozen_at)
-        return;
+        return false;
     was_tsc = clock_is_tsc;
     store_relaxed(&frozen_at, clock_ticks());
     store_release(&clock_is_tsc, false);
+    return true;
 }
 
 void clock_thaw(void)

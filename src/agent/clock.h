@@ -16,9 +16,9 @@
 
 extern bool clock_is_tsc __attribute__((visibility("hidden")));
 
-/** Where the counter may not be read any more: every moment is this one from now on. */
-void clock_freeze(void);
-/** It may be read after all. */
+/** Where the counter may not be read any more: every moment is this one from now on. False: it was so before. */
+bool clock_freeze(void);
+/** It may be read after all, says who froze it. */
 void clock_thaw(void);
 /** Ticks where clock_is_tsc is false. */
 uint64_t clock_ticks_cold(void);

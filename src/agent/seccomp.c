@@ -44,8 +44,7 @@ static struct way_in begin(struct way_in w)
         return (struct way_in){.seals = false};
     if (w.seals)
         process_seal();
-    if (w.freezes)
-        clock_freeze();
+    w.freezes = w.freezes && clock_freeze(); /* what an earlier call froze stays so if this one fails */
     return w;
 }
 

@@ -197,5 +197,6 @@ tap.main([
     ("asking prctl whether there are filters loses nothing", asked("ask-prctl")),
     ("asking which actions filters have loses nothing", asked("ask-avail")),
     ("a vfork child that enters strict seccomp loses nothing for its parent", asked("ask-vfork")),
+    ("strict mode refused after rdtsc was forbidden: it stays forbidden to us", asked("ask-tsc")),
     ("the first sample is a vfork child's that executes: the books are the parent's", first_in_vfork),
 ])

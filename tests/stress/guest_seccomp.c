@@ -4,12 +4,12 @@
  *
  *     guest_seccomp fork
  *     guest_seccomp worker | worker-first BYTES BLOCKS
- *     guest_seccomp ask-prctl | ask-avail | ask-vfork | ask-nothing BYTES BLOCKS
+ *     guest_seccomp ask-prctl | ask-avail | ask-vfork | ask-tsc | ask-nothing BYTES BLOCKS
  *
  * fork: under a filter that knows fork and what malloc needs, and kills on everything else, a child allocates. worker: a
  * forked child enters such a filter, makes blocks and keeps them; its parent made some before, or nobody did. ask: a
  * question that changes nothing here (prctl without a filter, SECCOMP_GET_ACTION_AVAIL, a vfork child that enters strict
- * mode), then blocks from many stacks are made. Says what the question answered or how the child ended.
+ * mode, strict mode refused where rdtsc has been forbidden before), then blocks from many stacks are made. Says what the question answered or how the child ended.
  */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -22,6 +22,8 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "many_stacks.h"
 
 #define LOAD_NUMBER BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr))
 #define ALLOW(name)                                                                                          \
@@ -50,21 +52,6 @@ static void make_and_free(size_t size)
 {
     void *volatile p = malloc(size);
     free(p);
-}
-
-/* Many different stacks: the books need room. */
-static __attribute__((noinline)) void *make(size_t size, unsigned path, unsigned depth)
-{
-    void *volatile p;
-    if (!depth)
-        return malloc(size);
-    if (path & 1) {
-        p = make(size, path >> 1, depth - 1);
-        __asm__ volatile("nop"); /* so that the two stay two */
-    } else {
-        p = make(size, path >> 1, depth - 1);
-    }
-    return p;
 }
 
 static int child_status(pid_t pid)
@@ -116,6 +103,8 @@ static long ask(const char *how)
         }
         return child_status(pid);
     }
+    if (!strcmp(how, "ask-tsc"))
+        return prctl(PR_SET_TSC, PR_TSC_SIGSEGV) ? 1 : syscall(SYS_seccomp, SECCOMP_SET_MODE_STRICT, 1, NULL);
     return 0;
 }
 
