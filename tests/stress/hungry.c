@@ -12,19 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static __attribute__((noinline)) void *make(size_t size, unsigned path, unsigned depth)
-{
-    void *volatile p;
-    if (!depth)
-        return malloc(size);
-    if (path & 1) {
-        p = make(size, path >> 1, depth - 1);
-        __asm__ volatile("nop"); /* so that the two stay two */
-    } else {
-        p = make(size, path >> 1, depth - 1);
-    }
-    return p;
-}
+#include "many_stacks.h"
 
 int main(int argc, char **argv)
 {

@@ -19,6 +19,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "many_stacks.h"
+
 #define SIZE 96
 
 #define ALLOW(name)                                                                                          \
@@ -48,21 +50,6 @@ static void enter(const char *how)
         _exit(3);
 }
 
-/* Many different stacks: the books need room. */
-static __attribute__((noinline)) void *make(unsigned path, unsigned depth)
-{
-    void *volatile p;
-    if (!depth)
-        return malloc(SIZE);
-    if (path & 1) {
-        p = make(path >> 1, depth - 1);
-        __asm__ volatile("nop"); /* so that the two stay two */
-    } else {
-        p = make(path >> 1, depth - 1);
-    }
-    return p;
-}
-
 int main(int argc, char **argv)
 {
     char line[64];
@@ -83,7 +70,7 @@ int main(int argc, char **argv)
     free(heap);
     enter(argv[1]);
     for (long i = 0; i < blocks; i++)
-        block[i] = make((unsigned)(i % stacks), 14);
+        block[i] = make(SIZE, (unsigned)(i % stacks), 14);
     for (long i = 0; i < blocks; i += 2)
         free(block[i]);
     int n = snprintf(line, sizeof(line), "made %ld\nfreed %ld\n", blocks, (blocks + 1) / 2);
