@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 
@@ -63,6 +64,11 @@ class Place:
     def row(self, pid, **env):
         rows = [row for row in json.loads(self.allium("ps", "--json", env=env).out)["rows"] if row["pid"] == pid]
         return rows[0] if rows else None
+
+    def line(self, pid):
+        """Its line in what ps prints: there may be ledgers of others."""
+        printed = self.allium("ps", env={"LC_ALL": "C"}).out.splitlines()
+        return next((line for line in printed if re.search(r"\b%d\b" % pid, line)), "")
 
     def release(self):
         for process in self.started:
