@@ -40,8 +40,7 @@ static COLD void free_cold(void *p)
 {
     struct walk_start start = COLD_CALLER();
     struct thread *t = &thread_self;
-    struct taken taken = sample_take(t, p);
-    sample_freed(t, &start, taken, false);
+    sample_freed(t, &start, p);
     next.free(p);
 }
 
@@ -93,7 +92,7 @@ static COLD void *realloc_cold(void *old, size_t size)
         process_count_loss(LEDGER_FAILED_REQUESTS);
         return p;
     }
-    sample_freed(t, &start, taken, true);
+    sample_moved(t, &start, taken);
     if (p && due)
         sample_made(t, &start, p, size);
     return p;

@@ -70,7 +70,12 @@ static bool tags_match(uint64_t entry, uint64_t key)
 
 static uint64_t *bucket_at(const struct table *t, uint64_t bucket)
 {
-    return t->words + (bucket & ((1ull << t->log2) - 1)) * BUCKET_WORDS;
+    return t->words + bucket * BUCKET_WORDS;
+}
+
+static uint64_t *bucket_beyond(const struct table *t, uint64_t home, unsigned distance)
+{
+    return bucket_at(t, (home + distance) & ((1ull << t->log2) - 1));
 }
 
 static inline bool place(uint64_t *bucket, uint64_t entry)
@@ -79,26 +84,6 @@ static inline bool place(uint64_t *bucket, uint64_t entry)
         if (!load_relaxed(&bucket[i]) && atomic_swap_if64(&bucket[i], 0, entry))
             return true;
     return false;
-}
-
-static __attribute__((noinline)) bool place_further_cold(struct table *t, uint64_t home, uint64_t entry)
-{
-    uint64_t *bucket = bucket_at(t, home);
-    atomic_add64(&bucket[BUCKET_ENTRIES], 1);
-    for (unsigned i = 1; i < PROBE_BUCKETS; i++)
-        if (place(bucket_at(t, home + i), entry)) {
-            atomic_add64(&t->overflows, 1);
-            return true;
-        }
-    atomic_add64(&bucket[BUCKET_ENTRIES], (uint64_t)-1);
-    return false;
-}
-
-/* False: no room within reach. */
-static inline bool place_in_table(struct table *t, uint64_t key, uint64_t entry)
-{
-    uint64_t home = bucket_of(key, t->log2);
-    return likely(place(bucket_at(t, home), entry)) || place_further_cold(t, home, entry);
 }
 
 static uint64_t *new_words(uint32_t log2)
@@ -133,6 +118,27 @@ static bool grow(uint32_t after, uint32_t log2)
     store_relaxed(&t->log2, (uint32_t)(claim & 63));
     __atomic_compare_exchange_n(&newest, &after, next, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
     return true;
+}
+
+static __attribute__((noinline)) bool place_further_cold(struct table *t, uint64_t home, uint64_t entry)
+{
+    uint64_t *bucket = bucket_at(t, home);
+    atomic_add64(&bucket[BUCKET_ENTRIES], 1);
+    for (unsigned i = 1; i < PROBE_BUCKETS; i++)
+        if (place(bucket_beyond(t, home, i), entry)) {
+            if (atomic_fetch_add64(&t->overflows, 1) + 1 > 1ull << t->log2 >> 3)
+                grow((uint32_t)(t - tables), t->log2 + 1);
+            return true;
+        }
+    atomic_add64(&bucket[BUCKET_ENTRIES], (uint64_t)-1);
+    return false;
+}
+
+/* False: no room within reach. */
+static inline bool place_in_table(struct table *t, uint64_t key, uint64_t entry)
+{
+    uint64_t home = bucket_of(key, t->log2);
+    return likely(place(bucket_at(t, home), entry)) || place_further_cold(t, home, entry);
 }
 
 /* Is the entry's record a live sample with this key? */
@@ -205,8 +211,6 @@ bool live_insert(uintptr_t address, uint32_t record)
             uint32_t from = load_acquire(&oldest);
             if (unlikely(from < load_acquire(&newest)))
                 move_some_cold(from);
-            if (unlikely(load_relaxed(&t->overflows) > 1ull << t->log2 >> 3))
-                grow(n, t->log2 + 1);
             return true;
         }
         if (!grow(n, own ? t->log2 + 1 : FIRST_LOG2))
@@ -245,7 +249,7 @@ take_from(struct table *t, bool inherited, uint64_t key, uintptr_t address, uint
 {
     uint64_t home = bucket_of(key, t->log2);
     uint64_t *home_bucket = bucket_at(t, home), *bucket = home_bucket;
-    for (unsigned b = 0; b < PROBE_BUCKETS; b++, bucket = bucket_at(t, home + b)) {
+    for (unsigned b = 0; b < PROBE_BUCKETS; b++, bucket = bucket_beyond(t, home, b)) {
         for (unsigned i = 0; i < BUCKET_ENTRIES; i++) {
             uint64_t entry = load_acquire(&bucket[i]);
             if (likely(!tags_match(entry, key) || !entry)) /* SEALED has a bit that no tag has */

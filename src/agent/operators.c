@@ -42,8 +42,7 @@ static COLD void delete_cold(void *p, size_t second, size_t third, next_delete_f
 {
     struct walk_start start = COLD_CALLER();
     struct thread *t = &thread_self;
-    struct taken taken = sample_take(t, p);
-    sample_freed(t, &start, taken, false);
+    sample_freed(t, &start, p);
     (*real)(p, second, third);
 }
 

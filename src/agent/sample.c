@@ -17,17 +17,22 @@
 
 static uint64_t next_free_stack;
 
-/* Around everything that touches the ledger, for handlers that fork in the midst of it. */
-static inline void enter_books(struct thread *t)
+/*
+ * Around everything that touches the ledger, for handlers that fork in the midst of it. What enter_books() returns goes
+ * to leave_books(): to count down would wait for the counting up.
+ */
+static inline uint8_t enter_books(struct thread *t)
 {
-    t->inside++;
+    uint8_t outside = t->inside;
+    t->inside = outside + 1;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    return outside;
 }
 
-static inline void leave_books(struct thread *t)
+static inline void leave_books(struct thread *t, uint8_t outside)
 {
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    t->inside--;
+    t->inside = outside;
 }
 
 /* Splits a gap so that the thread comes back within LEDGER_CONTROL_BYTES to read the control page. */
@@ -39,9 +44,9 @@ static void set_gap(struct thread *t, uint64_t gap)
 
 bool sample_is_due(struct thread *t, size_t size)
 {
-    enter_books(t);
+    uint8_t outside = enter_books(t);
     process_heed_control();
-    leave_books(t);
+    leave_books(t, outside);
     uint64_t in_force = load_acquire(&process.in_force), period = process_period(in_force);
     uint8_t index = process_period_index(in_force);
     if (period == 1) {
@@ -190,44 +195,11 @@ static void book_made(struct thread *t, const struct walk_start *start, void *p,
 
 void sample_made(struct thread *t, const struct walk_start *start, void *p, size_t size)
 {
-    enter_books(t);
+    uint8_t outside = enter_books(t);
     /* Not in a child that a handler forked during the request: its own draws begin later. */
     if (likely(process_is_known(t) && t->period != UINT8_MAX))
         book_made(t, start, p, size);
-    leave_books(t);
-}
-
-/* Enters, then looks: after a look outside a handler might fork before we are in. */
-static inline bool enter_own_books(struct thread *t)
-{
-    for (int tries = 0; tries < 2; tries++) {
-        enter_books(t);
-        if (process_is_known(t))
-            return true;
-        leave_books(t);
-        if (!process_settle_cold(t))
-            return false;
-    }
-    return false;
-}
-
-struct taken sample_take(struct thread *t, void *p)
-{
-    struct taken none = {.record = LIVE_NONE, .address = (uintptr_t)p}, taken = none;
-    if (unlikely(!enter_own_books(t)))
-        return none;
-    taken.generation = t->generation;
-    enum live_taken found = live_take((uintptr_t)p, &taken.record);
-    leave_books(t);
-    switch (found) {
-    case LIVE_TAKEN:
-        return taken;
-    case LIVE_INHERITED:
-        process_count_loss(LEDGER_INHERITED_FREES);
-        return none;
-    default:
-        return none;
-    }
+    leave_books(t, outside);
 }
 
 /* The stack of a free, if its turn has come: a walk for each would double the price of short-lived samples. */
@@ -262,20 +234,69 @@ static void remember_free(struct thread *t, struct ledger_shard *shard, bool min
     store_release(&f->number, number + 1);
 }
 
-static void book_freed(struct thread *t, const struct walk_start *start, struct taken taken, bool reallocated)
+static inline __attribute__((always_inline)) void book_freed(struct thread *t, const struct walk_start *start,
+                                                             uint32_t record, uintptr_t address,
+                                                             bool reallocated)
 {
     struct ledger_shard *shard = &process.ledger.header->shards[t->shard];
     bool mine = shard_is_mine(t);
-    struct ledger_sample *s = process_sample(taken.record);
+    struct ledger_sample *s = process_sample(record);
     uint64_t ticks = clock_ticks();
     op_begin(shard, mine);
     const struct ledger_cell *c = ledger_at(&process.ledger, LEDGER_CELLS, struct ledger_cell, s->cell);
     bool temporary = s->serial == t->last_serial && t->left == t->left_mark;
     sums_freed(shard, mine, s->cell, s->size_bytes, weigh(t, s->size_bytes, c->period), ticks - s->born_ticks,
                temporary);
-    remember_free(t, shard, mine, start, s, taken.address, ticks, reallocated);
-    vacant_push(taken.record);
+    remember_free(t, shard, mine, start, s, address, ticks, reallocated);
+    vacant_push(record);
     op_end(shard, mine, ticks);
+}
+
+/* Enters, then looks: after a look outside a handler might fork before we are in. */
+static inline bool enter_own_books(struct thread *t, uint8_t *outside)
+{
+    for (int tries = 0; tries < 2; tries++) {
+        *outside = enter_books(t);
+        if (process_is_known(t))
+            return true;
+        leave_books(t, *outside);
+        if (!process_settle_cold(t))
+            return false;
+    }
+    return false;
+}
+
+/* The record of the sample at `p`, now out of the live table; or LIVE_NONE. */
+static inline uint32_t take_record(void *p)
+{
+    uint32_t record = LIVE_NONE;
+    enum live_taken found = live_take((uintptr_t)p, &record);
+    if (found == LIVE_INHERITED)
+        process_count_loss(LEDGER_INHERITED_FREES);
+    return found == LIVE_TAKEN ? record : LIVE_NONE;
+}
+
+void sample_freed(struct thread *t, const struct walk_start *start, void *p)
+{
+    uint8_t outside;
+    if (unlikely(!enter_own_books(t, &outside)))
+        return;
+    uint32_t record = take_record(p);
+    if (record != LIVE_NONE)
+        book_freed(t, start, record, (uintptr_t)p, false);
+    leave_books(t, outside);
+}
+
+struct taken sample_take(struct thread *t, void *p)
+{
+    struct taken taken = {.record = LIVE_NONE, .address = (uintptr_t)p};
+    uint8_t outside;
+    if (unlikely(!enter_own_books(t, &outside)))
+        return taken;
+    taken.generation = t->generation;
+    taken.record = take_record(p);
+    leave_books(t, outside);
+    return taken;
 }
 
 /* The record is one of this process's own: no handler has forked since it was taken. */
@@ -284,12 +305,12 @@ static bool is_ours(struct taken taken)
     return taken.record != LIVE_NONE && process_is_settled() && taken.generation == process.generation;
 }
 
-void sample_freed(struct thread *t, const struct walk_start *start, struct taken taken, bool reallocated)
+void sample_moved(struct thread *t, const struct walk_start *start, struct taken taken)
 {
-    enter_books(t);
+    uint8_t outside = enter_books(t);
     if (is_ours(taken))
-        book_freed(t, start, taken, reallocated);
-    leave_books(t);
+        book_freed(t, start, taken.record, taken.address, true);
+    leave_books(t, outside);
 }
 
 static void put_back(struct taken taken)
@@ -305,8 +326,8 @@ static void put_back(struct taken taken)
 
 void sample_put_back(struct thread *t, struct taken taken)
 {
-    enter_books(t);
+    uint8_t outside = enter_books(t);
     if (is_ours(taken))
         put_back(taken);
-    leave_books(t);
+    leave_books(t, outside);
 }
