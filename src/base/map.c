@@ -7,10 +7,12 @@
 #include <string.h>
 
 struct map_slot {
-    void *key; /* NULL: empty */
-    size_t key_len;
-    uint64_t hash;
-    size_t value;
+    uint64_t hash; /* 0: empty */
+    size_t key_len, value;
+    union {
+        char here[8]; /* a key so short that it needs no other place */
+        size_t at;    /* in map.keys */
+    };
 };
 
 static uint64_t hash_bytes(const void *key, size_t len)
@@ -27,24 +29,32 @@ static uint64_t hash_bytes(const void *key, size_t len)
         h = (h ^ *p) * 0x100000001b3u;
     h ^= h >> 29;
     h *= 0xc4ceb9fe1a85ec53u;
-    return h ^ h >> 32;
+    return (h ^ h >> 32) | 1ull << 63;
 }
 
 void map_release(struct map *m)
 {
-    for (size_t i = 0; i < m->cap; i++)
-        free(m->slots[i].key);
     free(m->slots);
+    free(m->keys);
     *m = (struct map){0};
 }
 
+static bool is_short(size_t key_len)
+{
+    return key_len <= sizeof((struct map_slot){0}.here);
+}
+
+static const char *key_of(const struct map *m, const struct map_slot *s)
+{
+    return is_short(s->key_len) ? s->here : m->keys + s->at;
+}
+
+/* The slot of the key, or the empty one where it belongs. */
 static struct map_slot *find(const struct map *m, const void *key, size_t key_len, uint64_t hash)
 {
     for (size_t i = hash & (m->cap - 1);; i = (i + 1) & (m->cap - 1)) {
         struct map_slot *s = &m->slots[i];
-        if (!s->key)
-            return s;
-        if (s->hash == hash && s->key_len == key_len && !memcmp(s->key, key, key_len))
+        if (!s->hash || (s->hash == hash && s->key_len == key_len && !memcmp(key_of(m, s), key, key_len)))
             return s;
     }
 }
@@ -53,21 +63,40 @@ size_t map_get(const struct map *m, const void *key, size_t key_len)
 {
     if (!m->cap)
         return MAP_NONE;
-    struct map_slot *s = find(m, key, key_len, hash_bytes(key, key_len));
-    return s->key ? s->value : MAP_NONE;
+    const struct map_slot *s = find(m, key, key_len, hash_bytes(key, key_len));
+    return s->hash ? s->value : MAP_NONE;
 }
 
 static void grow(struct map *m)
 {
-    struct map bigger = {.cap = m->cap ? m->cap * 2 : 16, .len = m->len};
-    bigger.slots = mem_array(bigger.cap, sizeof(*bigger.slots));
+    size_t cap = m->cap ? m->cap * 2 : 16;
+    struct map_slot *slots = mem_array(cap, sizeof(*slots));
     for (size_t i = 0; i < m->cap; i++) {
-        struct map_slot *s = &m->slots[i];
-        if (s->key)
-            *find(&bigger, s->key, s->key_len, s->hash) = *s;
+        if (!m->slots[i].hash)
+            continue;
+        size_t to = m->slots[i].hash & (cap - 1);
+        while (slots[to].hash) /* keys differ from each other */
+            to = (to + 1) & (cap - 1);
+        slots[to] = m->slots[i];
     }
     free(m->slots);
-    *m = bigger;
+    m->slots = slots;
+    m->cap = cap;
+}
+
+static void keep_key(struct map *m, struct map_slot *s, const void *key)
+{
+    if (is_short(s->key_len)) {
+        memcpy(s->here, key, s->key_len);
+        return;
+    }
+    if (s->key_len > m->keys_room - m->keys_bytes) {
+        m->keys_room = (m->keys_room + s->key_len) * 2;
+        m->keys = mem_resize(m->keys, m->keys_room);
+    }
+    memcpy(m->keys + m->keys_bytes, key, s->key_len);
+    s->at = m->keys_bytes;
+    m->keys_bytes += s->key_len;
 }
 
 size_t map_put(struct map *m, const void *key, size_t key_len, size_t value, bool *added)
@@ -77,14 +106,11 @@ size_t map_put(struct map *m, const void *key, size_t key_len, size_t value, boo
     uint64_t hash = hash_bytes(key, key_len);
     struct map_slot *s = find(m, key, key_len, hash);
     if (added)
-        *added = !s->key;
-    if (s->key)
+        *added = !s->hash;
+    if (s->hash)
         return s->value;
-    s->key = mem_alloc(key_len + 1);
-    memcpy(s->key, key, key_len);
-    s->key_len = key_len;
-    s->hash = hash;
-    s->value = value;
+    *s = (struct map_slot){.hash = hash, .key_len = key_len, .value = value};
+    keep_key(m, s, key);
     m->len++;
     return value;
 }

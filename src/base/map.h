@@ -15,6 +15,8 @@
 struct map {
     struct map_slot *slots;
     size_t len, cap; /* cap is 0 or a power of two */
+    char *keys;      /* those that do not fit into their slots */
+    size_t keys_bytes, keys_room;
 };
 
 #define MAP_NONE SIZE_MAX

@@ -11,6 +11,7 @@ struct put {
     struct recording *r;
     const struct profile *p;
     struct writer_image *image;
+    bool last; /* nothing will be compared with what is put now */
     struct intern rows;
     uint8_t lifetime[PROFILE_LIFETIMES]; /* class in the profile -> class in the recording */
 };
@@ -175,7 +176,7 @@ static void put_cell(struct put *u, size_t at)
     if (is_new)
         vec_push(&u->image->cells)->row = u->r->n_cells++;
     struct writer_cell *known = &u->image->cells.at[at];
-    uint64_t is = identity(u->p, given);
+    uint64_t is = is_new && u->last ? 0 : identity(u->p, given);
     bool is_other = is_new || is != known->identity;
     if (!is_other && same_values(&it, &known->stored))
         return;
@@ -310,13 +311,13 @@ static struct writer_image *add_image(struct recording *r, uint64_t id)
     return image;
 }
 
-int writer_put_image(struct recording *r, const struct profile *p, struct error *e)
+int writer_put_image(struct recording *r, const struct profile *p, bool last, struct error *e)
 {
     int rc = writer_result(r, e);
     rc = rc ? rc : check(r, p, e);
     if (rc)
         return rc;
-    struct put u = {.r = r, .p = p, .image = writer_image(r, p->images.at[0].id)};
+    struct put u = {.r = r, .p = p, .image = writer_image(r, p->images.at[0].id), .last = last};
     if (!u.image)
         u.image = add_image(r, p->images.at[0].id);
     intern_init(&u.rows, r, p, u.image->row);
@@ -339,7 +340,7 @@ int writer_put_image(struct recording *r, const struct profile *p, struct error 
 
 int recording_put_image(struct recording *r, const struct profile *p, bool last, struct error *e)
 {
-    int rc = writer_put_image(r, p, e);
+    int rc = writer_put_image(r, p, last, e);
     if (rc || !last)
         return rc;
     struct writer_image **image = &r->images.at[map_get_u64(&r->image_ids, p->images.at[0].id)];

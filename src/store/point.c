@@ -129,7 +129,7 @@ static void add_point(struct recording *r, struct writer_image *image, const str
 int recording_put_point(struct recording *r, uint64_t image_id, const struct profile_point *point,
                         const struct profile *moment, bool *thinned, struct error *e)
 {
-    int rc = moment ? writer_put_image(r, moment, e) : 0;
+    int rc = moment ? writer_put_image(r, moment, false, e) : 0;
     struct writer_image *image = rc ? NULL : known_image(r, image_id, &rc, e);
     if (thinned)
         *thinned = false;

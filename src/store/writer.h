@@ -117,7 +117,7 @@ uint32_t intern_stack(struct intern *n, uint32_t stack);
 void intern_begin(struct recording *r);
 
 /** image.c: as recording_put_image(), without forgetting. */
-int writer_put_image(struct recording *r, const struct profile *p, struct error *e);
+int writer_put_image(struct recording *r, const struct profile *p, bool last, struct error *e);
 
 /* file.c: the file, before and after SQLite has it. */
 
