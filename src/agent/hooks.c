@@ -40,7 +40,7 @@ static COLD void free_cold(void *p)
 {
     struct walk_start start = COLD_CALLER();
     struct thread *t = &thread_self;
-    sample_freed(t, &start, p);
+    sample_freed(t, &start, p, NULL);
     next.free(p);
 }
 
@@ -92,7 +92,7 @@ static COLD void *realloc_cold(void *old, size_t size)
         process_count_loss(LEDGER_FAILED_REQUESTS);
         return p;
     }
-    sample_moved(t, &start, taken);
+    sample_freed(t, &start, old, &taken);
     if (p && due)
         sample_made(t, &start, p, size);
     return p;

@@ -42,7 +42,7 @@ static COLD void delete_cold(void *p, size_t second, size_t third, next_delete_f
 {
     struct walk_start start = COLD_CALLER();
     struct thread *t = &thread_self;
-    sample_freed(t, &start, p);
+    sample_freed(t, &start, p, NULL);
     (*real)(p, second, third);
 }
 

@@ -276,17 +276,6 @@ static inline uint32_t take_record(void *p)
     return found == LIVE_TAKEN ? record : LIVE_NONE;
 }
 
-void sample_freed(struct thread *t, const struct walk_start *start, void *p)
-{
-    uint8_t outside;
-    if (unlikely(!enter_own_books(t, &outside)))
-        return;
-    uint32_t record = take_record(p);
-    if (record != LIVE_NONE)
-        book_freed(t, start, record, (uintptr_t)p, false);
-    leave_books(t, outside);
-}
-
 struct taken sample_take(struct thread *t, void *p)
 {
     struct taken taken = {.record = LIVE_NONE, .address = (uintptr_t)p};
@@ -305,11 +294,14 @@ static bool is_ours(struct taken taken)
     return taken.record != LIVE_NONE && process_is_settled() && taken.generation == process.generation;
 }
 
-void sample_moved(struct thread *t, const struct walk_start *start, struct taken taken)
+void sample_freed(struct thread *t, const struct walk_start *start, void *p, const struct taken *moved)
 {
-    uint8_t outside = enter_books(t);
-    if (is_ours(taken))
-        book_freed(t, start, taken.record, taken.address, true);
+    uint8_t outside;
+    if (unlikely(!enter_own_books(t, &outside)))
+        return;
+    uint32_t record = moved ? (is_ours(*moved) ? moved->record : LIVE_NONE) : take_record(p);
+    if (likely(record != LIVE_NONE))
+        book_freed(t, start, record, (uintptr_t)p, moved != NULL);
     leave_books(t, outside);
 }
 

@@ -34,12 +34,13 @@ struct taken {
 ONE_COPY bool sample_is_due(struct thread *t, size_t size);
 /** Books a sample at `p`, just returned by the program's allocator. */
 ONE_COPY void sample_made(struct thread *t, const struct walk_start *start, void *p, size_t size);
-/** `p` is about to be freed: if it is a sample, it is booked as gone. */
-ONE_COPY void sample_freed(struct thread *t, const struct walk_start *start, void *p);
 /** Takes `p`, about to be reallocated, out of the live table if it is there. */
 ONE_COPY struct taken sample_take(struct thread *t, void *p);
-/** It was: its contents are elsewhere now, or grew or shrank where they are. */
-ONE_COPY void sample_moved(struct thread *t, const struct walk_start *start, struct taken taken);
+/**
+ * `p` is about to be freed, or (`moved`: what sample_take() said) was reallocated: if it is a sample, it is booked as gone.
+ */
+ONE_COPY void sample_freed(struct thread *t, const struct walk_start *start, void *p,
+                           const struct taken *moved);
 /** The call failed: the sample is as it was. */
 ONE_COPY void sample_put_back(struct thread *t, struct taken taken);
 
