@@ -5,6 +5,7 @@
 
 #include "agent/clock.h"
 #include "agent/direct.h"
+#include "agent/exec.h"
 #include "agent/next.h"
 #include "agent/operators.h"
 #include "agent/process.h"
@@ -88,6 +89,7 @@ static void find_allocator(void)
         n.pvalloc = pvalloc_of_memalign;
     n.prctl = resolve_next("prctl", NULL);
     n.syscall = resolve_next("syscall", NULL);
+    exec_init();
     bool is_glibc = resolve_in(m, "__libc_start_main") != NULL; /* its functions do not call each other */
     next = n;
     operators_adopt(m);

@@ -9,6 +9,7 @@
 
 #include "agent/books.h"
 #include "agent/clock.h"
+#include "agent/exec.h"
 #include "agent/live.h"
 #include "base/sigsafe/draw.h"
 #include "base/sigsafe/sys.h"
@@ -33,29 +34,6 @@ static char header_at_fork[LEDGER_HEADER_BYTES];
 static uint64_t ledger_bytes_at_fork; /* 0: nobody is in their midst */
 
 extern void *__libc_stack_end; /* at process entry: argc, argv, envp, auxv */
-
-/*
- * Takes our own entry out of LD_PRELOAD, so that what this process executes starts without us. The text is edited where
- * it lies: whoever has a pointer to it sees the shorter list.
- */
-static void leave_preload(char *list)
-{
-    static const char name[] = "liballium-agent.so";
-    char *to = list;
-    for (char *from = list; *from;) {
-        char *end = from, *base = from;
-        for (; *end && *end != ':' && *end != ' '; end++)
-            if (*end == '/')
-                base = end + 1;
-        bool ours = (size_t)(end - base) == sizeof(name) - 1 && text_starts(base, name);
-        if (*end)
-            end++;
-        while (!ours && from < end)
-            *to++ = *from++;
-        from = end;
-    }
-    *to = '\0';
-}
 
 static void read_setting(char *entry)
 {
@@ -90,7 +68,7 @@ static void read_environment(void)
             preload = *word + sizeof("LD_PRELOAD=") - 1;
     }
     if (process.alone && preload)
-        leave_preload(preload);
+        exec_leave_preload(preload); /* whoever has a pointer to it sees the shorter list */
     for (const Elf64_auxv_t *aux = (const void *)(word + 1); aux->a_type != AT_NULL; aux++)
         if (aux->a_type == AT_RANDOM)
             __builtin_memcpy(&process.seed, (const char *)aux->a_un.a_val + 8, 8);

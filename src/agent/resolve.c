@@ -114,6 +114,14 @@ void *resolve_next(const char *name, const struct link_map **where)
     return NULL;
 }
 
+const char *resolve_own_path(void)
+{
+    for (const struct link_map *m = _r_debug.r_map; m; m = m->l_next)
+        if (m->l_addr == (uintptr_t)&__ehdr_start)
+            return m->l_name[0] == '/' ? m->l_name : NULL;
+    return NULL;
+}
+
 void *resolve_startup(const char *name)
 {
     bool behind = false;

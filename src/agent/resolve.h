@@ -20,6 +20,8 @@ ONE_COPY void *resolve_next(const char *name, const struct link_map **where);
 ONE_COPY void *resolve_startup(const char *name);
 /** The module that covers an address; NULL: none, or the loader is too old to say. */
 ONE_COPY const struct link_map *resolve_module_of(uintptr_t address);
+/** Where the loader found the agent; NULL: by a relative path, or it does not tell. */
+const char *resolve_own_path(void);
 /** The definition in one module; NULL: none. */
 ONE_COPY void *resolve_in(const struct link_map *module, const char *name);
 

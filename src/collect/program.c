@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "wire/carrier.h"
 
 #define INTERPRETERS_MAX 4
 
@@ -55,21 +55,6 @@ static int find_program(const char *cmd, char **path)
     return denied ? -EACCES : -ENOENT;
 }
 
-struct traits {
-    bool elf, native, interpreter, sanitizer;
-    const char *own_malloc; /* the name of an allocator's function that it defines, or NULL */
-};
-
-static bool name_is_sanitizer(const char *name)
-{
-    static const char *const prefixes[] = {"__asan_init", "__msan_init", "__tsan_init", "__hwasan_init",
-                                           "__lsan_init"};
-    for (size_t i = 0; i < sizeof(prefixes) / sizeof(*prefixes); i++)
-        if (!strncmp(name, prefixes[i], strlen(prefixes[i])))
-            return true;
-    return false;
-}
-
 /* Allocators linked in under names of their own: jemalloc as its authors or Rust build it, mimalloc, tcmalloc, others. */
 static const char *allocator_function(const char *name)
 {
@@ -82,49 +67,35 @@ static const char *allocator_function(const char *name)
     return NULL;
 }
 
-static void read_symbols(Elf *elf, Elf_Scn *scn, const GElf_Shdr *sh, struct traits *t)
+static const char *find_allocator(Elf *elf, Elf_Scn *scn, const GElf_Shdr *sh)
 {
     Elf_Data *data = elf_getdata(scn, NULL);
     size_t n = sh->sh_entsize ? sh->sh_size / sh->sh_entsize : 0;
-    for (size_t i = 0; data && i < n; i++) {
+    const char *found = NULL;
+    for (size_t i = 0; data && i < n && !found; i++) {
         GElf_Sym sym;
         const char *name = gelf_getsym(data, (int)i, &sym) ? elf_strptr(elf, sh->sh_link, sym.st_name) : NULL;
-        if (!name)
-            continue;
-        t->sanitizer = t->sanitizer || name_is_sanitizer(name);
-        if (sym.st_shndx != SHN_UNDEF && GELF_ST_TYPE(sym.st_info) == STT_FUNC && !t->own_malloc &&
+        if (name && sym.st_shndx != SHN_UNDEF && GELF_ST_TYPE(sym.st_info) == STT_FUNC &&
             (GELF_ST_BIND(sym.st_info) != STB_LOCAL || strcmp(name, "malloc")))
-            t->own_malloc = allocator_function(name);
+            found = allocator_function(name);
     }
+    return found;
 }
 
-static void read_traits(int fd, struct traits *t)
+/* The name of an allocator's function that the program defines, or NULL. */
+static const char *own_malloc(int fd)
 {
+    const char *found = NULL;
     elf_version(EV_CURRENT);
     Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
-    GElf_Ehdr eh;
-    size_t segments = 0;
-    *t = (struct traits){0};
-    if (!elf || elf_kind(elf) != ELF_K_ELF || !gelf_getehdr(elf, &eh))
-        goto out;
-    t->elf = true;
-#if defined(__x86_64__)
-    t->native = eh.e_machine == EM_X86_64 && eh.e_ident[EI_CLASS] == ELFCLASS64;
-#endif
-    if (elf_getphdrnum(elf, &segments))
-        segments = 0;
-    for (size_t i = 0; i < segments; i++) {
-        GElf_Phdr ph;
-        if (gelf_getphdr(elf, (int)i, &ph) && ph.p_type == PT_INTERP)
-            t->interpreter = true;
-    }
-    for (Elf_Scn *scn = NULL; (scn = elf_nextscn(elf, scn));) {
-        GElf_Shdr sh;
-        if (gelf_getshdr(scn, &sh) && (sh.sh_type == SHT_DYNSYM || sh.sh_type == SHT_SYMTAB))
-            read_symbols(elf, scn, &sh, t);
-    }
-out:
+    if (elf && elf_kind(elf) == ELF_K_ELF)
+        for (Elf_Scn *scn = NULL; !found && (scn = elf_nextscn(elf, scn));) {
+            GElf_Shdr sh;
+            if (gelf_getshdr(scn, &sh) && (sh.sh_type == SHT_DYNSYM || sh.sh_type == SHT_SYMTAB))
+                found = find_allocator(elf, scn, &sh);
+        }
     elf_end(elf);
+    return found;
 }
 
 /* The interpreter of a script, as a heap string; NULL: not a script. */
@@ -140,52 +111,40 @@ static char *script_interpreter(int fd)
     return *p ? mem_strdup(p) : NULL;
 }
 
-static bool gains_privilege(int fd)
+static const char *advice(enum carrier why)
 {
-    struct stat st;
-    char value[64];
-    if (!fstat(fd, &st) && (((st.st_mode & S_ISUID) && st.st_uid != geteuid()) ||
-                            ((st.st_mode & S_ISGID) && (st.st_mode & S_IXGRP) && st.st_gid != getegid())))
-        return true;
-    return geteuid() && fgetxattr(fd, "security.capability", value, sizeof(value)) > 0;
-}
-
-static enum program_kind refuse(struct error *e, const char *path, const char *why)
-{
-    error_set(e, EINVAL, "%s %s", path, why);
-    return PROGRAM_REFUSED;
+    switch (why) {
+    case CARRIER_PRIVILEGED:
+        return "(set-uid, set-gid or file capabilities): the loader then ignores LD_PRELOAD; run it as the "
+               "user "
+               "it changes to";
+    case CARRIER_FOREIGN:
+        return "than this allium's agent: nothing of it could be observed";
+    case CARRIER_STATIC:
+        return ": no library can be preloaded into it; link it dynamically to observe its heap";
+    case CARRIER_SANITIZER:
+        return ", which replaces malloc itself and refuses a preloaded one; observe a build without it";
+    default:
+        return "";
+    }
 }
 
 static enum program_kind judge(int fd, const char *path, struct error *e)
 {
-    struct traits t;
-    read_traits(fd, &t);
-    if (!t.elf)
-        return PROGRAM_OK; /* the kernel will say what it is */
-    if (gains_privilege(fd))
-        return refuse(
-            e, path,
-            "gains privileges when it starts (set-uid, set-gid or file capabilities): the loader then "
-            "ignores LD_PRELOAD; run it as the user it changes to");
-    if (!t.native)
-        return refuse(
-            e, path,
-            "is for another architecture or word size than this allium's agent: nothing of it could "
-            "be observed");
-    if (!t.interpreter)
-        return refuse(e, path,
-                      "is statically linked: no library can be preloaded into it; link it dynamically to "
-                      "observe its heap");
-    if (t.sanitizer)
-        return refuse(e, path,
-                      "is built with a sanitizer, which replaces malloc itself and refuses a preloaded one; "
-                      "observe a build without it");
-    if (!t.own_malloc)
+    enum carrier why = carrier_judge_file(fd);
+    if (why != CARRIER_YES) {
+        const char *what = advice(why);
+        error_set(e, EINVAL, "%s %s%s%s", path, carrier_reason(why), *what == ':' || *what == ',' ? "" : " ",
+                  what);
+        return PROGRAM_REFUSED;
+    }
+    const char *allocator = own_malloc(fd);
+    if (!allocator)
         return PROGRAM_OK;
     error_set(
         e, EINVAL,
         "%s defines %s itself: what it allocates there goes past the agent and is not in this recording",
-        path, t.own_malloc);
+        path, allocator);
     return PROGRAM_OWN_MALLOC;
 }
 

@@ -28,6 +28,7 @@ void profile_free(struct profile *p)
     vec_release(&p->samples);
     vec_release(&p->frees);
     vec_release(&p->points);
+    vec_release(&p->unobserved);
     map_release(&p->string_index);
     free(p);
 }
@@ -88,6 +89,9 @@ static bool books_valid(const struct profile *p)
             return false;
     vec_each (const struct profile_point, q, &p->points)
         if (q->image >= p->images.len)
+            return false;
+    vec_each (const struct profile_unobserved, u, &p->unobserved)
+        if (u->program >= strings || u->reason >= strings)
             return false;
     return true;
 }

@@ -46,6 +46,7 @@ enum profile_loss {
     PROFILE_LOST_STACK_BROKEN,
     PROFILE_LOST_THREADS,
     PROFILE_LOST_GROWTH,
+    PROFILE_LOST_CHILDREN,
     PROFILE_FAILED_REQUESTS,
     PROFILE_INHERITED_FREES,
     PROFILE_LOSSES
@@ -157,6 +158,13 @@ struct profile_point {
     uint64_t rss_anon_bytes; /* 0: unknown */
 };
 
+/** Processes of one program that were started without the agent. */
+struct profile_unobserved {
+    uint32_t program; /* string: its path as it was started; "" not known */
+    uint32_t reason;  /* string: "is statically linked" */
+    uint64_t processes;
+};
+
 struct profile {
     struct VEC(char *) strings;
     struct VEC(struct profile_image) images;
@@ -170,6 +178,7 @@ struct profile {
     struct VEC(struct profile_sample) samples;
     struct VEC(struct profile_free) frees;
     struct VEC(struct profile_point) points;
+    struct VEC(struct profile_unobserved) unobserved;
     uint64_t lifetime_ns[PROFILE_LIFETIMES - 1]; /* upper bounds of all but the last class */
     uint64_t images_dropped;                     /* images of which only a count was kept */
     double images_dropped_peak_bytes;            /* sum of their peaks */

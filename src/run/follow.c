@@ -17,6 +17,7 @@
 #include "collect/ledger_profile.h"
 #include "collect/naming.h"
 #include "collect/proc.h"
+#include "collect/unobserved.h"
 #include "run/record.h"
 
 #define MS                1000000ull
@@ -33,6 +34,7 @@
 #define BACKLOG_MAX       400 /* more than that at once: they end faster than they can be stored, and are counted */
 #define IMAGES_MAX        1000 /* stored in full; further ones are counted, with their peaks */
 #define ARGS_BYTES_MAX    1000
+#define UNOBSERVED_MAX    1000 /* programs that are told apart */
 
 _Static_assert(RECORD_PERIOD_DEFAULT_BYTES == LEDGER_PERIOD_DEFAULT &&
                    RECORD_PERIOD_MAX_BYTES == LEDGER_PERIOD_MAX,
@@ -51,6 +53,14 @@ struct track {
     bool stored; /* it has ended; its ledger goes when that is committed, so that a full disk loses nothing */
 };
 
+/* Processes of one program that could not be observed. */
+struct unobserved {
+    enum carrier why;
+    char *program;
+    uint64_t processes;
+    bool changed; /* since it was stored */
+};
+
 struct follow {
     struct follow_options o;
     struct VEC(struct track) tracks;
@@ -59,6 +69,8 @@ struct follow {
     uint64_t naming_ns; /* of the latest image: most of the first moment's time, and of no later one's */
     uint64_t images, dropped;
     size_t stored; /* tracks that are */
+    struct VEC(struct unobserved) unobserved;
+    uint64_t unobserved_read; /* bytes of the file */
 };
 
 static uint64_t now_ns(clockid_t id)
@@ -96,6 +108,9 @@ void follow_free(struct follow *f)
     vec_each (struct track, t, &f->tracks)
         release(t);
     vec_release(&f->tracks);
+    vec_each (struct unobserved, u, &f->unobserved)
+        free(u->program);
+    vec_release(&f->unobserved);
     if (f->inotify_fd >= 0)
         close(f->inotify_fd);
     free(f);
@@ -278,11 +293,42 @@ static int add_point(struct follow *f, struct track *t, uint64_t now, struct err
     return bad;
 }
 
+static void count_unobserved(void *arg, enum carrier why, const char *program, int by)
+{
+    struct follow *f = arg;
+    struct unobserved *u = f->unobserved.at;
+    for (size_t i = 0; i < f->unobserved.len; i++, u++)
+        if (u->why == why && (!strcmp(u->program, program) || i + 1 == UNOBSERVED_MAX))
+            break;
+    if (f->unobserved.len == (size_t)(u - f->unobserved.at)) {
+        u = vec_push(&f->unobserved);
+        u->why = why;
+        u->program = mem_strdup(f->unobserved.len < UNOBSERVED_MAX ? program : "");
+    }
+    if (by > 0 || u->processes)
+        u->processes += (uint64_t)(int64_t)by;
+    u->changed = true;
+}
+
+static int put_unobserved(struct follow *f, struct error *e)
+{
+    int bad = 0;
+    unobserved_read(f->o.dir, &f->unobserved_read, count_unobserved, f);
+    vec_each (struct unobserved, u, &f->unobserved) {
+        if (u->changed && !bad)
+            bad =
+                recording_put_unobserved(f->o.recording, u->program, carrier_reason(u->why), u->processes, e);
+        u->changed = false;
+    }
+    return bad;
+}
+
 /* What has ended and is safe now is forgotten, and its ledger removed. */
 static int commit(struct follow *f, struct error *e)
 {
     size_t kept = 0;
-    int bad = recording_commit(f->o.recording, e);
+    int bad = put_unobserved(f, e);
+    bad = bad ? bad : recording_commit(f->o.recording, e);
     if (bad)
         return bad;
     vec_each (struct track, t, &f->tracks) {

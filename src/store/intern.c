@@ -29,7 +29,7 @@ void intern_release(struct intern *n)
     free(n->stacks);
 }
 
-static uint32_t text_row(struct recording *r, const char *text)
+uint32_t intern_text(struct recording *r, const char *text)
 {
     bool added;
     size_t bytes = strnlen(text, RECORDING_TEXT_MAX);
@@ -47,7 +47,7 @@ uint32_t intern_string(struct intern *n, uint32_t string)
 {
     uint32_t *row = &n->strings[string];
     if (*row == PROFILE_NONE)
-        *row = text_row(n->r, profile_text(n->p, string));
+        *row = intern_text(n->r, profile_text(n->p, string));
     return *row;
 }
 
@@ -153,7 +153,7 @@ uint32_t intern_stack(struct intern *n, uint32_t stack)
 
 void intern_begin(struct recording *r)
 {
-    text_row(r, "");
+    intern_text(r, "");
     for (uint32_t end = 0; end < ROW_STACK_ENDS; end++) {
         struct row_stack none = {PROFILE_NONE, PROFILE_NONE};
         /* Each has a key of its own: no stack is called by NONE. */

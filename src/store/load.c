@@ -315,6 +315,19 @@ static int load_facts(struct loader *l, struct error *e)
     return reader_scan_end(&s, e);
 }
 
+static int load_unobserved(struct loader *l, struct error *e)
+{
+    struct scan s;
+    reader_scan(&s, l->r, SCHEMA_UNOBSERVED);
+    while (reader_scan_row(&s)) {
+        struct profile_unobserved it = {0};
+        row_get_unobserved(&s.row, &l->rows, &it);
+        if (!s.row.bad && it.processes)
+            *vec_push(&l->p->unobserved) = it;
+    }
+    return reader_scan_end(&s, e);
+}
+
 static void release(struct loader *l)
 {
     vec_release(&l->images);
@@ -328,9 +341,9 @@ int reader_load(struct reader *r, const uint64_t *at_ns, struct profile **p, str
 {
     /* Each needs what those before it have read. */
     static int (*const steps[])(struct loader *, struct error *) = {
-        load_strings, load_images, load_points,    load_modules, load_mappings, load_locations,
-        load_lines,   load_stacks, load_threads,   load_cells,   load_moments,  use_cells,
-        load_samples, load_frees,  load_lifetimes, load_facts,
+        load_strings, load_images, load_points,    load_modules, load_mappings,   load_locations,
+        load_lines,   load_stacks, load_threads,   load_cells,   load_moments,    use_cells,
+        load_samples, load_frees,  load_lifetimes, load_facts,   load_unobserved,
     };
     struct loader l = {.r = r, .p = profile_new(), .at_ns = at_ns};
     int rc = 0;

@@ -81,6 +81,10 @@ int recording_thin_points(struct recording *r, uint64_t image_id, struct error *
 /** Counts an image that is not stored. */
 int recording_drop_image(struct recording *r, double peak_bytes, struct error *e);
 
+/** How many processes of a program were started without the agent, for this reason, up to now. */
+int recording_put_unobserved(struct recording *r, const char *program, const char *reason, uint64_t processes,
+                             struct error *e);
+
 int recording_set_text(struct recording *r, const char *key, const char *text, struct error *e);
 int recording_set_number(struct recording *r, const char *key, int64_t number, struct error *e);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "store/row.h"
 
-_Static_assert(PROFILE_LOSSES == 9, "the table image has a column for each loss");
+_Static_assert(PROFILE_LOSSES == 10, "the table image has a column for each loss");
 _Static_assert(PROFILE_LIFETIMES == 16, "the table cell has a column for each class of lifetimes");
 
 static void put_sums(struct sql *s, const struct profile_sums *sums)
@@ -311,4 +311,18 @@ void row_get_moment_cell(struct sql *s, const struct row_limits *l, struct row_m
     m->cell = sql_get_index(s, l->cells);
     m->allocated = get_sums(s);
     m->freed = get_sums(s);
+}
+
+void row_put_unobserved(struct sql *s, const struct profile_unobserved *u)
+{
+    sql_put_int(s, u->program);
+    sql_put_int(s, u->reason);
+    sql_put_count(s, u->processes);
+}
+
+void row_get_unobserved(struct sql *s, const struct row_limits *l, struct profile_unobserved *u)
+{
+    u->program = sql_get_index(s, l->strings);
+    u->reason = sql_get_index(s, l->strings);
+    u->processes = sql_get_count(s);
 }

@@ -83,5 +83,7 @@ void row_put_point(struct sql *s, const struct row_point *q);
 void row_get_point(struct sql *s, const struct row_limits *l, struct row_point *q);
 void row_put_moment_cell(struct sql *s, const struct row_moment_cell *m);
 void row_get_moment_cell(struct sql *s, const struct row_limits *l, struct row_moment_cell *m);
+void row_put_unobserved(struct sql *s, const struct profile_unobserved *u);
+void row_get_unobserved(struct sql *s, const struct row_limits *l, struct profile_unobserved *u);
 
 #endif

@@ -30,7 +30,7 @@ static const struct {
          "  rss_anon_bytes INTEGER, torn_samples INTEGER, inconsistent INTEGER,\n"
          "  lost_samples INTEGER, lost_live INTEGER, lost_frees_unseen INTEGER,\n"
          "  lost_stack_cut INTEGER, lost_stack_broken INTEGER, lost_threads INTEGER,\n"
-         "  lost_growth INTEGER, failed_requests INTEGER, inherited_frees INTEGER\n"
+         "  lost_growth INTEGER, lost_children INTEGER, failed_requests INTEGER, inherited_frees INTEGER\n"
          ")"},
     [SCHEMA_THREAD] = {"thread", "id",
                        "CREATE TABLE thread(\n"
@@ -112,6 +112,11 @@ static const struct {
          "  freed_samples INTEGER, freed_seen_bytes REAL, freed_bytes REAL, freed_count REAL,\n"
          "  PRIMARY KEY(moment, cell)\n"
          ") WITHOUT ROWID"},
+    [SCHEMA_UNOBSERVED] = {"unobserved", "program, reason",
+                           "CREATE TABLE unobserved(\n"
+                           "  program INTEGER REFERENCES string, reason INTEGER REFERENCES string,\n"
+                           "  processes INTEGER, PRIMARY KEY(program, reason)\n"
+                           ") WITHOUT ROWID"},
 };
 
 const char *schema_table_name(enum schema_table table)

@@ -37,6 +37,7 @@ enum schema_table {
     SCHEMA_FREE,
     SCHEMA_POINT,
     SCHEMA_MOMENT_CELL,
+    SCHEMA_UNOBSERVED,
     SCHEMA_TABLES
 };
 

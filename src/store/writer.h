@@ -108,6 +108,7 @@ struct intern {
 
 void intern_init(struct intern *n, struct recording *r, const struct profile *p, uint32_t image);
 void intern_release(struct intern *n);
+uint32_t intern_text(struct recording *r, const char *text);
 uint32_t intern_string(struct intern *n, uint32_t string);
 uint32_t intern_module(struct intern *n, uint32_t module);
 /** Its names too, once it has some. */

@@ -4,6 +4,8 @@
 #include "base/units.h"
 #include "view/report_parts.h"
 
+#define UNOBSERVED_SHOWN 8
+
 struct closing {
     struct sink *out;
     const struct text_style *style;
@@ -87,6 +89,37 @@ static void write_lost(const struct closing *c)
     buf_release(&b);
 }
 
+/* ---- programs without the agent ---- */
+
+static void write_unobserved(const struct closing *c)
+{
+    struct buf b = BUF_INIT;
+    uint64_t more = 0;
+    if (!c->p->unobserved.len)
+        return;
+    write_heading(c, "Not observed, as they cannot carry the agent");
+    for (size_t i = 0; i < c->p->unobserved.len; i++) {
+        const struct profile_unobserved *u = &c->p->unobserved.at[i];
+        const char *program = profile_text(c->p, u->program);
+        if (i >= UNOBSERVED_SHOWN) {
+            more += u->processes;
+            continue;
+        }
+        text_add_number(&b, u->processes, "start");
+        buf_addstr(&b, *program ? " of " : " of a program that ");
+        text_add_name(&b, c->style, program);
+        buf_addstr(&b, *program ? ", which " : "");
+        text_add_name(&b, c->style, profile_text(c->p, u->reason));
+        write_words(c, &b, TEXT_PLAIN);
+    }
+    if (more) {
+        text_add_number(&b, more, "start");
+        buf_addstr(&b, " of other programs");
+        write_words(c, &b, TEXT_PLAIN);
+    }
+    buf_release(&b);
+}
+
 /* ---- cost ---- */
 
 static void write_cost(const struct closing *c)
@@ -164,6 +197,7 @@ void report_closing(struct sink *out, const struct profile *p, const struct fact
 {
     struct closing c = {.out = out, .style = style, .p = p, .f = f};
     write_lost(&c);
+    write_unobserved(&c);
     write_cost(&c);
     write_unseen(&c);
 }

@@ -170,6 +170,15 @@ static void write_whole(struct json *j, const struct profile *p, const struct fa
     json_rounded(j, "images_dropped_peak_bytes", p->images_dropped_peak_bytes);
     json_whole(j, "images_unread", f->unread);
     json_close(j, '}');
+    json_open(j, "unobserved", '[');
+    vec_each (const struct profile_unobserved, u, &p->unobserved) {
+        json_open(j, NULL, '{');
+        json_text(j, "program", known(profile_text(p, u->program)));
+        json_text(j, "reason", profile_text(p, u->reason));
+        json_whole(j, "processes", u->processes);
+        json_close(j, '}');
+    }
+    json_close(j, ']');
     json_open(j, "cost", '{');
     json_whole(j, "samples", f->samples);
     json_whole(j, "live_samples", f->live_samples);

@@ -179,6 +179,14 @@ void summary_write(struct sink *out, const struct profile *p, const struct text_
     write_held(&s);
     write_churned(&s);
     write_processes(&s);
+    if (p->unobserved.len) {
+        uint64_t processes = 0;
+        vec_each (const struct profile_unobserved, u, &p->unobserved)
+            processes += u->processes;
+        text_add_number(&b, processes, "start");
+        buf_addstr(&b, " of programs that cannot carry the agent; the report says which and why");
+        write_line(&s, "unobserved", &b);
+    }
     if (facts_any_lost(p, &s.facts)) {
         buf_addstr(&b, "something; the end of the report says what, and what to do about it");
         write_line(&s, "lost", &b);

@@ -79,6 +79,7 @@ enum ledger_loss {
     LEDGER_LOST_STACK_BROKEN, /* the walk met code without rules, or a stack that does not add up */
     LEDGER_LOST_THREADS,      /* samples of threads beyond the table: under "other" */
     LEDGER_LOST_GROWTH,       /* refused attempts to grow the ledger */
+    LEDGER_LOST_CHILDREN,     /* programs started without the agent that could not be noted (unobserved.h) */
     LEDGER_FAILED_REQUESTS,   /* requests that failed, as far as they came by the cold path */
     LEDGER_INHERITED_FREES,   /* sampled objects of the parent that this fork child freed */
     LEDGER_LOSSES

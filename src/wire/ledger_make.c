@@ -68,11 +68,11 @@ static uint64_t lay_out(struct ledger_region *regions, uint64_t limit_bytes)
 }
 
 /* Opens DIR if it is a directory of ours that nobody else can write, on tmpfs; a descriptor or -errno. */
-static long open_dir(const char *dir)
+static long open_dir(const char *dir, bool make)
 {
     const int how = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
     long fd = sys_call(SYS_openat, AT_FDCWD, dir, how);
-    if (fd == -ENOENT) {
+    if (fd == -ENOENT && make) {
         sys_call(SYS_mkdir, dir, 0700);
         fd = sys_call(SYS_openat, AT_FDCWD, dir, how);
     }
@@ -95,10 +95,11 @@ static long open_dir(const char *dir)
 }
 
 /* PARENT/NAME, and below it the directory that is called as the recorder's that was asked for. */
-static long open_own(struct ledger *l, const char *parent, const char *name, const char *asked)
+static long open_own(char dir[static LEDGER_PATH_BYTES], const char *parent, const char *name,
+                     const char *asked, bool make)
 {
-    size_t len = text_join(l->dir, sizeof(l->dir), parent, name);
-    long fd = open_dir(l->dir);
+    size_t len = text_join(dir, LEDGER_PATH_BYTES, parent, name);
+    long fd = open_dir(dir, make);
     const char *last = asked;
     for (; *asked; asked++)
         if (*asked == '/')
@@ -106,27 +107,27 @@ static long open_own(struct ledger *l, const char *parent, const char *name, con
     if (sys_failed(fd) || !text_starts(last, "/" LEDGER_RUN_PREFIX))
         return fd;
     sys_call(SYS_close, fd);
-    text_copy(l->dir + len, sizeof(l->dir) - len, last);
-    return open_dir(l->dir);
+    text_copy(dir + len, LEDGER_PATH_BYTES - len, last);
+    return open_dir(dir, make);
 }
 
 /* The first usable directory of: the one asked for, the user's runtime directory, the user's corner of /dev/shm. */
-static long choose_dir(struct ledger *l, const struct ledger_config *config)
+long ledger_open_dir(const struct ledger_config *config, char dir[static LEDGER_PATH_BYTES], bool make)
 {
     long fd = -ENOENT;
     if (config->dir[0]) {
-        text_copy(l->dir, sizeof(l->dir), config->dir);
-        fd = open_dir(l->dir);
+        text_copy(dir, LEDGER_PATH_BYTES, config->dir);
+        fd = open_dir(dir, make);
     }
     if (sys_failed(fd) && config->runtime_dir[0])
-        fd = open_own(l, config->runtime_dir, "/allium", config->dir);
+        fd = open_own(dir, config->runtime_dir, "/allium", config->dir, make);
     if (sys_failed(fd)) {
         char uid[24];
         text_from_number(uid, (uint64_t)sys_call(SYS_geteuid, 0), 10, 1);
-        fd = open_own(l, "/dev/shm/allium-", uid, config->dir);
+        fd = open_own(dir, "/dev/shm/allium-", uid, config->dir, make);
     }
     if (sys_failed(fd))
-        l->dir[0] = '\0';
+        dir[0] = '\0';
     return fd;
 }
 
@@ -279,7 +280,7 @@ int ledger_make(struct ledger *l, const struct ledger_config *config)
 {
     char name[64];
     int pid = (int)sys_call(SYS_getpid, 0);
-    long dir = choose_dir(l, config);
+    long dir = ledger_open_dir(config, l->dir, true);
     file_name(name, pid, config->image_id, LEDGER_SUFFIX);
     int bad = headroom_in_filesystem(l->dir, SMALLEST_LIMIT) ? -ENOMEM : -ENOSPC;
     for (uint64_t limit = config->limit_bytes; bad != -ENOSPC && bad && limit >= SMALLEST_LIMIT; limit /= 4)

@@ -47,6 +47,9 @@ extern const struct ledger_control ledger_no_control __attribute__((visibility("
  * the same name in its own user's directory of ledgers, where the recorder looks as well.
  */
 ONE_COPY int ledger_make(struct ledger *l, const struct ledger_config *config);
+/** The directory it makes a ledger in, opened; its path, "" on failure. `make`: if it is not there. -errno: there is none. */
+ONE_COPY long ledger_open_dir(const struct ledger_config *config, char dir[static LEDGER_PATH_BYTES],
+                              bool make);
 /** Backs the region up to `end_bytes`. False when it cannot grow: the reason stands in the header. */
 ONE_COPY bool ledger_grow_cold(struct ledger *l, enum ledger_table table, uint64_t end_bytes);
 

@@ -34,9 +34,9 @@ static void print_sums(const char *name, const struct profile_sums *s)
 
 static void print_losses(const struct profile_image *i)
 {
-    static const char *const names[] = {"lost_samples", "lost_live",     "frees_unseen",
-                                        "stacks_cut",   "stacks_broken", "lost_threads",
-                                        "lost_growth",  "failed",        "inherited_frees"};
+    static const char *const names[] = {"lost_samples",  "lost_live",      "frees_unseen", "stacks_cut",
+                                        "stacks_broken", "lost_threads",   "lost_growth",  "lost_children",
+                                        "failed",        "inherited_frees"};
     for (int k = 0; k < PROFILE_LOSSES; k++)
         printf(",\"%s\":%" PRIu64, names[k], i->losses[k]);
 }

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef AGENT_EXEC_H
+#define AGENT_EXEC_H
+
+/*
+ * What our target starts is a guest too: a program that cannot carry the agent starts without it.
+ *
+ * Runs in: target. Threads: any, vfork children and signal handlers included; no malloc.
+ */
+
+/** Finds the functions that the hooks stand in front of; from boot. */
+void exec_init(void);
+/** Takes our own entry out of the text of an LD_PRELOAD, where it lies; the length of what is left. */
+unsigned long exec_leave_preload(char *list);
+
+#endif

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "wire/carrier.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "base/sigsafe/sys.h"
+#include "base/sigsafe/text.h"
+
+#define INTERPRETERS_MAX 4
+#define SEGMENTS_MAX     64u
+#define DYNAMIC_MAX      1024u
+#define CHAIN_MAX        4096u
+#define NAME_BYTES       64
+
+#if defined(__x86_64__)
+#define OUR_MACHINE EM_X86_64
+#define OUR_LOADER  "ld-linux-x86-64.so.2"
+#endif
+
+/* Where the dynamic section says that things are, as addresses; 0: not told. */
+struct dynamic {
+    uint64_t strings, symbols, gnu_hash;
+};
+
+struct file {
+    int fd;
+    Elf64_Ehdr header;
+    uint64_t dynamic_at, dynamic_bytes;
+    char interpreter[NAME_BYTES]; /* its end, if it is longer; "": none */
+    struct dynamic has;
+};
+
+static bool read_at(int fd, void *out, size_t bytes, uint64_t at)
+{
+    return sys_call(SYS_pread64, fd, out, bytes, at) == (long)bytes;
+}
+
+/* A text of the file, cut to what fits. */
+static bool read_text(int fd, char *out, size_t size, uint64_t at)
+{
+    long n = sys_call(SYS_pread64, fd, out, size - 1, at);
+    out[sys_failed(n) ? 0 : n] = '\0';
+    return !sys_failed(n);
+}
+
+static bool read_segment(const struct file *f, unsigned i, Elf64_Phdr *p)
+{
+    return i < f->header.e_phnum && i < SEGMENTS_MAX && f->header.e_phentsize == sizeof(*p) &&
+           read_at(f->fd, p, sizeof(*p), f->header.e_phoff + (uint64_t)i * sizeof(*p));
+}
+
+/* Where in the file an address of its image is; 0: nowhere. */
+static uint64_t offset_of(const struct file *f, uint64_t address)
+{
+    Elf64_Phdr p;
+    for (unsigned i = 0; read_segment(f, i, &p); i++)
+        if (p.p_type == PT_LOAD && address >= p.p_vaddr && address - p.p_vaddr < p.p_filesz)
+            return p.p_offset + (address - p.p_vaddr);
+    return 0;
+}
+
+static void read_segments(struct file *f)
+{
+    Elf64_Phdr p;
+    for (unsigned i = 0; read_segment(f, i, &p); i++) {
+        if (p.p_type == PT_DYNAMIC) {
+            f->dynamic_at = p.p_offset;
+            f->dynamic_bytes = p.p_filesz;
+        } else if (p.p_type == PT_INTERP) {
+            uint64_t skipped = p.p_filesz > NAME_BYTES ? p.p_filesz - NAME_BYTES : 0;
+            read_text(f->fd, f->interpreter, NAME_BYTES, p.p_offset + skipped);
+        }
+    }
+}
+
+static bool read_dynamic(const struct file *f, unsigned i, Elf64_Dyn *d)
+{
+    return i < DYNAMIC_MAX && (i + 1) * sizeof(*d) <= f->dynamic_bytes &&
+           read_at(f->fd, d, sizeof(*d), f->dynamic_at + i * sizeof(*d)) && d->d_tag != DT_NULL;
+}
+
+static void read_tables(struct file *f)
+{
+    Elf64_Dyn d;
+    for (unsigned i = 0; read_dynamic(f, i, &d); i++) {
+        if (d.d_tag == DT_STRTAB)
+            f->has.strings = offset_of(f, d.d_un.d_ptr);
+        else if (d.d_tag == DT_SYMTAB)
+            f->has.symbols = offset_of(f, d.d_un.d_ptr);
+        else if (d.d_tag == DT_GNU_HASH)
+            f->has.gnu_hash = offset_of(f, d.d_un.d_ptr);
+    }
+}
+
+/* gcc links the run time of its sanitizers in as a library. */
+static bool needs_sanitizer(const struct file *f)
+{
+    static const char *const libraries[] = {"libasan.so", "libtsan.so", "liblsan.so", "libhwasan.so"};
+    Elf64_Dyn d;
+    char name[NAME_BYTES];
+    for (unsigned i = 0; f->has.strings && read_dynamic(f, i, &d); i++) {
+        if (d.d_tag != DT_NEEDED || !read_text(f->fd, name, sizeof(name), f->has.strings + d.d_un.d_val))
+            continue;
+        for (size_t k = 0; k < sizeof(libraries) / sizeof(*libraries); k++)
+            if (text_starts(name, libraries[k]))
+                return true;
+        if (text_starts(name, "libclang_rt.") && text_find(name, "san"))
+            return true;
+    }
+    return false;
+}
+
+static bool is_called(const struct file *f, uint32_t symbol, const char *name)
+{
+    Elf64_Sym s;
+    char text[NAME_BYTES];
+    return read_at(f->fd, &s, sizeof(s), f->has.symbols + (uint64_t)symbol * sizeof(s)) &&
+           s.st_shndx != SHN_UNDEF && read_text(f->fd, text, sizeof(text), f->has.strings + s.st_name) &&
+           text_length(text) == text_length(name) && text_starts(text, name);
+}
+
+/* Does it export this symbol? Looked up as the loader would: some have hundreds of thousands. */
+static bool defines(const struct file *f, const char *name)
+{
+    uint32_t head[4], bucket, link, hash = 5381;
+    for (const char *c = name; *c; c++)
+        hash = hash * 33 + (uint8_t)*c;
+    if (!f->has.gnu_hash || !f->has.symbols || !f->has.strings ||
+        !read_at(f->fd, head, sizeof(head), f->has.gnu_hash) || !head[0])
+        return false;
+    uint64_t buckets = f->has.gnu_hash + sizeof(head) + (uint64_t)head[2] * 8;
+    uint64_t chains = buckets + (uint64_t)head[0] * 4;
+    if (!read_at(f->fd, &bucket, 4, buckets + (uint64_t)(hash % head[0]) * 4) || bucket < head[1])
+        return false;
+    for (uint32_t i = bucket, n = 0; n < CHAIN_MAX && i >= head[1]; i++, n++) {
+        if (!read_at(f->fd, &link, 4, chains + (uint64_t)(i - head[1]) * 4))
+            return false;
+        if ((link | 1) == (hash | 1) && is_called(f, i, name))
+            return true;
+        if (link & 1)
+            return false;
+    }
+    return false;
+}
+
+/* clang links it into the program, which exports it. */
+static bool holds_sanitizer(const struct file *f)
+{
+    static const char *const functions[] = {"__asan_init", "__tsan_init", "__msan_init", "__lsan_init",
+                                            "__hwasan_init"};
+    for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++)
+        if (defines(f, functions[i]))
+            return true;
+    return false;
+}
+
+static bool gains_privilege(int fd, const struct stat *st)
+{
+    char value[NAME_BYTES];
+    uid_t uid = (uid_t)sys_call(SYS_geteuid, 0);
+    if (((st->st_mode & S_ISUID) && st->st_uid != uid) ||
+        ((st->st_mode & S_ISGID) && (st->st_mode & S_IXGRP) && st->st_gid != (gid_t)sys_call(SYS_getegid, 0)))
+        return true;
+    return uid && !sys_failed(sys_call(SYS_fgetxattr, fd, "security.capability", value, sizeof(value)));
+}
+
+static bool loader_is_ours(const char *interpreter)
+{
+    size_t length = text_length(interpreter), ours = sizeof(OUR_LOADER) - 1;
+    return length >= ours && text_starts(interpreter + length - ours, OUR_LOADER);
+}
+
+/* `interpreter`: of a script, what is to be judged in its place; else "". */
+static enum carrier judge(int fd, char interpreter[static 256])
+{
+    struct file f = {.fd = fd};
+    struct stat st;
+    interpreter[0] = '\0';
+    if (sys_failed(sys_call(SYS_fstat, fd, &st)) || !S_ISREG(st.st_mode))
+        return CARRIER_YES;
+    if (read_text(fd, interpreter, 256, 0) && text_starts(interpreter, "#!"))
+        return CARRIER_YES;
+    interpreter[0] = '\0';
+    if (!read_at(fd, &f.header, sizeof(f.header), 0) || !text_starts((const char *)f.header.e_ident, ELFMAG))
+        return CARRIER_YES;
+    if (gains_privilege(fd, &st))
+        return CARRIER_PRIVILEGED;
+    if (f.header.e_ident[EI_CLASS] != ELFCLASS64 || f.header.e_machine != OUR_MACHINE)
+        return CARRIER_FOREIGN;
+    read_segments(&f);
+    if (!f.interpreter[0])
+        return CARRIER_STATIC;
+    if (!loader_is_ours(f.interpreter))
+        return CARRIER_FOREIGN;
+    read_tables(&f);
+    return needs_sanitizer(&f) || holds_sanitizer(&f) ? CARRIER_SANITIZER : CARRIER_YES;
+}
+
+/* "#! /usr/bin/env python3" -> "/usr/bin/env", in place. */
+static const char *program_of(char *line)
+{
+    char *from = line + 2, *to;
+    while (*from == ' ' || *from == '\t')
+        from++;
+    for (to = from; *to && *to != ' ' && *to != '\t' && *to != '\n' && *to != '\r';)
+        to++;
+    *to = '\0';
+    return from;
+}
+
+enum carrier carrier_judge_file(int fd)
+{
+    char line[256];
+    enum carrier found = judge(fd, line);
+    return line[0] ? carrier_judge(AT_FDCWD, program_of(line)) : found;
+}
+
+enum carrier carrier_judge(int dir_fd, const char *path)
+{
+    enum carrier found = CARRIER_YES;
+    char line[256];
+    for (int n = 0; n < INTERPRETERS_MAX; n++) {
+        struct stat st; /* looked at before it is opened: a pipe would wait for its other end */
+        if (sys_failed(sys_call(SYS_newfstatat, dir_fd, path, &st, 0)) || !S_ISREG(st.st_mode))
+            return CARRIER_YES;
+        long fd = sys_call(SYS_openat, dir_fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+        if (sys_failed(fd))
+            return CARRIER_YES; /* executable but not readable */
+        found = judge((int)fd, line);
+        sys_call(SYS_close, fd);
+        if (!line[0])
+            return found;
+        path = program_of(line);
+        dir_fd = AT_FDCWD;
+    }
+    return found;
+}
+
+const char *carrier_reason(enum carrier why)
+{
+    switch (why) {
+    case CARRIER_PRIVILEGED:
+        return "gains privileges when it starts";
+    case CARRIER_FOREIGN:
+        return "is for another architecture, word size or C library";
+    case CARRIER_STATIC:
+        return "is statically linked";
+    case CARRIER_SANITIZER:
+        return "is built with a sanitizer";
+    case CARRIER_NO_AGENT:
+        return "runs where the agent cannot be found";
+    case CARRIER_SEALED:
+        return "was started under seccomp";
+    default:
+        return "can be observed";
+    }
+}

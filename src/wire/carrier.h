@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef WIRE_CARRIER_H
+#define WIRE_CARRIER_H
+
+/*
+ * Can the program in a file carry the agent? Asked by the command before it starts one, and by the agent before its
+ * target does: a program that cannot would end at its start, or print a complaint of the loader's.
+ *
+ * Runs in: the tool, and target: no malloc, no state, some 30 system calls for an ELF file. Threads: any, vfork children
+ * and signal handlers included; 1.5 KiB of stack.
+ */
+
+enum carrier {
+    CARRIER_YES,        /* or nothing speaks against it: what is no program, the kernel will refuse */
+    CARRIER_PRIVILEGED, /* set-uid, set-gid, file capabilities: the loader ignores LD_PRELOAD */
+    CARRIER_FOREIGN,    /* another architecture, word size or C library */
+    CARRIER_STATIC,     /* no loader that could preload anything */
+    CARRIER_SANITIZER,  /* replaces malloc itself, and ends if another library comes first */
+    CARRIER_NO_AGENT,   /* its root directory has no agent: see agent/exec.c */
+    CARRIER_SEALED,     /* who starts it is under seccomp, and so will it be: likewise */
+    CARRIER_KINDS
+};
+
+/** In a few words, for people: "statically linked". */
+const char *carrier_reason(enum carrier why);
+/** `path`, relative to `dir_fd` (AT_FDCWD), as execveat(2) takes it; of a script, its interpreter is judged. */
+enum carrier carrier_judge(int dir_fd, const char *path);
+/** The same for a file that is open for reading. */
+enum carrier carrier_judge_file(int fd);
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef WIRE_UNOBSERVED_H
+#define WIRE_UNOBSERVED_H
+
+/*
+ * A file beside the ledgers, with a line for each program that was started without the agent, because it cannot carry it:
+ * "WHY PATH\n", WHY a number (enum carrier); "-WHY PATH\n": it did not start after all. Only ever appended to. Past UNOBSERVED_NAMED_BYTES lines have no path any
+ * more, past UNOBSERVED_BYTES_MAX there are no more lines.
+ *
+ * Runs in: target, at exec. Threads: any, vfork children and signal handlers included.
+ */
+
+#include "wire/carrier.h"
+#include "wire/ledger_make.h"
+
+#define UNOBSERVED_FILE        "unobserved"
+#define UNOBSERVED_NAMED_BYTES (256 << 10)
+#define UNOBSERVED_BYTES_MAX   (1 << 20)
+#define UNOBSERVED_PATH_BYTES  256 /* a longer path keeps its end */
+
+/** Adds a line, if the directory of ledgers is there already; false: it could not. `started`: or it takes one back. */
+bool unobserved_note(const struct ledger_config *config, enum carrier why, const char *path, bool started);
+
+#endif

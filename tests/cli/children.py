@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What a program under the agent starts: observed if it can be, else as if nobody observed, and named in the recording."""
+import json
+import os
+import shutil
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import book
+import tap
+from place import placed, program
+from tap import built, check, equal
+
+WAYS = 12  # of starter.c
+KINDS = {  # how a program of each kind is called, and why it cannot be observed
+    "child": None,
+    "child_sanitized": "is built with a sanitizer",
+    "child_sanitized_clang": "is built with a sanitizer",
+    "child_static": "is statically linked",
+    "child_privileged": "gains privileges when it starts",
+    "child_foreign": "is for another architecture, word size or C library",
+    "script": None,
+    "script_sanitized": "is built with a sanitizer",
+    "not_executable": None,
+}
+
+
+def install(place):
+    """A program of each kind in the place's folder."""
+    for name in ("child", "child_sanitized", "child_static"):
+        shutil.copy(program(name), place.folder)
+    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "guest_child.c")
+    tap.succeed(["clang", "-fsanitize=address", "-o", place.path("child_sanitized_clang"), source])
+    # Another C library's loader, by name: where it lies there is a link to the real one.
+    loader = place.path("ld-other-x86-64.so.1")
+    os.symlink("/lib64/ld-linux-x86-64.so.2", loader)
+    tap.succeed(["gcc", "-o", place.path("child_foreign"), source, "-Wl,--dynamic-linker=" + loader])
+    for name, interpreter in (("script", "child"), ("script_sanitized", "child_sanitized")):
+        with open(place.path(name), "w") as file:
+            file.write("#! %s\n" % place.path(interpreter))
+    for name in ("script", "script_sanitized"):
+        os.chmod(place.path(name), 0o755)
+    shutil.copy(program("child_sanitized"), place.path("not_executable"))
+    os.chmod(place.path("not_executable"), 0o644)
+
+
+def started(place, way, kind, *before):
+    env = dict(place.env, PATH=place.folder + ":" + os.environ["PATH"], ASAN_OPTIONS="detect_leaks=0", LSAN_OPTIONS="")
+    return tap.run([*before, program("starter"), way, kind], cwd=place.folder, env=env)
+
+
+def same(place, way, kind):
+    bare = started(place, way, kind)
+    name = "%s.%s.allium" % (kind, way)
+    seen = started(place, way, kind, built("ALLIUM"), "run", "--quiet", "--period", "1", "-o", name, "--")
+    equal(seen.returncode, bare.returncode, "code of starter")
+    equal(seen.stderr, bare.stderr, "stderr of %s by %s" % (kind, way))
+    out, bare_out = (done.stdout.decode().splitlines() for done in (seen, bare))
+    equal(out[-1:], bare_out[-1:], "codes of %s by %s" % (kind, way))
+    equal(bare_out[:-1].count("without"), len(bare_out) - 1, "lines of the bare run")
+    observed = out[:-1].count("with")
+    equal(len(out), len(bare_out), "lines of %s by %s" % (kind, way))
+    unobserved = book.rows(place.path(name), """
+        SELECT r.text, sum(processes) FROM unobserved JOIN string r ON r.id = reason GROUP BY reason HAVING sum(processes) > 0""")
+    images = book.rows(place.path(name), "SELECT count(*) FROM image JOIN string s ON s.id = comm WHERE s.text <> 'starter'")[0][0]
+    ran = len(bare_out) - 1
+    reason = KINDS[kind]
+    equal(unobserved, [(reason, WAYS)] if reason else [], "what is said of %s by %s" % (kind, way))
+    equal((observed, images), (0, 0) if reason else (ran, ran), "observed children of %s by %s" % (kind, way))
+    return ran
+
+
+def each_kind(place):
+    """By each function that starts programs, from a child that has memory of its own and from one that shares ours."""
+    install(place)
+    if os.geteuid() == 0:
+        shutil.copy(program("child"), place.path("child_privileged"))
+        os.chown(place.path("child_privileged"), 65534, 65534)
+        os.chmod(place.path("child_privileged"), 0o4755)
+    for kind in KINDS:
+        if not os.path.exists(place.path(kind)):
+            continue
+        for way in ("fork", "vfork"):
+            ran = same(place, way, kind)
+            equal(ran, 0 if kind == "not_executable" else WAYS, "children of %s that ran" % kind)
+
+
+def other_root(place):
+    """In a root without our files."""
+    if os.geteuid():
+        return
+    root = place.path("root")
+    os.mkdir(root)
+    shutil.copy(program("child_static"), root + "/child_static")
+    shutil.copy(program("child"), root + "/child")
+    for name in ("/lib64/ld-linux-x86-64.so.2", "/lib/x86_64-linux-gnu/libc.so.6"):
+        os.makedirs(root + os.path.dirname(name), exist_ok=True)
+        shutil.copy(os.path.realpath(name), root + name)
+    script = "import os; os.chroot('root'); os.chdir('/'); os.execv('/child', ['child', 'argument'])"
+    done = place.allium("run", "--quiet", "--period", "1", "-o", "r.allium", "--", "/usr/bin/python3", "-c", script, code=7)
+    equal((done.out, done.err), ("without\n", ""), "what the child said")
+    equal(book.rows(place.path("r.allium"), "SELECT lost_children FROM image"), [(1,)], "children that are counted")
+
+
+def said(place):
+    """The summary and the report name them."""
+    install(place)
+    script = "for n in 1 2 3; do ./child_sanitized argument; done; ./child_static argument; ./child argument"
+    done = place.allium("run", "--period", "1", "-o", "r.allium", "--", "sh", "-c", script, code=7)
+    check("  unobserved 4 starts of programs that cannot carry the agent; the report says which and why\n" in done.err, done.err)
+    report = place.allium("report", "r.allium").out
+    check("Not observed, as they cannot carry the agent\n"
+          "  3 starts of ./child_sanitized, which is built with a sanitizer\n"
+          "  1 start of ./child_static, which is statically linked\n" in report, report)
+    equal(json.loads(place.allium("report", "r.allium", "--json").out)["unobserved"],
+          [{"program": "./child_sanitized", "reason": "is built with a sanitizer", "processes": 3},
+           {"program": "./child_static", "reason": "is statically linked", "processes": 1}], "JSON")
+
+
+tap.main([(name, placed(test, "/var/tmp")) for name, test in [
+    ("each kind of program, started in each way, does what it does bare", each_kind),
+    ("a program in another root does", other_root),
+    ("what was not observed is said", said),
+]])
