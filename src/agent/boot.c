@@ -90,6 +90,7 @@ static void find_allocator(void)
     n.prctl = resolve_next("prctl", NULL);
     n.syscall = resolve_next("syscall", NULL);
     exec_init();
+    shell_init();
     bool is_glibc = resolve_in(m, "__libc_start_main") != NULL; /* its functions do not call each other */
     next = n;
     operators_adopt(m);

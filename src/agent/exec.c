@@ -13,23 +13,19 @@
 #include <unistd.h>
 
 #include "agent/cold.h"
+#include "agent/environment.h"
 #include "agent/resolve.h"
 #include "base/sigsafe/sys.h"
 #include "base/sigsafe/text.h"
 #include "wire/unobserved.h"
 
 /*
- * LD_PRELOAD and our settings are inherited through the environment. Before our target executes a file we look whether
- * the program in it can carry the agent; if not, it gets an environment without us, made on the stack of the caller:
- * it may be a vfork child or a signal handler. What calls exec inside libc (system, popen) starts a shell, which can.
+ * Before our target executes a file we look whether the program in it can carry the agent; if so, it gets an environment
+ * with our entries, made on the stack of the caller: it may be a vfork child or a signal handler. What starts programs
+ * from inside libc, past these functions, is in shell.c.
  */
 
-#define ENTRIES_MAX 4096u /* of an environment: 32 KiB of stack */
-#define PRELOAD_MAX 4096u
-#define PATH_BYTES  1024u
-
-static const char agent_name[] = "liballium-agent.so";
-static const char preload_name[] = "LD_PRELOAD=", settings_name[] = "ALLIUM_";
+#define PATH_BYTES 1024u
 
 typedef int execve_fn(const char *, char *const[], char *const[]);
 typedef int spawn_fn(pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *,
@@ -79,78 +75,6 @@ static int go(const struct call *c, char *const *envp)
     default:
         return next_exec.posix_spawnp(c->pid, c->path, c->actions, c->attributes, c->argv, envp);
     }
-}
-
-/* ---- the environment ---- */
-
-/* Is the first of the list's entries, of `length` bytes, the agent? */
-static bool is_agent(const char *entry, size_t length)
-{
-    size_t name = sizeof(agent_name) - 1;
-    return length >= name && text_starts(entry + length - name, agent_name) &&
-           (length == name || entry[length - name - 1] == '/');
-}
-
-static size_t entry_length(const char *list)
-{
-    size_t n = 0;
-    while (list[n] && list[n] != ':' && list[n] != ' ')
-        n++;
-    return n;
-}
-
-unsigned long exec_leave_preload(char *list)
-{
-    char *to = list;
-    for (const char *from = list; *from;) {
-        size_t length = entry_length(from), whole = length + (from[length] != '\0');
-        if (!is_agent(from, length))
-            for (size_t i = 0; i < whole; i++)
-                *to++ = from[i];
-        from += whole;
-    }
-    *to = '\0';
-    return (unsigned long)(to - list);
-}
-
-static bool preload_has_us(const char *list)
-{
-    for (size_t length; *list; list += length + (list[length] != '\0')) {
-        length = entry_length(list);
-        if (is_agent(list, length))
-            return true;
-    }
-    return false;
-}
-
-/* Our LD_PRELOAD among these entries, or NULL: then nothing need be done. Counts them all. */
-static const char *find_us(char *const *envp, size_t *entries)
-{
-    const char *found = NULL;
-    *entries = 0;
-    for (; envp && envp[*entries]; ++*entries) {
-        const char *value = envp[*entries] + sizeof(preload_name) - 1;
-        if (text_starts(envp[*entries], preload_name) && preload_has_us(value))
-            found = value;
-    }
-    return found;
-}
-
-static int go_without_us(const struct call *c, char *const *envp, const char *preload, size_t entries)
-{
-    char **kept = alloca((entries + 1) * sizeof(*kept));
-    char *others = alloca(sizeof(preload_name) + text_length(preload));
-    size_t n = 0, name = sizeof(preload_name) - 1;
-    text_join(others, sizeof(preload_name) + text_length(preload), preload_name, preload);
-    bool alone = !exec_leave_preload(others + name);
-    for (size_t i = 0; i < entries; i++) {
-        if (envp[i] + name == preload && alone)
-            continue;
-        if (!text_starts(envp[i], settings_name))
-            kept[n++] = envp[i] + name == preload ? others : envp[i];
-    }
-    kept[n] = NULL;
-    return go(c, kept);
 }
 
 /* ---- the file ---- */
@@ -211,24 +135,34 @@ static enum carrier judge(const struct call *c)
     }
 }
 
+static int run_with_us(const struct call *c, char *const *envp)
+{
+    size_t pointers, bytes;
+    if (!environment_room(envp, &pointers, &bytes))
+        return go(c, envp);
+    char **more = alloca(pointers * sizeof(*more));
+    environment_put_in(envp, more, alloca(bytes));
+    int result = go(c, more);
+    bool too_much = result == E2BIG || (result == -1 && errno == E2BIG);
+    return too_much ? go(c, envp) : result; /* it might just have fitted */
+}
+
 static int run(const struct call *c, char *const *envp)
 {
-    size_t entries;
     if (unlikely(!next_exec.execve))
         boot_agent();
-    const char *preload = find_us(envp, &entries);
-    /* After seccomp nothing more may be asked of the kernel: the child is under the same filter, so without us. */
-    bool sealed = load_relaxed(&process.ledger.sealed);
-    if (!preload || entries > ENTRIES_MAX || text_length(preload) > PRELOAD_MAX)
+    if (!environment_is_handed_on())
         return go(c, envp);
+    /* After seccomp nothing more may be asked of the kernel, and the child is under the same filter. */
+    bool sealed = load_relaxed(&process.ledger.sealed);
     enum carrier found = sealed ? CARRIER_SEALED : judge(c);
     if (found == CARRIER_YES)
-        return go(c, envp);
+        return run_with_us(c, envp);
     const char *path = c->path ? c->path : "";
     bool noted = !sealed && unobserved_note(&process.config, found, path, true);
     if (!noted)
         process_count_loss(LEDGER_LOST_CHILDREN);
-    int result = go_without_us(c, envp, preload, entries);
+    int result = go(c, envp);
     if (result && noted)
         unobserved_note(&process.config, found, path, false);
     return result;

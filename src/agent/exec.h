@@ -10,7 +10,5 @@
 
 /** Finds the functions that the hooks stand in front of; from boot. */
 void exec_init(void);
-/** Takes our own entry out of the text of an LD_PRELOAD, where it lies; the length of what is left. */
-unsigned long exec_leave_preload(char *list);
-
+void shell_init(void);
 #endif

@@ -9,7 +9,7 @@
 
 #include "agent/books.h"
 #include "agent/clock.h"
-#include "agent/exec.h"
+#include "agent/environment.h"
 #include "agent/live.h"
 #include "base/sigsafe/draw.h"
 #include "base/sigsafe/sys.h"
@@ -33,12 +33,10 @@ static uint32_t alive_fallback = SETTLED;
 static char header_at_fork[LEDGER_HEADER_BYTES];
 static uint64_t ledger_bytes_at_fork; /* 0: nobody is in their midst */
 
-extern void *__libc_stack_end; /* at process entry: argc, argv, envp, auxv */
-
-static void read_setting(char *entry)
+static bool read_setting(char *entry)
 {
     static const char period[] = "ALLIUM_PERIOD=", dir[] = "ALLIUM_DIR=", size[] = "ALLIUM_LEDGER_SIZE=";
-    static const char follow[] = "ALLIUM_FOLLOW=0", seed[] = "ALLIUM_SEED=", runtime[] = "XDG_RUNTIME_DIR=";
+    static const char follow[] = "ALLIUM_FOLLOW=0", seed[] = "ALLIUM_SEED=";
     if (text_starts(entry, period))
         process.period_asked = text_size(entry + sizeof(period) - 1);
     else if (text_starts(entry, dir))
@@ -49,27 +47,27 @@ static void read_setting(char *entry)
         process.alone = true;
     else if (text_starts(entry, seed))
         process.seed_given = text_number(entry + sizeof(seed) - 1) | 1ull << 63;
-    else if (text_starts(entry, runtime) && entry[sizeof(runtime) - 1] == '/')
-        text_copy(process.config.runtime_dir, sizeof(process.config.runtime_dir),
-                  entry + sizeof(runtime) - 1);
+    else
+        return false;
+    return true;
 }
 
-/* The environment as the kernel laid it out: libc's `environ` may not be set yet when ld.so first allocates. */
+/* The program's own variable, or one of ours. */
+static bool read_variable(char *entry)
+{
+    static const char runtime[] = "XDG_RUNTIME_DIR=";
+    if (text_starts(entry, runtime) && entry[sizeof(runtime) - 1] == '/')
+        text_copy(process.config.runtime_dir, sizeof(process.config.runtime_dir),
+                  entry + sizeof(runtime) - 1);
+    return text_starts(entry, "ALLIUM_") && read_setting(entry);
+}
+
 static void read_environment(void)
 {
-    char **word = (char **)__libc_stack_end, *preload = NULL;
-    if (!word)
-        return;
-    word += 1 + *(const long *)word + 1; /* argc, argv, NULL */
-    for (; *word; word++) {
-        if (text_starts(*word, "ALLIUM_") || text_starts(*word, "XDG_"))
-            read_setting(*word);
-        else if (text_starts(*word, "LD_PRELOAD="))
-            preload = *word + sizeof("LD_PRELOAD=") - 1;
-    }
-    if (process.alone && preload)
-        exec_leave_preload(preload); /* whoever has a pointer to it sees the shorter list */
-    for (const Elf64_auxv_t *aux = (const void *)(word + 1); aux->a_type != AT_NULL; aux++)
+    const Elf64_auxv_t *aux = environment_take_out(read_variable);
+    if (process.alone)
+        environment_forget();
+    for (; aux && aux->a_type != AT_NULL; aux++)
         if (aux->a_type == AT_RANDOM)
             __builtin_memcpy(&process.seed, (const char *)aux->a_un.a_val + 8, 8);
 }

@@ -73,7 +73,7 @@ def unfinished_ledger(place):
     gone = 2 ** 22 - 1  # beyond what Linux gives out here
     name = "%d-0123456789abcdef" % gone
     make = "head -c 49152 /dev/zero >$1/%s.ledger; : >$1/%s.control" % (name, name)
-    done = place.allium("run", "--quiet", "--", "sh", "-c", 'set -- "$ALLIUM_DIR"; %s; echo $1' % make)
+    done = place.allium("run", "--quiet", "--", "sh", "-c", 'set -- $XDG_RUNTIME_DIR/allium/run-*; %s; echo $1' % make)
     check(not os.path.exists(done.out.strip()), "left:", done.out)
     beside = os.path.dirname(done.out.strip())
     tap.succeed(["sh", "-c", make, "sh", beside])

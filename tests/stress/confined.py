@@ -161,7 +161,9 @@ def jumps(how, kind):
     def test():
         blocks = 1000
         with private_dir() as ledgers:
-            done = succeed([program("jumps"), how, program("jumps"), "look", str(blocks)], env=agent_env(ledgers, 1))
+            env = agent_env(ledgers, 1)
+            env["JUMPS_PRELOAD"] = env.pop("LD_PRELOAD")
+            done = succeed([program("jumps"), how, program("jumps"), "look", str(blocks)], env=env)
             equal(done.stdout, b"malloc=%s free=%s\n" % (kind, kind), "the jumps that malloc and free end in")
             # malloc, calloc, realloc each; then stdout's buffer
             counted = [ledger["allocated_samples"] for ledger in totals(ledgers)]
@@ -169,7 +171,16 @@ def jumps(how, kind):
     return test
 
 
+def started_from_seccomp():
+    """A program that an observed one executes after it has entered seccomp is not observed, and counted."""
+    with private_dir() as ledgers:
+        done = succeed([program("jumps"), "filtered", program("jumps"), "look", "1000"], env=agent_env(ledgers, 1))
+        equal(done.stdout, b"malloc=none free=none\n", "the jumps of somebody unobserved")
+        equal([ledger["lost_children"] for ledger in totals(ledgers)], [1], "children that are counted")
+
+
 tap.main([
+    ("what is started from under seccomp runs as without us", started_from_seccomp),
     ("without a sandbox nothing is lost", unconfined),
     ("strict seccomp: the program lives, and losses are counted", sandboxed("strict")),
     ("a seccomp filter by prctl: the program lives, and losses are counted", sandboxed("filter")),

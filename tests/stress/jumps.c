@@ -2,6 +2,7 @@
 /*
  *     jumps free|denied|filtered PROGRAM ARG...   runs a program: as it is, where memory may not be both written and
  *                                                 executed, or under a seccomp filter that allows everything
+ *                                                 (with JUMPS_PRELOAD as its LD_PRELOAD)
  *     jumps look BLOCKS                           allocates BLOCKS blocks; what kind of jump malloc and free end in
  */
 #include <linux/filter.h>
@@ -44,6 +45,8 @@ int main(int argc, char **argv)
     if (argc > 2 && strcmp(argv[1], "look")) {
         if (confine(argv[1]))
             return perror(argv[1]), 2;
+        if (getenv("JUMPS_PRELOAD"))
+            setenv("LD_PRELOAD", getenv("JUMPS_PRELOAD"), 1);
         execv(argv[2], argv + 2);
         return 127;
     }

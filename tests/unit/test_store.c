@@ -248,6 +248,11 @@ static void facts_are_kept_and_images_not_kept_are_counted(void **state)
     assert_ok(recording_set_number(r, RECORDING_EXIT, -9, &err));
     assert_ok(recording_drop_image(r, 100.5, &err));
     assert_ok(recording_drop_image(r, 20, &err));
+    assert_ok(recording_put_unobserved(r, "./tool", "is statically linked", 2, &err));
+    assert_ok(recording_put_unobserved(r, "", "is statically linked", 1, &err));
+    assert_ok(recording_put_unobserved(r, "./tool", "is statically linked", 5, &err));
+    assert_ok(recording_put_unobserved(r, "gone", "is statically linked", 0,
+                                       &err)); /* it did not start after all */
     assert_ok(recording_close(r, &err));
     assert_ok(recording_summarize(&s, file, &err));
     assert_string_equal(recording_text(&s, RECORDING_COMMAND), "sh -c 'echo \"\xff\"'");
@@ -260,6 +265,13 @@ static void facts_are_kept_and_images_not_kept_are_counted(void **state)
     assert_ok(recording_load(&back, file, NULL, &err));
     assert_true(back->images_dropped == 2 && back->images_dropped_peak_bytes == 120.5);
     assert_int_equal(back->period_bytes, 1 << 20);
+    assert_int_equal(back->unobserved.len, 2);
+    vec_each (const struct profile_unobserved, u, &back->unobserved) {
+        const char *program = profile_text(back, u->program);
+        assert_int_equal(u->processes, *program ? 5 : 1);
+        assert_string_equal(*program ? program : "./tool", "./tool");
+        assert_string_equal(profile_text(back, u->reason), "is statically linked");
+    }
     profile_free(back);
     profile_free(p);
 }

@@ -218,11 +218,33 @@ static void nothing_was_sampled(void **state)
     profile_free(p);
 }
 
+/* Programs that ran without the agent. */
+static void add_unobserved(struct profile *p)
+{
+    uint32_t program = profile_string(p, "/opt/tool"), reason = profile_string(p, "is statically linked");
+    *vec_push(&p->unobserved) = (struct profile_unobserved){program, reason, 3};
+    *vec_push(&p->unobserved) = (struct profile_unobserved){0, reason, 1};
+}
+
+static void unobserved_programs(void **state)
+{
+    (void)state;
+    struct profile *p = shop(PERIOD);
+    add_unobserved(p);
+    struct buf out = report_of(p, ROLLUP_BY_STACK, 0);
+    check_json(&out, "why = 'is statically linked'\n"
+                     "assert j['unobserved'] == [{'program': '/opt/tool', 'reason': why, 'processes': 3},\n"
+                     "                           {'program': None, 'reason': why, 'processes': 1}]\n");
+    buf_release(&out);
+    profile_free(p);
+}
+
 /** Every key of every grouping stands in the manual, and every key in the manual is written somewhere. */
 static void keys_are_documented(void **state)
 {
     (void)state;
     struct profile *p = shop(PERIOD);
+    add_unobserved(p);
     char page[PATH_MAX] = JSON_MAN_PAGE, real[PATH_MAX], *slash = strrchr(page, '/');
     if (!strcmp(page, __FILE__))
         snprintf(slash ? slash + 1 : page, 64, "../../man/allium-json.5.scd");
@@ -402,6 +424,7 @@ int main(void)
         TEST("what is not known is null", unknown_is_null),
         TEST("where nothing was sampled the totals have their bound, if the period is known",
              nothing_was_sampled),
+        TEST("programs that ran without the agent are listed", unobserved_programs),
         TEST("the manual has every key that is written, and no other", keys_are_documented),
         TEST("a table in JSON has its units in the keys", table_as_json),
         TEST("folded stacks begin at the root, and inlined functions are frames", folded_stacks),
