@@ -112,7 +112,7 @@ static int prune(const struct ledger_list *list)
         *slash = '\0';
         const char *folder = strrchr(entry->path, '/');
         if (folder && !strncmp(folder + 1, LEDGER_RUN_PREFIX, strlen(LEDGER_RUN_PREFIX)))
-            rmdir(entry->path);
+            ledger_dir_remove(entry->path);
         *slash = '/';
     }
     fprintf(stderr, "allium: removed %u ledger%s\n", removed, removed == 1 ? "" : "s");

@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "collect/ledger_copy.h"
 #include "collect/proc.h"
+#include "wire/unobserved.h"
 
 /* "PID-IMAGE.ledger"; false for anything else. */
 static bool parse_name(const char *name, pid_t *pid, uint64_t *image_id)
@@ -188,11 +189,24 @@ void ledger_run_scan(const char *dir, struct ledger_list *list)
     places_release(&p);
 }
 
+void ledger_dir_remove(const char *dir)
+{
+    struct ledger_list left = {0};
+    struct buf notes = BUF_INIT;
+    if (!ledger_dir_scan(dir, &left) && !left.len) {
+        buf_printf(&notes, "%s/" UNOBSERVED_FILE, dir);
+        unlink(buf_str(&notes));
+        rmdir(dir);
+    }
+    buf_release(&notes);
+    ledger_list_release(&left);
+}
+
 void ledger_run_remove(const char *dir)
 {
     struct places p = find_places(strrchr(dir, '/'));
     vec_each (char *, path, &p)
-        rmdir(*path);
+        ledger_dir_remove(*path);
     places_release(&p);
 }
 

@@ -38,7 +38,9 @@ void ledger_remove(const char *path);
 int ledger_dir_make(char **path, struct error *e);
 /** All ledgers for that recorder: those in its directory, and in those of its name that other users have. */
 void ledger_run_scan(const char *dir, struct ledger_list *list);
-/** Removes these directories, as far as they are empty: what still runs keeps its own. */
+/** Removes a recorder's directory if it holds no ledger. */
+void ledger_dir_remove(const char *dir);
+/** Removes these directories, as far as they hold no ledger: what still runs keeps its own. */
 void ledger_run_remove(const char *dir);
 
 #endif

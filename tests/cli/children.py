@@ -105,6 +105,8 @@ def said(place):
     script = "for n in 1 2 3; do ./child_sanitized argument; done; ./child_static argument; ./child argument"
     done = place.allium("run", "--period", "1", "-o", "r.allium", "--", "sh", "-c", script, code=7)
     check("  unobserved 4 starts of programs that cannot carry the agent; the report says which and why\n" in done.err, done.err)
+    equal([name for _, names, files in os.walk(place.runtime) for name in names + files if name != "allium"], [],
+          "what is left beside the recording")
     report = place.allium("report", "r.allium").out
     check("Not observed, as they cannot carry the agent\n"
           "  3 starts of ./child_sanitized, which is built with a sanitizer\n"
