@@ -3,7 +3,7 @@
 # bash completion for allium. It does without the package bash-completion; where that is, the command behind
 # `allium run -- ` completes as it does alone. tests/checks/docs compares what is offered with --help and the manual.
 
-_allium_commands='run ps snapshot report export doctor'
+_allium_commands='run ps snapshot report export set doctor'
 
 # COMMAND ('' is allium itself): its options. A new option begins here.
 _allium_options()
@@ -15,6 +15,7 @@ _allium_options()
     snapshot) echo -o --output --force --help ;;
     report) echo --by --sort --older-than --where --top --json --help ;;
     export) echo --pprof --folded -o --output --where --help ;;
+    set) echo --where --help ;;
     doctor) echo --json --help ;;
     esac
 }
@@ -37,6 +38,7 @@ _allium_argument()
 {
     case $1 in
     snapshot) _allium_words "$(_allium_pids)" ;;
+    set) _allium_words "$(_allium_pids)" period= on off free-stacks=all free-stacks=some ;;
     report | export)
         _allium_files '!*.allium'
         _allium_words "$(_allium_pids)"

@@ -271,6 +271,29 @@ static uint32_t period_record(uint64_t period)
     return used < PERIODS_MAX ? books_add_period(period, clock_ticks()) : LEDGER_NONE;
 }
 
+/* How long it was off is kept, so that a reader can tell what is missing. */
+static void switch_off(bool off)
+{
+    struct ledger_header *h = process.ledger.header;
+    uint64_t since = load_relaxed(&h->off_since_ticks), now = clock_ticks();
+    if (off == (since != 0) || !atomic_swap_if64(&h->off_since_ticks, since, off ? now : 0))
+        return;
+    if (!off)
+        atomic_add64(&h->off_ticks, now - since);
+}
+
+/* A word of the control page; nonsense changes nothing. */
+static void adopt(uint64_t word)
+{
+    uint64_t switches = word & (LEDGER_CONTROL_OFF | LEDGER_CONTROL_FREE_STACKS);
+    uint64_t period = word & ~switches ? word & ~switches : process.period_asked;
+    uint32_t index = period <= LEDGER_PERIOD_MAX ? period_record(period) : LEDGER_NONE;
+    if (index >= PERIODS_MAX)
+        return;
+    switch_off(switches & LEDGER_CONTROL_OFF);
+    store_release(&process.in_force, switches | (uint64_t)index << PROCESS_INDEX_SHIFT | period);
+}
+
 /* Whoever wins the word adopts it; and looks again, as a later one may have been adopted meanwhile by somebody faster. */
 void process_heed_control_cold(void)
 {
@@ -278,13 +301,10 @@ void process_heed_control_cold(void)
     if (load_relaxed(&process.stage) != LEDGER_STAGE_MADE || load_relaxed(&c->magic) != LEDGER_CONTROL_MAGIC)
         return;
     for (int tries = 0; tries < CONTROL_TRIES; tries++) {
-        uint64_t asked = load_relaxed(&c->period_bytes), seen = load_relaxed(&process.control_word);
+        uint64_t asked = load_relaxed(&c->word), seen = load_relaxed(&process.control_word);
         if (asked == seen || !atomic_swap_if64(&process.control_word, seen, asked))
             return;
-        uint64_t wanted = asked ? asked : process.period_asked;
-        uint32_t index = wanted <= LEDGER_PERIOD_MAX ? period_record(wanted) : LEDGER_NONE;
-        if (index < PERIODS_MAX)
-            store_release(&process.in_force, (uint64_t)index << PROCESS_INDEX_SHIFT | wanted);
+        adopt(asked);
     }
 }
 

@@ -30,7 +30,7 @@ struct process {
     uint64_t seed_given; /* 0: drawn from the kernel's random bytes */
     uint64_t period_asked;
     uint64_t
-        in_force; /* the period, and above it the index of its record: one word, so that they belong together */
+        in_force; /* the period, the index of its record and LEDGER_CONTROL_*: in one word, as they belong together */
     uint64_t control_word; /* the control page's, when it was last heeded */
     int32_t parent_pid;
     uint64_t parent_image_id, forked_ticks;
@@ -105,7 +105,7 @@ static inline uint8_t process_period_index(uint64_t in_force)
 
 static inline void process_heed_control(void)
 {
-    if (unlikely(load_relaxed(&process.ledger.control->period_bytes) != load_relaxed(&process.control_word)))
+    if (unlikely(load_relaxed(&process.ledger.control->word) != load_relaxed(&process.control_word)))
         process_heed_control_cold();
 }
 

@@ -49,6 +49,12 @@ bool sample_is_due(struct thread *t, size_t size)
     leave_books(t, outside);
     uint64_t in_force = load_acquire(&process.in_force), period = process_period(in_force);
     uint8_t index = process_period_index(in_force);
+    if (unlikely(in_force & LEDGER_CONTROL_OFF)) {
+        t->left = LEDGER_CONTROL_BYTES;
+        t->rest = 0;
+        t->period = UINT8_MAX; /* a gap is drawn when it is on again */
+        return false;
+    }
     if (period == 1) {
         t->left = t->rest = 0;
         t->period = index;
@@ -214,7 +220,7 @@ static void remember_free(struct thread *t, struct ledger_shard *shard, bool min
                           const struct walk_start *start, const struct ledger_sample *s, uintptr_t address,
                           uint64_t ticks, bool reallocated)
 {
-    bool whole = stack_is_due(ticks);
+    bool whole = (load_relaxed(&process.in_force) & LEDGER_CONTROL_FREE_STACKS) || stack_is_due(ticks);
     uint32_t stack = whole ? books_stack(&t->stack, start) : LEDGER_NONE;
     uint32_t caller = whole ? LEDGER_NONE : books_caller(start->pc);
     uint64_t number;

@@ -66,6 +66,16 @@ static const char *full_text(uint32_t full)
     return "unknown reason";
 }
 
+/* Without sampling: what is in the header, and up to its end or to this reading if it is off now. */
+static uint64_t off_ns(const struct ledger_copy *c)
+{
+    const struct ledger_header *h = &c->header;
+    uint64_t end = h->state == LEDGER_EXITED ? h->ended_ticks : c->taken_ticks, ticks = h->off_ticks;
+    if (h->off_since_ticks && end > h->off_since_ticks)
+        ticks += end - h->off_since_ticks;
+    return whole((double)ticks / c->ticks_per_ns);
+}
+
 static void take_image(struct work *w)
 {
     const struct ledger_copy *c = w->c;
@@ -81,6 +91,7 @@ static void take_image(struct work *w)
         .ended_ns = h->state == LEDGER_EXITED ? ledger_copy_realtime(c, h->ended_ticks) : 0,
         .peak_ns = ledger_copy_realtime(c, h->peak_ticks),
         .peak_bytes = (double)h->peak_bytes_q / Q,
+        .off_ns = off_ns(c),
         .ledger_bytes = h->ready_bytes,
         .ledger_limit_bytes = h->limit_bytes,
         .torn_samples = c->torn_samples,

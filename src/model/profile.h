@@ -67,6 +67,7 @@ struct profile_image {
     uint64_t
         ended_ns; /* CLOCK_REALTIME when its exit handlers ran; 0: not, or not known. Not kept in recordings */
     uint64_t peak_ns;  /* CLOCK_REALTIME of the peak; 0: none */
+    uint64_t off_ns;   /* for so long sampling was off */
     double peak_bytes; /* estimate of live bytes at the peak */
     uint64_t operations_begun,
         operations_done; /* cold operations; the difference was under way when it was read */

@@ -35,6 +35,7 @@ void row_put_image(struct sql *s, uint32_t id, const struct profile_image *i)
     sql_put_int(s, i->state);
     sql_put_count(s, i->began_ns);
     sql_put_count(s, i->taken_ns);
+    sql_put_count(s, i->off_ns);
     sql_put_count(s, i->peak_ns);
     sql_put_real(s, i->peak_bytes);
     sql_put_count(s, i->operations_begun);
@@ -63,6 +64,7 @@ void row_get_image(struct sql *s, const struct row_limits *l, struct profile_ima
     i->state = (enum profile_image_state)sql_get_int(s, 0, PROFILE_IMAGE_ENDED);
     i->began_ns = sql_get_count(s);
     i->taken_ns = sql_get_count(s);
+    i->off_ns = sql_get_count(s);
     i->peak_ns = sql_get_count(s);
     i->peak_bytes = sql_get_real(s);
     i->operations_begun = sql_get_count(s);

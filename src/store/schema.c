@@ -24,7 +24,7 @@ static const struct {
          "  pid INTEGER, parent_pid INTEGER,\n"
          "  comm INTEGER REFERENCES string, exe INTEGER REFERENCES string,\n"
          "  args INTEGER REFERENCES string, state INTEGER,\n"
-         "  began_ns INTEGER, taken_ns INTEGER, peak_ns INTEGER, peak_bytes REAL,\n"
+         "  began_ns INTEGER, taken_ns INTEGER, off_ns INTEGER, peak_ns INTEGER, peak_bytes REAL,\n"
          "  operations_begun INTEGER, operations_done INTEGER, cold_ns INTEGER,\n"
          "  ledger_bytes INTEGER, ledger_limit_bytes INTEGER, ledger_full INTEGER REFERENCES string,\n"
          "  rss_anon_bytes INTEGER, torn_samples INTEGER, inconsistent INTEGER,\n"

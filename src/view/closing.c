@@ -55,6 +55,13 @@ static void write_lost(const struct closing *c)
         buf_addstr(&b, ". What came after may be missing; give it room and run again.");
         write_words(c, &b, TEXT_ALARM);
     }
+    if (c->f->off_ns) {
+        char off[UNITS_TEXT_BYTES], observed[UNITS_TEXT_BYTES];
+        buf_printf(&b, "Sampling was off for %s of %s: what was allocated then is in none of these figures.",
+                   units_format_duration(off, (double)c->f->off_ns),
+                   units_format_duration(observed, (double)c->f->observed_ns));
+        write_words(c, &b, TEXT_ALARM);
+    }
     if (c->f->torn_samples) {
         text_add_number(&b, c->f->torn_samples, "live sample");
         buf_addstr(&b, " changed while being read, left out of ages. Read again when it is quieter.");

@@ -51,6 +51,7 @@ static void add_image(struct facts *f, const struct profile *p, uint32_t i)
         f->taken_ns = image->taken_ns;
     if (image->taken_ns > image->began_ns)
         f->observed_ns += image->taken_ns - image->began_ns;
+    f->off_ns += image->off_ns;
     for (int k = 0; k < PROFILE_LOSSES; k++)
         f->losses[k] += image->losses[k];
     f->torn_samples += image->torn_samples;
@@ -96,5 +97,5 @@ bool facts_any_lost(const struct profile *p, const struct facts *f)
     for (int k = 0; k < PROFILE_FAILED_REQUESTS; k++)
         if (f->losses[k])
             return true;
-    return f->torn_samples || f->inconsistent || *f->full || p->images_dropped || f->unread;
+    return f->off_ns || f->torn_samples || f->inconsistent || *f->full || p->images_dropped || f->unread;
 }

@@ -20,7 +20,7 @@ struct facts {
     uint32_t past;                    /* shown as they were at a moment before their end */
     uint32_t unread;                  /* of these: their books were not kept before that moment */
     uint64_t began_ns, taken_ns;      /* CLOCK_REALTIME; of the first and of the last image */
-    uint64_t observed_ns;             /* sum over the images */
+    uint64_t observed_ns, off_ns;     /* sums over the images; of it, with sampling off */
     uint64_t period_low, period_high; /* bytes; 0: no cell, and no profile_silent_period() */
     uint64_t samples, live_samples;   /* taken; still live */
     uint64_t losses[PROFILE_LOSSES];  /* each summed over the images */

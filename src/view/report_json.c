@@ -76,6 +76,7 @@ static void write_image(struct json *j, const struct profile *p, const struct pr
     json_text(j, "state", states[i->state]);
     json_whole(j, "began_ns", i->began_ns);
     json_whole(j, "taken_ns", i->taken_ns);
+    json_whole(j, "off_ns", i->off_ns);
     whole_or_null(j, "peak_ns", i->peak_ns != 0, i->peak_ns);
     json_rounded(j, "peak_bytes", i->past && !i->peak_ns ? NAN : i->peak_bytes);
     whole_or_null(j, "rss_anon_bytes", i->rss_anon_bytes != 0, i->rss_anon_bytes);

@@ -137,6 +137,8 @@ struct ledger_header {
     uint32_t state;           /* enum ledger_state */
     uint64_t began_ticks, began_monotonic_ns, began_realtime_ns; /* one moment, on three clocks */
     uint64_t ended_ticks;          /* when it exited; of no meaning before `state` says so */
+    uint64_t off_ticks;            /* for so long sampling was off, without the time since off_since_ticks */
+    uint64_t off_since_ticks;      /* 0: it is on */
     uint64_t map_start, map_bytes; /* where the target maps this header: tells whether the image still runs */
     uint64_t limit_bytes;          /* hard limit of all ready_bytes together */
     uint64_t ready_bytes;          /* header included */
@@ -293,8 +295,13 @@ static inline unsigned ledger_lifetime_class(uint64_t ticks)
 #define LEDGER_CONTROL_BYTES (4u << 20)
 struct ledger_control {
     uint64_t magic;
-    uint64_t period_bytes; /* 0: as started; otherwise 1 .. 2^40, anything else is ignored */
+    uint64_t
+        word; /* a period, 0: as started, otherwise 1 .. 2^40; and LEDGER_CONTROL_*. Anything else is ignored */
 };
+#define LEDGER_CONTROL_PERIOD ((1ull << 48) - 1)
+#define LEDGER_CONTROL_OFF    (1ull << 63) /* no new samples; those that are live are followed to their end */
+#define LEDGER_CONTROL_FREE_STACKS                                                                           \
+    (1ull << 62) /* the stack of each sampled free, not of some hundred a second */
 
 #define LEDGER_PERIOD_MAX     (1ull << 40)
 #define LEDGER_PERIOD_DEFAULT (512ull << 10)

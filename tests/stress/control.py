@@ -59,6 +59,12 @@ class Steered:
                 env=dict(os.environ, XDG_RUNTIME_DIR=os.path.dirname(self.folder)))
         return path
 
+    def set(self, *actions, code=0):
+        """Through the command."""
+        done = tap.run([built("ALLIUM"), "set", *actions], env=dict(os.environ, XDG_RUNTIME_DIR=os.path.dirname(self.folder)))
+        equal(done.returncode, code, "code of allium set %s, which said %s" % (" ".join(actions), done.stderr))
+        return done.stdout.decode(), done.stderr.decode()
+
     def end(self):
         _, err = self.process.communicate()
         equal((self.process.returncode, err), (0, b""), "code and stderr")
@@ -194,7 +200,46 @@ def nonsense():
             check(len(periods) > 10, "hardly a word was taken for a period:", periods)
 
 
+def command():
+    """What allium set says and does: off, on again, another period, the stack of each free."""
+    period, settling = 4 * KIB, 3 * LOOK_BYTES // 1000
+    with steered(period) as program:
+        pid = str(program.process.pid)
+        truth = {0: program.run(0, 5000, 1000)}
+        began = time.monotonic()
+        equal(program.set(pid, "off"), ("%s (control): off, period as started, stacks of some sampled frees\n" % pid, ""), "said")
+        program.run(1, settling, 1000)
+        program.run(2, 20_000, 1000)
+        said, _ = program.set("--where", "comm:control pid:%s" % pid, "on", "period=8K", "free-stacks=all")
+        off_s = time.monotonic() - began
+        equal(said, "%s (control): on, period 8 KiB, stacks of all sampled frees\n" % pid, "said")
+        program.run(3, settling, 1000)
+        truth[4] = program.run(4, 50_000, 1000)
+        path = program.snapshot()
+        found = sums(path)
+        ((off_ns,),) = book.rows(path, "SELECT off_ns FROM image")
+        # At the end all are of the latest phase, or nearly.
+        ((frees, stacks),) = book.rows(path, """
+            SELECT count(*), count(stack) FROM recent_free WHERE freed_ns > (SELECT max(born_ns) FROM recent_free) - 5000000""")
+        program.set(pid, "on", "period=default", "free-stacks=some")
+        for words, what in (((pid,), "an action"), ((pid, "of"), "is no action"), ((pid, "period=0"), "a period is"),
+                            (("off",), "process id"), ((pid, "--where", "com:x", "on"), "column")):
+            out, err = program.set(*words, code=2)
+            check(not out and err.startswith("allium: ") and what in err, words, "is answered by", out, err)
+        for words, what in ((("1", "on"), "no running process 1"), (("--where", "comm:nobody", "on"), "fits --where")):
+            out, err = program.set(*words, code=1)
+            check(not out and err.count("\n") == 1 and what in err, words, "is answered by", out, err)
+        program.end()
+    near(found[0][period][0].bytes, truth[0], period, "bytes before")
+    check(2 not in found, "sampled while it was off:", found.get(2))
+    equal(list(found[4]), [8 * KIB], "periods after")
+    near(found[4][8 * KIB][0].bytes, truth[4], 8 * KIB, "bytes after")
+    check(0 < off_ns <= 1e9 * off_s, "off for %d ns, %.3f s at most" % (off_ns, off_s))
+    check(frees > 20 and stacks == frees, "recent frees with a stack: %d of %d" % (stacks, frees))
+
+
 tap.main([
+    ("allium set: off, on, a period, the stacks of all frees", command),
     ("a change of period: each span's figures are right, and no thread waits long", changed),
     ("250 changes under four threads leave the figures unbiased", often),
     ("10,000 words of nonsense on the control page change nothing for the program", nonsense),

@@ -223,6 +223,7 @@ static inline void set_image(struct profile *p, uint64_t *seed, uint64_t now)
     i->state = (enum profile_image_state)below(seed, 3);
     i->taken_ns = p->taken_ns = now;
     i->peak_ns = now - 1;
+    i->off_ns = draw(seed) >> 20;
     i->peak_bytes = draw_real(seed);
     i->operations_begun = draw(seed) >> 1;
     i->operations_done = draw(seed) >> 1;
@@ -342,10 +343,10 @@ static inline void say_names(struct lines *l, const struct profile *p)
         buf_printf(&b, "image %" PRIx64 " %" PRIx64 " %d %d %s %s '%s' %d", i->id, i->parent_id, i->pid,
                    i->parent_pid, profile_text(p, i->comm), profile_text(p, i->exe), profile_text(p, i->args),
                    i->state);
-        const uint64_t numbers[] = {i->began_ns,         i->taken_ns,           i->peak_ns,
-                                    i->operations_begun, i->operations_done,    i->cold_ns,
-                                    i->ledger_bytes,     i->ledger_limit_bytes, i->rss_anon_bytes,
-                                    i->torn_samples,     i->inconsistent};
+        const uint64_t numbers[] = {i->began_ns,       i->taken_ns,         i->peak_ns,
+                                    i->off_ns,         i->operations_begun, i->operations_done,
+                                    i->cold_ns,        i->ledger_bytes,     i->ledger_limit_bytes,
+                                    i->rss_anon_bytes, i->torn_samples,     i->inconsistent};
         for (size_t k = 0; k < sizeof(numbers) / sizeof(*numbers); k++)
             buf_printf(&b, " %" PRIu64, numbers[k]);
         for (size_t k = 0; k < PROFILE_LOSSES; k++)
