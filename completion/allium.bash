@@ -3,7 +3,7 @@
 # bash completion for allium. It does without the package bash-completion; where that is, the command behind
 # `allium run -- ` completes as it does alone. tests/checks/docs compares what is offered with --help and the manual.
 
-_allium_commands='run ps snapshot report export set doctor'
+_allium_commands='run env ps snapshot report export set doctor'
 
 # COMMAND ('' is allium itself): its options. A new option begins here.
 _allium_options()
@@ -11,6 +11,7 @@ _allium_options()
     case $1 in
     '') echo --help --version ;;
     run) echo --period -o --output --force --no-follow --no-args --quiet --ledger-size --help ;;
+    env) echo --shell --systemd --docker --period --ledger-size --no-follow --help ;;
     ps) echo --prune --json --help ;;
     snapshot) echo -o --output --force --help ;;
     report) echo --by --sort --older-than --where --top --json --help ;;

@@ -45,7 +45,7 @@ struct command {
 };
 
 extern const struct command command_run, command_ps, command_snapshot, command_report, command_export,
-    command_set, command_doctor;
+    command_env, command_set, command_doctor;
 
 /** The values of the options of one call, in the order of the table. */
 struct arguments {

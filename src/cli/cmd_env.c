@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/units.h"
+#include "cli/command.h"
+#include "run/launch.h"
+#include "run/record.h"
+
+static const struct option_doc options[] = {
+    {"shell", 0, NULL, "lines for a shell or an init script (default)"},
+    {"systemd", 0, NULL, "a drop-in for a unit"},
+    {"docker", 0, NULL, "lines for a Dockerfile"},
+    {"period", 0, "SIZE", "one sample every SIZE bytes on average (512K); 1: every allocation"},
+    {"ledger-size", 0, "SIZE", "most shared memory of each process (64M; 2G with --period 1)"},
+    {"no-follow", 0, NULL, "not the programs that it starts"},
+    {NULL, 0, NULL, NULL},
+};
+
+static const char *const examples[] = {
+    "eval \"$(allium env)\"; service/start",
+    "a service comes up with the agent, and no allium near it",
+    "allium env --systemd | sudo systemctl edit --stdin redis-server",
+    "the same for a unit, from systemd 256 on; else into the file that it names",
+    NULL,
+};
+
+static int run(int argc, char **argv);
+
+const struct command command_env = {
+    .name = "env",
+    .usage = "[--shell|--systemd|--docker] [--period SIZE] [--ledger-size SIZE] [--no-follow]",
+    .summary = "what to set so that a service is observed that others start, and how to undo it",
+    .examples = examples,
+    .options = options,
+    .run = run,
+};
+
+/* A variable that the agent reads, and its value. */
+struct setting {
+    const char *name;
+    char value[24];
+};
+
+#define SETTINGS_MAX 3
+struct settings {
+    const char *agent; /* as LD_PRELOAD takes it */
+    struct setting of[SETTINGS_MAX];
+    int n;
+};
+
+static void write_shell(const struct settings *s)
+{
+    printf(
+        "# From here on, what this shell starts is observed, as far as it can be; `allium ps` lists it.\n");
+    printf("export LD_PRELOAD='%s'\"${LD_PRELOAD:+:$LD_PRELOAD}\"\n", s->agent);
+    for (int i = 0; i < s->n; i++)
+        printf("export %s=%s\n", s->of[i].name, s->of[i].value);
+    printf("# To undo it in the same shell:\n"
+           "#   export LD_PRELOAD=\"${LD_PRELOAD#*liballium-agent.so}\"; LD_PRELOAD=\"${LD_PRELOAD#:}\"\n"
+           "#   [ -n \"$LD_PRELOAD\" ] || unset LD_PRELOAD; unset");
+    for (int i = 0; i < s->n; i++)
+        printf(" %s", s->of[i].name);
+    printf("\n");
+}
+
+/* In a unit's Environment= a percent sign begins a specifier; a dollar is one. */
+static void write_unit_text(const char *text)
+{
+    for (; *text; text++)
+        printf(*text == '%' ? "%%%%" : "%c", *text);
+}
+
+static void write_systemd(const struct settings *s)
+{
+    printf("# /etc/systemd/system/NAME.service.d/allium.conf, with the unit's NAME; then:\n"
+           "#   systemctl daemon-reload && systemctl restart NAME\n"
+           "# To undo it: remove the file, and the same again.\n"
+           "# Where the unit sets LD_PRELOAD itself (systemctl show NAME -p Environment), put that behind a "
+           "colon here.\n"
+           "[Service]\nEnvironment=\"LD_PRELOAD=");
+    write_unit_text(s->agent);
+    printf("\"\n");
+    for (int i = 0; i < s->n; i++)
+        printf("Environment=\"%s=%s\"\n", s->of[i].name, s->of[i].value);
+}
+
+static void write_docker(const struct settings *s)
+{
+    printf("# At the end of the Dockerfile of an image with glibc, with liballium-agent.so beside it:\n"
+           "COPY liballium-agent.so /usr/local/lib/allium/\n"
+           "ENV LD_PRELOAD=/usr/local/lib/allium/liballium-agent.so${LD_PRELOAD:+:$LD_PRELOAD}\n");
+    for (int i = 0; i < s->n; i++)
+        printf("ENV %s=%s\n", s->of[i].name, s->of[i].value);
+    printf("# Ledgers lie in the container's /dev/shm, which has 64 MiB unless --shm-size says otherwise.\n"
+           "# To undo it: remove these lines and build the image again.\n"
+           "# The agent to copy is %s\n",
+           s->agent);
+}
+
+static void set(struct settings *s, const char *name, uint64_t value)
+{
+    struct setting *it = &s->of[s->n++];
+    it->name = name;
+    snprintf(it->value, sizeof(it->value), "%" PRIu64, value);
+}
+
+/* -1: fine; else the exit code. */
+static int parse(const struct arguments *a, struct settings *s)
+{
+    const char *period = command_value(&command_env, a, "period");
+    const char *size = command_value(&command_env, a, "ledger-size");
+    uint64_t bytes = RECORD_PERIOD_DEFAULT_BYTES, limit;
+    if (a->n_rest)
+        return command_misuse(&command_env, "env takes no %s", a->rest[0]);
+    if (period && (units_parse_size(period, &bytes) || !bytes || bytes > RECORD_PERIOD_MAX_BYTES))
+        return command_misuse(&command_env, "--period %s is no size from 1 to 1T", period);
+    set(s, "ALLIUM_PERIOD", bytes);
+    if (size && (units_parse_size(size, &limit) || !limit))
+        return command_misuse(&command_env, "--ledger-size %s is no size", size);
+    if (size)
+        set(s, "ALLIUM_LEDGER_SIZE", limit);
+    if (command_value(&command_env, a, "no-follow"))
+        set(s, "ALLIUM_FOLLOW", 0);
+    return -1;
+}
+
+static int run(int argc, char **argv)
+{
+    struct arguments a;
+    struct settings s = {0};
+    struct error e = {""};
+    char *agent = NULL;
+    int code = command_parse(&command_env, argc, argv, false, &a);
+    if (code < 0)
+        code = parse(&a, &s);
+    if (code >= 0)
+        return code;
+    bool systemd = command_value(&command_env, &a, "systemd"),
+         docker = command_value(&command_env, &a, "docker");
+    if (systemd + docker + (command_value(&command_env, &a, "shell") != NULL) > 1)
+        return command_misuse(&command_env, "one form at a time: --shell, --systemd or --docker");
+    if (launch_find_agent(&agent, &e))
+        return command_fail(EXIT_FAILED, "%s", e.text);
+    s.agent = agent;
+    (systemd ? write_systemd : docker ? write_docker : write_shell)(&s);
+    free(agent);
+    return fflush(stdout) || ferror(stdout) ? command_fail(EXIT_FAILED, "cannot write") : EXIT_DONE;
+}

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Programs that others start: what allium env says to set, and to undo."""
+import json
+import os
+import re
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import tap
+from place import placed, program
+from tap import built, check, equal
+
+
+def by_shell(place):
+    """eval of what it prints; its last comment, as commands, undoes it."""
+    lines = place.allium("env", "--period", "1", "--ledger-size", "8M").out
+    undo = "\n".join(line.lstrip("# ") for line in lines.splitlines()[-2:])
+    script = lines + "echo $LD_PRELOAD >during\nenv | sort >seen\n%s 1 >&2\n%s\nenv | sort >after\n" % (program("holder"), undo)
+    for before in (None, "", "/usr/lib/x86_64-linux-gnu/libm.so.6"):
+        env = dict(place.env, **({} if before is None else {"LD_PRELOAD": before}))
+        done = tap.run(["sh", "-c", "env | sort >before\n" + script], cwd=place.folder, env=env)
+        equal((done.returncode, done.stderr), (0, b"ready\n"), "code and words of the script")
+        texts = [open(place.path(name)).read() for name in ("before", "during", "after", "seen")]
+        want = re.sub(r"LD_PRELOAD=\n", "", texts[0])  # empty is as good as unset
+        equal(texts[2], want, "the environment after it was undone")
+        preload = built("ALLIUM_AGENT") + (":" + before if before else "")
+        equal(texts[1], preload + "\n", "LD_PRELOAD of the shell")
+        equal(texts[3], want, "what a program that is started sees")
+    rows = [row for row in json.loads(place.allium("ps", "--json").out)["rows"] if row["program"] == "holder"]
+    equal([row["state"] for row in rows], ["exited"] * 3, "holders that ps lists")
+
+
+def by_systemd(place):
+    """Each line of the drop-in's section is a variable, quoted."""
+    lines = place.allium("env", "--systemd", "--no-follow").out.splitlines()
+    section = lines[lines.index("[Service]") + 1:]
+    set_ = dict(re.fullmatch(r'Environment="([A-Z_]+)=([^"%]*)"', line).groups() for line in section)
+    equal(set_, {"LD_PRELOAD": built("ALLIUM_AGENT"), "ALLIUM_PERIOD": "524288", "ALLIUM_FOLLOW": "0"}, "variables")
+    check(all(line.startswith("#") for line in lines[:lines.index("[Service]")]), lines)
+
+
+def by_docker(place):
+    lines = place.allium("env", "--docker", "--period", "64K").out.splitlines()
+    words = [line.split(None, 1) for line in lines if not line.startswith("#")]
+    equal([word[0] for word in words], ["COPY", "ENV", "ENV"], "instructions")
+    equal(words[2][1], "ALLIUM_PERIOD=65536", "the period")
+
+
+def misuse(place):
+    for words, what in ((("--shell", "--docker"), "one form"), (("--period", "0"), "no size"), (("x",), "takes no x"),
+                        (("--ledger-size", "many"), "no size")):
+        done = place.allium("env", *words, code=2)
+        check(not done.out and done.err.startswith("allium: ") and what in done.err, words, done.out, done.err)
+
+
+tap.main([(name, placed(test)) for name, test in [
+    ("what env prints for a shell brings the agent, and can be undone", by_shell),
+    ("what env prints for systemd", by_systemd),
+    ("what env prints for docker", by_docker),
+    ("misuse of env is told", misuse),
+]])
