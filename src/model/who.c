@@ -25,6 +25,13 @@ static uint64_t sum(uint64_t a, uint64_t b)
     return a + b < a ? UINT64_MAX : a + b; /* a file may say anything */
 }
 
+/* Bytes that the block has; the first one of a block of none counts, since malloc gave its address out. */
+static uint64_t room(const struct extent *b)
+{
+    uint64_t bytes = sum(b->size_bytes, b->slack_bytes);
+    return bytes ? bytes : 1;
+}
+
 /* Where the address is, as seen from the block. False: far away. */
 static bool locate(const struct extent *b, uint64_t address, struct who_block *out)
 {
@@ -33,7 +40,7 @@ static bool locate(const struct extent *b, uint64_t address, struct who_block *o
         out->bytes = b->address - address;
         return out->bytes <= WHO_NEAR_BYTES;
     }
-    uint64_t offset = address - b->address, extent = sum(b->size_bytes, b->slack_bytes);
+    uint64_t offset = address - b->address, extent = room(b);
     bool inside = offset < b->size_bytes || !offset;
     out->place = inside ? WHO_INSIDE : offset < extent ? WHO_SLACK : WHO_BEHIND;
     out->bytes = inside ? offset : offset - b->size_bytes;
@@ -50,7 +57,8 @@ static bool holds(const struct who_block *b)
 /* Bytes between the address and the nearest byte that the block has. */
 static uint64_t distance(const struct profile *p, const struct who_block *b)
 {
-    return b->place == WHO_BEFORE ? b->bytes : b->bytes - extent_of(p, b->live, b->index).slack_bytes + 1;
+    struct extent it = extent_of(p, b->live, b->index);
+    return b->place == WHO_BEFORE ? b->bytes : b->bytes + it.size_bytes - room(&it) + 1;
 }
 
 static void offer_near(struct who *w, const struct profile *p, const struct who_block *b)

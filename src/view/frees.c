@@ -113,7 +113,9 @@ static void add_memory(struct buf *b, const struct profile *p, const struct fact
     const char *what = facts_exact(f) ? "block" : "sampled block";
     text_add_number(b, k.freed, what);
     buf_addstr(b, " freed");
-    if (k.freed != k.remembered) {
+    if (k.freed && !k.remembered) {
+        buf_addstr(b, ", of which none is remembered");
+    } else if (k.freed != k.remembered) {
         buf_addstr(b, ", of which the last ");
         text_add_number(b, k.remembered, NULL);
         buf_addstr(b, " are remembered");

@@ -60,11 +60,11 @@ void piece_add_thread(struct buf *b, const struct text_style *style, const struc
     const struct profile_thread *t = &p->threads.at[thread];
     const char *name = profile_text(p, t->name);
     if (!t->tid) {
-        buf_addstr(b, "other threads");
+        buf_addstr(b, "unknown"); /* one of those beyond the table */
         return;
     }
-    text_add_name(b, style, *name ? name : "thread");
-    buf_printf(b, " %d", t->tid);
+    text_add_name(b, style, name);
+    buf_printf(b, "%s%d", *name ? " " : "", t->tid);
 }
 
 bool piece_freer(struct frames *out, const struct profile *p, const struct profile_free *f)

@@ -17,7 +17,7 @@
 /** A line a frame: its function and its place in the source. At most `most` and how many more there are; 0: all. */
 void piece_stack(struct sink *out, const struct text_style *style, const struct profile *p,
                  const struct frames *frames, uint32_t most, unsigned indent);
-/** "worker 4711", "thread 4711", "other threads". */
+/** "worker 4711"; the number alone where it has no name, "unknown" where it has none either. */
 void piece_add_thread(struct buf *b, const struct text_style *style, const struct profile *p,
                       uint32_t thread);
 /** The frames of who freed it; false: not even the caller is known, and `out` is empty. */

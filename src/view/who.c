@@ -224,7 +224,9 @@ static bool write_memory(struct screen *s)
         buf_addstr(&s->b, ", and all are remembered.");
     else if (all)
         buf_addstr(&s->b, ".");
-    if (!all) {
+    if (!k.remembered && !all) {
+        buf_addstr(&s->b, " none is remembered.");
+    } else if (!all) {
         buf_addstr(&s->b, " the last ");
         text_add_number(&s->b, k.remembered, NULL);
         buf_printf(&s->b,
@@ -271,7 +273,7 @@ static void write_title(struct screen *s)
     write_heading(s);
     if (s->facts.main_image != PROFILE_NONE && w->holding.len) {
         report_add_period(&s->b, &s->facts, &s->o->style);
-        if (!facts_exact(&s->facts))
+        if (!facts_exact(&s->facts) && !w->holding.at[0].live)
             buf_addstr(&s->b, ": what was not sampled may have lain there since");
         write_words(s);
     }
