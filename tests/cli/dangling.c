@@ -4,15 +4,17 @@
  * and an address to a line:
  *   session  104 bytes by make_session(), freed by drop_session()
  *   field    a byte within them, the twelfth, which is used after that
- *   ticket   41 bytes by make_ticket(), live; the address is that of its last byte but two
+ *   ticket   41 bytes by make_ticket(), live; the address is that of the last byte but two
  *   slack    the third byte past these 41, which the allocator has given all the same
- *   grown    5,000 bytes that realloc took back from grow()
+ *   handed   41 more, freed by sweep() in another thread
+ *   grown    5,000 bytes by main(), that grow() has given to realloc
+ *   code     no block at all
  * Then it crashes, or, with an argument, waits for its input to end.
  */
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 struct session {
@@ -25,7 +27,7 @@ struct ticket {
 };
 
 static struct session *volatile current;
-static struct ticket *volatile spare;
+static struct ticket *volatile spare, *volatile handed;
 static char *volatile text;
 
 __attribute__((noinline)) static struct session *make_session(void)
@@ -48,26 +50,52 @@ __attribute__((noinline)) static void grow(void)
     text = realloc(text, 1 << 20);
 }
 
+static void *sweep(void *block)
+{
+    pthread_setname_np(pthread_self(), "sweeper");
+    free(block);
+    return NULL;
+}
+
+static void print_addresses(void)
+{
+    const struct {
+        const char *name;
+        const void *address;
+    } all[] = {
+        {"session", current},
+        {"field", &current->name[7]},
+        {"ticket", &spare->text[38]},
+        {"slack", spare->text + 43},
+        {"handed", handed},
+        {"grown", text},
+        {"code", (void *)print_addresses},
+    };
+    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+        printf("%s %p\n", all[i].name, all[i].address);
+}
+
 int main(int argc, char **argv)
 {
     char c;
+    pthread_t sweeper;
     (void)argv;
     setvbuf(stdout, NULL, _IOLBF, 0);
     current = make_session();
     spare = make_ticket();
+    handed = make_ticket();
     text = malloc(5000);
-    char *before = text;
-    printf("session %p\nfield %p\nticket %p\nslack %p\ngrown %p\n", (void *)current,
-           (void *)&current->name[7], (void *)&spare->text[38], (void *)(spare->text + 43), (void *)before);
+    print_addresses();
     grow();
+    pthread_create(&sweeper, NULL, sweep, handed);
+    pthread_join(sweeper, NULL);
     drop_session(current);
     printf("ready -\n");
-    if (argc > 1) {
-        while (read(0, &c, 1) > 0)
-            ;
+    while (argc > 1 && read(0, &c, 1) > 0)
+        ;
+    if (argc > 1)
         return 0;
-    }
-    if (current->name[7] || !current->number)
-        raise(SIGSEGV);
+    current->name[7] = 1;
+    raise(SIGSEGV);
     return 0;
 }
