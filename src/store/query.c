@@ -89,10 +89,20 @@ static void open_up(struct ask *k)
 
 /* ---- what went wrong ---- */
 
+/* The question, or SQLite about it. Names in it may hold anything, and the line is one. */
+static int blame(struct ask *k, struct error *e)
+{
+    int at = sqlite3_error_offset(k->r->db);
+    char *said = sql_shown(*k->refused ? k->refused : sqlite3_errmsg(k->r->db));
+    k->q->wrong_at = at < 0 ? STORE_QUERY_NOWHERE : (size_t)at;
+    int rc = *k->refused ? error_set(e, EPERM, "%s is not allowed: a question only reads", said)
+                         : error_set(e, EINVAL, "%.400s", said);
+    free(said);
+    return rc;
+}
+
 static int fail(struct ask *k, int rc, struct error *e)
 {
-    sqlite3 *db = k->r->db;
-    int at = sqlite3_error_offset(db);
     int64_t allowed = k->q->memory_bytes;
     switch (rc & 0xff) {
     case SQLITE_INTERRUPT:
@@ -105,12 +115,9 @@ static int fail(struct ask *k, int rc, struct error *e)
     case SQLITE_TOOBIG:
     case SQLITE_MISMATCH:
     case SQLITE_RANGE:
-        k->q->wrong_at = at < 0 ? STORE_QUERY_NOWHERE : (size_t)at;
-        if (*k->refused)
-            return error_set(e, EPERM, "%s is not allowed: a question only reads", k->refused);
-        return error_set(e, EINVAL, "%s", sqlite3_errmsg(db));
+        return blame(k, e);
     default:
-        return sql_error(e, db, rc, k->r->shown);
+        return sql_error(e, k->r->db, rc, k->r->shown);
     }
 }
 

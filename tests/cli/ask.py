@@ -194,6 +194,9 @@ def examples(place):
                    if block.startswith(("SELECT", "WITH"))]
     check(len(queries) >= 8, "only", len(queries), "examples")
     process, _ = waiting(place, "--period", "1")
+    count = ("sql", "d.allium", "--csv", "SELECT count(*) FROM live_sample")
+    wait_until(lambda: int(place.allium(*count).out.split()[1]), 10, "a live sample, while it is recorded")
+    equal(process.poll(), None, "its code, while it goes on")
     time.sleep(0.5)
     process.stdin.close()
     equal(process.wait(20), 0, "code")

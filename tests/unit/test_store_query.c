@@ -211,6 +211,7 @@ static void a_wrong_question_shows_where(void **state)
         {"SELECT 1; SELECT 2", "a second question begins here", 10},
         {"SELECT 1 /* ; */ ; -- x\n ; x", "a second question begins here", 27},
         {"SELECT 'a", "unrecognized token", 7},
+        {"SELECT \"a\n\033[2J\"(1)", "no such function: a??[2J", 7},
         {"", "there is no question", STORE_QUERY_NOWHERE},
         {" -- nothing", "there is no question", STORE_QUERY_NOWHERE},
         {"SELECT abs(-9223372036854775808)", "integer overflow", STORE_QUERY_NOWHERE},
@@ -314,6 +315,42 @@ static void a_file_of_a_stranger_is_harmless(void **state)
     buf_release(&f.text);
 }
 
+/* Bytes changed at random, mostly of pages after the first: rows, or one line. */
+static void a_damaged_file_is_harmless(void **state)
+{
+    (void)state;
+    static const char *const questions[] = {
+        "SELECT * FROM cell JOIN live_sample l ON l.cell = cell.id",
+        "SELECT group_concat(text) FROM string",
+        "SELECT count(*), max(address) FROM recent_free WHERE image >= 0 ORDER BY size_bytes",
+    };
+    static char bytes[1 << 20], damaged[1 << 20];
+    uint64_t seed = 11;
+    unsigned answered = 0, refused = 0;
+    make_recording(1);
+    FILE *f = fopen(file, "r");
+    assert_non_null(f);
+    size_t n = fread(bytes, 1, sizeof(bytes), f);
+    assert_in_range(n, 8 * 4096, sizeof(bytes) - 1);
+    fclose(f);
+    for (int i = 0; i < 600; i++) {
+        struct found found;
+        memcpy(damaged, bytes, n);
+        for (int k = 0; k < 30; k++) {
+            size_t page = (i % 8 ? 1 + below(&seed, n / 4096 - 1) : 0) * 4096;
+            damaged[page + below(&seed, draw(&seed) % 2 ? 40 : 4096)] = (char)draw(&seed);
+        }
+        f = fopen(file, "w");
+        assert_true(f && fwrite(damaged, 1, n, f) == n && !fclose(f));
+        int rc = question(questions[i % 3], &found);
+        if (rc && (!*err.text || strpbrk(err.text, "\n\033")))
+            fail_msg("%d '%s'", rc, err.text);
+        *(rc ? &refused : &answered) += 1;
+        buf_release(&found.text);
+    }
+    assert_true(answered > 50 && refused > 50);
+}
+
 /* What a profile of several images says, added up without SQL. */
 static void a_profile_is_asked_like_a_recording(void **state)
 {
@@ -384,6 +421,7 @@ int main(void)
         TEST("no more memory is taken than allowed", no_more_memory_than_allowed_is_taken),
         TEST("an endless question can be stopped", an_endless_question_can_be_stopped),
         TEST("a file of a stranger is harmless", a_file_of_a_stranger_is_harmless),
+        TEST("a damaged file gives rows or one line", a_damaged_file_is_harmless),
         TEST("a profile of several images is asked like a recording, and leaves nothing behind",
              a_profile_is_asked_like_a_recording),
     };
