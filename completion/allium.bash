@@ -3,7 +3,7 @@
 # bash completion for allium. It does without the package bash-completion; where that is, the command behind
 # `allium run -- ` completes as it does alone. tests/checks/docs compares what is offered with --help and the manual.
 
-_allium_commands='run env ps snapshot report export set doctor'
+_allium_commands='run env ps snapshot report who frees export sql set doctor'
 
 # COMMAND ('' is allium itself): its options. A new option begins here.
 _allium_options()
@@ -15,7 +15,10 @@ _allium_options()
     ps) echo --prune --json --help ;;
     snapshot) echo -o --output --force --help ;;
     report) echo --by --sort --older-than --where --top --json --help ;;
+    who) echo --size --top --json --help ;;
+    frees) echo --where --top --json --help ;;
     export) echo --pprof --folded -o --output --where --help ;;
+    sql) echo --json --csv --help ;;
     set) echo --where --help ;;
     doctor) echo --json --help ;;
     esac
@@ -29,7 +32,7 @@ _allium_value()
     --by) _allium_words stack function file module thread size ;;
     --sort) _allium_words live peak allocated allocations temporary age ;;
     --folded) _allium_words live peak allocated allocations temporary ;;
-    --period | --ledger-size | --older-than | --where | --top) ;;
+    --period | --ledger-size | --older-than | --where | --top | --size) ;;
     *) return 1 ;;
     esac
 }
@@ -40,7 +43,7 @@ _allium_argument()
     case $1 in
     snapshot) _allium_words "$(_allium_pids)" ;;
     set) _allium_words "$(_allium_pids)" period= on off free-stacks=all free-stacks=some ;;
-    report | export)
+    report | who | frees | export | sql)
         _allium_files '!*.allium'
         _allium_words "$(_allium_pids)"
         ;;

@@ -164,6 +164,15 @@ static bool follow(struct ledger_shard *shard, uintptr_t address, size_t size, u
     return false;
 }
 
+/* Gives the thread its row in the table when it allocates or frees a sample for the first time. */
+static inline void enter_thread(struct thread *t, uint64_t ticks)
+{
+    if (likely(t->has_row))
+        return;
+    t->row = books_add_thread(ticks);
+    t->has_row = 1;
+}
+
 static void book_made(struct thread *t, const struct walk_start *start, void *p, size_t size)
 {
     if (!process_open_ledger()) {
@@ -175,10 +184,7 @@ static void book_made(struct thread *t, const struct walk_start *start, void *p,
     bool mine = shard_is_mine(t);
     uint64_t ticks = clock_ticks();
     op_begin(shard, mine);
-    if (unlikely(!t->has_row)) {
-        t->row = books_add_thread(ticks);
-        t->has_row = 1;
-    }
+    enter_thread(t, ticks);
     if (unlikely(!t->row))
         process_count_loss(LEDGER_LOST_THREADS);
     if (unlikely(filter_may_hold(p)))
@@ -250,6 +256,7 @@ static inline __attribute__((always_inline)) void book_freed(struct thread *t, c
     uint64_t ticks = clock_ticks();
     op_begin(shard, mine);
     const struct ledger_cell *c = ledger_at(&process.ledger, LEDGER_CELLS, struct ledger_cell, s->cell);
+    enter_thread(t, ticks);
     bool temporary = s->serial == t->last_serial && t->left == t->left_mark;
     sums_freed(shard, mine, s->cell, s->size_bytes, weigh(t, s->size_bytes, c->period), ticks - s->born_ticks,
                temporary);

@@ -96,18 +96,6 @@ static int parse_word(const char *option, const char *text, const struct word *w
     return code;
 }
 
-static int parse_top(const char *text, uint32_t *top)
-{
-    char *end;
-    if (!text)
-        return -1;
-    unsigned long n = strtoul(text, &end, 10);
-    if (*end || !*text || *text == '-' || n > 1000000)
-        return command_misuse(&command_report, "--top %s is no number of rows", text);
-    *top = (uint32_t)n;
-    return -1;
-}
-
 /* What is known of single objects is known of the live ones only; of the past it is less. */
 static int check_combination(const struct filter *f, enum rollup_sort sort, const struct rollup_values *known)
 {
@@ -178,7 +166,7 @@ static int run(int argc, char **argv)
     if (code < 0)
         code = parse_word("sort", command_value(&command_report, &a, "sort"), orders, &sort);
     if (code < 0)
-        code = parse_top(command_value(&command_report, &a, "top"), &top);
+        code = command_top(&command_report, command_value(&command_report, &a, "top"), &top);
     if (code < 0 && a.n_rest > 1)
         code = command_misuse(&command_report, "one source at a time, not also %s", a.rest[1]);
     if (code >= 0)

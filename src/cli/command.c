@@ -108,3 +108,15 @@ const char *command_value(const struct command *c, const struct arguments *a, co
             return a->value[i];
     return NULL;
 }
+
+int command_top(const struct command *c, const char *text, uint32_t *top)
+{
+    char *end;
+    if (!text)
+        return -1;
+    unsigned long n = strtoul(text, &end, 10);
+    if (*end || !*text || *text == '-' || n > 1000000)
+        return command_misuse(c, "--top %s is no number of rows", text);
+    *top = (uint32_t)n;
+    return -1;
+}

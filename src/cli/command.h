@@ -14,6 +14,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/error.h"
 
@@ -44,8 +45,8 @@ struct command {
     int (*run)(int argc, char **argv); /* argv[0] is the command's name; returns the exit code */
 };
 
-extern const struct command command_run, command_ps, command_snapshot, command_report, command_export,
-    command_env, command_set, command_doctor;
+extern const struct command command_run, command_env, command_ps, command_snapshot, command_report,
+    command_who, command_frees, command_export, command_sql, command_set, command_doctor;
 
 /** The values of the options of one call, in the order of the table. */
 struct arguments {
@@ -61,6 +62,9 @@ struct arguments {
 int command_parse(const struct command *c, int argc, char **argv, bool stop_at_word, struct arguments *a);
 /** Value of an option by name; NULL: not given. */
 const char *command_value(const struct command *c, const struct arguments *a, const char *name);
+
+/** The value of --top: a number of rows, 0 for all, as it was if `text` is NULL. -1 to go on, or EXIT_USAGE after a line. */
+int command_top(const struct command *c, const char *text, uint32_t *top);
 
 /** "allium: " and the line on stderr; returns code. */
 int command_fail(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

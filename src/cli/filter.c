@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/units.h"
+#include "model/who.h"
 
 enum field { FUNC, MODULE, FILE_NAME, COMM, THREAD, PID, SIZE, AGE };
 
@@ -25,7 +26,8 @@ struct subject {
     struct filter *f;
     const struct profile *p;
     const struct profile_cell *cell;
-    const struct profile_sample *sample; /* NULL: a cell is asked about */
+    const struct profile_sample *sample; /* NULL: a cell or a free is asked about */
+    const struct profile_free *free;     /* NULL: a cell or a sample is */
 };
 
 int filter_init(struct filter *f, const char *where, const char *older_than, struct error *e)
@@ -49,17 +51,32 @@ void filter_release(struct filter *f)
     *f = (struct filter){0};
 }
 
-static void offer_frames(const struct subject *s, size_t field, struct query_probe *probe)
+/* The frames at hand. True: the term holds. */
+static bool offer_frames(const struct subject *s, size_t field, struct query_probe *probe)
 {
     char scratch[FRAME_NAME_BYTES];
-    frames_of(&s->f->frames, s->p, s->cell->stack);
     vec_each (const struct frame, frame, &s->f->frames) {
         const char *text = field == FUNC     ? frame_function(s->p, frame, scratch)
                            : field == MODULE ? frame_module(s->p, frame)
                                              : frame_file(s->p, frame);
         if (*text && query_offer_text(probe, text))
-            return;
+            return true;
     }
+    return false;
+}
+
+static void offer_stacks(const struct subject *s, size_t field, struct query_probe *probe)
+{
+    frames_of(&s->f->frames, s->p, s->cell->stack);
+    if (offer_frames(s, field, probe) || !s->free)
+        return;
+    if (s->free->stack != PROFILE_NONE)
+        frames_of(&s->f->frames, s->p, s->free->stack);
+    else if (s->free->location != PROFILE_NONE)
+        frames_at(&s->f->frames, s->p, s->free->location);
+    else
+        return;
+    offer_frames(s, field, probe);
 }
 
 static void look_up(void *subject, size_t field, struct query_probe *probe)
@@ -70,7 +87,7 @@ static void look_up(void *subject, size_t field, struct query_probe *probe)
     case FUNC:
     case MODULE:
     case FILE_NAME:
-        offer_frames(s, field, probe);
+        offer_stacks(s, field, probe);
         break;
     case COMM:
         query_offer_text(probe, profile_text(s->p, image->comm));
@@ -84,10 +101,14 @@ static void look_up(void *subject, size_t field, struct query_probe *probe)
     case SIZE:
         if (s->sample)
             query_offer_number(probe, (int64_t)s->sample->size_bytes);
+        else if (s->free)
+            query_offer_number(probe, (int64_t)s->free->size_bytes);
         break;
     case AGE:
         if (s->sample)
             query_offer_number(probe, (int64_t)profile_age_ns(s->p, s->sample));
+        else if (s->free)
+            query_offer_number(probe, (int64_t)who_lifetime_ns(s->free));
         break;
     }
 }
@@ -105,6 +126,13 @@ static bool keep_sample(void *arg, const struct profile *p, uint32_t sample)
     const struct profile_sample *row = &p->samples.at[sample];
     struct subject s = {.f = f, .p = p, .cell = &p->cells.at[row->cell], .sample = row};
     return profile_age_ns(p, row) >= f->older_than_ns && (!f->query || query_match(f->query, look_up, &s));
+}
+
+bool filter_keeps_free(struct filter *f, const struct profile *p, uint32_t free)
+{
+    const struct profile_free *it = &p->frees.at[free];
+    struct subject s = {.f = f, .p = p, .cell = &p->cells.at[it->cell], .free = it};
+    return !f->query || query_match(f->query, look_up, &s);
 }
 
 void filter_apply(struct filter *f, struct rollup_options *o)

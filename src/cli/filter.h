@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "model/profile.h"
 #include "model/rollup.h"
 #include "query/query.h"
 
@@ -27,6 +28,8 @@ int filter_init(struct filter *f, const char *where, const char *older_than, str
 void filter_release(struct filter *f);
 /** Sets the callbacks of a rollup. */
 void filter_apply(struct filter *f, struct rollup_options *o);
+/** Whether the query holds for a recent free: its functions are those of both stacks, its age is its lifetime. */
+bool filter_keeps_free(struct filter *f, const struct profile *p, uint32_t free);
 /** In words, for a heading; the caller frees it. NULL: nothing is filtered. */
 char *filter_words(const struct filter *f);
 

@@ -171,24 +171,47 @@ static int open_file(struct source *s, const char *path, const char *time, struc
     return error_set(e, ERANGE, "nothing was kept in %s yet at @%s: name a later time", path, time);
 }
 
-int source_open(struct source *s, const char *text, struct error *e)
+enum kind { WHOLE_FILE, MOMENT, PROCESS };
+
+static enum kind kind_of(const char *text)
 {
     struct stat st;
+    if (!text || !stat(text, &st))
+        return WHOLE_FILE;
+    if (text[strspn(text, "0123456789")] == '\0')
+        return PROCESS;
+    return strrchr(text, '@') ? MOMENT : WHOLE_FILE;
+}
+
+int source_file(const char *text, char **path, struct error *e)
+{
+    *path = NULL;
+    if (kind_of(text) != WHOLE_FILE)
+        return 0;
+    *path = text ? mem_strdup(text) : newest_recording();
+    if (*path)
+        return 0;
+    return error_set(e, ENOENT,
+                     "there is no recording (*" SUFFIX ") in this directory: name one, or a process, or "
+                     "make one with `allium run -- PROGRAM`");
+}
+
+int source_open(struct source *s, const char *text, struct error *e)
+{
+    char *path;
     *s = (struct source){0};
-    char *path = text ? mem_strdup(text) : newest_recording();
-    if (!path)
-        return error_set(e, ENOENT,
-                         "there is no recording (*" SUFFIX ") in this directory: name one, or a process, or "
-                         "make one with `allium run -- PROGRAM`");
-    char *at = strrchr(path, '@');
-    int bad;
-    if (text && text[strspn(text, "0123456789")] == '\0' && stat(path, &st)) {
-        bad = open_pid(s, path, e);
-    } else if (at && stat(path, &st)) {
+    int bad = source_file(text, &path, e);
+    if (bad)
+        return bad;
+    if (path) {
+        bad = open_file(s, path, NULL, e);
+    } else if (kind_of(text) == PROCESS) {
+        bad = open_pid(s, text, e);
+    } else {
+        path = mem_strdup(text);
+        char *at = strrchr(path, '@');
         *at = '\0';
         bad = open_file(s, path, at + 1, e);
-    } else {
-        bad = open_file(s, path, NULL, e);
     }
     free(path);
     if (bad)

@@ -21,6 +21,12 @@ struct source {
 int source_open(struct source *s, const char *text, struct error *e);
 void source_release(struct source *s);
 
+/**
+ * For a command that reads the file itself: the path, which the caller frees, if the source is a recording as a whole;
+ * else *path is NULL, and source_open() is the way. 0, or -errno with a line.
+ */
+int source_file(const char *text, char **path, struct error *e);
+
 /** The ledger of a process as a profile of one image, with names; `*path` is not set on failure. */
 int source_read_ledger(struct profile **p, int pid, struct error *e);
 

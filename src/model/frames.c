@@ -12,6 +12,21 @@ static bool is_agent(const struct profile *p, uint32_t location)
     return !strcmp(frame_basename(frame_module(p, &(struct frame){.location = location})), AGENT);
 }
 
+static void add_location(struct frames *out, const struct profile *p, uint32_t location)
+{
+    const struct profile_location *l = &p->locations.at[location];
+    for (uint32_t k = 0; k < l->n_lines; k++)
+        *vec_push(out) = (struct frame){.location = location, .line = l->first_line + k};
+    if (!l->n_lines)
+        *vec_push(out) = (struct frame){.location = location, .line = PROFILE_NONE};
+}
+
+void frames_at(struct frames *out, const struct profile *p, uint32_t location)
+{
+    out->len = 0;
+    add_location(out, p, location);
+}
+
 void frames_of(struct frames *out, const struct profile *p, uint32_t stack)
 {
     const struct profile_stack *s = &p->stacks.at[stack];
@@ -23,10 +38,7 @@ void frames_of(struct frames *out, const struct profile *p, uint32_t stack)
         i++;
     for (; i < s->depth; i++) {
         const struct profile_location *l = &p->locations.at[at[i]];
-        for (uint32_t k = 0; k < l->n_lines; k++)
-            *vec_push(out) = (struct frame){.location = at[i], .line = l->first_line + k};
-        if (!l->n_lines)
-            *vec_push(out) = (struct frame){.location = at[i], .line = PROFILE_NONE};
+        add_location(out, p, at[i]);
         told = !l->n_lines && l->module == PROFILE_NONE && s->end == PROFILE_STACK_NO_CODE;
     }
     if (!out->len || (s->end != PROFILE_STACK_WHOLE && !told))
@@ -53,6 +65,28 @@ const char *frame_function(const struct profile *p, const struct frame *f,
         return ends[PROFILE_STACK_NO_CODE];
     snprintf(scratch, FRAME_NAME_BYTES, "%.255s+0x%" PRIx64, module, p->locations.at[f->location].address);
     return scratch;
+}
+
+/* Of the run time: what stands between a program and its allocator. */
+static bool is_runtime(const struct profile *p, const struct frame *f)
+{
+    static const char *const begin[] = {
+        "libc.so", "libc-2.",    "libc.musl", "ld-linux",    "ld-musl",     "ld-2.",       "libstdc++.",
+        "libc++.", "libc++abi.", "libgcc_s.", "libjemalloc", "libtcmalloc", "libmimalloc", "liballium"};
+    char scratch[FRAME_NAME_BYTES];
+    const char *module = frame_basename(frame_module(p, f));
+    for (size_t i = 0; i < sizeof(begin) / sizeof(*begin); i++)
+        if (!strncmp(module, begin[i], strlen(begin[i])))
+            return true;
+    return !strncmp(frame_function(p, f, scratch), "operator new", strlen("operator new"));
+}
+
+const struct frame *frames_owner(const struct profile *p, const struct frames *frames)
+{
+    vec_each (const struct frame, f, frames)
+        if (f->location != PROFILE_NONE && !frame_inlined(p, f) && !is_runtime(p, f))
+            return f;
+    return frames->at;
 }
 
 uint32_t *frames_same_locations(const struct profile *p)

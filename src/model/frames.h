@@ -29,6 +29,13 @@ struct frames VEC(struct frame);
  * The agent's frames at the leaf are left out. At least one: a stack that did not end whole has a marker at its root.
  */
 void frames_of(struct frames *out, const struct profile *p, uint32_t stack);
+/** The same for one place in the code: all that is known of a stack of which only the caller was kept. */
+void frames_at(struct frames *out, const struct profile *p, uint32_t location);
+/**
+ * Whose doing it is: the innermost frame outside libc, libstdc++, allocator libraries and the agent, inlined functions
+ * aside; where there is none, the innermost one. Of `frames`, which frames_of() or frames_at() has filled.
+ */
+const struct frame *frames_owner(const struct profile *p, const struct frames *frames);
 /** "main", "libfoo.so+0x1234", "[JIT or unknown code]", "[cut]". Of the profile, or in `scratch`. */
 const char *frame_function(const struct profile *p, const struct frame *f,
                            char scratch[static FRAME_NAME_BYTES]);

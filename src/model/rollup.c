@@ -99,31 +99,10 @@ static void join_frames(struct build *b, uint32_t stack)
             join_frame(b, stack, f);
 }
 
-/* Of the run time: what stands between a program and its allocator. */
-static bool is_runtime(const struct profile *p, const struct frame *f)
-{
-    static const char *const begin[] = {
-        "libc.so", "libc-2.",    "libc.musl", "ld-linux",    "ld-musl",     "ld-2.",       "libstdc++.",
-        "libc++.", "libc++abi.", "libgcc_s.", "libjemalloc", "libtcmalloc", "libmimalloc", "liballium"};
-    char scratch[FRAME_NAME_BYTES];
-    const char *module = frame_basename(frame_module(p, f));
-    for (size_t i = 0; i < sizeof(begin) / sizeof(*begin); i++)
-        if (!strncmp(module, begin[i], strlen(begin[i])))
-            return true;
-    return !strncmp(frame_function(p, f, scratch), "operator new", strlen("operator new"));
-}
-
 static void join_owner(struct build *b, uint32_t stack)
 {
     frames_of(&b->frames, b->p, stack);
-    const struct frame *owner = b->frames.at;
-    vec_each (const struct frame, f, &b->frames) {
-        if (f->location == PROFILE_NONE || frame_inlined(b->p, f) || is_runtime(b->p, f))
-            continue;
-        owner = f;
-        break;
-    }
-    join_frame(b, stack, owner);
+    join_frame(b, stack, frames_owner(b->p, &b->frames));
 }
 
 static void join_stack(struct build *b, uint32_t stack)

@@ -5,6 +5,7 @@
 
 #include "view/facts.h"
 #include "view/json.h"
+#include "view/pieces.h"
 
 #define VERSION 1
 
@@ -20,23 +21,10 @@ static const char *const sorts[] = {
 };
 static const char *const states[] = {
     [PROFILE_IMAGE_RUNNING] = "running", [PROFILE_IMAGE_EXITED] = "exited", [PROFILE_IMAGE_ENDED] = "ended"};
-static const char *const ends[] = {
-    [PROFILE_STACK_WHOLE] = "whole",     [PROFILE_STACK_CUT] = "cut",
-    [PROFILE_STACK_NO_CODE] = "no_code", [PROFILE_STACK_NO_RULE] = "no_rule",
-    [PROFILE_STACK_BROKEN] = "broken",
-};
 
 static const char *known(const char *text)
 {
     return *text ? text : NULL;
-}
-
-static void whole_or_null(struct json *j, const char *key, bool is_known, uint64_t value)
-{
-    if (is_known)
-        json_whole(j, key, value);
-    else
-        json_null(j, key);
 }
 
 static void write_values(struct json *j, const char *key, const struct rollup_values *v)
@@ -55,8 +43,8 @@ static void write_values(struct json *j, const char *key, const struct rollup_va
     }
     json_whole(j, "live_samples", v->of[ROLLUP_LIVE].bytes.samples);
     bool aged = v->aged_samples && rollup_known(v, ROLLUP_AGES);
-    whole_or_null(j, "oldest_age_ns", aged, v->oldest_ns);
-    whole_or_null(j, "median_age_ns", aged, v->median_ns);
+    piece_whole_or_null(j, "oldest_age_ns", aged, v->oldest_ns);
+    piece_whole_or_null(j, "median_age_ns", aged, v->median_ns);
     json_close(j, '}');
 }
 
@@ -77,39 +65,10 @@ static void write_image(struct json *j, const struct profile *p, const struct pr
     json_whole(j, "began_ns", i->began_ns);
     json_whole(j, "taken_ns", i->taken_ns);
     json_whole(j, "off_ns", i->off_ns);
-    whole_or_null(j, "peak_ns", i->peak_ns != 0, i->peak_ns);
+    piece_whole_or_null(j, "peak_ns", i->peak_ns != 0, i->peak_ns);
     json_rounded(j, "peak_bytes", i->past && !i->peak_ns ? NAN : i->peak_bytes);
-    whole_or_null(j, "rss_anon_bytes", i->rss_anon_bytes != 0, i->rss_anon_bytes);
+    piece_whole_or_null(j, "rss_anon_bytes", i->rss_anon_bytes != 0, i->rss_anon_bytes);
     json_close(j, '}');
-}
-
-static void write_frame(struct json *j, const struct profile *p, const struct frame *f)
-{
-    char scratch[FRAME_NAME_BYTES];
-    json_open(j, NULL, '{');
-    json_text(j, "function", frame_function(p, f, scratch));
-    json_text(j, "file", known(frame_file(p, f)));
-    whole_or_null(j, "line", frame_line(p, f) != 0, frame_line(p, f));
-    json_flag(j, "inlined", frame_inlined(p, f));
-    json_text(j, "module", known(frame_module(p, f)));
-    if (f->location != PROFILE_NONE && *frame_module(p, f))
-        json_hex(j, "address", p->locations.at[f->location].address);
-    else
-        json_null(j, "address");
-    json_close(j, '}');
-}
-
-static void write_stack(struct json *j, const struct profile *p, uint32_t stack)
-{
-    struct frames frames = {0};
-    frames_of(&frames, p, stack);
-    json_text(j, "stack_end", ends[p->stacks.at[stack].end]);
-    json_open(j, "stack", '[');
-    vec_each (const struct frame, f, &frames)
-        if (f->location != PROFILE_NONE)
-            write_frame(j, p, f);
-    json_close(j, ']');
-    vec_release(&frames);
 }
 
 static void write_row(struct json *j, const struct rollup *r, const struct rollup_row *row)
@@ -124,7 +83,7 @@ static void write_row(struct json *j, const struct rollup *r, const struct rollu
     } else if (group == ROLLUP_BY_THREAD) {
         const struct profile_thread *t = &p->threads.at[row->index];
         json_signed(j, "pid", p->images.at[t->image].pid);
-        whole_or_null(j, "tid", t->tid != 0, (uint64_t)t->tid);
+        piece_whole_or_null(j, "tid", t->tid != 0, (uint64_t)t->tid);
     } else if (group == ROLLUP_BY_SIZE) {
         json_whole(j, "least_size_bytes", row->index ? 1ull << row->index : 0);
         json_whole(j, "most_size_bytes", (row->index < 63 ? 2ull << row->index : 0) - 1);
@@ -135,27 +94,8 @@ static void write_row(struct json *j, const struct rollup *r, const struct rollu
     write_values(j, "self", &row->self);
     write_values(j, "inclusive", &row->inclusive);
     if (group == ROLLUP_BY_STACK)
-        write_stack(j, p, row->index);
+        piece_stack_json(j, p, row->index);
     json_close(j, '}');
-}
-
-static void write_periods(struct json *j, const struct profile *p, const struct facts *f)
-{
-    uint64_t last = 0;
-    json_open(j, "periods_bytes", '[');
-    for (;;) {
-        uint64_t next = UINT64_MAX;
-        vec_each (const struct profile_cell, c, &p->cells)
-            if (c->period_bytes > last && c->period_bytes < next)
-                next = c->period_bytes;
-        if (next == UINT64_MAX)
-            break;
-        json_whole(j, NULL, next);
-        last = next;
-    }
-    if (!last && f->period_high)
-        json_whole(j, NULL, f->period_high);
-    json_close(j, ']');
 }
 
 static void write_whole(struct json *j, const struct profile *p, const struct facts *f)
@@ -183,14 +123,14 @@ static void write_whole(struct json *j, const struct profile *p, const struct fa
     json_open(j, "cost", '{');
     json_whole(j, "samples", f->samples);
     json_whole(j, "live_samples", f->live_samples);
-    whole_or_null(j, "ledger_bytes", !f->past, f->ledger_bytes);
+    piece_whole_or_null(j, "ledger_bytes", !f->past, f->ledger_bytes);
     json_whole(j, "ledger_limit_bytes", f->ledger_limit_bytes);
-    whole_or_null(j, "cpu_ns", !f->past, f->cold_ns);
+    piece_whole_or_null(j, "cpu_ns", !f->past, f->cold_ns);
     json_whole(j, "observed_ns", f->observed_ns);
     json_close(j, '}');
     bool is_known = f->resident.rss_anon_bytes != 0;
     json_open(j, "resident", '{');
-    whole_or_null(j, "rss_anon_bytes", is_known, f->resident.rss_anon_bytes);
+    piece_whole_or_null(j, "rss_anon_bytes", is_known, f->resident.rss_anon_bytes);
     json_estimate(j, "live_bytes", is_known ? &f->resident.live : NULL);
     json_rounded(j, "slack_bytes", is_known && !f->past ? f->resident.slack_bytes : NAN);
     json_close(j, '}');
@@ -211,7 +151,7 @@ void report_json_write(struct sink *out, const struct rollup *r, const struct re
     json_text(&j, "sorted_by", r->options.inclusive ? "inclusive" : "self");
     json_whole(&j, "taken_ns", p->taken_ns);
     json_flag(&j, "exact", facts_exact(&f));
-    write_periods(&j, p, &f);
+    piece_periods_json(&j, p, &f);
     struct rollup_values total = r->total;
     if (f.main_image == PROFILE_NONE && !f.period_high)
         total.unknown = ~0u; /* nothing bounds what was not seen */

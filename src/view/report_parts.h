@@ -3,7 +3,7 @@
 #define VIEW_REPORT_PARTS_H
 
 /*
- * The parts of a report, each in a file of its own. For report.c and summary.c only.
+ * The parts of a report, each in a file of its own. For the views of src/view only.
  */
 
 #include "view/facts.h"

@@ -3,6 +3,7 @@
 
 #include "base/units.h"
 #include "view/grid.h"
+#include "view/pieces.h"
 #include "view/report_parts.h"
 
 #define STACK_INDENT 4
@@ -163,62 +164,14 @@ static void add_field(struct buf *b, const struct rows *s, const struct rollup_r
 
 /* ---- stacks, beneath their line ---- */
 
-static void add_place(struct buf *b, const struct rows *s, const struct frame *f)
-{
-    const struct profile *p = s->rollup->profile;
-    const char *file = frame_file(p, f), *module = frame_module(p, f);
-    if (*file) {
-        text_add_name(b, &s->o->style, frame_basename(file));
-        if (frame_line(p, f))
-            buf_printf(b, ":%u", frame_line(p, f));
-    } else if (*module) {
-        buf_addch(b, '(');
-        text_add_name(b, &s->o->style, frame_basename(module));
-        buf_addch(b, ')');
-    }
-    if (frame_inlined(p, f))
-        buf_addstr(b, " inlined");
-}
-
-static void add_frame(struct grid *g, const struct rows *s, const struct frame *f)
-{
-    char scratch[FRAME_NAME_BYTES];
-    struct buf cell = BUF_INIT;
-    grid_row(g);
-    text_add_name(&cell, &s->o->style, frame_function(s->rollup->profile, f, scratch));
-    grid_cell(g, &cell);
-    add_place(&cell, s, f);
-    grid_cell(g, &cell);
-}
-
 static void add_stack(struct grid *rows, const struct rows *s, uint32_t stack)
 {
-    const struct text_style *style = &s->o->style;
     struct frames frames = {0};
-    struct grid g = {.style = style, .indent = rows->indent + STACK_INDENT, .bare = true};
     struct buf lines = BUF_INIT;
     struct sink out = sink_to_buf(&lines);
-    grid_column(&g, (struct grid_column){.header = "", .left = true, .elastic = true});
-    grid_column(&g, (struct grid_column){.header = "", .left = true, .look = TEXT_FAINT});
     frames_of(&frames, s->rollup->profile, stack);
-    size_t shown = frames.len;
-    if (s->o->frames && frames.len > s->o->frames + 1)
-        shown = s->o->frames;
-    for (size_t i = 0; i < shown; i++)
-        add_frame(&g, s, &frames.at[i]);
-    grid_write(&g, &out);
-    if (shown < frames.len) {
-        const struct frame *last = &frames.at[frames.len - 1];
-        char scratch[FRAME_NAME_BYTES];
-        sink_repeat(&out, ' ', g.indent);
-        sink_printf(&out, "%s%s %zu more frames", text_begin(style, TEXT_FAINT), text_dots(style),
-                    frames.len - shown);
-        if (last->location == PROFILE_NONE)
-            sink_printf(&out, ", then %s", frame_function(s->rollup->profile, last, scratch));
-        sink_printf(&out, "%s\n", text_end(style, TEXT_FAINT));
-    }
+    piece_stack(&out, &s->o->style, s->rollup->profile, &frames, s->o->frames, rows->indent + STACK_INDENT);
     grid_below(rows, &lines);
-    grid_release(&g);
     vec_release(&frames);
 }
 

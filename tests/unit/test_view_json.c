@@ -8,6 +8,7 @@
 #include "view/folded.h"
 #include "view/json.h"
 #include "view/report_json.h"
+#include "view/who.h"
 #include "view/table_view.h"
 
 #include <inttypes.h>
@@ -239,6 +240,27 @@ static void unobserved_programs(void **state)
     profile_free(p);
 }
 
+/** What who and frees write of a profile with a live block, and with two freed ones, of which one was unlike the other. */
+static void add_blocks(struct buf *all, struct profile *p)
+{
+    struct sink out = sink_to_buf(all);
+    struct who w;
+    struct profile_free f = {.address = 0x1000, .size_bytes = 24, .stack = 0, .location = PROFILE_NONE};
+    *vec_push(&p->frees) = f;
+    f.stack = PROFILE_NONE;
+    f.thread = PROFILE_NONE;
+    *vec_push(&p->frees) = f;
+    static const uint64_t addresses[] = {0x1004, 0x1020, 0x7f0000000000u};
+    for (size_t i = 0; i < sizeof(addresses) / sizeof(*addresses); i++) {
+        buf_addch(all, ',');
+        who_find(&w, p, addresses[i]);
+        who_json_write(&out, &w, p, &(struct who_options){.source = "x", .size_bytes = i ? UINT64_MAX : 24});
+        who_release(&w);
+    }
+    buf_addch(all, ',');
+    frees_json_write(&out, p, (uint32_t[]){1, 0}, 2, &(struct frees_options){.source = "x"});
+}
+
 /** Every key of every grouping stands in the manual, and every key in the manual is written somewhere. */
 static void keys_are_documented(void **state)
 {
@@ -256,6 +278,7 @@ static void keys_are_documented(void **state)
         buf_printf(&all, "%s%s", group ? "," : "", buf_str(&one));
         buf_release(&one);
     }
+    add_blocks(&all, p);
     buf_addch(&all, ']');
     buf_printf(
         &check,

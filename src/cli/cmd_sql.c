@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "cli/command.h"
+#include "cli/source.h"
+#include "cli/terminal.h"
+#include "store/query.h"
+#include "view/answer_view.h"
+
+static const struct option_doc options[] = {
+    {"json", 0, NULL, "as JSON, see allium-json(5)"},
+    {"csv", 0, NULL, "as comma-separated values"},
+    {NULL, 0, NULL, NULL},
+};
+
+static const char *const examples[] = {
+    "allium sql 'SELECT pid, peak_bytes FROM image ORDER BY peak_bytes DESC'",
+    "of the newest recording here: which process held most; allium-sql(1) has more",
+    "allium sql 4711 'SELECT size_bytes, count(*) FROM live_sample GROUP BY 1 ORDER BY 2 DESC LIMIT 5'",
+    "of a running process: the commonest sizes of what is live",
+    NULL,
+};
+
+static int run(int argc, char **argv);
+
+const struct command command_sql = {
+    .name = "sql",
+    .usage = "[SOURCE] QUERY [--json|--csv]",
+    .summary = "answer a question in SQL, for what no option answers",
+    .examples = examples,
+    .options = options,
+    .run = run,
+};
+
+static volatile sig_atomic_t stopped;
+
+static void stop(int sig)
+{
+    (void)sig;
+    stopped = 1;
+}
+
+/* Once: a second ^C ends us at once. */
+static void catch_interrupt(void)
+{
+    struct sigaction a = {.sa_handler = stop, .sa_flags = SA_RESTART | SA_RESETHAND};
+    struct sigaction before;
+    if (!sigaction(SIGINT, NULL, &before) && before.sa_handler != SIG_IGN)
+        sigaction(SIGINT, &a, NULL);
+}
+
+static int take(void *arg, const struct answer *rows, bool more)
+{
+    struct answer_view *v = arg;
+    answer_view_write(v, rows, more);
+    return v->out->error;
+}
+
+/* The line of the query that is wrong, and a caret beneath the place. */
+static void point_at(const char *sql, size_t at)
+{
+    struct text_style style = terminal_style(stderr);
+    struct buf before = BUF_INIT, line = BUF_INIT;
+    size_t begin = at < strlen(sql) ? at : strlen(sql);
+    size_t end = begin + strcspn(sql + begin, "\n");
+    at = begin;
+    while (begin && sql[begin - 1] != '\n')
+        begin--;
+    char *head = mem_strndup(sql + begin, at - begin), *whole = mem_strndup(sql + begin, end - begin);
+    text_add_name(&before, &style, head);
+    text_add_name(&line, &style, whole);
+    fprintf(stderr, "  %s\n  %*s^\n", buf_str(&line), (int)text_width(buf_str(&before)), "");
+    free(head);
+    free(whole);
+    buf_release(&before);
+    buf_release(&line);
+}
+
+static int tell(const struct store_query *q, int bad, const struct error *e)
+{
+    if (bad == -EPIPE)
+        return EXIT_DONE;
+    if (bad == -EINTR) {
+        /* As if it had not been caught: a shell's loop around us ends, too. */
+        signal(SIGINT, SIG_DFL);
+        raise(SIGINT);
+    }
+    bool misuse = bad == -EINVAL || bad == -EPERM;
+    int code = command_fail(misuse ? EXIT_USAGE : EXIT_FAILED, "%s", *e->text ? e->text : strerror(-bad));
+    if (q->wrong_at != STORE_QUERY_NOWHERE)
+        point_at(q->sql, q->wrong_at);
+    return code;
+}
+
+static int put_question(const char *text, struct store_query *q, struct error *e)
+{
+    struct source s;
+    char *path = NULL;
+    int bad = source_file(text, &path, e);
+    if (bad)
+        return bad;
+    if (path) {
+        bad = store_query_file(q, path, e);
+    } else {
+        bad = source_open(&s, text, e);
+        if (!bad) {
+            bad = store_query_profile(q, s.profile, e);
+            source_release(&s);
+        }
+    }
+    free(path);
+    return bad;
+}
+
+static int run(int argc, char **argv)
+{
+    struct arguments a;
+    struct error e = {""};
+    int code = command_parse(&command_sql, argc, argv, false, &a);
+    if (code >= 0)
+        return code;
+    bool json = command_value(&command_sql, &a, "json"), csv = command_value(&command_sql, &a, "csv");
+    if (json && csv)
+        return command_misuse(&command_sql, "--json or --csv, not both");
+    if (!a.n_rest)
+        return command_misuse(&command_sql, "which question? write 'SELECT ...'");
+    if (a.n_rest > 2)
+        return command_misuse(&command_sql, "one source and one question, in quotes, not also %s", a.rest[2]);
+    struct sink out = sink_to_file(stdout);
+    struct answer_view v = {.out = &out,
+                            .style = terminal_style(stdout),
+                            .form = json  ? ANSWER_AS_JSON
+                                    : csv ? ANSWER_AS_CSV
+                                          : ANSWER_AS_TEXT};
+    struct store_query q = {.sql = a.rest[a.n_rest - 1],
+                            .stop = &stopped,
+                            .take = take,
+                            .arg = &v,
+                            .wrong_at = STORE_QUERY_NOWHERE};
+    catch_interrupt();
+    int bad = put_question(a.n_rest == 2 ? a.rest[0] : NULL, &q, &e);
+    int unwritten = sink_finish(&out);
+    if (unwritten && unwritten != -EPIPE && !*e.text)
+        return command_fail(EXIT_FAILED, "cannot write: %s", strerror(-unwritten));
+    return bad ? tell(&q, bad, &e) : EXIT_DONE;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef VIEW_PIECES_H
+#define VIEW_PIECES_H
+
+/*
+ * Pieces that several views have: a stack, a thread, a single block, the periods; for people and as JSON.
+ *
+ * Runs in: the tool. Threads: pure. Owns: nothing.
+ */
+
+#include "model/frames.h"
+#include "model/who.h"
+#include "view/facts.h"
+#include "view/json.h"
+#include "view/text.h"
+
+/** A line a frame: its function and its place in the source. At most `most` and how many more there are; 0: all. */
+void piece_stack(struct sink *out, const struct text_style *style, const struct profile *p,
+                 const struct frames *frames, uint32_t most, unsigned indent);
+/** "worker 4711"; the number alone where it has no name, "unknown" where it has none either. */
+void piece_add_thread(struct buf *b, const struct text_style *style, const struct profile *p,
+                      uint32_t thread);
+/** The frames of who freed it; false: not even the caller is known, and `out` is empty. */
+bool piece_freer(struct frames *out, const struct profile *p, const struct profile_free *f);
+
+/** The keys stack_end and stack, within an object. */
+void piece_stack_json(struct json *j, const struct profile *p, uint32_t stack);
+/** The key periods_bytes. */
+void piece_periods_json(struct json *j, const struct profile *p, const struct facts *f);
+/** The keys of a live sample or a recent free, within an object. */
+void piece_block_json(struct json *j, const struct profile *p, bool live, uint32_t index);
+
+/** Null instead of a value that is not known. */
+static inline void piece_whole_or_null(struct json *j, const char *key, bool is_known, uint64_t value)
+{
+    if (is_known)
+        json_whole(j, key, value);
+    else
+        json_null(j, key);
+}
+
+#endif
