@@ -14,7 +14,7 @@ _allium_options()
     ps) echo --prune --json --help ;;
     snapshot) echo -o --output --force --help ;;
     report) echo --by --sort --older-than --where --top --json --help ;;
-    export) echo --pprof --folded -o --output --where --help ;;
+    export) echo --pprof --folded --speedscope --heaptrack -o --output --where --help ;;
     doctor) echo --json --help ;;
     esac
 }
