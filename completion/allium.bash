@@ -17,7 +17,7 @@ _allium_options()
     report) echo --by --sort --older-than --where --top --json --help ;;
     who) echo --size --top --json --help ;;
     frees) echo --where --top --json --help ;;
-    export) echo --pprof --folded -o --output --where --help ;;
+    export) echo --pprof --folded --speedscope --heaptrack -o --output --where --help ;;
     sql) echo --json --csv --help ;;
     set) echo --where --help ;;
     doctor) echo --json --help ;;

@@ -24,7 +24,7 @@ static void add_frame(struct buf *b, const char *name)
             *c = ':';
 }
 
-static void add_stack(struct buf *b, const struct profile *p, struct frames *frames, uint32_t stack)
+void folded_add_stack(struct buf *b, const struct profile *p, struct frames *frames, uint32_t stack)
 {
     char scratch[FRAME_NAME_BYTES];
     frames_of(frames, p, stack);
@@ -49,7 +49,7 @@ void folded_write(struct sink *out, const struct rollup *r, enum rollup_sort met
     vec_each (const struct rollup_row, row, &r->rows) {
         struct buf stack = BUF_INIT;
         bool added;
-        add_stack(&stack, r->profile, &frames, row->index);
+        folded_add_stack(&stack, r->profile, &frames, row->index);
         size_t at = map_put(&index, buf_str(&stack), stack.len, lines.len, &added);
         if (added)
             vec_push(&lines)->stack = buf_detach(&stack);

@@ -79,7 +79,8 @@ def usage(place):
     for words in (("run",), ("run", "--"), ("run", "--nonsense", "--", "true"), ("run", "--period", "0", "--", "true"),
                   ("run", "--period", "x", "--", "true"), ("report", "--by", "nonsense"), ("report", "--top", "-1"),
                   ("report", "--sort", "allocated", "--older-than", "1s"), ("report", "a", "b"), ("report", "--where", "size>"),
-                  ("export",), ("export", "--pprof", "--folded", "live"), ("export", "--folded", "nonsense"), ("snapshot",),
+                  ("export",), ("export", "--pprof", "--folded", "live"), ("export", "--speedscope", "--heaptrack"),
+                  ("export", "--heaptrack", "--where", "age>1s"), ("export", "--folded", "nonsense"), ("snapshot",),
                   ("snapshot", "x"), ("snapshot", "-1"), ("ps", "x"), ("nonsense",), ("doctor", "x")):
         done = place.allium(*words, code=2)
         check(done.err.startswith("allium: "), words, "said", repr(done.err))
@@ -402,7 +403,8 @@ def orphaned(place):
 
 def pipes(place):
     place.recording("1")
-    for words in ("report r.allium", "report r.allium --json", "export r.allium --folded live", "export r.allium --pprof", "ps --json"):
+    for words in ("report r.allium", "report r.allium --json", "export r.allium --folded live", "export r.allium --pprof",
+                  "export r.allium --speedscope", "export r.allium --heaptrack", "ps --json"):
         script = "{ %s %s; echo $? >&2; } | true" % (built("ALLIUM"), words)
         done = tap.run(["sh", "-c", script], cwd=place.folder, env=place.env)
         check(done.stderr.decode().strip() in ("0", "141"), words, "into a closed pipe:", done.stderr.decode())
