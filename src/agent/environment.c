@@ -26,7 +26,7 @@ static bool is_agent(const char *entry, size_t length)
            (length == name || entry[length - name - 1] == '/');
 }
 
-static size_t entry_length(const char *list)
+static ONE_COPY size_t entry_length(const char *list)
 {
     size_t n = 0;
     while (list[n] && list[n] != ':' && list[n] != ' ')
@@ -42,7 +42,7 @@ static char *behind(char *list)
 }
 
 /* The agent in the list of an LD_PRELOAD, with how many entries before it; or NULL. */
-static char *find_agent(char *list, unsigned *before)
+static ONE_COPY char *find_agent(char *list, unsigned *before)
 {
     for (*before = 0; *list; list = behind(list), ++*before)
         if (is_agent(list, entry_length(list)))

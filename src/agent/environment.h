@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/sigsafe/compiler.h"
+
 /** One of our settings? `entry` is NAME=VALUE; takes over what it says. */
 typedef bool (*environment_setting_fn)(char *entry);
 
@@ -19,15 +21,15 @@ typedef bool (*environment_setting_fn)(char *entry);
  * Goes through the environment as the kernel laid it out and takes our entries out; the auxiliary vector behind it, or
  * NULL. Once, from boot: libc's `environ` may not be set yet.
  */
-const void *environment_take_out(environment_setting_fn is_setting);
+ONE_COPY const void *environment_take_out(environment_setting_fn is_setting);
 /** Children go without us: nothing is put into their environment. */
 void environment_forget(void);
 /** There is something to put in. */
 bool environment_is_handed_on(void);
 
 /** What environment_put_in() needs for an environment: pointers, and bytes of text. False: too much for a stack. */
-bool environment_room(char *const *envp, size_t *pointers, size_t *bytes);
+ONE_COPY bool environment_room(char *const *envp, size_t *pointers, size_t *bytes);
 /** The same environment with our entries. Of those that it has itself, it keeps its own. */
-void environment_put_in(char *const *envp, char **pointers, char *text);
+ONE_COPY void environment_put_in(char *const *envp, char **pointers, char *text);
 
 #endif

@@ -59,7 +59,7 @@ void exec_init(void)
     next_exec.posix_spawnp = resolve_next("posix_spawnp", NULL);
 }
 
-static int go(const struct call *c, char *const *envp)
+static ONE_COPY int go(const struct call *c, char *const *envp)
 {
     switch (c->of) {
     case EXECVE:
@@ -147,7 +147,7 @@ static int run_with_us(const struct call *c, char *const *envp)
     return too_much ? go(c, envp) : result; /* it might just have fitted */
 }
 
-static int run(const struct call *c, char *const *envp)
+static ONE_COPY int run(const struct call *c, char *const *envp)
 {
     if (unlikely(!next_exec.execve))
         boot_agent();

@@ -75,8 +75,8 @@ static void heed_signals(void)
     pthread_mutex_unlock(&waiting_lock);
 }
 
-static int spawn_shell(pid_t *pid, const char *command, const posix_spawn_file_actions_t *actions,
-                       const posix_spawnattr_t *attributes)
+static ONE_COPY int spawn_shell(pid_t *pid, const char *command, const posix_spawn_file_actions_t *actions,
+                                const posix_spawnattr_t *attributes)
 {
     char *argv[] = {(char *)"sh", (char *)"-c", (char *)(uintptr_t)command, NULL};
     return posix_spawn(pid, SHELL, actions, attributes, argv, environ);
@@ -231,7 +231,7 @@ EXPORT FILE *popen(const char *command, const char *mode)
     return file;
 }
 
-static int close_stream(struct stream *s, FILE *file)
+static ONE_COPY int close_stream(struct stream *s, FILE *file)
 {
     pid_t pid = s->pid;
     leave_stream(s);

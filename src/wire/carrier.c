@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
+#include "base/sigsafe/compiler.h"
 #include "base/sigsafe/sys.h"
 #include "base/sigsafe/text.h"
 
@@ -35,27 +36,27 @@ struct file {
     struct dynamic has;
 };
 
-static bool read_at(int fd, void *out, size_t bytes, uint64_t at)
+static ONE_COPY bool read_at(int fd, void *out, size_t bytes, uint64_t at)
 {
     return sys_call(SYS_pread64, fd, out, bytes, at) == (long)bytes;
 }
 
 /* A text of the file, cut to what fits. */
-static bool read_text(int fd, char *out, size_t size, uint64_t at)
+static ONE_COPY bool read_text(int fd, char *out, size_t size, uint64_t at)
 {
     long n = sys_call(SYS_pread64, fd, out, size - 1, at);
     out[sys_failed(n) ? 0 : n] = '\0';
     return !sys_failed(n);
 }
 
-static bool read_segment(const struct file *f, unsigned i, Elf64_Phdr *p)
+static ONE_COPY bool read_segment(const struct file *f, unsigned i, Elf64_Phdr *p)
 {
     return i < f->header.e_phnum && i < SEGMENTS_MAX && f->header.e_phentsize == sizeof(*p) &&
            read_at(f->fd, p, sizeof(*p), f->header.e_phoff + (uint64_t)i * sizeof(*p));
 }
 
 /* Where in the file an address of its image is; 0: nowhere. */
-static uint64_t offset_of(const struct file *f, uint64_t address)
+static ONE_COPY uint64_t offset_of(const struct file *f, uint64_t address)
 {
     Elf64_Phdr p;
     for (unsigned i = 0; read_segment(f, i, &p); i++)
@@ -78,7 +79,7 @@ static void read_segments(struct file *f)
     }
 }
 
-static bool read_dynamic(const struct file *f, unsigned i, Elf64_Dyn *d)
+static ONE_COPY bool read_dynamic(const struct file *f, unsigned i, Elf64_Dyn *d)
 {
     return i < DYNAMIC_MAX && (i + 1) * sizeof(*d) <= f->dynamic_bytes &&
            read_at(f->fd, d, sizeof(*d), f->dynamic_at + i * sizeof(*d)) && d->d_tag != DT_NULL;
@@ -125,7 +126,7 @@ static bool is_called(const struct file *f, uint32_t symbol, const char *name)
 }
 
 /* Does it export this symbol? Looked up as the loader would: some have hundreds of thousands. */
-static bool defines(const struct file *f, const char *name)
+static ONE_COPY bool defines(const struct file *f, const char *name)
 {
     uint32_t head[4], bucket, link, hash = 5381;
     for (const char *c = name; *c; c++)
@@ -176,7 +177,7 @@ static bool loader_is_ours(const char *interpreter)
 }
 
 /* `interpreter`: of a script, what is to be judged in its place; else "". */
-static enum carrier judge(int fd, char interpreter[static 256])
+static ONE_COPY enum carrier judge(int fd, char interpreter[static 256])
 {
     struct file f = {.fd = fd};
     struct stat st;

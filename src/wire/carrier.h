@@ -10,6 +10,8 @@
  * and signal handlers included; 1.5 KiB of stack.
  */
 
+#include "base/sigsafe/compiler.h"
+
 enum carrier {
     CARRIER_YES,        /* or nothing speaks against it: what is no program, the kernel will refuse */
     CARRIER_PRIVILEGED, /* set-uid, set-gid, file capabilities: the loader ignores LD_PRELOAD */
@@ -24,8 +26,8 @@ enum carrier {
 /** In a few words, for people: "statically linked". */
 const char *carrier_reason(enum carrier why);
 /** `path`, relative to `dir_fd` (AT_FDCWD), as execveat(2) takes it; of a script, its interpreter is judged. */
-enum carrier carrier_judge(int dir_fd, const char *path);
+ONE_COPY enum carrier carrier_judge(int dir_fd, const char *path);
 /** The same for a file that is open for reading. */
-enum carrier carrier_judge_file(int fd);
+ONE_COPY enum carrier carrier_judge_file(int fd);
 
 #endif

@@ -68,7 +68,7 @@ static uint64_t lay_out(struct ledger_region *regions, uint64_t limit_bytes)
 }
 
 /* Opens DIR if it is a directory of ours that nobody else can write, on tmpfs; a descriptor or -errno. */
-static long open_dir(const char *dir, bool make)
+static ONE_COPY long open_dir(const char *dir, bool make)
 {
     const int how = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
     long fd = sys_call(SYS_openat, AT_FDCWD, dir, how);

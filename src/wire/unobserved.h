@@ -19,6 +19,7 @@
 #define UNOBSERVED_PATH_BYTES  256 /* a longer path keeps its end */
 
 /** Adds a line, if the directory of ledgers is there already; false: it could not. `started`: or it takes one back. */
-bool unobserved_note(const struct ledger_config *config, enum carrier why, const char *path, bool started);
+ONE_COPY bool unobserved_note(const struct ledger_config *config, enum carrier why, const char *path,
+                              bool started);
 
 #endif
