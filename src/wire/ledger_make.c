@@ -13,6 +13,7 @@
 #include "base/sigsafe/sys.h"
 #include "base/sigsafe/text.h"
 #include "wire/headroom.h"
+#include "wire/ledger_sweep.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
@@ -292,6 +293,8 @@ int ledger_make(struct ledger *l, const struct ledger_config *config)
         l->header->version = LEDGER_VERSION;
         l->header->header_bytes = LEDGER_HEADER_BYTES;
     }
+    if (!bad && !sys_failed(dir) && !text_find(l->dir, "/" LEDGER_RUN_PREFIX))
+        ledger_sweep(dir);
     if (!sys_failed(dir))
         sys_call(SYS_close, dir);
     return bad;

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import sys
+import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -47,6 +48,32 @@ def by_docker(place):
     equal(words[2][1], "ALLIUM_PERIOD=65536", "the period")
 
 
+def left_over(place):
+    """A ledger that nobody fetched goes seven days after it was found to be left over; not one of a process that runs."""
+    folder, gone, day = place.runtime + "/allium", 2 ** 22 - 1, 24 * 3600
+    os.mkdir(folder, 0o700)
+    now = time.time()
+
+    def put(pid, age_days, marked, suffix):
+        name = "%d-%015x%d%s" % (pid, age_days, marked, suffix)
+        with open(folder + "/" + name, "w"):
+            pass
+        os.utime(folder + "/" + name, (0 if marked else now, now - age_days * day))
+        return name
+    both = (".ledger", ".control")
+    kept = [put(*file) for suffix in both for file in ((gone, 6, True, suffix), (gone, 60, False, suffix), (os.getpid(), 60, True, suffix))]
+    kept += [put(gone, 60, True, ".notes")]
+    for age in range(8, 60):
+        for suffix in both:
+            put(gone, age, True, suffix)
+    env = dict(place.env, LD_PRELOAD=built("ALLIUM_AGENT"), ALLIUM_PERIOD="1")
+    for turn in range(2):  # what the first one finds is marked for the second, but has its seven days from then
+        tap.succeed([program("holder"), "1"], env=env)
+        left = [name for name in os.listdir(folder) if name in kept or int(name.split("-")[0]) == gone]
+        equal(sorted(left), sorted(kept), "files that are left after turn %d" % turn)
+    equal(len(os.listdir(folder)), len(kept) + 4, "files, with those of two holders")
+
+
 def misuse(place):
     for words, what in ((("--shell", "--docker"), "one form"), (("--period", "0"), "no size"), (("x",), "takes no x"),
                         (("--ledger-size", "many"), "no size")):
@@ -58,5 +85,6 @@ tap.main([(name, placed(test)) for name, test in [
     ("what env prints for a shell brings the agent, and can be undone", by_shell),
     ("what env prints for systemd", by_systemd),
     ("what env prints for docker", by_docker),
+    ("ledgers that nobody fetched go after seven days", left_over),
     ("misuse of env is told", misuse),
 ]])

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef WIRE_LEDGER_SWEEP_H
+#define WIRE_LEDGER_SWEEP_H
+
+/*
+ * Ledgers that nobody fetched. Where no recorder takes them away, an agent that makes one removes those beside it whose
+ * process has been gone for LEDGER_KEPT_SECONDS: a service that starts once a minute does not fill its tmpfs.
+ *
+ * When a process ended is not known of all: whoever first finds it gone sets the ledger's times, that of modification to
+ * now and that of access to 0, as a mark. Who reads a marked one may so prolong its time.
+ *
+ * Runs in: target, when its ledger is made; only one thread at a time.
+ */
+
+#include "base/sigsafe/compiler.h"
+
+#define LEDGER_KEPT_SECONDS (7l * 24 * 3600)
+
+/** `dir`: the directory, opened. */
+ONE_COPY void ledger_sweep(long dir);
+
+#endif
