@@ -48,6 +48,77 @@ def by_docker(place):
     equal(words[2][1], "ALLIUM_PERIOD=65536", "the period")
 
 
+NGINX = """
+worker_processes 2; pid %(folder)s/pid; error_log %(folder)s/error.log; daemon on;
+events { worker_connections 64; }
+http {
+    access_log off; gzip on; gzip_http_version 1.0; gzip_types text/plain;
+    client_body_temp_path %(folder)s; proxy_temp_path %(folder)s; fastcgi_temp_path %(folder)s;
+    uwsgi_temp_path %(folder)s; scgi_temp_path %(folder)s;
+    server { listen unix:%(folder)s/socket; root %(folder)s/served; }
+}
+"""
+
+
+def web_server(place):
+    """nginx: a daemon that closes its descriptors, its workers become another user if they can."""
+    folder = place.folder
+    os.mkdir(folder + "/served")
+    text = b"".join(b"line %d of what is served\n" % n for n in range(20_000))
+    with open(folder + "/served/a.txt", "wb") as file:
+        file.write(text)
+    with open(folder + "/conf", "w") as file:
+        file.write(NGINX % {"folder": folder})
+    for name in (os.path.dirname(folder), folder, folder + "/served"):
+        os.chmod(name, 0o777)
+    script = """
+        mount -t tmpfs -o mode=1777 none /dev/shm || exit 90
+        unset XDG_RUNTIME_DIR
+        (eval "$($ALLIUM env --period 64K)"; /usr/sbin/nginx -c $PWD/conf) || exit 91
+        trap 'kill $(cat pid)' EXIT
+        python3 -c "$FETCH" || exit 92
+        $ALLIUM ps --json >running
+        $ALLIUM set --where comm:nginx off | sort >off
+        for pid in $(sed 's/ .*//' off); do $ALLIUM report $pid --by function --sort allocated --json >report.$pid || exit 93; done
+        kill $(cat pid); trap - EXIT
+        for n in $(seq 200); do $ALLIUM ps --json >ended; grep -q '"running"' ended || break; sleep 0.05; done
+    """
+    fetch = """
+import gzip, socket
+for _ in range(60):
+    with socket.socket(socket.AF_UNIX) as s:
+        s.connect("socket")
+        s.sendall(b"GET /a.txt HTTP/1.0\\r\\nAccept-Encoding: gzip\\r\\n\\r\\n")
+        with s.makefile("rb") as answer:
+            head, _, body = answer.read().partition(b"\\r\\n\\r\\n")
+    assert b" 200 " in head.splitlines()[0], head
+    assert gzip.decompress(body) == open("served/a.txt", "rb").read()
+"""
+    done = tap.run([*tap.unshare(), "sh", "-c", script], cwd=folder, env=dict(place.env, ALLIUM=built("ALLIUM"), FETCH=fetch))
+    equal((done.returncode, done.stdout), (0, b""), "code and output of the script, which said %s" % done.stderr)
+
+    def rows(name):
+        with open(folder + "/" + name) as file:
+            return {row["pid"]: row for row in json.load(file)["rows"] if row["program"] == "nginx"}
+    running, ended = rows("running"), rows("ended")
+    workers = [pid for pid, row in running.items() if row["state"] == "running"]
+    check(workers, "no nginx runs with a ledger:", running)
+    equal({row["state"] for row in ended.values()}, {"exited"}, "states at the end")
+    equal(set(ended), set(running), "ledgers before and after")
+    with open(folder + "/off") as file:
+        equal([int(line.split()[0]) for line in file], sorted(workers, key=str), "what was switched off")
+    allocated = 0
+    for pid in workers:
+        with open(folder + "/report.%d" % pid) as file:
+            report = json.load(file)
+        allocated += report["total"]["allocated_bytes"]
+        check(any((row["module"] or "").endswith("/nginx") for row in report["rows"]), "nothing of nginx:", report["rows"][:3])
+    check(allocated > 5e6, "60 answers, compressed, took %d bytes" % allocated)
+    with open(folder + "/error.log") as file:
+        errors = [line for line in file if not line.split("]")[0].endswith(("[notice", "[warn"))]
+    equal(errors, [], "what nginx complains of")
+
+
 def left_over(place):
     """A ledger that nobody fetched goes seven days after it was found to be left over; not one of a process that runs."""
     folder, gone, day = place.runtime + "/allium", 2 ** 22 - 1, 24 * 3600
@@ -81,10 +152,11 @@ def misuse(place):
         check(not done.out and done.err.startswith("allium: ") and what in done.err, words, done.out, done.err)
 
 
-tap.main([(name, placed(test)) for name, test in [
+tap.main([(name, placed(test, "/var/tmp" if test is web_server else "/dev/shm")) for name, test in [
     ("what env prints for a shell brings the agent, and can be undone", by_shell),
     ("what env prints for systemd", by_systemd),
     ("what env prints for docker", by_docker),
+    ("nginx comes up with the agent, works, and can be asked", web_server),
     ("ledgers that nobody fetched go after seven days", left_over),
     ("misuse of env is told", misuse),
 ]])
