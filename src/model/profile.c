@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "model/profile.h"
 
+#include <math.h>
 #include <string.h>
 
 struct profile *profile_new(void)
@@ -133,6 +134,20 @@ struct profile_sums profile_live(const struct profile_cell *c)
         .bytes = a->bytes > f->bytes ? a->bytes - f->bytes : 0,
         .count = a->count > f->count ? a->count - f->count : 0,
     };
+}
+
+/* The books keep bytes and samples of temporary objects; the rest follows from all objects freed of the same cell, which
+ * are of the same size within a factor of two. */
+struct profile_sums profile_temporary(const struct profile_cell *c)
+{
+    struct profile_sums s = {.samples = c->temporary_samples, .bytes = c->temporary_bytes};
+    const struct profile_sums *all = c->freed.bytes > 0 ? &c->freed : &c->allocated;
+    double k = (double)s.samples;
+    if (!s.samples || !(all->bytes > 0))
+        return (struct profile_sums){.samples = s.samples, .count = k};
+    s.seen_bytes = fmin(s.bytes * fmin(all->seen_bytes / all->bytes, 1), s.bytes);
+    s.count = fmax(s.bytes * (all->count / all->bytes), k);
+    return s;
 }
 
 static struct estimate_cell estimate_cell(const struct profile_cell *c, const struct profile_sums *s)

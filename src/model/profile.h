@@ -204,6 +204,8 @@ void profile_end(struct profile *p);
 uint64_t profile_age_ns(const struct profile *p, const struct profile_sample *s);
 /** allocated - freed. */
 struct profile_sums profile_live(const struct profile_cell *c);
+/** What of it was temporary: bytes and samples as booked, the rest in proportion. */
+struct profile_sums profile_temporary(const struct profile_cell *c);
 /** Adds the sums of one cell to an estimate of bytes or of objects. */
 void profile_estimate_bytes(struct estimate *e, const struct profile_cell *c, const struct profile_sums *s);
 void profile_estimate_count(struct estimate *e, const struct profile_cell *c, const struct profile_sums *s);

@@ -184,20 +184,6 @@ static void join_rows(struct build *b, uint32_t unit)
 
 /* ---- values ---- */
 
-/* The books keep bytes and samples of temporary objects; the rest follows from all objects freed of the same cell, which
- * are of the same size within a factor of two. */
-static struct profile_sums temporary_sums(const struct profile_cell *c)
-{
-    struct profile_sums s = {.samples = c->temporary_samples, .bytes = c->temporary_bytes};
-    const struct profile_sums *all = c->freed.bytes > 0 ? &c->freed : &c->allocated;
-    double k = (double)s.samples;
-    if (!s.samples || !(all->bytes > 0))
-        return (struct profile_sums){.samples = s.samples, .count = k};
-    s.seen_bytes = fmin(s.bytes * fmin(all->seen_bytes / all->bytes, 1), s.bytes);
-    s.count = fmax(s.bytes * (all->count / all->bytes), k);
-    return s;
-}
-
 static void add_sums(struct rollup_value *v, const struct profile_cell *c, struct profile_sums s)
 {
     profile_estimate_bytes(&v->bytes, c, &s);
@@ -225,7 +211,7 @@ static void add_cell(const struct build *b, struct rollup_values *v, uint32_t ce
     add_sums(&v->of[ROLLUP_LIVE], c, profile_live(c));
     add_sums(&v->of[ROLLUP_PEAK], c, c->at_peak);
     add_sums(&v->of[ROLLUP_ALLOCATED], c, c->allocated);
-    add_sums(&v->of[ROLLUP_TEMPORARY], c, temporary_sums(c));
+    add_sums(&v->of[ROLLUP_TEMPORARY], c, profile_temporary(c));
 }
 
 static void merge(struct rollup_values *into, const struct rollup_values *from)

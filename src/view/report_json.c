@@ -3,17 +3,16 @@
 
 #include <math.h>
 
-#include "view/facts.h"
-#include "view/json.h"
+#include "view/report_json_parts.h"
 
 #define VERSION 1
 
-static const char *const groups[] = {
+const char *const report_json_groups[] = {
     [ROLLUP_BY_STACK] = "stack",   [ROLLUP_BY_FUNCTION] = "function", [ROLLUP_BY_FILE] = "file",
     [ROLLUP_BY_MODULE] = "module", [ROLLUP_BY_OWNER] = "owner",       [ROLLUP_BY_THREAD] = "thread",
     [ROLLUP_BY_SIZE] = "size",     [ROLLUP_BY_PROCESS] = "process",
 };
-static const char *const sorts[] = {
+const char *const report_json_sorts[] = {
     [ROLLUP_SORT_LIVE] = "live",           [ROLLUP_SORT_PEAK] = "peak",
     [ROLLUP_SORT_ALLOCATED] = "allocated", [ROLLUP_SORT_ALLOCATIONS] = "allocations",
     [ROLLUP_SORT_TEMPORARY] = "temporary", [ROLLUP_SORT_AGE] = "age",
@@ -60,7 +59,7 @@ static void write_values(struct json *j, const char *key, const struct rollup_va
     json_close(j, '}');
 }
 
-static void write_image(struct json *j, const struct profile *p, const struct profile_image *i)
+void report_json_image(struct json *j, const struct profile *p, const struct profile_image *i)
 {
     json_open(j, NULL, '{');
     json_hex(j, "image", i->id);
@@ -82,7 +81,7 @@ static void write_image(struct json *j, const struct profile *p, const struct pr
     json_close(j, '}');
 }
 
-static void write_frame(struct json *j, const struct profile *p, const struct frame *f)
+static void write_frame(struct json *j, const struct profile *p, const struct frame *f, bool addresses)
 {
     char scratch[FRAME_NAME_BYTES];
     json_open(j, NULL, '{');
@@ -91,14 +90,14 @@ static void write_frame(struct json *j, const struct profile *p, const struct fr
     whole_or_null(j, "line", frame_line(p, f) != 0, frame_line(p, f));
     json_flag(j, "inlined", frame_inlined(p, f));
     json_text(j, "module", known(frame_module(p, f)));
-    if (f->location != PROFILE_NONE && *frame_module(p, f))
+    if (addresses && f->location != PROFILE_NONE && *frame_module(p, f))
         json_hex(j, "address", p->locations.at[f->location].address);
     else
         json_null(j, "address");
     json_close(j, '}');
 }
 
-static void write_stack(struct json *j, const struct profile *p, uint32_t stack)
+void report_json_stack(struct json *j, const struct profile *p, uint32_t stack, bool addresses)
 {
     struct frames frames = {0};
     frames_of(&frames, p, stack);
@@ -106,7 +105,7 @@ static void write_stack(struct json *j, const struct profile *p, uint32_t stack)
     json_open(j, "stack", '[');
     vec_each (const struct frame, f, &frames)
         if (f->location != PROFILE_NONE)
-            write_frame(j, p, f);
+            write_frame(j, p, f, addresses);
     json_close(j, ']');
     vec_release(&frames);
 }
@@ -134,11 +133,11 @@ static void write_row(struct json *j, const struct rollup *r, const struct rollu
     write_values(j, "self", &row->self);
     write_values(j, "inclusive", &row->inclusive);
     if (group == ROLLUP_BY_STACK)
-        write_stack(j, p, row->index);
+        report_json_stack(j, p, row->index, true);
     json_close(j, '}');
 }
 
-static void write_periods(struct json *j, const struct profile *p, const struct facts *f)
+void report_json_periods(struct json *j, const struct profile *p, const struct facts *f)
 {
     uint64_t last = 0;
     json_open(j, "periods_bytes", '[');
@@ -157,7 +156,7 @@ static void write_periods(struct json *j, const struct profile *p, const struct 
     json_close(j, ']');
 }
 
-static void write_whole(struct json *j, const struct profile *p, const struct facts *f)
+void report_json_lost(struct json *j, const struct profile *p, const struct facts *f)
 {
     json_open(j, "lost", '{');
     for (int k = 0; k < PROFILE_LOSSES; k++)
@@ -170,6 +169,11 @@ static void write_whole(struct json *j, const struct profile *p, const struct fa
     json_rounded(j, "images_dropped_peak_bytes", p->images_dropped_peak_bytes);
     json_whole(j, "images_unread", f->unread);
     json_close(j, '}');
+}
+
+static void write_whole(struct json *j, const struct profile *p, const struct facts *f)
+{
+    report_json_lost(j, p, f);
     json_open(j, "cost", '{');
     json_whole(j, "samples", f->samples);
     json_whole(j, "live_samples", f->live_samples);
@@ -196,19 +200,19 @@ void report_json_write(struct sink *out, const struct rollup *r, const struct re
     json_whole(&j, "version", VERSION);
     json_text(&j, "source", o->source);
     json_text(&j, "filter", o->filter);
-    json_text(&j, "group", groups[r->options.group]);
-    json_text(&j, "sort", sorts[r->options.sort]);
+    json_text(&j, "group", report_json_groups[r->options.group]);
+    json_text(&j, "sort", report_json_sorts[r->options.sort]);
     json_text(&j, "sorted_by", r->options.inclusive ? "inclusive" : "self");
     json_whole(&j, "taken_ns", p->taken_ns);
     json_flag(&j, "exact", facts_exact(&f));
-    write_periods(&j, p, &f);
+    report_json_periods(&j, p, &f);
     struct rollup_values total = r->total;
     if (f.main_image == PROFILE_NONE && !f.period_high)
         total.unknown = ~0u; /* nothing bounds what was not seen */
     write_values(&j, "total", &total);
     json_open(&j, "processes", '[');
     vec_each (const struct profile_image, i, &p->images)
-        write_image(&j, p, i);
+        report_json_image(&j, p, i);
     json_close(&j, ']');
     size_t shown = o->top && o->top < r->rows.len ? o->top : r->rows.len;
     json_whole(&j, "rows_in_all", r->rows.len);

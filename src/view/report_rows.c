@@ -2,7 +2,6 @@
 #include <stdio.h>
 
 #include "base/units.h"
-#include "view/grid.h"
 #include "view/report_parts.h"
 
 #define STACK_INDENT 4
@@ -163,49 +162,52 @@ static void add_field(struct buf *b, const struct rows *s, const struct rollup_r
 
 /* ---- stacks, beneath their line ---- */
 
-static void add_place(struct buf *b, const struct rows *s, const struct frame *f)
+struct stack {
+    const struct profile *p;
+    const struct text_style *style;
+};
+
+static void add_place(struct buf *b, const struct stack *s, const struct frame *f)
 {
-    const struct profile *p = s->rollup->profile;
-    const char *file = frame_file(p, f), *module = frame_module(p, f);
+    const char *file = frame_file(s->p, f), *module = frame_module(s->p, f);
     if (*file) {
-        text_add_name(b, &s->o->style, frame_basename(file));
-        if (frame_line(p, f))
-            buf_printf(b, ":%u", frame_line(p, f));
+        text_add_name(b, s->style, frame_basename(file));
+        if (frame_line(s->p, f))
+            buf_printf(b, ":%u", frame_line(s->p, f));
     } else if (*module) {
         buf_addch(b, '(');
-        text_add_name(b, &s->o->style, frame_basename(module));
+        text_add_name(b, s->style, frame_basename(module));
         buf_addch(b, ')');
     }
-    if (frame_inlined(p, f))
+    if (frame_inlined(s->p, f))
         buf_addstr(b, " inlined");
 }
 
-static void add_frame(struct grid *g, const struct rows *s, const struct frame *f)
+static void add_frame(struct grid *g, const struct stack *s, const struct frame *f)
 {
     char scratch[FRAME_NAME_BYTES];
     struct buf cell = BUF_INIT;
     grid_row(g);
-    text_add_name(&cell, &s->o->style, frame_function(s->rollup->profile, f, scratch));
+    text_add_name(&cell, s->style, frame_function(s->p, f, scratch));
     grid_cell(g, &cell);
     add_place(&cell, s, f);
     grid_cell(g, &cell);
 }
 
-static void add_stack(struct grid *rows, const struct rows *s, uint32_t stack)
+void report_add_stack(struct grid *rows, const struct profile *p, uint32_t stack, uint32_t most)
 {
-    const struct text_style *style = &s->o->style;
+    const struct text_style *style = rows->style;
+    struct stack s = {.p = p, .style = style};
     struct frames frames = {0};
     struct grid g = {.style = style, .indent = rows->indent + STACK_INDENT, .bare = true};
     struct buf lines = BUF_INIT;
     struct sink out = sink_to_buf(&lines);
     grid_column(&g, (struct grid_column){.header = "", .left = true, .elastic = true});
     grid_column(&g, (struct grid_column){.header = "", .left = true, .look = TEXT_FAINT});
-    frames_of(&frames, s->rollup->profile, stack);
-    size_t shown = frames.len;
-    if (s->o->frames && frames.len > s->o->frames + 1)
-        shown = s->o->frames;
+    frames_of(&frames, p, stack);
+    size_t shown = most && frames.len > most + 1 ? most : frames.len;
     for (size_t i = 0; i < shown; i++)
-        add_frame(&g, s, &frames.at[i]);
+        add_frame(&g, &s, &frames.at[i]);
     grid_write(&g, &out);
     if (shown < frames.len) {
         const struct frame *last = &frames.at[frames.len - 1];
@@ -214,7 +216,7 @@ static void add_stack(struct grid *rows, const struct rows *s, uint32_t stack)
         sink_printf(&out, "%s%s %zu more frames", text_begin(style, TEXT_FAINT), text_dots(style),
                     frames.len - shown);
         if (last->location == PROFILE_NONE)
-            sink_printf(&out, ", then %s", frame_function(s->rollup->profile, last, scratch));
+            sink_printf(&out, ", then %s", frame_function(p, last, scratch));
         sink_printf(&out, "%s\n", text_end(style, TEXT_FAINT));
     }
     grid_below(rows, &lines);
@@ -224,7 +226,7 @@ static void add_stack(struct grid *rows, const struct rows *s, uint32_t stack)
 
 /* ---- the table ---- */
 
-static const char *const name_headers[] = {
+const char *const report_name_headers[] = {
     [ROLLUP_BY_STACK] = "",        [ROLLUP_BY_FUNCTION] = "FUNCTION", [ROLLUP_BY_FILE] = "FILE",
     [ROLLUP_BY_MODULE] = "MODULE", [ROLLUP_BY_OWNER] = "FUNCTION",    [ROLLUP_BY_THREAD] = "THREAD",
     [ROLLUP_BY_SIZE] = "SIZE",     [ROLLUP_BY_PROCESS] = "PROCESS",
@@ -245,7 +247,8 @@ static void add_columns(struct grid *g, const struct rows *s)
                                                 .drop = shown[i] == MAIN ? 0 : i + 1,
                                                 .look = shown[i] == MAIN ? TEXT_STRONG : TEXT_PLAIN});
     if (group != ROLLUP_BY_STACK)
-        grid_column(g, (struct grid_column){.header = name_headers[group], .left = true, .elastic = true});
+        grid_column(
+            g, (struct grid_column){.header = report_name_headers[group], .left = true, .elastic = true});
     if (has_module(group))
         grid_column(g, (struct grid_column){
                            .header = "MODULE", .left = true, .drop = FIELDS + 1, .look = TEXT_FAINT});
@@ -264,7 +267,7 @@ static void add_row(struct grid *g, const struct rows *s, const struct rollup_ro
         grid_cell(g, &cell);
     }
     if (group == ROLLUP_BY_STACK) {
-        add_stack(g, s, row->index);
+        report_add_stack(g, s->rollup->profile, row->index, s->o->frames);
         return;
     }
     text_add_name(&cell, &s->o->style, row->name);
