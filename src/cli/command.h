@@ -23,6 +23,7 @@ enum {
     EXIT_FAILED = 1,
     EXIT_USAGE = 2,
     EXIT_IMPOSSIBLE = 3, /* not on this machine: the line says what is missing */
+    EXIT_CONDITION = 4,  /* what --fail-if asked about is so */
     EXIT_ALLIUM = 125,   /* run: allium itself failed or refused */
     EXIT_CANNOT_RUN = 126,
     EXIT_NOT_FOUND = 127,
@@ -33,6 +34,7 @@ struct option_doc {
     char letter;       /* 0: none */
     const char *value; /* what follows it, as help names it; NULL: nothing */
     const char *doc;   /* half a line */
+    bool many;         /* may be given several times: at most one option of a command, see struct arguments */
 };
 
 struct command {
@@ -44,13 +46,15 @@ struct command {
     int (*run)(int argc, char **argv); /* argv[0] is the command's name; returns the exit code */
 };
 
-extern const struct command command_run, command_ps, command_snapshot, command_report, command_export,
-    command_doctor;
+extern const struct command command_run, command_ps, command_snapshot, command_report, command_diff,
+    command_export, command_doctor;
 
 /** The values of the options of one call, in the order of the table. */
 struct arguments {
     const char *value[32]; /* NULL: not given; "" or the value: given */
-    char **rest;           /* what is no option */
+    const char *many[16];  /* all values of the option that may be given several times */
+    int n_many;
+    char **rest; /* what is no option */
     int n_rest;
 };
 

@@ -6,7 +6,8 @@
 #include "cli/command.h"
 
 static const struct command *const commands[] = {
-    &command_run, &command_ps, &command_snapshot, &command_report, &command_export, &command_doctor,
+    &command_run,  &command_ps,     &command_snapshot, &command_report,
+    &command_diff, &command_export, &command_doctor,
 };
 
 #define N_COMMANDS (sizeof(commands) / sizeof(*commands))
