@@ -127,8 +127,12 @@ static int check_known(const struct request *q, const struct diff *d)
     for (int i = 0; i < q->n_conditions && !word; i++)
         if (!diff_known(d, rollup_sort_metric(q->conditions[i].sort)))
             word = words_name(words_orders, q->conditions[i].sort);
-    if (!word)
+    if (!word || (d->unknown == ~0u && !q->n_conditions)) /* a screen says so itself */
         return -1;
+    if (d->unknown == ~0u)
+        return command_fail(EXIT_FAILED,
+                            "nothing was sampled in one of the two, and its period is not known: there is "
+                            "nothing to judge by");
     return command_misuse(
         &command_diff, "%s is not known of a moment in the past: live, allocated and allocations are", word);
 }

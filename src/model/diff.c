@@ -306,6 +306,9 @@ struct diff *diff_new(const struct profile *before, const struct profile *after,
     *d = (struct diff){.of = {before, after}, .options = *o};
     d->joint = joint_new(before, after, o->keep, o->arg);
     d->unknown = unknown_of(before) | unknown_of(after);
+    for (int side = 0; side < JOINT_SIDES; side++)
+        if (!d->of[side]->images.len && !d->joint->period_bytes[side])
+            d->unknown = ~0u; /* nothing bounds what was not seen */
     add_totals(d);
     if (diff_known(d, rollup_sort_metric(o->sort)))
         add_rows(d);

@@ -73,7 +73,7 @@ struct diff {
     struct joint *joint;
     struct diff_options options; /* as given */
     struct diff_value total[ROLLUP_METRICS];
-    unsigned unknown; /* bit 1 << metric: not known of one of the two */
+    unsigned unknown; /* bit 1 << metric: not known of one of the two; all of them: one has no bounds */
     struct VEC(
         struct diff_row) rows; /* those in which a change was seen: certain ones first, larger ones first */
     size_t certain;            /* rows whose change is not within the noise; they come first */

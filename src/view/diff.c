@@ -301,7 +301,7 @@ static void write_rest(const struct screen *s, size_t shown)
     if (shown < d->rows.len) {
         buf_printf(&b, "%s %zu more", text_dots(s->style), d->rows.len - shown);
         if (d->certain > shown)
-            buf_printf(&b, ", %zu of them not within noise", d->certain - shown);
+            buf_printf(&b, ", %zu of them certain", d->certain - shown);
         else
             buf_addstr(&b, ", all within noise");
     }
