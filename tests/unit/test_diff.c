@@ -229,6 +229,38 @@ static void what_is_never_freed_is_in_both_peaks(void **state)
     release(at);
 }
 
+/* Both moments in the past, and the process freed all before its end: the books alone tell that nothing was freed. */
+static void what_is_never_freed_stays_though_no_sample_is_known(void **state)
+{
+    (void)state;
+    struct profile *at[2];
+    uint64_t seed = 3;
+    simulate(at, &seed, (struct fate[]){{PARSE, 4096, 60000, 0, 4000, 0}}, 1, PERIOD, BLIND);
+    struct diff *d = compare(at, ROLLUP_BY_STACK, ROLLUP_SORT_LIVE);
+    struct diff_change live = diff_change(&d->total[ROLLUP_LIVE], false);
+    struct diff_change allocated = diff_change(&d->total[ROLLUP_ALLOCATED], false);
+    assert_int_equal(at[0]->samples.len + at[1]->samples.len, 0);
+    assert_true(live.interval.low > 0);
+    assert_near(live.value, allocated.value);
+    assert_near(live.interval.high, allocated.interval.high);
+    diff_free(d);
+    release(at);
+}
+
+static void what_was_allocated_does_not_become_less(void **state)
+{
+    (void)state;
+    struct profile *at[2];
+    uint64_t seed = 4;
+    simulate(at, &seed, (struct fate[]){{PARSE, 4096, 6000, 500, 0, 0}}, 1, PERIOD, COMPLETE);
+    struct diff *d = compare(at, ROLLUP_BY_STACK, ROLLUP_SORT_ALLOCATED);
+    struct diff_change c = diff_change(&d->total[ROLLUP_ALLOCATED], false);
+    assert_true(c.value == 0 && c.interval.low == 0);
+    assert_true(c.interval.high > 3.68 * PERIOD && c.interval.high < 3.7 * PERIOD);
+    diff_free(d);
+    release(at);
+}
+
 static bool keep_parse(void *arg, const struct profile *p, uint32_t cell)
 {
     (void)arg;
@@ -292,6 +324,9 @@ int main(void)
         TEST("of silence the period bounds the change", silence_bounds_the_change),
         TEST("of a past moment peak and temporary are not known", a_past_moment_knows_less),
         TEST("what is never freed is in both peaks", what_is_never_freed_is_in_both_peaks),
+        TEST("what is never freed stays, though no sample of it is known",
+             what_is_never_freed_stays_though_no_sample_is_known),
+        TEST("what was allocated does not become less", what_was_allocated_does_not_become_less),
         TEST("a filter holds for both sides", a_filter_holds_for_both),
         TEST("sums that contradict each other give ordered figures", nonsense_gives_ordered_figures),
     };
