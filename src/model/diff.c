@@ -174,14 +174,14 @@ static struct diff_row *row_of(struct diff *d, struct map *keys, const struct ro
     return &d->rows.at[at];
 }
 
-/* Each part is a rollup of its own, of the same cells, and so of the same rows. */
+/* Each part is a rollup of its own, of the same cells, and so of the same rows. No row is asked for what stayed. */
 static void add_rows(struct diff *d)
 {
     struct profile *p = d->joint->profile;
     const struct rollup_options o = {.group = d->options.group, .keep = keep_cell, .arg = d->joint};
     enum rollup_metric metric = rollup_sort_metric(d->options.sort);
     struct map keys = {0};
-    for (int part = 0; part < DIFF_PARTS; part++) {
+    for (int part = 0; part < DIFF_STAYED; part++) {
         p->cells.len = 0;
         vec_each (const struct joint_cell, c, &d->joint->cells)
             *vec_push(&p->cells) = cell_of(d->joint, c, metric, part);

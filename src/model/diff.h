@@ -53,11 +53,11 @@ struct diff_change {
 };
 
 struct diff_row {
-    char *name;                /* never "" */
-    const char *module, *file; /* as of a rollup's row */
-    uint32_t index;            /* as of a rollup's row, in the joint profile */
-    struct diff_value self, inclusive;
-    struct diff_change change; /* of the one that the order goes by */
+    char *name;                        /* never "" */
+    const char *module, *file;         /* as of a rollup's row */
+    uint32_t index;                    /* as of a rollup's row, in the joint profile */
+    struct diff_value self, inclusive; /* but for DIFF_STAYED, which is empty */
+    struct diff_change change;         /* of the one that the order goes by */
 };
 
 struct diff_options {
@@ -94,7 +94,7 @@ static inline bool diff_is_noise(const struct diff_change *c)
 }
 /**
  * By how much, at the least, after exceeds (1 + share) times before, at 97.5 % on this side; a share of 0 asks for the
- * change's own low end.
+ * change's own low end. Of totals.
  */
 double diff_least_excess(const struct diff_value *v, bool count, double share);
 static inline bool diff_known(const struct diff *d, enum rollup_metric m)
