@@ -3,7 +3,7 @@
 # bash completion for allium. It does without the package bash-completion; where that is, the command behind
 # `allium run -- ` completes as it does alone. tests/checks/docs compares what is offered with --help and the manual.
 
-_allium_commands='run env ps snapshot report who frees export sql set doctor'
+_allium_commands='run env ps snapshot report diff who frees export sql set doctor'
 
 # COMMAND ('' is allium itself): its options. A new option begins here.
 _allium_options()
@@ -15,6 +15,7 @@ _allium_options()
     ps) echo --prune --json --help ;;
     snapshot) echo -o --output --force --help ;;
     report) echo --by --sort --older-than --where --top --json --help ;;
+    diff) echo --by --sort --where --fail-if --top --json --help ;;
     who) echo --size --top --json --help ;;
     frees) echo --where --top --json --help ;;
     export) echo --pprof --folded --speedscope --heaptrack -o --output --where --help ;;
@@ -24,13 +25,17 @@ _allium_options()
     esac
 }
 
-# OPTION: what may follow it. Fails when it takes no value.
+# COMMAND OPTION: what may follow it. Fails when it takes no value.
 _allium_value()
 {
-    case $1 in
+    case $2 in
     -o | --output) _allium_files ;;
-    --by) _allium_words stack function file module thread size ;;
-    --sort) _allium_words live peak allocated allocations temporary age ;;
+    --by) _allium_words stack function file module owner thread size process ;;
+    --sort)
+        _allium_words live peak allocated allocations temporary
+        [ "$1" = diff ] || _allium_words age
+        ;;
+    --fail-if) _allium_words live+10% peak+10% allocated+10% allocations+10% temporary+10% ;;
     --folded) _allium_words live peak allocated allocations temporary ;;
     --period | --ledger-size | --older-than | --where | --top | --size) ;;
     *) return 1 ;;
@@ -43,7 +48,7 @@ _allium_argument()
     case $1 in
     snapshot) _allium_words "$(_allium_pids)" ;;
     set) _allium_words "$(_allium_pids)" period= on off free-stacks=all free-stacks=some ;;
-    report | who | frees | export | sql)
+    report | diff | who | frees | export | sql)
         _allium_files '!*.allium'
         _allium_words "$(_allium_pids)"
         ;;
@@ -119,7 +124,7 @@ _allium()
         -*) _allium_words "$(_allium_options '')" ;;
         *) _allium_words "$_allium_commands" ;;
         esac
-    elif [[ $before == -* ]] && _allium_value "$before"; then
+    elif [[ $before == -* ]] && _allium_value "$command" "$before"; then
         :
     elif [[ $cur == -* ]]; then
         _allium_words "$(_allium_options "$command")"

@@ -8,6 +8,7 @@
 #include "cli/filter.h"
 #include "cli/source.h"
 #include "cli/terminal.h"
+#include "cli/words.h"
 #include "view/who.h"
 
 #define TOP_DEFAULT 20
@@ -70,7 +71,7 @@ static int run(int argc, char **argv)
     uint32_t top = TOP_DEFAULT;
     int code = command_parse(&command_frees, argc, argv, false, &a);
     if (code < 0)
-        code = command_top(&command_frees, command_value(&command_frees, &a, "top"), &top);
+        code = words_parse_top(&command_frees, command_value(&command_frees, &a, "top"), &top);
     if (code < 0 && a.n_rest > 1)
         code = command_misuse(&command_frees, "one source at a time, not also %s", a.rest[1]);
     if (code >= 0)

@@ -4,19 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "cli/command.h"
 #include "cli/filter.h"
 #include "cli/source.h"
 #include "cli/terminal.h"
+#include "cli/words.h"
 #include "view/report.h"
 #include "view/report_json.h"
 
-#define TOP_DEFAULT    12
-#define FRAMES_DEFAULT 12
-
 static const struct option_doc options[] = {
-    {"by", 0, "GROUP", "stack (default), function, file, module, thread or size"},
+    {"by", 0, "GROUP", "stack (default), function, file, module, owner, thread, size or process"},
     {"sort", 0, "ORDER", "live (default), peak, allocated, allocations, temporary or age"},
     {"older-than", 0, "TIME", "only what is live and older than TIME: 30s, 5m, 1h"},
     {"where", 0, "QUERY", "only what fits: 'func:parse_* size>4k !comm:bash', see allium-query(7)"},
@@ -46,65 +43,18 @@ const struct command command_report = {
     .run = run,
 };
 
-struct word {
-    const char *text;
-    int value;
-};
-
-static const struct word groups[] = {{"stack", ROLLUP_BY_STACK},
-                                     {"function", ROLLUP_BY_FUNCTION},
-                                     {"file", ROLLUP_BY_FILE},
-                                     {"module", ROLLUP_BY_MODULE},
-                                     {"thread", ROLLUP_BY_THREAD},
-                                     {"size", ROLLUP_BY_SIZE},
-                                     {NULL, 0}};
-static const struct word orders[] = {{"live", ROLLUP_SORT_LIVE},
-                                     {"peak", ROLLUP_SORT_PEAK},
-                                     {"allocated", ROLLUP_SORT_ALLOCATED},
-                                     {"allocations", ROLLUP_SORT_ALLOCATIONS},
-                                     {"temporary", ROLLUP_SORT_TEMPORARY},
-                                     {"age", ROLLUP_SORT_AGE},
-                                     {NULL, 0}};
-
-/* "live, peak or age": all of them, or those orders that `known` has. */
-static char *list_words(const struct word *words, const struct rollup_values *known)
+static bool is_known(const struct word *order, const void *known)
 {
-    struct VEC(const char *) found = {0};
-    struct buf list = BUF_INIT;
-    for (const struct word *w = words; w->text; w++)
-        if (!known || rollup_sort_known((enum rollup_sort)w->value, known))
-            *vec_push(&found) = w->text;
-    for (size_t i = 0; i < found.len; i++)
-        buf_printf(&list, "%s%s", !i ? "" : i + 1 < found.len ? ", " : " or ", found.at[i]);
-    vec_release(&found);
-    return buf_detach(&list);
-}
-
-/* -1: fine; else the exit code. */
-static int parse_word(const char *option, const char *text, const struct word *words, int *value)
-{
-    if (!text)
-        return -1;
-    for (const struct word *w = words; w->text; w++)
-        if (!strcmp(w->text, text)) {
-            *value = w->value;
-            return -1;
-        }
-    char *list = list_words(words, NULL);
-    int code = command_misuse(&command_report, "--%s %s is not known: it can be %s", option, text, list);
-    free(list);
-    return code;
+    return rollup_sort_known((enum rollup_sort)order->value, known);
 }
 
 /* What is known of single objects is known of the live ones only; of the past it is less. */
 static int check_combination(const struct filter *f, enum rollup_sort sort, const struct rollup_values *known)
 {
-    const struct word *order = orders;
     if (rollup_sort_known(sort, known))
         return -1;
-    while (order->value != (int)sort)
-        order++;
-    char *list = list_words(orders, known);
+    const char *order = words_name(words_orders, sort);
+    char *list = words_list(words_orders, is_known, known);
     int code;
     if (!*list)
         code =
@@ -116,10 +66,10 @@ static int check_combination(const struct filter *f, enum rollup_sort sort, cons
             &command_report,
             "--sort %s does not go with --older-than, nor with size or age in --where, which are "
             "known of live objects only: it can be %s",
-            order->text, list);
+            order, list);
     else
         code = command_misuse(&command_report, "--sort %s is not known of a moment in the past: it can be %s",
-                              order->text, list);
+                              order, list);
     free(list);
     return code;
 }
@@ -143,7 +93,7 @@ static int write_report(const struct source *s, struct rollup_options *ro, const
                                    .source = s->label,
                                    .filter = words,
                                    .top = top,
-                                   .frames = FRAMES_DEFAULT};
+                                   .frames = WORDS_FRAMES_DEFAULT};
         report_write(&out, r, &o);
     }
     free(words);
@@ -159,14 +109,16 @@ static int run(int argc, char **argv)
     struct filter f;
     struct source s;
     int group = ROLLUP_BY_STACK, sort = ROLLUP_SORT_LIVE;
-    uint32_t top = TOP_DEFAULT;
+    uint32_t top = WORDS_TOP_DEFAULT;
     int code = command_parse(&command_report, argc, argv, false, &a);
     if (code < 0)
-        code = parse_word("by", command_value(&command_report, &a, "by"), groups, &group);
+        code = words_parse(&command_report, "by", command_value(&command_report, &a, "by"), words_groups,
+                           &group);
     if (code < 0)
-        code = parse_word("sort", command_value(&command_report, &a, "sort"), orders, &sort);
+        code = words_parse(&command_report, "sort", command_value(&command_report, &a, "sort"), words_orders,
+                           &sort);
     if (code < 0)
-        code = command_top(&command_report, command_value(&command_report, &a, "top"), &top);
+        code = words_parse_top(&command_report, command_value(&command_report, &a, "top"), &top);
     if (code < 0 && a.n_rest > 1)
         code = command_misuse(&command_report, "one source at a time, not also %s", a.rest[1]);
     if (code >= 0)

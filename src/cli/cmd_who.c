@@ -9,11 +9,10 @@
 #include "cli/command.h"
 #include "cli/source.h"
 #include "cli/terminal.h"
+#include "cli/words.h"
 #include "view/who.h"
 
-#define TOP_DEFAULT    12
-#define FRAMES_DEFAULT 12
-#define DIGITS_MAX     16
+#define DIGITS_MAX 16
 
 static const struct option_doc options[] = {
     {"size", 0, "SIZE", "of an unknown address: how likely a block of SIZE had been seen"},
@@ -80,11 +79,12 @@ static int run(int argc, char **argv)
     struct arguments a;
     struct error e = {""};
     struct source s;
-    struct who_options o = {.size_bytes = UINT64_MAX, .top = TOP_DEFAULT, .frames = FRAMES_DEFAULT};
+    struct who_options o = {
+        .size_bytes = UINT64_MAX, .top = WORDS_TOP_DEFAULT, .frames = WORDS_FRAMES_DEFAULT};
     uint64_t address = 0;
     int code = command_parse(&command_who, argc, argv, false, &a);
     if (code < 0)
-        code = command_top(&command_who, command_value(&command_who, &a, "top"), &o.top);
+        code = words_parse_top(&command_who, command_value(&command_who, &a, "top"), &o.top);
     if (code >= 0)
         return code;
     const char *size = command_value(&command_who, &a, "size");

@@ -15,9 +15,9 @@
 static void print_help(const struct command *c)
 {
     printf("usage: allium %s %s\n\n%s\n", c->name, c->usage, c->summary);
-    if (strstr(c->usage, "[SOURCE]"))
-        printf("\nSOURCE: a recording, FILE@TIME (a moment in it), or a process id; the newest recording "
-               "here if left out\n");
+    if (strstr(c->usage, "SOURCE"))
+        printf("\nSOURCE: a recording, FILE@TIME (a moment in it), or a process id%s\n",
+               strstr(c->usage, "[SOURCE]") ? "; the newest recording here if left out" : "");
     printf("\noptions:\n");
     for (const struct option_doc *o = c->options; o->name; o++) {
         char left[80];
@@ -95,6 +95,11 @@ int command_parse(const struct command *c, int argc, char **argv, bool stop_at_w
         if (k == n)
             return report_bad_option(c, found, argv);
         a->value[k] = optarg ? optarg : "";
+        if (!c->options[k].many)
+            continue;
+        if (a->n_many == sizeof(a->many) / sizeof(*a->many))
+            return command_misuse(c, "--%s is given more than %d times", c->options[k].name, a->n_many);
+        a->many[a->n_many++] = optarg;
     }
     a->rest = argv + optind;
     a->n_rest = argc - optind;
@@ -107,16 +112,4 @@ const char *command_value(const struct command *c, const struct arguments *a, co
         if (!strcmp(c->options[i].name, name))
             return a->value[i];
     return NULL;
-}
-
-int command_top(const struct command *c, const char *text, uint32_t *top)
-{
-    char *end;
-    if (!text)
-        return -1;
-    unsigned long n = strtoul(text, &end, 10);
-    if (*end || !*text || *text == '-' || n > 1000000)
-        return command_misuse(c, "--top %s is no number of rows", text);
-    *top = (uint32_t)n;
-    return -1;
 }

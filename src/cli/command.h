@@ -14,7 +14,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "base/error.h"
 
@@ -24,6 +23,7 @@ enum {
     EXIT_FAILED = 1,
     EXIT_USAGE = 2,
     EXIT_IMPOSSIBLE = 3, /* not on this machine: the line says what is missing */
+    EXIT_CONDITION = 4,  /* what --fail-if asked about is so */
     EXIT_ALLIUM = 125,   /* run: allium itself failed or refused */
     EXIT_CANNOT_RUN = 126,
     EXIT_NOT_FOUND = 127,
@@ -34,6 +34,7 @@ struct option_doc {
     char letter;       /* 0: none */
     const char *value; /* what follows it, as help names it; NULL: nothing */
     const char *doc;   /* half a line */
+    bool many;         /* may be given several times: at most one option of a command, see struct arguments */
 };
 
 struct command {
@@ -46,12 +47,14 @@ struct command {
 };
 
 extern const struct command command_run, command_env, command_ps, command_snapshot, command_report,
-    command_who, command_frees, command_export, command_sql, command_set, command_doctor;
+    command_diff, command_who, command_frees, command_export, command_sql, command_set, command_doctor;
 
 /** The values of the options of one call, in the order of the table. */
 struct arguments {
     const char *value[32]; /* NULL: not given; "" or the value: given */
-    char **rest;           /* what is no option */
+    const char *many[16];  /* all values of the option that may be given several times */
+    int n_many;
+    char **rest; /* what is no option */
     int n_rest;
 };
 
@@ -62,9 +65,6 @@ struct arguments {
 int command_parse(const struct command *c, int argc, char **argv, bool stop_at_word, struct arguments *a);
 /** Value of an option by name; NULL: not given. */
 const char *command_value(const struct command *c, const struct arguments *a, const char *name);
-
-/** The value of --top: a number of rows, 0 for all, as it was if `text` is NULL. -1 to go on, or EXIT_USAGE after a line. */
-int command_top(const struct command *c, const char *text, uint32_t *top);
 
 /** "allium: " and the line on stderr; returns code. */
 int command_fail(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

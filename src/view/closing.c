@@ -43,11 +43,11 @@ static bool write_losses(const struct closing *c, struct buf *b)
     return any;
 }
 
-static void write_lost(const struct closing *c)
+static void write_lost(const struct closing *c, const char *heading)
 {
     char size[UNITS_TEXT_BYTES];
     struct buf b = BUF_INIT;
-    write_heading(c, c->f->past ? "Lost by the end of the recording" : "Lost");
+    write_heading(c, heading);
     bool any = write_losses(c, &b);
     if (*c->f->full) {
         buf_addstr(&b, "A ledger stopped growing: ");
@@ -94,6 +94,12 @@ static void write_lost(const struct closing *c)
         write_words(c, &b, TEXT_PLAIN);
     }
     buf_release(&b);
+}
+
+void report_lost(struct sink *out, const struct profile *p, const struct facts *f,
+                 const struct text_style *style, const char *heading)
+{
+    write_lost(&(struct closing){.out = out, .style = style, .p = p, .f = f}, heading);
 }
 
 /* ---- programs without the agent ---- */
@@ -203,7 +209,7 @@ void report_closing(struct sink *out, const struct profile *p, const struct fact
                     const struct text_style *style)
 {
     struct closing c = {.out = out, .style = style, .p = p, .f = f};
-    write_lost(&c);
+    write_lost(&c, f->past ? "Lost by the end of the recording" : "Lost");
     write_unobserved(&c);
     write_cost(&c);
     write_unseen(&c);

@@ -79,21 +79,16 @@ bool piece_freer(struct frames *out, const struct profile *p, const struct profi
 
 /* ---- JSON ---- */
 
-static const char *known(const char *text)
-{
-    return *text ? text : NULL;
-}
-
-static void write_frame(struct json *j, const struct profile *p, const struct frame *f)
+static void write_frame(struct json *j, const struct profile *p, const struct frame *f, bool addresses)
 {
     char scratch[FRAME_NAME_BYTES];
     json_open(j, NULL, '{');
     json_text(j, "function", frame_function(p, f, scratch));
-    json_text(j, "file", known(frame_file(p, f)));
+    json_text(j, "file", piece_known(frame_file(p, f)));
     piece_whole_or_null(j, "line", frame_line(p, f) != 0, frame_line(p, f));
     json_flag(j, "inlined", frame_inlined(p, f));
-    json_text(j, "module", known(frame_module(p, f)));
-    if (f->location != PROFILE_NONE && *frame_module(p, f))
+    json_text(j, "module", piece_known(frame_module(p, f)));
+    if (addresses && f->location != PROFILE_NONE && *frame_module(p, f))
         json_hex(j, "address", p->locations.at[f->location].address);
     else
         json_null(j, "address");
@@ -101,17 +96,17 @@ static void write_frame(struct json *j, const struct profile *p, const struct fr
 }
 
 static void write_frames(struct json *j, const struct profile *p, const char *end,
-                         const struct frames *frames)
+                         const struct frames *frames, bool addresses)
 {
     json_text(j, "stack_end", end);
     json_open(j, "stack", '[');
     vec_each (const struct frame, f, frames)
         if (f->location != PROFILE_NONE)
-            write_frame(j, p, f);
+            write_frame(j, p, f, addresses);
     json_close(j, ']');
 }
 
-void piece_stack_json(struct json *j, const struct profile *p, uint32_t stack)
+void piece_stack_json(struct json *j, const struct profile *p, uint32_t stack, bool addresses)
 {
     static const char *const ends[] = {
         [PROFILE_STACK_WHOLE] = "whole",     [PROFILE_STACK_CUT] = "cut",
@@ -120,7 +115,7 @@ void piece_stack_json(struct json *j, const struct profile *p, uint32_t stack)
     };
     struct frames frames = {0};
     frames_of(&frames, p, stack);
-    write_frames(j, p, ends[p->stacks.at[stack].end], &frames);
+    write_frames(j, p, ends[p->stacks.at[stack].end], &frames, addresses);
     vec_release(&frames);
 }
 
@@ -147,7 +142,7 @@ static void write_thread(struct json *j, const struct profile *p, uint32_t threa
 {
     const struct profile_thread *t = thread == PROFILE_NONE ? NULL : &p->threads.at[thread];
     piece_whole_or_null(j, "tid", t && t->tid, t ? (uint64_t)t->tid : 0);
-    json_text(j, "thread", t ? known(profile_text(p, t->name)) : NULL);
+    json_text(j, "thread", t ? piece_known(profile_text(p, t->name)) : NULL);
 }
 
 static void write_freer(struct json *j, const struct profile *p, const struct profile_free *f)
@@ -156,10 +151,10 @@ static void write_freer(struct json *j, const struct profile *p, const struct pr
     json_open(j, "freed_by", '{');
     write_thread(j, p, f->thread);
     if (f->stack != PROFILE_NONE) {
-        piece_stack_json(j, p, f->stack);
+        piece_stack_json(j, p, f->stack, true);
     } else {
         piece_freer(&frames, p, f);
-        write_frames(j, p, "caller", &frames);
+        write_frames(j, p, "caller", &frames, true);
     }
     json_close(j, '}');
     vec_release(&frames);
@@ -188,7 +183,7 @@ void piece_block_json(struct json *j, const struct profile *p, bool live, uint32
     json_flag(j, "reallocated", !live && f->reallocated);
     json_open(j, "allocated_by", '{');
     write_thread(j, p, c->thread);
-    piece_stack_json(j, p, c->stack);
+    piece_stack_json(j, p, c->stack, true);
     json_close(j, '}');
     if (live)
         json_null(j, "freed_by");

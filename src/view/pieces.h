@@ -23,14 +23,18 @@ void piece_add_thread(struct buf *b, const struct text_style *style, const struc
 /** The frames of who freed it; false: not even the caller is known, and `out` is empty. */
 bool piece_freer(struct frames *out, const struct profile *p, const struct profile_free *f);
 
-/** The keys stack_end and stack, within an object. */
-void piece_stack_json(struct json *j, const struct profile *p, uint32_t stack);
+/** The keys stack_end and stack, within an object; without `addresses` those of the frames are null. */
+void piece_stack_json(struct json *j, const struct profile *p, uint32_t stack, bool addresses);
 /** The key periods_bytes. */
 void piece_periods_json(struct json *j, const struct profile *p, const struct facts *f);
 /** The keys of a live sample or a recent free, within an object. */
 void piece_block_json(struct json *j, const struct profile *p, bool live, uint32_t index);
 
-/** Null instead of a value that is not known. */
+/** Null instead of a text or a value that is not known. */
+static inline const char *piece_known(const char *text)
+{
+    return *text ? text : NULL;
+}
 static inline void piece_whole_or_null(struct json *j, const char *key, bool is_known, uint64_t value)
 {
     if (is_known)

@@ -3,29 +3,23 @@
 
 #include <math.h>
 
-#include "view/facts.h"
-#include "view/json.h"
 #include "view/pieces.h"
+#include "view/report_json_parts.h"
 
 #define VERSION 1
 
-static const char *const groups[] = {
+const char *const report_json_groups[] = {
     [ROLLUP_BY_STACK] = "stack",   [ROLLUP_BY_FUNCTION] = "function", [ROLLUP_BY_FILE] = "file",
     [ROLLUP_BY_MODULE] = "module", [ROLLUP_BY_OWNER] = "owner",       [ROLLUP_BY_THREAD] = "thread",
     [ROLLUP_BY_SIZE] = "size",     [ROLLUP_BY_PROCESS] = "process",
 };
-static const char *const sorts[] = {
+const char *const report_json_sorts[] = {
     [ROLLUP_SORT_LIVE] = "live",           [ROLLUP_SORT_PEAK] = "peak",
     [ROLLUP_SORT_ALLOCATED] = "allocated", [ROLLUP_SORT_ALLOCATIONS] = "allocations",
     [ROLLUP_SORT_TEMPORARY] = "temporary", [ROLLUP_SORT_AGE] = "age",
 };
 static const char *const states[] = {
     [PROFILE_IMAGE_RUNNING] = "running", [PROFILE_IMAGE_EXITED] = "exited", [PROFILE_IMAGE_ENDED] = "ended"};
-
-static const char *known(const char *text)
-{
-    return *text ? text : NULL;
-}
 
 static void write_values(struct json *j, const char *key, const struct rollup_values *v)
 {
@@ -48,7 +42,7 @@ static void write_values(struct json *j, const char *key, const struct rollup_va
     json_close(j, '}');
 }
 
-static void write_image(struct json *j, const struct profile *p, const struct profile_image *i)
+void report_json_image(struct json *j, const struct profile *p, const struct profile_image *i)
 {
     json_open(j, NULL, '{');
     json_hex(j, "image", i->id);
@@ -59,8 +53,8 @@ static void write_image(struct json *j, const struct profile *p, const struct pr
     json_signed(j, "pid", i->pid);
     json_signed(j, "parent_pid", i->parent_pid);
     json_text(j, "comm", profile_text(p, i->comm));
-    json_text(j, "exe", known(profile_text(p, i->exe)));
-    json_text(j, "args", known(profile_text(p, i->args)));
+    json_text(j, "exe", piece_known(profile_text(p, i->exe)));
+    json_text(j, "args", piece_known(profile_text(p, i->args)));
     json_text(j, "state", states[i->state]);
     json_whole(j, "began_ns", i->began_ns);
     json_whole(j, "taken_ns", i->taken_ns);
@@ -78,8 +72,8 @@ static void write_row(struct json *j, const struct rollup *r, const struct rollu
     json_open(j, NULL, '{');
     json_text(j, "name", row->name);
     if (group == ROLLUP_BY_FUNCTION || group == ROLLUP_BY_OWNER) {
-        json_text(j, "module", known(row->module));
-        json_text(j, "file", known(row->file));
+        json_text(j, "module", piece_known(row->module));
+        json_text(j, "file", piece_known(row->file));
     } else if (group == ROLLUP_BY_THREAD) {
         const struct profile_thread *t = &p->threads.at[row->index];
         json_signed(j, "pid", p->images.at[t->image].pid);
@@ -94,11 +88,11 @@ static void write_row(struct json *j, const struct rollup *r, const struct rollu
     write_values(j, "self", &row->self);
     write_values(j, "inclusive", &row->inclusive);
     if (group == ROLLUP_BY_STACK)
-        piece_stack_json(j, p, row->index);
+        piece_stack_json(j, p, row->index, true);
     json_close(j, '}');
 }
 
-static void write_whole(struct json *j, const struct profile *p, const struct facts *f)
+void report_json_lost(struct json *j, const struct profile *p, const struct facts *f)
 {
     json_open(j, "lost", '{');
     for (int k = 0; k < PROFILE_LOSSES; k++)
@@ -106,20 +100,30 @@ static void write_whole(struct json *j, const struct profile *p, const struct fa
     json_whole(j, "torn_samples", f->torn_samples);
     json_whole(j, "operations_under_way", f->under_way);
     json_flag(j, "inconsistent", f->inconsistent);
-    json_text(j, "ledger_full", known(f->full));
+    json_text(j, "ledger_full", piece_known(f->full));
     json_whole(j, "images_dropped", p->images_dropped);
     json_rounded(j, "images_dropped_peak_bytes", p->images_dropped_peak_bytes);
     json_whole(j, "images_unread", f->unread);
     json_close(j, '}');
+}
+
+static void write_unobserved(struct json *j, const struct profile *p)
+{
     json_open(j, "unobserved", '[');
     vec_each (const struct profile_unobserved, u, &p->unobserved) {
         json_open(j, NULL, '{');
-        json_text(j, "program", known(profile_text(p, u->program)));
+        json_text(j, "program", piece_known(profile_text(p, u->program)));
         json_text(j, "reason", profile_text(p, u->reason));
         json_whole(j, "processes", u->processes);
         json_close(j, '}');
     }
     json_close(j, ']');
+}
+
+static void write_whole(struct json *j, const struct profile *p, const struct facts *f)
+{
+    report_json_lost(j, p, f);
+    write_unobserved(j, p);
     json_open(j, "cost", '{');
     json_whole(j, "samples", f->samples);
     json_whole(j, "live_samples", f->live_samples);
@@ -146,8 +150,8 @@ void report_json_write(struct sink *out, const struct rollup *r, const struct re
     json_whole(&j, "version", VERSION);
     json_text(&j, "source", o->source);
     json_text(&j, "filter", o->filter);
-    json_text(&j, "group", groups[r->options.group]);
-    json_text(&j, "sort", sorts[r->options.sort]);
+    json_text(&j, "group", report_json_groups[r->options.group]);
+    json_text(&j, "sort", report_json_sorts[r->options.sort]);
     json_text(&j, "sorted_by", r->options.inclusive ? "inclusive" : "self");
     json_whole(&j, "taken_ns", p->taken_ns);
     json_flag(&j, "exact", facts_exact(&f));
@@ -158,7 +162,7 @@ void report_json_write(struct sink *out, const struct rollup *r, const struct re
     write_values(&j, "total", &total);
     json_open(&j, "processes", '[');
     vec_each (const struct profile_image, i, &p->images)
-        write_image(&j, p, i);
+        report_json_image(&j, p, i);
     json_close(&j, ']');
     size_t shown = o->top && o->top < r->rows.len ? o->top : r->rows.len;
     json_whole(&j, "rows_in_all", r->rows.len);

@@ -7,6 +7,7 @@
  */
 
 #include "view/facts.h"
+#include "view/grid.h"
 #include "view/report.h"
 
 /** "sqlbench (4242)" or "3 processes", and how it ended. */
@@ -23,6 +24,13 @@ void report_add_nothing(struct buf *b, const struct rollup *r, const struct fact
                         const struct text_style *style);
 /** The rows of a rollup, the first `top` of them. `indent` blanks before each line. */
 void report_rows(struct sink *out, const struct rollup *r, const struct report_options *o, unsigned indent);
+/** Headers of the column of names, by enum rollup_group; "" of stacks, which are beneath their row. */
+extern const char *const report_name_headers[];
+/** The frames of a stack as lines beneath the grid's last row, `most` of them; 0: all. */
+void report_add_stack(struct grid *rows, const struct profile *p, uint32_t stack, uint32_t most);
+/** What was lost, under a heading. */
+void report_lost(struct sink *out, const struct profile *p, const struct facts *f,
+                 const struct text_style *style, const char *heading);
 /** What was lost, what observing cost, what is not seen. */
 void report_closing(struct sink *out, const struct profile *p, const struct facts *f,
                     const struct text_style *style);

@@ -2,7 +2,6 @@
 #include <stdio.h>
 
 #include "base/units.h"
-#include "view/grid.h"
 #include "view/pieces.h"
 #include "view/report_parts.h"
 
@@ -164,20 +163,20 @@ static void add_field(struct buf *b, const struct rows *s, const struct rollup_r
 
 /* ---- stacks, beneath their line ---- */
 
-static void add_stack(struct grid *rows, const struct rows *s, uint32_t stack)
+void report_add_stack(struct grid *rows, const struct profile *p, uint32_t stack, uint32_t most)
 {
     struct frames frames = {0};
     struct buf lines = BUF_INIT;
     struct sink out = sink_to_buf(&lines);
-    frames_of(&frames, s->rollup->profile, stack);
-    piece_stack(&out, &s->o->style, s->rollup->profile, &frames, s->o->frames, rows->indent + STACK_INDENT);
+    frames_of(&frames, p, stack);
+    piece_stack(&out, rows->style, p, &frames, most, rows->indent + STACK_INDENT);
     grid_below(rows, &lines);
     vec_release(&frames);
 }
 
 /* ---- the table ---- */
 
-static const char *const name_headers[] = {
+const char *const report_name_headers[] = {
     [ROLLUP_BY_STACK] = "",        [ROLLUP_BY_FUNCTION] = "FUNCTION", [ROLLUP_BY_FILE] = "FILE",
     [ROLLUP_BY_MODULE] = "MODULE", [ROLLUP_BY_OWNER] = "FUNCTION",    [ROLLUP_BY_THREAD] = "THREAD",
     [ROLLUP_BY_SIZE] = "SIZE",     [ROLLUP_BY_PROCESS] = "PROCESS",
@@ -198,7 +197,8 @@ static void add_columns(struct grid *g, const struct rows *s)
                                                 .drop = shown[i] == MAIN ? 0 : i + 1,
                                                 .look = shown[i] == MAIN ? TEXT_STRONG : TEXT_PLAIN});
     if (group != ROLLUP_BY_STACK)
-        grid_column(g, (struct grid_column){.header = name_headers[group], .left = true, .elastic = true});
+        grid_column(
+            g, (struct grid_column){.header = report_name_headers[group], .left = true, .elastic = true});
     if (has_module(group))
         grid_column(g, (struct grid_column){
                            .header = "MODULE", .left = true, .drop = FIELDS + 1, .look = TEXT_FAINT});
@@ -217,7 +217,7 @@ static void add_row(struct grid *g, const struct rows *s, const struct rollup_ro
         grid_cell(g, &cell);
     }
     if (group == ROLLUP_BY_STACK) {
-        add_stack(g, s, row->index);
+        report_add_stack(g, s->rollup->profile, row->index, s->o->frames);
         return;
     }
     text_add_name(&cell, &s->o->style, row->name);

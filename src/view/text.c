@@ -31,6 +31,11 @@ const char *text_dots(const struct text_style *s)
     return s->utf8 ? "…" : "...";
 }
 
+const char *text_arrow(const struct text_style *s)
+{
+    return s->utf8 ? "→" : "->";
+}
+
 const char *text_at_least(const struct text_style *s)
 {
     return s->utf8 ? "≥ " : ">= ";
@@ -174,6 +179,31 @@ void text_add_figure(struct buf *b, const struct text_style *s, const struct est
     buf_addstr(b, " (");
     text_add_interval(b, s, e, unit);
     buf_addch(b, ')');
+}
+
+static void add_signed(struct buf *b, double change, struct scale scale)
+{
+    buf_addstr(b, change > 0 ? "+" : change < 0 ? "-" : "0");
+    if (change != 0)
+        add_scaled(b, fabs(change), scale);
+}
+
+void text_add_change(struct buf *b, double change, enum text_unit unit)
+{
+    struct scale scale = scale_of(fabs(change), unit);
+    add_signed(b, change, scale);
+    buf_addstr(b, scale.name);
+}
+
+void text_add_change_interval(struct buf *b, double low, double high, enum text_unit unit)
+{
+    struct scale scale = scale_of(fmax(fabs(low), fabs(high)), unit);
+    if (low == high)
+        return;
+    add_signed(b, low, scale);
+    buf_printf(b, "%s to ", unit == TEXT_COUNT ? scale.name : "");
+    add_signed(b, high, scale);
+    buf_addstr(b, scale.name);
 }
 
 void text_add_share(struct buf *b, double part, double whole)

@@ -32,9 +32,11 @@ enum text_unit { TEXT_BYTES, TEXT_COUNT };
 const char *text_begin(const struct text_style *s, enum text_look look);
 const char *text_end(const struct text_style *s, enum text_look look);
 
-/** "–" or "-", "…" or "...". */
+/** "–" or "-"; "…" or "...". */
 const char *text_dash(const struct text_style *s);
 const char *text_dots(const struct text_style *s);
+/** "→" or "->". */
+const char *text_arrow(const struct text_style *s);
 /** Before a figure: "≥ " or ">= ". */
 const char *text_at_least(const struct text_style *s);
 
@@ -55,6 +57,10 @@ void text_add_interval(struct buf *b, const struct text_style *s, const struct e
 /** Appends both: "12.3 MiB (11.8–12.9)". */
 void text_add_figure(struct buf *b, const struct text_style *s, const struct estimate *e,
                      enum text_unit unit);
+/** Appends "+12.3 MiB", "-3.10 KiB", "0 B": a change. */
+void text_add_change(struct buf *b, double change, enum text_unit unit);
+/** Appends "+8.10 to +16.9 MiB", "-1.20k to +3.40k", both in the unit of the larger one; nothing when the two are the same. */
+void text_add_change_interval(struct buf *b, double low, double high, enum text_unit unit);
 /** Appends "34 %", "0.3 %", "< 0.1 %"; nothing when the whole is 0. */
 void text_add_share(struct buf *b, double part, double whole);
 /** Appends "1 sample", "12,345 samples": the plural is the noun and an s; NULL: the number alone. */

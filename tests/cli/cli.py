@@ -420,7 +420,7 @@ def doctor(place):
     place.allium("doctor")
     place.allium("--help")
     check(place.allium("--version").out.strip(), "no version")
-    for command in ("run", "ps", "snapshot", "report", "who", "frees", "export", "sql", "doctor"):
+    for command in ("run", "ps", "snapshot", "report", "diff", "who", "frees", "export", "sql", "doctor"):
         check("usage: allium " + command in place.allium(command, "--help").out, "no usage of", command)
 
 

@@ -2,64 +2,19 @@
 /*
  * src/view: JSON that a strict parser reads, whose keys are those of allium-json(5), and folded stacks.
  */
-#include "test_view_truth.h"
+#include "test_view_json.h"
 
 #include "model/table.h"
 #include "view/folded.h"
 #include "view/json.h"
-#include "view/report_json.h"
-#include "view/who.h"
 #include "view/table_view.h"
+#include "view/who.h"
 
 #include <inttypes.h>
-#include <limits.h>
-#include <unistd.h>
 
 #ifndef JSON_MAN_PAGE
 #define JSON_MAN_PAGE __FILE__ /* beside this file */
 #endif
-
-static char dir[] = "/tmp/allium-json-XXXXXX";
-
-/** Runs a program in python on the JSON: `j` is what it reads as, with duplicate keys refused and integers exact. */
-static void check_json(const struct buf *json, const char *statements)
-{
-    static const char *const prelude =
-        "import json, sys\n"
-        "def unique(pairs):\n"
-        "    assert len(dict(pairs)) == len(pairs), [k for k, v in pairs]\n"
-        "    return dict(pairs)\n"
-        "def refuse(word): raise ValueError(word)\n"
-        "raw = open(sys.argv[1], 'rb').read().decode('utf-8')\n"
-        "j = json.loads(raw, object_pairs_hook=unique, parse_constant=refuse)\n";
-    char path[PATH_MAX], command[2 * PATH_MAX + 32];
-    snprintf(path, sizeof(path), "%s/out.json", dir);
-    FILE *f = fopen(path, "wb");
-    assert_non_null(f);
-    assert_int_equal(fwrite(buf_str(json), 1, json->len, f), json->len);
-    fclose(f);
-    snprintf(path, sizeof(path), "%s/check.py", dir);
-    f = fopen(path, "wb");
-    assert_non_null(f);
-    fprintf(f, "%s%s", prelude, statements);
-    fclose(f);
-    snprintf(command, sizeof(command), "python3 %s/check.py %s/out.json 1>&2", dir, dir);
-    if (system(command))
-        fail_msg("python is not content with:\n%s", buf_str(json));
-}
-
-static struct buf report_of(const struct profile *p, enum rollup_group group, uint32_t top)
-{
-    const struct rollup_options o = {.group = group};
-    const struct report_json_options json = {.source = "shop.allium", .top = top};
-    struct rollup *r = rollup_new(p, &o);
-    struct buf out = BUF_INIT;
-    struct sink sink = sink_to_buf(&out);
-    report_json_write(&sink, r, &json);
-    assert_int_equal(sink_finish(&sink), 0);
-    rollup_free(r);
-    return out;
-}
 
 /* ---- the writer ---- */
 
@@ -271,12 +226,16 @@ static void keys_are_documented(void **state)
     if (!strcmp(page, __FILE__))
         snprintf(slash ? slash + 1 : page, 64, "../../man/allium-json.5.scd");
     assert_non_null(realpath(page, real));
+    struct profile *other = shop(4 * PERIOD); /* so that rows change */
+    other->images.at[0].id++;
     struct buf all = BUF_INIT, check = BUF_INIT;
     buf_addch(&all, '[');
     for (int group = ROLLUP_BY_STACK; group <= ROLLUP_BY_PROCESS; group++) {
         struct buf one = report_of(p, (enum rollup_group)group, 0);
-        buf_printf(&all, "%s%s", group ? "," : "", buf_str(&one));
+        struct buf change = diff_of(p, other, (enum rollup_group)group);
+        buf_printf(&all, "%s%s,%s", group ? "," : "", buf_str(&one), buf_str(&change));
         buf_release(&one);
+        buf_release(&change);
     }
     add_blocks(&all, p);
     buf_addch(&all, ']');
@@ -297,6 +256,7 @@ static void keys_are_documented(void **state)
     check_json(&all, buf_str(&check));
     buf_release(&all);
     buf_release(&check);
+    profile_free(other);
     profile_free(p);
 }
 
@@ -421,20 +381,6 @@ static void folded_form(void **state)
         buf_release(&out);
     }
     profile_free(p);
-}
-
-static int make_dir(void **state)
-{
-    (void)state;
-    return mkdtemp(dir) ? 0 : -1;
-}
-
-static int remove_dir(void **state)
-{
-    (void)state;
-    char command[128];
-    snprintf(command, sizeof(command), "rm -rf %s", dir);
-    return system(command);
 }
 
 int main(void)

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/condition.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "cli/words.h"
+
+static int complain(struct error *e, const char *text, const char *at, const char *what)
+{
+    return error_set(e, EINVAL, "--fail-if %s: column %zu: %s", text, (size_t)(at - text) + 1, what);
+}
+
+/* A plain decimal number; NULL: there is none that is the whole of it but `unit`. */
+static bool parse_number(const char *text, const char *unit, double *value)
+{
+    size_t len = strspn(text, "0123456789.");
+    char digits[32], *end;
+    if (!len || len >= sizeof(digits) || strcmp(text + len, unit))
+        return false;
+    memcpy(digits, text, len);
+    digits[len] = '\0';
+    *value = strtod(digits, &end);
+    return !*end;
+}
+
+int condition_parse(struct condition *c, const char *text, struct error *e)
+{
+    size_t len = strcspn(text, "+");
+    const struct word *w = words_orders;
+    uint64_t bytes;
+    *c = (struct condition){.text = text};
+    while (w->text && (strlen(w->text) != len || strncmp(w->text, text, len) || w->value == ROLLUP_SORT_AGE))
+        w++;
+    if (!w->text)
+        return complain(e, text, text,
+                        "it begins with what may grow: live, peak, allocated, allocations or temporary");
+    c->sort = (enum rollup_sort)w->value;
+    if (!text[len])
+        return complain(e, text, text + len, "here goes + and by how much: +10% or +50MiB");
+    const char *amount = text + len + 1;
+    bool count = diff_counts(c->sort);
+    if (strchr(amount, '%')) {
+        if (parse_number(amount, "%", &c->share)) {
+            c->share /= 100;
+            return 0;
+        }
+        return complain(e, text, amount, "this is no percentage: write 10% or 2.5%");
+    }
+    if (count)
+        return parse_number(amount, "", &c->amount)
+                   ? 0
+                   : complain(e, text, amount, "this is no number of allocations: write 1000 or 10%");
+    if (units_parse_size(amount, &bytes))
+        return complain(e, text, amount, "this is no size: write 50MiB, 1G or 10%");
+    c->amount = (double)bytes;
+    return 0;
+}
+
+enum condition_answer condition_ask(const struct condition *c, const struct diff *d)
+{
+    bool count = diff_counts(c->sort);
+    const struct diff_value *v = &d->total[rollup_sort_metric(c->sort)];
+    const struct estimate *before = count ? &v->of[DIFF_BEFORE].count : &v->of[DIFF_BEFORE].bytes;
+    if (diff_least_excess(v, count, c->share) > c->amount)
+        return CONDITION_MET;
+    return diff_change(v, count).value > c->share * before->value + c->amount ? CONDITION_OPEN
+                                                                              : CONDITION_NOT_MET;
+}

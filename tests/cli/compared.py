@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""allium diff as its users meet it: a program whose growth is known, at two moments, in two runs, in two versions."""
+import json
+import os
+import re
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import tap
+from place import placed, program
+from tap import check, equal
+
+LARGE, SMALL, EACH, ADDED = 128 * 1024 - 64, 4096, 16, 64  # of grower.c
+LEAKED = EACH * SMALL  # in one step
+
+
+def diff(place, *words, code=0):
+    return json.loads(place.allium("diff", *words, "--json", "--top", "0", code=code).out)
+
+
+def record(place, name, *words, newer=False, **env):
+    place.allium("run", "--quiet", "--force", "-o", name, *words[:-1], "--",
+                 program("grower_newer" if newer else "grower"), *words[-1].split(), env=env)
+    return name
+
+
+def rows(found):
+    return {row["name"]: row for row in found["rows"]}
+
+
+def numbers(text):
+    """Each figure of a screen in bytes or objects: "+1.25 MiB" -> 1310720."""
+    units = {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "": 1, "k": 1e3, "M": 1e6}
+    return [float(number) * units[unit or ""] for number, unit in re.findall(r"([-+]?[0-9.]+) ?(B|[KMG]iB|k|M)?", text)]
+
+
+def close(have, want, what):
+    check(abs(have - want) <= abs(want) * 0.006 + 0.5, what, "is", have, "and not", want)
+
+
+def exact(place):
+    record(place, "r.allium", "--period", "1", "10 150 20")
+    for words in (("r.allium@1s", "r.allium@2s"), ("r.allium@1s", "r.allium")):
+        found = diff(place, *words, "--by", "function")
+        live, leak = found["total"]["live"], rows(found)["leak"]["self"]
+        check(found["before"]["exact"] and found["after"]["exact"] and found["images_in_both"] == 1, found["before"])
+        grown = leak["change_bytes"]
+        check(grown >= 10 * LEAKED and grown % SMALL == 0, words, "leak() grew by", grown)
+        equal((leak["change_bytes_low"], leak["change_bytes_high"]), (grown, grown), "its interval")
+        equal(leak["change_count"], grown // SMALL, "objects it leaked")
+        # A moment may fall between free() and malloc() of turn() or shift().
+        check(abs(live["change_bytes"] - grown) <= SMALL + LARGE, "live grew by", live["change_bytes"], "leak() by", grown)
+        check("settle" not in rows(found) and found["rows"][0]["name"] == "leak", rows(found).keys())
+        step = found["total"]["allocated"]["change_bytes"] / grown * LEAKED
+        check(abs(step - (2 * LEAKED + LARGE)) < 0.3 * LARGE, "a step allocated", step)
+    for metric in ("live", "allocated"):
+        one, two, all = (diff(place, *words)["total"][metric]["change_bytes"] for words in
+                         (("r.allium@1s", "r.allium@2s"), ("r.allium@2s", "r.allium"), ("r.allium@1s", "r.allium")))
+        equal(one + two, all, metric + ": the change in two parts and in one")
+
+
+def twice(place):
+    record(place, "r.allium", "2 3 20")
+    for words in (("r.allium", "r.allium"), ("r.allium@50ms", "r.allium@50ms")):
+        found = diff(place, *words)
+        equal(found["rows"], [], "rows that changed")
+        for metric, total in found["total"].items():
+            if total:
+                equal([total["change_" + key] for key in ("bytes", "bytes_low", "bytes_high", "count_low", "count_high")],
+                      [0] * 5, "change of " + metric)
+        check("no change" in place.allium("diff", *words).out, "the screen does not say so")
+        place.allium("diff", *words, "--fail-if", "live+0%", code=0)
+
+
+def sampled(place):
+    """Of 1 GiB, known to some 30 MiB either way, 10 MiB more show; what is only replaced does not."""
+    record(place, "r.allium", "1024 160 20", ALLIUM_SEED="1")
+    found = diff(place, "r.allium@700ms", "r.allium")
+    live = found["total"]["live"]
+    equal(found["before"]["periods_bytes"], [512 * 1024], "the period unless told")
+    check(live["after_bytes_high"] - live["after_bytes_low"] > 4 * live["change_bytes"] > 0, "the heap is too sure:", live)
+    check(not live["bytes_within_noise"] and live["change_bytes_low"] > 0, "noise:", live)
+    named = rows(found)
+    check(not named["leak"]["within_noise"] and found["rows"][0]["name"] == "leak", [row["name"] for row in found["rows"]])
+    for name in ("turn", "shift", "settle"):
+        check(name not in named or named[name]["within_noise"], name, "changed for certain:", named.get(name))
+    # leak() is all that grew: 160 steps, less those of the first 0.7 s and more
+    check(live["change_bytes_low"] <= 160 * LEAKED and live["change_bytes_high"] >= 100 * LEAKED, live)
+    told = place.allium("diff", "r.allium@700ms", "r.allium").out
+    check(re.search(r"\n  live +\+[0-9.]+ MiB \(\+.* an hour\n", told), told)
+    place.allium("diff", "r.allium@700ms", "r.allium", "--fail-if", "live+50MiB", "--fail-if", "live+10%", code=0)
+    done = place.allium("diff", "r.allium@700ms", "r.allium", "--fail-if", "live+50MiB", "--fail-if", "live+1MiB", code=4)
+    check(done.err.startswith("allium: live+1MiB: +") and done.err.count("\n") == 1, done.err)
+
+
+def running(place):
+    process = place.start_allium("run", "--quiet", "--period", "1", "-o", "r.allium", "--", program("grower"), "1", "60", "20")
+    equal([process.stdout.readline() for _ in range(2)], [b"settled\n", b"grown\n"], "what it said")
+    pid, = {int(os.path.basename(path).split("-")[0]) for path in place.ledgers()}
+    found = diff(place, "r.allium@500ms", str(pid), "--by", "function")
+    equal((found["images_in_both"], found["matched_by_name"]), (1, False), "images in both, and how they are matched")
+    leak = rows(found)["leak"]["self"]
+    check(leak["after_bytes"] == 60 * LEAKED and 0 < leak["change_bytes"] < 60 * LEAKED, leak)
+    check(found["apart_ns"] > 0 and found["live_bytes_per_hour"] > 0, found["apart_ns"])
+    back = diff(place, str(pid), "r.allium@500ms", "--by", "function")
+    equal(rows(back)["leak"]["self"]["change_bytes"], -leak["change_bytes"], "the change backwards")
+    check("EARLIER" in place.allium("diff", str(pid), "r.allium@500ms").out, "the order is not told")
+    still = diff(place, str(pid), str(pid))["total"]["live"]
+    equal((still["change_bytes_low"], still["change_bytes_high"]), (0, 0), "what an idle process grew by")
+    process.stdin.close()
+    equal(process.wait(20), 0, "its code")
+    done = diff(place, "r.allium@500ms", "r.allium", "--by", "function")
+    equal(rows(done)["leak"]["self"]["change_bytes"], leak["change_bytes"], "the change when it had ended")
+
+
+def versions(place):
+    record(place, "old.allium", "--period", "1", "1 5 1")
+    record(place, "new.allium", "--period", "1", "1 5 1", newer=True)
+    found = diff(place, "old.allium", "new.allium")
+    equal([row["name"] for row in found["rows"]], ["added"], "what is new")
+    row = found["rows"][0]
+    equal((row["self"]["change_bytes"], row["self"]["change_count"]), (ADDED * SMALL, ADDED), "its bytes and objects")
+    equal([frame["function"] for frame in row["stack"]][:2], ["added", "main"], "its stack")
+    check(found["matched_by_name"] and found["images_in_both"] == 0 and found["apart_ns"] is None, "matched otherwise")
+    equal(rows(diff(place, "new.allium", "old.allium"))["added"]["self"]["change_bytes"], -ADDED * SMALL, "the change back")
+    equal(len(diff(place, "old.allium", "new.allium", "--by", "process")["rows"]), 1, "rows by process")
+    for condition, code in (("live+1", 4), ("live+10%", 4), ("live+%d" % (ADDED * SMALL), 0), ("live+50%", 0),
+                            ("peak+100K", 4), ("allocations+63", 4), ("allocations+64", 0), ("temporary+1", 0),
+                            ("allocated+1G", 0)):
+        done = place.allium("diff", "old.allium", "new.allium", "--fail-if", condition, code=code)
+        equal(done.err.count("\n"), 1 if code else 0, "lines about " + condition)
+    place.allium("diff", "old.allium", "new.allium", "--fail-if", "live+1", "--where", "func:leak", code=0)
+    place.allium("diff", "old.allium", "new.allium", "--fail-if", "live+1", "--where", "func:added", code=4)
+    found = diff(place, "old.allium", "new.allium", "--fail-if", "live+1G", "--fail-if", "peak+1K", code=4)
+    equal(found["conditions"], [{"condition": "live+1G", "met": False}, {"condition": "peak+1K", "met": True}], "conditions")
+
+
+def runs(place):
+    """Two runs of one program at a sampling period: nothing is certain but what differs."""
+    record(place, "a.allium", "--period", "64K", "16 20 1", ALLIUM_SEED="11")
+    record(place, "b.allium", "--period", "64K", "16 20 1", ALLIUM_SEED="12")
+    record(place, "c.allium", "--period", "64K", "64 20 1", ALLIUM_SEED="13")
+    found = diff(place, "a.allium", "b.allium")
+    check(found["total"]["live"]["bytes_within_noise"] and all(row["within_noise"] for row in found["rows"]), found["rows"])
+    place.allium("diff", "a.allium", "b.allium", "--fail-if", "live+25%", code=0)
+    told = place.allium("diff", "a.allium", "b.allium").out
+    check("within noise: " in told and "grew" not in told and "shrank" not in told, told)
+    found = diff(place, "a.allium", "c.allium")
+    equal(rows(found)["settle"]["within_noise"], False, "settle() is within noise")
+    low, high = (found["total"]["live"]["change_bytes_" + end] for end in ("low", "high"))
+    check(low < 48 << 20 < high, "48 MiB are not between", low, "and", high)
+    place.allium("diff", "a.allium", "c.allium", "--fail-if", "peak+150%", code=4)
+
+
+def screen(place):
+    """What is printed is what JSON has, rounded."""
+    record(place, "r.allium", "--period", "64K", "64 60 20", ALLIUM_SEED="5")
+    for group in ("stack", "function", "file", "module", "owner", "thread", "size", "process"):
+        for sort in ("live", "allocated", "allocations"):
+            words = ("r.allium@300ms", "r.allium", "--by", group, "--sort", sort, "--top", "0")
+            found = diff(place, *words[:-2])
+            key = "count" if sort == "allocations" else "bytes"
+            value = "self" if group == "stack" else "inclusive"
+            told = place.allium("diff", *words, env={"LC_ALL": "C"}).out
+            lines = [line for line in told.splitlines() if re.search(r"(grew|shrank|within noise)(  |$)", line)]
+            lines = [line for line in lines if not re.match(r"  (live|objects|peak|allocat)", line)]
+            equal(len(lines), len(found["rows"]), "rows by " + group)
+            for line, row in zip(lines, found["rows"]):
+                have = numbers(line.split("  ")[1] if line.startswith("  +") else line.strip().split("  ")[0])
+                close(have[0], row[value]["change_" + key], "change in " + line)
+                equal("within noise" in line, row["within_noise"], "noise in " + line)
+    told = place.allium("diff", "r.allium@300ms", "r.allium", env={"LC_ALL": "C"}).out
+    total = diff(place, "r.allium@300ms", "r.allium")["total"]["live"]
+    line = re.search(r"  live +(.*)", told).group(1)
+    wanted = [total["change_bytes"], None, total["change_bytes_high"], total["before_bytes"], total["after_bytes"]]
+    for have, want in zip(numbers(line), wanted):
+        if want is not None:
+            close(have, want, "a figure of " + line)
+    check(told.isascii(), "not ASCII:", told)
+
+
+def misused(place):
+    record(place, "r.allium", "--period", "1", "1 30 20")
+    for condition, column in (("live", 5), ("live+", 6), ("", 1), ("liv+1", 1), ("age+1", 1), ("live10%", 1), ("live+x", 6),
+                              ("live+1x", 6), ("live+10%%", 6), ("live+%", 6), ("peak+-1", 6), ("live+1.2.3%", 6),
+                              ("allocations+1M", 13), ("allocations+", 13), ("live+1e3", 6), (" live+1", 1),
+                              ("live+99999999999999999999999", 6), ("x" * 5000, 1), ("live+" + "9" * 400 + "%", 6)):
+        done = place.allium("diff", "r.allium", "r.allium", "--fail-if", condition, code=2)
+        check("column %d:" % column in done.err or len(condition) > 400, repr(condition[:40]), "said", done.err)
+        equal((done.err.count("\n"), done.out), (1, ""), "lines of stderr, and stdout, for " + condition[:40])
+    for words in ((), ("r.allium",), ("r.allium",) * 3, ("r.allium", "r.allium", "--by", "x"),
+                  ("r.allium", "r.allium", "--sort", "age"), ("r.allium", "r.allium", "--where", "size>4k"),
+                  ("r.allium", "r.allium", "--where", "func:"), ("r.allium@300ms", "r.allium", "--sort", "temporary"),
+                  ("r.allium@300ms", "r.allium", "--fail-if", "peak+1"), ("r.allium", "r.allium", "--top", "x"),
+                  ("r.allium", "r.allium") + ("--fail-if", "live+1") * 17):
+        done = place.allium("diff", *words, code=2)
+        equal((done.err.count("\n"), done.out), (1, ""), "lines of stderr, and stdout, for %s" % (words,))
+    for words in (("none.allium", "r.allium"), ("r.allium", "none.allium"), ("r.allium", "r.allium@1h")):
+        equal(place.allium("diff", *words, code=1).err.count("\n"), 1, "lines about %s" % (words,))
+
+
+def silent(place):
+    """Of what nothing was sampled the period tells how much it may have been."""
+    record(place, "s.allium", "--period", "64M", "1 0 0")
+    record(place, "r.allium", "--period", "1", "1 0 0")
+    live = diff(place, "s.allium", "s.allium")["total"]["live"]
+    check(live["change_bytes"] == 0 and live["change_bytes_high"] > 3 * (64 << 20), live)
+    live = diff(place, "s.allium", "r.allium")["total"]["live"]
+    check(live["change_bytes"] > 1 << 20 and live["bytes_within_noise"], live)
+
+
+tap.main([(name, placed(function)) for name, function in [
+    ("two moments of an exact recording differ by what was leaked", exact),
+    ("the same twice has not changed", twice),
+    ("a leak of 1 % in 1 GiB is seen at the default period", sampled),
+    ("a recording against the process it is of", running),
+    ("two versions differ by the site that one has more", versions),
+    ("two runs of one program differ by noise, and a larger one is larger", runs),
+    ("what is printed agrees with JSON", screen),
+    ("what cannot be read is told with its place", misused),
+    ("nothing sampled is not nothing", silent),
+]])
