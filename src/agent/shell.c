@@ -235,8 +235,9 @@ static ONE_COPY int close_stream(struct stream *s, FILE *file)
 {
     pid_t pid = s->pid;
     leave_stream(s);
-    next_shell.fclose(file);
-    return wait_for_shell(pid);
+    int written = next_shell.fclose(file), status = wait_for_shell(pid);
+    return status ? status
+                  : written; /* as glibc: what could not be written shows where the shell is content */
 }
 
 EXPORT int pclose(FILE *file)

@@ -12,7 +12,7 @@ import tap
 from place import placed, program
 from tap import built, check, equal
 
-WAYS = 15  # of starter.c
+WAYS = 15  # of starter.c that start the program
 KINDS = {  # how a program of each kind is called, and why it cannot be observed
     "child": None,
     "child_sanitized": "is built with a sanitizer",

@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +17,7 @@
 
 extern char **environ;
 
-#define WAYS 15
+#define WAYS 16
 
 static char path[4096];
 static const char *name;
@@ -93,6 +94,13 @@ static int by_shell(int way)
         int status = system(command);
         return WEXITSTATUS(status);
     }
+    if (way == 3) { /* what cannot be written any more is told when the stream is closed */
+        FILE *to = popen("exit 0", "w");
+        signal(SIGPIPE, SIG_IGN);
+        usleep(50000);
+        fputs(path, to);
+        return pclose(to) == EOF;
+    }
     FILE *from = popen(command, "r");
     while (from && fgets(text, sizeof(text), from))
         fputs(text, stdout);
@@ -114,9 +122,9 @@ int main(int argc, char **argv)
         return 3;
     snprintf(path + strlen(path), sizeof(path) - strlen(path), "/%s", name);
     for (int way = 0; way < WAYS; way++)
-        codes[way] = way < WAYS - 5   ? from_child(way, share_memory)
-                     : way < WAYS - 3 ? spawned(way == WAYS - 4)
-                                      : by_shell(way - (WAYS - 3));
+        codes[way] = way < WAYS - 6   ? from_child(way, share_memory)
+                     : way < WAYS - 4 ? spawned(way == WAYS - 5)
+                                      : by_shell(way - (WAYS - 4));
     for (int way = 0; way < WAYS; way++)
         printf("%d%c", codes[way], way + 1 < WAYS ? ' ' : '\n');
     return 0;
