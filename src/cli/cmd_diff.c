@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/buf.h"
 #include "cli/command.h"
@@ -196,12 +194,10 @@ static int write_diff(const struct request *q, const struct diff *d, const struc
     else
         diff_write(&out, d, &o);
     free(words);
-    int bad = sink_finish(&out);
+    int code = command_written(&out, met ? EXIT_CONDITION : EXIT_DONE);
     for (int i = 0; i < q->n_conditions; i++)
         say_verdict(&q->conditions[i], d, condition_ask(&q->conditions[i], d));
-    if (bad && bad != -EPIPE)
-        return command_fail(EXIT_FAILED, "cannot write: %s", strerror(-bad));
-    return met ? EXIT_CONDITION : EXIT_DONE;
+    return code;
 }
 
 static int compare(struct request *q, const struct source *of)

@@ -141,8 +141,5 @@ static int run(int argc, char **argv)
     else
         table_view_text(&out, t, &style);
     table_free(t);
-    int bad = sink_finish(&out);
-    if (bad && bad != -EPIPE)
-        return command_fail(EXIT_FAILED, "cannot write: %s", strerror(-bad));
-    return fine ? EXIT_DONE : EXIT_IMPOSSIBLE;
+    return command_written(&out, fine ? EXIT_DONE : EXIT_IMPOSSIBLE);
 }

@@ -2,7 +2,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/buf.h"
 #include "base/units.h"
@@ -148,5 +147,6 @@ static int run(int argc, char **argv)
     s.agent = agent;
     (systemd ? write_systemd : docker ? write_docker : write_shell)(&s);
     free(agent);
-    return fflush(stdout) || ferror(stdout) ? command_fail(EXIT_FAILED, "cannot write") : EXIT_DONE;
+    struct sink out = sink_to_file(stdout);
+    return command_written(&out, EXIT_DONE);
 }

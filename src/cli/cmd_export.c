@@ -134,12 +134,12 @@ static int export(const struct arguments *a, const struct source *s, struct filt
     else
         write_heaptrack(&out, s->profile, &o);
     rollup_free(r);
+    if (file == stdout)
+        return command_written(&out, EXIT_DONE);
     int bad = sink_finish(&out);
-    if (file != stdout && fclose(file) && !bad)
+    if (fclose(file) && !bad)
         bad = -errno;
-    if (!bad || bad == -EPIPE)
-        return EXIT_DONE;
-    return command_fail(EXIT_FAILED, "%s: %s", path ? path : "standard output", strerror(-bad));
+    return bad ? command_fail(EXIT_FAILED, "%s: %s", path, strerror(-bad)) : EXIT_DONE;
 }
 
 /* The one format that was asked for. -1, or an exit code. */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "cli/command.h"
 #include "cli/filter.h"
@@ -58,8 +56,7 @@ static int list(const struct source *s, struct filter *f, uint32_t top, bool jso
         frees_write(&out, p, order, n, &o);
     free(words);
     free(order);
-    int bad = sink_finish(&out);
-    return bad && bad != -EPIPE ? command_fail(EXIT_FAILED, "cannot write: %s", strerror(-bad)) : EXIT_DONE;
+    return command_written(&out, EXIT_DONE);
 }
 
 static int run(int argc, char **argv)

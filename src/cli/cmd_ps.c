@@ -149,6 +149,5 @@ static int run(int argc, char **argv)
                 "allium: no ledgers: nothing runs with the agent here, or nothing of it was sampled yet\n");
     table_free(t);
     ledger_list_release(&list);
-    int bad = sink_finish(&out);
-    return bad && bad != -EPIPE ? command_fail(EXIT_FAILED, "cannot write: %s", strerror(-bad)) : EXIT_DONE;
+    return command_written(&out, EXIT_DONE);
 }

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "cli/command.h"
 #include "cli/filter.h"
@@ -98,8 +96,7 @@ static int write_report(const struct source *s, struct rollup_options *ro, const
     }
     free(words);
     rollup_free(r);
-    int bad = sink_finish(&out);
-    return bad && bad != -EPIPE ? command_fail(EXIT_FAILED, "cannot write: %s", strerror(-bad)) : EXIT_DONE;
+    return command_written(&out, EXIT_DONE);
 }
 
 static int run(int argc, char **argv)

@@ -179,8 +179,9 @@ static int run(int argc, char **argv)
         code = parse_action(a.rest[i], &c);
     if (code < 0 && text && query_parse(&where, text, fields, sizeof(fields) / sizeof(*fields), &e, NULL))
         code = command_misuse(&command_set, "%s", e.text);
+    struct sink out = sink_to_file(stdout);
     if (code < 0)
-        code = change_all(pid, where, &c);
+        code = command_written(&out, change_all(pid, where, &c));
     query_free(where);
     return code;
 }

@@ -144,8 +144,7 @@ static int run(int argc, char **argv)
                             .wrong_at = STORE_QUERY_NOWHERE};
     catch_interrupt();
     int bad = put_question(a.n_rest == 2 ? a.rest[0] : NULL, &q, &e);
-    int unwritten = sink_finish(&out);
-    if (unwritten && unwritten != -EPIPE && !*e.text)
-        return command_fail(EXIT_FAILED, "cannot write: %s", strerror(-unwritten));
+    if (!*e.text && command_written(&out, EXIT_DONE))
+        return EXIT_FAILED;
     return bad ? tell(&q, bad, &e) : EXIT_DONE;
 }

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,9 +68,9 @@ static int answer(const struct source *s, uint64_t address, const struct who_opt
         who_json_write(&out, &w, s->profile, o);
     else
         who_write(&out, &w, s->profile, o);
-    int code = w.holding.len ? EXIT_DONE : EXIT_FAILED, bad = sink_finish(&out);
+    int code = command_written(&out, w.holding.len ? EXIT_DONE : EXIT_FAILED);
     who_release(&w);
-    return bad && bad != -EPIPE ? command_fail(EXIT_FAILED, "cannot write: %s", strerror(-bad)) : code;
+    return code;
 }
 
 static int run(int argc, char **argv)

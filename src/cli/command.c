@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/command.h"
 
+#include <errno.h>
 #include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -55,6 +56,12 @@ int command_fail(int code, const char *fmt, ...)
     return code;
 }
 
+int command_written(struct sink *out, int code)
+{
+    int bad = sink_finish(out);
+    return bad && bad != -EPIPE ? command_fail(EXIT_FAILED, "cannot write: %s", strerror(-bad)) : code;
+}
+
 static int report_bad_option(const struct command *c, int found, char **argv)
 {
     if (found == ':')
@@ -86,8 +93,9 @@ int command_parse(const struct command *c, int argc, char **argv, bool stop_at_w
     opterr = 0;
     for (int found; (found = getopt_long(argc, argv, shorts, longs, NULL)) != -1;) {
         if (found == 'h') {
+            struct sink out = sink_to_file(stdout);
             print_help(c);
-            return EXIT_DONE;
+            return command_written(&out, EXIT_DONE);
         }
         size_t k = 0;
         while (k < n && longs[k].val != found)

@@ -16,6 +16,7 @@
 #include <stddef.h>
 
 #include "base/error.h"
+#include "view/sink.h"
 
 /* Exit codes. Where CMD ran under us, its own code is ours. */
 enum {
@@ -68,6 +69,11 @@ const char *command_value(const struct command *c, const struct arguments *a, co
 
 /** "allium: " and the line on stderr; returns code. */
 int command_fail(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/**
+ * The end of what was written to stdout: `code`, or EXIT_FAILED after a line when it could not be written. A reader that
+ * wants no more (a closed pipe) is none of our failures.
+ */
+int command_written(struct sink *out, int code);
 /** A usage error of this command: the line, and where help is. Returns EXIT_USAGE. */
 int command_misuse(const struct command *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

@@ -12,8 +12,9 @@ static const struct command *const commands[] = {
 
 #define N_COMMANDS (sizeof(commands) / sizeof(*commands))
 
-static int print_overview(void)
+static int print_overview(int code)
 {
+    struct sink out = sink_to_file(stdout);
     printf("usage: allium COMMAND [options]\n\nWho holds this memory, why does it grow, and what does it "
            "cost to find "
            "out?\n\ncommands:\n");
@@ -22,23 +23,22 @@ static int print_overview(void)
     printf("\noptions:\n  -h, --help     this text; `allium COMMAND --help` for one command\n"
            "  --version      version and what it was built for\n\nstart with:\n  allium run -- PROGRAM "
            "ARGS...\n");
-    return EXIT_DONE;
+    return command_written(&out, code);
 }
 
 static int print_version(void)
 {
+    struct sink out = sink_to_file(stdout);
     printf("allium %s (x86-64, glibc; heap of unmodified programs)\n", ALLIUM_VERSION);
-    return EXIT_DONE;
+    return command_written(&out, EXIT_DONE);
 }
 
 int main(int argc, char **argv)
 {
-    if (argc < 2) {
-        print_overview();
-        return EXIT_USAGE;
-    }
+    if (argc < 2)
+        return print_overview(EXIT_USAGE);
     if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))
-        return print_overview();
+        return print_overview(EXIT_DONE);
     if (!strcmp(argv[1], "--version"))
         return print_version();
     for (size_t i = 0; i < N_COMMANDS; i++)

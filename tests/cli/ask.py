@@ -301,15 +301,6 @@ def interrupted(place):
     equal(sorted(name for name in os.listdir(place.folder)), ["d.allium", "out"], "files")
 
 
-def pipes(place):
-    crash(place, "--period", "1")
-    for words in ("sql d.allium 'SELECT a.text FROM string a, string'", "frees d.allium", "who d.allium 1", "frees d.allium --json"):
-        done = tap.run(["sh", "-c", "%s %s >/dev/full" % (built("ALLIUM"), words)], cwd=place.folder, env=place.env)
-        equal((done.returncode, b"No space" in done.stderr), (1, True), "code and words of %s to a full device" % words)
-        done = tap.run(["sh", "-c", "{ %s %s; echo $? >&2; } | true" % (built("ALLIUM"), words)], cwd=place.folder, env=place.env)
-        check(done.stderr.decode().strip() in ("0", "1", "141"), words, "into a closed pipe:", done.stderr.decode())
-
-
 signal.signal(signal.SIGINT, signal.default_int_handler)  # not ignored, and so not by what is started here
 tap.main([(name, placed(function)) for name, function in [
     ("who names the three functions of a use after free", use_after_free),
@@ -327,5 +318,4 @@ tap.main([(name, placed(function)) for name, function in [
     ("what is wrong is said, and where", wrong),
     ("recordings of strangers are harmless", strangers),
     ("a question without an end can be interrupted", interrupted),
-    ("closed pipes and full devices", pipes),
 ]])

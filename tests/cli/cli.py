@@ -401,18 +401,6 @@ def orphaned(place):
     check(code.returncode in (0, 1) and (code.returncode == 0 or code.err.count("\n") == 1), "report of it:", code)
 
 
-def pipes(place):
-    place.recording("1")
-    for words in ("report r.allium", "report r.allium --json", "export r.allium --folded live", "export r.allium --pprof",
-                  "export r.allium --speedscope", "export r.allium --heaptrack", "ps --json"):
-        script = "{ %s %s; echo $? >&2; } | true" % (built("ALLIUM"), words)
-        done = tap.run(["sh", "-c", script], cwd=place.folder, env=place.env)
-        check(done.stderr.decode().strip() in ("0", "141"), words, "into a closed pipe:", done.stderr.decode())
-        if os.path.exists("/dev/full"):
-            done = tap.run(["sh", "-c", "%s %s >/dev/full" % (built("ALLIUM"), words)], cwd=place.folder, env=place.env)
-            equal(done.returncode, 1, "code of %s to a full device, which said %s" % (words, done.stderr.decode()))
-
-
 def doctor(place):
     done = place.allium("doctor", "--json")
     rows = {row["what"]: row["works"] for row in json.loads(done.out)["rows"]}
@@ -447,6 +435,5 @@ tap.main([(name, placed(function)) for name, function in [
     ("fifty children are in one recording, or not with --no-follow", children),
     ("a child that runs on is in the recording as running, and keeps its ledger", still_running),
     ("a command whose allium was killed runs on, and can be read", orphaned),
-    ("closed pipes and full devices", pipes),
     ("doctor, help and version", doctor),
 ]])
