@@ -3,7 +3,7 @@
 # bash completion for allium. It does without the package bash-completion; where that is, the command behind
 # `allium run -- ` completes as it does alone. tests/checks/docs compares what is offered with --help and the manual.
 
-_allium_commands='run env ps snapshot report diff who frees export sql set doctor'
+_allium_commands='run env ps snapshot report watch diff who frees export sql set doctor'
 
 # COMMAND ('' is allium itself): its options. A new option begins here.
 _allium_options()
@@ -15,6 +15,7 @@ _allium_options()
     ps) echo --prune --json --help ;;
     snapshot) echo -o --output --force --help ;;
     report) echo --by --sort --older-than --where --top --json --help ;;
+    watch) echo --every --older-than --where --top --once --state --alert --exec --json --help ;;
     diff) echo --by --sort --where --fail-if --top --json --help ;;
     who) echo --size --top --json --help ;;
     frees) echo --where --top --json --help ;;
@@ -37,7 +38,9 @@ _allium_value()
         ;;
     --fail-if) _allium_words live+10% peak+10% allocated+10% allocations+10% temporary+10% ;;
     --folded) _allium_words live peak allocated allocations temporary ;;
-    --period | --ledger-size | --older-than | --where | --top | --size) ;;
+    --state) _allium_files ;;
+    --alert) _allium_words growing 'live>' ;;
+    --period | --ledger-size | --older-than | --where | --top | --size | --every | --exec) ;;
     *) return 1 ;;
     esac
 }
@@ -48,7 +51,7 @@ _allium_argument()
     case $1 in
     snapshot) _allium_words "$(_allium_pids)" ;;
     set) _allium_words "$(_allium_pids)" period= on off free-stacks=all free-stacks=some ;;
-    report | diff | who | frees | export | sql)
+    report | watch | diff | who | frees | export | sql)
         _allium_files '!*.allium'
         _allium_words "$(_allium_pids)"
         ;;

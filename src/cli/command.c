@@ -16,9 +16,11 @@
 static void print_help(const struct command *c)
 {
     printf("usage: allium %s %s\n\n%s\n", c->name, c->usage, c->summary);
-    if (strstr(c->usage, "SOURCE"))
-        printf("\nSOURCE: a recording, FILE@TIME (a moment in it), or a process id%s\n",
-               strstr(c->usage, "[SOURCE]") ? "; the newest recording here if left out" : "");
+    if (strstr(c->usage, "[SOURCE]"))
+        printf("\nSOURCE: a recording, FILE@TIME (a moment in it), or a process id; %s if left out\n",
+               c->source ? c->source : "the newest recording here");
+    else if (strstr(c->usage, "SOURCE"))
+        printf("\nSOURCE: a recording, FILE@TIME (a moment in it), or a process id\n");
     printf("\noptions:\n");
     for (const struct option_doc *o = c->options; o->name; o++) {
         char left[80];

@@ -40,15 +40,17 @@ struct option_doc {
 
 struct command {
     const char *name;
-    const char *usage;                 /* after "allium NAME " */
-    const char *summary;               /* half a line */
-    const char *const *examples;       /* pairs of command and what it does, NULL at the end */
+    const char *usage;           /* after "allium NAME " */
+    const char *summary;         /* half a line */
+    const char *source;          /* what is taken if SOURCE is left out; NULL: the newest recording here */
+    const char *const *examples; /* pairs of command and what it does, NULL at the end */
     const struct option_doc *options;  /* ends with a name of NULL; --help comes of itself */
     int (*run)(int argc, char **argv); /* argv[0] is the command's name; returns the exit code */
 };
 
 extern const struct command command_run, command_env, command_ps, command_snapshot, command_report,
-    command_diff, command_who, command_frees, command_export, command_sql, command_set, command_doctor;
+    command_watch, command_diff, command_who, command_frees, command_export, command_sql, command_set,
+    command_doctor;
 
 /** The values of the options of one call, in the order of the table. */
 struct arguments {

@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define AGENT "liballium-agent.so"
+
 /* Reads at most size - 1 bytes of /proc/PID/NAME as text; the length, or -1. */
 static ssize_t read_file(pid_t pid, const char *name, char *out, size_t size)
 {
@@ -58,4 +60,21 @@ bool proc_runs(pid_t pid)
         return false;
     const char *state = strrchr(text, ')');
     return state && state[1] == ' ' && state[2] != 'Z' && state[2] != 'X';
+}
+
+bool proc_has_agent(pid_t pid)
+{
+    char path[64], *line = NULL;
+    size_t size = 0;
+    bool found = false;
+    snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+    FILE *maps = fopen(path, "re");
+    while (maps && !found && getline(&line, &size, maps) > 0) {
+        const char *name = strrchr(line, '/');
+        found = name && !strncmp(name, "/" AGENT, strlen("/" AGENT));
+    }
+    free(line);
+    if (maps)
+        fclose(maps);
+    return found;
 }

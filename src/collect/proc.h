@@ -22,5 +22,7 @@ void proc_command_line(pid_t pid, size_t max, struct buf *out);
 bool proc_maps(pid_t pid, uint64_t start, uint64_t bytes);
 /** Is there such a process, and not only its zombie? */
 bool proc_runs(pid_t pid);
+/** Is the agent in that process? Then it has a ledger, or makes one as soon as something is sampled. */
+bool proc_has_agent(pid_t pid);
 
 #endif

@@ -32,7 +32,7 @@ static void begin(struct json *j, const char *key)
 {
     if (j->more)
         sink_char(j->out, ',');
-    if (j->depth && j->depth <= LINES_TO)
+    if (j->depth && j->depth <= LINES_TO && !j->line)
         sink_char(j->out, '\n');
     if (key) {
         put_string(j->out, key);
@@ -51,7 +51,7 @@ void json_open(struct json *j, const char *key, char bracket)
 
 void json_close(struct json *j, char bracket)
 {
-    if (j->more && j->depth <= LINES_TO)
+    if (j->more && j->depth <= LINES_TO && !j->line)
         sink_char(j->out, '\n');
     sink_char(j->out, bracket);
     j->more = true;

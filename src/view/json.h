@@ -20,6 +20,7 @@ struct json {
     struct sink *out; /* borrowed */
     unsigned depth;
     bool more; /* the next value has one before it */
+    bool line; /* all of it in one line; set by whoever makes it */
 };
 
 void json_open(struct json *j, const char *key, char bracket); /* '{' or '[' */

@@ -4,8 +4,8 @@
 #include "model/rollup.h"
 #include "view/grid.h"
 
-static void add_place(struct buf *b, const struct text_style *style, const struct profile *p,
-                      const struct frame *f)
+void piece_add_place(struct buf *b, const struct text_style *style, const struct profile *p,
+                     const struct frame *f)
 {
     const char *file = frame_file(p, f), *module = frame_module(p, f);
     if (*file) {
@@ -28,7 +28,7 @@ static void add_frame(struct grid *g, const struct profile *p, const struct fram
     grid_row(g);
     text_add_name(&cell, g->style, frame_function(p, f, scratch));
     grid_cell(g, &cell);
-    add_place(&cell, g->style, p, f);
+    piece_add_place(&cell, g->style, p, f);
     grid_cell(g, &cell);
 }
 

@@ -217,6 +217,11 @@ def absurd(place):
         formats.speedscope(place.allium("export", "r.allium", "--speedscope").stdout)
         place.allium("export", "r.allium", "--heaptrack", "-o", "x.heaptrack.gz", timeout=60)
         check("calls to allocation functions: " in printed(place, "x.heaptrack.gz"), "heaptrack_print has no total")
+        place.allium("export", "r.allium", "--pprof", "-o", "heap.pb.gz")
+        raw = tap.run(["go", "tool", "pprof", "-raw", "heap.pb.gz"], cwd=place.folder,
+                      env=dict(place.env, HOME=place.folder, PPROF_TMPDIR=place.folder)).stdout.decode()
+        values = [int(value) for line in re.findall(r"^ +(-?\d[-\d ]*):", raw, re.M) for value in line.split()]
+        check(values and min(values) >= 0, "values in pprof:", sorted(values)[:3])
 
 
 def nothing(place):

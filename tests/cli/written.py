@@ -22,6 +22,7 @@ CALLS = {
     "ps": [("", 0), ("--json", 0)],
     "set": [("{pid} period=1", 0)],
     "report": [("r.allium", 0), ("r.allium --json", 0), ("{pid}", 0)],
+    "watch": [("r.allium", 0), ("r.allium --json", 0), ("{pid} --once", 0)],
     "diff": [("r.allium r.allium", 0), ("r.allium r.allium --json", 0), ("r.allium r.allium --fail-if live+1k", 0)],
     "who": [("r.allium 0x1", 1), ("r.allium 0x1 --json", 1)],
     "frees": [("r.allium", 0), ("r.allium --json", 0)],

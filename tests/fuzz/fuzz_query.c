@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Fuzz target of src/query: whatever parses must print, read back as itself and match like itself; whatever does not
- * must say where and why in one line. The bytes before the first NUL are the query, those behind it the values.
+ * must say where and why in one line. The bytes before the first NUL are the query, those behind it the values. The same
+ * text is read as the condition of an alert, too, and the values are then what looks find.
  */
+#include "query/alert.h"
 #include "query/query.h"
 
 #include "base/mem.h"
@@ -47,10 +49,10 @@ static void look_up(void *arg, size_t field, struct query_probe *probe)
             return;
 }
 
-static void check_error(const char *text, int rc, const struct error *err, size_t column)
+static void check_error(const char *text, int rc, const char *prefix, const struct error *err, size_t column)
 {
     require(rc == -EINVAL || rc == -E2BIG, "another code than EINVAL and E2BIG", text);
-    require(!strncmp(err->text, "query: ", 7), "no prefix", err->text);
+    require(!strncmp(err->text, prefix, strlen(prefix)), "no prefix", err->text);
     require(!strpbrk(err->text, "\t\n\r\033"), "more than one line", err->text);
     require(column >= 1 && column <= strlen(text) + 1, "a column outside the text", err->text);
 }
@@ -69,6 +71,58 @@ static void check_query(const char *text, const struct query *q, struct subject 
     query_free(again);
 }
 
+/* ---- alerts ---- */
+
+static void check_term(const char *text, const struct alert_term *t)
+{
+    struct alert again;
+    require(!alert_parse(&again, t->text, NULL, NULL) && again.n == 1, "a term does not read back", t->text);
+    require(again.terms[0].kind == t->kind && again.terms[0].bytes == t->bytes &&
+                again.terms[0].for_ns == t->for_ns && !strcmp(again.terms[0].text, t->text),
+            "a term reads back as another", text);
+    alert_release(&again);
+}
+
+/* Every byte of the values is a look: it tells when it has held for its time, and then not before it was false. */
+static void check_judging(const char *text, const struct alert_term *t, const struct subject *s)
+{
+    struct alert_state state = {0};
+    uint64_t now = 0, since = 0;
+    bool held = false, told = false;
+    for (size_t i = 0; i < s->bytes; i++) {
+        unsigned byte = (unsigned char)s->values[i];
+        uint64_t before = now;
+        now = byte & 64 ? now / 2 : now + (t->for_ns / 4 + 1) * (byte >> 7);
+        struct alert_facts f = {
+            .time_ns = now, .live_bytes = (double)t->bytes + (byte & 1 ? 1e4 : 0), .growing = byte & 2};
+        bool holds = t->kind == ALERT_GROWING ? byte & 2 : f.live_bytes > (double)t->bytes;
+        if (!held || (now < before && now < since))
+            since = now;
+        bool tells = holds && !told && now - since >= t->for_ns;
+        require(alert_judge(t, &state, &f) == tells, "an alert is judged otherwise", text);
+        told = holds && (told || tells);
+        held = holds;
+    }
+}
+
+static void check_alert(const char *text, const struct subject *s)
+{
+    struct alert a;
+    struct error err = {""};
+    size_t column = 0;
+    int rc = alert_parse(&a, text, &err, &column);
+    if (rc) {
+        check_error(text, rc, "alert: ", &err, column);
+        return;
+    }
+    require(a.n >= 1 && a.n <= ALERT_TERMS_MAX, "too many terms, or none", text);
+    for (size_t i = 0; i < a.n; i++) {
+        check_term(text, &a.terms[i]);
+        check_judging(text, &a.terms[i], s);
+    }
+    alert_release(&a);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char *text = mem_alloc(size + 1);
@@ -82,10 +136,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memcpy(&s.number, text, size < sizeof(s.number) ? size : sizeof(s.number));
     int rc = query_parse(&q, text, fields, N_FIELDS, &err, &column);
     if (rc)
-        check_error(text, rc, &err, column);
+        check_error(text, rc, "query: ", &err, column);
     else
         check_query(text, q, &s);
     query_free(q);
+    check_alert(text, &s);
     free(text);
     return 0;
 }

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/watch_loop.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "cli/command.h"
+#include "cli/terminal.h"
+#include "cli/words.h"
+#include "view/watch.h"
+
+enum wish { NOTHING, LIST, FREES, DISMISS, HELP, QUIT };
+
+struct loop {
+    const struct watch_loop *o;
+    int signal_fd;
+    bool keys; /* the terminal is ours to read */
+    struct termios before;
+    struct error said; /* the last complaint about a ledger: not repeated at every look */
+    int code;          /* exit code, once it is known; -1 */
+};
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* ---- the terminal ---- */
+
+/* In the background it is somebody else's, and to change it would stop us. */
+static bool may_read_keys(void)
+{
+    return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && tcgetpgrp(STDIN_FILENO) == getpgrp();
+}
+
+static void take_terminal(struct loop *l)
+{
+    struct termios mode;
+    if (tcgetattr(STDIN_FILENO, &l->before))
+        return;
+    mode = l->before;
+    mode.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+    mode.c_cc[VMIN] = 1;
+    mode.c_cc[VTIME] = 0;
+    signal(SIGPIPE, SIG_IGN); /* of stderr, as may be: it would leave the terminal as we have it */
+    l->keys = !tcsetattr(STDIN_FILENO, TCSADRAIN, &mode);
+}
+
+static void give_terminal_back(struct loop *l)
+{
+    if (l->keys)
+        tcsetattr(STDIN_FILENO, TCSADRAIN, &l->before);
+}
+
+static void stop(struct loop *l)
+{
+    give_terminal_back(l);
+    raise(SIGSTOP);
+    l->keys = false;
+    if (may_read_keys())
+        take_terminal(l);
+}
+
+/* ---- what is wished ---- */
+
+static enum wish wish_of_signal(struct loop *l, int sig)
+{
+    switch (sig) {
+    case SIGUSR1:
+        return DISMISS;
+    case SIGUSR2:
+        return FREES;
+    case SIGHUP:
+        return l->keys ? QUIT : LIST;
+    case SIGTSTP:
+        stop(l);
+        return NOTHING;
+    default:
+        return QUIT;
+    }
+}
+
+static enum wish wish_of_key(char key)
+{
+    switch (key) {
+    case 'l':
+    case '\n':
+    case '\r':
+        return LIST;
+    case 'f':
+        return FREES;
+    case 'd':
+        return DISMISS;
+    case 'q':
+    case 4: /* ^D */
+        return QUIT;
+    default:
+        return HELP;
+    }
+}
+
+/* One wish at a time; what is still there is found at the next call. */
+static enum wish read_wish(struct loop *l)
+{
+    struct signalfd_siginfo info;
+    char key;
+    if (read(l->signal_fd, &info, sizeof(info)) == sizeof(info))
+        return wish_of_signal(l, (int)info.ssi_signo);
+    struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
+    if (l->keys && poll(&in, 1, 0) > 0) {
+        ssize_t n = read(STDIN_FILENO, &key, 1);
+        return n == 1 ? wish_of_key(key) : n < 0 && errno == EINTR ? NOTHING : QUIT;
+    }
+    return NOTHING;
+}
+
+static void print_help(void)
+{
+    printf("l, Enter  all that is old now      d  dismiss it: it is known      f  what was freed lately      "
+           "q  quit\n");
+    fflush(stdout);
+}
+
+/* ---- looks ---- */
+
+void watch_print(struct sink *out, const struct look *l, uint32_t top, bool json)
+{
+    struct watch_view v = {.style = terminal_style(stdout), .top = top, .frames = WORDS_FRAMES_DEFAULT};
+    if (json)
+        watch_json_write(out, l, top);
+    else
+        watch_write(out, l, &v);
+}
+
+static void add_variable(char **variables, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void add_variable(char **variables, const char *fmt, ...)
+{
+    struct buf b = BUF_INIT;
+    va_list ap;
+    va_start(ap, fmt);
+    buf_vprintf(&b, fmt, ap);
+    va_end(ap);
+    while (*variables)
+        variables++;
+    *variables = buf_detach(&b);
+}
+
+static char **variables_of(const struct look *l, const struct look_alert *alert)
+{
+    const struct look_image *i = &l->images.at[alert->image];
+    const struct profile_image *of = &i->profile->images.at[0];
+    struct interval live = estimate_interval(&i->live);
+    char **v = mem_array(16, sizeof(*v));
+    add_variable(v, "ALLIUM_ALERT=%s", alert->condition);
+    add_variable(v, "ALLIUM_PID=%d", of->pid);
+    add_variable(v, "ALLIUM_IMAGE=0x%" PRIx64, of->id);
+    add_variable(v, "ALLIUM_COMM=%s", profile_text(i->profile, of->comm));
+    add_variable(v, "ALLIUM_LIVE_BYTES=%.0f", i->live.value);
+    add_variable(v, "ALLIUM_LIVE_BYTES_LOW=%.0f", floor(live.low));
+    add_variable(v, "ALLIUM_LIVE_BYTES_HIGH=%.0f", ceil(live.high));
+    add_variable(v, "ALLIUM_OLD_BYTES=%.0f", look_old(i)->value);
+    if (alert->row == PROFILE_NONE)
+        return v;
+    const struct look_row *row = &i->rows.at[alert->row];
+    char scratch[FRAME_NAME_BYTES];
+    struct frames frames = {0};
+    frames_of(&frames, i->profile, look_rollup_row(i, row)->index);
+    add_variable(v, "ALLIUM_FUNCTION=%s", frame_function(i->profile, frames.at, scratch));
+    add_variable(v, "ALLIUM_SLOPE_BYTES_PER_HOUR=%.0f", row->growth.bytes_per_hour);
+    add_variable(v, "ALLIUM_SLOPE_BYTES_PER_HOUR_LOW=%.0f", floor(row->growth.interval.low));
+    add_variable(v, "ALLIUM_SLOPE_BYTES_PER_HOUR_HIGH=%.0f", ceil(row->growth.interval.high));
+    vec_release(&frames);
+    return v;
+}
+
+static void complain(const char *what)
+{
+    fprintf(stderr, "allium: %s\n", what);
+}
+
+static void run_hooks(struct loop *l, const struct look *look)
+{
+    vec_each (const struct look_alert, alert, &look->alerts) {
+        struct error e = {""};
+        if (l->o->hook && hook_add(l->o->hook, variables_of(look, alert), &e))
+            complain(e.text);
+    }
+}
+
+static void look(struct loop *l, enum look_kind kind)
+{
+    struct error e = {""};
+    struct look *look = watch_look(l->o->watch, kind, &e);
+    if (*e.text && strcmp(e.text, l->said.text))
+        complain(e.text);
+    l->said = e;
+    struct sink out = sink_to_file(stdout);
+    watch_print(&out, look, l->o->top, l->o->json);
+    int bad = sink_finish(&out);
+    run_hooks(l, look);
+    look_free(look);
+    if (bad)
+        l->code = command_written(&out, EXIT_DONE);
+}
+
+static int save(struct loop *l)
+{
+    struct error e = {""};
+    if (!l->o->state || !dismissed_changed(l->o->dismissed) ||
+        !dismissed_save(l->o->dismissed, l->o->state, &e))
+        return 0;
+    complain(e.text);
+    return -1;
+}
+
+static void dismiss(struct loop *l)
+{
+    look(l, LOOK_CHANGES); /* what is old at this moment */
+    uint64_t n = watch_dismiss(l->o->watch);
+    if (!save(l))
+        fprintf(stderr, "allium: %" PRIu64 " sample%s dismissed\n", n, n == 1 ? "" : "s");
+}
+
+static void grant(struct loop *l, enum wish wish)
+{
+    if (wish == LIST)
+        look(l, LOOK_ALL);
+    else if (wish == FREES)
+        look(l, LOOK_FREES);
+    else if (wish == DISMISS)
+        dismiss(l);
+    else if (wish == HELP)
+        print_help();
+    else if (wish == QUIT)
+        l->code = EXIT_DONE;
+}
+
+/* ---- the loop ---- */
+
+static void step_hook(struct loop *l)
+{
+    struct error e = {""};
+    int status = -1;
+    if (!l->o->hook) /* asked at every turn: it may be without a descriptor to wait for */
+        return;
+    if (hook_step(l->o->hook, &status, &e))
+        complain(e.text);
+    if (status > 0 && WIFEXITED(status))
+        fprintf(stderr, "allium: the command of --exec ended with %d\n", WEXITSTATUS(status));
+    else if (status > 0 && WIFSIGNALED(status))
+        fprintf(stderr, "allium: the command of --exec was killed by signal %d\n", WTERMSIG(status));
+}
+
+static void wait_until(struct loop *l, uint64_t due_ns)
+{
+    struct pollfd fds[] = {{.fd = l->signal_fd, .events = POLLIN},
+                           {.fd = l->keys ? STDIN_FILENO : -1, .events = POLLIN},
+                           {.fd = l->o->hook ? hook_fd(l->o->hook) : -1, .events = POLLIN}};
+    uint64_t now = now_ns(), left = due_ns > now ? due_ns - now : 0;
+    struct timespec t = {.tv_sec = (time_t)(left / 1000000000u), .tv_nsec = (long)(left % 1000000000u)};
+    ppoll(fds, sizeof(fds) / sizeof(*fds), &t, NULL);
+}
+
+static void run(struct loop *l)
+{
+    uint64_t due = now_ns();
+    while (l->code < 0) {
+        enum wish wish = read_wish(l);
+        step_hook(l);
+        if (wish != NOTHING) {
+            grant(l, wish);
+        } else if (now_ns() >= due) {
+            look(l, LOOK_CHANGES);
+            due += l->o->every_ns;
+            if (due < now_ns()) /* it takes longer than that, or we were stopped */
+                due = now_ns() + l->o->every_ns;
+        } else {
+            wait_until(l, due);
+        }
+        if (l->code < 0 && (l->o->once || watch_is_over(l->o->watch)))
+            l->code = EXIT_DONE;
+    }
+}
+
+static int open_signals(void)
+{
+    static const int wanted[] = {SIGINT, SIGTERM, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2, SIGTSTP};
+    sigset_t set;
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++)
+        sigaddset(&set, wanted[i]);
+    signal(SIGCHLD,
+           SIG_DFL); /* ignored, as some who start us have it, the command of --exec would have no status */
+    if (sigprocmask(SIG_BLOCK, &set, NULL))
+        return -1;
+    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+int watch_loop(const struct watch_loop *o)
+{
+    struct loop l = {.o = o, .code = -1};
+    l.signal_fd = open_signals();
+    if (l.signal_fd < 0)
+        return command_fail(EXIT_FAILED, "cannot wait for signals: %s", strerror(errno));
+    if (!o->once && may_read_keys()) {
+        take_terminal(&l);
+        fprintf(stderr, "allium: a look every now and then; press ? for keys, q to quit\n");
+    }
+    run(&l);
+    give_terminal_back(&l);
+    if (save(&l) && l.code == EXIT_DONE)
+        l.code = EXIT_FAILED;
+    if (o->hook && hook_waiting(o->hook))
+        fprintf(stderr, "allium: %u alerts were still waiting for the command of --exec\n",
+                hook_waiting(o->hook));
+    close(l.signal_fd);
+    return l.code;
+}

@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "run/watch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "collect/ledger_copy.h"
+#include "collect/ledger_dir.h"
+#include "collect/ledger_profile.h"
+#include "collect/naming.h"
+#include "collect/proc.h"
+#include "symbol/symbol.h"
+
+struct track {
+    uint64_t image_id;
+    int32_t pid;
+    char *comm;
+    struct series *series;
+    struct alert_state alerts[ALERT_TERMS_MAX];
+    bool found; /* by the scan under way */
+};
+
+struct watch {
+    struct watch_options o;
+    struct VEC(struct track) tracks;
+    uint64_t looks;
+};
+
+struct watch *watch_new(const struct watch_options *o)
+{
+    struct watch *w = mem_alloc(sizeof(*w));
+    w->o = *o;
+    return w;
+}
+
+static void release(struct track *t)
+{
+    series_free(t->series);
+    free(t->comm);
+}
+
+void watch_free(struct watch *w)
+{
+    if (!w)
+        return;
+    vec_each (struct track, t, &w->tracks)
+        release(t);
+    vec_release(&w->tracks);
+    free(w);
+}
+
+bool watch_is_over(const struct watch *w)
+{
+    return w->o.pid && !w->tracks.len && !proc_runs(w->o.pid);
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* ---- one profile ---- */
+
+static bool is_dismissed(const struct watch_options *o, const struct profile *p,
+                         const struct profile_sample *s)
+{
+    return dismissed_has(o->dismissed, p->images.at[p->cells.at[s->cell].image].id, s->serial);
+}
+
+static bool keep_listed(void *arg, const struct profile *p, uint32_t sample)
+{
+    const struct watch_options *o = arg;
+    return o->old.keep_sample(o->old.arg, p, sample) && !is_dismissed(o, p, &p->samples.at[sample]);
+}
+
+static struct estimate live_of(const struct watch_options *o, const struct profile *p)
+{
+    struct rollup_options options = o->live;
+    options.group = ROLLUP_BY_PROCESS;
+    struct rollup *r = rollup_new(p, &options);
+    struct estimate live = r->total.of[ROLLUP_LIVE].bytes;
+    rollup_free(r);
+    return live;
+}
+
+/* The profile is the image's from now on. Rows have neither growth nor marks yet. */
+static void list_old(struct look_image *i, const struct watch_options *o, struct profile *p)
+{
+    struct rollup_options options = o->old;
+    options.group = ROLLUP_BY_STACK;
+    options.sort = ROLLUP_SORT_LIVE;
+    options.keep_sample = keep_listed;
+    options.arg = (void *)o;
+    i->profile = p;
+    i->live = live_of(o, p);
+    i->rollup = rollup_new(p, &options);
+    for (uint32_t k = 0; k < p->samples.len; k++)
+        i->dismissed += is_dismissed(o, p, &p->samples.at[k]) && o->old.keep_sample(o->old.arg, p, k);
+    for (uint32_t k = 0; k < i->rollup->rows.len; k++)
+        if (i->rollup->rows.at[k].self.aged_samples)
+            *vec_push(&i->rows) = (struct look_row){.number = k};
+}
+
+static struct look *new_look(const struct watch_options *o, enum look_kind kind, uint64_t number)
+{
+    struct look *l = mem_alloc(sizeof(*l));
+    *l =
+        (struct look){.time_ns = now_ns(), .number = number, .older_than_ns = o->older_than_ns, .kind = kind};
+    return l;
+}
+
+struct look *watch_look_once(const struct watch_options *o, struct profile *p)
+{
+    struct look *l = new_look(o, LOOK_ALL, 1);
+    l->time_ns = p->taken_ns;
+    list_old(vec_push(&l->images), o, p);
+    return l;
+}
+
+/* ---- an image over time ---- */
+
+/* The stacks of one profile, and their numbers in the series. */
+struct numbering {
+    struct series *series;
+    const struct profile *p;
+    uint32_t *same, *numbers; /* PROFILE_NONE: none yet */
+};
+
+static struct numbering numbering_new(struct series *s, const struct profile *p)
+{
+    struct numbering n = {.series = s, .p = p, .same = frames_same_locations(p)};
+    n.numbers = mem_array(p->stacks.len, sizeof(*n.numbers));
+    for (size_t i = 0; i < p->stacks.len; i++)
+        n.numbers[i] = PROFILE_NONE;
+    return n;
+}
+
+static void numbering_free(struct numbering *n)
+{
+    free(n->same);
+    free(n->numbers);
+}
+
+/* A stack's key are its places in the code, without the agent's. They keep their numbers from look to look. */
+static uint32_t number_of(struct numbering *n, uint32_t stack)
+{
+    const struct profile_stack *st = &n->p->stacks.at[stack];
+    const uint32_t *at = st->depth ? &n->p->stack_locations.at[st->first] : NULL;
+    struct frames frames = {0};
+    struct buf key = BUF_INIT;
+    if (n->numbers[stack] != PROFILE_NONE)
+        return n->numbers[stack];
+    frames_of(&frames, n->p, stack);
+    uint32_t i = 0, first = frames.at[0].location;
+    while (i < st->depth && at[i] != first)
+        i++;
+    for (; i < st->depth; i++)
+        buf_add(&key, &n->same[at[i]], sizeof(*n->same));
+    buf_addch(&key, (char)st->end);
+    n->numbers[stack] = series_stack_of(n->series, key.data, key.len);
+    buf_release(&key);
+    vec_release(&frames);
+    return n->numbers[stack];
+}
+
+static void feed(struct numbering *n, const struct watch_options *o)
+{
+    const struct profile *p = n->p;
+    for (uint32_t k = 0; k < p->samples.len; k++) {
+        const struct profile_sample *sample = &p->samples.at[k];
+        const struct profile_cell *cell = &p->cells.at[sample->cell];
+        if (!o->old.keep_sample(o->old.arg, p, k))
+            continue;
+        struct series_sample row = {.serial = sample->serial,
+                                    .arrived_ns = sample->born_ns + o->older_than_ns,
+                                    .size_bytes = sample->size_bytes,
+                                    .period_bytes = cell->period_bytes,
+                                    .stack = number_of(n, cell->stack)};
+        series_see(n->series, &row);
+    }
+    series_look(n->series, p->taken_ns);
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const uint64_t *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+/* Dismissed samples that do not live any more are forgotten. */
+static void settle_dismissed(const struct watch_options *o, const struct profile *p, uint64_t image_id)
+{
+    struct VEC(uint64_t) serials = {0};
+    if (!dismissed_has_image(o->dismissed, image_id))
+        return;
+    vec_each (const struct profile_sample, s, &p->samples)
+        *vec_push(&serials) = s->serial;
+    if (serials.len)
+        qsort(serials.at, serials.len, sizeof(uint64_t), ascending);
+    dismissed_settle(o->dismissed, image_id, serials.at, serials.len);
+    vec_release(&serials);
+}
+
+/* Growth and marks of the rows; what is listed now is not new the next time. */
+static void mark_rows(struct look_image *i, struct numbering *n, const struct watch_options *o,
+                      uint64_t image_id)
+{
+    struct series *series = n->series;
+    vec_each (const struct look_row, row, &i->rows)
+        number_of(n, look_rollup_row(i, row)->index);
+    uint64_t *fresh = mem_array(series->stacks.len, sizeof(*fresh));
+    vec_each (const struct series_sample, s, &series->samples)
+        fresh[s->stack] += s->fresh && !dismissed_has(o->dismissed, image_id, s->serial);
+    vec_each (struct look_row, row, &i->rows) {
+        uint32_t number = number_of(n, look_rollup_row(i, row)->index);
+        struct series_stack *stack = &series->stacks.at[number];
+        row->growth = growth_of(series, number);
+        row->fresh_samples = i->began ? 0 : fresh[number];
+        row->is_new = !stack->shown && !i->began;
+        row->turned = row->growth.growing != stack->growing;
+        stack->shown = true;
+        stack->growing = row->growth.growing;
+        i->changed |= row->fresh_samples || row->is_new || row->turned;
+    }
+    free(fresh);
+}
+
+/* ---- alerts ---- */
+
+/* The first row, which holds most, of those that grow; PROFILE_NONE: none does. */
+static uint32_t growing_row(const struct look_image *i)
+{
+    for (uint32_t k = 0; k < i->rows.len; k++)
+        if (i->rows.at[k].growth.growing)
+            return k;
+    return PROFILE_NONE;
+}
+
+static void find_alerts(const struct watch *w, struct look *l, uint32_t image, struct track *t)
+{
+    const struct look_image *i = &l->images.at[image];
+    uint32_t row = growing_row(i);
+    struct alert_facts facts = {.time_ns = i->profile->taken_ns,
+                                .live_bytes = estimate_interval(&i->live).low,
+                                .growing = row != PROFILE_NONE};
+    for (size_t k = 0; w->o.alert && k < w->o.alert->n; k++) {
+        const struct alert_term *term = &w->o.alert->terms[k];
+        if (alert_judge(term, &t->alerts[k], &facts))
+            *vec_push(&l->alerts) =
+                (struct look_alert){.image = image,
+                                    .row = term->kind == ALERT_GROWING ? row : PROFILE_NONE,
+                                    .condition = mem_strdup(term->text)};
+    }
+}
+
+/* ---- the ledgers ---- */
+
+static struct track *track_of(struct watch *w, uint64_t image_id)
+{
+    vec_each (struct track, t, &w->tracks)
+        if (t->image_id == image_id)
+            return t;
+    return NULL;
+}
+
+/* NULL: not read; -EPROTO is one that is just being made. */
+static struct profile *read_ledger(const struct ledger_entry *entry, int *bad, struct error *e)
+{
+    struct ledger_copy copy;
+    struct error unread = {""};
+    int fd = open(entry->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    *bad = fd < 0 ? -errno : ledger_copy_read(fd, &copy, &unread);
+    if (fd < 0 && *bad != -ENOENT)
+        error_set(e, -*bad, "%s: %s", entry->path, strerror(-*bad));
+    else if (fd >= 0 && *bad && *bad != -EPROTO)
+        error_set(e, -*bad, "%s: %s", entry->path, unread.text);
+    if (fd >= 0)
+        close(fd);
+    if (*bad)
+        return NULL;
+    struct profile *p = ledger_profile(&copy);
+    ledger_copy_release(&copy);
+    p->images.at[0].state = PROFILE_IMAGE_RUNNING;
+    p->images.at[0].rss_anon_bytes = proc_rss_anon_bytes(entry->pid);
+    return p;
+}
+
+static void name(struct symbols **symbols, struct profile *p)
+{
+    char root[32];
+    if (!*symbols) {
+        char *cache = naming_cache_dir();
+        *symbols = symbols_new(cache);
+        free(cache);
+    }
+    snprintf(root, sizeof(root), "/proc/%d/root", (int)p->images.at[0].pid);
+    naming_apply(*symbols, p, root);
+}
+
+/* Names take time: only what is shown gets them. */
+static void name_shown(const struct watch *w, struct look *l, struct symbols **symbols)
+{
+    bool *shown = mem_array(l->images.len, sizeof(*shown));
+    for (size_t i = 0; i < l->images.len; i++)
+        shown[i] = l->kind != LOOK_CHANGES || l->images.at[i].began || l->images.at[i].changed;
+    vec_each (const struct look_alert, alert, &l->alerts)
+        shown[alert->image] = true;
+    for (size_t i = 0; i < l->images.len && !w->o.named; i++)
+        if (shown[i])
+            name(symbols, l->images.at[i].profile);
+    free(shown);
+}
+
+static bool is_wanted(const struct watch *w, const struct ledger_entry *entry)
+{
+    return entry->alive && (w->o.pid ? entry->pid == w->o.pid : entry->owner == geteuid());
+}
+
+static void look_at(struct watch *w, struct look *l, const struct ledger_entry *entry,
+                    struct symbols **symbols, struct error *e)
+{
+    int bad;
+    struct track *t = track_of(w, entry->image_id);
+    struct profile *p = read_ledger(entry, &bad, e);
+    bool began = p && !t;
+    if (began) {
+        t = vec_push(&w->tracks);
+        *t = (struct track){.image_id = entry->image_id, .pid = entry->pid, .series = series_new()};
+        t->comm = mem_strdup(profile_text(p, p->images.at[0].comm));
+    }
+    if (t)
+        t->found = true;
+    if (!p)
+        return;
+    p->images.at[0].id = entry->image_id; /* by its name, which is what it is known by */
+    if (w->o.named)
+        name(symbols, p);
+    settle_dismissed(&w->o, p, entry->image_id);
+    struct look_image *i = vec_push(&l->images);
+    struct numbering n = numbering_new(t->series, p);
+    i->began = began;
+    feed(&n, &w->o);
+    list_old(i, &w->o, p);
+    mark_rows(i, &n, &w->o, entry->image_id);
+    numbering_free(&n);
+}
+
+static int most_first(const void *a, const void *b)
+{
+    double x = look_old(a)->value, y = look_old(b)->value;
+    return (x < y) - (x > y);
+}
+
+/* Those that no ledger in the list belongs to, or only a dead one. */
+static void forget_ended(struct watch *w, struct look *l)
+{
+    size_t kept = 0;
+    vec_each (struct track, t, &w->tracks) {
+        if (t->found) {
+            w->tracks.at[kept++] = *t;
+            continue;
+        }
+        *vec_push(&l->ended) = (struct look_ended){.pid = t->pid, .image_id = t->image_id, .comm = t->comm};
+        t->comm = NULL;
+        release(t);
+    }
+    w->tracks.len = kept;
+}
+
+static bool has_ledger(void *arg, uint64_t image_id)
+{
+    const struct ledger_list *list = arg;
+    vec_each (const struct ledger_entry, entry, list)
+        if (entry->image_id == image_id && entry->alive)
+            return true;
+    return false;
+}
+
+struct look *watch_look(struct watch *w, enum look_kind kind, struct error *e)
+{
+    struct ledger_list list = {0};
+    struct symbols *symbols = NULL;
+    struct look *l = new_look(&w->o, w->looks ? kind : LOOK_ALL, w->looks + 1);
+    w->looks++;
+    vec_each (struct track, t, &w->tracks)
+        t->found = false;
+    ledger_dir_scan_all(&list);
+    vec_each (const struct ledger_entry, entry, &list)
+        if (is_wanted(w, entry))
+            look_at(w, l, entry, &symbols, e);
+    forget_ended(w, l);
+    if (l->images.len)
+        qsort(l->images.at, l->images.len, sizeof(*l->images.at), most_first);
+    for (uint32_t i = 0; i < l->images.len; i++)
+        find_alerts(w, l, i, track_of(w, l->images.at[i].profile->images.at[0].id));
+    dismissed_forget(w->o.dismissed, has_ledger, &list);
+    ledger_list_release(&list);
+    name_shown(w, l, &symbols);
+    symbols_free(symbols);
+    return l;
+}
+
+uint64_t watch_dismiss(struct watch *w)
+{
+    uint64_t n = 0;
+    vec_each (struct track, t, &w->tracks) {
+        struct VEC(uint64_t) serials = {0};
+        vec_each (const struct series_sample, s, &t->series->samples)
+            *vec_push(&serials) = s->serial;
+        n += dismissed_add(w->o.dismissed, t->image_id, serials.at, serials.len);
+        vec_release(&serials);
+    }
+    return n;
+}
