@@ -14,9 +14,9 @@ _allium_options()
     env) echo --shell --systemd --docker --period --ledger-size --no-follow --help ;;
     ps) echo --prune --json --help ;;
     snapshot) echo -o --output --force --help ;;
-    report) echo --by --sort --older-than --where --top --json --help ;;
+    report) echo --by --sort --older-than --where --raw --top --json --help ;;
     watch) echo --every --older-than --where --top --once --state --alert --exec --json --help ;;
-    diff) echo --by --sort --where --fail-if --top --json --help ;;
+    diff) echo --by --sort --where --fail-if --raw --top --json --help ;;
     who) echo --size --top --json --help ;;
     frees) echo --where --top --json --help ;;
     export) echo --pprof --folded --speedscope --heaptrack -o --output --where --help ;;

@@ -8,6 +8,7 @@
 #include "cli/source.h"
 #include "cli/terminal.h"
 #include "cli/words.h"
+#include "cli/wrapper_lists.h"
 #include "view/diff.h"
 
 #define CONDITIONS_MAX 16
@@ -18,6 +19,7 @@ static const struct option_doc options[] = {
     {"where", 0, "QUERY", "only what fits: 'func:parse_* !comm:bash', see allium-query(7)"},
     {"fail-if", 0, "CONDITION", "exit code 4 if it grew by more: live+10%, peak+50MiB; may be repeated",
      .many = true},
+    {"raw", 0, NULL, "show wrappers such as xmalloc and operator new, too"},
     {"top", 0, "N", "so many rows (12); 0: all"},
     {"json", 0, NULL, "as JSON, see allium-json(5)"},
     {NULL, 0, NULL, NULL},
@@ -37,8 +39,8 @@ static int run(int argc, char **argv);
 
 const struct command command_diff = {
     .name = "diff",
-    .usage = "SOURCE SOURCE [--by GROUP] [--sort ORDER] [--where QUERY] [--fail-if CONDITION]... [--top N] "
-             "[--json]",
+    .usage = "SOURCE SOURCE [--by GROUP] [--sort ORDER] [--where QUERY] [--fail-if CONDITION]... [--raw] "
+             "[--top N] [--json]",
     .summary = "what grew and what shrank: between two moments, or two runs",
     .examples = examples,
     .options = options,
@@ -50,7 +52,7 @@ struct request {
     const char *source[JOINT_SIDES];
     int group, sort;
     uint32_t top;
-    bool json;
+    bool json, raw;
     struct filter filter;
     struct condition conditions[CONDITIONS_MAX];
     int n_conditions;
@@ -111,6 +113,7 @@ static int parse(struct request *q, int argc, char **argv)
     q->source[JOINT_BEFORE] = a.rest[0];
     q->source[JOINT_AFTER] = a.rest[1];
     q->json = command_value(c, &a, "json") != NULL;
+    q->raw = command_value(c, &a, "raw") != NULL;
     return parse_filter(q, command_value(c, &a, "where"));
 }
 
@@ -228,6 +231,8 @@ static int run(int argc, char **argv)
     for (int side = 0; side < JOINT_SIDES && code < 0; side++)
         if (source_open(&of[side], q.source[side], &e))
             code = command_fail(EXIT_FAILED, "%s", e.text);
+    for (int side = 0; side < JOINT_SIDES && code < 0 && !q.raw; side++)
+        wrapper_lists_mark(of[side].profile);
     if (code < 0)
         code = compare(&q, of);
     for (int side = 0; side < JOINT_SIDES; side++)

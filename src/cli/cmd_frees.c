@@ -7,6 +7,7 @@
 #include "cli/source.h"
 #include "cli/terminal.h"
 #include "cli/words.h"
+#include "cli/wrapper_lists.h"
 #include "view/who.h"
 
 #define TOP_DEFAULT 20
@@ -78,6 +79,7 @@ static int run(int argc, char **argv)
     if (source_open(&s, a.n_rest ? a.rest[0] : NULL, &e)) {
         code = command_fail(EXIT_FAILED, "%s", e.text);
     } else {
+        wrapper_lists_mark(s.profile);
         code = list(&s, &f, top, command_value(&command_frees, &a, "json") != NULL);
         source_release(&s);
     }

@@ -7,6 +7,7 @@
 #include "cli/source.h"
 #include "cli/terminal.h"
 #include "cli/words.h"
+#include "cli/wrapper_lists.h"
 #include "view/report.h"
 #include "view/report_json.h"
 
@@ -15,6 +16,7 @@ static const struct option_doc options[] = {
     {"sort", 0, "ORDER", "live (default), peak, allocated, allocations, temporary or age"},
     {"older-than", 0, "TIME", "only what is live and older than TIME: 30s, 5m, 1h"},
     {"where", 0, "QUERY", "only what fits: 'func:parse_* size>4k !comm:bash', see allium-query(7)"},
+    {"raw", 0, NULL, "show wrappers such as xmalloc and operator new, too"},
     {"top", 0, "N", "so many rows (12); 0: all"},
     {"json", 0, NULL, "as JSON, see allium-json(5)"},
     {NULL, 0, NULL, NULL},
@@ -34,7 +36,8 @@ static int run(int argc, char **argv);
 
 const struct command command_report = {
     .name = "report",
-    .usage = "[SOURCE] [--by GROUP] [--sort ORDER] [--older-than TIME] [--where QUERY] [--top N] [--json]",
+    .usage =
+        "[SOURCE] [--by GROUP] [--sort ORDER] [--older-than TIME] [--where QUERY] [--raw] [--top N] [--json]",
     .summary = "who holds memory: from a recording, a moment in it, or a running process",
     .examples = examples,
     .options = options,
@@ -130,6 +133,8 @@ static int run(int argc, char **argv)
     if (code < 0) {
         struct rollup_options ro = {.group = group, .sort = sort, .inclusive = group != ROLLUP_BY_STACK};
         filter_apply(&f, &ro);
+        if (!command_value(&command_report, &a, "raw"))
+            wrapper_lists_mark(s.profile);
         code = write_report(&s, &ro, &f, top, command_value(&command_report, &a, "json") != NULL);
         source_release(&s);
     }

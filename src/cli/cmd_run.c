@@ -7,6 +7,7 @@
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/terminal.h"
+#include "cli/wrapper_lists.h"
 #include "collect/program.h"
 #include "run/record.h"
 #include "store/load.h"
@@ -66,6 +67,7 @@ static void print_summary(const char *path)
         command_fail(0, "%s", e.text);
         return;
     }
+    wrapper_lists_mark(p);
     struct sink out = sink_to_file(stderr);
     struct text_style style = terminal_style(stderr);
     summary_write(&out, p, &style, path);

@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define AGENT "liballium-agent.so"
+#define AGENT        "liballium-agent.so"
+#define NAMELESS_MAX 2 /* that a wrapper may have between itself and malloc */
 
 static bool is_agent(const struct profile *p, uint32_t location)
 {
@@ -81,12 +82,49 @@ static bool is_runtime(const struct profile *p, const struct frame *f)
     return !strncmp(frame_function(p, f, scratch), "operator new", strlen("operator new"));
 }
 
+static bool is_wrapper(const struct profile *p, const struct frame *f)
+{
+    return f->line != PROFILE_NONE && p->lines.at[f->line].wrapper;
+}
+
+static bool is_nameless(const struct profile *p, const struct frame *f)
+{
+    return f->line != PROFILE_NONE && p->lines.at[f->line].nameless;
+}
+
+static uint32_t module_of(const struct profile *p, const struct frame *f)
+{
+    return p->locations.at[f->location].module;
+}
+
+size_t frames_passed_over(const struct profile *p, const struct frames *frames)
+{
+    size_t n = 0, real = frames->len;
+    if (real && frames->at[real - 1].location == PROFILE_NONE)
+        real--;
+    for (size_t i = 0; i < real; i++) {
+        const struct frame *f = &frames->at[i];
+        if (is_nameless(p, f) && i - n < NAMELESS_MAX)
+            continue;
+        if (!is_wrapper(p, f))
+            break;
+        size_t same = n; /* those without a name before it */
+        while (same < i && module_of(p, &frames->at[same]) == module_of(p, f))
+            same++;
+        if (same < i)
+            break;
+        n = i + 1;
+    }
+    return n && n == real ? n - 1 : n;
+}
+
 const struct frame *frames_owner(const struct profile *p, const struct frames *frames)
 {
-    vec_each (const struct frame, f, frames)
+    const struct frame *asker = frames->at + frames_passed_over(p, frames);
+    for (const struct frame *f = asker; f < frames->at + frames->len; f++)
         if (f->location != PROFILE_NONE && !frame_inlined(p, f) && !is_runtime(p, f))
             return f;
-    return frames->at;
+    return asker;
 }
 
 uint32_t *frames_same_locations(const struct profile *p)

@@ -33,9 +33,15 @@ void frames_of(struct frames *out, const struct profile *p, uint32_t stack);
 void frames_at(struct frames *out, const struct profile *p, uint32_t location);
 /**
  * Whose doing it is: the innermost frame outside libc, libstdc++, allocator libraries and the agent, inlined functions
- * aside; where there is none, the innermost one. Of `frames`, which frames_of() or frames_at() has filled.
+ * aside, wrappers passed over; where there is none, the innermost one behind these. Of `frames`, which frames_of() or frames_at() has filled.
  */
 const struct frame *frames_owner(const struct profile *p, const struct frames *frames);
+/**
+ * How many frames are passed over when it is asked who allocated: the innermost ones, as far as they are wrappers
+ * (wrappers.h), and, of functions without a name, those that a wrapper of the same module called. Less than all: where there
+ * is nothing else, the outermost wrapper stays. None where no wrapper is marked.
+ */
+size_t frames_passed_over(const struct profile *p, const struct frames *frames);
 /** "main", "libfoo.so+0x1234", "[JIT or unknown code]", "[cut]". Of the profile, or in `scratch`. */
 const char *frame_function(const struct profile *p, const struct frame *f,
                            char scratch[static FRAME_NAME_BYTES]);

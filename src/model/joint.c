@@ -196,6 +196,10 @@ static uint32_t join_function(struct build *b, enum joint_side side, const struc
         struct profile_location it = {
             .module = module, .address = at, .first_line = (uint32_t)to->lines.len, .n_lines = 1};
         struct profile_line line = {.line = frame_line(p, f), .inlined = frame_inlined(p, f)};
+        if (f->line != PROFILE_NONE) {
+            line.wrapper = p->lines.at[f->line].wrapper;
+            line.nameless = p->lines.at[f->line].nameless;
+        }
         line.function = profile_string(to, function);
         line.file = profile_string(to, frame_file(p, f));
         *vec_push(&to->lines) = line;

@@ -99,6 +99,8 @@ struct profile_line {
     uint32_t file;     /* string, "" unknown */
     uint32_t line;     /* 0 unknown */
     bool inlined;      /* into the next line's function */
+    bool wrapper;      /* of a function that only passes on what others ask for; see wrappers.h */
+    bool nameless;     /* "libfoo.so+0x1234"; known only where wrappers are marked */
 };
 
 /** An address in a module. Names are innermost first; the last one is the function the code belongs to. */

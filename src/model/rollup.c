@@ -94,8 +94,9 @@ static void join_frame(struct build *b, uint32_t unit, const struct frame *f)
 static void join_frames(struct build *b, uint32_t stack)
 {
     frames_of(&b->frames, b->p, stack);
-    vec_each (const struct frame, f, &b->frames)
-        if (f->location != PROFILE_NONE || f == b->frames.at || b->o->group == ROLLUP_BY_FUNCTION)
+    const struct frame *first = b->frames.at + frames_passed_over(b->p, &b->frames);
+    for (const struct frame *f = first; f < b->frames.at + b->frames.len; f++)
+        if (f->location != PROFILE_NONE || f == first || b->o->group == ROLLUP_BY_FUNCTION)
             join_frame(b, stack, f);
 }
 

@@ -3,7 +3,7 @@
 #define QUERY_GLOB_H
 
 /*
- * Patterns with * and ?. For src/query only; allocates nothing.
+ * Patterns with * and ?: those of queries and of lists of functions. Allocates nothing.
  */
 
 #include <stdbool.h>

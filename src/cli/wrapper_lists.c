@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/wrapper_lists.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "allium_version.h"
+#include "base/buf.h"
+#include "cli/command.h"
+#include "model/wrappers.h"
+
+#define LIST_NAME      "wrappers"
+#define LIST_BYTES_MAX (1u << 20)
+
+/* 0, or the errno of what went wrong. */
+static int read_list(const char *path, struct buf *text)
+{
+    char part[65536];
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return errno;
+    errno = 0;
+    for (size_t n; text->len <= LIST_BYTES_MAX && (n = fread(part, 1, sizeof(part), file));)
+        buf_add(text, part, n);
+    int bad = ferror(file) ? (errno ? errno : EIO) : text->len > LIST_BYTES_MAX ? EFBIG : 0;
+    fclose(file);
+    return bad;
+}
+
+static void add_list(struct wrappers *w, const char *path)
+{
+    struct buf text = BUF_INIT;
+    struct wrappers_bad bad;
+    int failed = read_list(path, &text);
+    if (failed) {
+        command_fail(0, "%s: %s; its list of wrappers is left out", path, strerror(failed));
+    } else {
+        wrappers_add(w, buf_str(&text), text.len, &bad);
+        if (bad.lines > 1)
+            command_fail(0, "%s:%zu: %s; it and %zu more lines are left out, the rest is used", path,
+                         bad.first, bad.why, bad.lines - 1);
+        else if (bad.lines)
+            command_fail(0, "%s:%zu: %s; the line is left out, the rest is used", path, bad.first, bad.why);
+    }
+    buf_release(&text);
+}
+
+/* Beside the command where it was built; else where it was installed. The caller frees it. */
+static char *shipped_list(void)
+{
+    char self[4096];
+    struct buf path = BUF_INIT;
+    ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    if (len > 0) {
+        self[len] = '\0';
+        *(strrchr(self, '/') + 1) = '\0';
+        buf_printf(&path, "%s" LIST_NAME, self);
+        if (!access(buf_str(&path), F_OK))
+            return buf_detach(&path);
+        buf_reset(&path);
+    }
+    buf_addstr(&path, ALLIUM_DATA_DIR "/" LIST_NAME);
+    return buf_detach(&path);
+}
+
+/* NULL: there can be none. The caller frees it. */
+static char *own_list(void)
+{
+    struct buf path = BUF_INIT;
+    const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+    if (config && config[0] == '/') /* others are to be ignored, says the XDG Base Directory Specification */
+        buf_addstr(&path, config);
+    else if (home && *home)
+        buf_printf(&path, "%s/.config", home);
+    else
+        return NULL;
+    buf_addstr(&path, "/allium/" LIST_NAME);
+    return buf_detach(&path);
+}
+
+void wrapper_lists_mark(struct profile *p)
+{
+    struct wrappers w = {0};
+    char *shipped = shipped_list(), *own = own_list();
+    add_list(&w, shipped);
+    if (own && !access(own, F_OK))
+        add_list(&w, own);
+    wrappers_mark(&w, p);
+    wrappers_release(&w);
+    free(shipped);
+    free(own);
+}

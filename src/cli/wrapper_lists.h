@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef CLI_WRAPPER_LISTS_H
+#define CLI_WRAPPER_LISTS_H
+
+/*
+ * The lists of functions that only pass on what others ask for: the one that came with allium, then the user's own.
+ *
+ * Runs in: the tool.
+ */
+
+#include "model/profile.h"
+
+/**
+ * Marks them in the profile (model/wrappers.h). A list that cannot be read, or lines of it that are none, get a line on
+ * stderr; the rest counts.
+ */
+void wrapper_lists_mark(struct profile *p);
+
+#endif

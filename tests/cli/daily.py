@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What is asked of a report day by day: who asked behind the wrappers, who called whom, what was temporary, which thread."""
+import json
+import os
+import re
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import tap
+from place import placed, program
+from tap import check, equal
+
+TABLE, NAMES, LEAVES, FORMATTED = 100 * 10000, 200 * 1000, 60 * 500, 50 * 20000
+
+
+def asked(place):
+    place.allium("run", "--quiet", "--period", "1", "-o", "a.allium", "--", program("asker"))
+
+
+def report(place, *words, **how):
+    return json.loads(place.allium("report", "--json", "--top", "0", *words, **how).out)
+
+
+def rows(place, *words, metric="live_bytes", which="self", **how):
+    """{name: bytes}; of period 1, so that estimates are exact."""
+    found = {}
+    for row in report(place, *words, **how)["rows"]:
+        if row[which][metric]:
+            found[row["name"]] = found.get(row["name"], 0) + bytes_of(row[which][metric])
+    return found
+
+
+def bytes_of(value):
+    return value["estimate"] if isinstance(value, dict) else value
+
+
+def part(text, caption):
+    """The lines of a report from its caption to the next empty one, blanks as one; without what came before main()."""
+    lines = [re.sub(r"(?<=\S) +", " ", line.rstrip()) for line in text.splitlines()]
+    check(caption in lines, "no %r in" % caption, text)
+    begin = lines.index(caption)
+    lines = [line.strip() for line in lines[begin + 1:lines.index("", begin)]]
+    return [line for line in lines if not re.search(r"\b_start\b|__libc_start", line)]
+
+
+def own_list(place, text):
+    folder = place.path("config/allium")
+    os.makedirs(folder, exist_ok=True)
+    with open(folder + "/wrappers", "wb") as file:
+        file.write(text)
+    return {"XDG_CONFIG_HOME": place.path("config")}
+
+
+def wrappers(place):
+    asked(place)
+    have = rows(place, "--by", "function")
+    equal(have, {"load_table": TABLE, "keep_names": NAMES, "leaf": LEAVES}, "rows by function")
+    raw = rows(place, "--by", "function", "--raw")
+    equal(raw, {"xmalloc": TABLE + NAMES, "leaf": LEAVES}, "the same with --raw")
+    equal(rows(place, "--by", "owner"), have, "rows by owner")
+    equal(rows(place, "--by", "function", which="inclusive")["main"], TABLE + NAMES + LEAVES, "what main() asked for")
+    stacks = report(place)["rows"]
+    equal(stacks[0]["stack"][0]["function"], "xmalloc", "innermost of the largest stack: those are whole")
+
+
+def wrappers_screen(place):
+    asked(place)
+    said = place.allium("report", "--by", "function", "--sort", "allocated", "--where", "!func:keep_names").out
+    equal(part(said, "Allocated in all, by function; SELF by itself, TOTAL with what it called"), [
+        "TOTAL SHARE SELF SHARE CALLS TEMP LIVE FUNCTION MODULE",
+        "1.94 MiB 100 % 0 B 0 % 210 49 % 1006 KiB main asker",
+        "977 KiB 49 % 977 KiB 49 % 50 100 % 0 B format asker",
+        "977 KiB 49 % 977 KiB 49 % 100 0 % 977 KiB load_table asker",
+        "29.3 KiB 1.5 % 29.3 KiB 1.5 % 60 0 % 29.3 KiB leaf asker",
+        "29.3 KiB 1.5 % 0 B 0 % 60 0 % 29.3 KiB walk asker"], "screen")
+    said = place.allium("run", "--period", "1", "-o", "b.allium", "--", program("asker")).err
+    check(re.search(r"held by .*load_table", said), "the summary does not say who asked:", said)
+
+
+def own_wrappers(place):
+    asked(place)
+    env = own_list(place, b"# ours\nload_table\n  !xstrdup  # we look at this one\n")
+    have = rows(place, "--by", "function", env=env)
+    equal(have, {"main": TABLE, "xstrdup": NAMES, "leaf": LEAVES}, "rows with a list of one's own")
+    env = own_list(place, b"ok\n!\n*\nleaf\na\x01b\n")
+    done = place.allium("report", "--by", "function", "--json", env=env)
+    equal(done.err, "allium: %s:2: a ! without a pattern; it and 2 more lines are left out, the rest is used\n"
+          % place.path("config/allium/wrappers"), "what is said of bad lines")
+    check("walk" in rows(place, "--by", "function", env=env), "the rest of the list was not used")
+    env = own_list(place, b"?*\n")
+    check("fits every function; the line is left out" in place.allium("report", env=env).err, "one bad line is not told")
+    os.remove(place.path("config/allium/wrappers"))
+    os.mkdir(place.path("config/allium/wrappers"))
+    done = place.allium("report", "--by", "function", "--json", env=env)
+    check(done.err.count("\n") == 1 and "left out" in done.err, "a list that is a directory:", done.err)
+    check("xmalloc" not in rows(place, "--by", "function", env=env), "the list that came with allium was not used")
+
+
+def wrappers_elsewhere(place):
+    """diff groups as report does; queries still see the wrapper."""
+    place.allium("run", "--quiet", "--period", "1", "-o", "small.allium", "--", program("holder"), "1")
+    asked(place)
+    grew = json.loads(place.allium("diff", "small.allium", "a.allium", "--by", "function", "--json", "--top", "0").out)["rows"]
+    names = {row["name"] for row in grew}
+    check("load_table" in names and "xmalloc" not in names, "diff has", names)
+    raw = json.loads(place.allium("diff", "small.allium", "a.allium", "--by", "function", "--raw", "--json").out)["rows"]
+    check("xmalloc" in {row["name"] for row in raw}, "diff --raw has", raw)
+    equal(bytes_of(report(place, "a.allium", "--where", "func:xmalloc")["total"]["live_bytes"]), TABLE + NAMES, "where func:xmalloc")
+
+
+tap.main([(name, placed(function)) for name, function in [
+    ("wrappers are passed over by function and owner, and shown with --raw and in stacks", wrappers),
+    ("reports and summaries name who asked", wrappers_screen),
+    ("a list of one's own adds and takes away, and bad lines are told", own_wrappers),
+    ("diff passes over wrappers, queries do not", wrappers_elsewhere),
+]])
