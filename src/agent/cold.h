@@ -61,13 +61,15 @@ static inline bool cold_begin(struct thread *t, size_t size)
     return size <= PTRDIFF_MAX && sample_is_due(t, size);
 }
 
-/** After the real call. */
-static inline void cold_end(struct thread *t, const struct walk_start *start, bool due, void *p, size_t size)
+/** After the real call. What is to be told of it. */
+static inline struct sample_made cold_end(struct thread *t, const struct walk_start *start, bool due, void *p,
+                                          size_t size)
 {
     if (unlikely(!p))
         process_count_loss(LEDGER_FAILED_REQUESTS);
     else if (due)
-        sample_made(t, start, p, size);
+        return sample_made(t, start, p, size);
+    return (struct sample_made){0};
 }
 
 #endif

@@ -6,6 +6,8 @@
 #include "agent/cold.h"
 #include "agent/direct.h"
 #include "agent/filter.h"
+#include "agent/live.h"
+#include "agent/tell.h"
 
 /*
  * The malloc family. Hot halves first: each takes its bytes from the thread's counter and jumps to the real function;
@@ -24,7 +26,7 @@ static COLD void *malloc_cold(size_t size)
     struct thread *t = &thread_self;
     bool due = cold_begin(t, size);
     void *p = next.malloc(size);
-    cold_end(t, &start, due, p, size);
+    tell_malloc(p, size, cold_end(t, &start, due, p, size));
     return p;
 }
 
@@ -62,7 +64,7 @@ static COLD void *calloc_cold(size_t count, size_t each)
         size = SIZE_MAX;
     bool due = cold_begin(t, size);
     void *p = next.calloc(count, each);
-    cold_end(t, &start, due, p, size);
+    tell_calloc(p, size, cold_end(t, &start, due, p, size));
     return p;
 }
 
@@ -82,19 +84,23 @@ static COLD void *realloc_cold(void *old, size_t size)
     struct walk_start start = COLD_CALLER();
     struct thread *t = &thread_self;
     bool due = cold_begin(t, size);
-    struct taken taken = {.record = UINT32_MAX};
+    struct taken taken = {.record = LIVE_NONE};
     if (old && filter_may_hold(old))
         taken = sample_take(t, old);
+    if (taken.record != LIVE_NONE)
+        tell_otel_free((uintptr_t)old);
     void *p = next.realloc(old, size);
     /* realloc(p, 0) frees, or gives a new block, by allocator: either way the old one is gone. */
     if (!p && (size || !old)) {
-        sample_put_back(t, taken);
+        tell_realloc_failed(old, sample_put_back(t, taken));
         process_count_loss(LEDGER_FAILED_REQUESTS);
         return p;
     }
     sample_freed(t, &start, old, &taken);
+    struct sample_made made = {0};
     if (p && due)
-        sample_made(t, &start, p, size);
+        made = sample_made(t, &start, p, size);
+    tell_realloc(p, size, made, old, &taken.gone);
     return p;
 }
 
@@ -117,7 +123,7 @@ static COLD int posix_memalign_cold(void **out, size_t alignment, size_t size)
     if (error)
         process_count_loss(LEDGER_FAILED_REQUESTS);
     else if (*out)
-        cold_end(t, &start, due, *out, size);
+        tell_malloc(*out, size, cold_end(t, &start, due, *out, size));
     return error;
 }
 
@@ -135,7 +141,7 @@ static COLD void *aligned_cold(size_t alignment, size_t size, void *(**real)(siz
     struct thread *t = &thread_self;
     bool due = cold_begin(t, size);
     void *p = (*real)(alignment, size);
-    cold_end(t, &start, due, p, size);
+    tell_malloc(p, size, cold_end(t, &start, due, p, size));
     return p;
 }
 
@@ -161,7 +167,7 @@ static COLD void *paged_cold(size_t size, void *(**real)(size_t))
     struct thread *t = &thread_self;
     bool due = cold_begin(t, size);
     void *p = (*real)(size);
-    cold_end(t, &start, due, p, size);
+    tell_malloc(p, size, cold_end(t, &start, due, p, size));
     return p;
 }
 

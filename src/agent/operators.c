@@ -4,6 +4,7 @@
 #include "agent/cold.h"
 #include "agent/filter.h"
 #include "agent/resolve.h"
+#include "agent/tell.h"
 
 /* The exported symbols: a jump through the table. */
 #define X(field, symbol)                                                                                     \
@@ -34,7 +35,7 @@ static COLD void *new_cold(size_t size, size_t second, size_t third, next_new_fn
     if (p)
         process_uncount_failure();
     if (p && due)
-        sample_made(t, &start, p, size);
+        tell_malloc(p, size, sample_made(t, &start, p, size));
     return p;
 }
 

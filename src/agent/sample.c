@@ -8,6 +8,7 @@
 #include "agent/next.h"
 #include "agent/process.h"
 #include "agent/sums.h"
+#include "agent/tell.h"
 #include "agent/vacant.h"
 #include "base/sigsafe/draw.h"
 
@@ -97,6 +98,15 @@ static inline struct draw_weight weigh(struct thread *t, uint64_t size, uint8_t 
                : weigh_cold(t, size, period_index);
 }
 
+/*
+ * The weighted bytes of a sample as an integer, the same whenever it is asked for. Its fraction goes up or down with the
+ * serial's last bits, spread over all by the golden ratio: so no size is favoured, and sums do not drift.
+ */
+static inline uint64_t whole_bytes(struct draw_weight w, uint64_t serial)
+{
+    return (w.bytes_q + (uint8_t)((uint8_t)serial * 159u)) >> DRAW_Q;
+}
+
 /* Nobody else writes to the counters of the thread's shard; its `vacant` excepted. */
 static inline bool shard_is_mine(const struct thread *t)
 {
@@ -173,11 +183,12 @@ static inline void enter_thread(struct thread *t, uint64_t ticks)
     t->has_row = 1;
 }
 
-static void book_made(struct thread *t, const struct walk_start *start, void *p, size_t size)
+static struct sample_made book_made(struct thread *t, const struct walk_start *start, void *p, size_t size)
 {
+    struct sample_made made = {0};
     if (!process_open_ledger()) {
         process_count_loss(LEDGER_LOST_SAMPLES);
-        return;
+        return made;
     }
     struct ledger_header *h = process.ledger.header;
     struct ledger_shard *shard = &h->shards[t->shard];
@@ -201,17 +212,21 @@ static void book_made(struct thread *t, const struct walk_start *start, void *p,
             sums_not_followed(shard, mine, cell, size, w);
         t->last_serial = serial;
         t->left_mark = t->left;
+        made = (struct sample_made){serial, whole_bytes(w, serial)};
     }
     op_end(shard, mine, ticks);
+    return made;
 }
 
-void sample_made(struct thread *t, const struct walk_start *start, void *p, size_t size)
+struct sample_made sample_made(struct thread *t, const struct walk_start *start, void *p, size_t size)
 {
+    struct sample_made made = {0};
     uint8_t outside = enter_books(t);
     /* Not in a child that a handler forked during the request: its own draws begin later. */
     if (likely(process_is_known(t) && t->period != UINT8_MAX))
-        book_made(t, start, p, size);
+        made = book_made(t, start, p, size);
     leave_books(t, outside);
+    return made;
 }
 
 /* The stack of a free, if its turn has come: a walk for each would double the price of short-lived samples. */
@@ -248,7 +263,7 @@ static void remember_free(struct thread *t, struct ledger_shard *shard, bool min
 
 static inline __attribute__((always_inline)) void book_freed(struct thread *t, const struct walk_start *start,
                                                              uint32_t record, uintptr_t address,
-                                                             bool reallocated)
+                                                             struct sample_gone *moved)
 {
     struct ledger_shard *shard = &process.ledger.header->shards[t->shard];
     bool mine = shard_is_mine(t);
@@ -258,9 +273,15 @@ static inline __attribute__((always_inline)) void book_freed(struct thread *t, c
     const struct ledger_cell *c = ledger_at(&process.ledger, LEDGER_CELLS, struct ledger_cell, s->cell);
     enter_thread(t, ticks);
     bool temporary = s->serial == t->last_serial && t->left == t->left_mark;
-    sums_freed(shard, mine, s->cell, s->size_bytes, weigh(t, s->size_bytes, c->period), ticks - s->born_ticks,
-               temporary);
-    remember_free(t, shard, mine, start, s, address, ticks, reallocated);
+    struct draw_weight w = weigh(t, s->size_bytes, c->period);
+    sums_freed(shard, mine, s->cell, s->size_bytes, w, ticks - s->born_ticks, temporary);
+    remember_free(t, shard, mine, start, s, address, ticks, moved != NULL);
+    if (unlikely(moved != NULL)) {
+        *moved = (struct sample_gone){s->serial, s->size_bytes, whole_bytes(w, s->serial)};
+    } else {
+        tell_free(address, s->size_bytes, whole_bytes(w, s->serial), s->serial);
+        tell_otel_free(address);
+    }
     vacant_push(record);
     op_end(shard, mine, ticks);
 }
@@ -307,32 +328,40 @@ static bool is_ours(struct taken taken)
     return taken.record != LIVE_NONE && process_is_settled() && taken.generation == process.generation;
 }
 
-void sample_freed(struct thread *t, const struct walk_start *start, void *p, const struct taken *moved)
+void sample_freed(struct thread *t, const struct walk_start *start, void *p, struct taken *moved)
 {
     uint8_t outside;
+    TELL_FROM_HERE();
     if (unlikely(!enter_own_books(t, &outside)))
         return;
     uint32_t record = moved ? (is_ours(*moved) ? moved->record : LIVE_NONE) : take_record(p);
     if (likely(record != LIVE_NONE))
-        book_freed(t, start, record, (uintptr_t)p, moved != NULL);
+        book_freed(t, start, record, (uintptr_t)p, moved ? &moved->gone : NULL);
     leave_books(t, outside);
 }
 
-static void put_back(struct taken taken)
+static struct sample_gone put_back(struct thread *t, struct taken taken)
 {
     struct ledger_sample *s = process_sample(taken.record);
+    const struct ledger_cell *c = sums_cell(s->cell);
+    struct sample_gone stayed = {s->serial, s->size_bytes,
+                                 whole_bytes(weigh(t, s->size_bytes, c->period), s->serial)};
     store_release(&s->address, taken.address);
     if (live_insert(taken.address, taken.record))
-        return;
+        return stayed;
     store_release(&s->address, 0);
     process_count_loss(LEDGER_LOST_LIVE);
     vacant_push(taken.record);
+    stayed.serial = 0;
+    return stayed;
 }
 
-void sample_put_back(struct thread *t, struct taken taken)
+struct sample_gone sample_put_back(struct thread *t, struct taken taken)
 {
+    struct sample_gone stayed = {0};
     uint8_t outside = enter_books(t);
     if (is_ours(taken))
-        put_back(taken);
+        stayed = put_back(t, taken);
     leave_books(t, outside);
+    return stayed;
 }

@@ -23,25 +23,39 @@
 #include "agent/thread.h"
 #include "unwind/walk.h"
 
+/** A sample that was made. All 0: it could not be booked. */
+struct sample_made {
+    uint64_t serial;
+    uint64_t weighted_bytes; /* what it stands for */
+};
+
+/** A sample that is none any more, or that a failed call left as it was. `serial` 0: there was none. */
+struct sample_gone {
+    uint64_t serial, size_bytes;
+    uint64_t weighted_bytes; /* as when it was made */
+};
+
 /** A sample taken out of the live table that is not booked as freed yet. */
 struct taken {
     uint32_t record;     /* LIVE_NONE: nothing was taken */
     uint32_t generation; /* of the process that took it: a handler may fork meanwhile */
     uintptr_t address;
+    struct sample_gone gone; /* once it is */
 };
 
 /** Consumes `size` bytes of this thread's gap (the cold half). True: this request is a sample if it succeeds. */
 ONE_COPY bool sample_is_due(struct thread *t, size_t size);
 /** Books a sample at `p`, just returned by the program's allocator. */
-ONE_COPY void sample_made(struct thread *t, const struct walk_start *start, void *p, size_t size);
+ONE_COPY struct sample_made sample_made(struct thread *t, const struct walk_start *start, void *p,
+                                        size_t size);
 /** Takes `p`, about to be reallocated, out of the live table if it is there. */
 ONE_COPY struct taken sample_take(struct thread *t, void *p);
 /**
  * `p` is about to be freed, or (`moved`: what sample_take() said) was reallocated: if it is a sample, it is booked as gone.
+ * What was freed is told here; of what was moved, `moved->gone` says it.
  */
-ONE_COPY void sample_freed(struct thread *t, const struct walk_start *start, void *p,
-                           const struct taken *moved);
+ONE_COPY void sample_freed(struct thread *t, const struct walk_start *start, void *p, struct taken *moved);
 /** The call failed: the sample is as it was. */
-ONE_COPY void sample_put_back(struct thread *t, struct taken taken);
+ONE_COPY struct sample_gone sample_put_back(struct thread *t, struct taken taken);
 
 #endif

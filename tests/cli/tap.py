@@ -30,6 +30,10 @@ class Failed(Exception):
     """What a test says that found something wrong."""
 
 
+class Skipped(Exception):
+    """What a test says that this machine cannot run; tests/checks/skips-allowed must list it."""
+
+
 def built(name):
     """Path of something that meson built: built("ALLIUM_AGENT")."""
     if name not in _built:
@@ -65,16 +69,18 @@ def main(tests):
     print("1..%d" % len(tests), flush=True)
     bad = 0
     for number, (name, function) in enumerate(tests, 1):
-        began, why = time.monotonic(), None
+        began, why, skipped = time.monotonic(), None, ""
         try:
             function()
+        except Skipped as reason:
+            skipped = " # SKIP %s" % reason
         except Failed as error:
             why = str(error)
         except subprocess.TimeoutExpired as error:
             why = "did not end within %d s: %s" % (error.timeout, error.cmd)
         except Exception:
             why = traceback.format_exc()
-        print("%sok %d - %s" % ("not " if why else "", number, name))
+        print("%sok %d - %s%s" % ("not " if why else "", number, name, skipped))
         for line in (why or "").splitlines():
             print("# " + line)
         print("# %.1f s" % (time.monotonic() - began), flush=True)
