@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -120,6 +122,63 @@ static bool check_debug_files(struct table *t)
     return true;
 }
 
+/* The kernel's number for breakpoints in files, -1: it has none. */
+static int uprobe_type(void)
+{
+    int type = -1;
+    FILE *file = fopen("/sys/bus/event_source/devices/uprobe/type", "re");
+    if (file && fscanf(file, "%d", &type) != 1)
+        type = -1;
+    if (file)
+        fclose(file);
+    return type;
+}
+
+/*
+ * Asks for one where the agent's file has no code, so that no process is touched, of all processes, as perf and bpftrace
+ * do. 0 or the error.
+ */
+static int try_uprobe(int type, const char *path)
+{
+    struct perf_event_attr attributes = {
+        .type = (uint32_t)type,
+        .size = sizeof(attributes),
+        .uprobe_path = (uintptr_t)path,
+        .disabled = 1,
+    };
+    int fd = (int)syscall(SYS_perf_event_open, &attributes, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+    if (fd < 0)
+        return errno;
+    close(fd);
+    return 0;
+}
+
+static bool check_probes(struct table *t)
+{
+    struct error e = {""};
+    char *path = NULL;
+    struct buf found = BUF_INIT;
+    int type = uprobe_type();
+    bool works = false, denied = false;
+    if (type < 0) {
+        buf_printf(&found, "no uprobes in this kernel");
+    } else if (launch_find_agent(&path, &e)) {
+        buf_printf(&found, "%s", e.text);
+    } else {
+        int error = try_uprobe(type, path);
+        works = !error;
+        denied = error == EACCES || error == EPERM;
+        buf_printf(&found, "%s%s",
+                   works ? "uprobes, for bpftrace and perf" : "uprobes: ", works ? "" : strerror(error));
+    }
+    add(t, "probes", works, buf_str(&found),
+        denied ? "listen as root; gdb can without, see allium-probes(7)"
+               : "gdb can listen all the same, see allium-probes(7)");
+    buf_release(&found);
+    free(path);
+    return true; /* a matter of who else wants to listen */
+}
+
 static int run(int argc, char **argv)
 {
     struct arguments a;
@@ -134,6 +193,7 @@ static int run(int argc, char **argv)
     fine = check_populate(t) && fine;
     fine = check_symbols(t) && fine;
     fine = check_debug_files(t) && fine;
+    fine = check_probes(t) && fine;
     struct sink out = sink_to_file(stdout);
     struct text_style style = terminal_style(stdout);
     if (command_value(&command_doctor, &a, "json"))

@@ -7,6 +7,7 @@ sites themselves.
 import collections
 import contextlib
 import ctypes
+import json
 import math
 import os
 import re
@@ -250,18 +251,34 @@ class Attribute(ctypes.Structure):
                 ("path", ctypes.c_void_p), ("offset", ctypes.c_uint64), ("rest", ctypes.c_uint64 * 3)]
 
 
-def needs_uprobes():
-    """Skips where the kernel gives us none, and says why."""
+def uprobes_denied():
+    """Why the kernel gives us no uprobe in the agent's file; None if it does."""
     kind = "/sys/bus/event_source/devices/uprobe/type"
     if not os.path.exists(kind):
-        raise tap.Skipped("no uprobes here: the kernel has none")
+        return "the kernel has none"
     path = ctypes.create_string_buffer(built("ALLIUM_AGENT").encode())
     attribute = Attribute(type=int(open(kind).read()), size=ctypes.sizeof(Attribute), path=ctypes.addressof(path))
     libc = ctypes.CDLL(None, use_errno=True)
     fd = libc.syscall(298, ctypes.byref(attribute), -1, 0, -1, 8)
     if fd < 0:
-        raise tap.Skipped("no uprobes here: " + os.strerror(ctypes.get_errno()))
+        return os.strerror(ctypes.get_errno())
     os.close(fd)
+    return None
+
+
+def needs_uprobes():
+    why = uprobes_denied()
+    if why:
+        raise tap.Skipped("no uprobes here: " + why)
+
+
+def doctor():
+    """It says what the kernel does; and in a user namespace, where nobody has rights, that they lack."""
+    for before, denied in ([], uprobes_denied()), (["unshare", "-U"], True):
+        done = run([*before, built("ALLIUM"), "doctor", "--json"])
+        (row,) = [row for row in json.loads(done.stdout)["rows"] if row["what"] == "probes"]
+        equal(row["works"], "no" if denied else "yes", "doctor's word, who found: " + row["found"])
+        equal("allium-probes(7)" in (row["what_to_do"] or ""), bool(denied), "advice")
 
 
 # Counted in the kernel: printing each hit, it loses those that are under way when it is told to end. The intervals stand
@@ -355,8 +372,8 @@ trap 'perf probe -q -d "sdt_allium:*" 2>/dev/null' EXIT
 perf probe -q sdt_allium:malloc
 perf probe -q sdt_allium:free
 shift
-perf record -q -m 1024 -e 'sdt_allium:*' -o data "$@"
-perf script -i data -F event,trace
+perf record -q -m 1024 -g -e 'sdt_allium:*' -o data "$@"
+perf script -i data -F event,trace,ip,sym
 """
 
 
@@ -383,11 +400,17 @@ class Perf:
             os.close(control)
             os.close(answer)
 
-    def hits(self):
-        """Of malloc and free, once the program has ended."""
+    def hits(self, callers):
+        """Of malloc and free, once the program has ended; `callers` are the functions on the stack, the agent's left out."""
         equal(self.process.wait(tap.TIMEOUT), 0, "code of perf, which said " + read(self.home + "/errors"))
-        return [("allium:" + name, *map(int, re.findall(r"arg\d=(\d+)", values)))
-                for name, values in re.findall(r"sdt_allium:(\w+?)(?:_\d+)?:(.*)", read(self.home + "/hits"))]
+        hits = []
+        for block in read(self.home + "/hits").split("\n\n"):
+            for name, values in re.findall(r"sdt_allium:(\w+?)(?:_\d+)?:(.*)", block):
+                hits.append(("allium:" + name, *map(int, re.findall(r"arg\d=(\d+)", values))))
+                stack = re.findall(r"^\s+[0-9a-f]+ (\S+)", block, re.M)
+                known = [k for k, function in enumerate(stack) if function == callers[0]]
+                check(known in ([1], [2]) and stack[known[0]:][:len(callers)] == callers, "the stack of", hits[-1], "is", stack)
+        return hits
 
     def __enter__(self):
         return self
@@ -408,7 +431,7 @@ def before_perf():
         env = agent_env(folder + "/ledgers", 1)
         settings = ["%s=%s" % (name, env[name]) for name in ("LD_PRELOAD", "ALLIUM_DIR", "ALLIUM_PERIOD")]
         with Perf(folder, "--", "env", *settings, *told("many", "2000")) as listener:
-            heard = Heard(listener.hits())
+            heard = Heard(listener.hits(["many", "main"]))
         (ledger,) = totals(folder + "/ledgers")
     equal(len(agrees(heard, ledger)), 2000, "blocks")
 
@@ -420,7 +443,7 @@ def running_perf():
             listener.enable()
             rounds.go(3)
             rounds.end()
-            pairs_of_rounds(Heard(listener.hits()), 3)
+            pairs_of_rounds(Heard(listener.hits(["rounds", "main"])), 3)
 
 
 def main():
@@ -433,6 +456,7 @@ def main():
         ("weighted bytes are unbiased", weights(1 << 17, pick(400_000, 4_000_000), pick(1000, 10_000))),
         ("their rounding is, too", weights(3, pick(1000, 10_000), pick(900, 9000))),
         ("gdb, attached to a program that runs", running_gdb),
+        ("doctor says whether uprobes work", doctor),
         ("bpftrace, attached before the start", before_bpftrace("told", "many", "2000")),
         ("bpftrace, attached before the start: the malloc family", before_bpftrace("family")),
         ("bpftrace, attached before the start: C++ operators of jemalloc's own", before_bpftrace("operators_jemalloc")),
