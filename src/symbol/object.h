@@ -26,7 +26,7 @@ struct symbol_object {
     uint64_t size_bytes;
     int64_t mtime_ns;
     bool
-        trusted; /* belongs to root or to us: it may name other files to open, and will not shrink under us */
+        trusted; /* on this machine, and belongs to root or to us: it may name other files to open, and will not shrink under us */
 };
 
 /** What identifies a file as long as nobody writes to it. */

@@ -61,18 +61,24 @@ void symbols_free(struct symbols *s)
     free(s);
 }
 
+/** Files in another root are a stranger's: whatever build id they claim, their names are no business of the next report. */
+static bool is_strangers(const struct symbol_image *image)
+{
+    return (image->main && image->main->root[0]) || (image->debug && image->debug->root[0]);
+}
+
 void symbols_save(struct symbols *s)
 {
     if (!s->cache_dir)
         return;
     vec_each (struct module *, each, &s->modules) {
         struct module *m = *each;
-        if (m->cache.dirty && m->image.build_id_len && !m->image.partial)
+        if (m->cache.dirty && m->image.build_id_len && !m->image.partial && !is_strangers(&m->image))
             symbol_cache_save(&m->cache, s->cache_dir, m->image.build_id, m->image.build_id_len);
     }
 }
 
-/** What makes two requests the same module: the build id and path; else the very file; else only how it was called. */
+/** What makes two requests the same module: the build id, root and path; else the very file; else only how it was called. */
 static void module_key(struct buf *key, const struct symbol_module *module)
 {
     const char *path = module->path ? module->path : "", *root = module->root ? module->root : "";
@@ -80,6 +86,7 @@ static void module_key(struct buf *key, const struct symbol_module *module)
     if (module->build_id_len) {
         buf_addch(key, 'b');
         buf_add(key, module->build_id, module->build_id_len);
+        buf_add(key, root, strlen(root) + 1);
     } else if (path[0] == '/' && symbol_object_identify(root, path, &identity) == 0) {
         buf_addch(key, 'f');
         buf_add(key, &identity, sizeof(identity));
