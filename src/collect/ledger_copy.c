@@ -10,9 +10,10 @@
 
 #include "base/mem.h"
 
-#define TABLE_BYTES_MAX (8ull << 30)
-#define READINGS_MAX    5
-#define CHUNK_RECORDS   4096u
+#define TABLE_BYTES_MAX  (8ull << 30)
+#define SPARSE_BYTES_MAX (256ull << 20)
+#define READINGS_MAX     5
+#define CHUNK_RECORDS    4096u
 
 static const uint32_t record_bytes[LEDGER_TABLES] = {
     [LEDGER_STRINGS] = 1,
@@ -82,11 +83,30 @@ _Static_assert(LEDGER_FREES > LEDGER_SAMPLES && LEDGER_SAMPLES > LEDGER_CELLS &&
                    LEDGER_MODULES > LEDGER_STRINGS,
                "a table refers to those before it: they are copied from the last to the first");
 
-static int copy_table(int fd, struct ledger_copy *c, int t, uint64_t file_bytes)
+/*
+ * A sparse file costs who makes it nothing, and us what it claims to hold. An agent's has memory behind all that is ready (but
+ * not so a copy of one on a disk).
+ */
+static bool is_too_much(const struct ledger_copy *c, const struct stat *st)
 {
-    int bad = clamp_count(&c->header, t, file_bytes, &c->count[t]);
-    if (bad)
+    uint64_t all = 0;
+    for (int t = 0; t < LEDGER_TABLES; t++)
+        all += c->count[t] * record_bytes[t];
+    return all > (uint64_t)st->st_blocks * 512 + SPARSE_BYTES_MAX;
+}
+
+static int copy_table(int fd, struct ledger_copy *c, int t)
+{
+    struct stat st;
+    if (fstat(fd, &st))
+        return -errno;
+    int bad = clamp_count(&c->header, t, (uint64_t)st.st_size, &c->count[t]);
+    if (!bad && is_too_much(c, &st))
+        bad = -EPROTO;
+    if (bad) {
+        c->count[t] = 0;
         return bad;
+    }
     size_t bytes = c->count[t] * record_bytes[t];
     c->table[t] = malloc(bytes + 1);
     if (!c->table[t])
@@ -151,27 +171,26 @@ static uint64_t ticks_now(const struct ledger_header *h)
 
 int ledger_copy_read(int fd, struct ledger_copy *c, struct error *e)
 {
-    struct stat st;
     memset(c, 0, sizeof(*c));
     int bad = ledger_copy_header(fd, &c->header, e);
     if (bad)
         return bad;
-    if (fstat(fd, &st))
-        return error_set(e, errno, "cannot look at the ledger: %s", strerror(errno));
     /* What a record refers to was there before it, so that it is in what is copied after it. */
     for (int t = LEDGER_TABLES - 1; t >= 0 && !bad; t--) {
         struct ledger_header now;
         if (!(bad = read_all(fd, &now, sizeof(now), 0))) {
             c->header.regions[t] = now.regions[t];
-            bad = copy_table(fd, c, t, (uint64_t)st.st_size);
+            bad = copy_table(fd, c, t);
         }
     }
     if (bad) {
         ledger_copy_release(c);
-        return error_set(e, -bad,
-                         bad == -EPROTO ? "the ledger is damaged: its tables lie outside the file"
-                                        : "cannot read the ledger: %s",
-                         strerror(-bad));
+        return error_set(
+            e, -bad,
+            bad == -EPROTO
+                ? "the ledger is damaged: its tables lie outside the file, or have no memory behind them"
+                : "cannot read the ledger: %s",
+            strerror(-bad));
     }
     for (uint64_t i = 0; i < c->count[LEDGER_SAMPLES]; i += CHUNK_RECORDS) {
         uint64_t n = c->count[LEDGER_SAMPLES] - i;
