@@ -95,17 +95,24 @@ static ONE_COPY long open_dir(const char *dir, bool make)
     return fd;
 }
 
+/* The last part of the directory that was asked for, "/run-…", if it is a recorder's; else "". */
+static const char *recorder_name(const char *asked)
+{
+    const char *last = asked;
+    for (; *asked; asked++)
+        if (*asked == '/')
+            last = asked;
+    return text_starts(last, "/" LEDGER_RUN_PREFIX) ? last : "";
+}
+
 /* PARENT/NAME, and below it the directory that is called as the recorder's that was asked for. */
 static long open_own(char dir[static LEDGER_PATH_BYTES], const char *parent, const char *name,
                      const char *asked, bool make)
 {
     size_t len = text_join(dir, LEDGER_PATH_BYTES, parent, name);
     long fd = open_dir(dir, make);
-    const char *last = asked;
-    for (; *asked; asked++)
-        if (*asked == '/')
-            last = asked;
-    if (sys_failed(fd) || !text_starts(last, "/" LEDGER_RUN_PREFIX))
+    const char *last = recorder_name(asked);
+    if (sys_failed(fd) || !*last)
         return fd;
     sys_call(SYS_close, fd);
     text_copy(dir + len, LEDGER_PATH_BYTES - len, last);
@@ -132,12 +139,19 @@ long ledger_open_dir(const struct ledger_config *config, char dir[static LEDGER_
     return fd;
 }
 
-static void file_name(char out[static 64], int pid, uint64_t image_id, const char *suffix)
+#define NAME_BYTES 128
+
+/* "PID-IMAGE.ledger". Of a file without a name it is the kernel's label, which tells a recorder that the file is for it:
+ * "run-…/PID-IMAGE.ledger". */
+static void file_name(char out[static NAME_BYTES], const struct ledger_config *config, long dir, int pid,
+                      const char *suffix)
 {
-    size_t n = text_from_number(out, (uint64_t)pid, 10, 1);
+    const char *recorder = recorder_name(config->dir);
+    size_t n = sys_failed(dir) && *recorder ? text_join(out, NAME_BYTES / 2, recorder + 1, "/") : 0;
+    n += text_from_number(out + n, (uint64_t)pid, 10, 1);
     out[n++] = '-';
-    n += text_from_number(out + n, image_id, 16, 16);
-    text_copy(out + n, 64 - n, suffix);
+    n += text_from_number(out + n, config->image_id, 16, 16);
+    text_copy(out + n, NAME_BYTES - n, suffix);
 }
 
 /* A new file of `bytes` in the directory, or, where no directory can be had, without a name. */
@@ -169,13 +183,11 @@ static char *map_file(long fd, uint64_t bytes, int prot)
 
 const struct ledger_control ledger_no_control;
 
-static void make_control(struct ledger *l, long dir, int pid, uint64_t image_id)
+static void make_control(struct ledger *l, const struct ledger_config *config, long dir, int pid)
 {
-    char name[64];
+    char name[NAME_BYTES];
     l->control = &ledger_no_control;
-    if (sys_failed(dir))
-        return;
-    file_name(name, pid, image_id, LEDGER_CONTROL_SUFFIX);
+    file_name(name, config, dir, pid, LEDGER_CONTROL_SUFFIX);
     long fd = create_file(dir, name, CONTROL_FILE_SIZE);
     if (sys_failed(fd))
         return;
@@ -189,7 +201,7 @@ static void make_control(struct ledger *l, long dir, int pid, uint64_t image_id)
     if (page) {
         sys_call(SYS_madvise, page, CONTROL_FILE_SIZE, MADV_DONTFORK);
         l->control = (const struct ledger_control *)page;
-    } else {
+    } else if (!sys_failed(dir)) {
         sys_call(SYS_unlinkat, dir, name, 0);
     }
 }
@@ -279,16 +291,16 @@ static int make_sized(struct ledger *l, long dir, const char *name, uint64_t lim
 
 int ledger_make(struct ledger *l, const struct ledger_config *config)
 {
-    char name[64];
+    char name[NAME_BYTES];
     int pid = (int)sys_call(SYS_getpid, 0);
     long dir = ledger_open_dir(config, l->dir, true);
-    file_name(name, pid, config->image_id, LEDGER_SUFFIX);
+    file_name(name, config, dir, pid, LEDGER_SUFFIX);
     int bad = headroom_in_filesystem(l->dir, SMALLEST_LIMIT) ? -ENOMEM : -ENOSPC;
     for (uint64_t limit = config->limit_bytes; bad != -ENOSPC && bad && limit >= SMALLEST_LIMIT; limit /= 4)
         bad = make_sized(l, dir, name, limit, config->image_id);
     if (!bad) {
         l->approved_bytes = UNSEEN_BYTES - l->header->ready_bytes;
-        make_control(l, dir, pid, config->image_id);
+        make_control(l, config, dir, pid);
         l->header->pid = pid;
         l->header->version = LEDGER_VERSION;
         l->header->header_bytes = LEDGER_HEADER_BYTES;
