@@ -147,6 +147,27 @@ static int run_with_us(const struct call *c, char *const *envp)
     return too_much ? go(c, envp) : result; /* it might just have fitted */
 }
 
+/* Here the recorder finds a ledger only as long as its process lives: no directory can be had (chroot). */
+static bool is_out_of_sight(void)
+{
+    char dir[LEDGER_PATH_BYTES];
+    if (!text_find(process.config.dir, "/" LEDGER_RUN_PREFIX))
+        return false;
+    long fd = ledger_open_dir(&process.config, dir, true);
+    if (!sys_failed(fd))
+        sys_call(SYS_close, fd);
+    return sys_failed(fd);
+}
+
+static int run_unseen(const struct call *c, char *const *envp)
+{
+    process_count_loss(LEDGER_LOST_CHILDREN);
+    int result = run_with_us(c, envp);
+    if (result)
+        process_uncount_loss(LEDGER_LOST_CHILDREN);
+    return result;
+}
+
 static ONE_COPY int run(const struct call *c, char *const *envp)
 {
     if (unlikely(!next_exec.execve))
@@ -157,7 +178,7 @@ static ONE_COPY int run(const struct call *c, char *const *envp)
     bool sealed = load_relaxed(&process.ledger.sealed);
     enum carrier found = sealed ? CARRIER_SEALED : judge(c);
     if (found == CARRIER_YES)
-        return run_with_us(c, envp);
+        return is_out_of_sight() ? run_unseen(c, envp) : run_with_us(c, envp);
     const char *path = c->path ? c->path : "";
     bool noted = !sealed && unobserved_note(&process.config, found, path, true);
     if (!noted)

@@ -33,7 +33,7 @@ static COLD void *new_cold(size_t size, size_t second, size_t third, next_new_fn
     process_count_loss(LEDGER_FAILED_REQUESTS);
     void *p = (*real)(size, second, third);
     if (p)
-        process_uncount_failure();
+        process_uncount_loss(LEDGER_FAILED_REQUESTS);
     if (p && due)
         tell_malloc(p, size, sample_made(t, &start, p, size));
     return p;

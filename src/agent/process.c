@@ -319,9 +319,9 @@ void process_count_loss(enum ledger_loss what)
     atomic_add64(loss_counter(what), 1);
 }
 
-void process_uncount_failure(void)
+void process_uncount_loss(enum ledger_loss what)
 {
-    atomic_add64(loss_counter(LEDGER_FAILED_REQUESTS), (uint64_t)-1);
+    atomic_add64(loss_counter(what), (uint64_t)-1);
 }
 
 void process_seal(void)

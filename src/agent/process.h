@@ -55,8 +55,8 @@ ONE_COPY bool process_open_ledger_cold(void);
 ONE_COPY void process_heed_control_cold(void);
 /** Counts what was lost. */
 ONE_COPY void process_count_loss(enum ledger_loss what);
-/** Takes back a failure that was counted before the outcome was known. */
-void process_uncount_failure(void);
+/** Takes back what was counted before the outcome was known. */
+void process_uncount_loss(enum ledger_loss what);
 /** No system call any more: the program is about to enter seccomp. */
 ONE_COPY void process_seal(void);
 /** It did not. */

@@ -24,9 +24,11 @@ const struct facts_loss facts_losses[PROFILE_LOSSES] = {
                               "Do not trust the list by thread; all else is complete."},
     [PROFILE_LOST_GROWTH] = {"growth", "refusal", "to let the ledger grow",
                              "What is lost for it stands above; start with a larger --ledger-size."},
-    [PROFILE_LOST_CHILDREN] = {"children", "start",
-                               "of programs that cannot carry the agent, from where they could not be noted",
-                               "They ran unobserved; which they were is not known."},
+    [PROFILE_LOST_CHILDREN] =
+        {"children", "start",
+         "of programs that cannot carry the agent or have no place for a ledger, from where they could not "
+         "be noted",
+         "They ran unobserved, unless they are among the processes; which they were is not known."},
     [PROFILE_FAILED_REQUESTS] = {"failed_requests", "request",
                                  "for memory failed: the program was given NULL",
                                  "Look at ulimit -v, at the memory cgroup, and at the size asked for."},
