@@ -86,8 +86,8 @@ static bool check_directory(struct table *t)
                    works ? units_format_size(size, bytes) : "");
     }
     add(t, "place for ledgers", works, works || path ? buf_str(&found) : e.text,
-        "mount a tmpfs on /dev/shm; without one a process keeps its ledger in a memfd, which allium cannot "
-        "find");
+        "mount a tmpfs on /dev/shm; without one a process keeps its ledger in a memfd, which only root "
+        "can read, and only while the process lives");
     buf_release(&found);
     free(path);
     return works;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -9,7 +10,10 @@
 #include "cli/command.h"
 #include "cli/terminal.h"
 #include "collect/ledger_copy.h"
-#include "collect/ledger_dir.h"
+#include "collect/container.h"
+#include "collect/ledger_scan.h"
+#include "collect/mapped.h"
+#include "collect/proc.h"
 #include "collect/ledger_profile.h"
 #include "model/table.h"
 #include "view/table_view.h"
@@ -37,7 +41,7 @@ const struct command command_ps = {
     .run = run,
 };
 
-enum column { PID, PROGRAM, STATE, AGE, LIVE, PEAK, SAMPLES, LEDGER, LOST };
+enum column { PID, PROGRAM, STATE, AGE, LIVE, PEAK, SAMPLES, LEDGER, LOST, INNER_PID, CONTAINER, NOTE };
 
 static const struct table_column columns[] = {
     [PID] = {"pid", TABLE_PLAIN, TABLE_WHOLE, false},
@@ -49,6 +53,9 @@ static const struct table_column columns[] = {
     [SAMPLES] = {"live_samples", TABLE_COUNT, TABLE_WHOLE, false},
     [LEDGER] = {"ledger", TABLE_BYTES, TABLE_WHOLE, false},
     [LOST] = {"lost", TABLE_COUNT, TABLE_WHOLE, false},
+    [INNER_PID] = {"container_pid", TABLE_PLAIN, TABLE_WHOLE, .rare = true},
+    [CONTAINER] = {"container", TABLE_PLAIN, TABLE_TEXT, .rare = true},
+    [NOTE] = {"note", TABLE_PLAIN, TABLE_TEXT, .wrap = true, .rare = true},
 };
 
 /* As a report has it; what is mapped runs, even if its exit handlers have run. */
@@ -63,16 +70,49 @@ static void add_life(struct table *t, const struct profile_image *i, bool alive)
         table_at_least(t, AGE, age_ns);
 }
 
+/* Where it lives, if that is not where we do. */
+static void add_container(struct table *t, pid_t pid)
+{
+    struct buf name = BUF_INIT;
+    struct container c = container_of(pid);
+    container_name(pid, &c, &name);
+    if (name.len)
+        table_text(t, CONTAINER, buf_str(&name));
+    if (c.pids && c.inner_pid)
+        table_whole(t, INNER_PID, (uint64_t)c.inner_pid);
+    buf_release(&name);
+}
+
+/* What its figures suffer from, in words. */
+static void add_note(struct table *t, const struct profile *p, const struct ledger_entry *entry)
+{
+    const struct profile_image *i = &p->images.at[0];
+    const char *full = profile_text(p, i->ledger_full);
+    struct buf note = BUF_INIT;
+    if (*full)
+        buf_printf(&note, "the ledger stopped growing: %s", full);
+    if (i->losses[PROFILE_LOST_CHILDREN])
+        buf_printf(&note, "%s%" PRIu64 " starts unobserved", note.len ? "; " : "",
+                   i->losses[PROFILE_LOST_CHILDREN]);
+    if (entry->mapped && mapped_nameless(&entry->mapped->ledger))
+        buf_printf(&note, "%sthe ledger has no name, and goes with the process", note.len ? "; " : "");
+    if (note.len)
+        table_text(t, NOTE, buf_str(&note));
+    buf_release(&note);
+}
+
 static void add_row(struct table *t, const struct ledger_entry *entry)
 {
     struct ledger_copy copy;
     struct error e = {""};
-    int fd = open(entry->path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = ledger_entry_open(entry);
     table_row(t);
     table_whole(t, PID, (uint64_t)entry->pid);
     table_text(t, STATE, entry->alive ? "running" : "ended");
+    if (entry->mapped)
+        add_container(t, entry->pid);
     if (fd < 0 || ledger_copy_read(fd, &copy, &e)) {
-        table_text(t, PROGRAM, fd < 0 ? strerror(errno) : e.text);
+        table_text(t, PROGRAM, fd < 0 ? strerror(-fd) : e.text);
         if (fd >= 0)
             close(fd);
         return;
@@ -95,8 +135,22 @@ static void add_row(struct table *t, const struct ledger_entry *entry)
     table_whole(t, SAMPLES, p->samples.len);
     table_whole(t, LEDGER, i->ledger_bytes);
     table_whole(t, LOST, i->losses[PROFILE_LOST_SAMPLES] + i->losses[PROFILE_LOST_LIVE]);
+    add_note(t, p, entry);
     profile_free(p);
     ledger_copy_release(&copy);
+}
+
+/* A process with the agent in it that has no ledger. */
+static void add_without(struct table *t, pid_t pid)
+{
+    struct buf comm = BUF_INIT;
+    table_row(t);
+    table_whole(t, PID, (uint64_t)pid);
+    proc_name(pid, &comm);
+    table_text(t, PROGRAM, buf_str(&comm));
+    table_text(t, STATE, "unsampled");
+    add_container(t, pid);
+    buf_release(&comm);
 }
 
 static int prune(const struct ledger_list *list)
@@ -119,24 +173,33 @@ static int prune(const struct ledger_list *list)
     return EXIT_DONE;
 }
 
+static void say_unreadable(unsigned n)
+{
+    fprintf(stderr,
+            "allium: %u process%s of others could not be looked at: that takes root, with CAP_SYS_PTRACE\n",
+            n, n == 1 ? "" : "es");
+}
+
 static int run(int argc, char **argv)
 {
     struct arguments a;
-    struct ledger_list list = {0};
+    struct ledger_scan scan;
     int code = command_parse(&command_ps, argc, argv, false, &a);
     if (code >= 0)
         return code;
     if (a.n_rest)
         return command_misuse(&command_ps, "ps takes no %s", a.rest[0]);
-    ledger_dir_scan_all(&list);
+    ledger_scan_all(&scan);
     if (command_value(&command_ps, &a, "prune")) {
-        code = prune(&list);
-        ledger_list_release(&list);
+        code = prune(&scan.list);
+        ledger_scan_release(&scan);
         return code;
     }
     struct table *t = table_new("ps", 1, columns, sizeof(columns) / sizeof(*columns));
-    vec_each (const struct ledger_entry, entry, &list)
+    vec_each (const struct ledger_entry, entry, &scan.list)
         add_row(t, entry);
+    vec_each (const pid_t, pid, &scan.without)
+        add_without(t, *pid);
     struct sink out = sink_to_file(stdout);
     struct text_style style = terminal_style(stdout);
     bool json = command_value(&command_ps, &a, "json") != NULL;
@@ -148,6 +211,8 @@ static int run(int argc, char **argv)
         fprintf(stderr,
                 "allium: no ledgers: nothing runs with the agent here, or nothing of it was sampled yet\n");
     table_free(t);
-    ledger_list_release(&list);
+    if (scan.unreadable && !proc_may_see_all())
+        say_unreadable(scan.unreadable);
+    ledger_scan_release(&scan);
     return command_written(&out, EXIT_DONE);
 }

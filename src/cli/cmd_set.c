@@ -12,7 +12,7 @@
 #include "cli/command.h"
 #include "collect/control.h"
 #include "collect/ledger_copy.h"
-#include "collect/ledger_dir.h"
+#include "collect/ledger_scan.h"
 #include "query/query.h"
 
 static const struct option_doc options[] = {
@@ -118,7 +118,7 @@ static int change_one(const struct ledger_entry *entry, int pid, const struct qu
     uint64_t word;
     if (!entry->alive || (pid && entry->pid != pid))
         return 1;
-    int fd = open(entry->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    int fd = ledger_entry_open(entry);
     if (fd >= 0 && !ledger_copy_header(fd, &h, e))
         memcpy(comm, h.comm, sizeof(h.comm));
     if (fd >= 0)
@@ -126,7 +126,7 @@ static int change_one(const struct ledger_entry *entry, int pid, const struct qu
     struct subject s = {.comm = comm, .pid = entry->pid};
     if (where && !query_match(where, look_up, &s))
         return 1;
-    int bad = control_change(entry->path, c->clear, c->set, &word, e);
+    int bad = control_change(entry, c->clear, c->set, &word, e);
     if (!bad)
         say(entry->pid, comm, word);
     return bad;
@@ -134,18 +134,18 @@ static int change_one(const struct ledger_entry *entry, int pid, const struct qu
 
 static int change_all(int pid, const struct query *where, const struct change *c)
 {
-    struct ledger_list list = {0};
+    struct ledger_scan scan;
     struct error e = {""};
     unsigned changed = 0;
     int code = EXIT_DONE;
-    ledger_dir_scan_all(&list);
-    vec_each (const struct ledger_entry, entry, &list) {
+    ledger_scan_all(&scan);
+    vec_each (const struct ledger_entry, entry, &scan.list) {
         int bad = change_one(entry, pid, where, c, &e);
         changed += bad == 0;
         if (bad < 0)
             code = command_fail(EXIT_FAILED, "%s", e.text);
     }
-    ledger_list_release(&list);
+    ledger_scan_release(&scan);
     if (!changed && code == EXIT_DONE && pid)
         code = command_fail(
             EXIT_FAILED,

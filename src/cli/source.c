@@ -15,9 +15,11 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/units.h"
+#include "collect/container.h"
 #include "collect/ledger_copy.h"
-#include "collect/ledger_dir.h"
+#include "collect/ledger_scan.h"
 #include "collect/ledger_profile.h"
+#include "collect/mapped.h"
 #include "collect/naming.h"
 #include "collect/proc.h"
 #include "store/load.h"
@@ -49,28 +51,15 @@ static char *newest_recording(void)
     return best;
 }
 
-/* The ledger of a process: the live one, else the one that is left of it. */
-static int find_ledger(int pid, char **path, bool *alive, struct error *e)
+/* Why there is no ledger of that process. */
+static int explain_none(int pid, bool unreadable, struct error *e)
 {
-    struct ledger_list list = {0};
-    ledger_dir_scan_all(&list);
-    *path = NULL;
-    vec_each (struct ledger_entry, entry, &list) {
-        if (entry->pid != pid || (*path && !entry->alive))
-            continue;
-        free(*path);
-        *path = mem_strdup(entry->path);
-        *alive = entry->alive;
-    }
-    ledger_list_release(&list);
-    if (*path)
-        return 0;
     int gone = kill(pid, 0) ? errno : 0;
     if (gone == ESRCH)
         return error_set(e, ESRCH,
                          "there is no process %d, and it has left no ledger (allium ps lists what there is)",
                          pid);
-    if (gone == EPERM)
+    if (gone == EPERM || unreadable)
         return error_set(
             e, EPERM, "process %d belongs to somebody else: its ledger can be read by that user and by root",
             pid);
@@ -81,19 +70,38 @@ static int find_ledger(int pid, char **path, bool *alive, struct error *e)
         pid);
 }
 
+/* A copy of the ledger of a process: the live one, else the one that is left of it. */
+static int copy_ledger(int pid, struct ledger_copy *copy, bool *alive, struct error *e)
+{
+    struct ledger_scan scan;
+    const struct ledger_entry *found = NULL;
+    int bad;
+    ledger_scan_process(&scan, pid);
+    vec_each (const struct ledger_entry, entry, &scan.list)
+        if (!found || entry->alive)
+            found = entry;
+    if (found) {
+        int fd = ledger_entry_open(found);
+        *alive = found->alive;
+        bad = fd < 0 ? error_set(e, -fd, "%s of process %d: %s",
+                                 found->path ? found->path : found->mapped->ledger.path, pid, strerror(-fd))
+                     : ledger_copy_read(fd, copy, e);
+        if (fd >= 0)
+            close(fd);
+    } else {
+        bad = explain_none(pid, scan.unreadable, e);
+    }
+    ledger_scan_release(&scan);
+    return bad;
+}
+
 int source_read_ledger(struct profile **p, int pid, struct error *e)
 {
-    char *path = NULL, root[32] = "";
     bool alive = false;
     struct ledger_copy copy;
-    int bad = find_ledger(pid, &path, &alive, e);
-    if (bad)
-        return bad;
-    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    bad = fd < 0 ? error_set(e, errno, "%s: %s", path, strerror(errno)) : ledger_copy_read(fd, &copy, e);
-    if (fd >= 0)
-        close(fd);
-    free(path);
+    struct container_roots roots = {0};
+    const char *root = "";
+    int bad = copy_ledger(pid, &copy, &alive, e);
     if (bad)
         return bad;
     *p = ledger_profile(&copy);
@@ -106,7 +114,8 @@ int source_read_ledger(struct profile **p, int pid, struct error *e)
         (*p)->images.at[0].state = PROFILE_IMAGE_RUNNING;
         (*p)->images.at[0].rss_anon_bytes = proc_rss_anon_bytes(pid);
         buf_release(&args);
-        snprintf(root, sizeof(root), "/proc/%d/root", pid);
+        (*p)->images.at[0].pid = pid; /* not what it is called where it runs */
+        root = container_root(&roots, pid);
     } else {
         profile_end(*p);
     }
@@ -114,6 +123,7 @@ int source_read_ledger(struct profile **p, int pid, struct error *e)
     struct symbols *symbols = symbols_new(cache);
     naming_apply(symbols, *p, root);
     symbols_free(symbols);
+    container_roots_release(&roots);
     free(cache);
     return 0;
 }

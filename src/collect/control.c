@@ -9,25 +9,32 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "collect/mapped.h"
 #include "wire/ledger.h"
 
 static int failed(struct error *e, const char *path, int code)
 {
     if (code == ENOENT)
-        return error_set(
-            e, ENOENT,
-            "%s is not there: the process has a ledger without a name, or one that was made when its "
-            "directory was full",
-            path);
+        return error_set(e, ENOENT, "%s is not there: it was made when its directory was full", path);
     return error_set(e, code, "%s: %s", path, strerror(code));
 }
 
-static int open_page(const char *path, struct error *e)
+/* Beside the ledger, or as the process maps it. */
+static int open_named(const struct ledger_entry *ledger, const char *path)
+{
+    if (!ledger->path && !ledger->mapped->control.end)
+        return -ENOENT;
+    int fd = ledger->path ? open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+                          : mapped_open(ledger->pid, &ledger->mapped->control, O_RDWR);
+    return ledger->path && fd < 0 ? -errno : fd;
+}
+
+static int open_page(const struct ledger_entry *ledger, const char *path, struct error *e)
 {
     struct stat st;
-    int fd = open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    int fd = open_named(ledger, path);
     if (fd < 0)
-        return failed(e, path, errno);
+        return failed(e, path, -fd);
     if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size >= (off_t)sizeof(struct ledger_control))
         return fd;
     close(fd);
@@ -49,13 +56,25 @@ static int change(int fd, uint64_t clear, uint64_t set, uint64_t *now)
     return 0;
 }
 
-int control_change(const char *ledger_path, uint64_t clear, uint64_t set, uint64_t *now, struct error *e)
+static void print_path(struct buf *path, const struct ledger_entry *ledger)
+{
+    if (ledger->path) {
+        buf_add(path, ledger->path, strlen(ledger->path) - strlen(LEDGER_SUFFIX));
+        buf_addstr(path, LEDGER_CONTROL_SUFFIX);
+    } else if (ledger->mapped->control.end) {
+        buf_printf(path, "%s of process %d", ledger->mapped->control.path, (int)ledger->pid);
+    } else {
+        buf_printf(path, "the control page of process %d", (int)ledger->pid);
+    }
+}
+
+int control_change(const struct ledger_entry *ledger, uint64_t clear, uint64_t set, uint64_t *now,
+                   struct error *e)
 {
     struct buf path = BUF_INIT;
     uint64_t word = 0;
-    buf_add(&path, ledger_path, strlen(ledger_path) - strlen(LEDGER_SUFFIX));
-    buf_addstr(&path, LEDGER_CONTROL_SUFFIX);
-    int fd = open_page(buf_str(&path), e);
+    print_path(&path, ledger);
+    int fd = open_page(ledger, buf_str(&path), e);
     int bad = fd < 0 ? fd : change(fd, clear, set, &word);
     if (fd >= 0) {
         close(fd);

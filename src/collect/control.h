@@ -11,11 +11,13 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "collect/ledger_dir.h"
 
 /**
  * Changes the control word beside this ledger: first the bits of `clear` go, then those of `set` are added. It is done under
  * a lock, so that two of us do not undo each other. *now (may be NULL): the word after it. 0, or -errno with a line.
  */
-int control_change(const char *ledger_path, uint64_t clear, uint64_t set, uint64_t *now, struct error *e);
+int control_change(const struct ledger_entry *ledger, uint64_t clear, uint64_t set, uint64_t *now,
+                   struct error *e);
 
 #endif

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <linux/magic.h>
@@ -15,6 +16,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "collect/ledger_copy.h"
+#include "collect/mapped.h"
 #include "collect/proc.h"
 #include "wire/unobserved.h"
 
@@ -29,17 +31,39 @@ static bool parse_name(const char *name, pid_t *pid, uint64_t *image_id)
     return true;
 }
 
-bool ledger_is_alive(const char *path, pid_t pid)
+/*
+ * Who maps it has it open for writing, and then nobody gets a lease. We hold one for a moment only; should somebody break it
+ * just then, the signal for that is one that is ignored.
+ */
+int ledger_is_held(int fd)
+{
+    if (fcntl(fd, F_SETSIG, SIGURG) || fcntl(fd, F_SETLEASE, F_RDLCK))
+        return errno == EAGAIN ? 1 : -errno;
+    fcntl(fd, F_SETLEASE, F_UNLCK);
+    return 0;
+}
+
+/* `pid` is only asked where the kernel does not say it better: it may be one of another namespace. */
+static bool is_alive(const char *path, pid_t pid)
 {
     struct ledger_header h;
     int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return false;
+    int held = ledger_is_held(fd);
     /* Without a header it is just being made, or whoever made it was killed in the midst of that. */
     bool made = !ledger_copy_header(fd, &h, NULL);
     bool alive = proc_runs(pid) && (!made || proc_maps(pid, h.map_start, h.map_bytes));
     close(fd);
-    return alive;
+    return held < 0 ? alive : held;
+}
+
+int ledger_entry_open(const struct ledger_entry *entry)
+{
+    if (!entry->path)
+        return mapped_open(entry->pid, &entry->mapped->ledger, O_RDONLY);
+    int fd = open(entry->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
 }
 
 int ledger_dir_scan(const char *dir, struct ledger_list *list)
@@ -57,7 +81,9 @@ int ledger_dir_scan(const char *dir, struct ledger_list *list)
         buf_printf(&path, "%s/%s", dir, entry->d_name);
         e.path = buf_detach(&path);
         e.owner = st.st_uid;
-        e.alive = ledger_is_alive(e.path, e.pid);
+        e.alive = is_alive(e.path, e.pid);
+        e.device = st.st_dev;
+        e.inode = st.st_ino;
         *vec_push(list) = e;
     }
     closedir(d);
@@ -212,8 +238,10 @@ void ledger_run_remove(const char *dir)
 
 void ledger_list_release(struct ledger_list *list)
 {
-    vec_each (struct ledger_entry, e, list)
+    vec_each (struct ledger_entry, e, list) {
         free(e->path);
+        free(e->mapped);
+    }
     vec_release(list);
 }
 

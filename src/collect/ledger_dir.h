@@ -15,12 +15,17 @@
 #include "base/error.h"
 #include "base/vec.h"
 
+struct mapped;
+
 struct ledger_entry {
-    char *path;
-    pid_t pid; /* from the name */
+    char *path; /* NULL: none that leads to it from here; ledger_entry_open() knows a way */
+    pid_t pid;  /* from the name; in a ledger_scan, as we call the process */
     uint64_t image_id;
     uid_t owner;
     bool alive; /* a process maps it */
+    dev_t device;
+    ino_t inode;
+    struct mapped *mapped; /* as that process maps it; NULL: not looked for, or not found */
 };
 
 struct ledger_list VEC(struct ledger_entry);
@@ -30,8 +35,13 @@ int ledger_dir_scan(const char *dir, struct ledger_list *list);
 /** All that this user may see: the default places, the directories of running recorders in them, and $ALLIUM_DIR. */
 void ledger_dir_scan_all(struct ledger_list *list);
 void ledger_list_release(struct ledger_list *list);
-/** Does a process map the ledger with this header? */
-bool ledger_is_alive(const char *path, pid_t pid);
+/**
+ * Does anybody map this ledger, whatever he is called in whatever namespace? 1, 0, or -errno: the kernel does not tell us
+ * (it is not ours, and we lack CAP_LEASE).
+ */
+int ledger_is_held(int fd);
+/** Opens a ledger for reading; a descriptor or -errno. */
+int ledger_entry_open(const struct ledger_entry *entry);
 /** Removes a ledger and its control page. */
 void ledger_remove(const char *path);
 /** Makes a private directory for one recorder within the default one; the path is the caller's. 0 or -errno. */

@@ -9,7 +9,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define AGENT "liballium-agent.so"
+#include <linux/capability.h>
+
+#define AGENT      "liballium-agent.so"
+#define PF_KTHREAD 0x00200000u /* as /proc/PID/stat has it */
 
 /* Reads at most size - 1 bytes of /proc/PID/NAME as text; the length, or -1. */
 static ssize_t read_file(pid_t pid, const char *name, char *out, size_t size)
@@ -42,6 +45,31 @@ void proc_command_line(pid_t pid, size_t max, struct buf *out)
         len--;
     for (ssize_t i = 0; i < len; i++)
         buf_addch(out, text[i] ? text[i] : ' ');
+}
+
+void proc_name(pid_t pid, struct buf *out)
+{
+    char text[64];
+    ssize_t len = read_file(pid, "comm", text, sizeof(text));
+    if (len > 0)
+        buf_add(out, text, (size_t)len - (text[len - 1] == '\n'));
+}
+
+bool proc_may_see_all(void)
+{
+    char text[4096];
+    const char *found =
+        read_file(getpid(), "status", text, sizeof(text)) > 0 ? strstr(text, "\nCapEff:") : NULL;
+    return found && (strtoull(found + 8, NULL, 16) >> CAP_SYS_PTRACE & 1);
+}
+
+void proc_program(pid_t pid, struct buf *out)
+{
+    char path[64], text[4096];
+    snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+    ssize_t len = readlink(path, text, sizeof(text));
+    if (len > 0)
+        buf_add(out, text, (size_t)len);
 }
 
 bool proc_maps(pid_t pid, uint64_t start, uint64_t bytes)
@@ -77,4 +105,12 @@ bool proc_has_agent(pid_t pid)
     if (maps)
         fclose(maps);
     return found;
+}
+
+bool proc_is_kernel(pid_t pid)
+{
+    char text[512];
+    unsigned flags = 0;
+    const char *after = read_file(pid, "stat", text, sizeof(text)) > 0 ? strrchr(text, ')') : NULL;
+    return after && sscanf(after, ") %*c %*d %*d %*d %*d %*d %u", &flags) == 1 && (flags & PF_KTHREAD);
 }

@@ -40,6 +40,7 @@ struct table_column {
     enum table_unit unit;
     enum table_type type;
     bool wrap; /* a text that is worth several lines when there is no room */
+    bool rare; /* not on the screen when no row has it */
 };
 
 struct table_value {

@@ -12,13 +12,15 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/vec.h"
+#include "collect/container.h"
 #include "collect/ledger_copy.h"
 #include "collect/ledger_dir.h"
 #include "collect/ledger_profile.h"
+#include "collect/ledger_scan.h"
 #include "collect/naming.h"
 #include "collect/proc.h"
-#include "collect/unobserved.h"
 #include "run/record.h"
+#include "run/unseen.h"
 
 #define MS                1000000ull
 #define POINT_FIRST_NS    (10 * MS)
@@ -27,14 +29,16 @@
 #define MOMENT_LAST_NS    (10000 * MS)
 #define MOMENT_COST_SHARE 25 /* a moment is taken at most every so many times what the last one took */
 #define SCAN_NS           (250 * MS)
-#define COMMIT_FIRST_NS   (250 * MS) /* doubling up to the last: a run cut short is kept too */
-#define COMMIT_LAST_NS    (5000 * MS)
-#define STORED_NS         (500 * MS) /* what has ended is committed, and its ledger removed, after so long */
-#define STORED_MAX        64         /* or when there are so many */
-#define BACKLOG_MAX       400 /* more than that at once: they end faster than they can be stored, and are counted */
-#define IMAGES_MAX        1000 /* stored in full; further ones are counted, with their peaks */
-#define ARGS_BYTES_MAX    1000
-#define UNOBSERVED_MAX    1000 /* programs that are told apart */
+#define STRAYS_COST_SHARE                                                                                    \
+    50 /* ledgers out of sight are looked for at most every so many times what it took */
+#define COMMIT_FIRST_NS (250 * MS) /* doubling up to the last: a run cut short is kept too */
+#define COMMIT_LAST_NS  (5000 * MS)
+#define STORED_NS       (500 * MS) /* what has ended is committed, and its ledger removed, after so long */
+#define STORED_MAX      64         /* or when there are so many */
+#define BACKLOG_MAX     400 /* more than that at once: they end faster than they can be stored, and are counted */
+#define IMAGES_MAX      1000 /* stored in full; further ones are counted, with their peaks */
+#define ARGS_BYTES_MAX  1000
+#define UNOBSERVED_MAX  1000 /* programs that are told apart */
 
 _Static_assert(RECORD_PERIOD_DEFAULT_BYTES == LEDGER_PERIOD_DEFAULT &&
                    RECORD_PERIOD_MAX_BYTES == LEDGER_PERIOD_MAX,
@@ -44,6 +48,7 @@ _Static_assert(RECORD_PERIOD_DEFAULT_BYTES == LEDGER_PERIOD_DEFAULT &&
 struct track {
     struct ledger_entry entry;
     int fd;
+    const char *root; /* before its paths; "": they are ours */
     char *args;
     uint64_t rss_anon_bytes;
     uint64_t next_point, point_ns;
@@ -53,24 +58,16 @@ struct track {
     bool stored; /* it has ended; its ledger goes when that is committed, so that a full disk loses nothing */
 };
 
-/* Processes of one program that could not be observed. */
-struct unobserved {
-    enum carrier why;
-    char *program;
-    uint64_t processes;
-    bool changed; /* since it was stored */
-};
-
 struct follow {
     struct follow_options o;
     struct VEC(struct track) tracks;
     int inotify_fd;
-    uint64_t next_scan, next_commit, commit_ns;
+    uint64_t next_scan, next_strays, next_commit, commit_ns;
+    struct container_roots roots;
     uint64_t naming_ns; /* of the latest image: most of the first moment's time, and of no later one's */
     uint64_t images, dropped;
     size_t stored; /* tracks that are */
-    struct VEC(struct unobserved) unobserved;
-    uint64_t unobserved_read; /* bytes of the file */
+    struct unseen *unseen;
 };
 
 static uint64_t now_ns(clockid_t id)
@@ -85,6 +82,7 @@ struct follow *follow_new(const struct follow_options *o)
     struct follow *f = mem_alloc(sizeof(*f));
     f->o = *o;
     f->commit_ns = COMMIT_FIRST_NS;
+    f->unseen = unseen_new();
     f->inotify_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     if (f->inotify_fd >= 0 && inotify_add_watch(f->inotify_fd, o->dir, IN_CREATE) < 0) {
         close(f->inotify_fd);
@@ -99,6 +97,7 @@ static void release(struct track *t)
         close(t->fd);
     free(t->args);
     free(t->entry.path);
+    free(t->entry.mapped);
 }
 
 void follow_free(struct follow *f)
@@ -108,9 +107,8 @@ void follow_free(struct follow *f)
     vec_each (struct track, t, &f->tracks)
         release(t);
     vec_release(&f->tracks);
-    vec_each (struct unobserved, u, &f->unobserved)
-        free(u->program);
-    vec_release(&f->unobserved);
+    unseen_free(f->unseen);
+    container_roots_release(&f->roots);
     if (f->inotify_fd >= 0)
         close(f->inotify_fd);
     free(f);
@@ -139,13 +137,25 @@ static bool is_known(const struct follow *f, const struct ledger_entry *e)
     return false;
 }
 
+/* The name says what the process is called where it lives. We may call it otherwise. */
+static void find_pid(struct track *t)
+{
+    if (!t->entry.mapped && !proc_maps(t->entry.pid, t->map_start, t->map_bytes) &&
+        ledger_is_held(t->fd) == 1) {
+        pid_t pid = ledger_scan_holder(t->entry.device, t->entry.inode);
+        t->entry.pid = pid ? pid : t->entry.pid;
+    }
+}
+
 /* Takes up a ledger that has appeared. It may not be whole yet: then the next look finds it. */
 static void take_up(struct follow *f, struct ledger_entry *e, uint64_t now)
 {
     struct ledger_header h;
     struct track t = {
-        .entry = *e, .point_ns = POINT_FIRST_NS, .moment_ns = MOMENT_FIRST_NS, .next_point = now};
-    t.fd = open(e->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+        .entry = *e, .point_ns = POINT_FIRST_NS, .moment_ns = MOMENT_FIRST_NS, .next_point = now, .root = ""};
+    t.fd = ledger_entry_open(e);
+    if (e->mapped && (t.fd == -EACCES || t.fd == -EPERM))
+        unseen_add_hidden(f->unseen, e->pid, e->image_id);
     if (t.fd < 0)
         return;
     if (ledger_copy_header(t.fd, &h, NULL)) {
@@ -154,12 +164,14 @@ static void take_up(struct follow *f, struct ledger_entry *e, uint64_t now)
     }
     t.map_start = h.map_start;
     t.map_bytes = h.map_bytes;
+    find_pid(&t);
     if (f->o.keep_args) {
         struct buf args = BUF_INIT;
-        proc_command_line(e->pid, ARGS_BYTES_MAX, &args);
+        proc_command_line(t.entry.pid, ARGS_BYTES_MAX, &args);
         t.args = buf_detach(&args);
     }
     e->path = NULL; /* ours now */
+    e->mapped = NULL;
     *vec_push(&f->tracks) = t;
 }
 
@@ -171,6 +183,11 @@ static void scan(struct follow *f, uint64_t now, bool last)
     while (f->inotify_fd >= 0 && read(f->inotify_fd, events, sizeof(events)) > 0)
         ;
     ledger_run_scan(f->o.dir, &list);
+    if (last || now >= f->next_strays) {
+        ledger_scan_strays(f->o.dir, &list);
+        uint64_t cost = now_ns(CLOCK_MONOTONIC) - now;
+        f->next_strays = now + cost * STRAYS_COST_SHARE;
+    }
     vec_each (struct ledger_entry, e, &list) {
         if (is_known(f, e))
             continue;
@@ -184,14 +201,14 @@ static void scan(struct follow *f, uint64_t now, bool last)
 
 static bool is_alive(const struct track *t)
 {
-    return proc_maps(t->entry.pid, t->map_start, t->map_bytes) && proc_runs(t->entry.pid);
+    return (proc_maps(t->entry.pid, t->map_start, t->map_bytes) && proc_runs(t->entry.pid)) ||
+           ledger_is_held(t->fd) == 1;
 }
 
 /* Reads the whole ledger, with names. NULL with a line if it cannot be read. */
 static struct profile *read_image(struct follow *f, struct track *t, bool alive, struct error *e)
 {
     struct ledger_copy copy;
-    char root[32] = "";
     if (ledger_copy_read(t->fd, &copy, e))
         return NULL;
     struct profile *p = ledger_profile(&copy);
@@ -204,10 +221,11 @@ static struct profile *read_image(struct follow *f, struct track *t, bool alive,
     i->rss_anon_bytes = t->rss_anon_bytes;
     uint32_t args = profile_string(p, t->args);
     p->images.at[0].args = args;
-    if (alive)
-        snprintf(root, sizeof(root), "/proc/%d/root", (int)t->entry.pid);
+    p->images.at[0].pid = t->entry.pid;
+    const char *root = alive ? container_root(&f->roots, t->entry.pid) : "";
+    t->root = *root ? root : t->root;
     uint64_t began = now_ns(CLOCK_MONOTONIC);
-    naming_apply(f->o.symbols, p, root);
+    naming_apply(f->o.symbols, p, t->root);
     f->naming_ns = now_ns(CLOCK_MONOTONIC) - began;
     return p;
 }
@@ -293,41 +311,11 @@ static int add_point(struct follow *f, struct track *t, uint64_t now, struct err
     return bad;
 }
 
-static void count_unobserved(void *arg, enum carrier why, const char *program, int by)
-{
-    struct follow *f = arg;
-    struct unobserved *u = f->unobserved.at;
-    for (size_t i = 0; i < f->unobserved.len; i++, u++)
-        if (u->why == why && (!strcmp(u->program, program) || i + 1 == UNOBSERVED_MAX))
-            break;
-    if (f->unobserved.len == (size_t)(u - f->unobserved.at)) {
-        u = vec_push(&f->unobserved);
-        u->why = why;
-        u->program = mem_strdup(f->unobserved.len < UNOBSERVED_MAX ? program : "");
-    }
-    if (by > 0 || u->processes)
-        u->processes += (uint64_t)(int64_t)by;
-    u->changed = true;
-}
-
-static int put_unobserved(struct follow *f, struct error *e)
-{
-    int bad = 0;
-    unobserved_read(f->o.dir, &f->unobserved_read, count_unobserved, f);
-    vec_each (struct unobserved, u, &f->unobserved) {
-        if (u->changed && !bad)
-            bad =
-                recording_put_unobserved(f->o.recording, u->program, carrier_reason(u->why), u->processes, e);
-        u->changed = false;
-    }
-    return bad;
-}
-
 /* What has ended and is safe now is forgotten, and its ledger removed. */
 static int commit(struct follow *f, struct error *e)
 {
     size_t kept = 0;
-    int bad = put_unobserved(f, e);
+    int bad = unseen_store(f->unseen, f->o.dir, f->o.recording, e);
     bad = bad ? bad : recording_commit(f->o.recording, e);
     if (bad)
         return bad;
@@ -336,7 +324,8 @@ static int commit(struct follow *f, struct error *e)
             f->tracks.at[kept++] = *t;
             continue;
         }
-        ledger_remove(t->entry.path);
+        if (t->entry.path)
+            ledger_remove(t->entry.path);
         release(t);
     }
     f->tracks.len = kept;

@@ -9,9 +9,10 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "collect/container.h"
 #include "collect/ledger_copy.h"
-#include "collect/ledger_dir.h"
 #include "collect/ledger_profile.h"
+#include "collect/ledger_scan.h"
 #include "collect/naming.h"
 #include "collect/proc.h"
 #include "symbol/symbol.h"
@@ -28,6 +29,7 @@ struct track {
 struct watch {
     struct watch_options o;
     struct VEC(struct track) tracks;
+    struct container_roots roots;
     uint64_t looks;
 };
 
@@ -51,6 +53,7 @@ void watch_free(struct watch *w)
     vec_each (struct track, t, &w->tracks)
         release(t);
     vec_release(&w->tracks);
+    container_roots_release(&w->roots);
     free(w);
 }
 
@@ -275,12 +278,12 @@ static struct profile *read_ledger(const struct ledger_entry *entry, int *bad, s
 {
     struct ledger_copy copy;
     struct error unread = {""};
-    int fd = open(entry->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    *bad = fd < 0 ? -errno : ledger_copy_read(fd, &copy, &unread);
-    if (fd < 0 && *bad != -ENOENT)
-        error_set(e, -*bad, "%s: %s", entry->path, strerror(-*bad));
+    int fd = ledger_entry_open(entry);
+    *bad = fd < 0 ? fd : ledger_copy_read(fd, &copy, &unread);
+    if (fd < 0 && *bad != -ENOENT && *bad != -ESTALE)
+        error_set(e, -*bad, "the ledger of process %d: %s", (int)entry->pid, strerror(-*bad));
     else if (fd >= 0 && *bad && *bad != -EPROTO)
-        error_set(e, -*bad, "%s: %s", entry->path, unread.text);
+        error_set(e, -*bad, "the ledger of process %d: %s", (int)entry->pid, unread.text);
     if (fd >= 0)
         close(fd);
     if (*bad)
@@ -288,24 +291,23 @@ static struct profile *read_ledger(const struct ledger_entry *entry, int *bad, s
     struct profile *p = ledger_profile(&copy);
     ledger_copy_release(&copy);
     p->images.at[0].state = PROFILE_IMAGE_RUNNING;
+    p->images.at[0].pid = entry->pid;
     p->images.at[0].rss_anon_bytes = proc_rss_anon_bytes(entry->pid);
     return p;
 }
 
-static void name(struct symbols **symbols, struct profile *p)
+static void name(struct watch *w, struct symbols **symbols, struct profile *p)
 {
-    char root[32];
     if (!*symbols) {
         char *cache = naming_cache_dir();
         *symbols = symbols_new(cache);
         free(cache);
     }
-    snprintf(root, sizeof(root), "/proc/%d/root", (int)p->images.at[0].pid);
-    naming_apply(*symbols, p, root);
+    naming_apply(*symbols, p, container_root(&w->roots, p->images.at[0].pid));
 }
 
 /* Names take time: only what is shown gets them. */
-static void name_shown(const struct watch *w, struct look *l, struct symbols **symbols)
+static void name_shown(struct watch *w, struct look *l, struct symbols **symbols)
 {
     bool *shown = mem_array(l->images.len, sizeof(*shown));
     for (size_t i = 0; i < l->images.len; i++)
@@ -314,7 +316,7 @@ static void name_shown(const struct watch *w, struct look *l, struct symbols **s
         shown[alert->image] = true;
     for (size_t i = 0; i < l->images.len && !w->o.named; i++)
         if (shown[i])
-            name(symbols, l->images.at[i].profile);
+            name(w, symbols, l->images.at[i].profile);
     free(shown);
 }
 
@@ -341,7 +343,7 @@ static void look_at(struct watch *w, struct look *l, const struct ledger_entry *
         return;
     p->images.at[0].id = entry->image_id; /* by its name, which is what it is known by */
     if (w->o.named)
-        name(symbols, p);
+        name(w, symbols, p);
     settle_dismissed(&w->o, p, entry->image_id);
     struct look_image *i = vec_push(&l->images);
     struct numbering n = numbering_new(t->series, p);
@@ -385,14 +387,17 @@ static bool has_ledger(void *arg, uint64_t image_id)
 
 struct look *watch_look(struct watch *w, enum look_kind kind, struct error *e)
 {
-    struct ledger_list list = {0};
+    struct ledger_scan scan = {0};
     struct symbols *symbols = NULL;
     struct look *l = new_look(&w->o, w->looks ? kind : LOOK_ALL, w->looks + 1);
     w->looks++;
     vec_each (struct track, t, &w->tracks)
         t->found = false;
-    ledger_dir_scan_all(&list);
-    vec_each (const struct ledger_entry, entry, &list)
+    if (w->o.pid)
+        ledger_scan_process(&scan, w->o.pid);
+    else
+        ledger_dir_scan_all(&scan.list);
+    vec_each (const struct ledger_entry, entry, &scan.list)
         if (is_wanted(w, entry))
             look_at(w, l, entry, &symbols, e);
     forget_ended(w, l);
@@ -400,8 +405,8 @@ struct look *watch_look(struct watch *w, enum look_kind kind, struct error *e)
         qsort(l->images.at, l->images.len, sizeof(*l->images.at), most_first);
     for (uint32_t i = 0; i < l->images.len; i++)
         find_alerts(w, l, i, track_of(w, l->images.at[i].profile->images.at[0].id));
-    dismissed_forget(w->o.dismissed, has_ledger, &list);
-    ledger_list_release(&list);
+    dismissed_forget(w->o.dismissed, has_ledger, &scan.list);
+    ledger_scan_release(&scan);
     name_shown(w, l, &symbols);
     symbols_free(symbols);
     return l;

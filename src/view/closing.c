@@ -110,7 +110,7 @@ static void write_unobserved(const struct closing *c)
     uint64_t more = 0;
     if (!c->p->unobserved.len)
         return;
-    write_heading(c, "Not observed, as they cannot carry the agent");
+    write_heading(c, "Not observed");
     for (size_t i = 0; i < c->p->unobserved.len; i++) {
         const struct profile_unobserved *u = &c->p->unobserved.at[i];
         const char *program = profile_text(c->p, u->program);

@@ -85,15 +85,26 @@ static char *header_of(const struct table_column *c)
     return header;
 }
 
+/* Columns that are on the screen: all but rare ones that no row has. */
+static bool is_shown(const struct table *t, uint32_t column)
+{
+    bool shown = !t->columns[column].rare;
+    for (uint32_t row = 0; row < table_rows(t) && !shown; row++)
+        shown = table_at(t, row, column)->known;
+    return shown;
+}
+
 void table_view_text(struct sink *out, const struct table *t, const struct text_style *style)
 {
     struct grid g = {.style = style};
     struct VEC(char *) headers = {0};
     uint32_t elastic = t->n_columns;
     for (uint32_t i = 0; i < t->n_columns; i++)
-        if (t->columns[i].type == TABLE_TEXT)
+        if (t->columns[i].type == TABLE_TEXT && (t->columns[i].wrap ? is_shown(t, i) : !t->columns[i].rare))
             elastic = i;
     for (uint32_t i = 0; i < t->n_columns; i++) {
+        if (!is_shown(t, i))
+            continue;
         char *header = header_of(&t->columns[i]);
         *vec_push(&headers) = header;
         grid_column(&g, (struct grid_column){.header = header,
@@ -104,6 +115,8 @@ void table_view_text(struct sink *out, const struct table *t, const struct text_
     for (uint32_t row = 0; row < table_rows(t); row++) {
         grid_row(&g);
         for (uint32_t i = 0; i < t->n_columns; i++) {
+            if (!is_shown(t, i))
+                continue;
             struct buf cell = BUF_INIT;
             add_value(&cell, style, &t->columns[i], table_at(t, row, i));
             grid_cell(&g, &cell);

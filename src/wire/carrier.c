@@ -257,6 +257,8 @@ const char *carrier_reason(enum carrier why)
         return "runs where the agent cannot be found";
     case CARRIER_SEALED:
         return "was started under seccomp";
+    case CARRIER_HIDDEN:
+        return "keeps its ledger where only root can read it";
     default:
         return "can be observed";
     }

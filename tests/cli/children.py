@@ -108,7 +108,7 @@ def said(place):
     equal([name for _, names, files in os.walk(place.runtime) for name in names + files if name != "allium"], [],
           "what is left beside the recording")
     report = place.allium("report", "r.allium").out
-    check("Not observed, as they cannot carry the agent\n"
+    check("Not observed\n"
           "  3 starts of ./child_sanitized, which is built with a sanitizer\n"
           "  1 start of ./child_static, which is statically linked\n" in report, report)
     equal(json.loads(place.allium("report", "r.allium", "--json").out)["unobserved"],

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "collect/ledger_scan.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "collect/container.h"
+#include "collect/mapped.h"
+#include "collect/proc.h"
+
+static struct ledger_entry *find_file(struct ledger_list *list, dev_t device, ino_t inode)
+{
+    vec_each (struct ledger_entry, e, list)
+        if (e->device == device && e->inode == inode)
+            return e;
+    return NULL;
+}
+
+/* What a process maps: one that was found by its name, or another. */
+static void take_mapped(struct ledger_scan *s, pid_t pid, const struct mapped *m)
+{
+    struct ledger_entry *e = find_file(&s->list, m->ledger.device, m->ledger.inode);
+    if (!e) {
+        struct ledger_entry other = {
+            .image_id = m->image_id, .device = m->ledger.device, .inode = m->ledger.inode};
+        e = vec_push(&s->list);
+        *e = other;
+    }
+    e->pid = pid;
+    e->alive = true;
+    if (!e->mapped)
+        e->mapped = mem_alloc(sizeof(*e->mapped));
+    *e->mapped = *m;
+}
+
+static void look(struct ledger_scan *s, pid_t pid)
+{
+    struct mapped m;
+    int bad = mapped_look(pid, &m);
+    if (bad == -EACCES && !proc_is_kernel(pid) && proc_runs(pid))
+        s->unreadable++;
+    else if (!bad && mapped_any(&m))
+        take_mapped(s, pid, &m);
+    else if (!bad && m.agent)
+        *vec_push(&s->without) = pid;
+}
+
+typedef void visit_fn(void *arg, pid_t pid);
+
+static void each_process(visit_fn *visit, void *arg)
+{
+    DIR *d = opendir("/proc");
+    for (struct dirent *entry; d && (entry = readdir(d));) {
+        long pid = strtol(entry->d_name, NULL, 10);
+        if (pid > 0)
+            visit(arg, (pid_t)pid);
+    }
+    if (d)
+        closedir(d);
+}
+
+static void look_at(void *scan, pid_t pid)
+{
+    look(scan, pid);
+}
+
+void ledger_scan_all(struct ledger_scan *s)
+{
+    *s = (struct ledger_scan){0};
+    ledger_dir_scan_all(&s->list);
+    each_process(look_at, s);
+}
+
+/* A ledger that names this pid and is held was made by another of that name, in another namespace: its own is different. */
+static void keep_named(struct ledger_list *list, pid_t pid, bool looked)
+{
+    size_t kept = 0;
+    vec_each (struct ledger_entry, e, list) {
+        if (e->pid == pid && (e->mapped || !looked || !e->alive)) {
+            list->at[kept++] = *e;
+            continue;
+        }
+        free(e->path);
+        free(e->mapped);
+    }
+    list->len = kept;
+}
+
+void ledger_scan_process(struct ledger_scan *s, pid_t pid)
+{
+    *s = (struct ledger_scan){0};
+    ledger_dir_scan_all(&s->list);
+    look(s, pid);
+    keep_named(&s->list, pid, !s->unreadable);
+}
+
+void ledger_scan_release(struct ledger_scan *s)
+{
+    ledger_list_release(&s->list);
+    vec_release(&s->without);
+}
+
+struct stray_search {
+    struct ledger_scan found;
+    const char *name; /* "run-…" */
+};
+
+/* Is it in a directory of that name, or labelled with it? */
+static bool is_for(const struct mapped_file *f, const char *name)
+{
+    size_t len = strlen(name);
+    const char *slash = strrchr(f->path, '/');
+    return slash > f->path + len && !strncmp(slash - len, name, len) && strchr("/:", slash[-1 - (int)len]);
+}
+
+static void look_for_stray(void *search, pid_t pid)
+{
+    struct stray_search *s = search;
+    struct mapped m;
+    if (container_of(pid).files && !mapped_look(pid, &m) && mapped_any(&m) && is_for(&m.ledger, s->name))
+        take_mapped(&s->found, pid, &m);
+}
+
+void ledger_scan_strays(const char *dir, struct ledger_list *list)
+{
+    struct stray_search s = {.name = strrchr(dir, '/') + 1};
+    each_process(look_for_stray, &s);
+    vec_each (struct ledger_entry, e, &s.found.list)
+        *vec_push(list) = *e;
+    vec_release(&s.found.list);
+}
+
+struct holder_search {
+    dev_t device;
+    ino_t inode;
+    pid_t found;
+};
+
+static void look_for_holder(void *search, pid_t pid)
+{
+    struct holder_search *s = search;
+    struct mapped m;
+    if (!s->found && !mapped_look(pid, &m) && mapped_any(&m) && m.ledger.device == s->device &&
+        m.ledger.inode == s->inode)
+        s->found = pid;
+}
+
+pid_t ledger_scan_holder(dev_t device, ino_t inode)
+{
+    struct holder_search s = {.device = device, .inode = inode};
+    each_process(look_for_holder, &s);
+    return s.found;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef COLLECT_LEDGER_SCAN_H
+#define COLLECT_LEDGER_SCAN_H
+
+/*
+ * All ledgers there are on this machine: those in the directories where they lie, and those that processes map, in
+ * whatever namespaces and roots. A pid is always the one of our own namespace, as far as it is known.
+ *
+ * Runs in: the tool. Owns: its list, until ledger_scan_release().
+ */
+
+#include <stdbool.h>
+
+#include "collect/ledger_dir.h"
+
+struct ledger_scan {
+    struct ledger_list list;
+    unsigned unreadable;       /* processes that we may not look at */
+    struct VEC(pid_t) without; /* processes that carry the agent and have no ledger */
+};
+
+/** Everything. */
+void ledger_scan_all(struct ledger_scan *s);
+/** Only what process `pid` maps, or, if that is nothing, what is left of one that was called so. */
+void ledger_scan_process(struct ledger_scan *s, pid_t pid);
+void ledger_scan_release(struct ledger_scan *s);
+/**
+ * Those of the recorder with this directory that lie out of its sight: of processes in other roots and mount namespaces, in a
+ * directory of its name or without a name.
+ */
+void ledger_scan_strays(const char *dir, struct ledger_list *list);
+/** The process that maps this file, or 0: there is none, or none that we may look at. */
+pid_t ledger_scan_holder(dev_t device, ino_t inode);
+
+#endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "run/unseen.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/vec.h"
+#include "collect/proc.h"
+#include "collect/unobserved.h"
+
+#define PROGRAMS_MAX 1000 /* that are told apart */
+
+/* Processes of one program. */
+struct kind {
+    enum carrier why;
+    char *program;
+    uint64_t processes;
+    bool changed; /* since it was stored */
+};
+
+struct unseen {
+    struct VEC(struct kind) kinds;
+    struct VEC(uint64_t) hidden; /* images that are counted */
+    uint64_t read_bytes;         /* of the file that agents write */
+};
+
+struct unseen *unseen_new(void)
+{
+    return mem_alloc(sizeof(struct unseen));
+}
+
+void unseen_free(struct unseen *u)
+{
+    vec_each (struct kind, k, &u->kinds)
+        free(k->program);
+    vec_release(&u->kinds);
+    vec_release(&u->hidden);
+    free(u);
+}
+
+static void count(void *arg, enum carrier why, const char *program, int by)
+{
+    struct unseen *u = arg;
+    struct kind *k = u->kinds.at;
+    for (size_t i = 0; i < u->kinds.len; i++, k++)
+        if (k->why == why && (!strcmp(k->program, program) || i + 1 == PROGRAMS_MAX))
+            break;
+    if (u->kinds.len == (size_t)(k - u->kinds.at)) {
+        k = vec_push(&u->kinds);
+        k->why = why;
+        k->program = mem_strdup(u->kinds.len < PROGRAMS_MAX ? program : "");
+    }
+    if (by > 0 || k->processes)
+        k->processes += (uint64_t)(int64_t)by;
+    k->changed = true;
+}
+
+void unseen_add_hidden(struct unseen *u, pid_t pid, uint64_t image_id)
+{
+    struct buf program = BUF_INIT;
+    vec_each (const uint64_t, id, &u->hidden)
+        if (*id == image_id)
+            return;
+    *vec_push(&u->hidden) = image_id;
+    proc_program(pid, &program);
+    count(u, CARRIER_HIDDEN, buf_str(&program), 1);
+    buf_release(&program);
+}
+
+int unseen_store(struct unseen *u, const char *dir, struct recording *recording, struct error *e)
+{
+    int bad = 0;
+    unobserved_read(dir, &u->read_bytes, count, u);
+    vec_each (struct kind, k, &u->kinds) {
+        if (k->changed && !bad)
+            bad = recording_put_unobserved(recording, k->program, carrier_reason(k->why), k->processes, e);
+        k->changed = false;
+    }
+    return bad;
+}

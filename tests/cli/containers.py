@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Processes in other namespaces and roots: found, named and asked from here, whatever they put in our way."""
+import json
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import time
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import book
+import tap
+from container import AGENT, Container, first_process, kill, namespaces, ready
+from place import placed, program
+from tap import built, check, equal
+
+HELD_BYTES, HELD_OBJECTS = 1_000_000, 100  # by holder
+
+
+def report(place, pid, *words):
+    return json.loads(place.allium("report", str(pid), "--json", *words).out)
+
+
+def rows(place, **env):
+    return json.loads(place.allium("ps", "--json", env=env).out)["rows"]
+
+
+def names(report_):
+    return {row["name"] for row in report_["rows"]}
+
+
+def seen(place):
+    """holder in a container: listed, read, kept and set from outside, exactly; and gone without a trace."""
+    container = Container(place)
+    container.put(program("holder"))
+    process = container.start("./holder", period=1)
+    ready(process)
+    pid = first_process(process, "holder")
+    row = place.row(pid)
+    equal((row["program"], row["state"], row["lost"], row["note"]), ("holder", "running", 0, None), "what ps says of it")
+    equal(row["container_pid"], 1, "its pid in the container")
+    equal(row["container"], os.readlink("/proc/%d/ns/mnt" % pid), "its container")
+    check(HELD_BYTES <= row["live_bytes"] <= HELD_BYTES + 100_000, "live by ps:", row["live_bytes"])
+    printed = place.allium("ps", env={"LC_ALL": "C"}).out
+    check("CONTAINER PID" in printed.splitlines()[0] and row["container"] in place.line(pid), printed)
+    held = [row for row in report(place, pid, "--by", "function")["rows"] if row["name"] == "hold"]
+    equal([(row["self"]["live_bytes"], row["self"]["live_count"]) for row in held], [(HELD_BYTES, HELD_OBJECTS)], "held by hold()")
+    shown = report(place, pid)
+    equal((shown["processes"][0]["pid"], shown["processes"][0]["state"]), (pid, "running"), "process in the report")
+    place.allium("snapshot", str(pid), "-o", "s.allium")
+    equal(book.rows(place.path("s.allium"), "SELECT pid FROM image"), [(pid,)], "pid in the snapshot")
+    changed = place.allium("set", str(pid), "period=64K", "off").out
+    equal(changed, "%d (holder): off, period 64 KiB, stacks of some sampled frees\n" % pid, "what set says")
+    before = sorted(os.listdir("/proc/%d/root/dev/shm" % pid))
+    place.allium("ps", "--prune")
+    equal(sorted(os.listdir("/proc/%d/root/dev/shm" % pid)), before, "files in the container after --prune")
+    equal(place.row(pid)["state"], "running", "state after --prune")
+    kill(process)
+    tap.wait_until(lambda: not os.path.exists("/proc/%d" % pid), 20, "process 1 is gone")
+    equal(place.row(pid), None, "what ps lists of a container that is gone")
+    done = place.allium("report", str(pid), code=1)
+    check("no process %d" % pid in done.err, done.err)
+
+
+def no_columns(place):
+    """Where there are no containers the screen has no columns for them; JSON does."""
+    holder = place.start_holder()
+    check("CONTAINER" not in place.allium("ps").out or any(row["container"] for row in rows(place)),
+          "columns for containers, and none is in one")
+    row = place.row(holder.pid)
+    equal((row["program"], row["container"]), ("holder", None), "its row")
+    equal((row["container_pid"], row["note"]), (None, None), "what is null")
+
+
+def shared_directory(place):
+    """Another PID namespace, the same directory: the name has another number. It is listed by ours, and is no leftover."""
+    env = dict(place.env, LD_PRELOAD=built("ALLIUM_AGENT"), ALLIUM_PERIOD="1")
+    process = place.start(*tap.unshare(), "--pid", "--fork", "--kill-child", "env", "-u", "X", program("holder"), env=env)
+    ready(process)
+    pid = first_process(process, "holder")
+    row = place.row(pid)
+    equal((row["state"], row["container_pid"]), ("running", 1), "state and inner pid")
+    check(row["container"].startswith("mnt:"), row)
+    place.allium("ps", "--prune")
+    equal([os.path.basename(name).split("-")[0] for name in place.ledgers() if "/1-" in name], ["1"], "its ledger after --prune")
+    equal(report(place, pid)["total"]["live_count"] >= HELD_OBJECTS, True, "objects")
+    process.stdin.close()
+    process.wait(20)
+    equal([row["state"] for row in rows(place) if row["pid"] == 1 and row["program"] == "holder"], ["exited"], "state at its end")
+    place.allium("ps", "--prune")
+    equal(place.ledgers(), [], "ledgers after --prune")
+
+
+KEEPER = """
+#include <stdlib.h>
+#include <unistd.h>
+static void *volatile kept[100];
+__attribute__((noinline)) static void NAME(void) { for (int i = 0; i < 100; i++) kept[i] = malloc(10000); }
+int main(void) { char c; NAME(); if (write(1, "ready\\n", 6) != 6) return 1; while (read(0, &c, 1) > 0) {} return 0; }
+"""
+
+
+def compile_keeper(where, name, *options):
+    with open(where + "/keeper.c", "w") as file:
+        file.write(KEEPER)
+    tap.succeed(["gcc", "-g", "-O1", "-fno-builtin", "-fno-optimize-sibling-calls", "-DNAME=" + name, *options,
+                 "-o", where + "/keeper", where + "/keeper.c"])
+    os.unlink(where + "/keeper.c")
+
+
+def names_of_its_own(place):
+    """A program of the same path is here too, and is another one: its names are nobody's."""
+    for options in ((), ("-Wl,--build-id=none",)):
+        compile_keeper(place.folder, "outside", *options)
+        container = Container(place)
+        compile_keeper(container.inside, "inside", *options)
+        process = container.start(place.path("keeper"), period=1)
+        ready(process)
+        pid = first_process(process, "keeper")
+        for _ in range(2):  # a cache must not remember it either
+            found = names(report(place, pid, "--by", "function"))
+            check("inside" in found and "outside" not in found, "names, built with %s:" % (options,), found)
+        kill(process)
+        here = place.start(place.path("keeper"), env=dict(place.env, LD_PRELOAD=built("ALLIUM_AGENT"), ALLIUM_PERIOD="1"))
+        ready(here)
+        check("outside" in names(report(place, here.pid, "--by", "function")), "names of the one here")
+        kill(here)
+        place.allium("ps", "--prune")
+        for path in (container.root, container.inside):
+            shutil.rmtree(path)
+
+
+LIAR = r"""
+import mmap, os, struct, sys
+real = bytearray(open("real", "rb").read(4096))
+REGIONS, REGION = 168, 40
+def header(change):
+    h = bytearray(real)
+    change(h)
+    return bytes(h)
+def all_ready(h):
+    for t in range(10):
+        offset, limit, ready, used = struct.unpack_from("<4Q", h, REGIONS + REGION * t)
+        struct.pack_into("<4Q", h, REGIONS + REGION * t, 4096, 1 << 33, 1 << 33, 1 << 40)
+def other_version(h):
+    struct.pack_into("<I", h, 8, 77)
+def nonsense(h):
+    h[100:] = os.urandom(len(h) - 100)
+folder = "/dev/shm/allium-0"
+os.mkdir(folder, 0o700)
+maps = []
+def lie(number, data, size, where=folder):
+    name = "%s/%d-%016x.ledger" % (where, number, number)
+    fd = os.open(name, os.O_RDWR | os.O_CREAT, 0o600)
+    os.ftruncate(fd, size)
+    os.pwrite(fd, data, 0)
+    maps.append(mmap.mmap(fd, 4096))
+    os.close(fd)
+how = sys.argv[1]
+if how == "sparse":
+    lie(1, header(all_ready), 1 << 40)
+elif how == "version":
+    lie(1, header(other_version), 1 << 20)
+elif how == "nonsense":
+    lie(1, header(nonsense), 1 << 20)
+elif how == "empty":
+    lie(1, b"", 4096)
+elif how == "disk":
+    lie(1, bytes(real), 1 << 20, os.getcwd())
+elif how == "device":
+    os.mknod(folder + "/1-0000000000000001.ledger", 0o600 | 0o020000, os.makedev(1, 5))
+    maps.append(mmap.mmap(os.open(folder + "/1-0000000000000001.ledger", os.O_RDWR), 4096, mmap.MAP_PRIVATE))
+elif how == "exchanged":
+    lie(1, bytes(real), 1 << 20)
+    os.unlink(folder + "/1-0000000000000001.ledger")
+    os.mkfifo(folder + "/1-0000000000000001.ledger")
+elif how == "linked":
+    lie(1, bytes(real), 1 << 20)
+    open(folder + "/1-0000000000000001.control", "w").close()
+    os.unlink(folder + "/1-0000000000000001.control")
+    os.symlink(os.getcwd() + "/precious", folder + "/1-0000000000000001.control")
+for n in range(2, 9):
+    os.mkfifo("%s/%d-%016x.ledger" % (folder, n, n)) if n % 2 else os.symlink("/etc/passwd", "%s/%d-%016x.ledger" % (folder, n, n))
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+def lies(place):
+    """A container's owner plants what he likes: nothing hangs, follows a link, or takes memory; and the rest is listed."""
+    holder = place.start_holder()
+    with open(place.ledgers()[0], "rb") as file:
+        real = file.read(4096)
+    precious = place.path("precious")
+    with open(precious, "wb") as file:
+        file.write(b"precious" * 100)
+    container = Container(place, at="/srv")
+    container.write("liar.py", LIAR)
+    with open(container.inside + "/real", "wb") as file:
+        file.write(real)
+    for how in ("sparse", "version", "nonsense", "empty", "disk", "exchanged", "linked") + (("device",) if os.geteuid() == 0 else ()):
+        process = container.start("/usr/bin/python3", "liar.py", how)
+        ready(process)
+        pid = first_process(process)
+        limit = ["sh", "-c", 'ulimit -v 3000000; exec "$@"', "sh", built("ALLIUM")]
+        done = tap.run([*limit, "ps", "--json"], env=place.env)
+        equal((done.returncode, b"rror" in done.stderr), (0, False), "code and words of ps: %s, %s" % (how, done.stderr))
+        listed = {row["pid"]: row for row in json.loads(done.stdout)["rows"]}
+        equal(listed[holder.pid]["program"], "holder", "what else there is: " + how)
+        check(pid in listed, "no row for the liar:", how, listed)
+        if how not in ("linked", "exchanged", "nonsense"):
+            equal(listed[pid]["live_bytes"], None, "what is estimated from nothing: " + how)
+            done = tap.run([*limit, "report", str(pid)], env=place.env)
+            equal((done.returncode, done.stdout), (1, b""), "report: " + how)
+            check(done.stderr.startswith(b"allium: ") and done.stderr.count(b"\n") == 1, how, done.stderr)
+        place.allium("set", str(pid), "off", code=1)
+        with open(precious, "rb") as file:
+            equal(file.read(), b"precious" * 100, "a file of ours, after " + how)
+        equal(set(listed) & set(range(2, 9)), set(), "pipes and links that were taken for ledgers")
+        place.allium("ps", "--prune")
+        left = os.listdir("/proc/%d/root/dev/shm/allium-0" % pid)
+        check(len(left) >= 7, "files that --prune left in the container:", left)
+        kill(process)
+
+
+tap.main([(name, placed(test, "/dev/shm" if test in (no_columns, shared_directory, lies) else "/var/tmp")) for name, test in [
+    ("a process in a container is listed, read, kept and set from outside", seen),
+    ("without containers there are no columns for them", no_columns),
+    ("a process in another PID namespace whose ledger lies among ours", shared_directory),
+    ("names come from the container's files", names_of_its_own),
+    ("what a container's owner plants does no harm", lies),
+]])
