@@ -150,7 +150,8 @@ def report(cost, workload, ways, slow, bound):
                                                       statistics.median(way.resident)))
     for way in slow:
         print("  %-42s %s" % (way.name + " / " + way.base, slowly(cost, workload, way, bare)), flush=True)
-    print("  %-42s     n/a: not packaged" % "Poireau", flush=True)
+    if slow:
+        print("  %-42s     n/a: not packaged" % "Poireau", flush=True)
     return reached
 
 

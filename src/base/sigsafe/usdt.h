@@ -55,6 +55,12 @@
 /* Every value is a word without a sign. */
 #define USDT_VALUE(value) USDT_ANYWHERE((uint64_t)(value))
 
+#if defined(USDT_NONE) /* for bench/probes, to compare with */
+#define USDT1(provider, name, a)                ((void)(a))
+#define USDT3(provider, name, a, b, c)          ((void)(a), (void)(b), (void)(c))
+#define USDT4(provider, name, a, b, c, d)       ((void)(a), (void)(b), (void)(c), (void)(d))
+#define USDT6(provider, name, a, b, c, d, e, f) (USDT3(, , a, b, c), USDT3(, , d, e, f))
+#else
 #define USDT1(provider, name, a) __asm__ volatile(USDT_SITE(provider, name, "8@%0")::USDT_VALUE(a) : "memory")
 #define USDT3(provider, name, a, b, c)                                                                       \
     __asm__ volatile(USDT_SITE(provider, name, "8@%0 8@%1 8@%2")::USDT_VALUE(a), USDT_VALUE(b),              \
@@ -68,5 +74,6 @@
     __asm__ volatile(USDT_SITE(provider, name, "8@%0 8@%1 8@%2 8@%3 8@%4 8@%5")::USDT_VALUE(a),              \
                      USDT_VALUE(b), USDT_VALUE(c), USDT_VALUE(d), USDT_VALUE(e), USDT_VALUE(f)               \
                      : "memory")
+#endif
 
 #endif
