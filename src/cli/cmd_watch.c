@@ -34,7 +34,8 @@ static const char *const examples[] = {
     "every ten minutes, what all processes with the agent hold for longer than five",
     "allium watch 4711 --every 1m --older-than 1h --state known",
     "one process; what is dismissed with the key d, or SIGUSR1, stays so the next time",
-    "allium watch --alert 'live>1G for 5m or growing' --exec 'mail -s \"$ALLIUM_ALERT\" me </dev/null'",
+    "allium watch --alert 'live>1G for 5m or growing for 2h' --exec 'mail -s \"$ALLIUM_ALERT\" me "
+    "</dev/null'",
     "for those who do not sit there",
     NULL,
 };

@@ -6,7 +6,7 @@
 #define MUCH_Z     3.3
 #define HIGHER_Z   2.0
 #define SLOWER_Z   2.0
-#define SHORTER    (2 / 3.0) /* each stretch than the one before */
+#define SHORTER    0.8 /* each stretch than the one before */
 #define PARTS      4
 #define PART_LEAST 0.25 /* of the average of the parts */
 #define HOUR_NS    3600e9
@@ -42,17 +42,41 @@ static uint64_t part_end(const struct series *s, uint32_t begin, unsigned part)
     return from + (uint64_t)((double)length * part / PARTS);
 }
 
+/* The first look that is no further back from the last one than that. */
+static uint32_t look_since(const struct series *s, uint64_t back_ns)
+{
+    uint32_t j = 0;
+    while (s->looks_ns[s->n_looks - 1] - s->looks_ns[j] > back_ns)
+        j++;
+    return j;
+}
+
+/* Laplace's test for a trend: the mean time of arrival, from the middle of the stretch, in its deviations. */
+static double trend_of(const struct series *s, uint32_t stack, uint32_t begin)
+{
+    const struct series_stack *of = &s->stacks.at[stack];
+    double from = (double)s->looks_ns[begin], length = (double)s->looks_ns[s->n_looks - 1] - from;
+    double moment = 0, lumps = 0;
+    for (uint32_t i = of->first + of->n; i-- > of->first;) {
+        const struct series_sample *sample = &s->samples.at[s->by_stack.at[i]];
+        if (sample->arrived_ns <= s->looks_ns[begin])
+            break;
+        moment += sample->bytes * (((double)sample->arrived_ns - from) / length - 0.5);
+        lumps += sample->bytes * sample->bytes;
+    }
+    return lumps > 0 ? moment / sqrt(lumps / 12) : 0;
+}
+
 static bool all_along(const struct series *s, uint32_t stack, uint32_t begin, double arrived)
 {
-    struct series_sum parts[PARTS];
     for (unsigned i = 0; i < PARTS; i++) {
-        parts[i] = series_arrived(s, stack, part_end(s, begin, i), part_end(s, begin, i + 1));
-        if (parts[i].bytes.value < arrived / PARTS * PART_LEAST)
+        struct series_sum part = series_arrived(s, stack, part_end(s, begin, i), part_end(s, begin, i + 1));
+        if (part.bytes.value < arrived / PARTS * PART_LEAST)
             return false;
     }
-    double slower = parts[0].bytes.value + parts[1].bytes.value - parts[2].bytes.value - parts[3].bytes.value;
-    double lumps = parts[0].lumps + parts[1].lumps + parts[2].lumps + parts[3].lumps;
-    return slower <= SLOWER_Z * sqrt(lumps);
+    uint64_t now = s->looks_ns[s->n_looks - 1], length = now - s->looks_ns[begin];
+    return trend_of(s, stack, begin) >= -SLOWER_Z &&
+           trend_of(s, stack, look_since(s, 2 * length)) >= -SLOWER_Z;
 }
 
 static bool higher_than_before(const struct changes *c, const struct series *s, uint32_t begin)
@@ -79,6 +103,13 @@ static void set_slope(struct growth *g, const struct series *s, uint32_t stack, 
     g->interval.high = (bytes + hypot(in.high - arrived.value, left.value - out.low)) / hours;
 }
 
+static bool passes(const struct changes *c, const struct series *s, uint32_t stack, uint32_t begin)
+{
+    return begin + GROWTH_LOOKS <= s->n_looks && c->bytes[begin] > 0 &&
+           c->bytes[begin] >= MUCH_Z * c->deviation[begin] && higher_than_before(c, s, begin) &&
+           all_along(s, stack, begin, c->arrived[begin]);
+}
+
 struct growth growth_of(const struct series *s, uint32_t stack)
 {
     struct growth g = {0};
@@ -86,18 +117,20 @@ struct growth growth_of(const struct series *s, uint32_t stack)
     if (s->n_looks < 2)
         return g;
     find_changes(&c, s, stack);
-    uint64_t now = s->looks_ns[s->n_looks - 1], longest = now - s->looks_ns[0];
-    for (uint32_t begin = 0; begin + GROWTH_LOOKS <= s->n_looks;) {
-        g.growing = c.bytes[begin] > 0 && c.bytes[begin] >= MUCH_Z * c.deviation[begin] &&
-                    higher_than_before(&c, s, begin) && all_along(s, stack, begin, c.arrived[begin]);
+    uint64_t now = s->looks_ns[s->n_looks - 1];
+    double length = (double)(now - s->looks_ns[0]);
+    for (uint32_t begin = 0; !g.growing && begin + GROWTH_LOOKS <= s->n_looks;) {
+        g.growing = passes(&c, s, stack, begin);
         if (g.growing) {
+            uint64_t grown_ns = now - s->looks_ns[begin];
             set_slope(&g, s, stack, begin);
-            return g;
+            if (passes(&c, s, stack, look_since(s, grown_ns / 2)))
+                g.lasting_ns = grown_ns;
         }
-        longest = (uint64_t)((double)longest * SHORTER);
-        while (begin < s->n_looks && now - s->looks_ns[begin] > longest)
-            begin++;
+        length *= SHORTER;
+        begin = look_since(s, (uint64_t)length);
     }
-    set_slope(&g, s, stack, 0);
+    if (!g.growing)
+        set_slope(&g, s, stack, 0);
     return g;
 }

@@ -40,7 +40,7 @@ static bool take_word(struct reader *r, const char *word)
     return true;
 }
 
-/* The next value, up to a blank, in `value`. A unit may stand by itself: "1.5 GiB". */
+/* The next value, up to a blank, in `value`. */
 static int take_value(struct reader *r, bool size, uint64_t *value)
 {
     const char *at = query_skip_blanks(r->at);
@@ -61,6 +61,7 @@ static int parse_term(struct reader *r, struct alert_term *t)
     int bad = 0;
     if (take_word(r, "growing")) {
         t->kind = ALERT_GROWING;
+        t->for_ns = ALERT_GROWING_NS;
     } else if (take_word(r, "live")) {
         t->kind = ALERT_LIVE_ABOVE;
         r->at = query_skip_blanks(r->at);
@@ -105,18 +106,22 @@ void alert_release(struct alert *a)
     a->n = 0;
 }
 
+static bool is_so(const struct alert_term *t, const struct alert_facts *f)
+{
+    if (t->kind == ALERT_GROWING)
+        return f->growing_ns && f->growing_ns >= t->for_ns;
+    return f->live_bytes > (double)t->bytes;
+}
+
 bool alert_judge(const struct alert_term *t, struct alert_state *s, const struct alert_facts *f)
 {
-    bool holds = t->kind == ALERT_GROWING ? f->growing : f->live_bytes > (double)t->bytes;
-    if (!holds) {
-        *s = (struct alert_state){0};
-        return false;
-    }
-    if (!s->holds || f->time_ns < s->since_ns) /* a clock that was set back: it counts from now on */
+    bool so = is_so(t, f), has_lasted = so && t->kind == ALERT_GROWING;
+    if (so != s->holds || f->time_ns < s->since_ns) /* a clock that was set back: it counts from now on */
         s->since_ns = f->time_ns;
-    s->holds = true;
-    if (s->told || f->time_ns - s->since_ns < t->for_ns)
+    s->holds = so;
+    if (!has_lasted && f->time_ns - s->since_ns < t->for_ns)
         return false;
-    s->told = true;
-    return true;
+    bool tell = so && !s->told;
+    s->told = so;
+    return tell;
 }

@@ -237,22 +237,26 @@ static void mark_rows(struct look_image *i, struct numbering *n, const struct wa
 
 /* ---- alerts ---- */
 
-/* The first row, which holds most, of those that grow; PROFILE_NONE: none does. */
-static uint32_t growing_row(const struct look_image *i)
+/* The row whose growth lasts longest; PROFILE_NONE: none does. */
+static uint32_t longest_growing(const struct look_image *i)
 {
+    uint32_t longest = PROFILE_NONE;
+    uint64_t most_ns = 0;
     for (uint32_t k = 0; k < i->rows.len; k++)
-        if (i->rows.at[k].growth.growing)
-            return k;
-    return PROFILE_NONE;
+        if (i->rows.at[k].growth.lasting_ns > most_ns) {
+            most_ns = i->rows.at[k].growth.lasting_ns;
+            longest = k;
+        }
+    return longest;
 }
 
 static void find_alerts(const struct watch *w, struct look *l, uint32_t image, struct track *t)
 {
     const struct look_image *i = &l->images.at[image];
-    uint32_t row = growing_row(i);
+    uint32_t row = longest_growing(i);
     struct alert_facts facts = {.time_ns = i->profile->taken_ns,
                                 .live_bytes = estimate_interval(&i->live).low,
-                                .growing = row != PROFILE_NONE};
+                                .growing_ns = row == PROFILE_NONE ? 0 : i->rows.at[row].growth.lasting_ns};
     for (size_t k = 0; w->o.alert && k < w->o.alert->n; k++) {
         const struct alert_term *term = &w->o.alert->terms[k];
         if (alert_judge(term, &t->alerts[k], &facts))

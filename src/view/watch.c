@@ -81,9 +81,12 @@ static void write_quiet(struct sink *out, const struct look *l, const struct wat
 
 /* ---- rows ---- */
 
-/* "+1.20 MiB/h (0.80-1.60)": both ends in the unit of the value. */
-static void add_slope(struct buf *b, const struct growth *g, const struct text_style *style)
+/* "+1.20 MiB/h (0.80-1.60) over 1h20m": both ends in the unit of the value. */
+static void add_slope(struct buf *b, const struct look_image *i, const struct growth *g,
+                      const struct text_style *style)
 {
+    uint64_t over_ns = i->profile->taken_ns > g->since_ns ? i->profile->taken_ns - g->since_ns : 0;
+    char over[UNITS_TEXT_BYTES];
     static const struct {
         const char *name;
         double bytes;
@@ -97,15 +100,17 @@ static void add_slope(struct buf *b, const struct growth *g, const struct text_s
     if (g->interval.low < g->interval.high)
         buf_printf(b, " (%.*f%s%.*f)", decimals, g->interval.low / units[k].bytes, text_dash(style), decimals,
                    g->interval.high / units[k].bytes);
+    buf_printf(b, " over %s", units_format_duration(over, (double)over_ns));
 }
 
-static void add_marks(struct buf *b, const struct look_row *row, const struct text_style *style)
+static void add_marks(struct buf *b, const struct look_image *i, const struct look_row *row,
+                      const struct text_style *style)
 {
     if (row->is_new)
         buf_addstr(b, "new");
     if (row->growth.growing) {
         buf_addstr(b, row->is_new ? ", growing " : "growing ");
-        add_slope(b, &row->growth, style);
+        add_slope(b, i, &row->growth, style);
     } else if (row->turned) {
         buf_addstr(b, "no longer growing");
     }
@@ -146,7 +151,7 @@ static void add_row(struct grid *g, const struct look_image *i, const struct loo
     grid_cell(g, &cell);
     buf_addstr(&cell, units_format_duration(age, (double)of->self.oldest_ns));
     grid_cell(g, &cell);
-    add_marks(&cell, row, &v->style);
+    add_marks(&cell, i, row, &v->style);
     grid_cell(g, &cell);
     report_add_stack(g, i->profile, of->index, listed_before ? FRAMES_AGAIN : v->frames);
 }
@@ -292,7 +297,7 @@ static void write_alert(struct sink *out, const struct look *l, const struct loo
         buf_addstr(&b, ": ");
         text_add_name(&b, &v->style, frame_function(i->profile, frames.at, scratch));
         buf_addstr(&b, " grows by ");
-        add_slope(&b, &row->growth, &v->style);
+        add_slope(&b, i, &row->growth, &v->style);
     } else {
         buf_addstr(&b, ": live ");
         text_add_figure(&b, &v->style, &i->live, TEXT_BYTES);

@@ -11,6 +11,7 @@ static void write_growth(struct json *j, const struct growth *g)
 {
     bool known = g->since_ns != 0;
     json_flag(j, "growing", g->growing);
+    json_flag(j, "growth_lasts", g->lasting_ns != 0);
     json_rounded(j, "slope_bytes_per_hour", known ? g->bytes_per_hour : NAN);
     json_rounded(j, "slope_bytes_per_hour_low", known ? floor(g->interval.low) : NAN);
     json_rounded(j, "slope_bytes_per_hour_high", known ? ceil(g->interval.high) : NAN);

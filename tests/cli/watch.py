@@ -348,7 +348,7 @@ def alert_for(place):
     """live>... for TIME waits so long; growing names the stack; a command that fails is told."""
     stepper = Stepper(place)
     stepper.do("c" * 4)
-    watcher = Watcher(place, str(stepper.pid), *FAST, "--alert", "live>100K for 400ms or growing", "--exec",
+    watcher = Watcher(place, str(stepper.pid), *FAST, "--alert", "live>100K for 400ms or growing for 0s", "--exec",
                       'echo "$ALLIUM_FUNCTION $ALLIUM_SLOPE_BYTES_PER_HOUR" >>"$ALLIUM_ALERT"; exit 3')
     look = watcher.wait(lambda look: look["alerts"], "an alert")
     equal(look["alerts"][0]["condition"], "live>100K for 400ms", "it")
@@ -359,12 +359,12 @@ def alert_for(place):
     end = time.monotonic() + 60
     while not found and time.monotonic() < end:
         stepper.do("l")
-        found = next((look for look in watcher.read() if look["alerts"] and look["alerts"][0]["condition"] == "growing"), None)
+        found = next((look for look in watcher.read() if look["alerts"] and look["alerts"][0]["condition"] == "growing for 0s"), None)
         time.sleep(0.01)
     check(found, "no alert of growth")
     equal(found["processes"][0]["rows"][found["alerts"][0]["row"]]["name"], "leak", "the row of the alert")
-    wait_until(lambda: os.path.exists(place.path("growing")), 20, "the command")
-    with open(place.path("growing")) as file:
+    wait_until(lambda: os.path.exists(place.path("growing for 0s")), 20, "the command")
+    with open(place.path("growing for 0s")) as file:
         check(re.fullmatch(r"leak \d+\n", file.read()), "variables")
     said = watcher.end()
     equal(said.count("the command of --exec ended with 3"), 2, "complaints in " + said)

@@ -83,25 +83,27 @@ static void check_term(const char *text, const struct alert_term *t)
     alert_release(&again);
 }
 
-/* Every byte of the values is a look: it tells when it has held for its time, and then not before it was false. */
+/* Every byte of the values is a look: it tells when it has held for its time, and then not before it was false as long. */
 static void check_judging(const char *text, const struct alert_term *t, const struct subject *s)
 {
     struct alert_state state = {0};
     uint64_t now = 0, since = 0;
-    bool held = false, told = false;
+    bool grows = t->kind == ALERT_GROWING, held = false, told = false;
     for (size_t i = 0; i < s->bytes; i++) {
         unsigned byte = (unsigned char)s->values[i];
         uint64_t before = now;
         now = byte & 64 ? now / 2 : now + (t->for_ns / 4 + 1) * (byte >> 7);
-        struct alert_facts f = {
-            .time_ns = now, .live_bytes = (double)t->bytes + (byte & 1 ? 1e4 : 0), .growing = byte & 2};
-        bool holds = t->kind == ALERT_GROWING ? byte & 2 : f.live_bytes > (double)t->bytes;
-        if (!held || (now < before && now < since))
+        struct alert_facts f = {.time_ns = now,
+                                .live_bytes = (double)t->bytes * (byte & 1 ? 1.1 : 1) + (byte & 1),
+                                .growing_ns = byte & 2 ? t->for_ns + 1 : t->for_ns / 2};
+        bool holds = grows ? byte & 2 : byte & 1;
+        if (holds != held || (now < before && now < since))
             since = now;
-        bool tells = holds && !told && now - since >= t->for_ns;
-        require(alert_judge(t, &state, &f) == tells, "an alert is judged otherwise", text);
-        told = holds && (told || tells);
         held = holds;
+        bool settled = (grows && holds) || now - since >= t->for_ns, tells = settled && holds && !told;
+        require(alert_judge(t, &state, &f) == tells, "an alert is judged otherwise", text);
+        if (settled)
+            told = holds;
     }
 }
 

@@ -50,7 +50,7 @@ static void all_of_it(void **state)
            "        value_new   value.h:12 inlined\n"
            "        json_parse  parse.c:214\n"
            "        … 2 more frames\n"
-           "    6.01 MiB      4.08–9.58        7          2m05s  growing +1.25 MiB/h (0.80–1.60)\n"
+           "    6.01 MiB      4.08–9.58        7          2m05s  growing +1.25 MiB/h (0.80–1.60) over 2m13s\n"
            "        operator new(unsigned long)                                                "
            "(libstdc++.so.6)\n"
            "        std::map<std::string, Item>::insert(std::pair<std::string const, Item>&&)  cache.cc:88\n"
@@ -67,17 +67,19 @@ static void changes_only(void **state)
     rows[2].is_new = true;
     rows[2].fresh_samples = 1;
     rows[2].growth = (struct growth){true, 300, {100, 500}, BEGAN};
-    assert_screen(l, "2026-11-21 14:04:24 UTC  shop (4242): live 15.1 MiB (10.7–20.9), older than 5 s 15.1 "
-                     "MiB (10.7–20.9)\n"
-                     "         OLD  95 % INTERVAL  SAMPLES  FRESH  OLDEST  MARKS\n"
-                     "    8.03 MiB      4.60–13.0       16      3   2m32s\n"
-                     "        value_new   value.h:12 inlined\n"
-                     "        json_parse  parse.c:214\n"
-                     "        … 2 more frames\n"
-                     "     545 KiB      64.0–2927        1      1    60 s  new, growing +300 B/h (100–500)\n"
-                     "        shop+0x8010            (shop)\n"
-                     "        [JIT or unknown code]\n"
-                     "    … 2 more, together 43 %\n");
+    assert_screen(l,
+                  "2026-11-21 14:04:24 UTC  shop (4242): live 15.1 MiB (10.7–20.9), older than 5 s 15.1 "
+                  "MiB (10.7–20.9)\n"
+                  "         OLD  95 % INTERVAL  SAMPLES  FRESH  OLDEST  MARKS\n"
+                  "    8.03 MiB      4.60–13.0       16      3   2m32s\n"
+                  "        value_new   value.h:12 inlined\n"
+                  "        json_parse  parse.c:214\n"
+                  "        … 2 more frames\n"
+                  "     545 KiB      64.0–2927        1      1    60 s  new, growing +300 B/h (100–500) over "
+                  "2m13s\n"
+                  "        shop+0x8010            (shop)\n"
+                  "        [JIT or unknown code]\n"
+                  "    … 2 more, together 43 %\n");
 }
 
 static void marks_that_go(void **state)
@@ -123,7 +125,7 @@ static void beginnings_ends_and_alerts(void **state)
     assert_screen(l, "2026-11-21 14:04:24 UTC  bad?[2J (7) has ended, or runs another program\n"
                      "2026-11-21 14:04:24 UTC  ALERT live>1M: shop (4242): live 15.1 MiB (10.7–20.9)\n"
                      "2026-11-21 14:04:24 UTC  ALERT growing for 1h: shop (4242): operator new(unsigned "
-                     "long) grows by +2.50 GiB/h (2.00–3.10)\n"
+                     "long) grows by +2.50 GiB/h (2.00–3.10) over 2m13s\n"
                      "2026-11-21 14:04:24 UTC  shop (4242): live 15.1 MiB (10.7–20.9), older than 5 s 15.1 "
                      "MiB (10.7–20.9), nothing new\n");
     l = mem_alloc(sizeof(*l));
