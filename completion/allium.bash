@@ -14,7 +14,7 @@ _allium_options()
     env) echo --shell --systemd --docker --period --ledger-size --no-follow --help ;;
     ps) echo --prune --json --help ;;
     snapshot) echo -o --output --force --help ;;
-    report) echo --by --sort --older-than --where --raw --top --json --help ;;
+    report) echo --by --callers --callees --sort --temporary --older-than --where --raw --top --json --help ;;
     watch) echo --every --older-than --where --top --once --state --alert --exec --json --help ;;
     diff) echo --by --sort --where --fail-if --raw --top --json --help ;;
     who) echo --size --top --json --help ;;
@@ -40,7 +40,7 @@ _allium_value()
     --folded) _allium_words live peak allocated allocations temporary ;;
     --state) _allium_files ;;
     --alert) _allium_words growing 'live>' ;;
-    --period | --ledger-size | --older-than | --where | --top | --size | --every | --exec) ;;
+    --period | --ledger-size | --older-than | --callers | --callees | --where | --top | --size | --every | --exec) ;;
     *) return 1 ;;
     esac
 }

@@ -2,12 +2,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/buf.h"
 #include "cli/command.h"
 #include "cli/filter.h"
 #include "cli/source.h"
 #include "cli/terminal.h"
 #include "cli/words.h"
 #include "cli/wrapper_lists.h"
+#include "model/nearest.h"
 #include "view/report.h"
 #include "view/report_json.h"
 
@@ -16,8 +18,11 @@ static const struct option_doc options[] = {
     {"sort", 0, "ORDER", "live (default), peak, allocated, allocations, temporary or age"},
     {"older-than", 0, "TIME", "only what is live and older than TIME: 30s, 5m, 1h"},
     {"where", 0, "QUERY", "only what fits: 'func:parse_* size>4k !comm:bash', see allium-query(7)"},
+    {"callers", 0, "FUNC", "who called FUNC (a name, or a pattern such as 'parse_*'), and who called them"},
+    {"callees", 0, "FUNC", "what FUNC called, and where in there memory was allocated"},
+    {"temporary", 0, NULL, "what was freed at once: short for --sort temporary"},
     {"raw", 0, NULL, "show wrappers such as xmalloc and operator new, too"},
-    {"top", 0, "N", "so many rows (12); 0: all"},
+    {"top", 0, "N", "so many rows (12, of a tree of calls 30); 0: all"},
     {"json", 0, NULL, "as JSON, see allium-json(5)"},
     {NULL, 0, NULL, NULL},
 };
@@ -29,6 +34,8 @@ static const char *const examples[] = {
     "ten minutes after it began",
     "allium report 4711 --older-than 1h --top 5",
     "a running process: what has been there for an hour",
+    "allium report --callers 'g_hash_table_*'",
+    "whose hash tables these are",
     NULL,
 };
 
@@ -75,69 +82,155 @@ static int check_combination(const struct filter *f, enum rollup_sort sort, cons
     return code;
 }
 
-static int write_report(const struct source *s, struct rollup_options *ro, const struct filter *f,
-                        uint32_t top, bool json)
+/* All that one call was asked for. */
+struct request {
+    const char *source; /* NULL: the newest recording */
+    int group, sort;
+    uint32_t top;
+    bool json, raw;
+    const char *focus; /* of --callers or --callees, which are groups here; else NULL */
+    struct filter filter;
+};
+
+static const char *value_of(const struct arguments *a, const char *name)
 {
-    struct rollup *r = rollup_new(s->profile, ro);
-    struct sink out = sink_to_file(stdout);
-    int code = check_combination(f, ro->sort, &r->total);
-    if (code >= 0) {
-        rollup_free(r);
-        return code;
-    }
-    char *words = filter_words(f);
-    if (json) {
-        struct report_json_options o = {.source = s->label, .filter = words, .top = top};
-        report_json_write(&out, r, &o);
-    } else {
-        struct report_options o = {.style = terminal_style(stdout),
-                                   .source = s->label,
-                                   .filter = words,
-                                   .top = top,
-                                   .frames = WORDS_FRAMES_DEFAULT};
-        report_write(&out, r, &o);
-    }
-    free(words);
-    rollup_free(r);
-    return command_written(&out, EXIT_DONE);
+    return command_value(&command_report, a, name);
 }
 
-static int run(int argc, char **argv)
+/* -1: fine; else the exit code. */
+static int parse_rows(struct request *q, const struct arguments *a)
+{
+    const char *callers = value_of(a, "callers"), *callees = value_of(a, "callees");
+    bool temporary = value_of(a, "temporary");
+    q->focus = callers ? callers : callees;
+    int code = words_parse(&command_report, "by", value_of(a, "by"), words_groups, &q->group);
+    if (code < 0)
+        code = words_parse(&command_report, "sort", value_of(a, "sort"), words_orders, &q->sort);
+    if (code >= 0)
+        return code;
+    if ((callers != NULL) + (callees != NULL) + (value_of(a, "by") != NULL) > 1)
+        return command_misuse(&command_report,
+                              "--by, --callers and --callees each say what a row is: one of them");
+    if (q->focus && !*q->focus)
+        return command_misuse(&command_report, "--%s: of which function?", callers ? "callers" : "callees");
+    if (temporary && value_of(a, "sort") && q->sort != ROLLUP_SORT_TEMPORARY)
+        return command_misuse(&command_report, "--temporary is --sort temporary, and not also --sort %s",
+                              value_of(a, "sort"));
+    if (temporary)
+        q->sort = ROLLUP_SORT_TEMPORARY;
+    if (q->focus)
+        q->group = callers ? ROLLUP_BY_CALLERS : ROLLUP_BY_CALLEES;
+    q->top = q->focus ? WORDS_TREE_DEFAULT : WORDS_TOP_DEFAULT;
+    return words_parse_top(&command_report, value_of(a, "top"), &q->top);
+}
+
+/* As above; on success the filter is to be released. */
+static int parse(struct request *q, int argc, char **argv)
 {
     struct arguments a;
     struct error e = {""};
-    struct filter f;
-    struct source s;
-    int group = ROLLUP_BY_STACK, sort = ROLLUP_SORT_LIVE;
-    uint32_t top = WORDS_TOP_DEFAULT;
+    *q = (struct request){.group = ROLLUP_BY_STACK, .sort = ROLLUP_SORT_LIVE};
     int code = command_parse(&command_report, argc, argv, false, &a);
     if (code < 0)
-        code = words_parse(&command_report, "by", command_value(&command_report, &a, "by"), words_groups,
-                           &group);
-    if (code < 0)
-        code = words_parse(&command_report, "sort", command_value(&command_report, &a, "sort"), words_orders,
-                           &sort);
-    if (code < 0)
-        code = words_parse_top(&command_report, command_value(&command_report, &a, "top"), &top);
+        code = parse_rows(q, &a);
     if (code < 0 && a.n_rest > 1)
         code = command_misuse(&command_report, "one source at a time, not also %s", a.rest[1]);
     if (code >= 0)
         return code;
-    if (filter_init(&f, command_value(&command_report, &a, "where"),
-                    command_value(&command_report, &a, "older-than"), &e))
+    q->source = a.n_rest ? a.rest[0] : NULL;
+    q->json = value_of(&a, "json") != NULL;
+    q->raw = value_of(&a, "raw") != NULL;
+    if (filter_init(&q->filter, value_of(&a, "where"), value_of(&a, "older-than"), &e))
         return command_misuse(&command_report, "%s", e.text);
-    code = check_combination(&f, sort,
-                             &(struct rollup_values){.unknown = f.samples ? ROLLUP_NOT_OF_SAMPLES : 0});
-    if (code < 0 && source_open(&s, a.n_rest ? a.rest[0] : NULL, &e))
+    const struct rollup_values known = {.unknown = q->filter.samples ? ROLLUP_NOT_OF_SAMPLES : 0};
+    code = check_combination(&q->filter, q->sort, &known);
+    if (code >= 0)
+        filter_release(&q->filter);
+    return code;
+}
+
+/* There is no function of that name: -1 if there is. */
+static int check_focus(const struct profile *p, const char *focus)
+{
+    uint32_t nearest[NEAREST_MAX];
+    struct text_style style = terminal_style(stderr);
+    struct buf names = BUF_INIT;
+    if (nearest_fits_any(p, focus))
+        return -1;
+    size_t n = nearest_functions(p, focus, nearest);
+    for (size_t i = 0; i < n; i++) {
+        buf_addstr(&names, i ? ", " : "; like it: ");
+        text_add_name(&names, &style, profile_text(p, nearest[i]));
+    }
+    int code = command_fail(EXIT_USAGE, "no function %s is on any stack%s", focus,
+                            n ? buf_str(&names) : " (allium report --by function --top 0 lists them)");
+    buf_release(&names);
+    return code;
+}
+
+static char *words_of(const struct request *q)
+{
+    struct buf b = BUF_INIT;
+    char *words = filter_words(&q->filter);
+    if (!q->focus)
+        return words;
+    buf_printf(&b, "%s%sin %s and what it called", words ? words : "", words ? ", " : "", q->focus);
+    free(words);
+    return buf_detach(&b);
+}
+
+static int write_report(const struct request *q, const struct rollup *r, const char *source)
+{
+    struct sink out = sink_to_file(stdout);
+    char *words = words_of(q);
+    if (q->json) {
+        struct report_json_options o = {.source = source, .filter = words, .top = q->top};
+        report_json_write(&out, r, &o);
+    } else {
+        struct report_options o = {.style = terminal_style(stdout),
+                                   .source = source,
+                                   .filter = words,
+                                   .top = q->top,
+                                   .frames = WORDS_FRAMES_DEFAULT};
+        report_write(&out, r, &o);
+    }
+    free(words);
+    return command_written(&out, EXIT_DONE);
+}
+
+static int report(struct request *q, const struct source *s)
+{
+    struct rollup_options ro = {.group = (enum rollup_group)q->group,
+                                .sort = (enum rollup_sort)q->sort,
+                                .inclusive = q->group != ROLLUP_BY_STACK,
+                                .focus = q->focus};
+    filter_apply(&q->filter, &ro);
+    if (!q->raw)
+        wrapper_lists_mark(s->profile);
+    struct rollup *r = rollup_new(s->profile, &ro);
+    int code = check_combination(&q->filter, ro.sort, &r->total);
+    if (code < 0 && q->focus && !r->rows.len)
+        code = check_focus(s->profile, q->focus);
+    if (code < 0)
+        code = write_report(q, r, s->label);
+    rollup_free(r);
+    return code;
+}
+
+static int run(int argc, char **argv)
+{
+    struct request q;
+    struct source s;
+    struct error e = {""};
+    int code = parse(&q, argc, argv);
+    if (code >= 0)
+        return code;
+    if (source_open(&s, q.source, &e)) {
         code = command_fail(EXIT_FAILED, "%s", e.text);
-    if (code < 0) {
-        struct rollup_options ro = {.group = group, .sort = sort, .inclusive = group != ROLLUP_BY_STACK};
-        filter_apply(&f, &ro);
-        if (!command_value(&command_report, &a, "raw"))
-            wrapper_lists_mark(s.profile);
-        code = write_report(&s, &ro, &f, top, command_value(&command_report, &a, "json") != NULL);
+    } else {
+        code = report(&q, &s);
         source_release(&s);
     }
-    filter_release(&f);
+    filter_release(&q.filter);
     return code;
 }

@@ -20,6 +20,7 @@ struct word {
 
 /** As many as a report has unless told. */
 #define WORDS_TOP_DEFAULT    12
+#define WORDS_TREE_DEFAULT   30
 #define WORDS_FRAMES_DEFAULT 12
 
 extern const struct word words_groups[]; /* of --by, enum rollup_group */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "model/rollup.h"
+#include "model/rollup_calls.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -29,6 +30,7 @@ struct build {
     struct VEC(uint32_t) stamps; /* by row: the last unit + 1 that has it among its members */
     struct frames frames;
     uint32_t *same; /* locations; by stack only */
+    struct calls calls;
 };
 
 static uint32_t unit_of(const struct build *b, uint32_t cell)
@@ -46,15 +48,23 @@ static uint32_t unit_of(const struct build *b, uint32_t cell)
     }
 }
 
-/* Makes the row of this key a member of the unit. When it is new, its name is to be given. */
-static struct rollup_row *join(struct build *b, uint32_t unit, const void *key, size_t bytes)
+/* The row of this key. When it is new, its name is to be given. */
+static size_t find_row(struct build *b, const void *key, size_t bytes)
 {
     bool added;
     size_t row = map_put(&b->keys, key, bytes, b->r->rows.len, &added);
     if (added) {
-        *vec_push(&b->r->rows) = (struct rollup_row){.module = "", .file = "", .index = PROFILE_NONE};
+        *vec_push(&b->r->rows) =
+            (struct rollup_row){.module = "", .file = "", .index = PROFILE_NONE, .parent = PROFILE_NONE};
         *vec_push(&b->stamps) = 0;
     }
+    return row;
+}
+
+/* Makes it a member of the unit, too. */
+static struct rollup_row *join(struct build *b, uint32_t unit, const void *key, size_t bytes)
+{
+    size_t row = find_row(b, key, bytes);
     if (b->stamps.at[row] != unit + 1)
         *vec_push(&b->members) = (uint32_t)row;
     b->stamps.at[row] = unit + 1;
@@ -124,6 +134,39 @@ static void join_stack(struct build *b, uint32_t stack)
     buf_release(&key);
 }
 
+/* The row of one step on a way through a tree. */
+static uint32_t step(struct build *b, const struct frame *f, uint32_t parent)
+{
+    char scratch[FRAME_NAME_BYTES];
+    const char *function = frame_function(b->p, f, scratch);
+    struct buf key = BUF_INIT;
+    buf_add(&key, &parent, sizeof(parent));
+    buf_printf(&key, "%s%c%s", function, '\0', frame_module(b->p, f));
+    uint32_t at = (uint32_t)find_row(b, key.data, key.len);
+    struct rollup_row *row = &b->r->rows.at[at];
+    if (!row->name) {
+        name_row(b, row, function, f);
+        row->file = frame_file(b->p, f);
+        row->parent = parent;
+        row->depth = parent == PROFILE_NONE ? 0 : b->r->rows.at[parent].depth + 1;
+    }
+    buf_release(&key);
+    return at;
+}
+
+/* The way's last step is where a unit is exclusive, and so comes first among its members. */
+static void join_calls(struct build *b, uint32_t stack)
+{
+    const struct frame *f = NULL;
+    bool up = b->o->group == ROLLUP_BY_CALLERS;
+    size_t n = calls_way(&b->calls, stack, up, &f), first = b->members.len;
+    uint32_t row = PROFILE_NONE;
+    for (size_t i = 0; i < n; i++)
+        vec_push(&b->members);
+    for (size_t i = n; i-- > 0; f += up ? 1 : -1)
+        b->members.at[first + i] = row = step(b, f, row);
+}
+
 static char *index_name(const struct profile *p, enum rollup_group group, uint32_t index)
 {
     struct buf name = BUF_INIT;
@@ -155,6 +198,8 @@ static void join_rows(struct build *b, uint32_t unit)
         join_owner(b, unit);
     else if (b->o->group < ROLLUP_BY_OWNER)
         join_frames(b, unit);
+    else if (rollup_is_tree(b->o->group))
+        join_calls(b, unit);
     else {
         struct rollup_row *row = join(b, unit, &unit, sizeof(unit));
         row->name = index_name(b->p, b->o->group, unit);
@@ -203,9 +248,10 @@ static void merge(struct rollup_values *into, const struct rollup_values *from)
     into->unknown |= from->unknown;
 }
 
-static bool keeps_cell(const struct build *b, uint32_t cell)
+static bool keeps_cell(struct build *b, uint32_t cell)
 {
-    return !b->o->keep || b->o->keep(b->o->arg, b->p, cell);
+    return (!b->o->keep || b->o->keep(b->o->arg, b->p, cell)) &&
+           calls_fit(&b->calls, b->p->cells.at[cell].stack);
 }
 
 static void add_cells(struct build *b)
@@ -240,7 +286,8 @@ static void add_units(struct build *b, size_t n)
     for (int m = 0; silent.period_bytes && m < ROLLUP_METRICS; m++)
         add_sums(&b->nothing.of[m], &silent, (struct profile_sums){.samples = 0});
     merge(&b->r->total, &b->nothing);
-    if (b->o->group <= ROLLUP_BY_OWNER) /* others have a cell of their own in each row */
+    if (b->o->group <= ROLLUP_BY_OWNER ||
+        rollup_is_tree(b->o->group)) /* others have a cell of their own in each row */
         vec_each (struct rollup_row, row, &b->r->rows) {
             merge(&row->self, &b->nothing);
             merge(&row->inclusive, &b->nothing);
@@ -382,12 +429,16 @@ struct rollup *rollup_new(const struct profile *p, const struct rollup_options *
     b.units = mem_array(n, sizeof(*b.units));
     b.same = o->group == ROLLUP_BY_STACK ? frames_same_locations(p) : NULL;
     b.kept = o->keep_sample ? mem_array(p->cells.len, sizeof(*b.kept)) : NULL;
+    calls_init(&b.calls, p, o->focus);
     take_samples(&b, &ages);
     add_cells(&b);
     add_units(&b, n);
     add_ages(&b, &ages);
-    if (r->rows.len)
+    if (rollup_is_tree(o->group))
+        calls_order(r, larger_first);
+    else if (r->rows.len)
         qsort_r(r->rows.at, r->rows.len, sizeof(*r->rows.at), larger_first, r);
+    calls_release(&b.calls);
     free(b.units);
     free(b.same);
     free(b.kept);

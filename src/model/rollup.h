@@ -25,6 +25,8 @@ enum rollup_group {
     ROLLUP_BY_THREAD,
     ROLLUP_BY_SIZE,    /* powers of two */
     ROLLUP_BY_PROCESS, /* process images */
+    ROLLUP_BY_CALLERS, /* a tree: a function, those that called it, those that called them; see `focus` */
+    ROLLUP_BY_CALLEES, /* a tree: a function, those that it called, and so on, as far as it was them who asked */
 };
 
 enum rollup_sort {
@@ -64,14 +66,20 @@ struct rollup_row {
     char *name;                /* never "" */
     const char *module, *file; /* paths, of functions and owners; "" unknown or of no meaning */
     uint32_t index;            /* one of its stacks, the thread, size class or image; else PROFILE_NONE */
+    uint32_t parent;           /* of a tree: the row above it, which comes before it; PROFILE_NONE: none */
+    uint32_t depth;            /* of a tree: how many rows are above it */
     struct rollup_values self, inclusive; /* self: exclusive, where it is the innermost; the same for all but
-                                           * functions, files and modules */
+                                           * functions, files, modules and trees, where it is the way's end */
 };
 
 struct rollup_options {
     enum rollup_group group;
     enum rollup_sort sort;
     bool inclusive; /* sort by inclusive values */
+    const char *
+        focus; /* a pattern (query/glob.h): only stacks count that have a function of that name. NULL: all. Trees
+                        * begin there: with its outermost call for its callers, with the innermost for its callees, so
+                        * that a recursion counts once */
     /* Which cells count. NULL: all. */
     bool (*keep)(void *arg, const struct profile *p, uint32_t cell);
     /* Which live samples count, of cells that do. Not NULL: live values and ages are of these, and the other metrics
@@ -84,13 +92,18 @@ struct rollup {
     const struct profile *profile; /* borrowed */
     struct rollup_options options; /* as given */
     struct rollup_values total; /* with what may be there and is in no row, since nothing of it was sampled */
-    struct VEC(struct rollup_row) rows; /* largest first; rows alike by name */
+    struct VEC(
+        struct rollup_row) rows; /* largest first; rows alike by name. A tree: each before those below it */
 };
 
-/** Never NULL. The profile must be valid and outlive it. */
+/** Never NULL. The profile must be valid and outlive it; trees need a focus. */
 struct rollup *rollup_new(const struct profile *p, const struct rollup_options *o);
 void rollup_free(struct rollup *r);
 
+static inline bool rollup_is_tree(enum rollup_group group)
+{
+    return group == ROLLUP_BY_CALLERS || group == ROLLUP_BY_CALLEES;
+}
 static inline bool rollup_known(const struct rollup_values *v, enum rollup_metric m)
 {
     return !(v->unknown >> m & 1);

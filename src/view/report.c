@@ -252,6 +252,8 @@ static void write_caption(struct sink *out, const struct rollup *r, const struct
         [ROLLUP_BY_THREAD] = "thread that allocated it",
         [ROLLUP_BY_SIZE] = "size of the object",
         [ROLLUP_BY_PROCESS] = "process",
+        [ROLLUP_BY_CALLERS] = ": below each function those that called it",
+        [ROLLUP_BY_CALLEES] = ": below each function those that it called",
     };
     const char *metric = metrics[r->options.sort];
     if (r->options.sort == ROLLUP_SORT_LIVE)
@@ -260,7 +262,13 @@ static void write_caption(struct sink *out, const struct rollup *r, const struct
                  : f->running                           ? "Held"
                                                         : "Still held at the end";
     struct buf b = BUF_INIT;
-    buf_printf(&b, "%s, by %s", metric, groups[r->options.group]);
+    if (rollup_is_tree(r->options.group)) {
+        buf_printf(&b, "%s in ", metric);
+        text_add_name(&b, style, r->options.focus);
+        buf_addstr(&b, groups[r->options.group]);
+    } else {
+        buf_printf(&b, "%s, by %s", metric, groups[r->options.group]);
+    }
     sink_printf(out, "\n%s", text_begin(style, TEXT_STRONG));
     text_paragraph(out, style, "", 0, buf_str(&b));
     sink_text(out, text_end(style, TEXT_STRONG));

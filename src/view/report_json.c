@@ -5,13 +5,15 @@
 
 #include "view/pieces.h"
 #include "view/report_json_parts.h"
+#include "view/tree.h"
 
 #define VERSION 1
 
 const char *const report_json_groups[] = {
-    [ROLLUP_BY_STACK] = "stack",   [ROLLUP_BY_FUNCTION] = "function", [ROLLUP_BY_FILE] = "file",
-    [ROLLUP_BY_MODULE] = "module", [ROLLUP_BY_OWNER] = "owner",       [ROLLUP_BY_THREAD] = "thread",
-    [ROLLUP_BY_SIZE] = "size",     [ROLLUP_BY_PROCESS] = "process",
+    [ROLLUP_BY_STACK] = "stack",     [ROLLUP_BY_FUNCTION] = "function", [ROLLUP_BY_FILE] = "file",
+    [ROLLUP_BY_MODULE] = "module",   [ROLLUP_BY_OWNER] = "owner",       [ROLLUP_BY_THREAD] = "thread",
+    [ROLLUP_BY_SIZE] = "size",       [ROLLUP_BY_PROCESS] = "process",   [ROLLUP_BY_CALLERS] = "callers",
+    [ROLLUP_BY_CALLEES] = "callees",
 };
 const char *const report_json_sorts[] = {
     [ROLLUP_SORT_LIVE] = "live",           [ROLLUP_SORT_PEAK] = "peak",
@@ -65,13 +67,14 @@ void report_json_image(struct json *j, const struct profile *p, const struct pro
     json_close(j, '}');
 }
 
-static void write_row(struct json *j, const struct rollup *r, const struct rollup_row *row)
+static void write_row(struct json *j, const struct rollup *r, const struct rollup_row *row,
+                      const struct tree *tree)
 {
     const struct profile *p = r->profile;
     enum rollup_group group = r->options.group;
     json_open(j, NULL, '{');
     json_text(j, "name", row->name);
-    if (group == ROLLUP_BY_FUNCTION || group == ROLLUP_BY_OWNER) {
+    if (group == ROLLUP_BY_FUNCTION || group == ROLLUP_BY_OWNER || rollup_is_tree(group)) {
         json_text(j, "module", piece_known(row->module));
         json_text(j, "file", piece_known(row->file));
     } else if (group == ROLLUP_BY_THREAD) {
@@ -85,11 +88,25 @@ static void write_row(struct json *j, const struct rollup *r, const struct rollu
         json_hex(j, "image", p->images.at[row->index].id);
         json_signed(j, "pid", p->images.at[row->index].pid);
     }
+    if (tree) {
+        bool below = row->parent != PROFILE_NONE;
+        json_whole(j, "depth", row->depth);
+        piece_whole_or_null(j, "parent_row", below, below ? tree->place[row->parent] : 0);
+    }
     write_values(j, "self", &row->self);
     write_values(j, "inclusive", &row->inclusive);
     if (group == ROLLUP_BY_STACK)
         piece_stack_json(j, p, row->index, true);
     json_close(j, '}');
+}
+
+static void write_tree(struct json *j, const struct rollup *r, uint32_t top)
+{
+    struct tree t;
+    tree_init(&t, r, top, false);
+    for (size_t i = 0; i < t.n; i++)
+        write_row(j, r, &r->rows.at[t.shown[i]], &t);
+    tree_release(&t);
 }
 
 void report_json_lost(struct json *j, const struct profile *p, const struct facts *f)
@@ -151,6 +168,7 @@ void report_json_write(struct sink *out, const struct rollup *r, const struct re
     json_text(&j, "source", o->source);
     json_text(&j, "filter", o->filter);
     json_text(&j, "group", report_json_groups[r->options.group]);
+    json_text(&j, "function", rollup_is_tree(r->options.group) ? r->options.focus : NULL);
     json_text(&j, "sort", report_json_sorts[r->options.sort]);
     json_text(&j, "sorted_by", r->options.inclusive ? "inclusive" : "self");
     json_whole(&j, "taken_ns", p->taken_ns);
@@ -164,11 +182,13 @@ void report_json_write(struct sink *out, const struct rollup *r, const struct re
     vec_each (const struct profile_image, i, &p->images)
         report_json_image(&j, p, i);
     json_close(&j, ']');
-    size_t shown = o->top && o->top < r->rows.len ? o->top : r->rows.len;
     json_whole(&j, "rows_in_all", r->rows.len);
     json_open(&j, "rows", '[');
-    for (size_t i = 0; i < shown; i++)
-        write_row(&j, r, &r->rows.at[i]);
+    if (rollup_is_tree(r->options.group))
+        write_tree(&j, r, o->top);
+    else
+        for (size_t i = 0; i < r->rows.len && (!o->top || i < o->top); i++)
+            write_row(&j, r, &r->rows.at[i], NULL);
     json_close(&j, ']');
     write_whole(&j, p, &f);
     json_close(&j, '}');

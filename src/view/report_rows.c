@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdio.h>
+#include <string.h>
 
 #include "base/units.h"
 #include "view/pieces.h"
 #include "view/report_parts.h"
+#include "view/tree.h"
 
-#define STACK_INDENT 4
+#define STACK_INDENT   4
+#define INDENT_COLUMNS 2  /* for each step of a tree */
+#define INDENT_MAX     40 /* deeper ones stand beneath each other, so that names have room */
 
 /* What a column shows of a row. */
 enum field {
@@ -18,12 +22,13 @@ enum field {
     LIVE,
     OBJECTS, /* of what MAIN counts the bytes of */
     ALLOCATED,
+    OBJECTS_INTERVAL,
     TEMPORARY, /* share of what was allocated */
     OLDEST,
     MEDIAN,
 };
 
-#define FIELDS 10
+#define FIELDS 11
 
 /* What is shown in each order; columns go from the right when there is no room. */
 static const enum field fields[][FIELDS] = {
@@ -31,7 +36,8 @@ static const enum field fields[][FIELDS] = {
     [ROLLUP_SORT_PEAK] = {MAIN, SHARE, INTERVAL, OTHER, OTHER_SHARE, OBJECTS, LIVE, ALLOCATED},
     [ROLLUP_SORT_ALLOCATED] = {MAIN, SHARE, INTERVAL, OTHER, OTHER_SHARE, OBJECTS, TEMPORARY, LIVE},
     [ROLLUP_SORT_ALLOCATIONS] = {MAIN, SHARE, INTERVAL, OTHER, OTHER_SHARE, ALLOCATED, TEMPORARY, LIVE},
-    [ROLLUP_SORT_TEMPORARY] = {MAIN, SHARE, INTERVAL, OTHER, OTHER_SHARE, ALLOCATED, TEMPORARY, LIVE},
+    [ROLLUP_SORT_TEMPORARY] = {MAIN, SHARE, INTERVAL, OTHER, OTHER_SHARE, OBJECTS, OBJECTS_INTERVAL,
+                               ALLOCATED, TEMPORARY, LIVE},
     [ROLLUP_SORT_AGE] = {OLDEST, MEDIAN, MAIN, SHARE, INTERVAL, OTHER, OTHER_SHARE, OBJECTS},
 };
 
@@ -54,6 +60,7 @@ static const char *header_of(const struct rows *s, enum field field)
     case OTHER_SHARE:
         return "SHARE";
     case INTERVAL:
+    case OBJECTS_INTERVAL:
         return "95 % INTERVAL";
     case OTHER:
         return inclusive ? "SELF" : "TOTAL";
@@ -84,6 +91,8 @@ static bool is_shown(const struct rows *s, enum field field)
         return s->two;
     case INTERVAL:
         return !rollup_exact(&total->of[s->metric].bytes);
+    case OBJECTS_INTERVAL:
+        return !rollup_exact(&total->of[s->metric].count);
     case ALLOCATED:
         return rollup_known(total, ROLLUP_ALLOCATED);
     case TEMPORARY:
@@ -144,6 +153,9 @@ static void add_field(struct buf *b, const struct rows *s, const struct rollup_r
     case OBJECTS:
         text_add_value(b, &v->of[s->metric].count, TEXT_COUNT);
         break;
+    case OBJECTS_INTERVAL:
+        text_add_interval(b, &s->o->style, &v->of[s->metric].count, TEXT_COUNT);
+        break;
     case ALLOCATED:
         text_add_value(b, &v->of[ROLLUP_ALLOCATED].bytes, TEXT_BYTES);
         break;
@@ -177,9 +189,10 @@ void report_add_stack(struct grid *rows, const struct profile *p, uint32_t stack
 /* ---- the table ---- */
 
 const char *const report_name_headers[] = {
-    [ROLLUP_BY_STACK] = "",        [ROLLUP_BY_FUNCTION] = "FUNCTION", [ROLLUP_BY_FILE] = "FILE",
-    [ROLLUP_BY_MODULE] = "MODULE", [ROLLUP_BY_OWNER] = "FUNCTION",    [ROLLUP_BY_THREAD] = "THREAD",
-    [ROLLUP_BY_SIZE] = "SIZE",     [ROLLUP_BY_PROCESS] = "PROCESS",
+    [ROLLUP_BY_STACK] = "",           [ROLLUP_BY_FUNCTION] = "FUNCTION", [ROLLUP_BY_FILE] = "FILE",
+    [ROLLUP_BY_MODULE] = "MODULE",    [ROLLUP_BY_OWNER] = "FUNCTION",    [ROLLUP_BY_THREAD] = "THREAD",
+    [ROLLUP_BY_SIZE] = "SIZE",        [ROLLUP_BY_PROCESS] = "PROCESS",   [ROLLUP_BY_CALLERS] = "FUNCTION",
+    [ROLLUP_BY_CALLEES] = "FUNCTION",
 };
 
 static bool has_module(enum rollup_group group)
@@ -204,7 +217,20 @@ static void add_columns(struct grid *g, const struct rows *s)
                            .header = "MODULE", .left = true, .drop = FIELDS + 1, .look = TEXT_FAINT});
 }
 
-static void add_row(struct grid *g, const struct rows *s, const struct rollup_row *row)
+/* "hsetCommand < call < main": a row of a tree, and those on its line, without what comes before main(). */
+static void add_way(struct buf *b, const struct rows *s, uint32_t row, const struct tree *t)
+{
+    const struct rollup *r = s->rollup;
+    for (unsigned i = 0; i < INDENT_COLUMNS * t->indents[row] && i < INDENT_MAX; i++)
+        buf_addch(b, ' ');
+    text_add_name(b, &s->o->style, r->rows.at[row].name);
+    while (strcmp(r->rows.at[row].name, "main") && ++row < r->rows.len && t->joins[row]) {
+        buf_addstr(b, r->options.group == ROLLUP_BY_CALLERS ? " < " : " > ");
+        text_add_name(b, &s->o->style, r->rows.at[row].name);
+    }
+}
+
+static void add_row(struct grid *g, const struct rows *s, const struct rollup_row *row, const struct tree *t)
 {
     enum rollup_group group = s->rollup->options.group;
     const enum field *shown = fields[s->rollup->options.sort];
@@ -220,7 +246,10 @@ static void add_row(struct grid *g, const struct rows *s, const struct rollup_ro
         report_add_stack(g, s->rollup->profile, row->index, s->o->frames);
         return;
     }
-    text_add_name(&cell, &s->o->style, row->name);
+    if (t)
+        add_way(&cell, s, (uint32_t)(row - s->rollup->rows.at), t);
+    else
+        text_add_name(&cell, &s->o->style, row->name);
     grid_cell(g, &cell);
     if (has_module(group)) {
         text_add_name(&cell, &s->o->style, frame_basename(row->module));
@@ -246,6 +275,21 @@ static void write_rest(struct sink *out, const struct rows *s, size_t shown, siz
     buf_release(&b);
 }
 
+/* The number of lines, and in `all` how many there are. */
+static size_t add_tree(struct grid *g, const struct rows *s, size_t *all)
+{
+    struct tree t;
+    tree_init(&t, s->rollup, 0, true);
+    *all = t.n;
+    tree_release(&t);
+    tree_init(&t, s->rollup, s->o->top, true);
+    size_t n = t.n;
+    for (size_t i = 0; i < n; i++)
+        add_row(g, s, &s->rollup->rows.at[t.shown[i]], &t);
+    tree_release(&t);
+    return n;
+}
+
 void report_rows(struct sink *out, const struct rollup *r, const struct report_options *o, unsigned indent)
 {
     enum rollup_group group = r->options.group;
@@ -257,13 +301,17 @@ void report_rows(struct sink *out, const struct rollup *r, const struct report_o
         .two = group == ROLLUP_BY_FUNCTION || group == ROLLUP_BY_FILE || group == ROLLUP_BY_MODULE,
     };
     struct grid g = {.style = &o->style, .indent = indent};
-    size_t all = 0; /* rows with nothing to show come last */
+    size_t all = 0, shown; /* rows with nothing to show come last */
     while (all < r->rows.len && rollup_sort_value(r->options.sort, &r->rows.at[all].inclusive) > 0)
         all++;
-    size_t shown = o->top && all > o->top ? o->top : all;
     add_columns(&g, &s);
-    for (size_t i = 0; i < shown; i++)
-        add_row(&g, &s, &r->rows.at[i]);
+    if (rollup_is_tree(group)) {
+        shown = add_tree(&g, &s, &all);
+    } else {
+        shown = o->top && all > o->top ? o->top : all;
+        for (size_t i = 0; i < shown; i++)
+            add_row(&g, &s, &r->rows.at[i], NULL);
+    }
     if (shown)
         grid_write(&g, out);
     else

@@ -109,9 +109,90 @@ def wrappers_elsewhere(place):
     equal(bytes_of(report(place, "a.allium", "--where", "func:xmalloc")["total"]["live_bytes"]), TABLE + NAMES, "where func:xmalloc")
 
 
+def tree(place, *words):
+    """[(depth, name, live bytes)] of a tree of calls, without what came before main()."""
+    found = report(place, *words)
+    for number, row in enumerate(found["rows"]):
+        above = row["parent_row"]
+        check(row["depth"] == 0 if above is None else above < number and found["rows"][above]["depth"] == row["depth"] - 1, row)
+    return [(row["depth"], row["name"], bytes_of(row["inclusive"]["live_bytes"])) for row in found["rows"]
+            if not re.search("^_start$|^__libc_start", row["name"])]
+
+
+def callers(place):
+    asked(place)
+    equal(tree(place, "--callers", "xmalloc"), [
+        (0, "xmalloc", TABLE + NAMES), (1, "load_table", TABLE), (2, "main", TABLE), (1, "xstrdup", NAMES),
+        (2, "keep_names", NAMES), (3, "main", NAMES)], "callers of xmalloc")
+    inclusive = rows(place, "--by", "function", which="inclusive")
+    for function in ("walk", "leaf", "keep_names", "main"):
+        for way in ("--callers", "--callees"):
+            found = report(place, way, function)
+            equal((found["rows"][0]["name"], bytes_of(found["rows"][0]["inclusive"]["live_bytes"])),
+                  (function, inclusive[function]), "what %s %s begins with" % (way, function))
+            equal(bytes_of(found["total"]["live_bytes"]), inclusive[function], "the total of %s %s" % (way, function))
+            equal(sum(bytes_of(row["self"]["live_bytes"]) for row in found["rows"]), inclusive[function], "all that is at ends")
+    equal(tree(place, "--callers", "walk")[:2], [(0, "walk", LEAVES), (1, "main", LEAVES)], "a recursion, from outside")
+    equal(tree(place, "--callees", "walk"), [(0, "walk", LEAVES), (1, "leaf", LEAVES)], "a recursion, from inside")
+    equal(tree(place, "--callees", "keep_*"), [(0, "keep_names", NAMES)], "callees, wrappers passed over")
+    equal(tree(place, "--callees", "keep_names", "--raw"),
+          [(0, "keep_names", NAMES), (1, "xstrdup", NAMES), (2, "xmalloc", NAMES)], "callees with --raw")
+    equal(tree(place, "--callees", "xmalloc"), [(0, "xmalloc", TABLE + NAMES)], "callees of a wrapper")
+    equal({row[1:] for row in tree(place, "--callees", "*_?a*e*")}, {("load_table", TABLE), ("keep_names", NAMES)}, "a pattern")
+
+
+def callers_screen(place):
+    asked(place)
+    said = place.allium("report", "--callers", "xmalloc", "--sort", "allocated", "--top", "3").out
+    equal(part(said, "Allocated in all in xmalloc: below each function those that called it"), [
+        "ALLOCATED SHARE CALLS TEMP LIVE FUNCTION", "2.10 MiB 100 % 350 45 % 1.14 MiB xmalloc",
+        "977 KiB 45 % 50 100 % 0 B format < main", "977 KiB 45 % 100 0 % 977 KiB load_table < main", "… 1 more"], "callers")
+    check("only in xmalloc and what it called" in said, "not said what the totals are of:", said)
+    said = place.allium("report", "--callees", "main", "--sort", "allocated", "--where", "func:walk").out
+    equal(part(said, "Allocated in all in main: below each function those that it called"), [
+        "ALLOCATED SHARE CALLS TEMP LIVE FUNCTION", "29.3 KiB 100 % 60 0 % 29.3 KiB main", "29.3 KiB 100 % 60 0 % 29.3 KiB walk",
+        "19.5 KiB 67 % 40 0 % 19.5 KiB walk", "9.77 KiB 33 % 20 0 % 9.77 KiB leaf", "9.77 KiB 33 % 20 0 % 9.77 KiB walk > leaf",
+        "9.77 KiB 33 % 20 0 % 9.77 KiB leaf"], "callees")
+
+
+def callers_elsewhere(place):
+    """Of a process, of a past moment, of what is old; and what cannot be asked."""
+    asked(place)
+    process = place.start(program("asker"), env=dict(place.env, LD_PRELOAD=tap.built("ALLIUM_AGENT"), ALLIUM_PERIOD="1"))
+    equal(process.stdout.readline(), b"ready\n", "the asker's word")
+    equal(tree(place, str(process.pid), "--callees", "walk"), [(0, "walk", LEAVES), (1, "leaf", LEAVES)], "of a process")
+    equal(tree(place, str(process.pid), "--callees", "walk", "--older-than", "1us")[0], (0, "walk", LEAVES), "what is old")
+    equal(tree(place, "--callees", "walk", "--older-than", "1h"), [], "what is older than all")
+    done = place.allium("report", "--callers", "load_tabel", code=2)
+    equal((done.out, done.err), ("", "allium: no function load_tabel is on any stack; like it: load_table\n"), "a wrong name")
+    done = place.allium("report", "--callees", "no such thing at all", code=2)
+    check(done.err.startswith("allium: no function no such thing at all is on any stack (") and done.err.count("\n") == 1, done.err)
+    for words in (("--callers", "a", "--callees", "b"), ("--callers", "a", "--by", "stack"), ("--callers", ""),
+                  ("--temporary", "--sort", "live"), ("--temporary", "--older-than", "1s"), ("--callers",)):
+        done = place.allium("report", *words, code=2)
+        check(done.err.startswith("allium: ") and done.err.count("\n") == 1 and not done.out, words, "said", done.err)
+
+
+def temporary(place):
+    asked(place)
+    have = rows(place, "--temporary", "--by", "function", metric="temporary_bytes")
+    equal(have, {"format": FORMATTED}, "temporary bytes")
+    said = place.allium("report", "--temporary").out
+    equal(part(said, "Freed before the thread's next allocation, by stack, innermost call first")[:3],
+          ["TEMPORARY SHARE OBJECTS ALLOCATED TEMP LIVE", "977 KiB 100 % 50 977 KiB 100 % 0 B", "xmalloc asker.c:17"], "screen")
+    place.allium("run", "--quiet", "--period", "8K", "-o", "sampled.allium", "--", program("asker"))
+    said = place.allium("report", "sampled.allium", "--temporary").out
+    head = part(said, "Freed before the thread's next allocation, by stack, innermost call first")[0]
+    equal(head, "TEMPORARY SHARE 95 % INTERVAL OBJECTS 95 % INTERVAL ALLOCATED TEMP LIVE", "columns of samples")
+
+
 tap.main([(name, placed(function)) for name, function in [
     ("wrappers are passed over by function and owner, and shown with --raw and in stacks", wrappers),
     ("reports and summaries name who asked", wrappers_screen),
     ("a list of one's own adds and takes away, and bad lines are told", own_wrappers),
     ("diff passes over wrappers, queries do not", wrappers_elsewhere),
+    ("callers and callees add up to the function's row, and recursion counts once", callers),
+    ("callers and callees have a screen", callers_screen),
+    ("callers and callees of processes and of what is old, and what cannot be asked", callers_elsewhere),
+    ("what was temporary, with counts and their intervals", temporary),
 ]])

@@ -216,6 +216,17 @@ static void add_blocks(struct buf *all, struct profile *p)
     frees_json_write(&out, p, (uint32_t[]){1, 0}, 2, &(struct frees_options){.source = "x"});
 }
 
+static struct buf tree_of(const struct profile *p, const char *function)
+{
+    struct buf text = BUF_INIT;
+    struct sink out = sink_to_buf(&text);
+    struct rollup *r = rollup_new(
+        p, &(struct rollup_options){.group = ROLLUP_BY_CALLEES, .inclusive = true, .focus = function});
+    report_json_write(&out, r, &(struct report_json_options){.source = "x"});
+    rollup_free(r);
+    return text;
+}
+
 /** Every key of every grouping stands in the manual, and every key in the manual is written somewhere. */
 static void keys_are_documented(void **state)
 {
@@ -237,6 +248,9 @@ static void keys_are_documented(void **state)
         buf_release(&one);
         buf_release(&change);
     }
+    struct buf tree = tree_of(p, "main");
+    buf_printf(&all, ",%s", buf_str(&tree));
+    buf_release(&tree);
     add_blocks(&all, p);
     buf_addch(&all, ']');
     buf_printf(
