@@ -289,13 +289,13 @@ usdt:AGENT:allium:malloc, usdt:AGENT:allium:calloc, usdt:AGENT:allium:realloc
 /arg3/
 {
     @begun = count(); @size = sum(arg1); @weight = sum(arg2);
-    @live[arg3] = arg2 + 1;
+    @live[pid, arg3] = arg2 + 1;
 }
 usdt:AGENT:allium:free
 {
     @ended = count(); @gone = sum(arg2);
-    if (@live[arg3] == arg2 + 1) { @paired = count(); }
-    delete(@live[arg3]);
+    if (@live[pid, arg3] == arg2 + 1) { @paired = count(); }
+    delete(@live[pid, arg3]);
 }
 usdt:AGENT:otel_memory:alloc { @otel_begun = count(); @otel_size = sum(arg1); @otel_weight = sum(arg2); }
 usdt:AGENT:otel_memory:free { @otel_ended = count(); }
@@ -324,7 +324,7 @@ def bpftrace(folder, *options):
     finally:
         tap.stop(listener, signal.SIGKILL)
     sums.update({name: int(value) for name, value in re.findall(r"^@(\w+): (\d+)$", read(path), re.M)})
-    sums["left"] = len(re.findall(r"^@live\[\d+\]:", read(path), re.M))
+    sums["left"] = len(re.findall(r"^@live\[\d+, \d+\]:", read(path), re.M))
 
 
 def read(path):
@@ -332,17 +332,19 @@ def read(path):
         return file.read()
 
 
-def before_bpftrace(name, *words):
+def before_bpftrace(name, *words, processes=1):
     """Attached to the file, before anything runs that has it."""
     def test():
         with private_dir() as folder:
             with bpftrace(folder) as sums:
                 succeed([program(name), *words], env=agent_env(folder + "/ledgers", 1))
-            (ledger,) = totals(folder + "/ledgers")
-        begun, size, ended = ledger["allocated_samples"], round(ledger["allocated_bytes"]), ledger["freed_samples"]
-        check(begun > 10, "hardly a sample:", ledger)
+            ledgers = totals(folder + "/ledgers")
+        equal(len(ledgers), processes, "processes")
+        begun, size, ended, live = (round(sum(ledger[name] for ledger in ledgers)) for name in (
+            "allocated_samples", "allocated_bytes", "freed_samples", "live_samples"))
+        check(begun > 10, "hardly a sample:", ledgers)
         equal((sums["begun"], sums["size"], sums["weight"]), (begun, size, size), "what begins, its bytes, weighted")
-        equal((sums["ended"], sums["paired"], sums["left"]), (ended, ended, ledger["live_samples"]), "what ends, pairs, is left")
+        equal((sums["ended"], sums["paired"], sums["left"]), (ended, ended, live), "what ends, pairs, is left")
         # and what a realloc that failed ends and begins anew
         anew = sums["otel_ended"] - ended
         check(anew >= 0, "otel_memory ends %d too few" % -anew)
@@ -401,7 +403,7 @@ class Perf:
             os.close(answer)
 
     def hits(self, callers):
-        """Of malloc and free, once the program has ended; `callers` are the functions on the stack, the agent's left out."""
+        """Of malloc and free, once the program has ended; `callers` are the functions on the stack behind the agent's: three at -O0."""
         equal(self.process.wait(tap.TIMEOUT), 0, "code of perf, which said " + read(self.home + "/errors"))
         hits = []
         for block in read(self.home + "/hits").split("\n\n"):
@@ -409,7 +411,7 @@ class Perf:
                 hits.append(("allium:" + name, *map(int, re.findall(r"arg\d=(\d+)", values))))
                 stack = re.findall(r"^\s+[0-9a-f]+ (\S+)", block, re.M)
                 known = [k for k, function in enumerate(stack) if function == callers[0]]
-                check(known in ([1], [2]) and stack[known[0]:][:len(callers)] == callers, "the stack of", hits[-1], "is", stack)
+                check(known in ([1], [2], [3]) and stack[known[0]:][:len(callers)] == callers, "the stack of", hits[-1], "is", stack)
         return hits
 
     def __enter__(self):
@@ -458,6 +460,8 @@ def main():
         ("gdb, attached to a program that runs", running_gdb),
         ("doctor says whether uprobes work", doctor),
         ("bpftrace, attached before the start", before_bpftrace("told", "many", "2000")),
+        ("bpftrace, attached before the start: four threads", before_bpftrace("told", "threads", "5000")),
+        ("bpftrace, attached before the start: a fork", before_bpftrace("told", "fork", processes=2)),
         ("bpftrace, attached before the start: the malloc family", before_bpftrace("family")),
         ("bpftrace, attached before the start: C++ operators of jemalloc's own", before_bpftrace("operators_jemalloc")),
         ("bpftrace, attached to a program that runs", running_bpftrace),

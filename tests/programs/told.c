@@ -4,17 +4,21 @@
  *
  *     told calls          each way to allocate, move and free
  *     told many N         N blocks of 1 to 1024 bytes, of which some are held at a time; prints their bytes
+ *     told threads N      the same in four threads at once
+ *     told fork           a child frees what it inherited, and allocates and frees some of its own
  *     told rounds         for each byte of input 100 pairs of malloc and free, then a line "done"
  *
  * What it prints goes past stdio, which would allocate.
  */
 #include <malloc.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static void say(const char *format, ...)
@@ -82,7 +86,7 @@ static void calls(void)
 static void many(long n)
 {
     enum { HELD = 64 };
-    static void *held[HELD];
+    void *held[HELD] = {NULL};
     uint64_t bytes = 0, state = 1;
     for (long i = 0; i < n; i++) {
         state = state * 6364136223846793005u + 1442695040888963407u;
@@ -94,6 +98,41 @@ static void many(long n)
     for (int i = 0; i < HELD; i++)
         free(held[i]);
     say("bytes %llu\n", (unsigned long long)bytes);
+}
+
+static void *many_too(void *n)
+{
+    many(*(long *)n);
+    return NULL;
+}
+
+static void in_threads(long n)
+{
+    pthread_t threads[4];
+    for (int i = 0; i < 4; i++)
+        if (pthread_create(&threads[i], NULL, many_too, &n))
+            _exit(1);
+    for (int i = 0; i < 4; i++)
+        pthread_join(threads[i], NULL);
+}
+
+static void forked(void)
+{
+    void *blocks[100];
+    for (int i = 0; i < 100; i++)
+        blocks[i] = malloc(100);
+    pid_t child = fork();
+    if (!child) {
+        for (int i = 0; i < 50; i++)
+            free(blocks[i]);
+        many(1000);
+        _exit(0);
+    }
+    int status = 1;
+    if (child < 0 || waitpid(child, &status, 0) != child || status)
+        _exit(1);
+    for (int i = 0; i < 100; i++)
+        free(blocks[i]);
 }
 
 static void rounds(void)
@@ -118,6 +157,10 @@ int main(int argc, char **argv)
         calls();
     else if (!strcmp(what, "many") && argc > 2)
         many(strtol(argv[2], NULL, 10));
+    else if (!strcmp(what, "threads") && argc > 2)
+        in_threads(strtol(argv[2], NULL, 10));
+    else if (!strcmp(what, "fork"))
+        forked();
     else if (!strcmp(what, "rounds"))
         rounds();
     else
