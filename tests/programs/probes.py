@@ -275,7 +275,10 @@ def needs_uprobes():
 def doctor():
     """It says what the kernel does; and in a user namespace, where nobody has rights, that they lack."""
     for before, denied in ([], uprobes_denied()), (["unshare", "-U"], True):
-        done = run([*before, built("ALLIUM"), "doctor", "--json"])
+        with private_dir() as folder:
+            os.chmod(folder, 0o777)
+            env = dict(os.environ, XDG_RUNTIME_DIR=folder, XDG_CACHE_HOME=folder)
+            done = run([*before, built("ALLIUM"), "doctor", "--json"], env=env)
         (row,) = [row for row in json.loads(done.stdout)["rows"] if row["what"] == "probes"]
         equal(row["works"], "no" if denied else "yes", "doctor's word, who found: " + row["found"])
         equal("allium-probes(7)" in (row["what_to_do"] or ""), bool(denied), "advice")
