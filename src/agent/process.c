@@ -70,6 +70,8 @@ static void read_environment(void)
     for (; aux && aux->a_type != AT_NULL; aux++)
         if (aux->a_type == AT_RANDOM)
             __builtin_memcpy(&process.seed, (const char *)aux->a_un.a_val + 8, 8);
+        else if (aux->a_type == AT_EXECFN)
+            process.exec_name = (const char *)aux->a_un.a_val;
 }
 
 void process_init(void)
@@ -219,6 +221,8 @@ static void describe_image(struct ledger *l)
     sys_call(SYS_prctl, PR_GET_NAME, h->comm);
     long len = sys_call(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", exe, sizeof(exe) - 1);
     exe[sys_failed(len) ? 0 : len] = '\0';
+    if (sys_failed(len) && process.exec_name && process.exec_name[0] == '/') /* no /proc in this root */
+        text_copy(exe, sizeof(exe), process.exec_name);
     books_add_string(""); /* string 0 */
     h->exe = books_add_string(exe);
     ledger_append(l, LEDGER_THREADS, 1);                    /* thread 0: other */

@@ -32,6 +32,7 @@ struct process {
     uint64_t
         in_force; /* the period, the index of its record and LEDGER_CONTROL_*: in one word, as they belong together */
     uint64_t control_word; /* the control page's, when it was last heeded */
+    const char *exec_name; /* what execve was given, in the kernel's own words at the top of the stack */
     int32_t parent_pid;
     uint64_t parent_image_id, forked_ticks;
     uint64_t early_losses[LEDGER_LOSSES]; /* until there is a ledger */

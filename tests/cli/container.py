@@ -10,8 +10,8 @@ from tap import built, equal
 # Within the root the folder has the same path as one outside, and other files in it.
 SETUP = r"""
 set -e
-root=$1 inside=$2 folder=$3 shm=$4
-shift 4
+root=$1 inside=$2 folder=$3 shm=$4 agent=$5
+shift 5
 mount -t tmpfs -o mode=755 none "$root"
 cd "$root"
 mkdir -p etc proc dev/shm tmp run opt old "./$folder"
@@ -26,6 +26,7 @@ for name in null zero urandom; do touch dev/$name; mount --bind /dev/$name dev/$
 mount -t proc proc proc
 mount --bind "$inside" "./$folder"
 cp "$inside/liballium-agent.so" opt
+if [ -n "$agent" ]; then mkdir -p ".${agent%/*}"; cp "$inside/liballium-agent.so" ".$agent"; fi
 pivot_root . old
 cd "$folder"
 umount -l /old
@@ -42,7 +43,8 @@ def namespaces():
 class Container:
     """What is put into `inside` (on this machine) lies in the container at `at`: the path of the place's folder."""
 
-    def __init__(self, place, shm="1m", at=None):
+    def __init__(self, place, shm="1m", at=None, agent=""):
+        self.agent = agent  # where else it lies
         self.place, self.shm, self.at = place, shm, at or place.folder
         self.root, self.inside = place.folder + "-root", place.folder + "-inside"
         os.mkdir(self.root)
@@ -58,7 +60,7 @@ class Container:
             file.write(text)
 
     def words(self, *command):
-        return [*namespaces(), "sh", "-c", SETUP, "sh", self.root, self.inside, self.at, self.shm, *command]
+        return [*namespaces(), "sh", "-c", SETUP, "sh", self.root, self.inside, self.at, self.shm, self.agent, *command]
 
     def start(self, *command, period=None, **more):
         """As process 1 of the container, with the agent if a period is given."""

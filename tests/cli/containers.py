@@ -226,10 +226,103 @@ def lies(place):
         kill(process)
 
 
-tap.main([(name, placed(test, "/dev/shm" if test in (no_columns, shared_directory, lies) else "/var/tmp")) for name, test in [
+def images(place, name="r.allium"):
+    """{comm: [(pid, state, bytes held by hold())]} of a recording."""
+    found = {}
+    report_ = json.loads(place.allium("report", name, "--json").out)
+    for process in report_["processes"]:
+        held = json.loads(place.allium("report", name, "--json", "--by", "function", "--where", "func:hold pid:%d" % process["pid"]).out)
+        found.setdefault(process["comm"], []).append((process["pid"], process["state"], held["total"]["live_bytes"]))
+    return found
+
+
+def recorded(place):
+    """allium run of a whole container: what runs in it is in the recording, with our pids and its names."""
+    container = Container(place, agent=built("ALLIUM_AGENT"))
+    container.put(program("holder"))
+    place.allium("run", "--quiet", "--period", "1", "-o", "r.allium", "--", *container.words("./holder", "1500"),
+                 env={"XDG_RUNTIME_DIR": ""})
+    found = images(place)
+    ((pid, state, held),) = found["holder"]
+    equal((state, held), ("exited", HELD_BYTES), "state of holder, bytes held by hold()")
+    check(pid > 1 and [row[0] for row in found["unshare"]] != [pid], "pids:", found)
+
+
+def other_pids(place):
+    """In another PID namespace, with the recorder's own directory: it runs until it has ended."""
+    words = [*tap.unshare(), "--pid", "--fork", program("holder"), "1500"]
+    place.allium("run", "--quiet", "--period", "1", "-o", "r.allium", "--", *words)
+    ((pid, state, held),) = images(place)["holder"]
+    check(pid > 1, "its pid:", pid)
+    equal((state, held), ("exited", HELD_BYTES), "state of holder, bytes held by hold()")
+    points = book.rows(place.path("r.allium"), """
+        SELECT max(time_ns) - min(time_ns) FROM point JOIN image ON image.id = image JOIN string s ON s.id = comm WHERE s.text = 'holder'""")
+    check(points[0][0] > 1e9, "it was followed for", points)
+    equal(place.ledgers(), [], "ledgers that are left")
+
+
+def small_root(place, name):
+    """A directory with holder, the agent where it is here, and their libraries; no /dev/shm, no /proc."""
+    root = place.path(name)
+    for path in (built("ALLIUM_AGENT"), "/lib64/ld-linux-x86-64.so.2", "/lib/x86_64-linux-gnu/libc.so.6"):
+        os.makedirs(root + os.path.dirname(path), exist_ok=True)
+        shutil.copy(os.path.realpath(path), root + path)
+    shutil.copy(program("holder"), root + "/holder")
+    return root
+
+
+def without_tmpfs(place):
+    """In a root without a tmpfs the ledger has no name: it is recorded while its process lives, and counted in any case."""
+    small_root(place, "root")
+    script = "import os; os.chroot('root'); os.chdir('/'); os.execv('/holder', ['holder', '%d'])"
+    for ms in (2000, 1):
+        place.allium("run", "--quiet", "--force", "--period", "1", "-o", "r.allium", "--", *CHROOT, "/usr/bin/python3", "-c", script % ms)
+        found = images(place)
+        if ms > 1:
+            ((_, state, held),) = found["holder"]
+            equal((state, held), ("exited", HELD_BYTES), "state of holder, bytes held by hold()")
+        equal(book.rows(place.path("r.allium"), "SELECT sum(lost_children) FROM image"), [(1,)], "programs that might be lost")
+        said = place.allium("report", "r.allium").out
+        check("have no place for a ledger" in " ".join(said.split()), said)
+    # By ps, report and set.
+    process = place.start(*CHROOT, "/usr/bin/python3", "-c", "import os; os.chroot('root'); os.chdir('/'); os.execv('/holder', ['holder'])",
+                          env=dict(place.env, LD_PRELOAD=built("ALLIUM_AGENT"), ALLIUM_PERIOD="1"))
+    ready(process)
+    pid = process.pid
+    (row,) = [row for row in rows(place) if row["pid"] == pid and row["state"] == "running"]
+    equal((row["program"], row["container"]), ("holder", place.path("root")), "its row")
+    if os.geteuid():  # the kernel lets only the privileged open what has no name
+        return
+    check("no name" in row["note"], row)
+    held = [row for row in report(place, pid, "--by", "function")["rows"] if row["name"] == "hold"]
+    equal([row["self"]["live_bytes"] for row in held], [HELD_BYTES], "held by hold()")
+    place.allium("set", str(pid), "period=1M")
+
+
+CHROOT = [] if os.geteuid() == 0 else ["unshare", "-r"]
+
+
+def not_ours(place):
+    """Who may not look at others is told how many there are."""
+    process = place.start_holder()
+    if os.geteuid():
+        return
+    done = tap.run(["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", built("ALLIUM"), "ps"])
+    said = re.findall(r"^allium: (\d+) process(?:es)? of others could not be looked at: that takes root", done.stderr.decode(), re.M)
+    equal((done.returncode, len(said)), (0, 1), "code and lines: %s" % done.stderr)
+    users = [name for name in os.listdir("/proc") if name.isdigit() and os.path.exists("/proc/%s/exe" % name)]
+    check(1 <= int(said[0]) <= len(users) + 50, "how many:", said, "of", len(users))
+    equal(place.row(process.pid)["state"], "running", "for root")
+
+
+tap.main([(name, placed(test, "/dev/shm" if test in (no_columns, shared_directory, lies, other_pids) else "/var/tmp")) for name, test in [
     ("a process in a container is listed, read, kept and set from outside", seen),
     ("without containers there are no columns for them", no_columns),
     ("a process in another PID namespace whose ledger lies among ours", shared_directory),
     ("names come from the container's files", names_of_its_own),
     ("what a container's owner plants does no harm", lies),
+    ("allium run records what runs in a container", recorded),
+    ("allium run records what runs in another PID namespace", other_pids),
+    ("a ledger without a name in a root without a tmpfs", without_tmpfs),
+    ("who may not look at others is told so", not_ours),
 ]])
