@@ -106,6 +106,8 @@ static void add_row(struct table *t, const struct ledger_entry *entry)
     struct ledger_copy copy;
     struct error e = {""};
     int fd = ledger_entry_open(entry);
+    if (!entry->path && (fd == -ESTALE || fd == -ESRCH || fd == -ENOENT))
+        return; /* it has just ended */
     table_row(t);
     table_whole(t, PID, (uint64_t)entry->pid);
     table_text(t, STATE, entry->alive ? "running" : "ended");

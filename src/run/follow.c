@@ -38,6 +38,7 @@
 #define BACKLOG_MAX     400 /* more than that at once: they end faster than they can be stored, and are counted */
 #define IMAGES_MAX      1000 /* stored in full; further ones are counted, with their peaks */
 #define ARGS_BYTES_MAX  1000
+#define ENDING_MS       200  /* an ended process may be held for so long */
 #define UNOBSERVED_MAX  1000 /* programs that are told apart */
 
 _Static_assert(RECORD_PERIOD_DEFAULT_BYTES == LEDGER_PERIOD_DEFAULT &&
@@ -54,6 +55,7 @@ struct track {
     uint64_t next_point, point_ns;
     uint64_t next_moment, moment_ns;
     uint64_t map_start, map_bytes;
+    bool known; /* entry.pid is what we call it */
     bool put;
     bool stored; /* it has ended; its ledger goes when that is committed, so that a full disk loses nothing */
 };
@@ -140,9 +142,10 @@ static bool is_known(const struct follow *f, const struct ledger_entry *e)
 /* The name says what the process is called where it lives. We may call it otherwise. */
 static void find_pid(struct track *t)
 {
-    if (!t->entry.mapped && !proc_maps(t->entry.pid, t->map_start, t->map_bytes) &&
-        ledger_is_held(t->fd) == 1) {
+    t->known = t->entry.mapped || proc_maps(t->entry.pid, t->map_start, t->map_bytes);
+    if (!t->known && ledger_is_held(t->fd) == 1) {
         pid_t pid = ledger_scan_holder(t->entry.device, t->entry.inode);
+        t->known = pid != 0;
         t->entry.pid = pid ? pid : t->entry.pid;
     }
 }
@@ -203,6 +206,14 @@ static bool is_alive(const struct track *t)
 {
     return (proc_maps(t->entry.pid, t->map_start, t->map_bytes) && proc_runs(t->entry.pid)) ||
            ledger_is_held(t->fd) == 1;
+}
+
+/* Who reads /proc of a process may hold its memory for a moment when it has ended already. */
+static bool is_alive_still(const struct track *t)
+{
+    for (int n = 0; t->known && !proc_runs(t->entry.pid) && is_alive(t) && n < ENDING_MS; n++)
+        nanosleep(&(struct timespec){.tv_nsec = MS}, NULL);
+    return is_alive(t);
 }
 
 /* Reads the whole ledger, with names. NULL with a line if it cannot be read. */
@@ -370,7 +381,7 @@ int follow_finish(struct follow *f, struct error *e)
         struct track *t = &f->tracks.at[i];
         if (t->stored)
             continue;
-        if (!is_alive(t)) {
+        if (!is_alive_still(t)) {
             bad = harvest(f, t, now, e);
             continue;
         }

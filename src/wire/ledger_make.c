@@ -337,6 +337,11 @@ static enum ledger_full look_around(struct ledger *l, uint64_t bytes)
     }
     uint64_t lease = bytes > LEASE_BYTES ? bytes : LEASE_BYTES;
     enum ledger_full full = headroom_check(l->dir, load_relaxed(&l->header->ready_bytes), lease);
+    /* A small tmpfs (a container's, of 1 MiB) never has so much: then step by step. */
+    if (full == LEDGER_FULL_FILESYSTEM && lease > bytes) {
+        lease = bytes;
+        full = headroom_check(l->dir, load_relaxed(&l->header->ready_bytes), lease);
+    }
     if (!full)
         store_relaxed(&l->approved_bytes, lease - bytes);
     return full;

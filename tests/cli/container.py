@@ -41,11 +41,11 @@ def namespaces():
 
 
 class Container:
-    """What is put into `inside` (on this machine) lies in the container at `at`: the path of the place's folder."""
+    """What is put into `inside` (on this machine) lies in the container at the path of the place's folder."""
 
-    def __init__(self, place, shm="1m", at=None, agent=""):
+    def __init__(self, place, shm="1m", agent=""):
         self.agent = agent  # where else it lies
-        self.place, self.shm, self.at = place, shm, at or place.folder
+        self.place, self.shm = place, shm
         self.root, self.inside = place.folder + "-root", place.folder + "-inside"
         os.mkdir(self.root)
         os.mkdir(self.inside)
@@ -60,7 +60,7 @@ class Container:
             file.write(text)
 
     def words(self, *command):
-        return [*namespaces(), "sh", "-c", SETUP, "sh", self.root, self.inside, self.at, self.shm, self.agent, *command]
+        return [*namespaces(), "sh", "-c", SETUP, "sh", self.root, self.inside, self.place.folder, self.shm, self.agent, *command]
 
     def start(self, *command, period=None, **more):
         """As process 1 of the container, with the agent if a period is given."""

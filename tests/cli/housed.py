@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Services as they are run: Python's multiprocessing in a container with little shared memory, redis by an init script."""
+import json
+import os
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import tap
+from container import Container, first_process, kill
+from place import placed
+from tap import built, check, equal
+
+PYTHON = "/usr/bin/python3"
+# Workers of each kind keep blocks of 2 MB: at 256 KiB one in 2,000 is no sample. What they hold tracemalloc counts.
+SERVICE = r"""
+import json, multiprocessing, os, signal, sys, tracemalloc
+
+BLOCK = 2_000_000
+
+def keep(blocks, end):
+    tracemalloc.start(1)
+    kept = [bytearray(BLOCK) for _ in range(blocks)]
+    end.send((os.getpid(), tracemalloc.get_traced_memory()[0]))
+    end.recv()
+    end.send(sum(len(block) for block in kept))
+
+def die(end):
+    kept = [bytearray(BLOCK) for _ in range(5)]
+    end.send(os.getpid())
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def square(n):
+    return n * n
+
+if __name__ == "__main__":
+    said, ends, workers = {}, {}, {}
+    for how, blocks in (("fork", 8), ("spawn", 12)):
+        context = multiprocessing.get_context(how)
+        ends[how], other = context.Pipe()
+        workers[how] = context.Process(target=keep, args=(blocks, other))
+        workers[how].start()
+        said[how] = ends[how].recv()
+    pool = multiprocessing.get_context("fork").Pool(2)
+    said["squares"] = sum(pool.map(square, range(10_000)))
+    mine, other = multiprocessing.Pipe()
+    doomed = multiprocessing.get_context("fork").Process(target=die, args=(other,))
+    doomed.start()
+    said["doomed"] = mine.recv()
+    doomed.join()
+    said["doomed_code"] = doomed.exitcode
+    print(json.dumps(said), flush=True)
+    sys.stdin.readline()
+    said = {}
+    for how, end in ends.items():
+        end.send("enough")
+        said[how] = end.recv()
+        workers[how].join()
+        said[how + "_code"] = workers[how].exitcode
+    said["squares"] = sum(pool.map(square, range(5_000)))
+    pool.close()
+    pool.join()
+    print(json.dumps(said), flush=True)
+"""
+FIRST = {"squares": sum(n * n for n in range(10_000)), "doomed_code": -9}
+LAST = {"fork": 16_000_000, "fork_code": 0, "spawn": 24_000_000, "spawn_code": 0, "squares": sum(n * n for n in range(5_000))}
+
+
+def listed(place, namespace):
+    """{pid in the container: row} of ps, of the processes in that mount namespace."""
+    found = json.loads(place.allium("ps", "--json").out)["rows"]
+    return {row["container_pid"]: row for row in found if row["container"] == namespace}
+
+
+def serve(place, period):
+    container = Container(place)
+    container.write("service.py", SERVICE)
+    process = container.start(PYTHON, "service.py", period=period, PYTHONMALLOC="malloc")
+    said = json.loads(process.stdout.readline() or "{}")
+    equal({key: said.get(key) for key in FIRST}, FIRST, "what the service answers")
+    return process, said, os.readlink("/proc/%d/ns/mnt" % first_process(process))
+
+
+def finish(process):
+    process.stdin.write(b"\n")
+    process.stdin.close()
+    equal(json.loads(process.stdout.readline() or "{}"), LAST, "what the service answers in the end")
+    equal((process.wait(30), process.stderr.read()), (0, b""), "its code and stderr")
+
+
+def multiprocessing_service(place):
+    """Each worker is there, by its own number, and holds what tracemalloc counted; who died is not, and nothing is lost."""
+    process, said, namespace = serve(place, "256K")
+    found = listed(place, namespace)
+    for how in ("fork", "spawn"):
+        inner, traced = said[how]
+        row = found.get(inner)
+        check(row, "no row for the worker of %s, %d:" % (how, inner), found)
+        equal((row["state"], row["lost"], row["note"]), ("running", 0, None), "state, losses and note of %s" % how)
+        report = json.loads(place.allium("report", str(row["pid"]), "--json", "--by", "size").out)
+        big = sum(each["self"]["live_bytes"] for each in report["rows"] if each["least_size_bytes"] >= 1 << 20)
+        check(abs(big - traced) < 0.12 * traced, "%s: %d bytes in large blocks, tracemalloc counted %d" % (how, big, traced))
+        check(row["live_bytes_high"] >= traced, "interval of ps:", row, traced)
+    check(said["doomed"] not in found, "a row for the worker that died:", found.get(said["doomed"]))
+    check(len(found) >= 3, "rows of the container:", found)
+    finish(process)
+
+
+def little_room(place):
+    """Every allocation, and 1 MiB for all ledgers: they stop, say why and count; the service neither fails nor errs."""
+    process, _, namespace = serve(place, 1)
+    found = listed(place, namespace)
+    full = [row for row in found.values() if row["lost"]]
+    check(full, "nothing was lost in 1 MiB:", found)
+    for row in full:
+        equal(row["note"], "the ledger stopped growing: the tmpfs it lies on is nearly full", "note of ps")
+        printed = " ".join(place.allium("report", str(row["pid"])).out.split())
+        check("A ledger stopped growing: the tmpfs it lies on is nearly full." in printed and "found no room" in printed, printed)
+    check("tmpfs" in place.allium("ps").out, "the screen of ps does not say why")
+    check({row["state"] for row in found.values()} <= {"running", "unsampled"}, "states:", found)
+    room = os.statvfs("/proc/%d/root/dev/shm" % full[0]["pid"])
+    check(room.f_bavail * room.f_frsize >= 64 << 10, "what the ledgers have left of 1 MiB:", room.f_bavail * room.f_frsize)
+    finish(process)
+
+
+INIT = r"""#!/bin/sh
+### BEGIN INIT INFO
+# Provides:          store
+# Required-Start:    $remote_fs
+# Required-Stop:     $remote_fs
+# Default-Start:     2 3 4 5
+# Default-Stop:      0 1 6
+# Short-Description: a store of keys
+### END INIT INFO
+%(env)s
+FOLDER=%(folder)s
+PIDFILE=$FOLDER/pid
+DAEMON=/usr/bin/redis-server
+case $1 in
+start)
+    start-stop-daemon --start --quiet --oknodo --pidfile $PIDFILE %(user)s --exec $DAEMON -- \
+        --port 0 --unixsocket $FOLDER/socket --daemonize yes --pidfile $PIDFILE --save '' --dir $FOLDER --logfile $FOLDER/log
+    ;;
+stop)
+    start-stop-daemon --stop --quiet --oknodo --retry 30 --pidfile $PIDFILE --exec $DAEMON
+    ;;
+restart)
+    "$0" stop && "$0" start
+    ;;
+*)
+    exit 2
+    ;;
+esac
+"""
+
+
+class Machine:
+    """As this one, with a /dev/shm that nobody else has used; no service of another test is in it."""
+
+    def __init__(self, place):
+        self.place = place
+        self.env = {name: value for name, value in place.env.items() if name != "XDG_RUNTIME_DIR"}
+        self.keeper = place.start(*tap.unshare(), "sh", "-c", "mount -t tmpfs -o mode=1777 none /dev/shm && echo ready && cat", env=self.env)
+        equal(self.keeper.stdout.readline(), b"ready\n", "the first word of who keeps the namespace")
+
+    def run(self, *words, **how):
+        enter = ["nsenter", "-t", str(self.keeper.pid), "-m"] + ([] if os.geteuid() == 0 else ["-U", "--preserve-credentials"])
+        return tap.run([*enter, *words], env=self.env, cwd="/", **how)
+
+    def said(self, *words, **how):
+        done = self.run(*words, **how)
+        equal((done.returncode, done.stderr), (0, b""), "code and stderr of " + " ".join(words[:3]))
+        return done.stdout.decode()
+
+    def redis(self, *words, **how):
+        return self.said("redis-cli", "-s", self.place.path("socket"), *words, **how).strip()
+
+    def info(self):
+        return dict(line.split(":", 1) for line in self.redis("INFO").splitlines() if ":" in line)
+
+    def row(self, pid):
+        return next(row for row in json.loads(self.said(built("ALLIUM"), "ps", "--json"))["rows"] if row["pid"] == pid)
+
+
+def compare(machine, pid, keys):
+    """Live by allium, with what the allocator adds, is used_memory of INFO."""
+    protocol = b"".join(b"SET key:%d %s\r\n" % (n, b"x" * 4000) for n in range(keys))
+    machine.redis("--pipe", input=protocol)
+    used = int(machine.info()["used_memory"])
+    equal(machine.redis("DBSIZE"), str(keys), "keys")
+    report = json.loads(machine.said(built("ALLIUM"), "report", str(pid), "--json"))
+    live = report["total"]["live_bytes"] + report["resident"]["slack_bytes"]
+    check(abs(live - used) < 0.12 * used, "live and slack: %d, used_memory: %d" % (live, used))
+    return report
+
+
+def by_init_script(place):
+    """start, restart and stop of a daemon that forks, closes its descriptors and is another user."""
+    user = "--chuid 65534:65534" if os.geteuid() == 0 else ""
+    machine, script = Machine(place), place.path("store")
+    lines = machine.said(built("ALLIUM"), "env", "--shell", "--period", "32K")
+    with open(script, "w") as file:
+        file.write(INIT % {"env": lines, "folder": place.folder, "user": user})
+    os.chmod(script, 0o755)
+    for name in (os.path.dirname(place.folder), place.folder):
+        os.chmod(name, 0o777)
+    pids = []
+    try:
+        for action, keys in (("start", 2500), ("restart", 5000)):
+            machine.said(script, action)
+            tap.wait_until(lambda: os.path.exists(place.path("socket")) and machine.redis("PING") == "PONG", 30, "redis answers")
+            pids.append(int(machine.info()["process_id"]))
+            report = compare(machine, pids[-1], keys)
+            equal((report["processes"][0]["comm"], report["processes"][0]["state"]), ("redis-server", "running"), "process")
+            equal((report["lost"]["samples"], report["lost"]["live"], report["lost"]["ledger_full"]), (0, 0, None), "what was lost")
+            if user:
+                equal(os.stat("/proc/%d" % pids[-1]).st_uid, 65534, "its user")
+                row = place.row(pids[-1])
+                equal(row["container"], os.readlink("/proc/%d/ns/mnt" % machine.keeper.pid), "its namespace, seen from outside")
+                equal(row["live_bytes"] > 0.8 * report["total"]["live_bytes"], True, "live, seen from outside")
+    finally:
+        stopped = machine.run(script, "stop")
+    equal((stopped.returncode, stopped.stderr), (0, b""), "code and stderr of stop")
+    check(pids[0] != pids[1], "one process for both:", pids)
+    equal([machine.row(pid)["state"] for pid in pids], ["exited"] * 2, "states at the end")
+
+
+tap.main([(name, placed(test, "/var/tmp")) for name, test in [
+    ("a service of Python's multiprocessing in a container, seen from outside", multiprocessing_service),
+    ("1 MiB of /dev/shm, and every allocation", little_room),
+    ("redis by an init script: start, restart, stop", by_init_script),
+]])
