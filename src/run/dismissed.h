@@ -21,7 +21,7 @@
 #include "base/error.h"
 
 #define DISMISSED_FILE_MAX   (256ull << 20) /* bytes; a larger file is refused */
-#define DISMISSED_IMAGES_MAX 65536          /* in a file */
+#define DISMISSED_IMAGES_MAX 4096           /* in a file: each is looked for among them all */
 
 struct dismissed;
 
