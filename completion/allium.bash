@@ -10,17 +10,17 @@ _allium_options()
 {
     case $1 in
     '') echo --help --version ;;
-    run) echo --period -o --output --force --no-follow --no-args --quiet --ledger-size --help ;;
+    run) echo --period -o --output --force --no-follow --no-args --quiet --ledger-size --debuginfod --help ;;
     env) echo --shell --systemd --docker --period --ledger-size --no-follow --help ;;
     ps) echo --prune --json --help ;;
-    snapshot) echo -o --output --force --help ;;
-    report) echo --by --callers --callees --sort --temporary --older-than --where --raw --top --json --help ;;
-    watch) echo --every --older-than --where --top --once --state --alert --exec --json --help ;;
-    diff) echo --by --sort --where --fail-if --raw --top --json --help ;;
-    who) echo --size --top --json --help ;;
-    frees) echo --where --top --json --help ;;
-    export) echo --pprof --folded --speedscope --heaptrack -o --output --where --help ;;
-    sql) echo --json --csv --help ;;
+    snapshot) echo -o --output --force --debuginfod --help ;;
+    report) echo --by --callers --callees --sort --temporary --older-than --where --raw --top --debuginfod --json --help ;;
+    watch) echo --every --older-than --where --top --once --state --alert --exec --debuginfod --json --help ;;
+    diff) echo --by --sort --where --fail-if --raw --top --debuginfod --json --help ;;
+    who) echo --size --top --debuginfod --json --help ;;
+    frees) echo --where --top --debuginfod --json --help ;;
+    export) echo --pprof --folded --speedscope --heaptrack -o --output --where --debuginfod --help ;;
+    sql) echo --json --csv --debuginfod --help ;;
     set) echo --where --help ;;
     doctor) echo --json --help ;;
     esac
@@ -36,6 +36,7 @@ _allium_value()
         _allium_words live peak allocated allocations temporary
         [ "$1" = diff ] || _allium_words age
         ;;
+    --debuginfod) _allium_words off wait 10s ;;
     --fail-if) _allium_words live+10% peak+10% allocated+10% allocations+10% temporary+10% ;;
     --folded) _allium_words live peak allocated allocations temporary ;;
     --state) _allium_files ;;

@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "cli/command.h"
+#include "cli/debuginfod.h"
 #include "cli/condition.h"
 #include "cli/filter.h"
 #include "cli/source.h"
@@ -22,6 +23,7 @@ static const struct option_doc options[] = {
     {"raw", 0, NULL, "show wrappers such as xmalloc and operator new, too"},
     {"top", 0, "N", "so many rows (12); 0: all"},
     {"json", 0, NULL, "as JSON, see allium-json(5)"},
+    DEBUGINFOD_OPTION,
     {NULL, 0, NULL, NULL},
 };
 
@@ -40,7 +42,7 @@ static int run(int argc, char **argv);
 const struct command command_diff = {
     .name = "diff",
     .usage = "SOURCE SOURCE [--by GROUP] [--sort ORDER] [--where QUERY] [--fail-if CONDITION]... [--raw] "
-             "[--top N] [--json]",
+             "[--top N] [--debuginfod TIME] [--json]",
     .summary = "what grew and what shrank: between two moments, or two runs",
     .examples = examples,
     .options = options,

@@ -19,6 +19,7 @@
 #include "collect/program.h"
 #include "model/table.h"
 #include "run/launch.h"
+#include "symbol/fetcher.h"
 #include "view/table_view.h"
 
 #ifndef MADV_POPULATE_WRITE
@@ -122,6 +123,23 @@ static bool check_debug_files(struct table *t)
     return true;
 }
 
+static bool check_servers(struct table *t)
+{
+    const char *urls = getenv("DEBUGINFOD_URLS"), *library = fetcher_library();
+    bool set = urls && *urls;
+    struct buf found = BUF_INIT;
+    if (set && library)
+        buf_printf(&found, "DEBUGINFOD_URLS=%s", urls);
+    else
+        buf_printf(&found, "%s%s%s", set ? "" : "DEBUGINFOD_URLS is not set", set || library ? "" : ", and ",
+                   library ? "" : "libdebuginfod.so.1 is not installed");
+    add(t, "debug file servers", set && library, buf_str(&found),
+        "for debug files that are not installed: install libdebuginfod1, and set DEBUGINFOD_URLS, as in "
+        "DEBUGINFOD_URLS=https://debuginfod.debian.net");
+    buf_release(&found);
+    return true;
+}
+
 /* The kernel's number for breakpoints in files, -1: it has none. */
 static int uprobe_type(void)
 {
@@ -193,6 +211,7 @@ static int run(int argc, char **argv)
     fine = check_populate(t) && fine;
     fine = check_symbols(t) && fine;
     fine = check_debug_files(t) && fine;
+    fine = check_servers(t) && fine;
     fine = check_probes(t) && fine;
     struct sink out = sink_to_file(stdout);
     struct text_style style = terminal_style(stdout);

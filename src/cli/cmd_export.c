@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "allium_version.h"
 #include "cli/command.h"
+#include "cli/debuginfod.h"
 #include "cli/filter.h"
 #include "cli/gzip_file.h"
 #include "cli/source.h"
@@ -24,6 +25,7 @@ static const struct option_doc options[] = {
     {"heaptrack", 0, NULL, "for heaptrack_gui and heaptrack_print"},
     {"output", 'o', "FILE", "where to (standard output); compressed if the name ends in .gz"},
     {"where", 0, "QUERY", "only what fits, see allium-query(7)"},
+    DEBUGINFOD_OPTION,
     {NULL, 0, NULL, NULL},
 };
 
@@ -46,7 +48,8 @@ static int run(int argc, char **argv);
 
 const struct command command_export = {
     .name = "export",
-    .usage = "[SOURCE] --pprof|--folded METRIC|--speedscope|--heaptrack [-o FILE] [--where QUERY]",
+    .usage = "[SOURCE] --pprof|--folded METRIC|--speedscope|--heaptrack [-o FILE] [--where QUERY] "
+             "[--debuginfod TIME]",
     .summary = "a profile in a file format that other tools read",
     .examples = examples,
     .options = options,

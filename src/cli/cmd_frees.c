@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "cli/command.h"
+#include "cli/debuginfod.h"
 #include "cli/filter.h"
 #include "cli/source.h"
 #include "cli/terminal.h"
@@ -16,6 +17,7 @@ static const struct option_doc options[] = {
     {"where", 0, "QUERY", "only what fits: 'func:close_* size>4k age<1ms', see allium-query(7)"},
     {"top", 0, "N", "so many rows (20); 0: all"},
     {"json", 0, NULL, "as JSON, see allium-json(5)"},
+    DEBUGINFOD_OPTION,
     {NULL, 0, NULL, NULL},
 };
 
@@ -32,7 +34,7 @@ static int run(int argc, char **argv);
 
 const struct command command_frees = {
     .name = "frees",
-    .usage = "[SOURCE] [--where QUERY] [--top N] [--json]",
+    .usage = "[SOURCE] [--where QUERY] [--top N] [--debuginfod TIME] [--json]",
     .summary = "which blocks were freed or reallocated lately, by whom, and who had allocated them",
     .examples = examples,
     .options = options,

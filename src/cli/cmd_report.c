@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "cli/command.h"
+#include "cli/debuginfod.h"
 #include "cli/filter.h"
 #include "cli/source.h"
 #include "cli/terminal.h"
@@ -24,6 +25,7 @@ static const struct option_doc options[] = {
     {"raw", 0, NULL, "show wrappers such as xmalloc and operator new, too"},
     {"top", 0, "N", "so many rows (12, of a tree of calls 30); 0: all"},
     {"json", 0, NULL, "as JSON, see allium-json(5)"},
+    DEBUGINFOD_OPTION,
     {NULL, 0, NULL, NULL},
 };
 
@@ -43,8 +45,8 @@ static int run(int argc, char **argv);
 
 const struct command command_report = {
     .name = "report",
-    .usage =
-        "[SOURCE] [--by GROUP] [--sort ORDER] [--older-than TIME] [--where QUERY] [--raw] [--top N] [--json]",
+    .usage = "[SOURCE] [--by GROUP] [--sort ORDER] [--older-than TIME] [--where QUERY] [--raw] [--top N] "
+             "[--debuginfod TIME] [--json]",
     .summary = "who holds memory: from a recording, a moment in it, or a running process",
     .examples = examples,
     .options = options,

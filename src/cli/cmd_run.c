@@ -6,6 +6,7 @@
 
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/debuginfod.h"
 #include "cli/terminal.h"
 #include "cli/wrapper_lists.h"
 #include "collect/program.h"
@@ -22,6 +23,7 @@ static const struct option_doc options[] = {
     {"no-args", 0, NULL, "do not keep command lines in the recording"},
     {"quiet", 0, NULL, "print no summary"},
     {"ledger-size", 0, "SIZE", "memory each process may use for its books (64M; 2G with --period 1)"},
+    DEBUGINFOD_OPTION,
     {NULL, 0, NULL, NULL},
 };
 
@@ -38,7 +40,7 @@ static int run(int argc, char **argv);
 const struct command command_run = {
     .name = "run",
     .usage = "[--period SIZE] [-o FILE] [--force] [--no-follow] [--no-args] [--quiet] [--ledger-size SIZE] "
-             "-- CMD ARG...",
+             "[--debuginfod TIME] -- CMD ARG...",
     .summary = "run a program, sample its heap, print who holds memory, keep a recording",
     .examples = examples,
     .options = options,
@@ -127,6 +129,7 @@ static int run(int argc, char **argv)
     o.force = command_value(&command_run, &a, "force") != NULL;
     o.follow = !command_value(&command_run, &a, "no-follow");
     o.keep_args = !command_value(&command_run, &a, "no-args");
+    o.servers = debuginfod_servers();
     o.argv = a.rest;
     code = check_program(a.rest[0], quiet);
     if (code >= 0)
@@ -139,8 +142,10 @@ static int run(int argc, char **argv)
                          ? "; what it lacks is in ledgers still: allium ps lists them, "
                            "allium snapshot PID keeps one"
                          : "");
-    else if (!quiet)
+    else if (!quiet) {
         print_summary(result.path);
+        debuginfod_tell();
+    }
     free(result.path);
     return exit_code(&result);
 }

@@ -5,12 +5,14 @@
 #include "allium_version.h"
 #include "base/buf.h"
 #include "cli/command.h"
+#include "cli/debuginfod.h"
 #include "cli/source.h"
 #include "store/recording.h"
 
 static const struct option_doc options[] = {
     {"output", 'o', "FILE", "the recording (NAME.PID.snapshot.allium)"},
     {"force", 0, NULL, "replace FILE if it exists"},
+    DEBUGINFOD_OPTION,
     {NULL, 0, NULL, NULL},
 };
 
@@ -24,7 +26,7 @@ static int run(int argc, char **argv);
 
 const struct command command_snapshot = {
     .name = "snapshot",
-    .usage = "PID [-o FILE] [--force]",
+    .usage = "PID [-o FILE] [--force] [--debuginfod TIME]",
     .summary = "keep what the ledger of a process holds now, dead or alive, without touching it",
     .examples = examples,
     .options = options,

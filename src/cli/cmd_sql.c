@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "cli/command.h"
+#include "cli/debuginfod.h"
 #include "cli/source.h"
 #include "cli/terminal.h"
 #include "store/query.h"
@@ -15,6 +16,7 @@
 static const struct option_doc options[] = {
     {"json", 0, NULL, "as JSON, see allium-json(5)"},
     {"csv", 0, NULL, "as comma-separated values"},
+    DEBUGINFOD_OPTION,
     {NULL, 0, NULL, NULL},
 };
 
@@ -30,7 +32,7 @@ static int run(int argc, char **argv);
 
 const struct command command_sql = {
     .name = "sql",
-    .usage = "[SOURCE] QUERY [--json|--csv]",
+    .usage = "[SOURCE] QUERY [--debuginfod TIME] [--json|--csv]",
     .summary = "answer a question in SQL, for what no option answers",
     .examples = examples,
     .options = options,

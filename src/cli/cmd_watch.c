@@ -6,6 +6,7 @@
 
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/debuginfod.h"
 #include "cli/filter.h"
 #include "cli/source.h"
 #include "cli/watch_loop.h"
@@ -26,6 +27,7 @@ static const struct option_doc options[] = {
     {"alert", 0, "CONDITION", "say when it comes true: 'live>1G for 5m', growing, or both with \"or\""},
     {"exec", 0, "CMD", "and run CMD with sh, see allium-watch(1) for its environment"},
     {"json", 0, NULL, "a line of JSON for each look, see allium-json(5)"},
+    DEBUGINFOD_OPTION,
     {NULL, 0, NULL, NULL},
 };
 
@@ -45,7 +47,7 @@ static int run(int argc, char **argv);
 const struct command command_watch = {
     .name = "watch",
     .usage = "[SOURCE] [--every TIME] [--older-than TIME] [--where QUERY] [--top N] [--once] [--state FILE]\n"
-             "                    [--alert CONDITION] [--exec CMD] [--json]",
+             "                    [--alert CONDITION] [--exec CMD] [--debuginfod TIME] [--json]",
     .summary = "what is held for long, again and again: what is new of it, and what grows",
     .source = "all processes of one's own that have a ledger",
     .examples = examples,
@@ -95,6 +97,7 @@ static int parse(struct request *r)
     filter_apply(&r->live, &r->options.live);
     r->options.older_than_ns = r->old.older_than_ns;
     r->options.named = where || command_value(&command_watch, &r->a, "json");
+    r->options.servers = debuginfod_servers();
     r->options.alert = alert ? &r->alert : NULL;
     return -1;
 }

@@ -6,6 +6,7 @@
 
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/debuginfod.h"
 #include "cli/source.h"
 #include "cli/terminal.h"
 #include "cli/words.h"
@@ -17,6 +18,7 @@ static const struct option_doc options[] = {
     {"size", 0, "SIZE", "of an unknown address: how likely a block of SIZE had been seen"},
     {"top", 0, "N", "so many blocks (12); 0: all"},
     {"json", 0, NULL, "as JSON, see allium-json(5)"},
+    DEBUGINFOD_OPTION,
     {NULL, 0, NULL, NULL},
 };
 
@@ -32,7 +34,7 @@ static int run(int argc, char **argv);
 
 const struct command command_who = {
     .name = "who",
-    .usage = "[SOURCE] ADDRESS [--size SIZE] [--top N] [--json]",
+    .usage = "[SOURCE] ADDRESS [--size SIZE] [--top N] [--debuginfod TIME] [--json]",
     .summary = "what an address is: a live block, or one freed lately, by whom and when",
     .examples = examples,
     .options = options,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/command.h"
 
+#include "cli/debuginfod.h"
+
 #include <errno.h>
 #include <getopt.h>
 #include <stdarg.h>
@@ -76,6 +78,14 @@ static int report_bad_option(const struct command *c, int found, char **argv)
     return command_misuse(c, "unknown option %s", argv[optind - 1]);
 }
 
+static int choose_servers(const struct command *c, const struct arguments *a)
+{
+    for (size_t i = 0; c->options[i].name; i++)
+        if (!strcmp(c->options[i].name, DEBUGINFOD_OPTION_NAME))
+            return debuginfod_choose(c, a->value[i]);
+    return -1;
+}
+
 int command_parse(const struct command *c, int argc, char **argv, bool stop_at_word, struct arguments *a)
 {
     struct option longs[OPTIONS_MAX + 1] = {{0}};
@@ -113,7 +123,7 @@ int command_parse(const struct command *c, int argc, char **argv, bool stop_at_w
     }
     a->rest = argv + optind;
     a->n_rest = argc - optind;
-    return -1;
+    return choose_servers(c, a);
 }
 
 const char *command_value(const struct command *c, const struct arguments *a, const char *name)

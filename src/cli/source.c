@@ -15,6 +15,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/units.h"
+#include "cli/debuginfod.h"
 #include "collect/container.h"
 #include "collect/ledger_copy.h"
 #include "collect/ledger_scan.h"
@@ -121,9 +122,11 @@ int source_read_ledger(struct profile **p, int pid, struct error *e)
     }
     char *cache = naming_cache_dir();
     struct symbols *symbols = symbols_new(cache);
+    symbols_use_servers(symbols, debuginfod_servers());
     naming_apply(symbols, *p, root);
     symbols_free(symbols);
     container_roots_release(&roots);
+    debuginfod_tell();
     free(cache);
     return 0;
 }

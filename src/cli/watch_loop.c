@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/debuginfod.h"
 #include "cli/watch_loop.h"
 
 #include <errno.h>
@@ -211,6 +212,7 @@ static void look(struct loop *l, enum look_kind kind)
     struct sink out = sink_to_file(stdout);
     watch_print(&out, look, l->o->top, l->o->json);
     int bad = sink_finish(&out);
+    debuginfod_tell();
     run_hooks(l, look);
     look_free(look);
     if (bad)

@@ -34,39 +34,72 @@ static void add_lines(struct profile *p, struct profile_location *l, const struc
     }
 }
 
-static void name_module(struct symbols *symbols, struct profile *p, const char *root, uint32_t module)
+/* One module's locations that have no name yet. */
+struct unnamed {
+    struct VEC(uint32_t) locations;
+    uint64_t *addresses;
+    char *path;
+    unsigned char build_id[64];
+    struct symbol_module module;
+};
+
+static void gather(struct unnamed *u, const struct profile *p, const char *root, uint32_t module)
 {
-    struct VEC(uint32_t) which = {0};
+    *u = (struct unnamed){.path = NULL};
     for (uint32_t i = 0; i < p->locations.len; i++)
         if (p->locations.at[i].module == module && !p->locations.at[i].n_lines)
-            *vec_push(&which) = i;
-    if (!which.len)
+            *vec_push(&u->locations) = i;
+    if (!u->locations.len)
         return;
-    uint64_t *addresses = mem_array(which.len, sizeof(*addresses));
-    struct symbol_frames *frames = mem_array(which.len, sizeof(*frames));
-    for (size_t i = 0; i < which.len; i++) {
-        const struct profile_location *l = &p->locations.at[which.at[i]];
-        addresses[i] = l->exact || !l->address ? l->address : l->address - 1;
+    u->addresses = mem_array(u->locations.len, sizeof(*u->addresses));
+    for (size_t i = 0; i < u->locations.len; i++) {
+        const struct profile_location *l = &p->locations.at[u->locations.at[i]];
+        u->addresses[i] = l->exact || !l->address ? l->address : l->address - 1;
     }
-    unsigned char id[64];
     const struct profile_module *m = &p->modules.at[module];
-    char *path = mem_strdup(profile_text(p, m->path));
-    size_t len = strlen(path), deleted = strlen(DELETED);
-    if (len > deleted && !strcmp(path + len - deleted, DELETED))
-        path[len - deleted] = '\0';
-    struct symbol_module s = {.path = path, .root = root, .build_id = id};
-    s.build_id_len = parse_hex(profile_text(p, m->build_id), id, sizeof(id));
-    symbols_resolve(symbols, &s, addresses, which.len, frames);
-    for (size_t i = 0; i < which.len; i++)
-        add_lines(p, &p->locations.at[which.at[i]], &frames[i]);
-    free(path);
-    free(addresses);
+    u->path = mem_strdup(profile_text(p, m->path));
+    size_t len = strlen(u->path), deleted = strlen(DELETED);
+    if (len > deleted && !strcmp(u->path + len - deleted, DELETED))
+        u->path[len - deleted] = '\0';
+    u->module = (struct symbol_module){.path = u->path, .root = root, .build_id = u->build_id};
+    u->module.build_id_len = parse_hex(profile_text(p, m->build_id), u->build_id, sizeof(u->build_id));
+}
+
+static void release(struct unnamed *u)
+{
+    vec_release(&u->locations);
+    free(u->addresses);
+    free(u->path);
+}
+
+static void want_debug_file(struct symbols *symbols, const struct profile *p, const char *root,
+                            uint32_t module)
+{
+    struct unnamed u;
+    gather(&u, p, root, module);
+    if (u.locations.len)
+        symbols_want(symbols, &u.module, u.addresses, u.locations.len);
+    release(&u);
+}
+
+static void name_module(struct symbols *symbols, struct profile *p, const char *root, uint32_t module)
+{
+    struct unnamed u;
+    gather(&u, p, root, module);
+    struct symbol_frames *frames = mem_array(u.locations.len, sizeof(*frames));
+    if (u.locations.len)
+        symbols_resolve(symbols, &u.module, u.addresses, u.locations.len, frames);
+    for (size_t i = 0; i < u.locations.len; i++)
+        add_lines(p, &p->locations.at[u.locations.at[i]], &frames[i]);
     free(frames);
-    vec_release(&which);
+    release(&u);
 }
 
 void naming_apply(struct symbols *symbols, struct profile *p, const char *root)
 {
+    for (uint32_t m = 0; m < p->modules.len; m++)
+        want_debug_file(symbols, p, root, m);
+    symbols_fetch(symbols);
     for (uint32_t m = 0; m < p->modules.len; m++)
         name_module(symbols, p, root, m);
 }

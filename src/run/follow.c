@@ -35,6 +35,8 @@
 #define COMMIT_LAST_NS  (5000 * MS)
 #define STORED_NS       (500 * MS) /* what has ended is committed, and its ledger removed, after so long */
 #define STORED_MAX      64         /* or when there are so many */
+#define WAIT_NS         (50 * MS)
+#define WAITING_MAX     32 /* that have ended and are not stored yet; other images' names come with theirs */
 #define BACKLOG_MAX     400 /* more than that at once: they end faster than they can be stored, and are counted */
 #define IMAGES_MAX      1000 /* stored in full; further ones are counted, with their peaks */
 #define ARGS_BYTES_MAX  1000
@@ -57,6 +59,7 @@ struct track {
     uint64_t map_start, map_bytes;
     bool known; /* entry.pid is what we call it */
     bool put;
+    bool waits;  /* it has ended, and is stored when servers have sent what names it better, or will not */
     bool stored; /* it has ended; its ledger goes when that is committed, so that a full disk loses nothing */
 };
 
@@ -68,7 +71,8 @@ struct follow {
     struct container_roots roots;
     uint64_t naming_ns; /* of the latest image: most of the first moment's time, and of no later one's */
     uint64_t images, dropped;
-    size_t stored; /* tracks that are */
+    size_t stored, waiting; /* tracks that are */
+    bool last;              /* nothing waits any more */
     struct unseen *unseen;
 };
 
@@ -241,10 +245,9 @@ static struct profile *read_image(struct follow *f, struct track *t, bool alive,
     return p;
 }
 
-static int put_image(struct follow *f, struct track *t, bool alive, bool last, struct error *e)
+/* Takes the profile. */
+static int put_profile(struct follow *f, struct track *t, struct profile *p, bool last, struct error *e)
 {
-    struct error unread = {""};
-    struct profile *p = read_image(f, t, alive, &unread);
     if (!p)
         return 0; /* not a ledger any more: somebody else's doing, and nothing to store */
     if (!t->put)
@@ -255,22 +258,46 @@ static int put_image(struct follow *f, struct track *t, bool alive, bool last, s
     return bad;
 }
 
-/* What is stored of an image that has ended: all, or, beyond IMAGES_MAX, that it was there. */
-static int harvest(struct follow *f, struct track *t, uint64_t now, struct error *e)
+/* Whether it is better not to store it yet. There is no harm in it: the ledger stays. */
+static bool may_wait(struct follow *f, struct track *t, uint64_t now)
 {
-    struct ledger_header h;
+    bool wait = !f->last && (t->waits || f->waiting < WAITING_MAX) && symbols_pending(f->o.symbols);
+    f->waiting += (size_t)wait - (size_t)t->waits;
+    t->waits = wait;
+    t->next_point = now + WAIT_NS;
+    return wait;
+}
+
+static void set_stored(struct follow *f, struct track *t, uint64_t now)
+{
     t->stored = true;
     f->stored++;
     if (f->stored >= STORED_MAX)
         f->next_commit = now;
     else if (f->next_commit > now + STORED_NS)
         f->next_commit = now + STORED_NS;
+}
+
+/* What is stored of an image that has ended: all, or, beyond IMAGES_MAX, that it was there. */
+static int harvest(struct follow *f, struct track *t, uint64_t now, struct error *e)
+{
+    struct ledger_header h;
+    if (t->waits && may_wait(f, t, now))
+        return 0;
     if (!t->put && (f->images >= IMAGES_MAX || f->tracks.len > BACKLOG_MAX)) {
         f->dropped++;
+        set_stored(f, t, now);
         bool read = !ledger_copy_header(t->fd, &h, NULL);
         return recording_drop_image(f->o.recording, read ? (double)h.peak_bytes_q / (1u << LEDGER_Q) : 0, e);
     }
-    return put_image(f, t, false, true, e);
+    struct error unread = {""};
+    struct profile *p = read_image(f, t, false, &unread);
+    if (p && may_wait(f, t, now)) {
+        profile_free(p);
+        return 0;
+    }
+    set_stored(f, t, now);
+    return put_profile(f, t, p, true, e);
 }
 
 static int add_moment(struct follow *f, struct track *t, const struct profile_point *point, bool *thinned,
@@ -376,6 +403,7 @@ int follow_finish(struct follow *f, struct error *e)
 {
     int bad = 0;
     uint64_t now = now_ns(CLOCK_MONOTONIC);
+    f->last = true;
     scan(f, now, true);
     for (size_t i = 0; i < f->tracks.len && !bad; i++) {
         struct track *t = &f->tracks.at[i];
@@ -387,7 +415,8 @@ int follow_finish(struct follow *f, struct error *e)
         }
         uint64_t rss = proc_rss_anon_bytes(t->entry.pid);
         t->rss_anon_bytes = rss ? rss : t->rss_anon_bytes;
-        bad = put_image(f, t, true, true, e);
+        struct error unread = {""};
+        bad = put_profile(f, t, read_image(f, t, true, &unread), true, e);
     }
     return bad ? bad : commit(f, e);
 }

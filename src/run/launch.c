@@ -118,22 +118,24 @@ static int fork_at_gate(struct launch *l, const struct launch_options *o, const 
 
 int launch_prepare(struct launch *l, const struct launch_options *o, struct error *e)
 {
-    sigset_t wanted, before;
+    sigset_t before;
     struct sigaction now;
     *l = (struct launch){.process_fd = -1, .signal_fd = -1, .gate_fd = -1, .answer_fd = -1};
-    sigemptyset(&wanted);
+    sigemptyset(&l->heeded);
+    sigemptyset(&l->after);
     for (size_t i = 0; i < sizeof(passed_on) / sizeof(*passed_on); i++)
         if (!sigaction(passed_on[i], NULL, &now) && now.sa_handler != SIG_IGN)
-            sigaddset(&wanted, passed_on[i]); /* nohup stays nohup */
-    sigprocmask(SIG_BLOCK, &wanted, &before);
+            sigaddset(&l->heeded, passed_on[i]); /* nohup stays nohup */
+    sigprocmask(SIG_BLOCK, &l->heeded, &before);
     int bad = fork_at_gate(l, o, &before);
     if (bad) {
         launch_release(l);
         return error_set(e, -bad, "cannot start a process: %s", strerror(-bad));
     }
     for (size_t i = 0; i < sizeof(left_alone) / sizeof(*left_alone); i++)
-        signal(left_alone[i], SIG_IGN);
-    l->signal_fd = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
+        if (signal(left_alone[i], SIG_IGN) != SIG_IGN)
+            sigaddset(&l->after, left_alone[i]);
+    l->signal_fd = signalfd(-1, &l->heeded, SFD_CLOEXEC | SFD_NONBLOCK);
     l->process_fd = (int)syscall(SYS_pidfd_open, l->pid, 0);
     if (l->signal_fd < 0 || l->process_fd < 0) {
         bad = error_set(e, errno, "cannot watch %s: %s", o->argv[0], strerror(errno));
@@ -160,6 +162,18 @@ void launch_pass_signals(const struct launch *l)
     struct signalfd_siginfo info;
     while (read(l->signal_fd, &info, sizeof(info)) == sizeof(info))
         kill(l->pid, (int)info.ssi_signo);
+}
+
+void launch_heed_interrupts(struct launch *l)
+{
+    for (size_t i = 0; i < sizeof(left_alone) / sizeof(*left_alone); i++)
+        if (sigismember(&l->after, left_alone[i]))
+            sigaddset(&l->heeded, left_alone[i]);
+    sigprocmask(SIG_BLOCK, &l->heeded, NULL);
+    for (size_t i = 0; i < sizeof(left_alone) / sizeof(*left_alone); i++)
+        if (sigismember(&l->after, left_alone[i]))
+            signal(left_alone[i], SIG_DFL);
+    signalfd(l->signal_fd, &l->heeded, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
 int launch_reap(const struct launch *l)

@@ -13,6 +13,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include <signal.h>
+
 #include "base/error.h"
 
 struct launch_options {
@@ -29,6 +31,8 @@ struct launch {
     int process_fd; /* readable when the command has ended */
     int signal_fd;  /* readable when there is a signal to pass on */
     int gate_fd, answer_fd;
+    sigset_t heeded; /* what comes to signal_fd, and, once the command has ended, */
+    sigset_t after;  /* what came to the terminal, and was the command's own affair */
 };
 
 /** Forks; the child waits at the gate, so that all can be made ready for its pid. 0 or -errno. */
@@ -37,6 +41,8 @@ int launch_prepare(struct launch *l, const struct launch_options *o, struct erro
 int launch_go(struct launch *l, const struct launch_options *o, struct error *e);
 /** Passes on what signal_fd has. */
 void launch_pass_signals(const struct launch *l);
+/** The command has ended: from now on an interrupt is meant for us, and makes signal_fd readable. */
+void launch_heed_interrupts(struct launch *l);
 /** Reaps the command, which has ended; its wait status. */
 int launch_reap(const struct launch *l);
 /** Closes what is open. A command that was never let go ends without a trace. */

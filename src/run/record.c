@@ -17,6 +17,7 @@
 #include "run/follow.h"
 #include "run/launch.h"
 #include "store/recording.h"
+#include "symbol/servers.h"
 
 struct session {
     const struct record_options *o;
@@ -86,6 +87,16 @@ static int make_ready(struct session *s, struct error *e)
     return bad ? bad : describe(s, e);
 }
 
+/* While the command runs, debug files come in the background; whoever waits for it then may have enough of waiting. */
+static void use_servers(struct session *s)
+{
+    symbols_use_servers(s->symbols, s->o->servers);
+    if (!s->o->servers)
+        return;
+    symbol_servers_in_background(s->o->servers, true);
+    symbol_servers_interrupt(s->o->servers, s->launch.signal_fd);
+}
+
 /* Until the command has ended. A recording that fails must not end the command: it goes on unrecorded. */
 static int watch(struct session *s, struct follow *f, struct error *e)
 {
@@ -107,6 +118,10 @@ static int watch(struct session *s, struct follow *f, struct error *e)
 static int finish(struct session *s, struct follow *f, struct record_result *result, int bad, struct error *e)
 {
     result->wait_status = launch_reap(&s->launch);
+    if (s->o->servers) {
+        symbol_servers_in_background(s->o->servers, false);
+        launch_heed_interrupts(&s->launch);
+    }
     if (!bad)
         bad = follow_finish(f, e);
     if (!bad)
@@ -137,6 +152,7 @@ int record_command(const struct record_options *o, struct record_result *result,
     char *cache = naming_cache_dir();
     s.symbols = symbols_new(cache);
     free(cache);
+    use_servers(&s);
     struct follow *f = follow_new(&(struct follow_options){
         .dir = s.dir, .recording = s.recording, .symbols = s.symbols, .keep_args = o->keep_args});
     bad = watch(&s, f, e);

@@ -13,6 +13,8 @@
 
 #include "base/error.h"
 
+struct symbol_servers;
+
 #define RECORD_PERIOD_DEFAULT_BYTES (512ull << 10)
 #define RECORD_PERIOD_MAX_BYTES     (1ull << 40)
 
@@ -22,7 +24,8 @@ struct record_options {
     bool follow;        /* children too */
     bool keep_args;
     uint64_t period_bytes;
-    uint64_t ledger_limit_bytes; /* 0: the agent's default */
+    uint64_t ledger_limit_bytes;    /* 0: the agent's default */
+    struct symbol_servers *servers; /* for debug files; NULL: none */
     char **argv;
 };
 

@@ -305,6 +305,7 @@ static void name(struct watch *w, struct symbols **symbols, struct profile *p)
     if (!*symbols) {
         char *cache = naming_cache_dir();
         *symbols = symbols_new(cache);
+        symbols_use_servers(*symbols, w->o.servers);
         free(cache);
     }
     naming_apply(*symbols, p, container_root(&w->roots, p->images.at[0].pid));

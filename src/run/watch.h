@@ -18,6 +18,8 @@
 #include "query/alert.h"
 #include "run/dismissed.h"
 
+struct symbol_servers;
+
 struct watch_options {
     int32_t pid;                     /* 0: all processes of this user that have a ledger */
     struct rollup_options old, live; /* what counts as old, and as live: keep, keep_sample and arg */
@@ -25,6 +27,7 @@ struct watch_options {
     bool named;                      /* these need names */
     const struct alert *alert;       /* NULL: no alerts; borrowed */
     struct dismissed *dismissed;     /* borrowed */
+    struct symbol_servers *servers;  /* for debug files; NULL: none; borrowed */
 };
 
 struct watch;

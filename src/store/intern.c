@@ -72,6 +72,24 @@ uint32_t intern_module(struct intern *n, uint32_t module)
     return *row;
 }
 
+/* Names get better while a recording is written: debug files come from servers. Each kind is better than those before. */
+enum {
+    UNNAMED,
+    BY_ADDRESS, /* "libfoo.so.1+0x1234" */
+    BY_SYMBOL,  /* no file: one function */
+    BY_LINE,
+};
+
+static uint8_t how_named(const struct intern *n, const struct profile_location *o)
+{
+    if (!o->n_lines)
+        return UNNAMED;
+    const struct profile_line *last = &n->p->lines.at[o->first_line + o->n_lines - 1];
+    if (o->n_lines > 1 || *profile_text(n->p, last->file))
+        return BY_LINE;
+    return strstr(profile_text(n->p, last->function), "+0x") ? BY_ADDRESS : BY_SYMBOL;
+}
+
 static void put_lines(struct intern *n, const struct profile_location *o, uint32_t row)
 {
     for (uint32_t i = 0; i < o->n_lines; i++) {
@@ -83,7 +101,6 @@ static void put_lines(struct intern *n, const struct profile_location *o, uint32
         row_put_line(s, &it);
         writer_run(n->r, s);
     }
-    n->r->named.at[row] = true;
 }
 
 uint32_t intern_location(struct intern *n, uint32_t location)
@@ -106,8 +123,11 @@ uint32_t intern_location(struct intern *n, uint32_t location)
         writer_run(n->r, s);
         vec_push(&n->r->named);
     }
-    if (o->n_lines && !n->r->named.at[*row])
-        put_lines(n, o, *row);
+    uint8_t named = how_named(n, o);
+    if (named > n->r->named.at[*row]) {
+        n->r->named.at[*row] = named;
+        put_lines(n, o, *row); /* never fewer lines than there were: what is not BY_LINE has one */
+    }
     return *row;
 }
 

@@ -67,7 +67,7 @@ struct recording {
     struct sql statements[WRITER_STATEMENTS];
 
     struct map strings, modules, locations, stacks; /* content -> row */
-    struct VEC(bool) named;                         /* of each location: has lines */
+    struct VEC(uint8_t) named;                      /* of each location: how, see intern.c */
     uint32_t n_threads, n_cells;
     int64_t n_moments;
 

@@ -98,6 +98,15 @@ struct symbol_object *symbol_debug_find(const struct symbol_debug_search *search
     return found;
 }
 
+struct symbol_object *symbol_debug_open(const char *path, const unsigned char *build_id, size_t build_id_len)
+{
+    const struct symbol_debug_search search = {.build_id = build_id, .build_id_len = build_id_len};
+    struct symbol_object *o = build_id_len ? try_file(&search, "", path) : NULL;
+    if (o)
+        o->trusted = false;
+    return o;
+}
+
 struct symbol_object *symbol_debug_find_alternate(const struct symbol_object *debug, const char *name,
                                                   const unsigned char *build_id, size_t build_id_len)
 {

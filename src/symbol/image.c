@@ -119,7 +119,8 @@ static bool open_alternate(struct symbol_image *image, const struct symbol_objec
     ssize_t len = dwelf_dwarf_gnu_debugaltlink(image->dwarf, &name, &id);
     if (len <= 0)
         return true;
-    image->alternate = symbol_debug_find_alternate(o, name, id, (size_t)len);
+    if (!image->alternate)
+        image->alternate = symbol_debug_find_alternate(o, name, id, (size_t)len);
     if (image->alternate)
         image->alternate_dwarf = dwarf_begin_elf(image->alternate->elf, DWARF_C_READ, NULL);
     if (image->alternate_dwarf)
@@ -141,6 +142,24 @@ static void open_dwarf(struct symbol_image *image, const struct symbol_object *o
     image->scopes = symbol_scopes_new(image->dwarf, image->table, names, o->trusted);
 }
 
+/** The separate debug file, with what names it in the module's own file. */
+static void find_linked_debug(struct symbol_image *image, const char *root, const char **link)
+{
+    GElf_Word crc = 0;
+    *link = image->main ? dwelf_elf_gnu_debuglink(image->main->elf, &crc) : NULL;
+    if (*link || image->build_id_len)
+        find_debug(image, root, *link, crc);
+}
+
+bool symbol_image_lacks_debug(struct symbol_image *image, const char *root)
+{
+    const char *link;
+    if (image->main && symbol_object_has_dwarf(image->main))
+        return false;
+    find_linked_debug(image, root, &link);
+    return !image->debug;
+}
+
 void symbol_image_load(struct symbol_image *image, const char *root, struct symbol_names *names)
 {
     if (image->table)
@@ -150,11 +169,9 @@ void symbol_image_load(struct symbol_image *image, const char *root, struct symb
         image->origin.kind = SYMBOL_ORIGIN_SELF;
         described = image->main;
     } else {
-        GElf_Word crc = 0;
-        const char *link = image->main ? dwelf_elf_gnu_debuglink(image->main->elf, &crc) : NULL;
+        const char *link;
+        find_linked_debug(image, root, &link);
         image->origin.link = link ? symbol_names_keep(names, link) : NULL;
-        if (link || image->build_id_len)
-            find_debug(image, root, link, crc);
         described = image->debug;
         if (described) {
             image->origin.kind = SYMBOL_ORIGIN_SEPARATE;

@@ -35,6 +35,8 @@ void symbol_image_release(struct symbol_image *image);
 int symbol_image_locate(struct symbol_image *image, const char *root);
 /** Reads symbol tables and units; once located. */
 void symbol_image_load(struct symbol_image *image, const char *root, struct symbol_names *names);
+/** Whether a debug file could tell more than the files that are here; once located, or not found. */
+bool symbol_image_lacks_debug(struct symbol_image *image, const char *root);
 /** Whether looking things up now would give nothing better than what was found from `origin`. */
 bool symbol_image_origin_holds(struct symbol_image *image, const char *root,
                                const struct symbol_origin *origin);

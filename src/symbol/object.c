@@ -173,6 +173,28 @@ bool symbol_object_has_build_id(const struct symbol_object *o, const unsigned ch
     return symbol_object_build_id(o, &own) == len && len && !memcmp(own, bits, len);
 }
 
+size_t symbol_object_alternate(const struct symbol_object *o, const char **name, const unsigned char **bits)
+{
+    size_t names;
+    if (elf_getshdrstrndx(o->elf, &names) != 0)
+        return 0;
+    for (Elf_Scn *scn = NULL; (scn = elf_nextscn(o->elf, scn));) {
+        GElf_Shdr header;
+        const char *title = gelf_getshdr(scn, &header) ? elf_strptr(o->elf, names, header.sh_name) : NULL;
+        if (!title || strcmp(title, ".gnu_debugaltlink") != 0 || (header.sh_flags & SHF_COMPRESSED))
+            continue;
+        const Elf_Data *data = elf_rawdata(scn, NULL);
+        const char *end = data && data->d_buf ? memchr(data->d_buf, '\0', data->d_size) : NULL;
+        if (!end)
+            return 0;
+        *name = data->d_buf;
+        *bits = (const unsigned char *)end + 1;
+        size_t len = data->d_size - (size_t)(end + 1 - *name);
+        return len <= SYMBOL_BUILD_ID_MAX ? len : 0;
+    }
+    return 0;
+}
+
 bool symbol_object_has_dwarf(const struct symbol_object *o)
 {
     size_t names;

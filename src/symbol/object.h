@@ -25,8 +25,8 @@ struct symbol_object {
     char *root; /* "" on this machine */
     uint64_t size_bytes;
     int64_t mtime_ns;
-    bool
-        trusted; /* on this machine, and belongs to root or to us: it may name other files to open, and will not shrink under us */
+    /* On this machine, belongs to root or to us, and no server sent it: it may name other files to open. */
+    bool trusted;
 };
 
 /** What identifies a file as long as nobody writes to it. */
@@ -50,6 +50,9 @@ size_t symbol_object_build_id(const struct symbol_object *o, const unsigned char
 bool symbol_object_has_build_id(const struct symbol_object *o, const unsigned char *bits, size_t len);
 bool symbol_object_has_dwarf(const struct symbol_object *o);
 
+/** Length in bytes of the build id of the file that dwz put what several files share into, and its name; 0: there is none. */
+size_t symbol_object_alternate(const struct symbol_object *o, const char **name, const unsigned char **bits);
+
 /** What is known when a debug file is looked for. Every pointer may be NULL. */
 struct symbol_debug_search {
     const char *root;
@@ -65,6 +68,9 @@ struct symbol_debug_search {
  * agree, or the checksum where there is no build id. NULL when there is none. Caller frees.
  */
 struct symbol_object *symbol_debug_find(const struct symbol_debug_search *search);
+
+/** A file that a server sent, if it is the debug file of that build id, else NULL. Caller frees. */
+struct symbol_object *symbol_debug_open(const char *path, const unsigned char *build_id, size_t build_id_len);
 
 /** The file that .gnu_debugaltlink of `debug` names (dwz), with the build id asked for, or NULL. Caller frees. */
 struct symbol_object *symbol_debug_find_alternate(const struct symbol_object *debug, const char *name,

@@ -5,12 +5,14 @@
 #include "symbol/cache.h"
 #include "symbol/image.h"
 #include "symbol/names.h"
+#include "symbol/servers.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct module {
+    bool wanted; /* its debug file has been asked for */
     struct symbol_image image;
     struct symbol_cache cache;
     bool cache_read;                            /* the file in cache_dir, if any, has been looked at */
@@ -21,10 +23,22 @@ struct module {
     struct VEC(struct symbol_frame *) fallback; /* one frame each: "libfoo.so.1+0x1234" */
 };
 
+/* A debug file that servers may send, and the one it shares with others (dwz). */
+struct wanted {
+    size_t module;
+    char *root;
+    bool came, done;
+    const unsigned char *alternate; /* build id; within the file that came */
+    size_t alternate_len;
+};
+
 struct symbols {
     struct symbol_names names;
-    char *cache_dir;  /* NULL: none */
-    struct map index; /* see module_key() -> modules */
+    struct symbol_servers *servers; /* NULL: none */
+    struct VEC(struct wanted) wanted;
+    struct VEC(struct module *) retired; /* their frames have been handed out */
+    char *cache_dir;                     /* NULL: none */
+    struct map index;                    /* see module_key() -> modules */
     struct VEC(struct module *) modules;
 };
 
@@ -33,6 +47,11 @@ struct symbols *symbols_new(const char *cache_dir)
     struct symbols *s = mem_alloc(sizeof(*s));
     s->cache_dir = cache_dir ? mem_strdup(cache_dir) : NULL;
     return s;
+}
+
+void symbols_use_servers(struct symbols *s, struct symbol_servers *servers)
+{
+    s->servers = servers;
 }
 
 static void free_module(struct module *m)
@@ -54,7 +73,13 @@ void symbols_free(struct symbols *s)
     symbols_save(s);
     vec_each (struct module *, m, &s->modules)
         free_module(*m);
+    vec_each (struct module *, m, &s->retired)
+        free_module(*m);
+    vec_each (struct wanted, w, &s->wanted)
+        free(w->root);
     vec_release(&s->modules);
+    vec_release(&s->retired);
+    vec_release(&s->wanted);
     map_release(&s->index);
     symbol_names_release(&s->names);
     free(s->cache_dir);
@@ -97,7 +122,8 @@ static void module_key(struct buf *key, const struct symbol_module *module)
     buf_add(key, path, strlen(path) + 1);
 }
 
-static struct module *get_module(struct symbols *s, const struct symbol_module *module)
+/** Its index in modules. */
+static size_t find_module(struct symbols *s, const struct symbol_module *module)
 {
     struct buf key = BUF_INIT;
     bool added;
@@ -105,11 +131,11 @@ static struct module *get_module(struct symbols *s, const struct symbol_module *
     size_t at = map_put(&s->index, key.data, key.len, s->modules.len, &added);
     buf_release(&key);
     if (!added)
-        return s->modules.at[at];
+        return at;
     struct module *m = mem_alloc(sizeof(*m));
     symbol_image_init(&m->image, module);
     *vec_push(&s->modules) = m;
-    return m;
+    return at;
 }
 
 /** Tries again when another process's root may have the file. */
@@ -137,6 +163,109 @@ static void read_cache(struct symbols *s, struct module *m, const char *root)
         return;
     if (!symbol_image_origin_holds(&m->image, root, &m->cache.origin))
         symbol_cache_release(&m->cache);
+}
+
+static bool knows_all(const struct module *m, const uint64_t *addresses, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!symbol_cache_find(&m->cache, addresses[i]))
+            return false;
+    return true;
+}
+
+void symbols_want(struct symbols *s, const struct symbol_module *module, const uint64_t *addresses, size_t n)
+{
+    if (!s->servers)
+        return;
+    size_t at = find_module(s, module);
+    struct module *m = s->modules.at[at];
+    const char *root = module->root ? module->root : "";
+    if (m->wanted || m->image.path[0] != '/' || m->image.unusable)
+        return;
+    read_cache(s, m, root);
+    if (m->cache.origin.kind != SYMBOL_ORIGIN_NONE && knows_all(m, addresses, n))
+        return;
+    locate(m, root);
+    if (!m->image.build_id_len || !symbol_image_lacks_debug(&m->image, root))
+        return;
+    m->wanted = true;
+    *vec_push(&s->wanted) = (struct wanted){.module = at, .root = mem_strdup(root)};
+    symbol_servers_want(s->servers, m->image.build_id, m->image.build_id_len);
+}
+
+/** What was found without the file that has come is as if it had never been looked up. */
+static struct module *replace(struct symbols *s, struct wanted *w)
+{
+    struct module *old = s->modules.at[w->module], *m = mem_alloc(sizeof(*m));
+    const struct symbol_module same = {
+        .path = old->image.path, .build_id = old->image.build_id, .build_id_len = old->image.build_id_len};
+    symbol_image_init(&m->image, &same);
+    m->wanted = m->cache_read = true;
+    locate(m, w->root);
+    *vec_push(&s->retired) = old;
+    return s->modules.at[w->module] = m;
+}
+
+static bool has_origin(const struct symbol_cache *c, const struct symbol_object *o)
+{
+    return c->origin.kind == SYMBOL_ORIGIN_SEPARATE && c->origin.size_bytes == o->size_bytes &&
+           c->origin.mtime_ns == o->mtime_ns;
+}
+
+static void take_debug(struct symbols *s, struct wanted *w)
+{
+    struct module *m = s->modules.at[w->module];
+    const char *path = symbol_servers_file(s->servers, m->image.build_id, m->image.build_id_len), *name;
+    w->came = path != NULL;
+    struct symbol_object *o = path ? symbol_debug_open(path, m->image.build_id, m->image.build_id_len) : NULL;
+    w->done = path && !o;
+    if (!o)
+        return;
+    if (m->image.table || (m->cache.entries.len && !has_origin(&m->cache, o)))
+        m = replace(s, w);
+    if (m->image.debug) { /* one was installed meanwhile */
+        symbol_object_free(o);
+        w->done = true;
+        return;
+    }
+    m->image.debug = o;
+    m->located = true;
+    w->alternate_len = symbol_object_alternate(o, &name, &w->alternate);
+    if (w->alternate_len)
+        m->image.alternate = symbol_debug_find_alternate(o, name, w->alternate, w->alternate_len);
+    w->done = !w->alternate_len || m->image.alternate;
+    if (!w->done)
+        symbol_servers_want(s->servers, w->alternate, w->alternate_len);
+}
+
+static void take_alternate(struct symbols *s, struct wanted *w)
+{
+    struct module *m = s->modules.at[w->module];
+    const char *path = symbol_servers_file(s->servers, w->alternate, w->alternate_len);
+    if (!path)
+        return;
+    m->image.alternate = symbol_debug_open(path, w->alternate, w->alternate_len);
+    w->done = true;
+}
+
+void symbols_fetch(struct symbols *s)
+{
+    if (!s->servers || !s->wanted.len)
+        return;
+    symbol_servers_wait(s->servers);
+    vec_each (struct wanted, w, &s->wanted)
+        if (!w->done && !w->came)
+            take_debug(s, w);
+    symbol_servers_wait(s->servers); /* for what those refer to */
+    vec_each (struct wanted, w, &s->wanted)
+        if (!w->done && w->came)
+            take_alternate(s, w);
+}
+
+bool symbols_pending(struct symbols *s)
+{
+    symbols_fetch(s);
+    return s->servers && symbol_servers_pending(s->servers);
 }
 
 static int compare_addresses(const void *a, const void *b)
@@ -188,7 +317,8 @@ static struct symbol_frames get_fallback(struct symbols *s, struct module *m, ui
 int symbols_resolve(struct symbols *s, const struct symbol_module *module, const uint64_t *addresses,
                     size_t n, struct symbol_frames *out)
 {
-    struct module *m = get_module(s, module);
+    size_t at = find_module(s, module); /* first: it may move the array */
+    struct module *m = s->modules.at[at];
     const char *root = module->root ? module->root : "";
     struct addresses missing = {0};
     read_cache(s, m, root);

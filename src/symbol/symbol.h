@@ -7,8 +7,8 @@
  *
  * Runs in: the tool. Threads: one struct symbols belongs to one thread at a time.
  * Owns: every string and frame handed out, until symbols_free().
- * Invariant: it reads local files only (debuginfod is never asked), opens no devices or pipes, and gives a name only if
- * the file it came from has the build id the target reported.
+ * Invariant: it opens no devices or pipes, and gives a name only if the file it came from has the build id the target
+ * reported, be it a local one or one that a server sent.
  */
 
 #include <stdbool.h>
@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 struct symbols;
+struct symbol_servers;
 
 /** Which file an address belongs to. Every pointer is the caller's and only read during the call. */
 struct symbol_module {
@@ -43,11 +44,21 @@ struct symbol_frames {
  */
 struct symbols *symbols_new(const char *cache_dir);
 
+/** Whom symbols_fetch() asks; NULL: nobody. They stay the caller's, and must live longer. */
+void symbols_use_servers(struct symbols *s, struct symbol_servers *servers);
+
 /** Writes what is new to the cache, then forgets everything. NULL is allowed. */
 void symbols_free(struct symbols *s);
 
 /** Writes what is new to the cache now. Failure is silent: the cache is a matter of speed only. */
 void symbols_save(struct symbols *s);
+
+/** Before addresses are resolved: their module's debug file is wanted, if no file here tells what it would. */
+void symbols_want(struct symbols *s, const struct symbol_module *module, const uint64_t *addresses, size_t n);
+/** Asks servers for what is wanted, as long as symbol/servers.h lets them; names are better from then on. */
+void symbols_fetch(struct symbols *s);
+/** Whether names may still become better. */
+bool symbols_pending(struct symbols *s);
 
 /**
  * Names n addresses of one module. An address is the ELF's own virtual address (pc less the load bias) of a byte inside

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/debuginfod.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/units.h"
+
+#define BUDGET_NS     (2ull * 1000000000)
+#define BUDGET_MAX_NS (86400ull * 1000000000)
+
+static struct {
+    uint64_t budget_ns;
+    bool off, told;
+    struct symbol_servers *servers;
+} state = {.budget_ns = BUDGET_NS};
+
+int debuginfod_choose(const struct command *c, const char *value)
+{
+    const char *name = "--" DEBUGINFOD_OPTION_NAME " ";
+    if (!value) {
+        value = getenv("ALLIUM_DEBUGINFOD");
+        name = "ALLIUM_DEBUGINFOD=";
+    }
+    if (!value || !*value)
+        return -1;
+    state.off = !strcmp(value, "off");
+    if (!strcmp(value, "wait"))
+        state.budget_ns = SYMBOL_SERVERS_NO_LIMIT;
+    else if (!state.off && (units_parse_duration(value, &state.budget_ns) || state.budget_ns > BUDGET_MAX_NS))
+        return command_misuse(c, "%s%s: it can be off, wait, or a time such as 500ms or 10s, up to 24h", name,
+                              value);
+    return -1;
+}
+
+struct symbol_servers *debuginfod_servers(void)
+{
+    const char *urls = getenv("DEBUGINFOD_URLS");
+    if (state.off || !urls || !urls[strspn(urls, " ")])
+        return NULL;
+    if (!state.servers)
+        state.servers = symbol_servers_new(state.budget_ns);
+    return state.servers;
+}
+
+void debuginfod_tell(void)
+{
+    if (!state.servers || state.told)
+        return;
+    struct symbol_servers_tally t = symbol_servers_tally(state.servers);
+    char budget[UNITS_TEXT_BYTES];
+    state.told = t.late || t.failed;
+    if (t.late && state.budget_ns == SYMBOL_SERVERS_NO_LIMIT)
+        command_fail(0, "debug files of %zu of %zu binaries were not waited for", t.late, t.wanted);
+    else if (t.late)
+        command_fail(0,
+                     "debug files of %zu of %zu binaries did not come from DEBUGINFOD_URLS within %s; "
+                     "--debuginfod wait waits for them, --debuginfod off does not ask",
+                     t.late, t.wanted, units_format_duration(budget, (double)state.budget_ns));
+    else if (t.failed)
+        command_fail(0, "debug files of %zu of %zu binaries could not be had from DEBUGINFOD_URLS: %s",
+                     t.failed, t.wanted, strerror(-t.error));
+}
