@@ -305,8 +305,7 @@ static int open_signals(void)
     sigemptyset(&set);
     for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++)
         sigaddset(&set, wanted[i]);
-    signal(SIGCHLD,
-           SIG_DFL); /* ignored, as some who start us have it, the command of --exec would have no status */
+    signal(SIGCHLD, SIG_DFL); /* some who start us ignore it: the command of --exec had no status then */
     if (sigprocmask(SIG_BLOCK, &set, NULL))
         return -1;
     return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
