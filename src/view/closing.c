@@ -104,13 +104,13 @@ void report_lost(struct sink *out, const struct profile *p, const struct facts *
 
 /* ---- programs without the agent ---- */
 
-static void write_unobserved(const struct closing *c)
+static void write_unobserved(const struct closing *c, const char *heading)
 {
     struct buf b = BUF_INIT;
     uint64_t more = 0;
     if (!c->p->unobserved.len)
         return;
-    write_heading(c, "Not observed");
+    write_heading(c, heading);
     for (size_t i = 0; i < c->p->unobserved.len; i++) {
         const struct profile_unobserved *u = &c->p->unobserved.at[i];
         const char *program = profile_text(c->p, u->program);
@@ -131,6 +131,12 @@ static void write_unobserved(const struct closing *c)
         write_words(c, &b, TEXT_PLAIN);
     }
     buf_release(&b);
+}
+
+void report_unobserved(struct sink *out, const struct profile *p, const struct text_style *style,
+                       const char *heading)
+{
+    write_unobserved(&(struct closing){.out = out, .style = style, .p = p}, heading);
 }
 
 /* ---- cost ---- */
@@ -210,7 +216,7 @@ void report_closing(struct sink *out, const struct profile *p, const struct fact
 {
     struct closing c = {.out = out, .style = style, .p = p, .f = f};
     write_lost(&c, f->past ? "Lost by the end of the recording" : "Lost");
-    write_unobserved(&c);
+    write_unobserved(&c, "Not observed");
     write_cost(&c);
     write_unseen(&c);
 }

@@ -396,5 +396,7 @@ void diff_write(struct sink *out, const struct diff *d, const struct diff_view_o
     sink_char(out, '\n');
     write_compared(&s);
     report_lost(out, d->of[JOINT_BEFORE], &s.facts[JOINT_BEFORE], s.style, "Lost before");
+    report_unobserved(out, d->of[JOINT_BEFORE], s.style, "Not observed before");
     report_lost(out, d->of[JOINT_AFTER], &s.facts[JOINT_AFTER], s.style, "Lost after");
+    report_unobserved(out, d->of[JOINT_AFTER], s.style, "Not observed after");
 }

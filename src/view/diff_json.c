@@ -64,6 +64,7 @@ static void write_side(struct json *j, const char *key, const struct profile *p,
         report_json_image(j, p, i);
     json_close(j, ']');
     report_json_lost(j, p, f);
+    report_json_unobserved(j, p);
     json_close(j, '}');
 }
 

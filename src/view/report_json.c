@@ -124,7 +124,7 @@ void report_json_lost(struct json *j, const struct profile *p, const struct fact
     json_close(j, '}');
 }
 
-static void write_unobserved(struct json *j, const struct profile *p)
+void report_json_unobserved(struct json *j, const struct profile *p)
 {
     json_open(j, "unobserved", '[');
     vec_each (const struct profile_unobserved, u, &p->unobserved) {
@@ -140,7 +140,7 @@ static void write_unobserved(struct json *j, const struct profile *p)
 static void write_whole(struct json *j, const struct profile *p, const struct facts *f)
 {
     report_json_lost(j, p, f);
-    write_unobserved(j, p);
+    report_json_unobserved(j, p);
     json_open(j, "cost", '{');
     json_whole(j, "samples", f->samples);
     json_whole(j, "live_samples", f->live_samples);

@@ -31,6 +31,9 @@ void report_add_stack(struct grid *rows, const struct profile *p, uint32_t stack
 /** What was lost, under a heading. */
 void report_lost(struct sink *out, const struct profile *p, const struct facts *f,
                  const struct text_style *style, const char *heading);
+/** What ran without the agent, and why, under a heading; nothing if all had it. */
+void report_unobserved(struct sink *out, const struct profile *p, const struct text_style *style,
+                       const char *heading);
 /** What was lost, what observing cost, what is not seen. */
 void report_closing(struct sink *out, const struct profile *p, const struct facts *f,
                     const struct text_style *style);

@@ -210,6 +210,25 @@ def silent(place):
     check(live["change_bytes"] > 1 << 20 and live["bytes_within_noise"], live)
 
 
+def not_observed(place):
+    """What ran without the agent on one side is told of that side only, with its reason."""
+    for name, child in (("a.allium", "child"), ("b.allium", "child_static")):
+        place.allium("run", "--quiet", "--period", "1", "-o", name, "--", "sh", "-c", "%s; %s 1" % (program(child), program("holder")))
+    told = {}
+    for words in (("a.allium", "b.allium"), ("b.allium", "a.allium"), ("a.allium", "a.allium"), ("b.allium", "b.allium")):
+        found = diff(place, *words)
+        told[words] = [[(os.path.basename(u["program"]), u["reason"], u["processes"]) for u in found[side]["unobserved"]]
+                       for side in ("before", "after")]
+        printed = place.allium("diff", *words).out
+        for side, name in zip(("before", "after"), words):
+            heading, line = "Not observed %s\n" % side, "1 start of %s, which is statically linked" % program("child_static")
+            equal(heading in printed, name == "b.allium", "%s of %s" % (heading, words))
+            equal(" ".join(printed.split()).count(line), words.count("b.allium"), "lines of %s" % (words,))
+    static = [("child_static", "is statically linked", 1)]
+    equal(told, {("a.allium", "b.allium"): [[], static], ("b.allium", "a.allium"): [static, []],
+                 ("a.allium", "a.allium"): [[], []], ("b.allium", "b.allium"): [static, static]}, "what was not observed")
+
+
 tap.main([(name, placed(function)) for name, function in [
     ("two moments of an exact recording differ by what was leaked", exact),
     ("the same twice has not changed", twice),
@@ -220,4 +239,5 @@ tap.main([(name, placed(function)) for name, function in [
     ("what is printed agrees with JSON", screen),
     ("what cannot be read is told with its place", misused),
     ("nothing sampled is not nothing", silent),
+    ("what ran without the agent is told of its side", not_observed),
 ]])
