@@ -231,7 +231,7 @@ static int run(int argc, char **argv)
     if (code >= 0)
         return code;
     for (int side = 0; side < JOINT_SIDES && code < 0; side++)
-        if (source_open(&of[side], q.source[side], &e))
+        if (source_open_figures(&of[side], q.source[side], &e))
             code = command_fail(EXIT_FAILED, "%s", e.text);
     for (int side = 0; side < JOINT_SIDES && code < 0 && !q.raw; side++)
         wrapper_lists_mark(of[side].profile);

@@ -78,7 +78,7 @@ static int run(int argc, char **argv)
         return code;
     if (filter_init(&f, command_value(&command_frees, &a, "where"), NULL, &e))
         return command_misuse(&command_frees, "%s", e.text);
-    if (source_open(&s, a.n_rest ? a.rest[0] : NULL, &e)) {
+    if (source_open_figures(&s, a.n_rest ? a.rest[0] : NULL, &e)) {
         code = command_fail(EXIT_FAILED, "%s", e.text);
     } else {
         wrapper_lists_mark(s.profile);

@@ -227,7 +227,7 @@ static int run(int argc, char **argv)
     int code = parse(&q, argc, argv);
     if (code >= 0)
         return code;
-    if (source_open(&s, q.source, &e)) {
+    if (source_open_figures(&s, q.source, &e)) {
         code = command_fail(EXIT_FAILED, "%s", e.text);
     } else {
         code = report(&q, &s);

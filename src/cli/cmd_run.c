@@ -65,7 +65,7 @@ static void print_summary(const char *path)
 {
     struct profile *p;
     struct error e = {""};
-    if (recording_load(&p, path, NULL, &e)) {
+    if (recording_load_without(&p, path, NULL, RECORDING_POINTS | RECORDING_LIFETIMES, &e)) {
         command_fail(0, "%s", e.text);
         return;
     }

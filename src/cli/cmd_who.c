@@ -98,7 +98,7 @@ static int run(int argc, char **argv)
     const char *text = a.rest[a.n_rest - 1];
     if (!parse_address(text, &address))
         return refuse_address(text, a.n_rest == 1);
-    if (source_open(&s, a.n_rest == 2 ? a.rest[0] : NULL, &e))
+    if (source_open_figures(&s, a.n_rest == 2 ? a.rest[0] : NULL, &e))
         return command_fail(EXIT_FAILED, "%s", e.text);
     o.source = s.label;
     o.style = terminal_style(stdout);

@@ -156,7 +156,7 @@ static bool has_books(const struct profile *p)
     return false;
 }
 
-static int open_file(struct source *s, const char *path, const char *time, struct error *e)
+static int open_file(struct source *s, const char *path, const char *time, unsigned without, struct error *e)
 {
     uint64_t first, last, after, at, *when = NULL;
     if (time) {
@@ -178,7 +178,7 @@ static int open_file(struct source *s, const char *path, const char *time, struc
     struct buf label = BUF_INIT;
     buf_printf(&label, "%s%s%s", path, time ? "@" : "", time ? time : "");
     s->label = buf_detach(&label);
-    int bad = recording_load(&s->profile, path, when, e);
+    int bad = recording_load_without(&s->profile, path, when, without, e);
     if (bad || !when || has_books(s->profile))
         return bad;
     return error_set(e, ERANGE, "nothing was kept in %s yet at @%s: name a later time", path, time);
@@ -209,7 +209,7 @@ int source_file(const char *text, char **path, struct error *e)
                      "make one with `allium run -- PROGRAM`");
 }
 
-int source_open(struct source *s, const char *text, struct error *e)
+static int open_source(struct source *s, const char *text, unsigned without, struct error *e)
 {
     char *path;
     *s = (struct source){0};
@@ -217,19 +217,29 @@ int source_open(struct source *s, const char *text, struct error *e)
     if (bad)
         return bad;
     if (path) {
-        bad = open_file(s, path, NULL, e);
+        bad = open_file(s, path, NULL, without, e);
     } else if (kind_of(text) == PROCESS) {
         bad = open_pid(s, text, e);
     } else {
         path = mem_strdup(text);
         char *at = strrchr(path, '@');
         *at = '\0';
-        bad = open_file(s, path, at + 1, e);
+        bad = open_file(s, path, at + 1, without, e);
     }
     free(path);
     if (bad)
         source_release(s);
     return bad;
+}
+
+int source_open(struct source *s, const char *text, struct error *e)
+{
+    return open_source(s, text, 0, e);
+}
+
+int source_open_figures(struct source *s, const char *text, struct error *e)
+{
+    return open_source(s, text, RECORDING_POINTS | RECORDING_LIFETIMES, e);
 }
 
 void source_release(struct source *s)

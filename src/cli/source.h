@@ -19,6 +19,8 @@ struct source {
 
 /** 0, or -errno with a line that says what to do. `text` may be NULL. */
 int source_open(struct source *s, const char *text, struct error *e);
+/** The same where nobody will ask for points in time and lifetimes: of a long recording much faster. */
+int source_open_figures(struct source *s, const char *text, struct error *e);
 void source_release(struct source *s);
 
 /**

@@ -29,7 +29,8 @@ struct build {
     struct VEC(uint32_t) members;
     struct VEC(uint32_t) stamps; /* by row: the last unit + 1 that has it among its members */
     struct frames frames;
-    uint32_t *same; /* locations; by stack only */
+    uint32_t *same;          /* locations; by stack only */
+    uint32_t *rows_of_lines; /* + 1; 0: not known yet */
     struct calls calls;
 };
 
@@ -61,13 +62,18 @@ static size_t find_row(struct build *b, const void *key, size_t bytes)
     return row;
 }
 
+static void add_member(struct build *b, uint32_t unit, size_t row)
+{
+    if (b->stamps.at[row] != unit + 1)
+        *vec_push(&b->members) = (uint32_t)row;
+    b->stamps.at[row] = unit + 1;
+}
+
 /* Makes it a member of the unit, too. */
 static struct rollup_row *join(struct build *b, uint32_t unit, const void *key, size_t bytes)
 {
     size_t row = find_row(b, key, bytes);
-    if (b->stamps.at[row] != unit + 1)
-        *vec_push(&b->members) = (uint32_t)row;
-    b->stamps.at[row] = unit + 1;
+    add_member(b, unit, row);
     return &b->r->rows.at[row];
 }
 
@@ -79,7 +85,8 @@ static void name_row(struct build *b, struct rollup_row *row, const char *name, 
 }
 
 /* What the row of a frame is called: functions of the same name in two modules are two. */
-static void join_frame(struct build *b, uint32_t unit, const struct frame *f)
+/* Its row. */
+static size_t join_new_frame(struct build *b, uint32_t unit, const struct frame *f)
 {
     char scratch[FRAME_NAME_BYTES];
     const char *function = frame_function(b->p, f, scratch);
@@ -99,6 +106,20 @@ static void join_frame(struct build *b, uint32_t unit, const struct frame *f)
     if (!*row->file && b->o->group != ROLLUP_BY_MODULE)
         row->file = file;
     buf_release(&key);
+    return (size_t)(row - b->r->rows.at);
+}
+
+/* A line is of one place in the code, and so of one row. */
+static void join_frame(struct build *b, uint32_t unit, const struct frame *f)
+{
+    uint32_t *known = f->line == PROFILE_NONE ? NULL : &b->rows_of_lines[f->line];
+    if (known && *known) {
+        add_member(b, unit, *known - 1);
+        return;
+    }
+    size_t row = join_new_frame(b, unit, f);
+    if (known)
+        *known = (uint32_t)row + 1;
 }
 
 static void join_frames(struct build *b, uint32_t stack)
@@ -228,15 +249,18 @@ static unsigned unknown_of(const struct build *b, const struct profile_image *i)
 static void add_cell(const struct build *b, struct rollup_values *v, uint32_t cell)
 {
     const struct profile_cell *c = &b->p->cells.at[cell];
-    v->unknown |= unknown_of(b, &b->p->images.at[c->image]);
+    unsigned unknown = unknown_of(b, &b->p->images.at[c->image]);
+    v->unknown |= unknown;
     if (b->kept) {
         add_sums(&v->of[ROLLUP_LIVE], c, b->kept[cell]);
         return;
     }
     add_sums(&v->of[ROLLUP_LIVE], c, profile_live(c));
-    add_sums(&v->of[ROLLUP_PEAK], c, c->at_peak);
     add_sums(&v->of[ROLLUP_ALLOCATED], c, c->allocated);
-    add_sums(&v->of[ROLLUP_TEMPORARY], c, profile_temporary(c));
+    if (!(unknown >> ROLLUP_PEAK & 1)) /* what would mean nothing need not be added */
+        add_sums(&v->of[ROLLUP_PEAK], c, c->at_peak);
+    if (!(unknown >> ROLLUP_TEMPORARY & 1))
+        add_sums(&v->of[ROLLUP_TEMPORARY], c, profile_temporary(c));
 }
 
 static void merge(struct rollup_values *into, const struct rollup_values *from)
@@ -256,9 +280,12 @@ static bool keeps_cell(struct build *b, uint32_t cell)
 
 static void add_cells(struct build *b)
 {
+    uint64_t last_period = UINT64_MAX;
     for (uint32_t i = 0; i < b->p->cells.len; i++) {
-        for (int m = 0; m < ROLLUP_METRICS; m++)
+        uint64_t period = b->p->cells.at[i].period_bytes;
+        for (int m = 0; m < ROLLUP_METRICS && period != last_period; m++) /* once more would change nothing */
             add_sums(&b->nothing.of[m], &b->p->cells.at[i], (struct profile_sums){.samples = 0});
+        last_period = period;
         if (!keeps_cell(b, i))
             continue;
         uint32_t at = unit_of(b, i);
@@ -429,6 +456,7 @@ struct rollup *rollup_new(const struct profile *p, const struct rollup_options *
     b.units = mem_array(n, sizeof(*b.units));
     b.same = o->group == ROLLUP_BY_STACK ? frames_same_locations(p) : NULL;
     b.kept = o->keep_sample ? mem_array(p->cells.len, sizeof(*b.kept)) : NULL;
+    b.rows_of_lines = mem_array(p->lines.len, sizeof(*b.rows_of_lines));
     calls_init(&b.calls, p, o->focus);
     take_samples(&b, &ages);
     add_cells(&b);
@@ -441,6 +469,7 @@ struct rollup *rollup_new(const struct profile *p, const struct rollup_options *
     calls_release(&b.calls);
     free(b.units);
     free(b.same);
+    free(b.rows_of_lines);
     free(b.kept);
     map_release(&b.keys);
     vec_release(&b.members);

@@ -159,10 +159,13 @@ static int load_threads(struct loader *l, struct error *e)
 static int load_cells(struct loader *l, struct error *e)
 {
     struct scan s;
-    reader_scan(&s, l->r, SCHEMA_CELL);
+    bool whole = !(l->r->without & RECORDING_LIFETIMES);
+    reader_scan_some(&s, l->r, SCHEMA_CELL, whole ? "*" : ROW_CELL_SUMS, "");
     while (reader_scan_row(&s)) {
         struct loaded_cell *it = vec_push(&l->cells);
-        row_get_cell(&s.row, &l->rows, &it->cell);
+        row_get_cell_sums(&s.row, &l->rows, &it->cell);
+        if (whole)
+            row_get_lifetimes(&s.row, &it->cell);
         it->index = PROFILE_NONE;
         s.row.bad |= s.row.bad || l->threads.at[it->cell.thread].image != it->cell.image;
         l->rows.cells++;
@@ -345,7 +348,7 @@ int reader_load(struct reader *r, const uint64_t *at_ns, struct profile **p, str
         load_lines,   load_stacks, load_threads,   load_cells,   load_moments,    use_cells,
         load_samples, load_frees,  load_lifetimes, load_facts,   load_unobserved,
     };
-    struct loader l = {.r = r, .p = profile_new(), .at_ns = at_ns};
+    struct loader l = {.r = r, .p = profile_new(), .at_ns = at_ns, .last_moment = -1};
     int rc = 0;
     r->text_left_bytes = r->bytes;
     for (size_t i = 0; i < sizeof(steps) / sizeof(*steps) && !rc; i++)
@@ -360,9 +363,16 @@ int reader_load(struct reader *r, const uint64_t *at_ns, struct profile **p, str
 
 int recording_load(struct profile **p, const char *path, const uint64_t *at_ns, struct error *e)
 {
+    return recording_load_without(p, path, at_ns, 0, e);
+}
+
+int recording_load_without(struct profile **p, const char *path, const uint64_t *at_ns, unsigned parts,
+                           struct error *e)
+{
     struct reader r;
     *p = NULL;
     int rc = reader_open(&r, path, e);
+    r.without = parts;
     if (!rc)
         rc = reader_load(&r, at_ns, p, e);
     reader_close(&r);

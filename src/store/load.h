@@ -40,6 +40,14 @@
  * Points are those not after `at_ns`. Images that were only counted are counted.
  */
 int recording_load(struct profile **p, const char *path, const uint64_t *at_ns, struct error *e);
+/** What is not needed may be left out, which is faster: it is then as if it had not been recorded. */
+enum {
+    RECORDING_POINTS = 1,
+    RECORDING_LIFETIMES = 2, /* of cells; their classes stay */
+};
+/** The same without those parts, which are ORed together. What cannot be read in them is not noticed. */
+int recording_load_without(struct profile **p, const char *path, const uint64_t *at_ns, unsigned parts,
+                           struct error *e);
 /** When the recording began and how far it goes (CLOCK_REALTIME); 0 and 0 when nothing tells. */
 int recording_times(const char *path, uint64_t *first_ns, uint64_t *last_ns, struct error *e);
 

@@ -22,6 +22,7 @@ struct reader {
     uint64_t bytes;           /* of all pages: all texts are no larger, or one is pointed to many times */
     uint64_t text_left_bytes; /* of that */
     uint64_t frames_max;      /* of all stacks */
+    unsigned without;         /* parts that are left out; see load.h */
 };
 
 int reader_open(struct reader *r, const char *path, struct error *e);
@@ -44,6 +45,11 @@ struct scan {
 
 /** Begins a walk in the order of the key; reader_scan_end() is due in any case. */
 void reader_scan(struct scan *s, struct reader *r, enum schema_table table);
+/** The same of some columns, and of the rows that a clause ("WHERE ...") names, which may have parameters. */
+void reader_scan_some(struct scan *s, struct reader *r, enum schema_table table, const char *columns,
+                      const char *where);
+/** Begins the walk again, with this for its first parameter. */
+void reader_scan_again(struct scan *s, int64_t parameter);
 /** True: on a row, its columns can be got. False: the end, damage, or an error. */
 bool reader_scan_row(struct scan *s);
 /** The next column of the row as a text. */
@@ -81,7 +87,8 @@ struct loader {
     struct VEC(struct loaded_stack) stacks;
     struct VEC(struct loaded_thread) threads;
     struct VEC(struct loaded_cell) cells;
-    struct map moments; /* those that count -> row of the image */
+    struct map moments;  /* those that count -> row of the image */
+    int64_t last_moment; /* the largest of them; -1: none */
 };
 
 /** moment.c: points, and how far each image of the past goes. Needs the images. */

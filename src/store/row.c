@@ -205,7 +205,7 @@ void row_put_cell(struct sql *s, uint32_t id, const struct profile_cell *c)
         sql_put_int(s, c->lifetimes[k]);
 }
 
-void row_get_cell(struct sql *s, const struct row_limits *l, struct profile_cell *c)
+void row_get_cell_sums(struct sql *s, const struct row_limits *l, struct profile_cell *c)
 {
     sql_get_int(s, (int64_t)l->cells, (int64_t)l->cells);
     c->image = sql_get_index(s, l->images);
@@ -218,6 +218,10 @@ void row_get_cell(struct sql *s, const struct row_limits *l, struct profile_cell
     c->at_peak = get_sums(s);
     c->temporary_samples = sql_get_count(s);
     c->temporary_bytes = sql_get_real(s);
+}
+
+void row_get_lifetimes(struct sql *s, struct profile_cell *c)
+{
     for (size_t k = 0; k < PROFILE_LIFETIMES; k++)
         c->lifetimes[k] = (uint32_t)sql_get_int(s, 0, UINT32_MAX);
 }

@@ -73,7 +73,14 @@ void row_get_line(struct sql *s, const struct row_limits *l, struct row_line *n)
 void row_put_stack(struct sql *s, uint32_t id, const struct row_stack *k);
 void row_get_stack(struct sql *s, const struct row_limits *l, struct row_stack *k);
 void row_put_cell(struct sql *s, uint32_t id, const struct profile_cell *c);
-void row_get_cell(struct sql *s, const struct row_limits *l, struct profile_cell *c);
+#define ROW_CELL_SUMS                                                                                        \
+    "id, image, stack, thread, size_class, period_bytes,"                                                    \
+    "allocated_samples, allocated_seen_bytes, allocated_bytes, allocated_count,"                             \
+    "freed_samples, freed_seen_bytes, freed_bytes, freed_count,"                                             \
+    "peak_samples, peak_seen_bytes, peak_bytes, peak_count, temporary_samples, temporary_bytes"
+/** The columns of a cell up to its lifetimes, which are ROW_CELL_SUMS; then these. */
+void row_get_cell_sums(struct sql *s, const struct row_limits *l, struct profile_cell *c);
+void row_get_lifetimes(struct sql *s, struct profile_cell *c);
 /* The image of a live sample or a recent free is that of its cell, and given apart. */
 void row_put_sample(struct sql *s, uint32_t image, const struct profile_sample *v);
 void row_get_sample(struct sql *s, const struct row_limits *l, uint32_t *image, struct profile_sample *v);

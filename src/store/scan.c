@@ -8,8 +8,23 @@
 
 void reader_scan(struct scan *s, struct reader *r, enum schema_table table)
 {
+    reader_scan_some(s, r, table, "*", "");
+}
+
+void reader_scan_some(struct scan *s, struct reader *r, enum schema_table table, const char *columns,
+                      const char *where)
+{
     *s = (struct scan){.r = r, .table = table};
-    s->row.rc = schema_prepare_scan(&s->row, r->db, table);
+    s->row.rc = schema_prepare_scan(&s->row, r->db, table, columns, where);
+}
+
+void reader_scan_again(struct scan *s, int64_t parameter)
+{
+    if (s->row.rc)
+        return;
+    s->n = 0;
+    sqlite3_reset(s->row.stmt);
+    s->row.rc = sqlite3_bind_int64(s->row.stmt, 1, parameter);
 }
 
 /*

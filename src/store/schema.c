@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define STATEMENT_BYTES 256
+#define STATEMENT_BYTES 768
 
 static const struct {
     const char *name, *key, *sql;
@@ -171,10 +171,12 @@ bool schema_has_meta(sqlite3 *db)
     return found;
 }
 
-int schema_prepare_scan(struct sql *s, sqlite3 *db, enum schema_table table)
+int schema_prepare_scan(struct sql *s, sqlite3 *db, enum schema_table table, const char *columns,
+                        const char *where)
 {
     char text[STATEMENT_BYTES];
-    snprintf(text, sizeof(text), "SELECT * FROM %s ORDER BY %s", tables[table].name, tables[table].key);
+    snprintf(text, sizeof(text), "SELECT %s FROM %s %s ORDER BY %s", columns, tables[table].name, where,
+             tables[table].key);
     return sql_prepare(s, db, text);
 }
 
@@ -182,7 +184,7 @@ int schema_prepare_put(struct sql *s, sqlite3 *db, enum schema_table table)
 {
     char text[STATEMENT_BYTES];
     const char *name = tables[table].name;
-    int rc = schema_prepare_scan(s, db, table);
+    int rc = schema_prepare_scan(s, db, table, "*", "");
     if (rc)
         return rc;
     int width = sqlite3_column_count(s->stmt);

@@ -50,7 +50,8 @@ bool schema_matches(sqlite3 *db, int *rc);
 bool schema_has_meta(sqlite3 *db);
 /** INSERT OR REPLACE of the rows that wait in its feed. An SQLite result code. */
 int schema_prepare_put(struct sql *s, sqlite3 *db, enum schema_table table);
-/** SELECT of all columns, in the order of the primary key. An SQLite result code. */
-int schema_prepare_scan(struct sql *s, sqlite3 *db, enum schema_table table);
+/** SELECT of columns ("*": all), narrowed by a clause or "", in the order of the primary key. An SQLite result code. */
+int schema_prepare_scan(struct sql *s, sqlite3 *db, enum schema_table table, const char *columns,
+                        const char *where);
 
 #endif

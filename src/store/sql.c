@@ -171,11 +171,20 @@ bool sql_row(struct sql *s)
     return false;
 }
 
+/*
+ * The next column. Its value is unprotected, as SQLite calls it: good until the next step, and for one thread. Asking it
+ * for its type and number costs a third of what asking the statement twice does.
+ */
+static sqlite3_value *next_value(struct sql *s)
+{
+    return sqlite3_column_value(s->stmt, s->column++);
+}
+
 int64_t sql_get_int(struct sql *s, int64_t low, int64_t high)
 {
-    int at = s->column++;
-    int64_t value = sqlite3_column_int64(s->stmt, at);
-    if (sqlite3_column_type(s->stmt, at) == SQLITE_INTEGER && value >= low && value <= high)
+    sqlite3_value *v = next_value(s);
+    int64_t value = sqlite3_value_int64(v);
+    if (sqlite3_value_type(v) == SQLITE_INTEGER && value >= low && value <= high)
         return value;
     s->bad = true;
     return low;
@@ -193,8 +202,9 @@ uint64_t sql_get_count(struct sql *s)
 
 double sql_get_real(struct sql *s)
 {
-    int at = s->column++, type = sqlite3_column_type(s->stmt, at);
-    double value = sqlite3_column_double(s->stmt, at);
+    sqlite3_value *v = next_value(s);
+    int type = sqlite3_value_type(v);
+    double value = sqlite3_value_double(v);
     if (type != SQLITE_FLOAT && type != SQLITE_INTEGER)
         s->bad = true;
     if (!(value > 0))
