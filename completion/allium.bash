@@ -14,13 +14,13 @@ _allium_options()
     env) echo --shell --systemd --docker --period --ledger-size --no-follow --help ;;
     ps) echo --prune --json --help ;;
     snapshot) echo -o --output --force --debuginfod --help ;;
-    report) echo --by --callers --callees --sort --temporary --older-than --where --raw --top --debuginfod --json --help ;;
+    report) echo --by --callers --callees --sort --temporary --older-than --where --raw --top --debuginfod --json --no-pager --help ;;
     watch) echo --every --older-than --where --top --once --state --alert --exec --debuginfod --json --help ;;
-    diff) echo --by --sort --where --fail-if --raw --top --debuginfod --json --help ;;
-    who) echo --size --top --debuginfod --json --help ;;
-    frees) echo --where --top --debuginfod --json --help ;;
+    diff) echo --by --sort --where --fail-if --raw --top --debuginfod --json --no-pager --help ;;
+    who) echo --size --top --debuginfod --json --no-pager --help ;;
+    frees) echo --where --top --debuginfod --json --no-pager --help ;;
     export) echo --pprof --folded --speedscope --heaptrack -o --output --where --debuginfod --help ;;
-    sql) echo --json --csv --debuginfod --help ;;
+    sql) echo --json --csv --debuginfod --no-pager --help ;;
     set) echo --where --help ;;
     doctor) echo --json --help ;;
     esac

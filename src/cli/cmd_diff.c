@@ -6,6 +6,7 @@
 #include "cli/debuginfod.h"
 #include "cli/condition.h"
 #include "cli/filter.h"
+#include "cli/pager.h"
 #include "cli/source.h"
 #include "cli/terminal.h"
 #include "cli/words.h"
@@ -24,6 +25,7 @@ static const struct option_doc options[] = {
     {"top", 0, "N", "so many rows (12); 0: all"},
     {"json", 0, NULL, "as JSON, see allium-json(5)"},
     DEBUGINFOD_OPTION,
+    {"no-pager", 0, NULL, "print a long screen at once, not through $PAGER"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -42,7 +44,7 @@ static int run(int argc, char **argv);
 const struct command command_diff = {
     .name = "diff",
     .usage = "SOURCE SOURCE [--by GROUP] [--sort ORDER] [--where QUERY] [--fail-if CONDITION]... [--raw] "
-             "[--top N] [--debuginfod TIME] [--json]",
+             "[--top N] [--debuginfod TIME] [--json] [--no-pager]",
     .summary = "what grew and what shrank: between two moments, or two runs",
     .examples = examples,
     .options = options,
@@ -54,7 +56,7 @@ struct request {
     const char *source[JOINT_SIDES];
     int group, sort;
     uint32_t top;
-    bool json, raw;
+    bool json, raw, no_pager;
     struct filter filter;
     struct condition conditions[CONDITIONS_MAX];
     int n_conditions;
@@ -116,6 +118,7 @@ static int parse(struct request *q, int argc, char **argv)
     q->source[JOINT_AFTER] = a.rest[1];
     q->json = command_value(c, &a, "json") != NULL;
     q->raw = command_value(c, &a, "raw") != NULL;
+    q->no_pager = command_value(c, &a, "no-pager") != NULL;
     return parse_filter(q, command_value(c, &a, "where"));
 }
 
@@ -184,7 +187,7 @@ static bool judge(const struct request *q, const struct diff *d, struct diff_ver
 static int write_diff(const struct request *q, const struct diff *d, const struct source *of)
 {
     struct diff_verdict verdicts[CONDITIONS_MAX];
-    struct sink out = sink_to_file(stdout);
+    struct sink out = pager_sink(!q->no_pager);
     char *words = filter_words(&q->filter);
     bool met = judge(q, d, verdicts);
     struct diff_view_options o = {.style = terminal_style(stdout),
@@ -199,7 +202,7 @@ static int write_diff(const struct request *q, const struct diff *d, const struc
     else
         diff_write(&out, d, &o);
     free(words);
-    int code = command_written(&out, met ? EXIT_CONDITION : EXIT_DONE);
+    int code = pager_written(&out, met ? EXIT_CONDITION : EXIT_DONE);
     for (int i = 0; i < q->n_conditions; i++)
         say_verdict(&q->conditions[i], d, condition_ask(&q->conditions[i], d));
     return code;

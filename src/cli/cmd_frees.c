@@ -5,6 +5,7 @@
 #include "cli/command.h"
 #include "cli/debuginfod.h"
 #include "cli/filter.h"
+#include "cli/pager.h"
 #include "cli/source.h"
 #include "cli/terminal.h"
 #include "cli/words.h"
@@ -18,6 +19,7 @@ static const struct option_doc options[] = {
     {"top", 0, "N", "so many rows (20); 0: all"},
     {"json", 0, NULL, "as JSON, see allium-json(5)"},
     DEBUGINFOD_OPTION,
+    {"no-pager", 0, NULL, "print a long screen at once, not through $PAGER"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -34,17 +36,17 @@ static int run(int argc, char **argv);
 
 const struct command command_frees = {
     .name = "frees",
-    .usage = "[SOURCE] [--where QUERY] [--top N] [--debuginfod TIME] [--json]",
+    .usage = "[SOURCE] [--where QUERY] [--top N] [--debuginfod TIME] [--json] [--no-pager]",
     .summary = "which blocks were freed or reallocated lately, by whom, and who had allocated them",
     .examples = examples,
     .options = options,
     .run = run,
 };
 
-static int list(const struct source *s, struct filter *f, uint32_t top, bool json)
+static int list(const struct source *s, struct filter *f, uint32_t top, bool json, bool paged)
 {
     const struct profile *p = s->profile;
-    struct sink out = sink_to_file(stdout);
+    struct sink out = pager_sink(paged);
     uint32_t *order = who_latest_frees(p);
     size_t n = 0;
     for (size_t i = 0; i < p->frees.len; i++)
@@ -59,7 +61,7 @@ static int list(const struct source *s, struct filter *f, uint32_t top, bool jso
         frees_write(&out, p, order, n, &o);
     free(words);
     free(order);
-    return command_written(&out, EXIT_DONE);
+    return pager_written(&out, EXIT_DONE);
 }
 
 static int run(int argc, char **argv)
@@ -82,7 +84,8 @@ static int run(int argc, char **argv)
         code = command_fail(EXIT_FAILED, "%s", e.text);
     } else {
         wrapper_lists_mark(s.profile);
-        code = list(&s, &f, top, command_value(&command_frees, &a, "json") != NULL);
+        code = list(&s, &f, top, command_value(&command_frees, &a, "json") != NULL,
+                    !command_value(&command_frees, &a, "no-pager"));
         source_release(&s);
     }
     filter_release(&f);

@@ -6,6 +6,7 @@
 #include "cli/command.h"
 #include "cli/debuginfod.h"
 #include "cli/filter.h"
+#include "cli/pager.h"
 #include "cli/source.h"
 #include "cli/terminal.h"
 #include "cli/words.h"
@@ -26,6 +27,7 @@ static const struct option_doc options[] = {
     {"top", 0, "N", "so many rows (12, of a tree of calls 30); 0: all"},
     {"json", 0, NULL, "as JSON, see allium-json(5)"},
     DEBUGINFOD_OPTION,
+    {"no-pager", 0, NULL, "print a long screen at once, not through $PAGER"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -46,7 +48,7 @@ static int run(int argc, char **argv);
 const struct command command_report = {
     .name = "report",
     .usage = "[SOURCE] [--by GROUP] [--sort ORDER] [--older-than TIME] [--where QUERY] [--raw] [--top N] "
-             "[--debuginfod TIME] [--json]",
+             "[--debuginfod TIME] [--json] [--no-pager]",
     .summary = "who holds memory: from a recording, a moment in it, or a running process",
     .examples = examples,
     .options = options,
@@ -89,7 +91,7 @@ struct request {
     const char *source; /* NULL: the newest recording */
     int group, sort;
     uint32_t top;
-    bool json, raw;
+    bool json, raw, no_pager;
     const char *focus; /* of --callers or --callees, which are groups here; else NULL */
     struct filter filter;
 };
@@ -142,6 +144,7 @@ static int parse(struct request *q, int argc, char **argv)
     q->source = a.n_rest ? a.rest[0] : NULL;
     q->json = value_of(&a, "json") != NULL;
     q->raw = value_of(&a, "raw") != NULL;
+    q->no_pager = value_of(&a, "no-pager") != NULL;
     if (filter_init(&q->filter, value_of(&a, "where"), value_of(&a, "older-than"), &e))
         return command_misuse(&command_report, "%s", e.text);
     const struct rollup_values known = {.unknown = q->filter.samples ? ROLLUP_NOT_OF_SAMPLES : 0};
@@ -183,7 +186,7 @@ static char *words_of(const struct request *q)
 
 static int write_report(const struct request *q, const struct rollup *r, const char *source)
 {
-    struct sink out = sink_to_file(stdout);
+    struct sink out = pager_sink(!q->no_pager);
     char *words = words_of(q);
     if (q->json) {
         struct report_json_options o = {.source = source, .filter = words, .top = q->top};
@@ -197,7 +200,7 @@ static int write_report(const struct request *q, const struct rollup *r, const c
         report_write(&out, r, &o);
     }
     free(words);
-    return command_written(&out, EXIT_DONE);
+    return pager_written(&out, EXIT_DONE);
 }
 
 static int report(struct request *q, const struct source *s)

@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "cli/command.h"
 #include "cli/debuginfod.h"
+#include "cli/pager.h"
 #include "cli/source.h"
 #include "cli/terminal.h"
 #include "store/query.h"
@@ -17,6 +18,7 @@ static const struct option_doc options[] = {
     {"json", 0, NULL, "as JSON, see allium-json(5)"},
     {"csv", 0, NULL, "as comma-separated values"},
     DEBUGINFOD_OPTION,
+    {"no-pager", 0, NULL, "print a long screen at once, not through $PAGER"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -133,7 +135,7 @@ static int run(int argc, char **argv)
         return command_misuse(&command_sql, "which question? write 'SELECT ...'");
     if (a.n_rest > 2)
         return command_misuse(&command_sql, "one source and one question, in quotes, not also %s", a.rest[2]);
-    struct sink out = sink_to_file(stdout);
+    struct sink out = pager_sink(!command_value(&command_sql, &a, "no-pager"));
     struct answer_view v = {.out = &out,
                             .style = terminal_style(stdout),
                             .form = json  ? ANSWER_AS_JSON
@@ -146,7 +148,7 @@ static int run(int argc, char **argv)
                             .wrong_at = STORE_QUERY_NOWHERE};
     catch_interrupt();
     int bad = put_question(a.n_rest == 2 ? a.rest[0] : NULL, &q, &e);
-    if (!*e.text && command_written(&out, EXIT_DONE))
+    if (pager_written(&out, EXIT_DONE) && !*e.text)
         return EXIT_FAILED;
     return bad ? tell(&q, bad, &e) : EXIT_DONE;
 }

@@ -7,6 +7,7 @@
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/debuginfod.h"
+#include "cli/pager.h"
 #include "cli/source.h"
 #include "cli/terminal.h"
 #include "cli/words.h"
@@ -19,6 +20,7 @@ static const struct option_doc options[] = {
     {"top", 0, "N", "so many blocks (12); 0: all"},
     {"json", 0, NULL, "as JSON, see allium-json(5)"},
     DEBUGINFOD_OPTION,
+    {"no-pager", 0, NULL, "print a long screen at once, not through $PAGER"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -34,7 +36,7 @@ static int run(int argc, char **argv);
 
 const struct command command_who = {
     .name = "who",
-    .usage = "[SOURCE] ADDRESS [--size SIZE] [--top N] [--debuginfod TIME] [--json]",
+    .usage = "[SOURCE] ADDRESS [--size SIZE] [--top N] [--debuginfod TIME] [--json] [--no-pager]",
     .summary = "what an address is: a live block, or one freed lately, by whom and when",
     .examples = examples,
     .options = options,
@@ -61,16 +63,17 @@ static int refuse_address(const char *text, bool alone)
                           text);
 }
 
-static int answer(const struct source *s, uint64_t address, const struct who_options *o, bool json)
+static int answer(const struct source *s, uint64_t address, const struct who_options *o, bool json,
+                  bool paged)
 {
     struct who w;
-    struct sink out = sink_to_file(stdout);
+    struct sink out = pager_sink(paged);
     who_find(&w, s->profile, address);
     if (json)
         who_json_write(&out, &w, s->profile, o);
     else
         who_write(&out, &w, s->profile, o);
-    int code = command_written(&out, w.holding.len ? EXIT_DONE : EXIT_FAILED);
+    int code = pager_written(&out, w.holding.len ? EXIT_DONE : EXIT_FAILED);
     who_release(&w);
     return code;
 }
@@ -102,7 +105,8 @@ static int run(int argc, char **argv)
         return command_fail(EXIT_FAILED, "%s", e.text);
     o.source = s.label;
     o.style = terminal_style(stdout);
-    code = answer(&s, address, &o, command_value(&command_who, &a, "json") != NULL);
+    code = answer(&s, address, &o, command_value(&command_who, &a, "json") != NULL,
+                  !command_value(&command_who, &a, "no-pager"));
     source_release(&s);
     return code;
 }
