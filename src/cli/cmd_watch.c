@@ -11,6 +11,7 @@
 #include "cli/source.h"
 #include "cli/watch_loop.h"
 #include "cli/words.h"
+#include "cli/wrapper_lists.h"
 #include "collect/proc.h"
 
 #define EVERY_LEAST   1000000u /* ns */
@@ -62,6 +63,7 @@ struct request {
     uint32_t top;
     struct filter old, live;
     struct alert alert;
+    struct wrappers wrappers;
     struct watch_options options;
 };
 
@@ -196,11 +198,14 @@ static int run(int argc, char **argv)
     if (code >= 0)
         return code;
     r.options.dismissed = dismissed_new();
+    r.options.wrappers = &r.wrappers;
+    wrapper_lists_read(&r.wrappers);
     code = parse(&r);
     if (code < 0)
         code = start(&r);
     dismissed_free(r.options.dismissed);
     alert_release(&r.alert);
+    wrappers_release(&r.wrappers);
     filter_release(&r.old);
     filter_release(&r.live);
     return code;

@@ -180,7 +180,8 @@ static char **variables_of(const struct look *l, const struct look_alert *alert)
     char scratch[FRAME_NAME_BYTES];
     struct frames frames = {0};
     frames_of(&frames, i->profile, look_rollup_row(i, row)->index);
-    add_variable(v, "ALLIUM_FUNCTION=%s", frame_function(i->profile, frames.at, scratch));
+    add_variable(v, "ALLIUM_FUNCTION=%s",
+                 frame_function(i->profile, frames_asker(i->profile, &frames), scratch));
     add_variable(v, "ALLIUM_SLOPE_BYTES_PER_HOUR=%.0f", row->growth.bytes_per_hour);
     add_variable(v, "ALLIUM_SLOPE_BYTES_PER_HOUR_LOW=%.0f", floor(row->growth.interval.low));
     add_variable(v, "ALLIUM_SLOPE_BYTES_PER_HOUR_HIGH=%.0f", ceil(row->growth.interval.high));

@@ -10,7 +10,6 @@
 #include "allium_version.h"
 #include "base/buf.h"
 #include "cli/command.h"
-#include "model/wrappers.h"
 
 #define LIST_NAME      "wrappers"
 #define LIST_BYTES_MAX (1u << 20)
@@ -81,15 +80,20 @@ static char *own_list(void)
     return buf_detach(&path);
 }
 
+void wrapper_lists_read(struct wrappers *w)
+{
+    char *shipped = shipped_list(), *own = own_list();
+    add_list(w, shipped);
+    if (own && !access(own, F_OK))
+        add_list(w, own);
+    free(shipped);
+    free(own);
+}
+
 void wrapper_lists_mark(struct profile *p)
 {
     struct wrappers w = {0};
-    char *shipped = shipped_list(), *own = own_list();
-    add_list(&w, shipped);
-    if (own && !access(own, F_OK))
-        add_list(&w, own);
+    wrapper_lists_read(&w);
     wrappers_mark(&w, p);
     wrappers_release(&w);
-    free(shipped);
-    free(own);
 }

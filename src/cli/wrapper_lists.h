@@ -9,11 +9,13 @@
  */
 
 #include "model/profile.h"
+#include "model/wrappers.h"
 
 /**
- * Marks them in the profile (model/wrappers.h). A list that cannot be read, or lines of it that are none, get a line on
- * stderr; the rest counts.
+ * Adds them all to `w`. A list that cannot be read, or lines of it that are none, get a line on stderr; the rest counts.
  */
+void wrapper_lists_read(struct wrappers *w);
+/** Reads them and marks them in the profile (model/wrappers.h). */
 void wrapper_lists_mark(struct profile *p);
 
 #endif

@@ -118,9 +118,14 @@ size_t frames_passed_over(const struct profile *p, const struct frames *frames)
     return n && n == real ? n - 1 : n;
 }
 
+const struct frame *frames_asker(const struct profile *p, const struct frames *frames)
+{
+    return frames->at + frames_passed_over(p, frames);
+}
+
 const struct frame *frames_owner(const struct profile *p, const struct frames *frames)
 {
-    const struct frame *asker = frames->at + frames_passed_over(p, frames);
+    const struct frame *asker = frames_asker(p, frames);
     for (const struct frame *f = asker; f < frames->at + frames->len; f++)
         if (f->location != PROFILE_NONE && !frame_inlined(p, f) && !is_runtime(p, f))
             return f;

@@ -42,6 +42,8 @@ const struct frame *frames_owner(const struct profile *p, const struct frames *f
  * is nothing else, the outermost wrapper stays. None where no wrapper is marked.
  */
 size_t frames_passed_over(const struct profile *p, const struct frames *frames);
+/** The first one behind those. */
+const struct frame *frames_asker(const struct profile *p, const struct frames *frames);
 /** "main", "libfoo.so+0x1234", "[JIT or unknown code]", "[cut]". Of the profile, or in `scratch`. */
 const char *frame_function(const struct profile *p, const struct frame *f,
                            char scratch[static FRAME_NAME_BYTES]);

@@ -123,6 +123,7 @@ struct look *watch_look_once(const struct watch_options *o, struct profile *p)
 {
     struct look *l = new_look(o, LOOK_ALL, 1);
     l->time_ns = p->taken_ns;
+    wrappers_mark(o->wrappers, p);
     list_old(vec_push(&l->images), o, p);
     return l;
 }
@@ -309,6 +310,7 @@ static void name(struct watch *w, struct symbols **symbols, struct profile *p)
         free(cache);
     }
     naming_apply(*symbols, p, container_root(&w->roots, p->images.at[0].pid));
+    wrappers_mark(w->o.wrappers, p);
 }
 
 /* Names take time: only what is shown gets them. */

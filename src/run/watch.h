@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "model/look.h"
+#include "model/wrappers.h"
 #include "query/alert.h"
 #include "run/dismissed.h"
 
@@ -25,6 +26,7 @@ struct watch_options {
     struct rollup_options old, live; /* what counts as old, and as live: keep, keep_sample and arg */
     uint64_t older_than_ns;          /* as `old` has it */
     bool named;                      /* these need names */
+    const struct wrappers *wrappers; /* told apart where there are names; borrowed */
     const struct alert *alert;       /* NULL: no alerts; borrowed */
     struct dismissed *dismissed;     /* borrowed */
     struct symbol_servers *servers;  /* for debug files; NULL: none; borrowed */

@@ -28,6 +28,8 @@ void report_rows(struct sink *out, const struct rollup *r, const struct report_o
 extern const char *const report_name_headers[];
 /** The frames of a stack as lines beneath the grid's last row, `most` of them; 0: all. */
 void report_add_stack(struct grid *rows, const struct profile *p, uint32_t stack, uint32_t most);
+/** The same, from who asked on: wrappers are passed over. */
+void report_add_asker(struct grid *rows, const struct profile *p, uint32_t stack, uint32_t most);
 /** What was lost, under a heading. */
 void report_lost(struct sink *out, const struct profile *p, const struct facts *f,
                  const struct text_style *style, const char *heading);

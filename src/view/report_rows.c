@@ -175,15 +175,28 @@ static void add_field(struct buf *b, const struct rows *s, const struct rollup_r
 
 /* ---- stacks, beneath their line ---- */
 
-void report_add_stack(struct grid *rows, const struct profile *p, uint32_t stack, uint32_t most)
+static void add_stack(struct grid *rows, const struct profile *p, uint32_t stack, uint32_t most, bool all)
 {
     struct frames frames = {0};
     struct buf lines = BUF_INIT;
     struct sink out = sink_to_buf(&lines);
     frames_of(&frames, p, stack);
+    size_t first = all ? 0 : frames_passed_over(p, &frames);
+    frames.len -= first;
+    memmove(frames.at, frames.at + first, frames.len * sizeof(*frames.at));
     piece_stack(&out, rows->style, p, &frames, most, rows->indent + STACK_INDENT);
     grid_below(rows, &lines);
     vec_release(&frames);
+}
+
+void report_add_stack(struct grid *rows, const struct profile *p, uint32_t stack, uint32_t most)
+{
+    add_stack(rows, p, stack, most, true);
+}
+
+void report_add_asker(struct grid *rows, const struct profile *p, uint32_t stack, uint32_t most)
+{
+    add_stack(rows, p, stack, most, false);
 }
 
 /* ---- the table ---- */

@@ -153,7 +153,10 @@ static void add_row(struct grid *g, const struct look_image *i, const struct loo
     grid_cell(g, &cell);
     add_marks(&cell, i, row, &v->style);
     grid_cell(g, &cell);
-    report_add_stack(g, i->profile, of->index, listed_before ? FRAMES_AGAIN : v->frames);
+    if (listed_before)
+        report_add_asker(g, i->profile, of->index, FRAMES_AGAIN);
+    else
+        report_add_stack(g, i->profile, of->index, v->frames);
 }
 
 /* "... 10 more, together 40 %": those that are left out, for want of room or of news. */
@@ -295,7 +298,7 @@ static void write_alert(struct sink *out, const struct look *l, const struct loo
         const struct look_row *row = &i->rows.at[alert->row];
         frames_of(&frames, i->profile, look_rollup_row(i, row)->index);
         buf_addstr(&b, ": ");
-        text_add_name(&b, &v->style, frame_function(i->profile, frames.at, scratch));
+        text_add_name(&b, &v->style, frame_function(i->profile, frames_asker(i->profile, &frames), scratch));
         buf_addstr(&b, " grows by ");
         add_slope(&b, i, &row->growth, &v->style);
     } else {

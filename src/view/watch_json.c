@@ -25,7 +25,7 @@ static void write_row(struct json *j, const struct look_image *i, const struct l
     struct frames frames = {0};
     frames_of(&frames, i->profile, of->index);
     json_open(j, NULL, '{');
-    json_text(j, "name", frame_function(i->profile, frames.at, scratch));
+    json_text(j, "name", frame_function(i->profile, frames_asker(i->profile, &frames), scratch));
     json_estimate(j, "old_bytes", &of->self.of[ROLLUP_LIVE].bytes);
     json_estimate(j, "old_count", &of->self.of[ROLLUP_LIVE].count);
     json_whole(j, "old_samples", of->self.aged_samples);

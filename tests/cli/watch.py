@@ -110,6 +110,30 @@ def exact_rows(place):
     equal((list(rows(narrow)), narrow["processes"][0]["live_bytes"]), (["fill"], 2 * BLOCKS * BLOCK), "--where func:fill")
 
 
+def askers(place):
+    """A row is called after the function that asked, wrappers passed over; a stack listed again begins there."""
+    os.makedirs(place.path("allium"))
+    with open(place.path("allium/wrappers"), "w") as file:
+        file.write("leak\n")
+    stepper = Stepper(place)
+    stepper.do("l")
+    time.sleep(0.05)
+    env = {"XDG_CONFIG_HOME": place.folder}
+    words = ("watch", str(stepper.pid), "--older-than", "20ms")
+    look = json.loads(place.allium(*words, "--once", "--json", env=env).out)
+    equal((list(rows(look)), rows(look)["main"]["stack"][0]["function"]), (["main"], "leak"), "name, and innermost frame")
+    place.env.update(env)
+    watcher = place.start_allium(*words, "--every", "30ms")
+
+    def skip_to(pattern):
+        return next(line for line in iter(watcher.stdout.readline, b"") if re.match(pattern, line))
+    skip_to(rb" +leak ")
+    stepper.do("l")
+    skip_to(rb" .* %d +%d " % (2 * BLOCKS, BLOCKS))
+    equal(watcher.stdout.readline().split()[:1], [b"main"], "first frame of a stack that is listed again")
+    equal(tap.stop(watcher), 0, "code")
+
+
 def fresh_and_new(place):
     stepper = Stepper(place)
     stepper.do("l")
@@ -600,6 +624,7 @@ def alone(place):
 
 tap.main([
     ("one look: every stack with its exact sums", placed(exact_rows)),
+    ("a stack is called after who asked, not after a wrapper", placed(askers)),
     ("what is fresh and what is new is told once", placed(fresh_and_new)),
     ("a leak is marked while it leaks, with its slope; a full cache is not", placed(growing)),
     ("a look at which nothing has changed is one line", placed(quiet_looks)),
