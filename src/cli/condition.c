@@ -1,16 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/condition.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "base/units.h"
 #include "cli/words.h"
 
+#define SHOWN_BYTES 100
+
+/* One line, whatever the text holds, and however long it is. */
 static int complain(struct error *e, const char *text, const char *at, const char *what)
 {
-    return error_set(e, EINVAL, "--fail-if %s: column %zu: %s", text, (size_t)(at - text) + 1, what);
+    char *shown = mem_strndup(text, SHOWN_BYTES);
+    for (char *c = shown; *c; c++)
+        if (iscntrl((unsigned char)*c))
+            *c = '?';
+    int bad = error_set(e, EINVAL, "--fail-if %s: column %zu: %s", shown, (size_t)(at - text) + 1, what);
+    free(shown);
+    return bad;
 }
 
 /* A plain decimal number; NULL: there is none that is the whole of it but `unit`. */

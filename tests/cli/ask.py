@@ -301,6 +301,19 @@ def interrupted(place):
     equal(sorted(name for name in os.listdir(place.folder)), ["d.allium", "out"], "files")
 
 
+def interrupted_twice(place):
+    """SQLite does not look up from a single function that takes long: a second SIGINT does not ask it."""
+    crash(place, "--period", "1")
+    slow = "instr(printf('%.*c', 1000000, 'a'), printf('%.*c', 500000, 'a') || 'b')"
+    process = place.start_allium("sql", "d.allium", "SELECT " + " + ".join([slow] * 30))
+    time.sleep(0.5)
+    equal(process.poll(), None, "its code, while it goes on")
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    equal(process.wait(30), -signal.SIGINT, "what ended it")
+
+
 signal.signal(signal.SIGINT, signal.default_int_handler)  # not ignored, and so not by what is started here
 tap.main([(name, placed(function)) for name, function in [
     ("who names the three functions of a use after free", use_after_free),
@@ -318,4 +331,5 @@ tap.main([(name, placed(function)) for name, function in [
     ("what is wrong is said, and where", wrong),
     ("recordings of strangers are harmless", strangers),
     ("a question without an end can be interrupted", interrupted),
+    ("a single slow function is ended by a second SIGINT", interrupted_twice),
 ]])

@@ -216,6 +216,10 @@ static void a_wrong_question_shows_where(void **state)
         {" -- nothing", "there is no question", STORE_QUERY_NOWHERE},
         {"SELECT abs(-9223372036854775808)", "integer overflow", STORE_QUERY_NOWHERE},
         {"SELECT randomblob(2000000)", "too big", STORE_QUERY_NOWHERE},
+        {"SELECT zeroblob(2000000000)", "too big", STORE_QUERY_NOWHERE},
+        {"SELECT replace(hex(zeroblob(400000)), '0', '01')", "too big", STORE_QUERY_NOWHERE},
+        {"SELECT 'a' LIKE printf('%.*c', 2000, '%')", "pattern too complex", STORE_QUERY_NOWHERE},
+        {"SELECT 'a' GLOB printf('%.*c', 2000, '*')", "pattern too complex", STORE_QUERY_NOWHERE},
         {"SELECT group_concat(hex(randomblob(1000)), '') FROM (" ENDLESS "SELECT i FROM n LIMIT 2000)",
          "too big", STORE_QUERY_NOWHERE},
     };
@@ -265,6 +269,8 @@ static void an_endless_question_can_be_stopped(void **state)
     static const char *const others[] = {
         ENDLESS "SELECT count(*) FROM n",
         "SELECT count(*) FROM cell a, cell b, cell c, cell d, cell e, cell f",
+        ENDLESS "SELECT count(hex(randomblob(100000))) FROM n",
+        ENDLESS "SELECT sum(printf('%.*c', 10000, 'a') LIKE '%a%a%a%a%b') FROM n",
     };
     make_recording(1);
     signal(SIGALRM, stop);
