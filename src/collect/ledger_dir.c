@@ -52,10 +52,9 @@ static bool is_alive(const char *path, pid_t pid)
         return false;
     int held = ledger_is_held(fd);
     /* Without a header it is just being made, or whoever made it was killed in the midst of that. */
-    bool made = !ledger_copy_header(fd, &h, NULL);
-    bool alive = proc_runs(pid) && (!made || proc_maps(pid, h.map_start, h.map_bytes));
+    bool made = held < 0 && !ledger_copy_header(fd, &h, NULL);
     close(fd);
-    return held < 0 ? alive : held;
+    return held < 0 ? proc_runs(pid) && (!made || proc_maps(pid, h.map_start, h.map_bytes)) : held;
 }
 
 int ledger_entry_open(const struct ledger_entry *entry)

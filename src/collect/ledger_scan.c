@@ -42,6 +42,8 @@ static void look(struct ledger_scan *s, pid_t pid)
     int bad = mapped_look(pid, &m);
     if (bad == -EACCES && !proc_is_kernel(pid) && proc_runs(pid))
         s->unreadable++;
+    else if (bad == -ETIMEDOUT || bad == -E2BIG)
+        s->stuck++;
     else if (!bad && mapped_any(&m))
         take_mapped(s, pid, &m);
     else if (!bad && m.agent)

@@ -16,6 +16,7 @@
 struct ledger_scan {
     struct ledger_list list;
     unsigned unreadable;       /* processes that we may not look at */
+    unsigned stuck;            /* processes whose memory maps stay locked, or have no end */
     struct VEC(pid_t) without; /* processes that carry the agent and have no ledger */
 };
 

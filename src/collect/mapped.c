@@ -15,6 +15,7 @@
 
 #include <linux/openat2.h>
 
+#include "base/guard.h"
 #include "base/mem.h"
 #include "wire/ledger.h"
 
@@ -24,6 +25,11 @@
 #define DELETED        " (deleted)"
 #define AGENT          "/liballium-agent.so"
 #define LOOKUPS_MAX    4 /* a lookup that may not wait can fail by chance */
+
+/* A process whose memory map stays locked must not keep us; where there is one there may be many. */
+#define FIRST_MS 2000
+#define LATER_MS 50
+static unsigned patience_ms = FIRST_MS;
 
 /* ---- finding ---- */
 
@@ -89,7 +95,7 @@ static size_t take_lines(struct mapped *m, char *text, size_t len)
     return len;
 }
 
-int mapped_look(pid_t pid, struct mapped *m)
+static int look(pid_t pid, struct mapped *m)
 {
     char path[64];
     *m = (struct mapped){0};
@@ -112,6 +118,28 @@ int mapped_look(pid_t pid, struct mapped *m)
     if (m->control.end && !mapped_any(m))
         m->control = (struct mapped_file){0};
     return all >= MAPS_BYTES_MAX && !mapped_any(m) ? -E2BIG : 0;
+}
+
+struct look {
+    pid_t pid;
+    struct mapped found;
+    int bad;
+};
+
+static void look_guarded(void *work)
+{
+    struct look *l = work;
+    l->bad = look(l->pid, &l->found);
+}
+
+int mapped_look(pid_t pid, struct mapped *m)
+{
+    struct look l = {.pid = pid};
+    int bad = guard_run(look_guarded, &l, sizeof(l), patience_ms);
+    *m = l.found;
+    if (bad)
+        patience_ms = LATER_MS;
+    return bad ? bad : l.bad;
 }
 
 bool mapped_nameless(const struct mapped_file *f)
@@ -209,7 +237,7 @@ static int check_named(pid_t pid, int fd, const struct mapped_file *f)
     return S_ISREG(st.stx_mode) && is_tmpfs(pid, f->device) ? 0 : -EPERM;
 }
 
-int mapped_open(pid_t pid, const struct mapped_file *f, int how)
+static int open_file(pid_t pid, const struct mapped_file *f, int how)
 {
     char link[64];
     int named = name_mapped(pid, f);
@@ -225,4 +253,23 @@ int mapped_open(pid_t pid, const struct mapped_file *f, int how)
     }
     close(named);
     return fd;
+}
+
+struct opening {
+    pid_t pid;
+    struct mapped_file file;
+    int how, fd;
+};
+
+static void open_guarded(void *work)
+{
+    struct opening *o = work;
+    o->fd = open_file(o->pid, &o->file, o->how);
+}
+
+int mapped_open(pid_t pid, const struct mapped_file *f, int how)
+{
+    struct opening o = {.pid = pid, .file = *f, .how = how};
+    int bad = guard_run(open_guarded, &o, sizeof(o), patience_ms);
+    return bad ? bad : o.fd;
 }

@@ -34,7 +34,8 @@ struct mapped {
 
 /**
  * What of ours a process maps. 0, also if that is nothing; -EACCES: it may not be looked at; -ESRCH: there is no such
- * process; -E2BIG: it maps so much that the search was given up.
+ * process; -E2BIG: it maps so much that the search was given up; -ETIMEDOUT: its memory map
+ * is locked.
  */
 int mapped_look(pid_t pid, struct mapped *m);
 /** Does it map a ledger? */

@@ -11,6 +11,8 @@
 
 #include <linux/capability.h>
 
+#include "base/guard.h"
+
 #define AGENT      "liballium-agent.so"
 #define PF_KTHREAD 0x00200000u /* as /proc/PID/stat has it */
 
@@ -37,14 +39,30 @@ uint64_t proc_rss_anon_bytes(pid_t pid)
     return found ? strtoull(found + 9, NULL, 10) << 10 : 0;
 }
 
+/* What follows takes the lock of a process's memory map, or reads its memory: it may never return. */
+#define PATIENCE_MS 1000
+
+struct reading {
+    pid_t pid;
+    ssize_t len;
+    char text[4096];
+};
+
+static void read_command_line(void *work)
+{
+    struct reading *r = work;
+    r->len = read_file(r->pid, "cmdline", r->text, sizeof(r->text));
+}
+
 void proc_command_line(pid_t pid, size_t max, struct buf *out)
 {
-    char text[4096];
-    ssize_t len = read_file(pid, "cmdline", text, sizeof(text) < max + 1 ? sizeof(text) : max + 1);
-    while (len > 0 && !text[len - 1])
+    struct reading r = {.pid = pid};
+    ssize_t len = guard_run(read_command_line, &r, sizeof(r), PATIENCE_MS) ? 0 : r.len;
+    len = len > (ssize_t)max ? (ssize_t)max : len;
+    while (len > 0 && !r.text[len - 1])
         len--;
     for (ssize_t i = 0; i < len; i++)
-        buf_addch(out, text[i] ? text[i] : ' ');
+        buf_addch(out, r.text[i] ? r.text[i] : ' ');
 }
 
 void proc_name(pid_t pid, struct buf *out)
@@ -72,13 +90,25 @@ void proc_program(pid_t pid, struct buf *out)
         buf_add(out, text, (size_t)len);
 }
 
+struct finding {
+    char path[96];
+    bool found;
+};
+
+static void find_link(void *work)
+{
+    struct finding *f = work;
+    struct stat st;
+    f->found = lstat(f->path, &st) == 0;
+}
+
 bool proc_maps(pid_t pid, uint64_t start, uint64_t bytes)
 {
     /* lstat of the exact name: one lookup, however many mappings there are. */
-    char path[96];
-    struct stat st;
-    snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid, start, start + bytes);
-    return lstat(path, &st) == 0;
+    struct finding f = {.found = false};
+    snprintf(f.path, sizeof(f.path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid, start,
+             start + bytes);
+    return !guard_run(find_link, &f, sizeof(f), PATIENCE_MS) && f.found;
 }
 
 bool proc_runs(pid_t pid)

@@ -208,8 +208,8 @@ static void scan(struct follow *f, uint64_t now, bool last)
 
 static bool is_alive(const struct track *t)
 {
-    return (proc_maps(t->entry.pid, t->map_start, t->map_bytes) && proc_runs(t->entry.pid)) ||
-           ledger_is_held(t->fd) == 1;
+    int held = t->entry.mapped ? -EINVAL : ledger_is_held(t->fd);
+    return held < 0 ? proc_maps(t->entry.pid, t->map_start, t->map_bytes) && proc_runs(t->entry.pid) : held;
 }
 
 /* Who reads /proc of a process may hold its memory for a moment when it has ended already. */

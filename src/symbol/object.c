@@ -5,6 +5,7 @@
 #include "symbol/object.h"
 
 #include "base/buf.h"
+#include "base/guard.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,6 +21,10 @@
 
 /* Someone else's file is copied rather than mapped, so that cutting it short cannot kill us; not if it is this big. */
 #define COPY_MAX_BYTES (1ULL << 30)
+
+/* How long a stranger's file may take to be read, and those after one that took longer. */
+#define FIRST_MS 20000
+#define LATER_MS 200
 
 static bool is_here(const char *root)
 {
@@ -77,7 +82,7 @@ static int64_t mtime_of(const struct stat *st)
     return (int64_t)((uint64_t)st->st_mtim.tv_sec * 1000000000u + (uint64_t)st->st_mtim.tv_nsec);
 }
 
-int symbol_object_identify(const char *root, const char *path, struct symbol_identity *out)
+static int identify(const char *root, const char *path, struct symbol_identity *out)
 {
     struct stat st;
     int fd = name_file(root, path);
@@ -97,8 +102,10 @@ int symbol_object_identify(const char *root, const char *path, struct symbol_ide
 
 bool symbol_object_root_exists(const char *root)
 {
-    struct symbol_identity id;
-    return is_here(root) || symbol_object_identify(NULL, root, &id) == 0;
+    int fd = is_here(root) ? -1 : open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0)
+        close(fd);
+    return is_here(root) || fd >= 0;
 }
 
 /** Takes the descriptor. The handle needs none afterwards: the file is mapped or copied. */
@@ -118,7 +125,7 @@ static Elf *open_elf(int fd, bool trusted, uint64_t size)
     return elf;
 }
 
-int symbol_object_open(const char *root, const char *path, struct symbol_object **out)
+static int open_object(const char *root, const char *path, struct symbol_object **out)
 {
     struct stat st;
     *out = NULL;
@@ -127,6 +134,11 @@ int symbol_object_open(const char *root, const char *path, struct symbol_object 
         return fd;
     /* Within another root the user 0 may be a stranger, too. */
     bool trusted = is_here(root) && (st.st_uid == 0 || st.st_uid == geteuid());
+    if (!is_here(root) &&
+        (uint64_t)st.st_size > COPY_MAX_BYTES) { /* a page that never comes would be the end of us */
+        close(fd);
+        return -EFBIG;
+    }
     Elf *elf = open_elf(fd, trusted, (uint64_t)st.st_size);
     if (!elf)
         return -ENOEXEC;
@@ -139,6 +151,61 @@ int symbol_object_open(const char *root, const char *path, struct symbol_object 
     o->trusted = trusted;
     *out = o;
     return 0;
+}
+
+/* Files of another root may be on a file system that nobody serves: what is asked of them is asked in a thread of its own. */
+struct request {
+    char *root, *path; /* left behind with a thread that does not return */
+    int err;
+    struct symbol_identity identity;
+    struct symbol_object *object;
+};
+
+static void identify_guarded(void *work)
+{
+    struct request *r = work;
+    r->err = identify(r->root, r->path, &r->identity);
+}
+
+static void open_guarded(void *work)
+{
+    struct request *r = work;
+    r->err = open_object(r->root, r->path, &r->object);
+}
+
+static int ask(guarded_fn *call, const char *root, const char *path, struct request *r)
+{
+    static unsigned patience_ms = FIRST_MS;
+    *r = (struct request){.root = mem_strdup(root), .path = mem_strdup(path)};
+    int bad = guard_run(call, r, sizeof(*r), patience_ms);
+    if (bad) {
+        patience_ms = LATER_MS;
+        return bad;
+    }
+    free(r->root);
+    free(r->path);
+    return r->err;
+}
+
+int symbol_object_identify(const char *root, const char *path, struct symbol_identity *out)
+{
+    struct request r;
+    if (is_here(root))
+        return identify(root, path, out);
+    int err = ask(identify_guarded, root, path, &r);
+    if (!err)
+        *out = r.identity;
+    return err;
+}
+
+int symbol_object_open(const char *root, const char *path, struct symbol_object **out)
+{
+    struct request r;
+    if (is_here(root))
+        return open_object(root, path, out);
+    int err = ask(open_guarded, root, path, &r);
+    *out = err ? NULL : r.object;
+    return err;
 }
 
 bool symbol_object_has_addresses(const struct symbol_object *o)

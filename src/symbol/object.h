@@ -35,7 +35,10 @@ struct symbol_identity {
     int64_t mtime_ns;
 };
 
-/** 0; or -ENOENT, -ENOEXEC (not an ELF program, library or debug file), or what open(2) gave. Caller frees. */
+/**
+ * 0; or -ENOENT, -ENOEXEC (not an ELF program, library or debug file), -ETIMEDOUT (its file system, in another root, does not
+ * answer), or what open(2) gave. Caller frees.
+ */
 int symbol_object_open(const char *root, const char *path, struct symbol_object **out);
 void symbol_object_free(struct symbol_object *o);
 /** False for a relocatable file, which is what dwz makes of what several files share. */

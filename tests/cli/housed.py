@@ -123,6 +123,61 @@ def little_room(place):
     finish(process)
 
 
+# Each becomes what daemons become, and then holds 100 blocks of 20,000 bytes more.
+DAEMON = r"""
+import ctypes, os, struct, sys
+how = sys.argv[1]
+libc = ctypes.CDLL(None, use_errno=True)
+if how == "closed":
+    os.closerange(3, 1024)
+elif how == "root":
+    os.mkdir("empty")
+    os.chroot("empty")
+    os.chdir("/")
+elif how == "user":
+    os.setgroups([])
+    os.setresgid(65534, 65534, 65534)
+    os.setresuid(65534, 65534, 65534)
+elif how == "seccomp":
+    allow = ctypes.create_string_buffer(struct.pack("<HBBI", 6, 0, 0, 0x7fff0000), 8)
+    program = ctypes.create_string_buffer(struct.pack("<HxxxxxxQ", 1, ctypes.addressof(allow)))
+    assert not libc.prctl(38, 1, 0, 0, 0) and not libc.prctl(22, 2, program, 0, 0)
+kept = [bytearray(20_000) for _ in range(int(sys.argv[2]))]
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+def held_by_large(place, pid):
+    report = json.loads(place.allium("report", str(pid), "--json", "--by", "size").out)
+    return sum(row["self"]["live_count"] for row in report["rows"] if row["least_size_bytes"] == 16384), report
+
+
+def daemons(place):
+    """Who closes its descriptors, changes its root, becomes another user or enters seccomp is seen as before, or says why not."""
+    for how, blocks in (("nothing", 100), ("closed", 100), ("root", 100), ("user", 100), ("seccomp", 20_000)):
+        if how in ("root", "user") and os.geteuid():
+            continue
+        env = dict(place.env, LD_PRELOAD=built("ALLIUM_AGENT"), ALLIUM_PERIOD="1", ALLIUM_LEDGER_SIZE="256M")
+        process = place.start(PYTHON, "-S", "-c", DAEMON, how, str(blocks), env=env)
+        equal(process.stdout.readline(), b"ready\n", "the daemon's word: " + how)
+        row = place.row(process.pid)
+        counted, report = held_by_large(place, process.pid)
+        equal(row["state"], "running", "its state: " + how)
+        if how == "seccomp":
+            check(row["lost"] and counted < blocks, "nothing was lost under seccomp:", row)
+            equal(row["note"], "the ledger stopped growing: the program entered seccomp", "note of ps")
+            printed = " ".join(place.allium("report", str(process.pid)).out.split())
+            check("A ledger stopped growing: the program entered seccomp." in printed, printed)
+        else:
+            equal((row["lost"], row["note"]), (0, None), "losses and note: " + how)
+            check(blocks <= counted <= blocks + 60, "blocks of 20,000 bytes: %d, %s" % (counted, how))
+        equal(row["container"], place.path("empty") if how == "root" else None, "where it lives: " + how)
+        equal(report["lost"]["samples"] + report["lost"]["live"], row["lost"], "lost, by report and ps")
+        process.stdin.close()
+        equal((process.wait(60), process.stderr.read()), (0, b""), "code and stderr: " + how)
+
+
 INIT = r"""#!/bin/sh
 ### BEGIN INIT INFO
 # Provides:          store
@@ -183,7 +238,7 @@ class Machine:
 
 
 def compare(machine, pid, keys):
-    """Live by allium, with what the allocator adds, is used_memory of INFO."""
+    """Live by allium, with what the allocator adds, is used_memory of INFO: 12 % are 7 sigmas of 2,500 keys at 4 KiB."""
     protocol = b"".join(b"SET key:%d %s\r\n" % (n, b"x" * 4000) for n in range(keys))
     machine.redis("--pipe", input=protocol)
     used = int(machine.info()["used_memory"])
@@ -198,7 +253,7 @@ def by_init_script(place):
     """start, restart and stop of a daemon that forks, closes its descriptors and is another user."""
     user = "--chuid 65534:65534" if os.geteuid() == 0 else ""
     machine, script = Machine(place), place.path("store")
-    lines = machine.said(built("ALLIUM"), "env", "--shell", "--period", "32K")
+    lines = machine.said(built("ALLIUM"), "env", "--shell", "--period", "4K")
     with open(script, "w") as file:
         file.write(INIT % {"env": lines, "folder": place.folder, "user": user})
     os.chmod(script, 0o755)
@@ -228,5 +283,6 @@ def by_init_script(place):
 tap.main([(name, placed(test, "/var/tmp")) for name, test in [
     ("a service of Python's multiprocessing in a container, seen from outside", multiprocessing_service),
     ("1 MiB of /dev/shm, and every allocation", little_room),
+    ("what daemons do to themselves loses nothing, or is said", daemons),
     ("redis by an init script: start, restart, stop", by_init_script),
 ]])

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/guard.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/mem.h"
+
+/* One thread and what it is given. Who is left behind keeps it. */
+struct worker {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    guarded_fn *call; /* NULL: nothing to do */
+    void *work;
+    bool left; /* nobody waits any more */
+};
+
+static struct worker *current; /* idle, between two calls; NULL: none yet */
+
+static void release(struct worker *w)
+{
+    pthread_cond_destroy(&w->changed);
+    pthread_mutex_destroy(&w->lock);
+    free(w->work);
+    free(w);
+}
+
+static void *serve(void *worker)
+{
+    struct worker *w = worker;
+    pthread_mutex_lock(&w->lock);
+    while (!w->left) {
+        if (!w->call) {
+            pthread_cond_wait(&w->changed, &w->lock);
+            continue;
+        }
+        guarded_fn *call = w->call;
+        pthread_mutex_unlock(&w->lock);
+        call(w->work);
+        pthread_mutex_lock(&w->lock);
+        w->call = NULL;
+        pthread_cond_signal(&w->changed);
+    }
+    pthread_mutex_unlock(&w->lock);
+    release(w);
+    return NULL;
+}
+
+static struct worker *start(void)
+{
+    struct worker *w = mem_alloc(sizeof(*w));
+    pthread_condattr_t monotonic;
+    pthread_t thread;
+    sigset_t all, before;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_mutex_init(&w->lock, NULL);
+    pthread_cond_init(&w->changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    sigfillset(&all); /* signals are the caller's */
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    bool bad = pthread_create(&thread, NULL, serve, w) != 0;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (bad) {
+        release(w);
+        return NULL;
+    }
+    pthread_detach(thread);
+    return w;
+}
+
+static struct timespec after(unsigned ms)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    t.tv_sec += ms / 1000 + (t.tv_nsec + ms % 1000 * 1000000l) / 1000000000l;
+    t.tv_nsec = (t.tv_nsec + ms % 1000 * 1000000l) % 1000000000l;
+    return t;
+}
+
+int guard_run(guarded_fn *call, void *work, size_t bytes, unsigned ms)
+{
+    struct worker *w = current ? current : start();
+    struct timespec until = after(ms);
+    int bad = 0;
+    if (!w) {
+        call(work);
+        return 0;
+    }
+    current = w;
+    pthread_mutex_lock(&w->lock);
+    w->work = mem_alloc(bytes);
+    memcpy(w->work, work, bytes);
+    w->call = call;
+    pthread_cond_signal(&w->changed);
+    while (w->call && bad != ETIMEDOUT)
+        bad = pthread_cond_timedwait(&w->changed, &w->lock, &until);
+    w->left = w->call != NULL;
+    bad = w->left ? -ETIMEDOUT : 0;
+    if (w->left) {
+        current = NULL;
+    } else {
+        memcpy(work, w->work, bytes);
+        free(w->work);
+        w->work = NULL;
+    }
+    pthread_mutex_unlock(&w->lock);
+    return bad;
+}
