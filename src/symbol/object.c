@@ -23,7 +23,7 @@
 #define COPY_MAX_BYTES (1ULL << 30)
 
 /* How long a stranger's file may take to be read, and those after one that took longer. */
-#define FIRST_MS 20000
+#define FIRST_MS 10000
 #define LATER_MS 200
 
 static bool is_here(const char *root)

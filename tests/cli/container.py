@@ -21,7 +21,9 @@ for name in usr bin sbin lib lib32 lib64 libx32; do
     fi
 done
 mount --rbind /etc etc
-for name in null zero urandom; do touch dev/$name; mount --bind /dev/$name dev/$name; done
+for name in null zero urandom fuse; do
+    [ ! -e /dev/$name ] || { touch dev/$name; mount --bind /dev/$name dev/$name; }
+done
 [ "$shm" = none ] || mount -t tmpfs -o size=$shm,mode=1777 none dev/shm
 mount -t proc proc proc
 mount --bind "$inside" "./$folder"

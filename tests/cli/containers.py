@@ -235,6 +235,36 @@ def lies(place):
         kill(process)
 
 
+MUTE = """
+import ctypes, os, subprocess, sys
+keeper = subprocess.Popen(["./keeper"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+keeper.stdout.readline()
+fuse = os.open("/dev/fuse", os.O_RDWR)
+options = b"fd=%d,rootmode=40000,user_id=0,group_id=0,allow_other" % fuse
+assert not ctypes.CDLL(None).mount(b"mute", os.getcwd().encode(), b"fuse", 0, options), "mount"
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+def mute(place):
+    """Over the directory of its program lies a file system that never answers: there are figures, and no names of that file."""
+    if os.geteuid() or not os.path.exists("/dev/fuse"):
+        return
+    container = Container(place)
+    compile_keeper(container.inside, "inside")
+    container.write("mute.py", MUTE)
+    process = container.start("/usr/bin/python3", "mute.py", period=1)
+    ready(process)
+    namespace = os.readlink("/proc/%d/ns/mnt" % first_process(process))
+    (row,) = [row for row in rows(place) if row["container"] == namespace and row["program"] == "keeper"]
+    shown = report(place, row["pid"], "--by", "function", "--top", "0")
+    check(shown["total"]["live_bytes"] >= HELD_BYTES, "live:", shown["total"])
+    found = names(shown)
+    check("inside" not in found and any(name.startswith("keeper+0x") for name in found), "names:", found)
+    kill(process)
+
+
 def images(place, name="r.allium"):
     """{comm: [(pid, state, bytes held by hold())]} of a recording."""
     found = {}
@@ -343,6 +373,7 @@ tap.main([(name, housed(test)) for name, test in [
     ("a process in another PID namespace whose ledger lies among ours", shared_directory),
     ("names come from the container's files", names_of_its_own),
     ("what a container's owner plants does no harm", lies),
+    ("a file system that never answers keeps nobody", mute),
     ("allium run records what runs in a container", recorded),
     ("allium run records what runs in another PID namespace", other_pids),
     ("a ledger without a name in a root without a tmpfs", without_tmpfs),
