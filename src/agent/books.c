@@ -2,16 +2,17 @@
 #include "agent/books.h"
 
 #include <stddef.h>
+#include <string.h>
 #include <sys/prctl.h>
 
 #include "agent/intern.h"
 #include "agent/live.h"
 #include "agent/process.h"
-#include "agent/recall.h"
 #include "base/sigsafe/atomic.h"
 #include "base/sigsafe/sys.h"
 #include "base/sigsafe/text.h"
 #include "unwind/module.h"
+#include "unwind/trail.h"
 
 #define NAME_LENGTH_MAX 4096u
 #define SEALED_ROOM     (256u << 10) /* of each table that grows with use, when the process enters seccomp */
@@ -20,8 +21,12 @@
 
 static struct walk_cache rules;
 static struct intern frames, stacks, cells;
+/* Of the threads whose shards are their own. */
+static struct trails trails[LEDGER_SHARDS_OWNED];
 
 #define AT(table, type, index) ledger_at(&process.ledger, table, type, index)
+
+_Static_assert(TRAIL_MAX == BOOKS_DEPTH_MAX, "with a trail or without, a stack is cut alike");
 
 uint32_t books_add_string(const char *text)
 {
@@ -123,10 +128,7 @@ static bool same_stack(const void *key, uint32_t number)
     if (s->depth != k->depth || s->end != k->end)
         return false;
     const uint32_t *ids = AT(LEDGER_STACK_FRAMES, uint32_t, s->first);
-    for (uint32_t i = 0; i < k->depth; i++)
-        if (ids[i] != k->ids[i])
-            return false;
-    return true;
+    return !memcmp(ids, k->ids, k->depth * sizeof(*ids));
 }
 
 static uint32_t add_stack(const struct stack_key *k)
@@ -166,22 +168,63 @@ static enum ledger_stack_end stack_end(enum walk_end end)
     }
 }
 
-uint32_t books_stack(struct stack_bounds *bounds, const struct walk_start *start)
+static uint64_t hash_of(const uint32_t *ids, unsigned depth)
+{
+    uint64_t h = 0;
+    for (unsigned i = depth; i-- > 0;)
+        h = trail_hash(h, ids[i]);
+    return h;
+}
+
+static uint32_t book_stack(const uint32_t *ids, unsigned depth, uint64_t hash, enum walk_end end)
+{
+    if (unlikely(end == WALK_NO_ROOM))
+        return LEDGER_NONE;
+    struct stack_key key = {.ids = ids, .depth = depth, .hash = (uint32_t)hash};
+    key.end = likely(end == WALK_WHOLE) ? LEDGER_STACK_WHOLE : stack_end(end);
+    uint32_t at = intern_find(&stacks, key.hash, same_stack, &key);
+    return likely(at != INTERN_NONE) ? at : add_stack(&key);
+}
+
+static __attribute__((noinline)) uint32_t stack_alone_cold(struct stack_bounds *bounds,
+                                                           const struct walk_start *start)
 {
     uint32_t ids[BOOKS_DEPTH_MAX];
     enum walk_end end;
     struct walker w = walker();
-    struct stack_key key = {.ids = ids};
-    key.depth = walk_stack(&w, bounds, start, ids, BOOKS_DEPTH_MAX, &end);
-    if (unlikely(end == WALK_NO_ROOM))
-        return LEDGER_NONE;
-    key.end = likely(end == WALK_WHOLE) ? LEDGER_STACK_WHOLE : stack_end(end);
-    uint64_t h = key.depth + ((uint64_t)key.end << 32);
-    for (uint32_t i = 0; i < key.depth; i++)
-        h = (h ^ ids[i]) * HASH_FACTOR, h ^= h >> 32;
-    key.hash = (uint32_t)h;
-    uint32_t at = intern_find(&stacks, key.hash, same_stack, &key);
-    return likely(at != INTERN_NONE) ? at : add_stack(&key);
+    unsigned depth = walk_stack(&w, bounds, start, ids, BOOKS_DEPTH_MAX, &end);
+    return book_stack(ids, depth, hash_of(ids, depth), end);
+}
+
+/* NULL: somebody else may be on it. */
+static inline struct trails *trails_of(const struct thread *t)
+{
+    return likely(t->inside == 1 && t->shard < LEDGER_SHARDS_OWNED) ? &trails[t->shard] : NULL;
+}
+
+static inline uint32_t stack_along(struct trail *trail, struct trail_walk *own, struct stack_bounds *bounds,
+                                   const struct walk_start *start)
+{
+    enum walk_end end;
+    unsigned depth;
+    struct walker w = walker();
+    const uint32_t *ids = walk_along(&w, trail, own, bounds, start, process.generation, &depth, &end);
+    if (unlikely(ids == own->id))
+        return book_stack(ids, depth, hash_of(ids, depth), end);
+    bool kept = ids == trail->id + trail->top;
+    if (likely(kept && trail->stack != TRAIL_NONE))
+        return trail->stack;
+    uint32_t stack = book_stack(ids, depth, trail->hash[ids - trail->id], end);
+    if (kept)
+        trail->stack = stack;
+    return stack;
+}
+
+uint32_t books_stack(struct thread *t, const struct walk_start *start)
+{
+    struct trails *all = trails_of(t);
+    return likely(all) ? stack_along(trail_for(all, start->pc, start->sp), &all->walk, &t->stack, start)
+                       : stack_alone_cold(&t->stack, start);
 }
 
 uint32_t books_caller(uintptr_t pc)
@@ -228,28 +271,20 @@ static uint32_t find_cell(struct cell_key key)
     return at;
 }
 
-uint32_t books_cell(struct stack_bounds *bounds, const struct walk_start *start, uint16_t thread,
-                    uint8_t size_class, uint8_t period)
+uint32_t books_cell(struct thread *t, const struct walk_start *start, uint8_t size_class)
 {
-    struct recall *r = recall_at(start);
-    struct cell_key key = {recall_stack(r, bounds, start, process.generation), thread, size_class, period};
-    if (likely(key.stack != RECALL_NONE)) {
-        uint32_t hint = load_relaxed(&r->cell), cell;
-        if (likely(hint && same_cell(&key, hint - 1)))
-            return hint - 1;
-        cell = find_cell(key);
-        if (cell != LEDGER_NONE)
-            store_relaxed(&r->cell, cell + 1);
-        return cell;
-    }
-    key.stack = books_stack(bounds, start);
+    struct trails *all = trails_of(t);
+    struct trail *trail = all ? trail_for(all, start->pc, start->sp) : NULL;
+    struct cell_key key = {.thread = t->row, .size_class = size_class, .period = t->period};
+    key.stack =
+        likely(trail) ? stack_along(trail, &all->walk, &t->stack, start) : stack_alone_cold(&t->stack, start);
     if (unlikely(key.stack == LEDGER_NONE))
         return LEDGER_NONE;
-    if (AT(LEDGER_STACKS, struct ledger_stack, key.stack)->end == LEDGER_STACK_WHOLE) {
-        struct walker w = walker();
-        recall_keep(r, &w, start, process.generation, key.stack);
-    }
-    return find_cell(key);
+    if (unlikely(!trail || trail->stack != key.stack))
+        return find_cell(key);
+    if (trail->hint == TRAIL_NONE || !same_cell(&key, trail->hint))
+        trail->hint = find_cell(key);
+    return trail->hint;
 }
 
 /*

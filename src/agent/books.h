@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/sigsafe/draw.h"
+#include "agent/thread.h"
 #include "unwind/walk.h"
 #include "wire/ledger.h"
 
@@ -26,12 +26,11 @@ uint32_t books_add_period(uint64_t period_bytes, uint64_t ticks);
 /** Record of the current thread, 0 ("other") beyond the table's end. */
 uint16_t books_add_thread(uint64_t ticks);
 /** Walks from `start` and books the stack, counting what was cut. LEDGER_NONE: no room. */
-uint32_t books_stack(struct stack_bounds *bounds, const struct walk_start *start);
+uint32_t books_stack(struct thread *t, const struct walk_start *start);
 /** Frame of the call that returns to pc, alone. LEDGER_NONE: no room. */
 uint32_t books_caller(uintptr_t pc);
-/** The cell for these and the stack from `start`; LEDGER_NONE: no room. */
-uint32_t books_cell(struct stack_bounds *bounds, const struct walk_start *start, uint16_t thread,
-                    uint8_t size_class, uint8_t period);
+/** The thread's cell, at its period, for this size class and the stack from `start`; LEDGER_NONE: no room. */
+uint32_t books_cell(struct thread *t, const struct walk_start *start, uint8_t size_class);
 
 /** Where the next free is remembered: to be filled in, `number` + 1 last. NULL: no room. */
 struct ledger_free *books_next_free(struct ledger_shard *shard, bool mine, uint64_t *number);

@@ -18,10 +18,18 @@
 #define RECORD_BITS     28u
 #define RECORD_MASK     ((1u << RECORD_BITS) - 1)
 #define SEALED          (~0ull)
-/* Addresses are below 2^47 and a multiple of 8: 44 bits, of which a key keeps the low 44 - FIRST_LOG2 = 35. */
-#define KEY_BITS 44u
-#define KEY_MASK ((1ull << KEY_BITS) - 1)
-#define TAG_BITS (KEY_BITS - FIRST_LOG2)
+/*
+ * An address is 44 bits, below 2^47 and a multiple of 8: page 35, stretch of it 5, place in the stretch 4. A group of
+ * buckets has one for each stretch of a page: programs touch neighbouring objects, and so the same bucket or the next.
+ *
+ *     key    stretch ^ mixed page (5) | mixed page (35) | place (4)
+ *     entry  the low 36 bits of the key | record + 1 (28): what it lacks, its bucket implies
+ */
+#define STRETCH_LOG2 7u
+#define GROUP_LOG2   5u /* buckets of a group; a table has at least 2^(FIRST_LOG2 - GROUP_LOG2) groups */
+#define PAGE_BITS    35u
+#define PAGE_MASK    ((1ull << PAGE_BITS) - 1)
+#define PLACE_BITS   4u
 
 struct table {
     uint64_t claim; /* words | log2, set once by whoever makes the table */
@@ -40,32 +48,37 @@ static struct table tables[TABLES_MAX] = {{.words = first_words, .log2 = FIRST_L
 static uint32_t oldest, newest;
 static uint32_t inherited_from, inherited_to;
 
-/* A bijection on 44 bits: an odd factor, then the high half folded onto the low. */
-static uint64_t key_of(uintptr_t address)
+/* A bijection. The stretch is mixed with the page, so that objects that lie alike in their pages do not share a bucket. */
+static inline uint64_t key_of(uintptr_t address)
 {
-    uint64_t k = (address >> 3) * 0x9e3779b97f5u & KEY_MASK;
-    return k ^ k >> 22;
+    uint64_t page = (address >> 12) * 0x1e3779b97u & PAGE_MASK;
+    page ^= page >> 18;
+    uint64_t stretch = (address >> STRETCH_LOG2 ^ page) & ((1u << GROUP_LOG2) - 1);
+    return stretch << (PAGE_BITS + PLACE_BITS) | page << PLACE_BITS |
+           (address >> 3 & ((1u << PLACE_BITS) - 1));
 }
 
-static uint64_t bucket_of(uint64_t key, uint32_t log2)
+/* Odd multiples of 8 go to the group beside: of objects of 8 bytes, as jemalloc has them, 16 lie in a stretch. */
+static inline uint64_t bucket_of(uint64_t key, uint32_t log2)
 {
-    return key >> (KEY_BITS - log2);
+    uint64_t group = key << (64 - PAGE_BITS - PLACE_BITS) >> (64 + GROUP_LOG2 - log2);
+    return (group ^ (key & 1)) << GROUP_LOG2 | key >> (PAGE_BITS + PLACE_BITS);
 }
 
-static uint64_t entry_of(uint64_t key, uint32_t record)
+static inline uint64_t entry_of(uint64_t key, uint32_t record)
 {
-    /* The top FIRST_LOG2 bits are implied by the bucket; + 1 keeps an entry from being 0. */
-    return (key & ((1ull << TAG_BITS) - 1)) << RECORD_BITS | ((record + 1) & RECORD_MASK);
+    return key << RECORD_BITS | (record + 1);
 }
 
-static uint32_t record_of(uint64_t entry)
+static inline uint32_t record_of(uint64_t entry)
 {
     return (uint32_t)(entry & RECORD_MASK) - 1;
 }
 
-static bool tags_match(uint64_t entry, uint64_t key)
+/* With one comparison: the key is the same, and it is neither empty nor sealed. */
+static inline bool tags_match(uint64_t entry, uint64_t key)
 {
-    return entry >> RECORD_BITS == (key & ((1ull << TAG_BITS) - 1));
+    return (entry ^ key << RECORD_BITS) - 1 < RECORD_MASK - 1;
 }
 
 static uint64_t *bucket_at(const struct table *t, uint64_t bucket)
@@ -73,9 +86,10 @@ static uint64_t *bucket_at(const struct table *t, uint64_t bucket)
     return t->words + bucket * BUCKET_WORDS;
 }
 
+/* In another group: where the home bucket is full, so are often those beside it. */
 static uint64_t *bucket_beyond(const struct table *t, uint64_t home, unsigned distance)
 {
-    return bucket_at(t, (home + distance) & ((1ull << t->log2) - 1));
+    return bucket_at(t, (home + (distance << GROUP_LOG2)) & ((1ull << t->log2) - 1));
 }
 
 static inline bool place(uint64_t *bucket, uint64_t entry)
@@ -126,7 +140,7 @@ static __attribute__((noinline)) bool place_further_cold(struct table *t, uint64
     atomic_add64(&bucket[BUCKET_ENTRIES], 1);
     for (unsigned i = 1; i < PROBE_BUCKETS; i++)
         if (place(bucket_beyond(t, home, i), entry)) {
-            if (atomic_fetch_add64(&t->overflows, 1) + 1 > 1ull << t->log2 >> 3)
+            if (atomic_fetch_add64(&t->overflows, 1) + 1 > 1ull << t->log2 >> 2)
                 grow((uint32_t)(t - tables), t->log2 + 1);
             return true;
         }
@@ -170,7 +184,7 @@ static void move_slot(uint64_t *slot)
     }
 }
 
-static __attribute__((noinline)) void move_some_cold(uint32_t from)
+static void move_some(uint32_t from)
 {
     struct table *t = &tables[from];
     for (unsigned n = 0; n < MOVE_PER_INSERT; n++) {
@@ -197,6 +211,31 @@ void live_take_room(void)
         grow(n, ROOM_LOG2);
 }
 
+/* May the key be in the table, in or beyond its home bucket? */
+static inline bool may_be_here(const uint64_t *bucket, uint64_t key)
+{
+    bool held = load_relaxed(&bucket[BUCKET_ENTRIES]) != 0;
+    for (unsigned i = 0; i < BUCKET_ENTRIES; i++)
+        held |= tags_match(load_relaxed(&bucket[i]), key);
+    return held;
+}
+
+bool live_insert_new(uintptr_t address, uint32_t record)
+{
+    uint64_t key = key_of(address);
+    uint32_t n = load_acquire(&newest);
+    const struct table *t = &tables[n];
+    if (unlikely(n != load_acquire(&oldest) || record >= RECORD_MASK - 1))
+        return false;
+    uint64_t *bucket = bucket_at(t, bucket_of(key, t->log2));
+    if (filter_may_hold((const void *)address) && may_be_here(bucket, key))
+        return false;
+    if (unlikely(!place(bucket, entry_of(key, record))))
+        return false;
+    filter_add(address);
+    return true;
+}
+
 bool live_insert(uintptr_t address, uint32_t record)
 {
     uint64_t key = key_of(address);
@@ -210,7 +249,7 @@ bool live_insert(uintptr_t address, uint32_t record)
             filter_add(address);
             uint32_t from = load_acquire(&oldest);
             if (unlikely(from < load_acquire(&newest)))
-                move_some_cold(from);
+                move_some(from);
             return true;
         }
         if (!grow(n, own ? t->log2 + 1 : FIRST_LOG2))
@@ -252,7 +291,7 @@ take_from(struct table *t, bool inherited, uint64_t key, uintptr_t address, uint
     for (unsigned b = 0; b < PROBE_BUCKETS; b++, bucket = bucket_beyond(t, home, b)) {
         for (unsigned i = 0; i < BUCKET_ENTRIES; i++) {
             uint64_t entry = load_acquire(&bucket[i]);
-            if (likely(!tags_match(entry, key) || !entry)) /* SEALED has a bit that no tag has */
+            if (likely(!tags_match(entry, key)))
                 continue;
             /* Beyond the home bucket another key may have the same tag: its top bits differ. The record tells. */
             enum live_taken taken = claim(inherited, &bucket[i], entry, address, record);

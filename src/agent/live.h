@@ -32,7 +32,12 @@ enum live_taken {
     LIVE_INHERITED, /* the parent's: this process has forgotten it now */
 };
 
-/** Enters an address with its record, whose `address` field is set already; false when there is no memory. */
+/**
+ * Enters an address with its record, whose `address` field is set already. The first does so when one look at one cache
+ * line tells that the address is not there yet and that there is room; the other one asks nothing, and is false only
+ * when there is no memory.
+ */
+bool live_insert_new(uintptr_t address, uint32_t record);
 bool live_insert(uintptr_t address, uint32_t record);
 /** Takes an address out: its filter unit is gone and the record's `address` is 0. */
 enum live_taken live_take(uintptr_t address, uint32_t *record);

@@ -76,12 +76,8 @@ bool sample_is_due(struct thread *t, size_t size)
 }
 
 static __attribute__((noinline)) struct draw_weight weigh_cold(struct thread *t, uint64_t size,
-                                                               uint8_t period_index)
+                                                               uint8_t period_index, uint64_t period)
 {
-    uint64_t period =
-        ledger_at(&process.ledger, LEDGER_PERIODS, struct ledger_period, period_index)->period_bytes;
-    if (period == 1)
-        return (struct draw_weight){.count_q = 1u << DRAW_Q, .bytes_q = size << DRAW_Q};
     struct draw_weight weight = draw_weigh(size ? size : 1, period);
     if (t->inside <= 1) { /* else we may have interrupted somebody who is here, too */
         t->weight = weight;
@@ -93,9 +89,13 @@ static __attribute__((noinline)) struct draw_weight weigh_cold(struct thread *t,
 
 static inline struct draw_weight weigh(struct thread *t, uint64_t size, uint8_t period_index)
 {
-    return likely(t->weighed_size == size && size && t->weighed_period == period_index)
-               ? t->weight
-               : weigh_cold(t, size, period_index);
+    if (likely(t->weighed_size == size && size && t->weighed_period == period_index))
+        return t->weight;
+    uint64_t period =
+        ledger_at(&process.ledger, LEDGER_PERIODS, struct ledger_period, period_index)->period_bytes;
+    if (period == 1)
+        return (struct draw_weight){.count_q = 1u << DRAW_Q, .bytes_q = size << DRAW_Q};
+    return weigh_cold(t, size, period_index, period);
 }
 
 /*
@@ -133,11 +133,13 @@ static inline void op_end(struct ledger_shard *shard, bool mine, uint64_t began)
     atomic_add64_known(mine, &shard->done, 1);
 }
 
-/* An address that we hold live came back from the allocator: its free went past us. */
-static void drop_stale(struct thread *t, struct ledger_shard *shard, bool mine, uintptr_t address,
-                       uint64_t ticks)
+/* An address that we hold live, if so, came back from the allocator: its free went past us. */
+static __attribute__((noinline)) void drop_stale_cold(struct thread *t, struct ledger_shard *shard, bool mine,
+                                                      uintptr_t address, uint64_t ticks)
 {
     uint32_t record;
+    if (likely(!filter_may_hold((const void *)address)))
+        return;
     enum live_taken taken = live_take(address, &record);
     if (taken == LIVE_INHERITED || taken == LIVE_UNKNOWN)
         return;
@@ -150,8 +152,8 @@ static void drop_stale(struct thread *t, struct ledger_shard *shard, bool mine, 
 }
 
 /* Follows the sample until it is freed. False: no room. */
-static bool follow(struct ledger_shard *shard, uintptr_t address, size_t size, uint32_t cell, uint64_t serial,
-                   uint64_t ticks)
+static bool follow(struct thread *t, struct ledger_shard *shard, bool mine, uintptr_t address, size_t size,
+                   uint32_t cell, uint64_t serial, uint64_t ticks)
 {
     uint32_t record = vacant_take(shard);
     if (record == LEDGER_NONE)
@@ -167,6 +169,9 @@ static bool follow(struct ledger_shard *shard, uintptr_t address, size_t size, u
     store_release(&s->serial, serial);
     store_release(&s->check, ledger_check(serial));
     store_release(&s->address, address);
+    if (likely(live_insert_new(address, record)))
+        return true;
+    drop_stale_cold(t, shard, mine, address, ticks);
     if (live_insert(address, record))
         return true;
     store_release(&s->address, 0);
@@ -198,17 +203,16 @@ static struct sample_made book_made(struct thread *t, const struct walk_start *s
     enter_thread(t, ticks);
     if (unlikely(!t->row))
         process_count_loss(LEDGER_LOST_THREADS);
-    if (unlikely(filter_may_hold(p)))
-        drop_stale(t, shard, mine, (uintptr_t)p, ticks);
-    uint32_t cell = books_cell(&t->stack, start, t->row, ledger_size_class(size), t->period);
+    uint32_t cell = books_cell(t, start, ledger_size_class(size));
     if (unlikely(cell == LEDGER_NONE)) {
         process_count_loss(LEDGER_LOST_SAMPLES);
+        drop_stale_cold(t, shard, mine, (uintptr_t)p, ticks);
     } else {
         struct draw_weight w = weigh(t, size, t->period);
         uint64_t serial = ((uint64_t)(shard - h->shards) << LEDGER_SERIAL_SHIFT) +
                           atomic_fetch_add64_known(mine, &shard->serials, 1) + 1;
         sums_allocated(shard, mine, cell, size, w, ticks);
-        if (unlikely(!follow(shard, (uintptr_t)p, size, cell, serial, ticks)))
+        if (unlikely(!follow(t, shard, mine, (uintptr_t)p, size, cell, serial, ticks)))
             sums_not_followed(shard, mine, cell, size, w);
         t->last_serial = serial;
         t->left_mark = t->left;
@@ -242,7 +246,7 @@ static void remember_free(struct thread *t, struct ledger_shard *shard, bool min
                           uint64_t ticks, bool reallocated)
 {
     bool whole = (load_relaxed(&process.in_force) & LEDGER_CONTROL_FREE_STACKS) || stack_is_due(ticks);
-    uint32_t stack = whole ? books_stack(&t->stack, start) : LEDGER_NONE;
+    uint32_t stack = whole ? books_stack(t, start) : LEDGER_NONE;
     uint32_t caller = whole ? LEDGER_NONE : books_caller(start->pc);
     uint64_t number;
     struct ledger_free *f = books_next_free(shard, mine, &number);

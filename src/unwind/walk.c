@@ -9,14 +9,12 @@
 #include "unwind/expr.h"
 #include "unwind/module.h"
 #include "unwind/rule.h"
+#include "unwind/rule_cache.h"
+#include "unwind/trail.h"
 
 #define EXACT_BIT        (1ull << 63)
 #define STACK_SWITCH_MAX 8
 #define RED_ZONE         128u /* bytes below the stack pointer that an interrupted function may use (ABI) */
-#define SET_BYTES        (WALK_WAYS * sizeof(struct walk_cache_entry))
-#define MASK_FIRST       (WALK_SETS_FIRST * SET_BYTES - sizeof(struct walk_cache_entry))
-#define MASK_LAST        (WALK_SETS * SET_BYTES - sizeof(struct walk_cache_entry))
-#define EVICTED_MOST     32u /* before it grows; each costs a rule compiled again */
 
 struct walk {
     const struct walker *w;
@@ -24,7 +22,8 @@ struct walk {
     uint32_t *ids;
     unsigned count, max, switches;
     bool sealed;
-    uint64_t checked; /* modules (below 64) found current on this walk */
+    uint64_t checked;       /* modules (below 64) found current on this walk */
+    struct trail_walk *own; /* NULL: without a trail */
 };
 
 /* Before the frame with this pc. `fp_at`: where its rbp was saved, read only if a rule asks for it. */
@@ -37,53 +36,6 @@ struct position {
 static inline uint64_t word_at(uintptr_t at)
 {
     return *(const uint64_t *)at;
-}
-
-/* Which bits of an entry's place are in use. */
-static inline uint64_t mask_of(const struct walk_cache *cache)
-{
-    return MASK_FIRST | load_relaxed(&cache->grown);
-}
-
-/* Offset of the entry that is looked at first: the low bits of the pc choose the way, the next ones the set. */
-static inline uint64_t place_of(uint64_t key, uint64_t mask)
-{
-    return (key * sizeof(struct walk_cache_entry) ^ key >> 10) & mask;
-}
-
-static inline struct walk_cache_entry *entry_at(struct walk_cache *cache, uint64_t place)
-{
-    return (struct walk_cache_entry *)((char *)cache->at + place);
-}
-
-/* What lies at another place now is not found again, and compiled once more when it is needed. */
-static void grow(struct walk_cache *cache, uint64_t mask)
-{
-    uint64_t evicted = load_relaxed(&cache->evicted) + 1;
-    if (mask != MASK_LAST && evicted > EVICTED_MOST) {
-        __atomic_fetch_or(&cache->grown, (mask << 2 | mask) & MASK_LAST, __ATOMIC_RELAXED); /* never less */
-        evicted = 0;
-    }
-    store_relaxed(&cache->evicted, evicted);
-}
-
-static void keep_rule(struct walk_cache *cache, uint64_t key, uint64_t rule)
-{
-    uint64_t mask = mask_of(cache), first = place_of(key, mask), set = first & ~(SET_BYTES - 1);
-    struct walk_cache_entry *to = NULL;
-    for (unsigned n = 0; n < WALK_WAYS && !to; n++) {
-        struct walk_cache_entry *e =
-            entry_at(cache, set + (first + n * sizeof(struct walk_cache_entry)) % SET_BYTES);
-        uint64_t old = load_relaxed(&e->rule);
-        if (old == RULE_NONE || (load_relaxed(&e->check) ^ old) == key)
-            to = e;
-    }
-    if (!to) {
-        to = entry_at(cache, first);
-        grow(cache, mask);
-    }
-    store_relaxed(&to->rule, rule);
-    store_relaxed(&to->check, key ^ rule);
 }
 
 /* Compiles the rule for pc and puts it into the cache; RULE_NONE when the frame could not be named. */
@@ -115,7 +67,7 @@ static __attribute__((noinline)) uint64_t compile_cold(const struct walker *w, u
 static __attribute__((noinline)) uint64_t rule_cold(const struct walker *w, uint64_t key)
 {
     const struct walk_cache_entry *set =
-        entry_at(w->cache, place_of(key, mask_of(w->cache)) & ~(SET_BYTES - 1));
+        rule_entry(w->cache, rule_place(key, rule_mask(w->cache)) & ~(SET_BYTES - 1));
     for (unsigned i = 0; i < WALK_WAYS; i++) {
         uint64_t r = load_relaxed(&set[i].rule);
         if ((load_relaxed(&set[i].check) ^ r) == key)
@@ -126,7 +78,7 @@ static __attribute__((noinline)) uint64_t rule_cold(const struct walker *w, uint
 
 static inline uint64_t rule_for(const struct walker *w, uint64_t key, uint64_t mask)
 {
-    const struct walk_cache_entry *e = entry_at(w->cache, place_of(key, mask));
+    const struct walk_cache_entry *e = rule_entry(w->cache, rule_place(key, mask));
     uint64_t rule = load_relaxed(&e->rule);
     return likely((load_relaxed(&e->check) ^ rule) == key) ? rule : rule_cold(w, key);
 }
@@ -146,11 +98,13 @@ static __attribute__((noinline)) uint64_t recheck_cold(struct walk *k, uint64_t 
     return rule;
 }
 
-/* The same rule, or another one, that may be used now; RULE_NONE: the frame could not be named. */
-static inline uint64_t current_rule(struct walk *k, uint64_t key, uint64_t rule)
+/* The same rule, or another one, that may be used now for this frame; RULE_NONE: the frame could not be named. */
+static inline uint64_t current_rule(struct walk *k, uint64_t key, uint64_t rule, unsigned frame)
 {
     if (likely(rule & RULE_STAYS))
         return rule;
+    if (k->own)
+        k->own->passed = frame + 1;
     uint32_t module = rule_module(rule);
     return module < 64 && k->checked >> module & 1 && rule != RULE_NONE ? rule : recheck_cold(k, key, rule);
 }
@@ -237,7 +191,7 @@ static __attribute__((noinline)) bool leave_frames_cold(struct walk *k, struct p
 {
     do {
         uint64_t key = at->pc | (at->exact ? EXACT_BIT : 0);
-        uint64_t rule = current_rule(k, key, rule_for(k->w, key, mask_of(k->w->cache)));
+        uint64_t rule = current_rule(k, key, rule_for(k->w, key, rule_mask(k->w->cache)), k->count);
         *end = WALK_NO_ROOM;
         if (rule == RULE_NONE)
             return false;
@@ -248,6 +202,8 @@ static __attribute__((noinline)) bool leave_frames_cold(struct walk *k, struct p
         if (!leave_frame(k, rule, at, start, end))
             return false;
     } while (at->exact);
+    if (k->own)
+        k->own->passed = k->count;
     *end = at->pc ? WALK_CUT : WALK_WHOLE;
     return at->pc && k->count < k->max;
 }
@@ -255,29 +211,39 @@ static __attribute__((noinline)) bool leave_frames_cold(struct walk *k, struct p
 /*
  * The hot loop: what it carries from frame to frame is in locals whose address is never taken; the rare cases write them
  * into a struct and read them back. A CFA that a rule puts above the stack pointer is above it, and aligned, without a
- * look; one from rbp is not.
+ * look; one from rbp is not. `trail`: NULL, or where it may end before the outermost frame.
  */
-static enum walk_end walk_cached(struct walk *k, const struct walk_start *start)
+static inline __attribute__((always_inline)) enum walk_end
+walk_cached(struct walk *k, const struct walk_start *start, const struct trail *trail)
 {
     uintptr_t pc = start->pc, sp = start->sp, high = k->stack->high, cfa;
+    uintptr_t meets = trail ? trail_meets(trail, k->own) : 0;
     const uintptr_t *fp_at = &start->fp;
     uint32_t *id = k->ids, *ids_end = id + k->max;
     const struct walker *w = k->w;
-    const uint64_t mask = mask_of(w->cache);
+    const uint64_t mask = rule_mask(w->cache);
     for (;;) {
+        if (trail) {
+            if (unlikely(sp >= meets) && trail_met(trail, k->own, sp, fp_at, &meets))
+                goto whole;
+            k->own->sp[id - k->ids] = sp;
+        }
         uint64_t rule = rule_for(w, pc, mask);
         if (unlikely((rule & (RULE_KIND | RULE_STAYS)) != (RULE_RSP | RULE_STAYS))) {
-            rule = current_rule(k, pc, rule);
+            rule = current_rule(k, pc, rule, (unsigned)(id - k->ids));
             if (rule_kind(rule) == RULE_RBP) {
                 cfa = *fp_at + rule_cfa_offset(rule);
                 if (unlikely(cfa <= sp || cfa & 7 || cfa - rule_rbp_offset(rule) < sp))
                     goto rare;
+                if (trail)
+                    trail_uses_fp(k->own, (unsigned)(id - k->ids), fp_at);
                 goto have_cfa;
             }
             if (rule_kind(rule) == RULE_LAST) {
                 *id++ = rule_id(rule);
-                k->count = (unsigned)(id - k->ids);
-                return WALK_WHOLE;
+                if (trail)
+                    k->own->meet = TRAIL_END, k->own->whole = true;
+                goto whole;
             }
             if (rule_kind(rule) != RULE_RSP)
                 goto rare;
@@ -305,6 +271,9 @@ static enum walk_end walk_cached(struct walk *k, const struct walk_start *start)
         pc = at.pc, sp = at.sp, fp_at = at.fp_at, high = k->stack->high;
         id = k->ids + k->count;
     }
+whole:
+    k->count = (unsigned)(id - k->ids);
+    return WALK_WHOLE;
 }
 
 /* The value of one register in the caller; false: unreadable. */
@@ -434,55 +403,71 @@ static __attribute__((noinline)) enum walk_end walk_full(struct walk *k, const s
     return end;
 }
 
+/* The hook's return address lies below its caller's stack pointer, which may be the very end of a stack. */
+static inline void enter(const struct walker *w, struct stack_bounds *s, const struct walk_start *start)
+{
+    if (unlikely(start->sp < s->low || start->sp >= s->high || s->foreign_end))
+        stack_enter(s, start->sp - sizeof(uintptr_t), true, *w->sealed != 0);
+}
+
 unsigned walk_stack(const struct walker *w, struct stack_bounds *stack, const struct walk_start *start,
                     uint32_t *ids, unsigned max, enum walk_end *end)
 {
     struct walk k = {.w = w, .stack = stack, .ids = ids, .max = max, .sealed = *w->sealed != 0};
-    /* The hook's return address lies below its caller's stack pointer, which may be the very end of a stack. */
-    if (start->sp < stack->low || start->sp >= stack->high || stack->foreign_end)
-        stack_enter(stack, start->sp - sizeof(uintptr_t), true, k.sealed);
-    *end = walk_cached(&k, start);
+    enter(w, stack, start);
+    *end = walk_cached(&k, start, NULL);
     return k.count;
 }
 
-unsigned walk_words(const struct walker *w, const struct walk_start *start, const uintptr_t **at,
-                    unsigned max)
+/* The walk, which does not begin on the trail. */
+static const uint32_t *walk_to_trail(const struct walker *w, struct trail *trail, struct trail_walk *own,
+                                     struct stack_bounds *stack, const struct walk_start *start,
+                                     unsigned *depth, enum walk_end *end)
 {
-    uintptr_t pc = start->pc, sp = start->sp;
-    const uintptr_t *fp_at = &start->fp;
-    const uint64_t mask = mask_of(w->cache);
-    unsigned n = 0;
-    while (pc) {
-        uint64_t rule = rule_for(w, pc, mask);
-        if (rule_kind(rule) == RULE_LAST && rule & RULE_STAYS)
-            return n;
-        if ((rule_kind(rule) != RULE_RSP && rule_kind(rule) != RULE_RBP) || !(rule & RULE_STAYS) ||
-            n + 2 > max)
-            return 0;
-        if (rule_kind(rule) == RULE_RBP)
-            at[n++] = fp_at;
-        uintptr_t cfa = (rule_kind(rule) == RULE_RBP ? *fp_at : sp) + rule_cfa_offset(rule);
-        if (rule_rbp_offset(rule))
-            fp_at = (const uintptr_t *)(cfa - rule_rbp_offset(rule));
-        at[n++] = (const uintptr_t *)(cfa - 8);
-        pc = word_at(cfa - 8);
-        sp = cfa;
+    struct walk k = {
+        .w = w, .stack = stack, .ids = own->id, .max = TRAIL_MAX, .sealed = *w->sealed != 0, .own = own};
+    *end = walk_cached(&k, start, trail);
+    *depth = k.count;
+    if (unlikely(!own->whole || stack->foreign_end))
+        return own->id;
+    unsigned from = trail_join(trail, own, start->pc, stack->high, k.count);
+    if (likely(from < TRAIL_END)) {
+        *depth = TRAIL_END - from;
+        return trail->id + from;
     }
-    return n;
+    for (unsigned i = own->meet; k.count < TRAIL_MAX; i++)
+        own->id[k.count++] = trail->id[i];
+    *depth = k.count;
+    *end = WALK_CUT;
+    return own->id;
+}
+
+const uint32_t *walk_along(const struct walker *w, struct trail *trail, struct trail_walk *own,
+                           struct stack_bounds *stack, const struct walk_start *start, uint32_t generation,
+                           unsigned *depth, enum walk_end *end)
+{
+    enter(w, stack, start);
+    trail_begin(trail, own, start->sp, stack->high, generation);
+    if (own->meet != trail->top || trail_meets(trail, own) != start->sp ||
+        !trail_same_fp(trail, own, &start->fp))
+        return walk_to_trail(w, trail, own, stack, start, depth, end);
+    *end = WALK_WHOLE;
+    *depth = TRAIL_END - own->meet;
+    return trail->id + own->meet;
 }
 
 uint32_t walk_caller(const struct walker *w, uintptr_t pc)
 {
     struct walk k = {.w = w};
-    uint64_t rule = current_rule(&k, pc, rule_for(w, pc, mask_of(w->cache)));
+    uint64_t rule = current_rule(&k, pc, rule_for(w, pc, rule_mask(w->cache)), 0);
     return rule == RULE_NONE ? WALK_NO_ID : rule_id(rule);
 }
 
 void walk_forget(struct walk_cache *cache)
 {
-    uint64_t end = mask_of(cache) + sizeof(struct walk_cache_entry);
+    uint64_t end = rule_mask(cache) + sizeof(struct walk_cache_entry);
     for (uint64_t place = 0; place < end; place += sizeof(struct walk_cache_entry)) {
-        struct walk_cache_entry *e = entry_at(cache, place);
+        struct walk_cache_entry *e = rule_entry(cache, place);
         if (load_relaxed(&e->rule) == RULE_NONE && !load_relaxed(&e->check))
             continue; /* a page that was never written stays so */
         store_relaxed(&e->rule, RULE_NONE);

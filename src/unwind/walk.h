@@ -59,6 +59,9 @@ struct walk_cache {
     struct walk_cache_entry at[WALK_SETS][WALK_WAYS] __attribute__((aligned(64)));
 };
 
+struct trail;
+struct trail_walk;
+
 struct walker {
     struct walk_cache *cache;
     walk_name_fn name;
@@ -70,11 +73,13 @@ struct walker {
 unsigned walk_stack(const struct walker *w, struct stack_bounds *stack, const struct walk_start *start,
                     uint32_t *ids, unsigned max, enum walk_end *end);
 /**
- * Where the words are that decided the walk from `start`: with the same words there, `start->fp` among them if it is
- * one, the walk is the same. 0: that cannot be said, or there are more than `max`. Right after a whole walk.
+ * The same with a trail of the thread's, at most TRAIL_MAX frames: their numbers, `depth` of them, which stay until the
+ * next walk; on the trail, or in `own` when it could not be used. `generation`: of the numbers; with another one the
+ * trail is new.
  */
-unsigned walk_words(const struct walker *w, const struct walk_start *start, const uintptr_t **at,
-                    unsigned max);
+const uint32_t *walk_along(const struct walker *w, struct trail *trail, struct trail_walk *own,
+                           struct stack_bounds *stack, const struct walk_start *start, uint32_t generation,
+                           unsigned *depth, enum walk_end *end);
 /** The number of the frame with this return address alone; WALK_NO_ID when it could not be named. */
 uint32_t walk_caller(const struct walker *w, uintptr_t pc);
 /** Forgets all rules (a fork child's numbers are its own). */

@@ -136,11 +136,37 @@ static __attribute__((noinline)) unsigned descend(unsigned depth)
     }
 }
 
+/*
+ * The frame within begins and ends in the same place, whatever the one around it: what lies where its caller's return
+ * address was may be just that address, left over. Only rbp tells that it is not read any more.
+ */
+static __attribute__((noinline)) unsigned within(unsigned size)
+{
+    use(alloca(size), size);
+    return allocate(size);
+}
+
+static __attribute__((noinline)) unsigned around(unsigned size, unsigned both)
+{
+    use(alloca(size), size);
+    if (size % 32) {
+        __asm__ volatile("# two calls,");
+        return within(both - size) + 1;
+    }
+    __asm__ volatile("# and not made one");
+    return within(both - size) + 2;
+}
+
 int main(int argc, char **argv)
 {
     frame_chain_end = (uintptr_t)__builtin_frame_address(0);
-    for (int times = argc > 1 ? atoi(argv[1]) : 1; times > 0; times--)
+    unsigned sum = 0;
+    for (int times = argc > 1 ? atoi(argv[1]) : 1; times > 0; times--) {
         descend(draw(200));
+        for (unsigned size = 16; size < 1024; size += 16 * (1 + draw(2)))
+            sum += around(size, 1024);
+    }
+    use(&sum, sizeof(sum));
     frame_chain_end = 0;
     return 0;
 }

@@ -20,6 +20,7 @@
 #include <unwind.h>
 
 #include "unwind/module.h"
+#include "unwind/trail.h"
 #include "unwind/walk.h"
 
 #define DEPTH_MAX    512u /* of one walk; a hash keeps it in its lowest ten bits */
@@ -52,6 +53,13 @@ static char folder[256];
 static uint32_t never_sealed;
 static _Thread_local struct stack_bounds bounds;
 static _Thread_local int busy;
+
+/* A trail of its own for each thread, one only, so that it is an old one more often than in the agent. */
+struct along {
+    struct trail trail;
+    struct trail_walk walk;
+};
+static _Thread_local struct along *along;
 
 static uint64_t mix(uint64_t h, uint64_t word)
 {
@@ -199,6 +207,33 @@ static void open_result(void)
     close(fd);
 }
 
+/* NULL: no memory. A fork child finds it zero, too. */
+static struct along *own_trail(void)
+{
+    if (!along) {
+        void *p = mmap(NULL, sizeof(*along), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (p == MAP_FAILED || madvise(p, sizeof(*along), MADV_WIPEONFORK))
+            return NULL;
+        along = p;
+    }
+    return along;
+}
+
+/* Does the walk along the trail give the same frames as the one without, as far as it goes? */
+static bool same_along(const struct walker *w, const struct walk_start *start, const uint32_t *ids,
+                       unsigned depth, enum walk_end end)
+{
+    struct along *own = own_trail();
+    unsigned along_depth, most = depth < TRAIL_MAX ? depth : TRAIL_MAX;
+    enum walk_end along_end;
+    if (!own)
+        return false;
+    const uint32_t *along_ids =
+        walk_along(w, &own->trail, &own->walk, &bounds, start, 1, &along_depth, &along_end);
+    return along_depth == most && along_end == (depth > TRAIL_MAX ? WALK_CUT : end) &&
+           !memcmp(along_ids, ids, most * sizeof(*ids));
+}
+
 static __attribute__((noinline)) void compare(uintptr_t pc, uintptr_t sp, uintptr_t fp)
 {
     static _Thread_local uint32_t ids[DEPTH_MAX];
@@ -226,7 +261,7 @@ static __attribute__((noinline)) void compare(uintptr_t pc, uintptr_t sp, uintpt
     r->compared++;
     r->whole += end == WALK_WHOLE;
     count_distinct(r, ids, ours.depth);
-    if (!same(&ours, &theirs, end)) {
+    if (!same(&ours, &theirs, end) || !same_along(&w, &start, ids, ours.depth, end)) {
         r->differences++;
         report(&ours, &theirs, end);
     }
@@ -283,6 +318,7 @@ __attribute__((constructor)) static void begin(void)
     struct trace t = {0};
     busy++;
     _Unwind_Backtrace(take, &t); /* loads and allocates what it needs */
+    module_init();               /* some modules stay: their frames are kept on the trail */
     void *p = mmap(NULL, sizeof(*state), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
                    -1, 0);
     if (dir && p != MAP_FAILED && !madvise(p, sizeof(*state), MADV_WIPEONFORK)) {

@@ -19,10 +19,13 @@ from tap import LONG, built, check, equal, pick, private_dir, succeed
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 DISTINCT, DEPTH = pick(10000, 100000), 15  # at least, of all programs together
-# Forgets to go back to the rules it was told to remember; does not notice that the frame is now found by another register.
+# Forgets to go back to the rules it was told to remember; does not notice that the frame is now found by another register,
+# that the callers of a frame on the trail are others now, or that their rbp is.
 RESTORE = ("vm->row = vm->remembered[--vm->depth];", "vm->depth--;")
 REGISTER = ("case DW_CFA_def_cfa_register:\n        row->cfa_register = (uint8_t)cursor_uleb(c);",
             "case DW_CFA_def_cfa_register:\n        cursor_uleb(c);")
+CALLERS = ("at[-1].sp >= sp && *(const uintptr_t *)(at[-1].sp - sizeof(uintptr_t)) == at[-1].pc", "at[-1].sp >= sp")
+FRAME_POINTER = ("if (*at != fp->value)", "if (false)")
 HEADER, TEXT_BYTES, DISTINCT_MAX, DEPTH_MASK = struct.Struct("5Q"), 8192, 1 << 20, 1023  # as in unwind_check.c
 
 BASH = r"""
@@ -304,16 +307,17 @@ def fault_is_found(fault, observe):
     def test():
         planted = 0
         with private_dir("/tmp") as folder:
-            for name in [ROOT + "/tests/programs/unwind_check.c", *glob.glob(ROOT + "/src/unwind/*.c")]:
-                with open(name) as file, open("%s/%s" % (folder, os.path.basename(name)), "w") as copy:
+            os.mkdir(folder + "/unwind")
+            for name in [ROOT + "/tests/programs/unwind_check.c", *glob.glob(ROOT + "/src/unwind/*.[ch]")]:
+                with open(name) as file, open("%s/unwind/%s" % (folder, os.path.basename(name)), "w") as copy:
                     text = file.read()
                     planted += text.count(fault[0])
                     copy.write(text.replace(*fault))
             equal(planted, 1, "places where the fault is planted")
             library = folder + "/planted.so"
             succeed(["cc", "-D_GNU_SOURCE", "-std=gnu11", "-O1", "-fPIC", "-shared", "-fno-builtin",
-                     "-fno-omit-frame-pointer", "-ftls-model=initial-exec", "-I", ROOT + "/src", "-o", library,
-                     *glob.glob(folder + "/*.c"), "-ldl"])
+                     "-fno-omit-frame-pointer", "-ftls-model=initial-exec", "-I", folder, "-I", ROOT + "/src", "-o", library,
+                     *glob.glob(folder + "/unwind/*.c"), "-ldl"])
             seen = observe(library)
             print("# differences: %d of %d" % (seen.differences, seen.compared))
             check(seen.differences, "not found")
@@ -325,5 +329,7 @@ tests += [("redis-server under redis-benchmark: every stack is libgcc's", redis_
 tests += [("%d different stacks of median depth %d or more" % (DISTINCT, DEPTH), enough),
           ("every stack is the chain of frame pointers, where there is one", chain_agrees),
           ("a fault in the unwinder is found by libgcc's", fault_is_found(RESTORE, lambda lib: seen_in(PROGRAMS[0], lib))),
+          ("a trail that trusts its callers is found by libgcc's", fault_is_found(CALLERS, lambda lib: seen_in(PROGRAMS[0], lib))),
+          ("a trail that trusts rbp is found by the chain", fault_is_found(FRAME_POINTER, chain)),
           ("a fault in the unwinder is found by the chain", fault_is_found(REGISTER, chain))]
 tap.main(tests)

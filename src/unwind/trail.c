@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "unwind/trail.h"
+
+#include <stddef.h>
+
+bool trail_met(const struct trail *t, struct trail_walk *w, uintptr_t sp, const uintptr_t *fp_at,
+               uintptr_t *meets)
+{
+    while (w->meet < TRAIL_END && t->at[w->meet].sp < sp)
+        w->meet++;
+    if (w->meet < TRAIL_END && t->at[w->meet].sp == sp) {
+        w->whole = trail_same_fp(t, w, fp_at);
+        if (w->whole)
+            return true;
+        w->meet++;
+    }
+    *meets = trail_meets(t, w);
+    return false;
+}
+
+static void join_fps(struct trail *t, const struct trail_walk *w, unsigned from)
+{
+    while (t->fps && t->fp[t->fps - 1].frame < w->meet)
+        t->fps--;
+    for (unsigned i = w->fps; i-- > 0 && w->fp[i].frame >= w->passed;) {
+        t->fp[t->fps] = w->fp[i];
+        t->fp[t->fps++].frame += from;
+    }
+}
+
+unsigned trail_join(struct trail *t, const struct trail_walk *w, uintptr_t pc, uintptr_t high, unsigned added)
+{
+    if (added >= w->meet)
+        return TRAIL_END;
+    unsigned from = w->meet - added;
+    if (t->top == from && !added)
+        return from;
+    for (unsigned i = added; i-- > 0;) {
+        unsigned to = from + i;
+        uintptr_t sp = w->sp[i];
+        t->id[to] = w->id[i];
+        t->hash[to] = trail_hash(t->hash[to + 1], w->id[i]);
+        if (i >= w->passed)
+            t->at[to] = (struct trail_place){sp, i ? *(const uintptr_t *)(sp - sizeof(sp)) : pc};
+    }
+    join_fps(t, w, from);
+    t->stack = t->hint = TRAIL_NONE;
+    t->top = from + w->passed;
+    t->at[t->top - 1].sp = 0;
+    t->high = high;
+    return from;
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef UNWIND_TRAIL_H
+#define UNWIND_TRAIL_H
+
+/*
+ * The frames of a walk, kept for the next one of the same thread that begins alike. That seldom differs but in the
+ * innermost few: it goes on only to where it meets a frame of the trail whose callers are the same still.
+ *
+ * Runs in: target. Threads: one at a time, and no signal handler while its thread is in here. Plain memory, zero at first.
+ *
+ * A walk is decided by where it begins and by the words of the stack that it reads: the return addresses, and rbp where a
+ * rule uses it; as long as no module on it can go away. So a frame at the same stack pointer, whose return address is the
+ * same and those beyond it too, has the same callers. These words are compared one by one, without waiting for each
+ * before it is known where the next one is, as a walk must.
+ *
+ * Frames that need more than rsp and rbp, or whose modules can go away, are walked each time, and so are those within them.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/sigsafe/compiler.h"
+#include "unwind/stack.h"
+
+#define TRAIL_MAX  128u
+#define TRAIL_END  (TRAIL_MAX + 1)
+#define TRAIL_NONE UINT32_MAX
+
+struct trail_place {
+    uintptr_t sp, pc; /* before the frame; its pc, a return address, is the word below sp */
+};
+
+/* A frame whose rule uses rbp, where that was saved and what it was. */
+struct trail_fp {
+    unsigned frame;
+    const uintptr_t *at;
+    uintptr_t value;
+};
+
+struct trail {
+    struct trail_place at[TRAIL_END]; /* [top - 1] lies below every stack */
+    uint64_t hash[TRAIL_END + 1];     /* of the frames from here outwards */
+    uint32_t id[TRAIL_END];
+    uint32_t generation; /* of the numbers of its frames */
+    uintptr_t high;      /* end of the stack that its frames lie on */
+    unsigned top;        /* [top, TRAIL_END) are kept, the innermost first */
+    uint32_t stack; /* what its owner calls the stack from `top` outwards, and something he knows of that; */
+    uint32_t hint;  /* TRAIL_NONE: nothing yet */
+    unsigned fps;
+    struct trail_fp fp[TRAIL_MAX]; /* the outermost first */
+} __attribute__((aligned(4096)));  /* what is always used lies in one page */
+
+/* The walk under way. */
+struct trail_walk {
+    unsigned meet;   /* the next frame of the trail that it may meet, or has met; TRAIL_END: none */
+    unsigned passed; /* so many of its frames, from the innermost, cannot be kept */
+    bool whole;      /* it met one, or came to the outermost frame in the ordinary way */
+    unsigned fps;
+    uintptr_t sp[TRAIL_MAX];
+    uint32_t id[TRAIL_MAX];
+    struct trail_fp fp[TRAIL_MAX]; /* the innermost first */
+};
+
+#define TRAILS_LOG2 3u
+struct trails {
+    struct trail at[1u << TRAILS_LOG2];
+    struct trail_walk walk;
+};
+
+/** The one for walks that begin here. */
+static inline struct trail *trail_for(struct trails *all, uintptr_t pc, uintptr_t sp)
+{
+    return &all->at[(pc ^ sp >> 4) * 0x9e3779b97f4a7c15u >> (64 - TRAILS_LOG2)];
+}
+
+static inline uint64_t trail_hash(uint64_t outer, uint32_t id)
+{
+    uint64_t h = (outer ^ id) * 0x9e3779b97f4a7c15u;
+    return h ^ h >> 32;
+}
+
+/** Looks which frames have the callers they had. */
+static inline void trail_begin(struct trail *t, struct trail_walk *w, uintptr_t sp, uintptr_t high,
+                               uint32_t generation)
+{
+    const struct trail_place *at = t->at + TRAIL_END;
+    if (likely(t->high == high && t->generation == generation))
+        while (at[-1].sp >= sp && *(const uintptr_t *)(at[-1].sp - sizeof(uintptr_t)) == at[-1].pc)
+            at--;
+    t->generation = generation;
+    w->meet = (unsigned)(at - t->at);
+    w->passed = w->fps = 0;
+    w->whole = false;
+}
+
+/** Where the walk may meet it next. */
+static inline uintptr_t trail_meets(const struct trail *t, const struct trail_walk *w)
+{
+    return w->meet < TRAIL_END ? t->at[w->meet].sp : UINTPTR_MAX;
+}
+
+/** Do the frame that the walk may meet and its callers use the same rbp as they did? */
+static inline bool trail_same_fp(const struct trail *t, const struct trail_walk *w, const uintptr_t *fp_at)
+{
+    for (unsigned i = 0; i < t->fps && t->fp[i].frame >= w->meet; i++) {
+        const struct trail_fp *fp = &t->fp[i];
+        /* Saved by a frame further in, it is whatever the walk brings along. */
+        const uintptr_t *at = (uintptr_t)fp->at < t->at[w->meet].sp ? fp_at : fp->at;
+        if (*at != fp->value)
+            return false;
+    }
+    return true;
+}
+
+/** The walk's frame uses rbp, saved at `at`. */
+static inline void trail_uses_fp(struct trail_walk *w, unsigned frame, const uintptr_t *at)
+{
+    w->fp[w->fps++] = (struct trail_fp){frame, at, *at};
+}
+
+/**
+ * The walk is at sp, not below trail_meets(): does it meet a frame there, with the rbp that this one and its callers use?
+ * Otherwise `*meets` is where it may next.
+ */
+ONE_COPY bool trail_met(const struct trail *t, struct trail_walk *w, uintptr_t sp, const uintptr_t *fp_at,
+                        uintptr_t *meets);
+/**
+ * Puts the `added` frames of the walk before the one it met, and what can be of them on the trail. Gives the first of all
+ * its frames, which are [that, TRAIL_END) of `id`; TRAIL_END: they are too many.
+ */
+ONE_COPY unsigned trail_join(struct trail *t, const struct trail_walk *w, uintptr_t pc, uintptr_t high,
+                             unsigned added);
+
+#endif
