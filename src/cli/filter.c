@@ -79,6 +79,16 @@ static void offer_stacks(const struct subject *s, size_t field, struct query_pro
     offer_frames(s, field, probe);
 }
 
+/* By its own name, and by that within its process. */
+static void offer_thread(const struct subject *s, struct query_probe *probe)
+{
+    struct buf name = BUF_INIT;
+    profile_add_thread_name(&name, s->p, s->cell->thread);
+    if (!query_offer_text(probe, profile_text(s->p, s->p->threads.at[s->cell->thread].name)))
+        query_offer_text(probe, buf_str(&name));
+    buf_release(&name);
+}
+
 static void look_up(void *subject, size_t field, struct query_probe *probe)
 {
     const struct subject *s = subject;
@@ -93,7 +103,7 @@ static void look_up(void *subject, size_t field, struct query_probe *probe)
         query_offer_text(probe, profile_text(s->p, image->comm));
         break;
     case THREAD:
-        query_offer_text(probe, profile_text(s->p, s->p->threads.at[s->cell->thread].name));
+        offer_thread(s, probe);
         break;
     case PID:
         query_offer_number(probe, image->pid);

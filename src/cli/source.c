@@ -23,6 +23,7 @@
 #include "collect/mapped.h"
 #include "collect/naming.h"
 #include "collect/proc.h"
+#include "collect/thread_names.h"
 #include "store/load.h"
 
 #define SUFFIX ".allium"
@@ -108,6 +109,7 @@ int source_read_ledger(struct profile **p, int pid, struct error *e)
     *p = ledger_profile(&copy);
     ledger_copy_release(&copy);
     if (alive) {
+        thread_names_look(NULL, *p, pid);
         struct buf args = BUF_INIT;
         proc_command_line(pid, 1000, &args);
         uint32_t text = profile_string(*p, buf_str(&args));

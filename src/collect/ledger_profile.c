@@ -207,8 +207,10 @@ static void take_threads(struct work *w)
 {
     for (uint64_t i = 0; i < w->c->count[LEDGER_THREADS]; i++) {
         const struct ledger_thread *t = ledger_copy_at(w->c, LEDGER_THREADS, struct ledger_thread, i);
-        struct profile_thread row = {
-            .tid = t->tid, .ordinal = t->ordinal, .name = i ? fixed_text(w, t->name, sizeof(t->name)) : 0};
+        struct profile_thread row = {.tid = t->tid,
+                                     .ordinal = t->ordinal,
+                                     .name = i ? fixed_text(w, t->name, sizeof(t->name)) : 0,
+                                     .first_ns = ledger_copy_realtime(w->c, t->first_ticks)};
         *vec_push(&w->p->threads) = row;
     }
 }

@@ -144,3 +144,21 @@ bool proc_is_kernel(pid_t pid)
     const char *after = read_file(pid, "stat", text, sizeof(text)) > 0 ? strrchr(text, ')') : NULL;
     return after && sscanf(after, ") %*c %*d %*d %*d %*d %*d %u", &flags) == 1 && (flags & PF_KTHREAD);
 }
+
+bool proc_thread(pid_t pid, pid_t tid, char *name, size_t size, uint64_t *began_ns)
+{
+    char file[64], text[1024];
+    snprintf(file, sizeof(file), "task/%d/stat", (int)tid);
+    if (read_file(pid, file, text, sizeof(text)) <= 0)
+        return false;
+    const char *begin = strchr(text, '('), *end = strrchr(text, ')'), *field = end;
+    if (!begin || !end || end < begin)
+        return false;
+    for (int i = 2; field && i < 22; i++) /* the name is the second field, the start the 22nd */
+        field = strchr(field + 1, ' ');
+    if (!field)
+        return false;
+    *began_ns = strtoull(field, NULL, 10) * (1000000000u / (unsigned long)sysconf(_SC_CLK_TCK));
+    snprintf(name, size, "%.*s", (int)(end - begin - 1), begin + 1);
+    return true;
+}

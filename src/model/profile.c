@@ -172,3 +172,16 @@ void profile_estimate_count(struct estimate *e, const struct profile_cell *c, co
     struct estimate_cell cell = estimate_cell(c, s);
     estimate_add_cell_count(e, &cell);
 }
+
+void profile_add_thread_name(struct buf *b, const struct profile *p, uint32_t thread)
+{
+    const struct profile_thread *t = &p->threads.at[thread];
+    const struct profile_image *i = &p->images.at[t->image];
+    const char *name = profile_text(p, t->name), *comm = profile_text(p, i->comm);
+    bool has_name = *name && strcmp(name, comm); /* a thread begins with its maker's */
+    buf_addstr(b, comm);
+    if (!t->tid)
+        buf_addstr(b, "/other threads");
+    else if (t->tid != i->pid)
+        buf_printf(b, "/%s", has_name ? name : "thread");
+}

@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/map.h"
 #include "base/vec.h"
 #include "model/estimate.h"
@@ -82,9 +83,10 @@ struct profile_image {
 
 struct profile_thread {
     uint32_t image;
-    int32_t tid;      /* 0: "other", the threads beyond the table */
-    uint32_t name;    /* string, "" unknown */
-    uint32_t ordinal; /* in the image */
+    int32_t tid;       /* 0: "other", the threads beyond the table */
+    uint32_t name;     /* string, "" unknown */
+    uint32_t ordinal;  /* in the image */
+    uint64_t first_ns; /* CLOCK_REALTIME of its first sample; 0: not known. Not kept in recordings */
 };
 
 struct profile_module {
@@ -199,6 +201,11 @@ static inline const char *profile_text(const struct profile *p, uint32_t string)
 {
     return p->strings.at[string];
 }
+/**
+ * "redis-server/bio_close_file": a thread within its process; "redis-server" is the first one, "redis-server/thread" one that
+ * was never given a name.
+ */
+void profile_add_thread_name(struct buf *b, const struct profile *p, uint32_t thread);
 /** The period at which nothing at all was sampled; 0: something was, or it is not known. */
 static inline uint64_t profile_silent_period(const struct profile *p)
 {

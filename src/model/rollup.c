@@ -199,15 +199,16 @@ static char *index_name(const struct profile *p, enum rollup_group group, uint32
     }
     const struct profile_thread *t = group == ROLLUP_BY_THREAD ? &p->threads.at[index] : NULL;
     const struct profile_image *i = &p->images.at[t ? t->image : index];
-    const char *thread = t ? profile_text(p, t->name) : "";
-    if (t && !t->tid)
-        buf_addstr(&name, "other threads");
-    else if (t)
-        buf_printf(&name, "%s%s%d", thread, *thread ? " " : "thread ", t->tid);
-    if (t && p->images.len > 1)
-        buf_printf(&name, " of ");
-    if (!t || p->images.len > 1)
-        buf_printf(&name, "%s (%d)", profile_text(p, i->comm), i->pid);
+    const char *comm = profile_text(p, i->comm);
+    if (!t) {
+        buf_printf(&name, "%s (%d)", comm, i->pid);
+        return buf_detach(&name);
+    }
+    profile_add_thread_name(&name, p, index);
+    if (t->tid && p->images.len > 1 && t->tid != i->pid)
+        buf_printf(&name, " (%d of %d)", t->tid, i->pid);
+    else
+        buf_printf(&name, " (%d)", t->tid ? t->tid : i->pid);
     return buf_detach(&name);
 }
 

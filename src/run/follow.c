@@ -19,6 +19,7 @@
 #include "collect/ledger_scan.h"
 #include "collect/naming.h"
 #include "collect/proc.h"
+#include "collect/thread_names.h"
 #include "run/record.h"
 #include "run/unseen.h"
 
@@ -53,6 +54,7 @@ struct track {
     int fd;
     const char *root; /* before its paths; "": they are ours */
     char *args;
+    struct thread_names threads;
     uint64_t rss_anon_bytes;
     uint64_t next_point, point_ns;
     uint64_t next_moment, moment_ns;
@@ -102,6 +104,7 @@ static void release(struct track *t)
     if (t->fd >= 0)
         close(t->fd);
     free(t->args);
+    vec_release(&t->threads);
     free(t->entry.path);
     free(t->entry.mapped);
 }
@@ -229,6 +232,10 @@ static struct profile *read_image(struct follow *f, struct track *t, bool alive,
     struct profile *p = ledger_profile(&copy);
     ledger_copy_release(&copy);
     struct profile_image *i = &p->images.at[0];
+    if (alive)
+        thread_names_look(&t->threads, p, t->entry.pid);
+    else
+        thread_names_recall(&t->threads, p);
     if (alive)
         i->state = PROFILE_IMAGE_RUNNING;
     else if (i->ended_ns) /* of others this reading is nearer to the end than what is known of it */

@@ -80,6 +80,7 @@ static void write_row(struct json *j, const struct rollup *r, const struct rollu
     } else if (group == ROLLUP_BY_THREAD) {
         const struct profile_thread *t = &p->threads.at[row->index];
         json_signed(j, "pid", p->images.at[t->image].pid);
+        json_text(j, "thread", piece_known(profile_text(p, t->name)));
         piece_whole_or_null(j, "tid", t->tid != 0, (uint64_t)t->tid);
     } else if (group == ROLLUP_BY_SIZE) {
         json_whole(j, "least_size_bytes", row->index ? 1ull << row->index : 0);

@@ -186,6 +186,28 @@ def temporary(place):
     equal(head, "TEMPORARY SHARE 95 % INTERVAL OBJECTS 95 % INTERVAL ALLOCATED TEMP LIVE", "columns of samples")
 
 
+def threads(place):
+    """Names as they are now, of a process, and as they were last seen, of a recording."""
+    process = place.start(program("named"), env=dict(place.env, LD_PRELOAD=tap.built("ALLIUM_AGENT"), ALLIUM_PERIOD="1"))
+    equal(process.stdout.readline(), b"ready\n", "its word")
+    pid, want = str(process.pid), {"named/early": 100000, "named/late": 100000, "named/thread": 100000}
+
+    def have(*words):
+        found = {name.rsplit(" (", 1)[0]: size for name, size in rows(place, *words, "--by", "thread").items()}
+        return {name: size for name, size in found.items() if name != "named"}  # what libc's own affairs took
+
+    equal(have(pid), want, "threads of a process")
+    for query, which in (("thread:early", "early"), ("thread:la*", "late"), ("thread:named/thread", "thread"), ("thread:*/late", "late")):
+        equal(have(pid, "--where", query), {"named/" + which: 100000}, "where " + query)
+    recorder = place.start_allium("run", "--quiet", "--period", "1", "-o", "n.allium", "--", program("named"))
+    equal(recorder.stdout.readline(), b"ready\n", "its word")
+    count = "SELECT count(*) FROM thread JOIN string ON string.id = name WHERE text = 'late'"
+    tap.wait_until(lambda: place.allium("sql", "n.allium", "--csv", count, code=None).out.split()[1:] == ["1"], 30, "the later name")
+    recorder.stdin.close()
+    equal(recorder.wait(20), 0, "code")
+    equal(have("n.allium"), want, "threads of a recording, which have ended")
+
+
 tap.main([(name, placed(function)) for name, function in [
     ("wrappers are passed over by function and owner, and shown with --raw and in stacks", wrappers),
     ("reports and summaries name who asked", wrappers_screen),
@@ -194,5 +216,6 @@ tap.main([(name, placed(function)) for name, function in [
     ("callers and callees add up to the function's row, and recursion counts once", callers),
     ("callers and callees have a screen", callers_screen),
     ("callers and callees of processes and of what is old, and what cannot be asked", callers_elsewhere),
+    ("threads have the names that were seen last", threads),
     ("what was temporary, with counts and their intervals", temporary),
 ]])

@@ -139,9 +139,9 @@ static void sizes_and_threads(void **state)
     assert_string_equal(r->rows.at[1].name, "128 B to 256 B");
     rollup_free(r);
     r = roll(p, ROLLUP_BY_THREAD, ROLLUP_SORT_LIVE);
-    assert_near(row_named(r, "pool-1 4250")->self.of[ROLLUP_LIVE].count.value, 1);
-    assert_near(live_of(&row_named(r, "other threads")->self), MIB);
-    assert_int_equal(row_named(r, "thread 4242")->index, 0);
+    assert_near(row_named(r, "shop/pool-1 (4250)")->self.of[ROLLUP_LIVE].count.value, 1);
+    assert_near(live_of(&row_named(r, "shop/other threads (4242)")->self), MIB);
+    assert_int_equal(row_named(r, "shop (4242)")->index, 0);
     rollup_free(r);
     profile_free(p);
 }
@@ -164,7 +164,7 @@ static void two_processes(void **state)
     assert_near(live_of(&r->rows.at[0].self), live_of(&r->rows.at[1].self));
     rollup_free(r);
     r = roll(p, ROLLUP_BY_THREAD, ROLLUP_SORT_LIVE);
-    assert_string_equal(r->rows.at[1].name, "thread 4343 of shop (4343)");
+    assert_string_equal(r->rows.at[1].name, "shop (4343)");
     rollup_free(r);
     profile_free(p);
 }
