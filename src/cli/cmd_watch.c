@@ -47,8 +47,8 @@ static int run(int argc, char **argv);
 
 const struct command command_watch = {
     .name = "watch",
-    .usage = "[SOURCE] [--every TIME] [--older-than TIME] [--where QUERY] [--top N] [--once] [--state FILE]\n"
-             "                    [--alert CONDITION] [--exec CMD] [--debuginfod TIME] [--json]",
+    .usage = "[SOURCE] [--every TIME] [--older-than TIME] [--where QUERY] [--top N] [--once] [--state FILE] "
+             "[--alert CONDITION] [--exec CMD] [--debuginfod TIME] [--json]",
     .summary = "what is held for long, again and again: what is new of it, and what grows",
     .source = "all processes of one's own that have a ledger",
     .examples = examples,

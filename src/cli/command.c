@@ -14,10 +14,34 @@
 #define FIRST_LONG    256 /* getopt values of options without a letter begin here */
 #define HELP_INDEX    (OPTIONS_MAX - 1)
 #define COLUMN_OF_DOC 28
+#define USAGE_COLUMNS 100
+
+/* Bytes up to the next blank that is not within brackets. */
+static size_t word_length(const char *text)
+{
+    size_t len = 0, depth = 0;
+    for (; text[len] && (depth || text[len] != ' '); len++)
+        depth += (size_t)(text[len] == '[') - (size_t)(text[len] == ']');
+    return len;
+}
+
+static void print_usage(const struct command *c)
+{
+    int indent = printf("usage: allium %s", c->name), column = indent;
+    for (const char *word = c->usage; *word; word += strspn(word, " ")) {
+        int len = (int)word_length(word);
+        if (column > indent && column + 1 + len > USAGE_COLUMNS)
+            column = printf("\n%*s", indent, "") - 1;
+        column += printf(" %.*s", len, word);
+        word += len;
+    }
+    putchar('\n');
+}
 
 static void print_help(const struct command *c)
 {
-    printf("usage: allium %s %s\n\n%s\n", c->name, c->usage, c->summary);
+    print_usage(c);
+    printf("\n%s\n", c->summary);
     if (strstr(c->usage, "[SOURCE]"))
         printf("\nSOURCE: a recording, FILE@TIME (a moment in it), or a process id; %s if left out\n",
                c->source ? c->source : "the newest recording here");
