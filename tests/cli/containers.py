@@ -179,6 +179,12 @@ elif how == "empty":
     lie(1, b"", 4096)
 elif how == "disk":
     lie(1, bytes(real), 1 << 20, os.getcwd())
+elif how == "names":
+    for name in ("x\n1-0000000000000001.ledger", "1-0000000000000001.ledger (deleted)", "9" * 200 + "-1.ledger", "-1-1.ledger", "1-z.ledger",
+                 "%s%n-1.ledger", "99999999999-1.ledger", "1-11111111111111111111.ledger", ".ledger", "\x1b]0;x\x07 2-0000000000000002.ledger"):
+        fd = os.open(folder + "/" + name, os.O_RDWR | os.O_CREAT, 0o600)
+        os.ftruncate(fd, 4096)
+        maps.append(mmap.mmap(fd, 4096))
 elif how == "device":
     os.mknod(folder + "/1-0000000000000001.ledger", 0o600 | 0o020000, os.makedev(1, 5))
     maps.append(mmap.mmap(os.open(folder + "/1-0000000000000001.ledger", os.O_RDWR), 4096, mmap.MAP_PRIVATE))
@@ -210,7 +216,7 @@ def lies(place):
     container.write("liar.py", LIAR)
     with open(container.inside + "/real", "wb") as file:
         file.write(real)
-    for how in ("sparse", "version", "nonsense", "empty", "disk", "exchanged", "linked") + (("device",) if os.geteuid() == 0 else ()):
+    for how in ("sparse", "version", "nonsense", "empty", "disk", "exchanged", "linked", "names") + (("device",) if os.geteuid() == 0 else ()):
         process = container.start("/usr/bin/python3", "liar.py", how)
         ready(process)
         pid = first_process(process)
@@ -219,8 +225,8 @@ def lies(place):
         equal((done.returncode, b"rror" in done.stderr), (0, False), "code and words of ps: %s, %s" % (how, done.stderr))
         listed = {row["pid"]: row for row in json.loads(done.stdout)["rows"]}
         equal(listed[holder.pid]["program"], "holder", "what else there is: " + how)
-        check(pid in listed, "no row for the liar:", how, listed)
-        if how not in ("linked", "exchanged", "nonsense"):
+        check(pid in listed or how == "names", "no row for the liar:", how, listed)
+        if how not in ("linked", "exchanged", "nonsense", "names"):
             equal(listed[pid]["live_bytes"], None, "what is estimated from nothing: " + how)
             done = tap.run([*limit, "report", str(pid)], env=place.env)
             equal((done.returncode, done.stdout), (1, b""), "report: " + how)
