@@ -2,6 +2,7 @@
 #include "agent/live.h"
 
 #include <stddef.h>
+#include <sys/mman.h>
 
 #include "agent/filter.h"
 #include "agent/process.h"
@@ -18,6 +19,7 @@
 #define RECORD_BITS     28u
 #define RECORD_MASK     ((1u << RECORD_BITS) - 1)
 #define SEALED          (~0ull)
+#define HUGE_FROM       (16ull << 20) /* bytes of a table */
 /*
  * An address is 44 bits, below 2^47 and a multiple of 8: page 35, stretch of it 5, place in the stretch 4. A group of
  * buckets has one for each stretch of a page: programs touch neighbouring objects, and so the same bucket or the next.
@@ -100,9 +102,14 @@ static inline bool place(uint64_t *bucket, uint64_t entry)
     return false;
 }
 
+/* Of a table that is looked at everywhere, small pages cost a look at the page tables each time. */
 static uint64_t *new_words(uint32_t log2)
 {
-    return ledger_private(&process.ledger, (uint64_t)BUCKET_WORDS * 8 << log2);
+    uint64_t bytes = (uint64_t)BUCKET_WORDS * 8 << log2;
+    uint64_t *words = ledger_private(&process.ledger, bytes);
+    if (words && bytes >= HUGE_FROM)
+        sys_call(SYS_madvise, words, bytes, MADV_HUGEPAGE);
+    return words;
 }
 
 /*
