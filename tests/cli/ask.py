@@ -174,17 +174,26 @@ def freed(place):
     check(abs(weight * (1 - math.exp(-size / 16384)) - 1) < 1e-9, "weight", weight)
 
 
+def kept_moment(place):
+    """Nanoseconds from the beginning to a moment of the running d.allium by which all three frees had happened; 0: not yet."""
+    ((moment,),) = book.rows(place.path("d.allium"), """
+        SELECT min(time_ns) - (SELECT value FROM meta WHERE key = 'started_ns') FROM point
+        WHERE moment IS NOT NULL AND time_ns > (SELECT max(freed_ns) FROM recent_free HAVING count(*) >= 3)""")
+    return moment or 0
+
+
 def past(place):
     process, at = waiting(place, "--period", "1")
-    time.sleep(0.5)
+    wait_until(lambda: kept_moment(place), 60, "a moment after the frees, in the recording")
+    then = "d.allium@%dns" % kept_moment(place)
     process.stdin.close()
     equal(process.wait(20), 0, "code")
-    said = place.allium("who", "d.allium@400ms", at["session"]).out
+    said = place.allium("who", then, at["session"]).out
     check("drop_session" in said and "past moment" in said and "before that moment" in said, said)
-    check("past moment" in place.allium("frees", "d.allium@400ms").out, "not said")
-    (cells,) = json.loads(place.allium("sql", "d.allium@400ms", "--json", "SELECT sum(allocated_bytes) AS b FROM cell").out)["rows"]
-    report = json.loads(place.allium("report", "d.allium@400ms", "--json").out)
-    equal(round(cells["b"]), report["total"]["allocated_bytes"], "allocated bytes at 400 ms")
+    check("past moment" in place.allium("frees", then).out, "not said")
+    (cells,) = json.loads(place.allium("sql", then, "--json", "SELECT sum(allocated_bytes) AS b FROM cell").out)["rows"]
+    report = json.loads(place.allium("report", then, "--json").out)
+    equal(round(cells["b"]), report["total"]["allocated_bytes"], "allocated bytes at " + then)
 
 
 def examples(place):
