@@ -47,8 +47,9 @@ static int run(int argc, char **argv);
 
 const struct command command_report = {
     .name = "report",
-    .usage = "[SOURCE] [--by GROUP] [--sort ORDER] [--older-than TIME] [--where QUERY] [--raw] [--top N] "
-             "[--debuginfod TIME] [--json] [--no-pager]",
+    .usage =
+        "[SOURCE] [--by GROUP|--callers FUNC|--callees FUNC] [--sort ORDER|--temporary] [--older-than TIME] "
+        "[--where QUERY] [--raw] [--top N] [--debuginfod TIME] [--json] [--no-pager]",
     .summary = "who holds memory: from a recording, a moment in it, or a running process",
     .examples = examples,
     .options = options,

@@ -34,7 +34,7 @@ static int run(int argc, char **argv);
 
 const struct command command_sql = {
     .name = "sql",
-    .usage = "[SOURCE] QUERY [--debuginfod TIME] [--json|--csv]",
+    .usage = "[SOURCE] QUERY [--debuginfod TIME] [--json|--csv] [--no-pager]",
     .summary = "answer a question in SQL, for what no option answers",
     .examples = examples,
     .options = options,
