@@ -49,9 +49,9 @@ static const struct table_column columns[] = {
     [STATE] = {"state", TABLE_PLAIN, TABLE_TEXT, false},
     [AGE] = {"age", TABLE_DURATION, TABLE_WHOLE, false},
     [LIVE] = {"live", TABLE_BYTES, TABLE_ESTIMATE, false},
-    [PEAK] = {"peak", TABLE_BYTES, TABLE_ESTIMATE, false},
-    [SAMPLES] = {"live_samples", TABLE_COUNT, TABLE_WHOLE, false},
-    [LEDGER] = {"ledger", TABLE_BYTES, TABLE_WHOLE, false},
+    [PEAK] = {"peak", TABLE_BYTES, TABLE_ESTIMATE, .drop = 1},
+    [SAMPLES] = {"live_samples", TABLE_COUNT, TABLE_WHOLE, .drop = 3},
+    [LEDGER] = {"ledger", TABLE_BYTES, TABLE_WHOLE, .drop = 2},
     [LOST] = {"lost", TABLE_COUNT, TABLE_WHOLE, false},
     [INNER_PID] = {"container_pid", TABLE_PLAIN, TABLE_WHOLE, .rare = true},
     [CONTAINER] = {"container", TABLE_PLAIN, TABLE_TEXT, .rare = true},
@@ -101,6 +101,19 @@ static void add_note(struct table *t, const struct profile *p, const struct ledg
     buf_release(&note);
 }
 
+/* A ledger that gives no figures; a process that has ended gives no name either. */
+static void add_unread(struct table *t, pid_t pid, const char *why)
+{
+    struct buf text = BUF_INIT;
+    proc_name(pid, &text);
+    if (text.len)
+        table_text(t, PROGRAM, buf_str(&text));
+    buf_reset(&text);
+    buf_printf(&text, "the ledger cannot be read: %s", why);
+    table_text(t, NOTE, buf_str(&text));
+    buf_release(&text);
+}
+
 static void add_row(struct table *t, const struct ledger_entry *entry)
 {
     struct ledger_copy copy;
@@ -114,7 +127,7 @@ static void add_row(struct table *t, const struct ledger_entry *entry)
     if (entry->mapped)
         add_container(t, entry->pid);
     if (fd < 0 || ledger_copy_read(fd, &copy, &e)) {
-        table_text(t, PROGRAM, fd < 0 ? strerror(-fd) : e.text);
+        add_unread(t, entry->pid, fd < 0 ? strerror(-fd) : e.text);
         if (fd >= 0)
             close(fd);
         return;

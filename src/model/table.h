@@ -39,8 +39,10 @@ struct table_column {
     const char *name; /* lower case, words joined by _ : the JSON key without unit; borrowed */
     enum table_unit unit;
     enum table_type type;
-    bool wrap; /* a text that is worth several lines when there is no room */
-    bool rare; /* not on the screen when no row has it */
+    bool
+        wrap; /* a text that is worth several lines when there is no room, and nothing at all where it is not known */
+    bool rare;     /* not on the screen when no row has it */
+    unsigned drop; /* 0: stays; else those with the largest number leave a narrow screen first */
 };
 
 struct table_value {

@@ -83,6 +83,10 @@ static size_t *lay_out(const struct grid *g)
         return widths;
     if (elastic < g->columns.len)
         widths[elastic] = wanted < ELASTIC_LEAST ? wanted : ELASTIC_LEAST;
+    if (elastic < g->columns.len && g->columns.at[elastic].wrap && width_used(g, widths) > room) {
+        widths[elastic] = 0; /* a word a line says little: see write_wrapped_below() */
+        elastic = g->columns.len;
+    }
     for (size_t i; width_used(g, widths) > room && (i = least_wanted(g, widths)) < g->columns.len;)
         widths[i] = 0;
     if (elastic < g->columns.len) {
@@ -154,6 +158,16 @@ static bool write_line(const struct grid *g, struct sink *out, const size_t *wid
     return more;
 }
 
+/* What is to be wrapped and got no column stands below its row, from the second column on. */
+static void write_wrapped_below(const struct grid *g, struct sink *out, const size_t *widths, size_t row)
+{
+    for (size_t i = 0; i < g->columns.len; i++) {
+        const char *text = g->cells.at[row * g->columns.len + i];
+        if (g->columns.at[i].wrap && !widths[i] && *text)
+            text_paragraph(out, g->style, "", g->indent + (unsigned)widths[0] + GAP, text);
+    }
+}
+
 static void write_header(const struct grid *g, struct sink *out, const size_t *widths)
 {
     struct cursor c = {.grid = g, .out = out, .start = g->indent};
@@ -177,6 +191,7 @@ void grid_write(const struct grid *g, struct sink *out)
             rest[i] = g->cells.at[row * n + i];
         while (write_line(g, out, widths, rest))
             ;
+        write_wrapped_below(g, out, widths, row);
         if (g->rows.at[row].below)
             sink_text(out, g->rows.at[row].below);
     }

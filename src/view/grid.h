@@ -16,7 +16,7 @@ struct grid_column {
     bool left;          /* adjusted to the left */
     unsigned drop; /* 0: stays; else the columns with the largest number go first when there is no room */
     bool elastic;  /* gets what the others leave: at most one. Its texts are shortened in the middle, */
-    bool wrap;     /* or continued on further lines */
+    bool wrap; /* or continued on further lines: below the row, when there is little room beside the others */
     enum text_look look;
 };
 

@@ -109,6 +109,7 @@ void table_view_text(struct sink *out, const struct table *t, const struct text_
         *vec_push(&headers) = header;
         grid_column(&g, (struct grid_column){.header = header,
                                              .left = t->columns[i].type == TABLE_TEXT,
+                                             .drop = t->columns[i].drop,
                                              .elastic = i == elastic,
                                              .wrap = t->columns[i].wrap});
     }
@@ -118,7 +119,8 @@ void table_view_text(struct sink *out, const struct table *t, const struct text_
             if (!is_shown(t, i))
                 continue;
             struct buf cell = BUF_INIT;
-            add_value(&cell, style, &t->columns[i], table_at(t, row, i));
+            if (!t->columns[i].wrap || table_at(t, row, i)->known)
+                add_value(&cell, style, &t->columns[i], table_at(t, row, i));
             grid_cell(&g, &cell);
         }
     }

@@ -12,7 +12,7 @@
 #include "view/sink.h"
 #include "view/text.h"
 
-/** What is not known is "-". The last column of text gives way when there is no room. */
+/** What is not known is "-". When there is no room, columns that may be dropped go, and the last one of text gives way. */
 void table_view_text(struct sink *out, const struct table *t, const struct text_style *style);
 /** {"schema":"allium-NAME","version":N,"rows":[{...}]} */
 void table_view_json(struct sink *out, const struct table *t);

@@ -222,6 +222,50 @@ static void wrapped_tables(void **state)
     table_free(t);
 }
 
+static void narrow_tables(void **state)
+{
+    static const struct table_column columns[] = {
+        {.name = "pid", .unit = TABLE_PLAIN, .type = TABLE_WHOLE},
+        {.name = "held_long", .unit = TABLE_COUNT, .type = TABLE_WHOLE, .drop = 1},
+        {.name = "lost_lately", .unit = TABLE_COUNT, .type = TABLE_WHOLE, .drop = 2},
+        {.name = "note", .type = TABLE_TEXT, .wrap = true, .rare = true},
+    };
+    (void)state;
+    struct table *t = table_new("ps", 1, columns, 4);
+    table_row(t);
+    table_whole(t, 0, 4711);
+    table_whole(t, 1, 10);
+    table_whole(t, 2, 1);
+    table_text(t, 3, "the ledger stopped growing: the program entered seccomp");
+    table_row(t);
+    table_whole(t, 0, 7);
+    struct buf b = BUF_INIT;
+    struct sink out = sink_to_buf(&b);
+    table_view_text(&out, t, &(struct text_style){.columns = 44});
+    assert_text(&b, " PID  HELD LONG  LOST LATELY\n"
+                    "4711         10            1\n"
+                    "      the ledger stopped growing: the\n"
+                    "      program entered seccomp\n"
+                    "   7          -            -\n");
+    table_view_text(&out, t, &(struct text_style){.columns = 20});
+    assert_text(&b, " PID  HELD LONG\n"
+                    "4711         10\n"
+                    "      the ledger\n"
+                    "      stopped\n"
+                    "      growing: the\n"
+                    "      program\n"
+                    "      entered\n"
+                    "      seccomp\n"
+                    "   7          -\n");
+    table_view_text(&out, t, &(struct text_style){.columns = 64});
+    assert_text(&b, " PID  HELD LONG  LOST LATELY  NOTE\n"
+                    "4711         10            1  the ledger stopped growing: the\n"
+                    "                              program entered seccomp\n"
+                    "   7          -            -\n");
+    buf_release(&b);
+    table_free(t);
+}
+
 static int use_utc(void **state)
 {
     (void)state;
@@ -241,6 +285,7 @@ int main(void)
         TEST("a sink keeps its first error", sinks),
         TEST("a table lines up, and its last text gives way", tables),
         TEST("a text that is worth it goes on in further lines", wrapped_tables),
+        TEST("on a narrow screen it stands below its row, and columns that matter less go", narrow_tables),
     };
     return cmocka_run_group_tests(tests, use_utc, NULL);
 }
