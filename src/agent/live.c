@@ -191,6 +191,21 @@ static void move_slot(uint64_t *slot)
     }
 }
 
+/*
+ * A table whose entries have all moved on gives its memory back: who still reads it finds nothing, and looks into the next one.
+ * Who still inserts there looks afterwards whether it was in time (is_gone()).
+ */
+static void forget_words(const struct table *t)
+{
+    if (t->words != first_words)
+        ledger_empty_private(&process.ledger, t->words, (uint64_t)BUCKET_WORDS * 8 << t->log2);
+}
+
+static inline bool is_gone(uint32_t table)
+{
+    return unlikely(load_acquire(&oldest) > table);
+}
+
 static void move_some(uint32_t from)
 {
     struct table *t = &tables[from];
@@ -206,8 +221,12 @@ static void move_some(uint32_t from)
         }
         if (!whole)
             continue;
-        if (atomic_fetch_add64(&t->moved, 1) + 1 == 1ull << t->log2)
-            __atomic_compare_exchange_n(&oldest, &from, from + 1, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+        if (atomic_fetch_add64(&t->moved, 1) + 1 == 1ull << t->log2 &&
+            __atomic_compare_exchange_n(&oldest, &from, from + 1, false, __ATOMIC_SEQ_CST,
+                                        __ATOMIC_RELAXED)) {
+            forget_words(t);
+            return;
+        }
     }
 }
 
@@ -237,7 +256,7 @@ bool live_insert_new(uintptr_t address, uint32_t record)
     uint64_t *bucket = bucket_at(t, bucket_of(key, t->log2));
     if (filter_may_hold((const void *)address) && may_be_here(bucket, key))
         return false;
-    if (unlikely(!place(bucket, entry_of(key, record))))
+    if (unlikely(!place(bucket, entry_of(key, record))) || is_gone(n))
         return false;
     filter_add(address);
     return true;
@@ -253,6 +272,8 @@ bool live_insert(uintptr_t address, uint32_t record)
         struct table *t = &tables[n];
         bool own = n >= load_relaxed(&oldest);
         if (likely(own && place_in_table(t, key, entry_of(key, record)))) {
+            if (is_gone(n))
+                continue;
             filter_add(address);
             uint32_t from = load_acquire(&oldest);
             if (unlikely(from < load_acquire(&newest)))

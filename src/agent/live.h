@@ -7,7 +7,7 @@
  * growing without a pause, without a lock.
  *
  * Runs in: target. Threads: any, signal handlers included; a thread stopped anywhere in here stops nobody else.
- * Owns: private anonymous memory, never given back (a slow reader may still look at it).
+ * Owns: private anonymous memory. Of a table that has moved on it keeps the addresses (a slow reader may still look).
  *
  * An entry is one word: key << 28 | record. The key is a bijection of the address, so it is the address. Truth
  * lies in the record: whoever swaps its address to 0 has taken the sample. Entries whose record says otherwise are leftovers

@@ -3,12 +3,16 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 
 _Static_assert((int)PROFILE_LOSSES == (int)LEDGER_LOSSES, "losses are the same list");
 _Static_assert((int)PROFILE_LIFETIMES == (int)LEDGER_LIFETIMES, "lifetime classes are the same");
 _Static_assert((int)PROFILE_STACK_BROKEN == (int)LEDGER_STACK_BROKEN, "stack ends are the same list");
+
+#define SAMPLES_AT_ONCE (64u << 10)
 
 #define Q ((double)(1u << LEDGER_Q))
 
@@ -267,9 +271,24 @@ static uint32_t cell_of(struct work *w, uint32_t cell)
     return PROFILE_NONE;
 }
 
+/*
+ * There may be millions: what has been taken is given back on the way, or memory for twice as many were needed. The pages
+ * read as zeros from then on: no samples.
+ */
+static void give_back(struct work *w, uint64_t from, uint64_t to)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), table = (uintptr_t)w->c->table[LEDGER_SAMPLES];
+    uintptr_t start = (table + from * sizeof(struct ledger_sample) + page - 1) & ~(page - 1);
+    uintptr_t end = (table + to * sizeof(struct ledger_sample)) & ~(page - 1);
+    if (end > start)
+        madvise((void *)start, end - start, MADV_DONTNEED); /* if not, it costs memory only */
+}
+
 static void take_samples(struct work *w)
 {
     for (uint64_t i = 0; i < w->c->count[LEDGER_SAMPLES]; i++) {
+        if (i && i % SAMPLES_AT_ONCE == 0)
+            give_back(w, i - SAMPLES_AT_ONCE, i);
         const struct ledger_sample *s = ledger_copy_at(w->c, LEDGER_SAMPLES, struct ledger_sample, i);
         uint32_t cell = s->address ? cell_of(w, s->cell) : PROFILE_NONE;
         if (cell == PROFILE_NONE)
@@ -307,7 +326,7 @@ static void take_frees(struct work *w)
     }
 }
 
-struct profile *ledger_profile(const struct ledger_copy *c)
+struct profile *ledger_profile(struct ledger_copy *c)
 {
     struct work w = {.c = c, .p = profile_new()};
     take_image(&w);
@@ -317,6 +336,7 @@ struct profile *ledger_profile(const struct ledger_copy *c)
     take_threads(&w);
     take_cells(&w);
     take_samples(&w);
+    c->count[LEDGER_SAMPLES] = 0;
     take_frees(&w);
     free(w.stack);
     free(w.cell);

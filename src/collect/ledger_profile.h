@@ -12,7 +12,10 @@
 #include "collect/ledger_copy.h"
 #include "model/profile.h"
 
-/** A new profile with one image (number 0); its locations have no names yet. Never NULL. */
-struct profile *ledger_profile(const struct ledger_copy *c);
+/**
+ * A new profile with one image (number 0); its locations have no names yet. Never NULL. The samples of the copy, of which
+ * there may be millions, are gone afterwards.
+ */
+struct profile *ledger_profile(struct ledger_copy *c);
 
 #endif

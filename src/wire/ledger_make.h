@@ -73,6 +73,8 @@ static inline bool ledger_reach(struct ledger *l, enum ledger_table table, uint6
  * is none, and the header says why.
  */
 ONE_COPY void *ledger_private(struct ledger *l, uint64_t bytes);
+/** Of such memory only the addresses are still needed: whoever reads it finds zeros. Nothing when no call may be made. */
+void ledger_empty_private(struct ledger *l, void *memory, uint64_t bytes);
 /** Notes why there is no more room, for the first time, and counts the refusal. Always false. */
 bool ledger_refuse(struct ledger *l, enum ledger_full why);
 /** Reserves `count` records at the end of a table; the index of the first, or LEDGER_NONE. */

@@ -43,6 +43,16 @@ def handoff():
     equal(said["made"], blocks, "blocks made")
 
 
+def crowded(allocator=()):
+    def test():
+        objects, times = pick("60000", "1000000"), "2"
+        said, some, none = grown([program("crowded"), objects, times], [program("crowded"), objects, "0"], allocator)
+        for key, want in (("allocated_samples", said["made"]), ("freed_samples", said["made"]), ("live_samples", 0),
+                          ("allocated_bytes", said["bytes"]), ("freed_bytes", said["bytes"])):
+            equal(difference(some, none, key), want, key)
+    return test
+
+
 def realloc_churn():
     rounds = pick(100_000, 2_000_000)
     said, some, none = grown([program("realloc_churn"), str(rounds)], [program("realloc_churn"), "0"])
@@ -139,6 +149,8 @@ def minimal_allocator():
 tap.main([
     ("an allocator of four functions is enough", minimal_allocator),
     ("blocks that another thread frees are counted once, and none stays", handoff),
+    ("a table that grows under four threads loses nothing", crowded()),
+    ("nor with blocks of 8 bytes side by side", crowded(["libjemalloc.so.2"])),
     ("a failing realloc leaves the block's entry as it was", realloc_churn),
     ("handlers that allocate anywhere are counted exactly", signals(1)),
     ("handlers that allocate anywhere are counted exactly, with four threads", signals(4)),
