@@ -86,6 +86,17 @@ static double excess_weight(double size, double period)
     return 1 / expm1(size / period);
 }
 
+/* As fmax() and fmin() where the second is a number, and without a call. */
+static inline double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+static inline double smaller(double a, double b)
+{
+    return a < b ? a : b;
+}
+
 static void raise_missed(struct estimate_missed *m, double mean, double variance)
 {
     if (mean > m->mean)
@@ -98,7 +109,7 @@ static void widen_sizes(struct estimate *e, double smallest, double largest)
 {
     if (!(e->smallest > 0) || (smallest > 0 && smallest < e->smallest))
         e->smallest = smallest;
-    e->largest = fmax(e->largest, largest);
+    e->largest = larger(e->largest, largest);
 }
 
 /* All sampled, nothing to estimate. */
@@ -114,21 +125,30 @@ static bool add_exact(struct estimate *e, const struct estimate_cell *c, double 
 }
 
 /* A cell's part of everything the interval needs: `value` estimated, `seen` sampled, `size` of one unsampled. */
-static void add_sampled(struct estimate *e, const struct estimate_cell *c, const struct estimate *part,
-                        double size)
-{
-    double k = (double)c->samples;
+struct part {
+    double value, seen, variance, size, log_weight;
+};
 
+static void add_sampled(struct estimate *e, const struct part *part)
+{
     e->value += part->value;
     e->seen += part->seen;
     e->variance += part->variance;
-    e->grain += part->variance * size;
-    e->log_weight += k * log(fmax(c->count / k, 1));
+    e->grain += part->variance * part->size;
+    e->log_weight += part->log_weight;
 }
 
-void estimate_add_cell_bytes(struct estimate *e, const struct estimate_cell *c)
+/* The sum of ln w; 0 where nothing is estimated. */
+static double log_weight_of(const struct estimate_cell *c)
 {
-    struct estimate part = {.seen = c->seen};
+    double k = (double)c->samples;
+
+    return c->samples && c->period > 1 ? k * log(larger(c->count / k, 1)) : 0;
+}
+
+static void add_bytes(struct estimate *e, const struct estimate_cell *c, double log_weight)
+{
+    struct part part = {.seen = c->seen, .log_weight = log_weight};
     double k = (double)c->samples, unseen, size;
 
     if (add_exact(e, c, c->seen))
@@ -137,34 +157,53 @@ void estimate_add_cell_bytes(struct estimate *e, const struct estimate_cell *c)
     e->next = e->first;
     if (!c->samples)
         return;
-    unseen = fmax(c->bytes - c->seen, 0);
+    unseen = larger(c->bytes - c->seen, 0);
     size = unseen / (c->count - k); /* rounding may leave nothing of either: the size class still holds */
-    size = fmax(fmin(size, c->seen / k), c->seen / k / 2);
+    part.size = size = larger(smaller(size, c->seen / k), c->seen / k / 2);
     part.value = c->seen + unseen;
     if (size > 0)
         part.variance = unseen * size * (1 + excess_weight(size, c->period));
-    add_sampled(e, c, &part, size);
+    add_sampled(e, &part);
 }
 
-void estimate_add_cell_count(struct estimate *e, const struct estimate_cell *c)
+static void add_count(struct estimate *e, const struct estimate_cell *c, double log_weight)
 {
-    struct estimate part = {.seen = (double)c->samples};
+    struct part part = {.seen = (double)c->samples, .size = 1, .log_weight = log_weight};
     double k = part.seen, smallest, unseen, spread, size;
 
     if (add_exact(e, c, k))
         return;
-    smallest = excess_weight(ESTIMATE_SMALLEST, c->period);
-    raise_missed(&e->first, smallest, smallest * (smallest + 1));
-    if (!c->samples)
+    if (!c->samples) { /* else `next` is what counts, for this sum and all that it becomes part of */
+        smallest = excess_weight(ESTIMATE_SMALLEST, c->period);
+        raise_missed(&e->first, smallest, smallest * (smallest + 1));
         return;
-    unseen = fmax(c->count - k, 0);
+    }
+    unseen = larger(c->count - k, 0);
     part.value = k + unseen;
     spread = part.value / k / (1 + excess_weight(c->seen / k, c->period));
-    part.variance = unseen * part.value / k * fmax(spread, 1);
-    add_sampled(e, c, &part, 1);
+    part.variance = unseen * part.value / k * larger(spread, 1);
+    add_sampled(e, &part);
     raise_missed(&e->next, unseen / k, part.variance / k);
-    size = fmax(c->seen / k, 1); /* of no size: sampled as one byte */
+    size = larger(c->seen / k, 1); /* of no size: sampled as one byte */
     widen_sizes(e, size, size);
+}
+
+void estimate_add_cell_bytes(struct estimate *e, const struct estimate_cell *c)
+{
+    add_bytes(e, c, log_weight_of(c));
+}
+
+void estimate_add_cell_count(struct estimate *e, const struct estimate_cell *c)
+{
+    add_count(e, c, log_weight_of(c));
+}
+
+void estimate_add_cell(struct estimate *bytes, struct estimate *count, const struct estimate_cell *c)
+{
+    double of_both = log_weight_of(c);
+
+    add_bytes(bytes, c, of_both);
+    add_count(count, c, of_both);
 }
 
 void estimate_merge(struct estimate *e, const struct estimate *other)

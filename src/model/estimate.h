@@ -91,7 +91,7 @@ struct estimate {
     double grain;      /* sum over cells of their variance times the bytes (or 1) of an object */
     double log_weight; /* sum of ln w: with chance exp(-log_weight) all that there was was sampled */
     struct estimate_missed next;  /* missed sample, where some were taken */
-    struct estimate_missed first; /* missed sample, where none was */
+    struct estimate_missed first; /* missed sample, where none was; else it says nothing */
     double smallest, largest;     /* bytes, counts only: lowest and highest mean size of a cell */
 };
 
@@ -101,6 +101,8 @@ struct interval {
 
 void estimate_add_cell_bytes(struct estimate *e, const struct estimate_cell *cell);
 void estimate_add_cell_count(struct estimate *e, const struct estimate_cell *cell);
+/** Both, for less than each by itself. */
+void estimate_add_cell(struct estimate *bytes, struct estimate *count, const struct estimate_cell *cell);
 /** Adds `other`, which must share no object with `e` (two snapshots of one image do). */
 void estimate_merge(struct estimate *e, const struct estimate *other);
 /** The 95 % interval of the truth, 2.5 % on either side. */

@@ -161,6 +161,13 @@ static struct estimate_cell estimate_cell(const struct profile_cell *c, const st
                                   .period = (double)c->period_bytes};
 }
 
+void profile_estimate(struct estimate *bytes, struct estimate *count, const struct profile_cell *c,
+                      const struct profile_sums *s)
+{
+    struct estimate_cell cell = estimate_cell(c, s);
+    estimate_add_cell(bytes, count, &cell);
+}
+
 void profile_estimate_bytes(struct estimate *e, const struct profile_cell *c, const struct profile_sums *s)
 {
     struct estimate_cell cell = estimate_cell(c, s);

@@ -228,7 +228,9 @@ struct profile_sums profile_live(const struct profile_cell *c);
  * are of the same size within a factor of two.
  */
 struct profile_sums profile_temporary(const struct profile_cell *c);
-/** Adds the sums of one cell to an estimate of bytes or of objects. */
+/** Adds the sums of one cell to an estimate of bytes, of objects, or of both. */
+void profile_estimate(struct estimate *bytes, struct estimate *count, const struct profile_cell *c,
+                      const struct profile_sums *s);
 void profile_estimate_bytes(struct estimate *e, const struct profile_cell *c, const struct profile_sums *s);
 void profile_estimate_count(struct estimate *e, const struct profile_cell *c, const struct profile_sums *s);
 

@@ -10,6 +10,8 @@
 #include "base/buf.h"
 #include "base/units.h"
 
+#define SIZE_CLASSES 64
+
 /* ---- which rows a cell belongs to ---- */
 
 /* Cells of one stack (thread, ...) fall into the same rows: these are its unit. */
@@ -233,8 +235,7 @@ static void join_rows(struct build *b, uint32_t unit)
 
 static void add_sums(struct rollup_value *v, const struct profile_cell *c, struct profile_sums s)
 {
-    profile_estimate_bytes(&v->bytes, c, &s);
-    profile_estimate_count(&v->count, c, &s);
+    profile_estimate(&v->bytes, &v->count, c, &s);
 }
 
 /* What an image cannot tell: the past is known in part, and of single objects only those that are live. */
@@ -256,9 +257,12 @@ static void add_cell(const struct build *b, struct rollup_values *v, uint32_t ce
         add_sums(&v->of[ROLLUP_LIVE], c, b->kept[cell]);
         return;
     }
-    add_sums(&v->of[ROLLUP_LIVE], c, profile_live(c));
-    add_sums(&v->of[ROLLUP_ALLOCATED], c, c->allocated);
-    if (!(unknown >> ROLLUP_PEAK & 1)) /* what would mean nothing need not be added */
+    unknown |= b->o->without; /* what would mean nothing need not be added */
+    if (!(unknown >> ROLLUP_LIVE & 1))
+        add_sums(&v->of[ROLLUP_LIVE], c, profile_live(c));
+    if (!(unknown >> ROLLUP_ALLOCATED & 1))
+        add_sums(&v->of[ROLLUP_ALLOCATED], c, c->allocated);
+    if (!(unknown >> ROLLUP_PEAK & 1))
         add_sums(&v->of[ROLLUP_PEAK], c, c->at_peak);
     if (!(unknown >> ROLLUP_TEMPORARY & 1))
         add_sums(&v->of[ROLLUP_TEMPORARY], c, profile_temporary(c));
@@ -343,6 +347,8 @@ static int older_first(const void *a, const void *b)
 static void take_samples(struct build *b, struct ages *ages)
 {
     const struct profile *p = b->p;
+    if (!b->kept && b->o->without >> ROLLUP_AGES & 1)
+        return;
     for (uint32_t i = 0; i < p->samples.len; i++) {
         const struct profile_sample *s = &p->samples.at[i];
         bool past = p->images.at[p->cells.at[s->cell].image].past; /* then many are missing */
@@ -403,29 +409,6 @@ static void add_ages(struct build *b, const struct ages *ages)
 
 /* ---- order ---- */
 
-enum rollup_metric rollup_sort_metric(enum rollup_sort sort)
-{
-    static const enum rollup_metric metrics[] = {
-        [ROLLUP_SORT_LIVE] = ROLLUP_LIVE,           [ROLLUP_SORT_PEAK] = ROLLUP_PEAK,
-        [ROLLUP_SORT_ALLOCATED] = ROLLUP_ALLOCATED, [ROLLUP_SORT_ALLOCATIONS] = ROLLUP_ALLOCATED,
-        [ROLLUP_SORT_TEMPORARY] = ROLLUP_TEMPORARY, [ROLLUP_SORT_AGE] = ROLLUP_LIVE,
-    };
-    return metrics[sort];
-}
-
-bool rollup_sort_known(enum rollup_sort sort, const struct rollup_values *v)
-{
-    return rollup_known(v, sort == ROLLUP_SORT_AGE ? ROLLUP_AGES : rollup_sort_metric(sort));
-}
-
-double rollup_sort_value(enum rollup_sort sort, const struct rollup_values *v)
-{
-    if (sort == ROLLUP_SORT_AGE)
-        return (double)v->oldest_ns;
-    const struct rollup_value *value = &v->of[rollup_sort_metric(sort)];
-    return sort == ROLLUP_SORT_ALLOCATIONS ? value->count.value : value->bytes.value;
-}
-
 static int larger_first(const void *a, const void *b, void *arg)
 {
     const struct rollup *r = arg;
@@ -444,16 +427,27 @@ static int larger_first(const void *a, const void *b, void *arg)
     return order ? order : strcmp(x->module, y->module);
 }
 
+static size_t count_units(const struct profile *p, enum rollup_group group)
+{
+    switch (group) {
+    case ROLLUP_BY_THREAD:
+        return p->threads.len;
+    case ROLLUP_BY_SIZE:
+        return SIZE_CLASSES;
+    case ROLLUP_BY_PROCESS:
+        return p->images.len;
+    default:
+        return p->stacks.len;
+    }
+}
+
 struct rollup *rollup_new(const struct profile *p, const struct rollup_options *o)
 {
     struct rollup *r = mem_alloc(sizeof(*r));
     *r = (struct rollup){.profile = p, .options = *o};
     struct build b = {.p = p, .o = o, .r = r};
     struct ages ages = {0};
-    size_t n = p->stacks.len;
-    n = n > p->threads.len ? n : p->threads.len;
-    n = n > p->images.len ? n : p->images.len;
-    n = n > 64 ? n : 64;
+    size_t n = count_units(p, o->group);
     b.units = mem_array(n, sizeof(*b.units));
     b.same = o->group == ROLLUP_BY_STACK ? frames_same_locations(p) : NULL;
     b.kept = o->keep_sample ? mem_array(p->cells.len, sizeof(*b.kept)) : NULL;

@@ -86,6 +86,8 @@ struct rollup_options {
      * are not known. */
     bool (*keep_sample)(void *arg, const struct profile *p, uint32_t sample);
     void *arg;
+    unsigned
+        without; /* bit 1 << metric, and of ROLLUP_AGES: it is not needed, and may stay 0, which is faster */
 };
 
 struct rollup {
@@ -98,6 +100,11 @@ struct rollup {
 
 /** Never NULL. The profile must be valid and outlive it; trees need a focus. */
 struct rollup *rollup_new(const struct profile *p, const struct rollup_options *o);
+/**
+ * The rollup by process that is like these options but for the group, of which only the first `n` rows are to be seen: of
+ * the others, and of the total, there may be nothing but what the order goes by. Never NULL.
+ */
+struct rollup *rollup_largest_processes(const struct profile *p, const struct rollup_options *like, size_t n);
 void rollup_free(struct rollup *r);
 
 static inline bool rollup_is_tree(enum rollup_group group)

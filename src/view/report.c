@@ -222,11 +222,9 @@ static void write_processes(struct sink *out, const struct rollup *r, const stru
 {
     if (r->profile->images.len < 2 || r->options.group == ROLLUP_BY_PROCESS)
         return;
-    struct rollup_options by_process = r->options;
     struct report_options few = *o;
-    by_process.group = ROLLUP_BY_PROCESS;
     few.top = LARGEST_PROCESSES;
-    struct rollup *processes = rollup_new(r->profile, &by_process);
+    struct rollup *processes = rollup_largest_processes(r->profile, &r->options, few.top);
     sink_text(out, "\n  the largest processes\n");
     report_rows(out, processes, &few, 2);
     rollup_free(processes);

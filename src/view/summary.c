@@ -142,7 +142,8 @@ static void write_processes(const struct summary *s)
         return;
     bool peak = rollup_known(&s->owners->total, ROLLUP_PEAK);
     const struct rollup_options by_process = {.group = ROLLUP_BY_PROCESS,
-                                              .sort = peak ? ROLLUP_SORT_PEAK : ROLLUP_SORT_LIVE};
+                                              .sort = peak ? ROLLUP_SORT_PEAK : ROLLUP_SORT_LIVE,
+                                              .without = ~(1u << (peak ? ROLLUP_PEAK : ROLLUP_LIVE))};
     struct rollup *r = rollup_new(s->p, &by_process);
     struct buf b = BUF_INIT;
     size_t shown = r->rows.len < LARGEST ? r->rows.len : LARGEST;

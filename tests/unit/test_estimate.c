@@ -39,10 +39,10 @@ static struct estimate_cell cell_of(uint64_t samples, double size, double period
 
 static void add(struct estimate *e, enum figure figure, const struct estimate_cell *cell)
 {
-    if (figure == BYTES)
-        estimate_add_cell_bytes(e, cell);
-    else
-        estimate_add_cell_count(e, cell);
+    struct estimate both[] = {[BYTES] = *e, [OBJECTS] = *e};
+    estimate_add_cell(&both[BYTES], &both[OBJECTS], cell);
+    (figure == BYTES ? estimate_add_cell_bytes : estimate_add_cell_count)(e, cell);
+    assert_memory_equal(e, &both[figure], sizeof(*e));
 }
 
 static void add_samples(struct estimate *e, enum figure figure, uint64_t samples, double size, double period)

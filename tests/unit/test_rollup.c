@@ -379,6 +379,59 @@ static void properties(void **state)
     }
 }
 
+static void assert_same_values(const struct rollup_values *a, const struct rollup_values *b)
+{
+    assert_memory_equal(a->of, b->of, sizeof(a->of));
+    assert_int_equal(a->unknown, b->unknown);
+    assert_int_equal(a->aged_samples, b->aged_samples);
+    assert_int_equal(a->oldest_ns, b->oldest_ns);
+    assert_int_equal(a->median_ns, b->median_ns);
+}
+
+static bool is_odd_cell(void *arg, const struct profile *p, uint32_t cell)
+{
+    (void)arg;
+    return cell < p->cells.len && cell % 2;
+}
+
+static void assert_largest(const struct profile *p, const struct rollup_options *o, size_t n)
+{
+    struct rollup *all = rollup_new(p, o), *few = rollup_largest_processes(p, o, n);
+    enum rollup_metric metric = rollup_sort_metric(o->sort);
+    assert_int_equal(few->rows.len, all->rows.len);
+    for (size_t i = 0; i < all->rows.len; i++) {
+        const struct rollup_row *a = &all->rows.at[i], *b = &few->rows.at[i];
+        assert_int_equal(a->index, b->index);
+        assert_true(rollup_sort_value(o->sort, &a->self) == rollup_sort_value(o->sort, &b->self));
+        if (i < n || o->keep_sample) {
+            assert_same_values(&a->self, &b->self);
+            assert_same_values(&a->inclusive, &b->inclusive);
+        }
+    }
+    assert_memory_equal(&all->total.of[metric], &few->total.of[metric], sizeof(all->total.of[metric]));
+    assert_int_equal(all->total.unknown, few->total.unknown);
+    rollup_free(all);
+    rollup_free(few);
+}
+
+static void largest_processes(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 12; seed++) {
+        struct profile *p = any_profile(seed, seed % 3 ? PERIOD : 1);
+        for (int sort = ROLLUP_SORT_LIVE; sort <= ROLLUP_SORT_AGE; sort++)
+            for (size_t n = 0; n <= 4; n++) {
+                struct rollup_options o = {.group = ROLLUP_BY_PROCESS, .sort = (enum rollup_sort)sort};
+                assert_largest(p, &o, n);
+                o.keep = is_odd_cell;
+                assert_largest(p, &o, n);
+            }
+        const struct rollup_options old = {.group = ROLLUP_BY_PROCESS, .keep_sample = any_sample};
+        assert_largest(p, &old, 1);
+        profile_free(p);
+    }
+}
+
 /** The same, in the plainest way: cells whose stack has the name anywhere. */
 static double holds(const struct profile *p, const char *name)
 {
@@ -432,6 +485,8 @@ int main(void)
         TEST("an empty profile has no rows", nothing_at_all),
         TEST("of any profile, exclusive values add up to the total and inclusive ones lie between",
              properties),
+        TEST("of the largest processes all is told, and of the others what puts them in order",
+             largest_processes),
         TEST("inclusive values are those of all stacks that have the function", inclusive_by_brute_force),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
