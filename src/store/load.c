@@ -82,58 +82,61 @@ static int load_mappings(struct loader *l, struct error *e)
     return reader_scan_end(&s, e);
 }
 
+static void take_location(void *arg, struct scan *s)
+{
+    struct loader *l = arg;
+    struct row_location o = {0};
+    row_get_location(&s->row, &l->rows, &o);
+    *vec_push(&l->p->locations) =
+        (struct profile_location){.module = o.module, .address = o.address, .exact = o.exact};
+    l->rows.locations++;
+}
+
 static int load_locations(struct loader *l, struct error *e)
 {
-    struct scan s;
-    reader_scan(&s, l->r, SCHEMA_LOCATION);
-    while (reader_scan_row(&s)) {
-        struct row_location o = {0};
-        row_get_location(&s.row, &l->rows, &o);
-        *vec_push(&l->p->locations) =
-            (struct profile_location){.module = o.module, .address = o.address, .exact = o.exact};
-        l->rows.locations++;
-    }
-    return reader_scan_end(&s, e);
+    return reader_each(l->r, &(struct each){.table = SCHEMA_LOCATION, .take = take_location, .arg = l}, e);
+}
+
+static void take_line(void *arg, struct scan *s)
+{
+    struct loader *l = arg;
+    struct row_line n = {0};
+    row_get_line(&s->row, &l->rows, &n);
+    s->row.bad |= !n.line.function || l->p->lines.len >= PROFILE_NONE;
+    if (s->row.bad)
+        return;
+    struct profile_location *o = &l->p->locations.at[n.location];
+    if (!o->n_lines)
+        o->first_line = (uint32_t)l->p->lines.len;
+    s->row.bad |= n.position != o->n_lines++;
+    *vec_push(&l->p->lines) = n.line;
 }
 
 static int load_lines(struct loader *l, struct error *e)
 {
-    struct scan s;
-    reader_scan(&s, l->r, SCHEMA_LINE);
-    while (reader_scan_row(&s)) {
-        struct row_line n = {0};
-        row_get_line(&s.row, &l->rows, &n);
-        s.row.bad |= !n.line.function || l->p->lines.len >= PROFILE_NONE;
-        if (s.row.bad)
-            break;
-        struct profile_location *o = &l->p->locations.at[n.location];
-        if (!o->n_lines)
-            o->first_line = (uint32_t)l->p->lines.len;
-        s.row.bad |= n.position != o->n_lines++;
-        *vec_push(&l->p->lines) = n.line;
+    return reader_each(l->r, &(struct each){.table = SCHEMA_LINE, .take = take_line, .arg = l}, e);
+}
+
+static void take_stack(void *arg, struct scan *s)
+{
+    struct loader *l = arg;
+    struct row_stack k = {0};
+    row_get_stack(&s->row, &l->rows, &k);
+    if (s->row.bad)
+        return;
+    struct loaded_stack *it = vec_push(&l->stacks);
+    *it = (struct loaded_stack){k.caller, k.location, PROFILE_NONE, 0, (uint8_t)l->rows.stacks};
+    if (k.caller != PROFILE_NONE) {
+        it->depth = l->stacks.at[k.caller].depth + 1;
+        it->end = l->stacks.at[k.caller].end;
     }
-    return reader_scan_end(&s, e);
+    s->row.bad |= it->depth > RECORDING_DEPTH_MAX;
+    l->rows.stacks++;
 }
 
 static int load_stacks(struct loader *l, struct error *e)
 {
-    struct scan s;
-    reader_scan(&s, l->r, SCHEMA_STACK);
-    while (reader_scan_row(&s)) {
-        struct row_stack k = {0};
-        row_get_stack(&s.row, &l->rows, &k);
-        if (s.row.bad)
-            break;
-        struct loaded_stack *it = vec_push(&l->stacks);
-        *it = (struct loaded_stack){k.caller, k.location, PROFILE_NONE, 0, (uint8_t)l->rows.stacks};
-        if (k.caller != PROFILE_NONE) {
-            it->depth = l->stacks.at[k.caller].depth + 1;
-            it->end = l->stacks.at[k.caller].end;
-        }
-        s.row.bad |= it->depth > RECORDING_DEPTH_MAX;
-        l->rows.stacks++;
-    }
-    return reader_scan_end(&s, e);
+    return reader_each(l->r, &(struct each){.table = SCHEMA_STACK, .take = take_stack, .arg = l}, e);
 }
 
 static int load_threads(struct loader *l, struct error *e)
@@ -156,21 +159,51 @@ static int load_threads(struct loader *l, struct error *e)
     return reader_scan_end(&s, e);
 }
 
+/* Nothing is shown as it was at its end, so that the sums of then are not needed. */
+static bool all_past(const struct loader *l)
+{
+    vec_each (const struct loaded_image, i, &l->images)
+        if (i->index != PROFILE_NONE && !i->past)
+            return false;
+    return true;
+}
+
+static struct profile_cell *take_cell(struct loader *l, struct scan *s)
+{
+    struct profile_cell *it = vec_push(&l->p->cells);
+    row_get_cell(&s->row, &l->rows, it);
+    *vec_push(&l->cells) = (struct loaded_cell){it->image, PROFILE_NONE, false};
+    s->row.bad |= s->row.bad || l->threads.at[it->thread].image != it->image;
+    l->rows.cells++;
+    return it;
+}
+
+static void take_peak_of_cell(void *arg, struct scan *s)
+{
+    row_get_cell_peak(&s->row, take_cell(arg, s));
+}
+
+static void take_sums_of_cell(void *arg, struct scan *s)
+{
+    row_get_cell_sums(&s->row, take_cell(arg, s));
+}
+
+static void take_whole_cell(void *arg, struct scan *s)
+{
+    struct profile_cell *it = take_cell(arg, s);
+    row_get_cell_sums(&s->row, it);
+    row_get_lifetimes(&s->row, it);
+}
+
 static int load_cells(struct loader *l, struct error *e)
 {
-    struct scan s;
-    bool whole = !(l->r->without & RECORDING_LIFETIMES);
-    reader_scan_some(&s, l->r, SCHEMA_CELL, whole ? "*" : ROW_CELL_SUMS, "");
-    while (reader_scan_row(&s)) {
-        struct loaded_cell *it = vec_push(&l->cells);
-        row_get_cell_sums(&s.row, &l->rows, &it->cell);
-        if (whole)
-            row_get_lifetimes(&s.row, &it->cell);
-        it->index = PROFILE_NONE;
-        s.row.bad |= s.row.bad || l->threads.at[it->cell.thread].image != it->cell.image;
-        l->rows.cells++;
+    struct each of = {.table = SCHEMA_CELL, .take = take_whole_cell, .arg = l};
+    if (l->r->without & RECORDING_LIFETIMES) {
+        bool past = l->r->without & RECORDING_POINTS && all_past(l);
+        of.columns = past ? ROW_CELL ", " ROW_CELL_PEAK : ROW_CELL ", " ROW_CELL_SUMS;
+        of.take = past ? take_peak_of_cell : take_sums_of_cell;
     }
-    return reader_scan_end(&s, e);
+    return reader_each(l->r, &of, e);
 }
 
 /* The profile's index of a stack's row, which is unrolled at its first use. False: that is too much. */
@@ -201,41 +234,44 @@ static int refuse_frames(const struct loader *l, struct error *e)
 /* Those of images left out go, and those that a past moment does not know. */
 static int use_cells(struct loader *l, struct error *e)
 {
-    vec_each (struct loaded_cell, c, &l->cells) {
-        const struct loaded_image *image = &l->images.at[c->cell.image];
-        bool unknown = image->past && !c->cell.allocated.samples && !(c->cell.allocated.bytes > 0) &&
-                       !c->cell.at_peak.samples;
+    size_t kept = 0;
+    for (size_t row = 0; row < l->cells.len; row++) {
+        struct profile_cell it = l->p->cells.at[row];
+        const struct loaded_image *image = &l->images.at[it.image];
+        bool unknown =
+            image->past && !it.allocated.samples && !(it.allocated.bytes > 0) && !it.at_peak.samples;
         if (image->index == PROFILE_NONE || unknown)
             continue;
-        struct profile_cell it = c->cell;
         it.image = image->index;
         it.thread = l->threads.at[it.thread].index;
         if (!use_stack(l, it.stack, &it.stack))
             return refuse_frames(l, e);
-        c->index = (uint32_t)l->p->cells.len;
-        *vec_push(&l->p->cells) = it;
+        l->cells.at[row].index = (uint32_t)kept;
+        l->p->cells.at[kept++] = it;
     }
+    l->p->cells.len = kept;
     return 0;
+}
+
+static void take_sample(void *arg, struct scan *s)
+{
+    struct loader *l = arg;
+    struct profile_sample it = {0};
+    uint32_t image;
+    row_get_sample(&s->row, &l->rows, &image, &it);
+    if (s->row.bad)
+        return;
+    const struct loaded_cell *c = &l->cells.at[it.cell];
+    s->row.bad |= c->image != image;
+    if (c->index == PROFILE_NONE || it.born_ns > l->images.at[image].cut_ns)
+        return;
+    it.cell = c->index;
+    *vec_push(&l->p->samples) = it;
 }
 
 static int load_samples(struct loader *l, struct error *e)
 {
-    struct scan s;
-    reader_scan(&s, l->r, SCHEMA_SAMPLE);
-    while (reader_scan_row(&s)) {
-        struct profile_sample it = {0};
-        uint32_t image;
-        row_get_sample(&s.row, &l->rows, &image, &it);
-        if (s.row.bad)
-            break;
-        const struct loaded_cell *c = &l->cells.at[it.cell];
-        s.row.bad |= c->cell.image != image;
-        if (c->index == PROFILE_NONE || it.born_ns > l->images.at[image].cut_ns)
-            continue;
-        it.cell = c->index;
-        *vec_push(&l->p->samples) = it;
-    }
-    return reader_scan_end(&s, e);
+    return reader_each(l->r, &(struct each){.table = SCHEMA_SAMPLE, .take = take_sample, .arg = l}, e);
 }
 
 static bool use_free(struct loader *l, struct profile_free *it, uint64_t cut_ns)
@@ -271,7 +307,7 @@ static int load_frees(struct loader *l, struct error *e)
             break;
         const struct loaded_cell *c = &l->cells.at[it.cell];
         s.row.bad |=
-            c->cell.image != image || (it.thread != PROFILE_NONE && l->threads.at[it.thread].image != image);
+            c->image != image || (it.thread != PROFILE_NONE && l->threads.at[it.thread].image != image);
         if (s.row.bad || c->index == PROFILE_NONE)
             continue;
         it.cell = c->index;

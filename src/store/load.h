@@ -42,7 +42,7 @@
 int recording_load(struct profile **p, const char *path, const uint64_t *at_ns, struct error *e);
 /** What is not needed may be left out, which is faster: it is then as if it had not been recorded. */
 enum {
-    RECORDING_POINTS = 1,
+    RECORDING_POINTS = 1,    /* and of the past, what is not part of the answer */
     RECORDING_LIFETIMES = 2, /* of cells; their classes stay */
 };
 /** The same without those parts, which are ORed together. What cannot be read in them is not noticed. */

@@ -34,27 +34,44 @@ static int scan_points(struct loader *l, struct scan *s, struct error *e)
     return reader_scan_end(s, e);
 }
 
+/* What is so of the points of one image until a time. */
+#define UNTIL "WHERE image = ?1 AND time_ns <= ?2"
+
+static int begin_past_points(struct scan *s, struct loader *l, const char *where)
+{
+    int64_t at_ns = *l->at_ns > INT64_MAX ? INT64_MAX : (int64_t)*l->at_ns;
+    reader_scan_some(s, l->r, SCHEMA_POINT, "*", where);
+    if (!s->row.rc)
+        s->row.rc = sqlite3_bind_int64(s->row.stmt, 2, at_ns);
+    return s->row.rc;
+}
+
+static bool past_point(struct loader *l, struct scan *s, struct row_point *q)
+{
+    if (!reader_scan_row(s))
+        return false;
+    row_get_point(&s->row, &l->rows, q);
+    return !s->row.bad;
+}
+
 /* Only what tells of the past: the moments, and how much was resident. */
 static int load_past_points(struct loader *l, struct error *e)
 {
-    struct scan s;
-    reader_scan_some(&s, l->r, SCHEMA_POINT, "*", "WHERE time_ns <= ?1 AND moment IS NOT NULL");
-    reader_scan_again(&s, *l->at_ns > INT64_MAX ? INT64_MAX : (int64_t)*l->at_ns);
-    int rc = scan_points(l, &s, e);
-    reader_scan_some(&s, l->r, SCHEMA_POINT, "*",
-                     "WHERE image = ?1 AND time_ns = (SELECT max(time_ns) FROM point WHERE image = ?1"
-                     " AND time_ns <= ?2)");
-    if (!rc && !s.row.rc)
-        s.row.rc = sqlite3_bind_int64(s.row.stmt, 2, *l->at_ns > INT64_MAX ? INT64_MAX : (int64_t)*l->at_ns);
-    for (size_t i = 0; i < l->images.len && !rc && !s.row.bad; i++) {
-        struct row_point q = {0};
-        reader_scan_again(&s, (int64_t)i);
-        if (!l->images.at[i].past || !reader_scan_row(&s))
+    struct scan moments, last;
+    struct row_point q = {0};
+    begin_past_points(&moments, l, UNTIL " AND moment IS NOT NULL");
+    begin_past_points(&last, l, "WHERE image = ?1 AND time_ns = (SELECT max(time_ns) FROM point " UNTIL ")");
+    for (size_t i = 0; i < l->images.len && !moments.row.bad && !last.row.bad; i++) {
+        if (!l->images.at[i].past)
             continue;
-        row_get_point(&s.row, &l->rows, &q);
-        l->images.at[i].rss_anon_bytes = q.point.rss_anon_bytes;
+        reader_scan_again(&moments, (int64_t)i);
+        while (past_point(l, &moments, &q))
+            use_point(l, &moments, &q);
+        reader_scan_again(&last, (int64_t)i);
+        if (past_point(l, &last, &q))
+            l->images.at[i].rss_anon_bytes = q.point.rss_anon_bytes;
     }
-    int bad = reader_scan_end(&s, rc ? NULL : e);
+    int rc = reader_scan_end(&moments, e), bad = reader_scan_end(&last, rc ? NULL : e);
     return rc ? rc : bad;
 }
 
@@ -83,43 +100,75 @@ static void forget(struct loader *l)
             image->peak_bytes = 0;
         }
     }
-    vec_each (struct loaded_cell, c, &l->cells) {
-        const struct loaded_image *i = &l->images.at[c->cell.image];
+    vec_each (struct profile_cell, c, &l->p->cells) { /* by row still, and so are their images */
+        const struct loaded_image *i = &l->images.at[c->image];
         static const struct profile_sums none;
         if (!i->past)
             continue;
-        c->cell.allocated = c->cell.freed = none;
+        c->allocated = c->freed = none;
         if (!l->p->images.at[i->index].peak_ns)
-            c->cell.at_peak = none;
-        c->cell.temporary_samples = 0;
-        c->cell.temporary_bytes = 0;
-        memset(c->cell.lifetimes, 0, sizeof(c->cell.lifetimes));
+            c->at_peak = none;
+        c->temporary_samples = 0;
+        c->temporary_bytes = 0;
+        memset(c->lifetimes, 0, sizeof(c->lifetimes));
     }
 }
 
-/* A later moment says the last word on a cell: they come in the order in which they were. Later ones are read, too, unless
- * points are left out: so that damage in them is noticed. */
+struct recall {
+    struct loader *l;
+    int64_t moment;
+    size_t image; /* of that moment; MAP_NONE: it does not count */
+    uint32_t cell;
+};
+
+/* A later moment says the last word on a cell, and comes first. */
+static bool wants_moment_cell(void *arg, struct scan *s)
+{
+    struct recall *to = arg;
+    struct loader *l = to->l;
+    struct row_moment_cell m = {0};
+    row_get_moment_key(&s->row, &l->rows, &m);
+    if (s->row.bad)
+        return false;
+    if (m.moment != to->moment)
+        to->image = map_get_u64(&l->moments, (uint64_t)m.moment);
+    to->moment = m.moment;
+    to->cell = m.cell;
+    struct loaded_cell *c = &l->cells.at[m.cell];
+    s->row.bad |= to->image != MAP_NONE && c->image != to->image;
+    return (to->image != MAP_NONE && !c->recalled) || !(l->r->without & RECORDING_POINTS);
+}
+
+static void take_moment_cell(void *arg, struct scan *s)
+{
+    struct recall *to = arg;
+    struct row_moment_cell m = {0};
+    row_get_moment_sums(&s->row, &m);
+    struct loaded_cell *known = &to->l->cells.at[to->cell];
+    if (s->row.bad || known->recalled || to->image == MAP_NONE)
+        return;
+    known->recalled = true;
+    struct profile_cell *c = &to->l->p->cells.at[to->cell];
+    c->allocated = m.allocated;
+    c->freed = m.freed;
+}
+
+/* Those after the last that counts, and those that a later one overrules, are read only when nothing is left out: so that
+ * damage in them is noticed. */
 static int recall(struct loader *l, struct error *e)
 {
-    struct scan s;
-    int64_t moment = -1;
-    size_t image = MAP_NONE;
-    reader_scan_some(&s, l->r, SCHEMA_MOMENT_CELL, "*", "WHERE moment <= ?1");
-    reader_scan_again(&s, l->r->without & RECORDING_POINTS ? l->last_moment : INT64_MAX);
-    while (reader_scan_row(&s)) {
-        struct row_moment_cell m = {0};
-        row_get_moment_cell(&s.row, &l->rows, &m);
-        if (m.moment != moment)
-            image = map_get_u64(&l->moments, (uint64_t)m.moment);
-        moment = m.moment;
-        if (s.row.bad || image == MAP_NONE)
-            continue;
-        struct profile_cell *c = &l->cells.at[m.cell].cell;
-        s.row.bad |= c->image != image;
-        c->allocated = m.allocated;
-        c->freed = m.freed;
-    }
-    return reader_scan_end(&s, e);
+    struct recall to = {l, -1, MAP_NONE};
+    const struct each of = {
+        .table = SCHEMA_MOMENT_CELL,
+        .columns = ROW_MOMENT_SUMS,
+        .where = "moment <= ?1",
+        .parameter = l->r->without & RECORDING_POINTS ? l->last_moment : INT64_MAX,
+        .falls = true,
+        .wants = wants_moment_cell,
+        .take = take_moment_cell,
+        .arg = &to,
+    };
+    return reader_each(l->r, &of, e);
 }
 
 int load_moments(struct loader *l, struct error *e)

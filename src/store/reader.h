@@ -23,6 +23,7 @@ struct reader {
     uint64_t text_left_bytes; /* of that */
     uint64_t frames_max;      /* of all stacks */
     unsigned without;         /* parts that are left out; see load.h */
+    struct scan *each;        /* whose rows are handed over now; NULL: none's */
 };
 
 int reader_open(struct reader *r, const char *path, struct error *e);
@@ -34,6 +35,11 @@ int reader_load(struct reader *r, const uint64_t *at_ns, struct profile **p, str
 /** As recording_summarize(); to be released in any case. */
 int reader_summarize(struct reader *r, struct recording_summary *s, struct error *e);
 
+struct scan;
+/** What they get are columns of a row, which they may mark as bad: that ends the walk. */
+typedef void reader_take(void *arg, struct scan *s);
+typedef bool reader_wants(void *arg, struct scan *s);
+
 /** One walk through a table. */
 struct scan {
     struct reader *r;
@@ -41,6 +47,10 @@ struct scan {
     struct sql row;
     int64_t last[2]; /* key of the row before */
     uint64_t n;      /* rows so far, with this one */
+    bool falls;      /* newest first */
+    reader_wants *wants;
+    reader_take *take;
+    void *arg;
 };
 
 /** Begins a walk in the order of the key; reader_scan_end() is due in any case. */
@@ -56,6 +66,24 @@ bool reader_scan_row(struct scan *s);
 const char *reader_scan_text(struct scan *s);
 /** What went wrong, with its line; 0: nothing. */
 int reader_scan_end(struct scan *s, struct error *e);
+
+/**
+ * A whole walk at once: each row is handed to `take`. The values go there as arguments of a function that the statement's
+ * WHERE calls, from where they lie in SQLite: that costs about half of what they do through reader_scan_row().
+ */
+struct each {
+    enum schema_table table;
+    const char *columns; /* NULL: all; without `wants` those of the key are the first */
+    const char *where;   /* a condition that rows must meet; its parameter ?1 is `parameter`. NULL: none */
+    int64_t parameter;
+    bool falls; /* from the highest key on */
+    reader_wants
+        *wants; /* NULL: all. Else it gets the key, and only of rows that it wants the columns are read */
+    reader_take *take;
+    void *arg;
+};
+/** As reader_scan_end(). */
+int reader_each(struct reader *r, const struct each *of, struct error *e);
 
 /* Each part of a recording read so far, by row. */
 struct loaded_image {
@@ -74,8 +102,9 @@ struct loaded_thread {
     uint32_t index; /* PROFILE_NONE: left out */
 };
 struct loaded_cell {
-    struct profile_cell cell; /* its image, stack and thread are rows */
-    uint32_t index;
+    uint32_t image; /* row */
+    uint32_t index; /* PROFILE_NONE: left out, or not known yet */
+    bool recalled;  /* a moment has told of it */
 };
 
 struct loader {
@@ -86,7 +115,8 @@ struct loader {
     struct VEC(struct loaded_image) images;
     struct VEC(struct loaded_stack) stacks;
     struct VEC(struct loaded_thread) threads;
-    struct VEC(struct loaded_cell) cells;
+    struct VEC(struct loaded_cell)
+        cells;           /* as the profile's, by row, until those not needed go (load.c: use_cells()) */
     struct map moments;  /* those that count -> row of the image */
     int64_t last_moment; /* the largest of them; -1: none */
 };

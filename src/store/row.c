@@ -205,7 +205,7 @@ void row_put_cell(struct sql *s, uint32_t id, const struct profile_cell *c)
         sql_put_int(s, c->lifetimes[k]);
 }
 
-void row_get_cell_sums(struct sql *s, const struct row_limits *l, struct profile_cell *c)
+void row_get_cell(struct sql *s, const struct row_limits *l, struct profile_cell *c)
 {
     sql_get_int(s, (int64_t)l->cells, (int64_t)l->cells);
     c->image = sql_get_index(s, l->images);
@@ -213,9 +213,18 @@ void row_get_cell_sums(struct sql *s, const struct row_limits *l, struct profile
     c->thread = sql_get_index(s, l->threads);
     c->size_class = (uint8_t)sql_get_int(s, 0, 63);
     c->period_bytes = sql_get_count(s);
+}
+
+void row_get_cell_peak(struct sql *s, struct profile_cell *c)
+{
+    c->at_peak = get_sums(s);
+}
+
+void row_get_cell_sums(struct sql *s, struct profile_cell *c)
+{
     c->allocated = get_sums(s);
     c->freed = get_sums(s);
-    c->at_peak = get_sums(s);
+    row_get_cell_peak(s, c);
     c->temporary_samples = sql_get_count(s);
     c->temporary_bytes = sql_get_real(s);
 }
@@ -299,7 +308,7 @@ void row_get_point(struct sql *s, const struct row_limits *l, struct row_point *
     q->point.allocated_bytes = sql_get_real(s);
     q->point.rss_anon_bytes = sql_get_count(s);
     q->moment = ROW_NO_MOMENT;
-    if (sqlite3_column_type(s->stmt, s->column) != SQLITE_NULL)
+    if (!sql_is_null(s))
         q->moment = sql_get_int(s, 0, ROW_NO_MOMENT - 1);
 }
 
@@ -311,10 +320,14 @@ void row_put_moment_cell(struct sql *s, const struct row_moment_cell *m)
     put_sums(s, &m->freed);
 }
 
-void row_get_moment_cell(struct sql *s, const struct row_limits *l, struct row_moment_cell *m)
+void row_get_moment_key(struct sql *s, const struct row_limits *l, struct row_moment_cell *m)
 {
     m->moment = sql_get_int(s, 0, ROW_NO_MOMENT - 1);
     m->cell = sql_get_index(s, l->cells);
+}
+
+void row_get_moment_sums(struct sql *s, struct row_moment_cell *m)
+{
     m->allocated = get_sums(s);
     m->freed = get_sums(s);
 }

@@ -73,13 +73,16 @@ void row_get_line(struct sql *s, const struct row_limits *l, struct row_line *n)
 void row_put_stack(struct sql *s, uint32_t id, const struct row_stack *k);
 void row_get_stack(struct sql *s, const struct row_limits *l, struct row_stack *k);
 void row_put_cell(struct sql *s, uint32_t id, const struct profile_cell *c);
-#define ROW_CELL_SUMS                                                                                        \
-    "id, image, stack, thread, size_class, period_bytes,"                                                    \
+#define ROW_CELL      "id, image, stack, thread, size_class, period_bytes"
+#define ROW_CELL_PEAK "peak_samples, peak_seen_bytes, peak_bytes, peak_count"
+#define ROW_MOMENT_SUMS                                                                                      \
     "allocated_samples, allocated_seen_bytes, allocated_bytes, allocated_count,"                             \
-    "freed_samples, freed_seen_bytes, freed_bytes, freed_count,"                                             \
-    "peak_samples, peak_seen_bytes, peak_bytes, peak_count, temporary_samples, temporary_bytes"
-/** The columns of a cell up to its lifetimes, which are ROW_CELL_SUMS; then these. */
-void row_get_cell_sums(struct sql *s, const struct row_limits *l, struct profile_cell *c);
+    "freed_samples, freed_seen_bytes, freed_bytes, freed_count"
+#define ROW_CELL_SUMS ROW_MOMENT_SUMS ", " ROW_CELL_PEAK ", temporary_samples, temporary_bytes"
+/** The columns of a cell in their order: ROW_CELL, ROW_CELL_SUMS (which has ROW_CELL_PEAK in it), the lifetimes. */
+void row_get_cell(struct sql *s, const struct row_limits *l, struct profile_cell *c);
+void row_get_cell_sums(struct sql *s, struct profile_cell *c);
+void row_get_cell_peak(struct sql *s, struct profile_cell *c);
 void row_get_lifetimes(struct sql *s, struct profile_cell *c);
 /* The image of a live sample or a recent free is that of its cell, and given apart. */
 void row_put_sample(struct sql *s, uint32_t image, const struct profile_sample *v);
@@ -89,7 +92,9 @@ void row_get_free(struct sql *s, const struct row_limits *l, uint32_t *image, st
 void row_put_point(struct sql *s, const struct row_point *q);
 void row_get_point(struct sql *s, const struct row_limits *l, struct row_point *q);
 void row_put_moment_cell(struct sql *s, const struct row_moment_cell *m);
-void row_get_moment_cell(struct sql *s, const struct row_limits *l, struct row_moment_cell *m);
+/** The key of a moment's cell, and the columns after it, which are ROW_MOMENT_SUMS. */
+void row_get_moment_key(struct sql *s, const struct row_limits *l, struct row_moment_cell *m);
+void row_get_moment_sums(struct sql *s, struct row_moment_cell *m);
 void row_put_unobserved(struct sql *s, const struct profile_unobserved *u);
 void row_get_unobserved(struct sql *s, const struct row_limits *l, struct profile_unobserved *u);
 

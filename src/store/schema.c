@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define STATEMENT_BYTES 768
+#define STATEMENT_BYTES 2048
 
 static const struct {
     const char *name, *key, *sql;
@@ -124,6 +124,11 @@ const char *schema_table_name(enum schema_table table)
     return tables[table].name;
 }
 
+const char *schema_table_key(enum schema_table table)
+{
+    return tables[table].key;
+}
+
 int schema_create(sqlite3 *db)
 {
     int rc = SQLITE_OK;
@@ -178,6 +183,28 @@ int schema_prepare_scan(struct sql *s, sqlite3 *db, enum schema_table table, con
     snprintf(text, sizeof(text), "SELECT %s FROM %s %s ORDER BY %s", columns, tables[table].name, where,
              tables[table].key);
     return sql_prepare(s, db, text);
+}
+
+int schema_prepare_walk(struct sql *s, sqlite3 *db, enum schema_table table, const char *where, bool falls)
+{
+    char text[STATEMENT_BYTES];
+    const char *key = tables[table].key;
+    int first = (int)strcspn(key, ",");
+    snprintf(text, sizeof(text), "SELECT 1 FROM %s %s ORDER BY %.*s%s%s%s", tables[table].name, where, first,
+             key, falls ? " DESC" : "", key + first, falls ? " DESC" : "");
+    return sql_prepare(s, db, text);
+}
+
+int schema_columns(sqlite3 *db, enum schema_table table, char names[static SCHEMA_COLUMNS_BYTES])
+{
+    struct sql s;
+    size_t at = 0;
+    int rc = schema_prepare_scan(&s, db, table, "*", "");
+    for (int i = 0; !rc && at < SCHEMA_COLUMNS_BYTES && i < sqlite3_column_count(s.stmt); i++)
+        at += (size_t)snprintf(names + at, SCHEMA_COLUMNS_BYTES - at, "%s%s", i ? ", " : "",
+                               sqlite3_column_name(s.stmt, i));
+    sql_finalize(&s);
+    return rc ? rc : at < SCHEMA_COLUMNS_BYTES ? SQLITE_OK : SQLITE_TOOBIG;
 }
 
 int schema_prepare_put(struct sql *s, sqlite3 *db, enum schema_table table)

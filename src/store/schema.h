@@ -21,6 +21,8 @@
 #define SCHEMA_DROPPED      "images_dropped"
 #define SCHEMA_DROPPED_PEAK "images_dropped_peak_bytes"
 
+#define SCHEMA_COLUMNS_BYTES 768
+
 enum schema_table {
     SCHEMA_META,
     SCHEMA_STRING,
@@ -42,6 +44,8 @@ enum schema_table {
 };
 
 const char *schema_table_name(enum schema_table table);
+/** The columns of its primary key. */
+const char *schema_table_key(enum schema_table table);
 /** Makes the tables in an empty database. An SQLite result code. */
 int schema_create(sqlite3 *db);
 /** True when the database holds these tables and nothing else. *rc: an SQLite result code. */
@@ -50,8 +54,13 @@ bool schema_matches(sqlite3 *db, int *rc);
 bool schema_has_meta(sqlite3 *db);
 /** INSERT OR REPLACE of the rows that wait in its feed. An SQLite result code. */
 int schema_prepare_put(struct sql *s, sqlite3 *db, enum schema_table table);
+/** The names of its columns, in their order. An SQLite result code. */
+int schema_columns(sqlite3 *db, enum schema_table table, char names[static SCHEMA_COLUMNS_BYTES]);
 /** SELECT of columns ("*": all), narrowed by a clause or "", in the order of the primary key. An SQLite result code. */
 int schema_prepare_scan(struct sql *s, sqlite3 *db, enum schema_table table, const char *columns,
                         const char *where);
+
+/** The same of no column, for a condition that is the purpose: of the rows, and whether in the order that falls. */
+int schema_prepare_walk(struct sql *s, sqlite3 *db, enum schema_table table, const char *where, bool falls);
 
 #endif

@@ -175,9 +175,16 @@ bool sql_row(struct sql *s)
  * The next column. Its value is unprotected, as SQLite calls it: good until the next step, and for one thread. Asking it
  * for its type and number costs a third of what asking the statement twice does.
  */
-static sqlite3_value *next_value(struct sql *s)
+static inline sqlite3_value *next_value(struct sql *s)
 {
-    return sqlite3_column_value(s->stmt, s->column++);
+    int at = s->column++;
+    return s->values ? s->values[at] : sqlite3_column_value(s->stmt, at);
+}
+
+bool sql_is_null(const struct sql *s)
+{
+    return s->values ? sqlite3_value_type(s->values[s->column]) == SQLITE_NULL
+                     : sqlite3_column_type(s->stmt, s->column) == SQLITE_NULL;
 }
 
 int64_t sql_get_int(struct sql *s, int64_t low, int64_t high)
@@ -221,7 +228,7 @@ uint32_t sql_get_index(struct sql *s, uint64_t limit)
 
 uint32_t sql_get_index_or_none(struct sql *s, uint64_t limit)
 {
-    if (sqlite3_column_type(s->stmt, s->column) != SQLITE_NULL)
+    if (!sql_is_null(s))
         return sql_get_index(s, limit);
     s->column++;
     return UINT32_MAX;

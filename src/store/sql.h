@@ -23,6 +23,8 @@
 struct sql {
     sqlite3_stmt *stmt; /* NULL: not prepared */
     int column;         /* next to put or get */
+    sqlite3_value *
+        *values; /* the columns, where a row is handed to a function (reader.h); NULL: of the statement */
     struct feed
         *feed; /* where what is put waits for the run; NULL: values are parameters, one run is one row */
     int rc;    /* of the last step that was neither a row nor the end; SQLITE_OK: none */
@@ -54,12 +56,13 @@ int sql_run(struct sql *s);
 bool sql_row(struct sql *s);
 
 /* Columns, from the first one on. */
+bool sql_is_null(const struct sql *s); /* the next one */
 int64_t sql_get_int(struct sql *s, int64_t low, int64_t high);
 uint64_t sql_get_bits(struct sql *s);
 uint64_t sql_get_count(struct sql *s);
 double sql_get_real(struct sql *s);
 uint32_t sql_get_index(struct sql *s, uint64_t limit);         /* below limit */
 uint32_t sql_get_index_or_none(struct sql *s, uint64_t limit); /* NULL: UINT32_MAX */
-const char *sql_get_text(struct sql *s);                       /* until the next step; never NULL */
+const char *sql_get_text(struct sql *s); /* of a statement's row, until the next step; never NULL */
 
 #endif

@@ -200,9 +200,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (rc)
         check(rc, NULL, &e);
     uint64_t times[] = {0, s.first_ns, s.first_ns / 2 + s.last_ns / 2};
-    for (size_t i = 0; i < 3 && !rc; i++) {
+    for (size_t i = 0; i < 6 && !rc; i++) {
         struct profile *p = NULL;
-        rc = reader_load(&r, i ? &times[i] : NULL, &p, &e);
+        r.without = i % 2 ? 0 : RECORDING_POINTS | RECORDING_LIFETIMES;
+        rc = reader_load(&r, i / 2 ? &times[i / 2] : NULL, &p, &e);
         check(rc, p, &e);
         profile_free(p);
     }

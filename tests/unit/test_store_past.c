@@ -31,12 +31,36 @@ static bool knows_sample(const struct past *it, const struct profile_sample *v)
     return false;
 }
 
+/* What is faster to load must be the same: all figures of the cells but their lifetimes, and their images. */
+static void check_figures(const struct profile *p, const uint64_t *at)
+{
+    struct profile *few;
+    assert_ok(recording_load_without(&few, file, at, RECORDING_POINTS | RECORDING_LIFETIMES, &err));
+    assert_true(profile_valid(few) && !few->points.len);
+    assert_int_equal(few->images.len, p->images.len);
+    assert_int_equal(few->cells.len, p->cells.len);
+    assert_int_equal(few->samples.len, p->samples.len);
+    for (size_t i = 0; i < p->images.len; i++) {
+        assert_int_equal(few->images.at[i].taken_ns, p->images.at[i].taken_ns);
+        assert_int_equal(few->images.at[i].rss_anon_bytes, p->images.at[i].rss_anon_bytes);
+    }
+    for (size_t i = 0; i < p->cells.len; i++) {
+        const struct profile_cell *a = &few->cells.at[i], *b = &p->cells.at[i];
+        assert_memory_equal(&a->allocated, &b->allocated, 3 * sizeof(a->allocated)); /* freed, at_peak */
+        assert_int_equal(a->temporary_samples, b->temporary_samples);
+        assert_true(a->temporary_bytes == b->temporary_bytes && a->period_bytes == b->period_bytes);
+        assert_true(a->image == b->image && a->stack == b->stack && a->thread == b->thread);
+    }
+    profile_free(few);
+}
+
 /* Loads the file as of `at` and compares it with what was so at the moment it says it is from, which it returns. */
 static uint64_t check_past(const struct history *h, uint64_t at)
 {
     struct profile *p;
     assert_ok(recording_load(&p, file, &at, &err));
     assert_true(profile_valid(p) && p->images.len == 1);
+    check_figures(p, &at);
     uint64_t moment = p->images.at[0].taken_ns;
     const struct past *it = h->at;
     for (; it < h->at + h->len && it->time_ns != moment; it++)
@@ -124,6 +148,7 @@ static void images_keep_their_own_past(void **state)
     assert_ok(recording_close(r, &err));
     assert_ok(recording_load(&back, file, &at, &err));
     assert_int_equal(back->images.len, 2);
+    check_figures(back, &at);
     memcpy(expected, is, sizeof(is));
     memset(is, 0, sizeof(is));
     vec_each (const struct profile_cell, c, &back->cells)
