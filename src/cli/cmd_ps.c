@@ -101,11 +101,12 @@ static void add_note(struct table *t, const struct profile *p, const struct ledg
     buf_release(&note);
 }
 
-/* A ledger that gives no figures; a process that has ended gives no name either. */
-static void add_unread(struct table *t, pid_t pid, const char *why)
+/* A ledger that gives no figures; of a process that has ended there is no name either. */
+static void add_unread(struct table *t, const struct ledger_entry *entry, const char *why)
 {
     struct buf text = BUF_INIT;
-    proc_name(pid, &text);
+    if (entry->alive)
+        proc_name(entry->pid, &text);
     if (text.len)
         table_text(t, PROGRAM, buf_str(&text));
     buf_reset(&text);
@@ -127,7 +128,7 @@ static void add_row(struct table *t, const struct ledger_entry *entry)
     if (entry->mapped)
         add_container(t, entry->pid);
     if (fd < 0 || ledger_copy_read(fd, &copy, &e)) {
-        add_unread(t, entry->pid, fd < 0 ? strerror(-fd) : e.text);
+        add_unread(t, entry, fd < 0 ? strerror(-fd) : e.text);
         if (fd >= 0)
             close(fd);
         return;
