@@ -2,6 +2,7 @@
 #include "cli/command.h"
 
 #include "cli/debuginfod.h"
+#include "query/field.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -90,16 +91,28 @@ int command_written(struct sink *out, int code)
     return bad && bad != -EPIPE ? command_fail(EXIT_FAILED, "cannot write: %s", strerror(-bad)) : code;
 }
 
+static int report_unknown(const struct command *c, const char *option)
+{
+    struct query_field names[OPTIONS_MAX] = {{.name = "help"}};
+    size_t n = 1, len = strcspn(option, "=");
+    for (const struct option_doc *o = c->options; o->name; o++)
+        names[n++] = (struct query_field){.name = o->name};
+    size_t meant = len > 2 ? query_field_closest(names, n, option + 2, len - 2) : QUERY_NO_FIELD;
+    if (meant == QUERY_NO_FIELD)
+        return command_misuse(c, "unknown option %s", option);
+    return command_misuse(c, "unknown option %s; did you mean --%s?", option, names[meant].name);
+}
+
 static int report_bad_option(const struct command *c, int found, char **argv)
 {
     if (found == ':')
         return command_misuse(c, "option %s needs a value", argv[optind - 1]);
     if (optopt > 0 && optopt < FIRST_LONG && strncmp(argv[optind - 1], "--", 2))
         return command_misuse(c, "unknown option -%c", optopt);
-    if (optopt >= FIRST_LONG || strchr(argv[optind - 1], '='))
+    if (optopt > 0)
         return command_misuse(c, "option %.*s takes no value", (int)strcspn(argv[optind - 1], "="),
                               argv[optind - 1]);
-    return command_misuse(c, "unknown option %s", argv[optind - 1]);
+    return report_unknown(c, argv[optind - 1]);
 }
 
 static int choose_servers(const struct command *c, const struct arguments *a)

@@ -4,6 +4,7 @@
 
 #include "allium_version.h"
 #include "cli/command.h"
+#include "query/field.h"
 
 static const struct command *const commands[] = {
     &command_run,   &command_env,  &command_ps,     &command_snapshot, &command_report,
@@ -34,16 +35,43 @@ static int print_version(void)
     return command_written(&out, EXIT_DONE);
 }
 
+static const struct command *find_command(const char *name)
+{
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        if (!strcmp(name, commands[i]->name))
+            return commands[i];
+    return NULL;
+}
+
+static int report_no_command(const char *name)
+{
+    struct query_field names[N_COMMANDS];
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        names[i] = (struct query_field){.name = commands[i]->name};
+    size_t meant = query_field_closest(names, N_COMMANDS, name, strlen(name));
+    if (meant == QUERY_NO_FIELD)
+        return command_fail(EXIT_USAGE, "there is no command \"%s\" (allium --help lists them)", name);
+    return command_fail(EXIT_USAGE,
+                        "there is no command \"%s\"; did you mean \"%s\"? (allium --help lists them)", name,
+                        names[meant].name);
+}
+
 int main(int argc, char **argv)
 {
     if (argc < 2)
         return print_overview(EXIT_USAGE);
-    if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))
+    const struct command *command = find_command(argv[1]);
+    if (command)
+        return command->run(argc - 1, argv + 1);
+    bool help = !strcmp(argv[1], "help");
+    if (help && argc > 2) {
+        command = find_command(argv[2]);
+        char option[] = "--help", *words[] = {argv[2], option, NULL};
+        return command ? command->run(2, words) : report_no_command(argv[2]);
+    }
+    if (help || !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
         return print_overview(EXIT_DONE);
     if (!strcmp(argv[1], "--version"))
         return print_version();
-    for (size_t i = 0; i < N_COMMANDS; i++)
-        if (!strcmp(argv[1], commands[i]->name))
-            return commands[i]->run(argc - 1, argv + 1);
-    return command_fail(EXIT_USAGE, "there is no command \"%s\" (allium --help lists them)", argv[1]);
+    return report_no_command(argv[1]);
 }

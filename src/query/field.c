@@ -52,10 +52,9 @@ static size_t closeness(const char *a, size_t a_len, const char *b, size_t b_len
     return edits <= allowed ? edits : SIZE_MAX;
 }
 
-void query_field_suggest(const struct query_field *fields, size_t n_fields, const char *name, size_t len,
-                         struct buf *out)
+size_t query_field_closest(const struct query_field *fields, size_t n_fields, const char *name, size_t len)
 {
-    size_t best = SIZE_MAX, best_at = 0;
+    size_t best = SIZE_MAX, best_at = QUERY_NO_FIELD;
     for (size_t i = 0; i < n_fields; i++) {
         size_t c = closeness(name, len, fields[i].name, strlen(fields[i].name));
         if (c < best) {
@@ -63,7 +62,14 @@ void query_field_suggest(const struct query_field *fields, size_t n_fields, cons
             best_at = i;
         }
     }
-    if (best != SIZE_MAX)
+    return best_at;
+}
+
+void query_field_suggest(const struct query_field *fields, size_t n_fields, const char *name, size_t len,
+                         struct buf *out)
+{
+    size_t best_at = query_field_closest(fields, n_fields, name, len);
+    if (best_at != QUERY_NO_FIELD)
         buf_printf(out, "did you mean \"%s\"? ", fields[best_at].name);
     buf_addstr(out, n_fields ? "fields are " : "there are no fields");
     for (size_t i = 0; i < n_fields; i++) {

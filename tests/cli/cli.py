@@ -87,6 +87,21 @@ def usage(place):
         equal(done.out, "", "stdout of %s" % " ".join(words))
 
 
+def meant(place):
+    """A typing error is answered with what is close to it, and with nothing where nothing is."""
+    for words, word in ((("reprot",), "report"), (("snap",), "snapshot"), (("help", "dif"), "diff"),
+                        (("report", "--whre", "x"), "--where"), (("report", "--tpo=3"), "--top"),
+                        (("run", "--perid", "1K", "--", "true"), "--period")):
+        line = place.allium(*words, code=2).err
+        check("did you mean %s?" % word in line.replace('"', "") and line.count("\n") == 1, words, "said", repr(line))
+    for words in (("xyz",), ("report", "--oops"), ("report", "-x"), ("help", "xyz")):
+        line = place.allium(*words, code=2).err
+        check("did you mean" not in line and line.count("\n") == 1, words, "said", repr(line))
+    for words in (("report", "--json=1"), ("report", "--help=1")):
+        check("takes no value" in place.allium(*words, code=2).err, words)
+    equal(place.allium("help", "ps").out, place.allium("ps", "--help").out, "allium help ps")
+
+
 def output_file(place):
     with open(place.path("there"), "w") as file:
         file.write("mine")
@@ -422,6 +437,7 @@ tap.main([(name, placed(function)) for name, function in [
     ("run ends with 126 and 127 as env does", cannot_run),
     ("run refuses what cannot be observed, with 125", refused),
     ("wrong usage is 2, and says what is wrong", usage),
+    ("a typing error is answered with what was meant, perhaps", meant),
     ("run does not overwrite a file unless told to", output_file),
     ("run names the recording after the program and its pid", default_name),
     ("run's summary goes to stderr and names the recording", summary),
