@@ -15,9 +15,16 @@ static struct {
     struct symbol_servers *servers;
 } state = {.budget_ns = BUDGET_NS};
 
+static bool has_servers(void)
+{
+    const char *urls = getenv("DEBUGINFOD_URLS");
+    return urls && urls[strspn(urls, " ")];
+}
+
 int debuginfod_choose(const struct command *c, const char *value)
 {
     const char *name = "--" DEBUGINFOD_OPTION_NAME " ";
+    bool asked = value != NULL; /* and so by somebody who expects that something comes of it */
     if (!value) {
         value = getenv("ALLIUM_DEBUGINFOD");
         name = "ALLIUM_DEBUGINFOD=";
@@ -30,13 +37,16 @@ int debuginfod_choose(const struct command *c, const char *value)
     else if (!state.off && (units_parse_duration(value, &state.budget_ns) || state.budget_ns > BUDGET_MAX_NS))
         return command_misuse(c, "%s%s: it can be off, wait, or a time such as 500ms or 10s, up to 24h", name,
                               value);
+    if (asked && !state.off && !has_servers())
+        command_fail(0,
+                     "%s%s: there is nobody to ask, as DEBUGINFOD_URLS is not set (allium doctor says more)",
+                     name, value);
     return -1;
 }
 
 struct symbol_servers *debuginfod_servers(void)
 {
-    const char *urls = getenv("DEBUGINFOD_URLS");
-    if (state.off || !urls || !urls[strspn(urls, " ")])
+    if (state.off || !has_servers())
         return NULL;
     if (!state.servers)
         state.servers = symbol_servers_new(state.budget_ns);

@@ -334,6 +334,9 @@ def unasked(place):
                         cwd=place.folder, env=dict(fresh(place), **urls))
             calls = [line for line in open(trace).read().splitlines() if "(" in line and "CLONE_THREAD" not in line]
             equal(calls, [], "processes and connections")
+            told = place.allium(*report, "--debuginfod", "wait", env=dict(env, **urls)).err
+            check("nobody to ask" in told and "DEBUGINFOD_URLS is not set" in told and told.count("\n") == 1, repr(told))
+            equal(place.allium(*report, env=dict(env, ALLIUM_DEBUGINFOD="wait", **urls)).err, "", "words to who did not ask")
         asks = dict(env, DEBUGINFOD_URLS=server.url)
         place.allium(*report, "--debuginfod", "off", env=asks)
         place.allium(*report, env=dict(asks, ALLIUM_DEBUGINFOD="off"))
