@@ -61,6 +61,11 @@ static int explain_none(int pid, bool unreadable, struct error *e)
         return error_set(e, ESRCH,
                          "there is no process %d, and it has left no ledger (allium ps lists what there is)",
                          pid);
+    if ((gone == EPERM || unreadable) && !geteuid())
+        return error_set(e, EPERM,
+                         "process %d cannot be looked at, not even by root: the kernel refuses it to us, see "
+                         "/proc/%d/maps",
+                         pid, pid);
     if (gone == EPERM || unreadable)
         return error_set(
             e, EPERM, "process %d belongs to somebody else: its ledger can be read by that user and by root",
