@@ -299,9 +299,14 @@ static int harvest(struct follow *f, struct track *t, uint64_t now, struct error
     }
     struct error unread = {""};
     struct profile *p = read_image(f, t, false, &unread);
+    size_t named_with = symbols_came(f->o.symbols);
     if (p && may_wait(f, t, now)) {
         profile_free(p);
         return 0;
+    }
+    if (p && symbols_came(f->o.symbols) != named_with) { /* the last of them came just now */
+        profile_free(p);
+        p = read_image(f, t, false, &unread);
     }
     set_stored(f, t, now);
     return put_profile(f, t, p, true, e);

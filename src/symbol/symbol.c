@@ -35,6 +35,7 @@ struct wanted {
 struct symbols {
     struct symbol_names names;
     struct symbol_servers *servers; /* NULL: none */
+    size_t came;                    /* files from there that are in use */
     struct VEC(struct wanted) wanted;
     struct VEC(struct module *) retired; /* their frames have been handed out */
     char *cache_dir;                     /* NULL: none */
@@ -230,6 +231,7 @@ static void take_debug(struct symbols *s, struct wanted *w)
     }
     m->image.debug = o;
     m->located = true;
+    s->came++;
     w->alternate_len = symbol_object_alternate(o, &name, &w->alternate);
     if (w->alternate_len)
         m->image.alternate = symbol_debug_find_alternate(o, name, w->alternate, w->alternate_len);
@@ -246,6 +248,7 @@ static void take_alternate(struct symbols *s, struct wanted *w)
         return;
     m->image.alternate = symbol_debug_open(path, w->alternate, w->alternate_len);
     w->done = true;
+    s->came++;
 }
 
 void symbols_fetch(struct symbols *s)
@@ -260,6 +263,11 @@ void symbols_fetch(struct symbols *s)
     vec_each (struct wanted, w, &s->wanted)
         if (!w->done && w->came)
             take_alternate(s, w);
+}
+
+size_t symbols_came(const struct symbols *s)
+{
+    return s->came;
 }
 
 bool symbols_pending(struct symbols *s)
