@@ -256,8 +256,13 @@ bool live_insert_new(uintptr_t address, uint32_t record)
     uint64_t *bucket = bucket_at(t, bucket_of(key, t->log2));
     if (filter_may_hold((const void *)address) && may_be_here(bucket, key))
         return false;
-    if (unlikely(!place(bucket, entry_of(key, record))) || is_gone(n))
+    if (unlikely(!place(bucket, entry_of(key, record))))
         return false;
+    if (is_gone(
+            n)) { /* it may have moved on with the others or not: to enter it twice does no harm, to look for it would */
+        live_insert(address, record);
+        return true;
+    }
     filter_add(address);
     return true;
 }
