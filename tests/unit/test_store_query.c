@@ -300,8 +300,7 @@ static void a_file_of_a_stranger_is_harmless(void **state)
     (void)state;
     static const char *const others[] = {
         "CREATE VIEW v AS SELECT load_extension('evil.so')",
-        "ALTER TABLE meta RENAME TO m; CREATE VIEW meta AS SELECT load_extension('evil.so') AS key, 1 AS "
-        "value",
+        "ALTER TABLE meta RENAME TO m; CREATE VIEW meta AS SELECT load_extension('evil.so') key, 1 value",
         "ALTER TABLE cell ADD COLUMN more GENERATED ALWAYS AS (abs(id))",
         "CREATE TRIGGER t AFTER INSERT ON cell BEGIN DELETE FROM meta; END",
         "CREATE INDEX i ON cell(abs(id))",
