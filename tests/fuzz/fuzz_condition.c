@@ -4,13 +4,14 @@
  * is not; whatever does not parse says where and why in one line. The bytes before the first NUL are the condition, those
  * behind it what a diff found.
  */
+#include "require.h"
+
 #include "cli/condition.h"
 #include "cli/words.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,14 +22,6 @@ int command_misuse(const struct command *c, const char *fmt, ...)
 {
     (void)c;
     (void)fmt;
-    abort();
-}
-
-static void require(bool holds, const char *what, const char *text)
-{
-    if (holds)
-        return;
-    fprintf(stderr, "%s: %s\n", what, text);
     abort();
 }
 
@@ -55,8 +48,8 @@ static void check_order(const struct condition *c, const struct diff *d, const c
     else
         more.amount = 2 * c->amount + 1;
     enum condition_answer lower = condition_ask(c, d), higher = condition_ask(&more, d);
-    require(lower == CONDITION_MET || higher != CONDITION_MET, "a higher limit is met, a lower one is not",
-            text);
+    require(lower == CONDITION_MET || higher != CONDITION_MET,
+            "a higher limit is met, a lower one is not: %s", text);
 }
 
 static void check_condition(const struct condition *c, const char *text, const uint8_t *data,
@@ -65,11 +58,12 @@ static void check_condition(const struct condition *c, const char *text, const u
     struct diff d = {.unknown = 0};
     const char *plus = strchr(text, '+');
     require(plus && !strncmp(words_name(words_orders, (int)c->sort), text, (size_t)(plus - text)),
-            "another metric", text);
-    require(isfinite(c->share) && isfinite(c->amount) && c->share >= 0 && c->amount >= 0, "no limit", text);
-    require(!c->share || !c->amount, "two limits", text);
+            "another metric: %s", text);
+    require(isfinite(c->share) && isfinite(c->amount) && c->share >= 0 && c->amount >= 0, "no limit: %s",
+            text);
+    require(!c->share || !c->amount, "two limits: %s", text);
     require(!strchr(plus, '%') || fabs(c->share * 100 - strtod(plus + 1, NULL)) <= 1e-9 * c->share * 100,
-            "another share", text);
+            "another share: %s", text);
     struct diff_value *v = &d.total[rollup_sort_metric(c->sort)];
     for (int part = 0; part < DIFF_PARTS; part++)
         add_value(&v->of[part], &data, end);
@@ -84,8 +78,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct error e = {""};
     int rc = condition_parse(&c, text, &e);
     require(!rc || (rc == -EINVAL && !strncmp(e.text, "--fail-if ", 10) && strstr(e.text, ": column ")),
-            "no line", e.text);
-    require(!strpbrk(e.text, "\n\r\t\033"), "not one line", e.text);
+            "no line: %s", e.text);
+    require(!strpbrk(e.text, "\n\r\t\033"), "not one line: %s", e.text);
     if (!rc)
         check_condition(&c, text, data + len, data + size);
     free(text);

@@ -3,9 +3,10 @@
  * The reader of ledgers on hostile input: whatever a file claims, a valid profile comes out, or one line of error. The
  * mutator keeps magic, version and record sizes as they are, so that the rest is reached.
  */
+#include "require.h"
+
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -62,16 +63,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct ledger_copy copy;
     struct error e = {""};
     int fd = memfd_create("ledger", MFD_CLOEXEC);
-    if (fd < 0 || write(fd, data, size) != (ssize_t)size)
-        abort();
+    require(fd >= 0 && write(fd, data, size) == (ssize_t)size, "no file to read");
     if (!ledger_copy_read(fd, &copy, &e)) {
         struct profile *p = ledger_profile(&copy);
-        if (!profile_valid(p))
-            abort();
+        require(profile_valid(p), "not valid");
         profile_free(p);
         ledger_copy_release(&copy);
-    } else if (!e.text[0]) {
-        abort(); /* an error without a line */
+    } else {
+        require(*e.text, "an error without a line");
     }
     close(fd);
     return 0;

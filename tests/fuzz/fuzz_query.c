@@ -4,13 +4,14 @@
  * must say where and why in one line. The bytes before the first NUL are the query, those behind it the values. The same
  * text is read as the condition of an alert, too, and the values are then what looks find.
  */
+#include "require.h"
+
 #include "query/alert.h"
 #include "query/query.h"
 
 #include "base/mem.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,18 +30,10 @@ struct subject {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void require(bool holds, const char *what, const char *text)
-{
-    if (holds)
-        return;
-    fprintf(stderr, "%s: %s\n", what, text);
-    abort();
-}
-
 static void look_up(void *arg, size_t field, struct query_probe *probe)
 {
     const struct subject *s = arg;
-    require(field < N_FIELDS, "a field out of the table", "");
+    require(field < N_FIELDS, "a field out of the table");
     if (!strcmp(fields[field].name, "absent"))
         return;
     query_offer_number(probe, s->number);
@@ -51,23 +44,23 @@ static void look_up(void *arg, size_t field, struct query_probe *probe)
 
 static void check_error(const char *text, int rc, const char *prefix, const struct error *err, size_t column)
 {
-    require(rc == -EINVAL || rc == -E2BIG, "another code than EINVAL and E2BIG", text);
-    require(!strncmp(err->text, prefix, strlen(prefix)), "no prefix", err->text);
-    require(!strpbrk(err->text, "\t\n\r\033"), "more than one line", err->text);
-    require(column >= 1 && column <= strlen(text) + 1, "a column outside the text", err->text);
+    require(rc == -EINVAL || rc == -E2BIG, "another code than EINVAL and E2BIG: %s", text);
+    require(!strncmp(err->text, prefix, strlen(prefix)), "no prefix: %s", err->text);
+    require(!strpbrk(err->text, "\t\n\r\033"), "more than one line: %s", err->text);
+    require(column >= 1 && column <= strlen(text) + 1, "a column outside the text: %s", err->text);
 }
 
 static void check_query(const char *text, const struct query *q, struct subject *s)
 {
     struct query *again;
     struct error err = {""};
-    require(!query_parse(&again, query_text(q), fields, N_FIELDS, &err, NULL), "does not read back",
+    require(!query_parse(&again, query_text(q), fields, N_FIELDS, &err, NULL), "does not read back: %s",
             err.text);
-    require(!strcmp(query_text(q), query_text(again)), "reads back as another", text);
-    require(query_match(q, look_up, s) == query_match(again, look_up, s), "matches otherwise when read back",
-            text);
+    require(!strcmp(query_text(q), query_text(again)), "reads back as another: %s", text);
+    require(query_match(q, look_up, s) == query_match(again, look_up, s),
+            "matches otherwise when read back: %s", text);
     for (size_t i = 0; i < N_FIELDS; i++)
-        require(query_uses(q, i) == query_uses(again, i), "uses other fields when read back", text);
+        require(query_uses(q, i) == query_uses(again, i), "uses other fields when read back: %s", text);
     query_free(again);
 }
 
@@ -76,10 +69,11 @@ static void check_query(const char *text, const struct query *q, struct subject 
 static void check_term(const char *text, const struct alert_term *t)
 {
     struct alert again;
-    require(!alert_parse(&again, t->text, NULL, NULL) && again.n == 1, "a term does not read back", t->text);
+    require(!alert_parse(&again, t->text, NULL, NULL) && again.n == 1, "a term does not read back: %s",
+            t->text);
     require(again.terms[0].kind == t->kind && again.terms[0].bytes == t->bytes &&
                 again.terms[0].for_ns == t->for_ns && !strcmp(again.terms[0].text, t->text),
-            "a term reads back as another", text);
+            "a term reads back as another: %s", text);
     alert_release(&again);
 }
 
@@ -101,7 +95,7 @@ static void check_judging(const char *text, const struct alert_term *t, const st
             since = now;
         held = holds;
         bool settled = (grows && holds) || now - since >= t->for_ns, tells = settled && holds && !told;
-        require(alert_judge(t, &state, &f) == tells, "an alert is judged otherwise", text);
+        require(alert_judge(t, &state, &f) == tells, "an alert is judged otherwise: %s", text);
         if (settled)
             told = holds;
     }
@@ -117,7 +111,7 @@ static void check_alert(const char *text, const struct subject *s)
         check_error(text, rc, "alert: ", &err, column);
         return;
     }
-    require(a.n >= 1 && a.n <= ALERT_TERMS_MAX, "too many terms, or none", text);
+    require(a.n >= 1 && a.n <= ALERT_TERMS_MAX, "too many terms, or none: %s", text);
     for (size_t i = 0; i < a.n; i++) {
         check_term(text, &a.terms[i]);
         check_judging(text, &a.terms[i], s);

@@ -4,6 +4,8 @@
  * as an SQLite file is the file; any other is a list of changes (offset in three bytes, value) to a small recording. The
  * mutator changes such a file's bytes, and mostly through SQL, so that it stays one.
  */
+#include "require.h"
+
 #include "store/reader.h"
 #include "store/recording.h"
 
@@ -24,14 +26,6 @@ int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed);
-
-static void require(bool holds, const char *what, const char *text)
-{
-    if (holds)
-        return;
-    fprintf(stderr, "%s: %s\n", what, text);
-    abort();
-}
 
 /* A bit of everything, a little more at each step. */
 static void grow(struct profile *p, uint32_t step)
@@ -75,11 +69,11 @@ static void record(const char *path, uint64_t image)
         struct profile_point q = {.time_ns = p->taken_ns, .live_bytes = 1};
         rc = recording_put_point(r, image, &q, p, NULL, &e);
     }
-    require(!rc, "cannot record", e.text);
+    require(!rc, "cannot record: %s", e.text);
     profile_free(p);
     if (image > 1)
-        require(!recording_set_text(r, RECORDING_VERSION, "1", &e) && !recording_close(r, &e), "cannot close",
-                e.text);
+        require(!recording_set_text(r, RECORDING_VERSION, "1", &e) && !recording_close(r, &e),
+                "cannot close: %s", e.text);
 }
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
@@ -87,12 +81,12 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     char folder[] = "/tmp/allium-fuzz-XXXXXX", path[64];
     (void)argc;
     (void)argv;
-    require(mkdtemp(folder), "no folder", folder);
+    require(mkdtemp(folder), "no folder: %s", folder);
     snprintf(path, sizeof(path), "%s/a", folder);
     record(path, 1);
     record(path, 2);
     FILE *f = fopen(path, "r");
-    require(f, "cannot read", path);
+    require(f, "cannot read: %s", path);
     sample = mem_alloc(1 << 20);
     sample_bytes = fread(sample, 1, 1 << 20, f);
     fclose(f);
@@ -110,11 +104,11 @@ static bool is_file(const uint8_t *data, size_t size)
 static sqlite3 *open_bytes(unsigned char *file, size_t bytes, unsigned flags)
 {
     sqlite3 *db;
-    require(!sqlite3_open_v2(":memory:", &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL), "no memory",
-            "");
+    require(!sqlite3_open_v2(":memory:", &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL),
+            "no memory");
     require(!sqlite3_deserialize(db, "main", file, (sqlite3_int64)bytes, (sqlite3_int64)bytes,
                                  flags | SQLITE_DESERIALIZE_FREEONCLOSE),
-            "cannot hand over", "");
+            "cannot hand over");
     return db;
 }
 
@@ -148,7 +142,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
     unsigned char *file = NULL;
     if (is_file(data, size) && seed % 4) {
         file = sqlite3_malloc64(size);
-        require(file, "out of memory", "");
+        require(file, "out of memory");
         memcpy(file, data, size);
         sqlite3 *db = open_bytes(file, size, SQLITE_DESERIALIZE_RESIZEABLE);
         sqlite3_test_control(SQLITE_TESTCTRL_PRNG_SEED, (int)seed, NULL);
@@ -172,7 +166,7 @@ static unsigned char *make_file(const uint8_t *data, size_t size, size_t *bytes)
     bool whole = is_file(data, size);
     *bytes = whole ? size : sample_bytes;
     unsigned char *file = sqlite3_malloc64(*bytes);
-    require(file, "out of memory", "");
+    require(file, "out of memory");
     memcpy(file, whole ? (const void *)data : sample, *bytes);
     for (size_t i = 0; !whole && i + CHANGE_BYTES <= size; i += CHANGE_BYTES)
         file[(data[i] | (size_t)data[i + 1] << 8 | (size_t)data[i + 2] << 16) % *bytes] = data[i + 3];
@@ -181,9 +175,9 @@ static unsigned char *make_file(const uint8_t *data, size_t size, size_t *bytes)
 
 static void check(int rc, const struct profile *p, const struct error *e)
 {
-    require(rc <= 0 && !rc == !!p, "both or neither", e->text);
-    require(!p || profile_valid(p), "not valid", "");
-    require(!rc || (*e->text && !strpbrk(e->text, "\n\r\t\033")), "not one line", e->text);
+    require(rc <= 0 && !rc == !!p, "both or neither: %s", e->text);
+    require(!p || profile_valid(p), "not valid");
+    require(!rc || (*e->text && !strpbrk(e->text, "\n\r\t\033")), "not one line: %s", e->text);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

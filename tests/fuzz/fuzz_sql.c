@@ -4,6 +4,8 @@
  * it was, nothing lies beside it, and no more memory is taken than allowed. The bytes before the first NUL are the
  * question, those behind it changes to the file: offset in three bytes, value.
  */
+#include "require.h"
+
 #include "store/query.h"
 #include "store/recording.h"
 
@@ -32,14 +34,6 @@ static volatile sig_atomic_t stopped;
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool holds, const char *what, const char *text)
-{
-    if (holds)
-        return;
-    fprintf(stderr, "%s: %s\n", what, text);
-    abort();
-}
 
 static void make_profile(void)
 {
@@ -80,7 +74,7 @@ static void record(void)
     one.frees.len = one.points.len = 0;
     require(!recording_create(&r, path, true, &e) && !recording_put_image(r, &one, true, &e) &&
                 !recording_close(r, &e),
-            "cannot record", e.text);
+            "cannot record: %s", e.text);
     profile->samples.at[0].cell = 1;
 }
 
@@ -100,14 +94,14 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
     (void)argc;
     (void)argv;
-    require(mkdtemp(folder), "no folder", folder);
+    require(mkdtemp(folder), "no folder: %s", folder);
     atexit(remove_all);
     snprintf(path, sizeof(path), "%s/a", folder);
     setenv("TMPDIR", folder, 1);
     make_profile();
     record();
     FILE *f = fopen(path, "r");
-    require(f, "cannot read", path);
+    require(f, "cannot read: %s", path);
     sample = mem_alloc(1 << 20);
     file = mem_alloc(1 << 20);
     bytes = fread(sample, 1, 1 << 20, f);
@@ -123,7 +117,7 @@ static void write_file(const uint8_t *changes, size_t n)
         file[(changes[i] | (size_t)changes[i + 1] << 8 | (size_t)changes[i + 2] << 16) % bytes] =
             (char)changes[i + 3];
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    require(fd >= 0 && write(fd, file, bytes) == (ssize_t)bytes, "cannot write", path);
+    require(fd >= 0 && write(fd, file, bytes) == (ssize_t)bytes, "cannot write: %s", path);
     close(fd);
 }
 
@@ -134,10 +128,10 @@ static void check_untouched(const char *sql)
     int fd = open(path, O_RDONLY);
     ssize_t got = read(fd, now, sizeof(now));
     close(fd);
-    require(got == (ssize_t)bytes && !memcmp(now, file, bytes), "a question changed the file", sql);
+    require(got == (ssize_t)bytes && !memcmp(now, file, bytes), "a question changed the file: %s", sql);
     DIR *d = opendir(folder);
     for (struct dirent *e; (e = readdir(d));)
-        require(e->d_name[0] == '.' || !strcmp(e->d_name, "a"), "a question left a file", e->d_name);
+        require(e->d_name[0] == '.' || !strcmp(e->d_name, "a"), "a question left a file: %s", e->d_name);
     closedir(d);
 }
 
@@ -150,13 +144,13 @@ static int take(void *arg, const struct answer *rows, bool more)
 {
     struct taken *t = arg;
     size_t n = answer_rows(rows);
-    require(!t->last, "rows after the last ones", "");
+    require(!t->last, "rows after the last ones");
     require(n <= STORE_QUERY_BATCH_ROWS && rows->values.len == n * rows->columns.len && rows->columns.len,
-            "torn rows", "");
-    require(!t->calls || t->columns == rows->columns.len, "other columns", "");
+            "torn rows");
+    require(!t->calls || t->columns == rows->columns.len, "other columns");
     vec_each (const struct answer_value, v, &rows->values)
-        require((v->type != ANSWER_TEXT && v->type != ANSWER_BYTES) || !v->text[v->bytes], "no end of a text",
-                "");
+        require((v->type != ANSWER_TEXT && v->type != ANSWER_BYTES) || !v->text[v->bytes],
+                "no end of a text");
     t->columns = rows->columns.len;
     t->calls++;
     t->rows += n;
@@ -176,14 +170,14 @@ static void ask(const char *sql, const struct profile *p)
     sqlite3_memory_highwater(1);
     int rc = p ? store_query_profile(&q, p, &e) : store_query_file(&q, path, &e);
     setitimer(ITIMER_VIRTUAL, &none, NULL);
-    require(rc <= 0, "a code above 0", sql);
-    require(p || sqlite3_memory_highwater(0) < MEMORY_BYTES + (1 << 20), "more memory than allowed", sql);
-    require(q.wrong_at == STORE_QUERY_NOWHERE || q.wrong_at <= strlen(sql), "a place outside the question",
-            sql);
+    require(rc <= 0, "a code above 0: %s", sql);
+    require(p || sqlite3_memory_highwater(0) < MEMORY_BYTES + (1 << 20), "more memory than allowed: %s", sql);
+    require(q.wrong_at == STORE_QUERY_NOWHERE || q.wrong_at <= strlen(sql),
+            "a place outside the question: %s", sql);
     if (rc == -EPIPE)
         return;
-    require(!rc == t.last, "an answer that is not whole, or has no end", sql);
-    require(!rc || (*e.text && !strpbrk(e.text, "\n\r\t\033")), "not one line", e.text);
+    require(!rc == t.last, "an answer that is not whole, or has no end: %s", sql);
+    require(!rc || (*e.text && !strpbrk(e.text, "\n\r\t\033")), "not one line: %s", e.text);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -4,6 +4,8 @@
  * its samples, and is the same when it was written and read again; all else is refused in one line with its number, and
  * not written over.
  */
+#include "require.h"
+
 #include "run/dismissed.h"
 
 #include "base/mem.h"
@@ -19,14 +21,6 @@
 #define LINE_BYTES 34
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool holds, const char *what)
-{
-    if (holds)
-        return;
-    fprintf(stderr, "%s\n", what);
-    abort();
-}
 
 struct line {
     uint64_t image, serial;
@@ -99,7 +93,7 @@ static void check_again(struct dismissed *d, const struct line *lines, long n)
     struct error e = {""};
     struct dismissed *again = dismissed_new();
     snprintf(path, sizeof(path), "/dev/shm/allium-fuzz-state.%d", (int)getpid());
-    require(!dismissed_save(d, path, &e) && !dismissed_load(again, path, &e), e.text);
+    require(!dismissed_save(d, path, &e) && !dismissed_load(again, path, &e), "%s", e.text);
     unlink(path);
     require(!dismissed_changed(again), "changed by reading it");
     check_same(again, lines, n);
@@ -129,7 +123,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
     long n = lines_of((const char *)data, size, lines);
     int bad = dismissed_load(d, path, &e);
-    require((bad == 0) == (n >= 0), bad ? e.text : "taken for a state");
+    require((bad == 0) == (n >= 0), "%s", bad ? e.text : "taken for a state");
     if (bad)
         check_refusal(path, bad, &e);
     else

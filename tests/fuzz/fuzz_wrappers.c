@@ -3,24 +3,17 @@
  * Fuzz target of src/model/wrappers: whatever is in a list, its lines are either patterns within the bounds or bad ones, and
  * the last line that fits a name decides. The bytes before the first NUL are the name, those behind it the list.
  */
+#include "require.h"
+
 #include "model/wrappers.h"
 
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "query/glob.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool holds, const char *what)
-{
-    if (holds)
-        return;
-    fprintf(stderr, "%s\n", what);
-    abort();
-}
 
 static void check_patterns(const struct wrappers *w, const struct wrappers_bad *bad, size_t lines)
 {
