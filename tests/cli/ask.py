@@ -176,10 +176,7 @@ def freed(place):
 
 def kept_moment(place):
     """Nanoseconds from the beginning to a moment of the running d.allium by which all three frees had happened; 0: not yet."""
-    ((moment,),) = book.rows(place.path("d.allium"), """
-        SELECT min(time_ns) - (SELECT value FROM meta WHERE key = 'started_ns') FROM point
-        WHERE moment IS NOT NULL AND time_ns > (SELECT max(freed_ns) FROM recent_free HAVING count(*) >= 3)""")
-    return moment or 0
+    return book.moment(place.path("d.allium"), "time_ns > (SELECT max(freed_ns) FROM recent_free HAVING count(*) >= 3)")
 
 
 def past(place):

@@ -43,3 +43,13 @@ def images(path):
 
 def added(sums):
     return Sums(*(sum(column) for column in zip(*sums))) if sums else Sums(0, 0, 0, 0)
+
+
+def moment(path, condition):
+    """Nanoseconds from the beginning to the first moment kept whose point is so; 0: there is none (yet), or no recording."""
+    with contextlib.suppress(sqlite3.OperationalError):  # while it is being made
+        ((found,),) = rows(path, """
+            SELECT min(time_ns) - (SELECT value FROM meta WHERE key = 'started_ns') FROM point
+            WHERE moment IS NOT NULL AND """ + condition)
+        return found or 0
+    return 0

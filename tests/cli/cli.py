@@ -14,6 +14,7 @@ import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import book
 import tap
 from place import placed, program
 from tap import built, check, equal, wait_until
@@ -349,18 +350,33 @@ def exported(place):
 
 
 def moments(place):
-    place.allium("run", "--quiet", "--period", "1", "-o", "r.allium", "--", "sh", "-c", "sleep 0.8; exec " + program("holder") + " 900")
-    late = total(place, "r.allium@1.4s", "--by", "function")
-    equal(figures(late, "hold")["live_bytes"], HELD, "live bytes of hold() at 1.4 s")
-    early = total(place, "r.allium@300ms", "--by", "function")
-    check(not [row for row in early["rows"] if row["name"] == "hold" and estimate(row["inclusive"]["live_bytes"])],
-          "hold() holds memory before it ran")
+    """By our own clock hold() runs between `before` and `after`; no wait is bound to a time but the 60 s that are too long."""
+    path = place.path("r.allium")
+    process = place.start_allium("run", "--quiet", "--period", "1", "-o", "r.allium", "--", "sh", "-c",
+                                 "read x; exec " + program("holder"))
+    wait_until(lambda: book.moment(path, "true"), 60, "a moment of the shell, in the recording")
+    before = time.time_ns()
+    process.stdin.write(b"\n")
+    process.stdin.flush()
+    equal(process.stdout.readline(), b"ready\n", "the holder's word")
+    after = time.time_ns()
+    held = "live_bytes >= %d AND time_ns > %d" % (HELD, after)  # the shell's last moment may be later, too
+    at = "r.allium@%dns" % wait_until(lambda: book.moment(path, held), 60, "a moment of the holder, in the recording")
+    process.stdin.close()
+    equal(process.wait(tap.TIMEOUT), 0, "code of allium run")
+    late = total(place, at, "--by", "function")
+    equal(figures(late, "hold")["live_bytes"], HELD, "live bytes of hold() at " + at)
+    ((started,),) = book.rows(path, "SELECT value FROM meta WHERE key = 'started_ns'")
+    early = total(place, "r.allium@%dns" % (before - started), "--by", "function")
+    equal([p["comm"] for p in early["processes"]], ["sh"], "processes before the holder ran")
+    check(estimate(early["total"]["live_bytes"]), "the shell holds nothing:", early["total"])
+    check("hold" not in [row["name"] for row in early["rows"]], "hold() holds memory before it ran")
     place.allium("report", "r.allium@1h", code=1)
     place.allium("report", "r.allium@x", code=1)
     place.allium("report", "r.allium@0", code=1)
     for words in (("report", "--sort", "temporary"), ("report", "--sort", "age"), ("report", "--older-than", "1s"),
                   ("report", "--where", "size>1"), ("export", "--folded", "temporary")):
-        told = place.allium(words[0], "r.allium@1.4s", *words[1:], code=2).err
+        told = place.allium(words[0], at, *words[1:], code=2).err
         check("not known of a moment in the past" in told, words, told)
 
 

@@ -32,10 +32,7 @@ def rows(found):
 
 def when(place, name, live_bytes):
     """The first moment kept of a recording of one image at which it held so much. (A time would be another one on a busy machine.)"""
-    ((since,),) = book.rows(place.path(name), """
-        SELECT min(time_ns) - (SELECT value FROM meta WHERE key = 'started_ns') FROM point
-        WHERE moment IS NOT NULL AND live_bytes >= %s""" % live_bytes)
-    return "%s@%dns" % (name, since)
+    return "%s@%dns" % (name, book.moment(place.path(name), "live_bytes >= %s" % live_bytes))
 
 
 def numbers(text):
