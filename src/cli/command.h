@@ -50,11 +50,11 @@ struct command {
 
 extern const struct command command_run, command_env, command_ps, command_snapshot, command_report,
     command_watch, command_diff, command_who, command_frees, command_export, command_sql, command_set,
-    command_doctor;
+    command_sys, command_doctor;
 
 /** The values of the options of one call, in the order of the table. */
 struct arguments {
-    const char *value[32]; /* NULL: not given; "" or the value: given */
+    const char *value[48]; /* NULL: not given; "" or the value: given */
     const char *many[16];  /* all values of the option that may be given several times */
     int n_many;
     char **rest; /* what is no option */

@@ -7,9 +7,9 @@
 #include "query/field.h"
 
 static const struct command *const commands[] = {
-    &command_run,   &command_env,  &command_ps,     &command_snapshot, &command_report,
-    &command_watch, &command_diff, &command_who,    &command_frees,    &command_export,
-    &command_sql,   &command_set,  &command_doctor,
+    &command_run,   &command_env,  &command_ps,  &command_snapshot, &command_report,
+    &command_watch, &command_diff, &command_who, &command_frees,    &command_export,
+    &command_sql,   &command_set,  &command_sys, &command_doctor,
 };
 
 #define N_COMMANDS (sizeof(commands) / sizeof(*commands))

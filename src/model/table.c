@@ -2,6 +2,9 @@
 #include "model/table.h"
 
 #include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 struct table *table_new(const char *name, uint32_t version, const struct table_column *columns,
                         uint32_t n_columns)
@@ -14,19 +17,23 @@ struct table *table_new(const char *name, uint32_t version, const struct table_c
 /* Frees what a value owns, and makes it one that is not known. */
 static void clear(const struct table_column *c, struct table_value *v)
 {
-    if (v->known && c->type == TABLE_TEXT)
+    if (v->known && (c->type == TABLE_TEXT || c->type == TABLE_LINES))
         free(v->text);
     if (v->known && c->type == TABLE_ESTIMATE)
         free(v->estimate);
     v->known = false;
 }
 
+void table_clear(struct table *t)
+{
+    table_cut(t, 0);
+}
+
 void table_free(struct table *t)
 {
     if (!t)
         return;
-    for (size_t i = 0; i < t->values.len; i++)
-        clear(&t->columns[i % t->n_columns], &t->values.at[i]);
+    table_clear(t);
     vec_release(&t->values);
     free(t);
 }
@@ -47,7 +54,8 @@ static struct table_value *cell(struct table *t, uint32_t column, enum table_typ
 {
     assert(column < t->n_columns && t->values.len >= t->n_columns);
     const struct table_column *c = &t->columns[column];
-    assert(c->type == type || (c->type == TABLE_ADDRESS && type == TABLE_WHOLE));
+    assert(c->type == type || (c->type == TABLE_ADDRESS && type == TABLE_WHOLE) ||
+           (c->type == TABLE_LINES && type == TABLE_TEXT));
     struct table_value *v = &t->values.at[t->values.len - t->n_columns + column];
     clear(c, v);
     return v;
@@ -91,4 +99,104 @@ void table_estimate(struct table *t, uint32_t column, const struct estimate *val
 void table_flag(struct table *t, uint32_t column, bool value)
 {
     *cell(t, column, TABLE_FLAG) = (struct table_value){.known = true, .flag = value};
+}
+
+uint32_t table_column_find(const struct table *t, const char *name)
+{
+    for (uint32_t i = 0; i < t->n_columns; i++)
+        if (!strcmp(t->columns[i].name, name))
+            return i;
+    return UINT32_MAX;
+}
+
+double table_number(const struct table *t, uint32_t row, uint32_t column)
+{
+    const struct table_value *v = table_at(t, row, column);
+    if (!v->known)
+        return NAN;
+    switch (t->columns[column].type) {
+    case TABLE_WHOLE:
+    case TABLE_ADDRESS:
+        return (double)v->whole;
+    case TABLE_SIGNED:
+        return (double)v->negative_too;
+    case TABLE_REAL:
+        return v->real;
+    case TABLE_ESTIMATE:
+        return v->estimate->value;
+    case TABLE_FLAG:
+        return v->flag;
+    default:
+        return NAN;
+    }
+}
+
+void table_cut(struct table *t, uint32_t rows)
+{
+    while (t->values.len > (size_t)rows * t->n_columns) {
+        size_t last = --t->values.len;
+        clear(&t->columns[last % t->n_columns], &t->values.at[last]);
+    }
+}
+
+void table_keep(struct table *t, bool (*keeps)(const struct table *t, uint32_t row, void *arg), void *arg)
+{
+    uint32_t n = table_rows(t), kept = 0;
+    size_t bytes = t->n_columns * sizeof(struct table_value);
+    for (uint32_t row = 0; row < n; row++) {
+        struct table_value *v = &t->values.at[(size_t)row * t->n_columns];
+        if (!keeps(t, row, arg)) {
+            for (uint32_t i = 0; i < t->n_columns; i++)
+                clear(&t->columns[i], &v[i]);
+            continue;
+        }
+        if (kept != row)
+            memcpy(&t->values.at[(size_t)kept * t->n_columns], v, bytes);
+        kept++;
+    }
+    t->values.len = (size_t)kept * t->n_columns;
+}
+
+struct order {
+    const struct table *t;
+    uint32_t column;
+};
+
+static int compare(const struct order *o, uint32_t a, uint32_t b)
+{
+    const struct table_value *x = table_at(o->t, a, o->column), *y = table_at(o->t, b, o->column);
+    enum table_type type = o->t->columns[o->column].type;
+    if (x->known != y->known)
+        return x->known ? -1 : 1;
+    if (!x->known)
+        return 0;
+    if (type == TABLE_TEXT || type == TABLE_LINES)
+        return strcmp(x->text, y->text);
+    if (type == TABLE_WHOLE || type == TABLE_ADDRESS)
+        return x->whole > y->whole ? -1 : x->whole < y->whole;
+    double p = table_number(o->t, a, o->column), q = table_number(o->t, b, o->column);
+    return p > q ? -1 : p < q;
+}
+
+static int compare_rows(const void *a, const void *b, void *arg)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    int c = compare(arg, x, y);
+    return c ? c : x < y ? -1 : 1;
+}
+
+void table_sort(struct table *t, uint32_t column)
+{
+    uint32_t n = table_rows(t), *order = mem_array(n ? n : 1, sizeof(*order));
+    struct order o = {t, column};
+    for (uint32_t i = 0; i < n; i++)
+        order[i] = i;
+    qsort_r(order, n, sizeof(*order), compare_rows, &o);
+    size_t bytes = t->n_columns * sizeof(struct table_value);
+    struct table_value *sorted = mem_array(n ? n : 1, bytes);
+    for (uint32_t i = 0; i < n; i++)
+        memcpy(sorted + (size_t)i * t->n_columns, &t->values.at[(size_t)order[i] * t->n_columns], bytes);
+    memcpy(t->values.at ? t->values.at : sorted, sorted, n * bytes);
+    free(sorted);
+    free(order);
 }

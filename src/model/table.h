@@ -23,6 +23,7 @@ enum table_type {
     TABLE_ESTIMATE, /* struct estimate, shown with its interval */
     TABLE_FLAG,     /* bool */
     TABLE_ADDRESS,  /* uint64_t */
+    TABLE_LINES,    /* texts one below the other: a stack, innermost first */
 };
 
 /** What a number counts. In JSON it ends the key: live_bytes. */
@@ -63,6 +64,7 @@ struct table {
     uint32_t version; /* of that schema */
     const struct table_column *columns;
     uint32_t n_columns;
+    uint64_t hidden;                       /* bits of columns (of the first 64) that views leave out */
     struct VEC(struct table_value) values; /* row after row */
 };
 
@@ -78,9 +80,26 @@ static inline const struct table_value *table_at(const struct table *t, uint32_t
     return &t->values.at[(size_t)row * t->n_columns + column];
 }
 
+static inline bool table_hides(const struct table *t, uint32_t column)
+{
+    return column < 64 && t->hidden >> column & 1;
+}
+/** A column by name; UINT32_MAX: there is none. */
+uint32_t table_column_find(const struct table *t, const char *name);
+/** Forgets all rows. */
+void table_clear(struct table *t);
+/** Orders rows by a column: numbers largest first, texts by their letters, what is not known last. Equal ones stay in order. */
+void table_sort(struct table *t, uint32_t column);
+/** Drops rows from number `rows` on. */
+void table_cut(struct table *t, uint32_t rows);
+/** Drops the rows for which `keeps` is false. */
+void table_keep(struct table *t, bool (*keeps)(const struct table *t, uint32_t row, void *arg), void *arg);
+/** A value as a number, whatever its type; NAN: it is none, or not known. */
+double table_number(const struct table *t, uint32_t row, uint32_t column);
+
 /* Each sets a value of the last row; the column must be of that type. A NULL text is one that is not known. */
-void table_text(struct table *t, uint32_t column, const char *text);
-void table_whole(struct table *t, uint32_t column, uint64_t value); /* TABLE_ADDRESS too */
+void table_text(struct table *t, uint32_t column, const char *text); /* TABLE_LINES too: lines end with \n */
+void table_whole(struct table *t, uint32_t column, uint64_t value);  /* TABLE_ADDRESS too */
 void table_at_least(struct table *t, uint32_t column,
                     uint64_t value); /* TABLE_WHOLE; in JSON, the number alone */
 void table_signed(struct table *t, uint32_t column, int64_t value);

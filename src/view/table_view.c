@@ -4,6 +4,8 @@
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/units.h"
 #include "view/grid.h"
@@ -44,6 +46,8 @@ static void add_value(struct buf *b, const struct text_style *style, const struc
     switch (c->type) {
     case TABLE_TEXT:
         text_add_name(b, style, v->text);
+        break;
+    case TABLE_LINES:
         break;
     case TABLE_WHOLE:
         if (v->least)
@@ -88,10 +92,37 @@ static char *header_of(const struct table_column *c)
 /* Columns that are on the screen: all but rare ones that no row has. */
 static bool is_shown(const struct table *t, uint32_t column)
 {
+    if (t->columns[column].type == TABLE_LINES || table_hides(t, column))
+        return false;
     bool shown = !t->columns[column].rare;
     for (uint32_t row = 0; row < table_rows(t) && !shown; row++)
         shown = table_at(t, row, column)->known;
     return shown;
+}
+
+void table_view_add_value(struct buf *b, const struct text_style *style, const struct table *t, uint32_t row,
+                          uint32_t column)
+{
+    add_value(b, style, &t->columns[column], table_at(t, row, column));
+}
+
+void table_view_add_lines(struct buf *below, const struct text_style *style, const struct table *t,
+                          uint32_t row)
+{
+    for (uint32_t i = 0; i < t->n_columns; i++) {
+        const struct table_value *v = table_at(t, row, i);
+        if (t->columns[i].type != TABLE_LINES || table_hides(t, i) || !v->known)
+            continue;
+        for (const char *line = v->text; *line;) {
+            size_t len = strcspn(line, "\n");
+            char *one = strndup(line, len);
+            buf_addstr(below, "    ");
+            text_add_name(below, style, one ? one : "");
+            buf_addch(below, '\n');
+            free(one);
+            line += len + (line[len] == '\n');
+        }
+    }
 }
 
 void table_view_text(struct sink *out, const struct table *t, const struct text_style *style)
@@ -100,7 +131,8 @@ void table_view_text(struct sink *out, const struct table *t, const struct text_
     struct VEC(char *) headers = {0};
     uint32_t elastic = t->n_columns;
     for (uint32_t i = 0; i < t->n_columns; i++)
-        if (t->columns[i].type == TABLE_TEXT && (t->columns[i].wrap ? is_shown(t, i) : !t->columns[i].rare))
+        if (t->columns[i].type == TABLE_TEXT && !table_hides(t, i) &&
+            (t->columns[i].wrap ? is_shown(t, i) : !t->columns[i].rare))
             elastic = i;
     for (uint32_t i = 0; i < t->n_columns; i++) {
         if (!is_shown(t, i))
@@ -123,12 +155,30 @@ void table_view_text(struct sink *out, const struct table *t, const struct text_
                 add_value(&cell, style, &t->columns[i], table_at(t, row, i));
             grid_cell(&g, &cell);
         }
+        struct buf below = BUF_INIT;
+        table_view_add_lines(&below, style, t, row);
+        if (below.len)
+            grid_below(&g, &below);
+        buf_release(&below);
     }
     grid_write(&g, out);
     grid_release(&g);
     vec_each (char *, header, &headers)
         free(*header);
     vec_release(&headers);
+}
+
+static void write_lines(struct json *j, const char *key, const char *text)
+{
+    json_open(j, key, '[');
+    while (*text) {
+        size_t len = strcspn(text, "\n");
+        char *line = strndup(text, len);
+        json_text(j, NULL, line);
+        free(line);
+        text += len + (text[len] == '\n');
+    }
+    json_close(j, ']');
 }
 
 static void write_json(struct json *j, const char *key, const struct table_column *c,
@@ -160,15 +210,40 @@ static void write_json(struct json *j, const char *key, const struct table_colum
     case TABLE_ADDRESS:
         json_hex(j, key, v->whole);
         break;
+    case TABLE_LINES:
+        write_lines(j, key, v->text);
+        break;
     }
 }
 
-void table_view_json(struct sink *out, const struct table *t)
+/* The members of a row's object. */
+static void write_row(struct json *j, const struct table *t, uint32_t row)
 {
     static const char *const units[] = {
         [TABLE_PLAIN] = "",       [TABLE_COUNT] = "",      [TABLE_BYTES] = "_bytes",
         [TABLE_DURATION] = "_ns", [TABLE_INSTANT] = "_ns", [TABLE_PERCENT] = "_percent",
     };
+    struct buf key = BUF_INIT;
+    for (uint32_t i = 0; i < t->n_columns; i++) {
+        if (table_hides(t, i))
+            continue;
+        buf_reset(&key);
+        buf_printf(&key, "%s%s", t->columns[i].name, units[t->columns[i].unit]);
+        write_json(j, buf_str(&key), &t->columns[i], table_at(t, row, i));
+    }
+    buf_release(&key);
+}
+
+void table_view_json_row(struct sink *out, const struct table *t, uint32_t row)
+{
+    struct json j = {.out = out, .line = true};
+    json_open(&j, NULL, '{');
+    write_row(&j, t, row);
+    json_close(&j, '}');
+}
+
+void table_view_json(struct sink *out, const struct table *t)
+{
     struct json j = {.out = out};
     struct buf text = BUF_INIT;
     json_open(&j, NULL, '{');
@@ -178,11 +253,7 @@ void table_view_json(struct sink *out, const struct table *t)
     json_open(&j, "rows", '[');
     for (uint32_t row = 0; row < table_rows(t); row++) {
         json_open(&j, NULL, '{');
-        for (uint32_t i = 0; i < t->n_columns; i++) {
-            buf_reset(&text);
-            buf_printf(&text, "%s%s", t->columns[i].name, units[t->columns[i].unit]);
-            write_json(&j, buf_str(&text), &t->columns[i], table_at(t, row, i));
-        }
+        write_row(&j, t, row);
         json_close(&j, '}');
     }
     json_close(&j, ']');

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef BPF_KMEM_H
+#define BPF_KMEM_H
+
+/*
+ * Rows of `allium sys kmem`. A row is a place that allocates, or one that frees, or both.
+ */
+
+#include "bpf/sys.h"
+
+/** Parts of the key, in the order in which they lie in it: a key reaches as far as it is asked for. */
+enum kmem_part {
+    KMEM_BY_SITE = 1u << 0,
+    KMEM_BY_STACK = 1u << 1,
+    KMEM_BY_PROCESS = 1u << 2,
+};
+
+struct kmem_key {
+    __u64 call_site;
+    __s32 kernel_stack, user_stack;
+    __u32 pid, reserved;
+    char comm[SYS_COMM_BYTES];
+};
+
+struct kmem_value {
+    __u64 allocations, frees;
+    __u64 requested_bytes, allocated_bytes;
+    __u64 cache; /* struct kmem_cache, 0: none seen */
+    __u32 gfp;   /* of all allocations together */
+    __u32 caches_differ;
+};
+
+#define KMEM_CACHE_NAME_BYTES 32
+
+/** An object that is live, by its address. Ends with its row's key, as far as that reaches. */
+struct kmem_live {
+    __u64 cache, time_ns;
+    __u32 requested_bytes, allocated_bytes; /* the largest object is some MiB */
+    struct kmem_key key;
+};
+
+/** Counts of its own. */
+enum kmem_count {
+    KMEM_NULL_FREES = SYS_COUNT_OWN, /* kfree(NULL) */
+    KMEM_REUSED,                     /* a live object's address was handed out again: its free had no event */
+    KMEM_FREED_BEFORE, /* frees of objects from before the start, or of ones that were not followed */
+};
+
+#endif

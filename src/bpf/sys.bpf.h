@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef BPF_SYS_BPF_H
+#define BPF_SYS_BPF_H
+
+/*
+ * What every tool's programs begin with: is this event wanted, whose is it, its stacks, a row of the table, a record in
+ * the ring. A tool's file includes it once.
+ *
+ * Runs in: the kernel, in whatever context the event happens: interrupts and the allocator itself included.
+ */
+
+#ifndef __BPF__
+#define __BPF__
+#endif
+#include "bpf/kernel.h"
+#include "bpf/sys.h"
+
+#include <bpf/bpf_helpers.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+
+#define LIKELY(x)   __builtin_expect(!!(x), 1)
+#define UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+const volatile struct sys_config config = {0};
+struct sys_state state = {0};
+
+struct {
+    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+    __uint(max_entries, SYS_COUNTS);
+    __uint(key_size, sizeof(__u32));
+    __uint(value_size, sizeof(__u64));
+} counts SEC(".maps");
+
+static __always_inline void count(__u32 what)
+{
+    __u64 *n = bpf_map_lookup_elem(&counts, &what);
+    if (n)
+        (*n)++;
+}
+
+static __always_inline __u64 cgroup_of(const struct task_struct *task)
+{
+    const struct css_set *set = BPF_CORE_READ(task, cgroups);
+    if (config.filters & SYS_FILTER_CGROUP_V1) {
+        const __u32 memory = bpf_core_enum_value(enum cgroup_subsys_id___memory, memory_cgrp_id);
+        const struct cgroup_subsys_state *css = NULL;
+        bpf_core_read(&css, sizeof(css), &set->subsys[memory & 15]);
+        return BPF_CORE_READ(css, cgroup, kn, id);
+    }
+    return BPF_CORE_READ(set, dfl_cgrp, kn, id);
+}
+
+/* Is the task in the cgroup of the filter, or below it? */
+static __always_inline bool in_cgroup(const struct task_struct *task)
+{
+    const struct css_set *set = BPF_CORE_READ(task, cgroups);
+    const struct cgroup *group = BPF_CORE_READ(set, dfl_cgrp);
+    if (config.filters & SYS_FILTER_CGROUP_V1) {
+        const __u32 memory = bpf_core_enum_value(enum cgroup_subsys_id___memory, memory_cgrp_id);
+        const struct cgroup_subsys_state *css = NULL;
+        bpf_core_read(&css, sizeof(css), &set->subsys[memory & 15]);
+        group = BPF_CORE_READ(css, cgroup);
+    }
+    if (BPF_CORE_READ(group, level) < (int)config.cgroup_level)
+        return false;
+    __u64 id = 0;
+    if (bpf_core_field_exists(group->ancestors)) {
+        const struct cgroup *ancestor = NULL;
+        bpf_core_read(&ancestor, sizeof(ancestor), &group->ancestors[config.cgroup_level]);
+        id = BPF_CORE_READ(ancestor, kn, id);
+    } else {
+        const struct cgroup___before_6_1 *old = (const void *)group;
+        bpf_core_read(&id, sizeof(id), &old->ancestor_ids[config.cgroup_level]);
+    }
+    return id == config.cgroup_id;
+}
+
+static __always_inline bool same_comm(const char *a)
+{
+    const volatile __u64 *want = (const volatile __u64 *)config.comm;
+    const __u64 *have = (const __u64 *)a;
+    return have[0] == want[0] && have[1] == want[1];
+}
+
+/* Is what happens now, in the current task, asked for? */
+static __always_inline bool wanted(void)
+{
+    __u64 id = bpf_get_current_pid_tgid();
+    if (UNLIKELY(id >> 32 == config.own_tgid)) {
+        count(SYS_OWN);
+        return false;
+    }
+    if (config.filters & SYS_FILTER_TGID && id >> 32 != config.tgid)
+        return false;
+    if (config.filters & SYS_FILTER_TID && (__u32)id != config.tid)
+        return false;
+    if (config.filters & SYS_FILTER_UID && (__u32)bpf_get_current_uid_gid() != config.uid)
+        return false;
+    if (config.filters & SYS_FILTER_COMM) {
+        char comm[SYS_COMM_BYTES] __attribute__((aligned(8))) = {0};
+        bpf_get_current_comm(comm, sizeof(comm));
+        if (!same_comm(comm))
+            return false;
+    }
+    if (config.filters & (SYS_FILTER_CGROUP | SYS_FILTER_CGROUP_V1) &&
+        !in_cgroup((const void *)bpf_get_current_task()))
+        return false;
+    return true;
+}
+
+static __always_inline void describe_task(struct sys_task *t)
+{
+    __u64 id = bpf_get_current_pid_tgid();
+    t->pid = id >> 32;
+    t->tid = (__u32)id;
+    t->uid = (__u32)bpf_get_current_uid_gid();
+    t->reserved = 0;
+    t->cgroup = cgroup_of((const void *)bpf_get_current_task());
+    bpf_get_current_comm(t->comm, sizeof(t->comm));
+}
+
+/*
+ * Stacks. The kernel's own table tells stacks apart by their bucket, and refuses the second one that falls into it: that
+ * one goes to a table that is keyed by all its frames. So none is taken for another, and the common case is the cheap one.
+ */
+struct {
+    __uint(type, BPF_MAP_TYPE_STACK_TRACE);
+    __uint(max_entries, 16384);
+    __uint(key_size, sizeof(__u32));
+    __uint(value_size, sizeof(struct sys_frames));
+} stacks SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, 4096);
+    __uint(map_flags, BPF_F_NO_PREALLOC);
+    __uint(key_size, sizeof(struct sys_frames));
+    __uint(value_size, sizeof(__u32));
+} second_stacks SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+    __uint(max_entries, 1);
+    __uint(key_size, sizeof(__u32));
+    __uint(value_size, sizeof(struct sys_frames));
+} frames_scratch SEC(".maps");
+
+__u32 second_stacks_used = 0;
+
+static __attribute__((noinline)) int second_stack(void *ctx, __u64 flags)
+{
+    __u32 zero = 0;
+    struct sys_frames *f = bpf_map_lookup_elem(&frames_scratch, &zero);
+    if (!f)
+        return SYS_NO_STACK;
+    __builtin_memset(f, 0, sizeof(*f));
+    if (bpf_get_stack(ctx, f, sizeof(*f), flags) < 0) {
+        count(SYS_STACK_FAILED);
+        return -KERNEL_EFAULT;
+    }
+    __u32 *number = bpf_map_lookup_elem(&second_stacks, f);
+    if (number)
+        return SYS_STACK_SECOND + (*number & (SYS_STACK_SECOND - 1));
+    __u32 next = __sync_fetch_and_add(&second_stacks_used, 1);
+    if (bpf_map_update_elem(&second_stacks, f, &next, BPF_NOEXIST)) {
+        number = bpf_map_lookup_elem(&second_stacks, f); /* another CPU was faster */
+        if (number)
+            return SYS_STACK_SECOND + (*number & (SYS_STACK_SECOND - 1));
+        count(SYS_STACKS_FULL);
+        return -KERNEL_ENOSPC;
+    }
+    return SYS_STACK_SECOND + (next & (SYS_STACK_SECOND - 1));
+}
+
+static __always_inline int stack_now(void *ctx, __u64 flags)
+{
+    int id = bpf_get_stackid(ctx, &stacks, flags);
+    if (LIKELY(id >= 0))
+        return id;
+    if (id == -KERNEL_EEXIST) {
+        count(SYS_STACK_COLLIDED);
+        return second_stack(ctx, flags);
+    }
+    count(SYS_STACK_FAILED);
+    return id;
+}
+
+static __always_inline int kernel_stack_now(void *ctx)
+{
+    return config.stacks & SYS_STACK_KERNEL ? stack_now(ctx, 0) : SYS_NO_STACK;
+}
+
+static __always_inline int user_stack_now(void *ctx)
+{
+    return config.stacks & SYS_STACK_USER ? stack_now(ctx, BPF_F_USER_STACK) : SYS_NO_STACK;
+}
+
+/*
+ * The ring. The reader sleeps until the first record, then lets some gather: to wake it for each would cost ten times what
+ * writing does. It says in state.reader how it waits, looks once more at the ring, and only then does; the addition below,
+ * which is a full barrier, stands between our record's place in the ring and our look at that word.
+ */
+struct {
+    __uint(type, BPF_MAP_TYPE_RINGBUF);
+    __uint(max_entries, 1 << 20);
+} ring SEC(".maps");
+
+static __always_inline __u64 wake_flags(void)
+{
+    if (config.urgent)
+        return BPF_RB_FORCE_WAKEUP;
+    __u32 reader = __sync_fetch_and_add(&state.reader, 0);
+    if (LIKELY(reader == SYS_READER_BUSY))
+        return BPF_RB_NO_WAKEUP;
+    if (reader == SYS_READER_DOZES && bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) < config.backlog_bytes)
+        return BPF_RB_NO_WAKEUP;
+    return __sync_val_compare_and_swap(&state.reader, reader, SYS_READER_BUSY) == reader ? BPF_RB_FORCE_WAKEUP
+                                                                                         : BPF_RB_NO_WAKEUP;
+}
+
+/* Room for an event of `bytes`, a constant; NULL: the ring is full, which is counted. */
+static __always_inline void *event_begin(__u64 bytes)
+{
+    void *e = bpf_ringbuf_reserve(&ring, bytes, 0);
+    if (UNLIKELY(!e))
+        count(SYS_RING_FULL);
+    return e;
+}
+
+static __always_inline void event_end(void *e)
+{
+    bpf_ringbuf_submit(e, wake_flags());
+}
+
+static __always_inline void event_head(struct sys_event *e, void *ctx)
+{
+    e->time_ns = bpf_ktime_get_ns();
+    describe_task(&e->task);
+    e->kernel_stack = kernel_stack_now(ctx);
+    e->user_stack = user_stack_now(ctx);
+}
+
+/*
+ * Rows: two tables of values for each CPU, of which one is written to. The reader makes the other one the active one, waits
+ * until no program runs that began before, and then has all to itself.
+ */
+#define SYS_TABLE(key_type, value_type)                                                                      \
+    struct {                                                                                                 \
+        __uint(type, BPF_MAP_TYPE_PERCPU_HASH);                                                              \
+        __uint(max_entries, 10240);                                                                          \
+        __uint(key_size, sizeof(key_type));                                                                  \
+        __uint(value_size, sizeof(value_type));                                                              \
+    } table_0 SEC(".maps"), table_1 SEC(".maps");                                                            \
+    static const value_type table_zero = {0};                                                                \
+                                                                                                             \
+    static __attribute__((noinline)) value_type *row_new(const key_type *key)                                \
+    {                                                                                                        \
+        void *table = state.active ? (void *)&table_1 : (void *)&table_0;                                    \
+        bpf_map_update_elem(table, key, &table_zero, BPF_NOEXIST);                                           \
+        value_type *v = bpf_map_lookup_elem(table, key);                                                     \
+        if (!v)                                                                                              \
+            count(SYS_TABLE_FULL);                                                                           \
+        return v;                                                                                            \
+    }                                                                                                        \
+                                                                                                             \
+    /* This CPU's values for the key; NULL: no room, which is counted. */                                    \
+    static __always_inline value_type *row_for(const key_type *key)                                          \
+    {                                                                                                        \
+        value_type *v;                                                                                       \
+        if (state.active)                                                                                    \
+            v = bpf_map_lookup_elem(&table_1, key);                                                          \
+        else                                                                                                 \
+            v = bpf_map_lookup_elem(&table_0, key);                                                          \
+        return LIKELY(v != NULL) ? v : row_new(key);                                                         \
+    }
+
+#endif

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef BPF_SYS_H
+#define BPF_SYS_H
+
+/*
+ * What every tool of `allium sys` has on both sides of the kernel's boundary: its configuration, the head of its events,
+ * what it counts as lost, and the word with which the reader says how it wants to be woken.
+ *
+ * Runs in: kernel and tool. Fixed-width members only, no padding that is not named.
+ */
+
+#ifndef __BPF__
+#include <linux/types.h>
+#endif
+
+#define SYS_COMM_BYTES  16
+#define SYS_STACK_DEPTH 127
+#define SYS_NO_STACK    (-1) /* not asked for */
+
+enum sys_filter {
+    SYS_FILTER_TGID = 1u << 0,
+    SYS_FILTER_TID = 1u << 1,
+    SYS_FILTER_UID = 1u << 2,
+    SYS_FILTER_COMM = 1u << 3,
+    SYS_FILTER_CGROUP = 1u << 4,    /* v2, and what lies below it */
+    SYS_FILTER_CGROUP_V1 = 1u << 5, /* of the v1 memory hierarchy */
+};
+
+enum sys_stacks {
+    SYS_STACK_KERNEL = 1u << 0,
+    SYS_STACK_USER = 1u << 1,
+};
+
+/** Set before the programs are loaded; what it does not ask for, the verifier takes out. */
+struct sys_config {
+    __u32 own_tgid; /* the tool's own process, whose events are left out */
+    __u32 filters;  /* enum sys_filter */
+    __u32 tgid, tid, uid;
+    __u32 cgroup_level; /* steps from the hierarchy's root */
+    __u64 cgroup_id;
+    char comm[SYS_COMM_BYTES];
+    __u32 stacks; /* enum sys_stacks */
+    __u32 parts;  /* bits of the tool's own: by what its rows are told apart */
+    __u32 urgent; /* each event wakes the reader */
+    __u32 backlog_bytes;
+};
+
+enum sys_reader {
+    SYS_READER_BUSY,   /* it will look again by itself */
+    SYS_READER_DOZES,  /* ... later: wake it when there is a backlog */
+    SYS_READER_SLEEPS, /* wake it for the first record */
+};
+
+/** Which of a tool's two tables is written to; and how the reader of its events waits. */
+struct sys_state {
+    __u32 reader; /* enum sys_reader; swapped by whoever wakes */
+    __u32 active; /* 0 or 1 */
+};
+
+/** Counted on each CPU. */
+enum sys_count {
+    SYS_OWN,            /* events of the tool itself, left out */
+    SYS_RING_FULL,      /* events lost */
+    SYS_TABLE_FULL,     /* events that found no room for a row */
+    SYS_STACK_FAILED,   /* stacks that could not be read */
+    SYS_STACKS_FULL,    /* stacks for which there was no room */
+    SYS_STACK_COLLIDED, /* stacks that needed a place of their own; none is lost */
+    SYS_LIVE_FULL,      /* live objects for which there was no room */
+    SYS_COUNTS = 16     /* the rest are a tool's own, from SYS_COUNT_OWN */
+};
+#define SYS_COUNT_OWN 8
+
+/** Who was running. */
+struct sys_task {
+    __u64 cgroup; /* its kernfs id: of v2, or of the v1 memory hierarchy where the filter names that */
+    __u32 pid, tid, uid;
+    __u32 reserved;
+    char comm[SYS_COMM_BYTES];
+};
+
+/** Every event begins so. */
+struct sys_event {
+    __u64 time_ns; /* CLOCK_MONOTONIC */
+    struct sys_task task;
+    __s32 kernel_stack,
+        user_stack; /* SYS_NO_STACK, another error below 0, or a number in the table of stacks */
+};
+
+/** Numbers of stacks from here on are in the second table, which knows each by all its frames. */
+#define SYS_STACK_SECOND (1 << 24)
+
+struct sys_frames {
+    __u64 ip[SYS_STACK_DEPTH]; /* innermost first; 0 after the last */
+};
+
+#endif

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "cli/command.h"
+#include "cli/sys_options.h"
+#include "cli/sys_show.h"
+#include "query/field.h"
+
+static const struct option_doc options[] = {
+    {"json", 0, NULL, "as JSON, an object a line, see allium-json(5)"},
+    {NULL, 0, NULL, NULL},
+};
+
+static const char *const examples[] = {
+    "sudo allium sys kmem --duration 10s",
+    "who asks the kernel's slab allocator for how much",
+    NULL,
+};
+
+static int run(int argc, char **argv);
+
+const struct command command_sys = {
+    .name = "sys",
+    .usage = "[NAME] [options] [-- CMD ARG...]",
+    .summary = "the machine's memory: the kernel's side of it, with BPF; needs root",
+    .examples = examples,
+    .options = options,
+    .run = run,
+};
+
+static int no_tool(const char *name)
+{
+    struct query_field names[64];
+    struct buf list = BUF_INIT;
+    size_t n = 0;
+    for (const struct sys_tool *const *t = sys_tools; *t; t++) {
+        buf_printf(&list, "%s%s", n ? ", " : "", (*t)->name);
+        names[n++] = (struct query_field){.name = (*t)->name};
+    }
+    size_t meant = query_field_closest(names, n, name, strlen(name));
+    int code =
+        meant == QUERY_NO_FIELD
+            ? command_misuse(&command_sys, "sys has no tool %s: it has %s", name, buf_str(&list))
+            : command_misuse(&command_sys, "sys has no tool %s; did you mean %s?", name, names[meant].name);
+    buf_release(&list);
+    return code;
+}
+
+static void say_ready(const struct sys_session *s)
+{
+    fprintf(stderr, "allium: ready: %s using %s%s%s\n", s->tool->name, s->rung->name,
+            s->rung->lacks ? ", which cannot show " : "", s->rung->lacks ? s->rung->lacks : "");
+}
+
+/* Everything is asked for; do it. */
+static int observe(struct sys_request *r)
+{
+    struct error e = {""};
+    struct bystander command;
+    struct sys_show *show = &r->show;
+    if (r->command && bystander_prepare(&command, r->command, r->user, &e))
+        return command_fail(EXIT_FAILED, "%s", e.text);
+    int error = sys_open(&show->session, r->tool, &r->settings, &e);
+    if (error) {
+        if (r->command)
+            bystander_release(&command);
+        return command_fail(error == -EINVAL ? EXIT_USAGE : EXIT_IMPOSSIBLE, "%s", e.text);
+    }
+    show->command = r->command ? &command : NULL;
+    show->hidden |= show->session->rung->lacking;
+    if (!show->quiet)
+        say_ready(show->session);
+    int code = sys_show(show);
+    if (r->command && code == EXIT_NOT_FOUND)
+        command_fail(code, "%s: not found", r->command[0]);
+    if (r->command)
+        bystander_release(&command);
+    sys_close(show->session);
+    return code;
+}
+
+static int run(int argc, char **argv)
+{
+    struct arguments a;
+    if (argc < 2 || argv[1][0] == '-') {
+        int code = command_parse(&command_sys, argc, argv, true, &a);
+        return code >= 0 ? code : command_misuse(&command_sys, "sys wants the name of a tool");
+    }
+    const struct sys_tool *tool = sys_tool_find(argv[1]);
+    if (!tool)
+        return no_tool(argv[1]);
+    struct sys_request r;
+    int code = sys_options_parse(&r, tool, argc - 1, argv + 1);
+    if (code < 0)
+        code = observe(&r);
+    sys_options_release(&r);
+    return code;
+}

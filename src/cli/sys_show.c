@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/sys_show.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/units.h"
+#include "cli/command.h"
+#include "cli/terminal.h"
+#include "view/json.h"
+#include "view/table_stream.h"
+#include "view/table_view.h"
+
+struct show {
+    struct sys_show *o;
+    struct table *table;
+    struct sink out;
+    struct text_style style;
+    struct table_stream stream;
+    int signals, ticks, end;
+    uint64_t began_ns, shown_ns;
+    bool over;
+    int code;
+};
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static int timer(int poll, uint64_t first_ns, uint64_t every_ns)
+{
+    int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    struct itimerspec when = {{(time_t)(every_ns / 1000000000u), (long)(every_ns % 1000000000u)},
+                              {(time_t)(first_ns / 1000000000u), (long)(first_ns % 1000000000u)}};
+    struct epoll_event ev = {.events = EPOLLIN, .data.fd = fd};
+    if (fd >= 0 && (timerfd_settime(fd, 0, &when, NULL) || epoll_ctl(poll, EPOLL_CTL_ADD, fd, &ev))) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+static int watch_signals(int poll)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGHUP);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    struct epoll_event ev = {.events = EPOLLIN, .data.fd = fd};
+    if (fd >= 0)
+        epoll_ctl(poll, EPOLL_CTL_ADD, fd, &ev);
+    return fd;
+}
+
+static bool fired(int fd)
+{
+    uint64_t times;
+    return fd >= 0 && read(fd, &times, sizeof(times)) == sizeof(times);
+}
+
+/* root;...;leaf weight, a line for each row. */
+static void write_folded(struct show *w)
+{
+    const struct table *t = w->table;
+    for (uint32_t row = 0; row < table_rows(t); row++) {
+        struct buf line = BUF_INIT;
+        for (uint32_t i = t->n_columns; i-- > 0;) {
+            const struct table_value *v = table_at(t, row, i);
+            if (!v->known || table_hides(t, i))
+                continue;
+            if (t->columns[i].type != TABLE_LINES)
+                continue;
+            for (const char *end = v->text + strlen(v->text); end > v->text;) {
+                const char *from = end - 1;
+                while (from > v->text && from[-1] != '\n')
+                    from--;
+                for (const char *c = from; c < end && *c != '\n'; c++)
+                    buf_addch(&line, *c == ';' ? ':' : *c);
+                buf_addch(&line, ';');
+                end = from;
+            }
+        }
+        double weight = table_number(t, row, w->o->session->tool->weight);
+        if (line.len && weight > 0)
+            sink_printf(&w->out, "%.*s %.0f\n", (int)line.len - 1, buf_str(&line), weight);
+        buf_release(&line);
+    }
+}
+
+static void write_table(struct show *w)
+{
+    const struct sys_show *o = w->o;
+    struct table *t = w->table;
+    table_query_apply(&o->where, t);
+    if (!o->session->tool->event) {
+        table_sort(t, o->sort);
+        if (o->top)
+            table_cut(t, o->top);
+    }
+    if (o->folded)
+        write_folded(w);
+    else if (o->json)
+        for (uint32_t row = 0; row < table_rows(t); row++)
+            table_view_json_row(&w->out, t, row);
+    else if (o->session->tool->event)
+        table_stream_write(&w->stream, &w->out, t, &w->style);
+    else
+        table_view_text(&w->out, t, &w->style);
+    if (sink_finish(&w->out))
+        w->over = true;
+    table_clear(t);
+}
+
+/* The rows since the last report. */
+static int report(struct show *w)
+{
+    struct sys_session *s = w->o->session;
+    uint64_t now = now_ns();
+    int error = sys_take_rows(s, w->table);
+    if (error)
+        return command_fail(EXIT_FAILED, "cannot read the rows of sys %s: %s", s->tool->name,
+                            strerror(-error));
+    if (!w->o->json && !w->o->folded && w->o->interval_ns) {
+        char took[UNITS_TEXT_BYTES];
+        sink_printf(&w->out, "%s--- %s after the start, the last %s\n",
+                    w->shown_ns == w->began_ns ? "" : "\n",
+                    units_format_duration(took, (double)(now - w->began_ns)),
+                    units_format_duration((char[UNITS_TEXT_BYTES]){0}, (double)(now - w->shown_ns)));
+    }
+    w->shown_ns = now;
+    write_table(w);
+    return EXIT_DONE;
+}
+
+struct said {
+    uint32_t count;
+    const char *words, *key;
+    bool lost;
+};
+
+static const struct said losses[] = {
+    {SYS_RING_FULL, "events lost: the ring was full (--ring makes it larger)", "lost_events", true},
+    {SYS_TABLE_FULL, "events lost: the table of rows was full (--rows makes it larger)", "lost_rows", true},
+    {SYS_STACK_FAILED, "stacks could not be read", "stacks_failed", true},
+    {SYS_STACKS_FULL, "stacks lost: no room for more (--stack-slots makes it)", "stacks_lost", true},
+    {SYS_LIVE_FULL, "live objects lost: no room for more", "lost_live_objects", true},
+    {SYS_OWN, "events of allium itself, left out", "own_events", false},
+};
+
+static void say_count(const struct show *w, const struct said *l, unsigned *lost)
+{
+    uint64_t n = w->o->session->counted[l->count];
+    if (!n)
+        return;
+    *lost += l->lost;
+    fprintf(stderr, "allium: %" PRIu64 " %s\n", n, l->words);
+}
+
+static void write_losses_json(struct show *w)
+{
+    const struct sys_session *s = w->o->session;
+    struct json j = {.out = &w->out, .line = true};
+    json_open(&j, NULL, '{');
+    json_open(&j, "lost", '{');
+    for (size_t i = 0; i < sizeof(losses) / sizeof(*losses); i++)
+        json_whole(&j, losses[i].key, s->counted[losses[i].count]);
+    for (const struct sys_counted *c = s->tool->counted; c && c->words; c++)
+        json_whole(&j, c->key, s->counted[c->count]);
+    json_close(&j, '}');
+    json_close(&j, '}');
+}
+
+/* Every report ends so. */
+static void close_report(struct show *w)
+{
+    unsigned lost = 0;
+    const struct sys_session *s = w->o->session;
+    sys_read_counts(w->o->session);
+    if (w->o->json) {
+        write_losses_json(w);
+        return;
+    }
+    if (w->o->quiet)
+        return;
+    for (size_t i = 0; i < sizeof(losses) / sizeof(*losses); i++)
+        say_count(w, &losses[i], &lost);
+    for (const struct sys_counted *c = s->tool->counted; c && c->words; c++)
+        say_count(w, &(struct said){c->count, c->words, c->key, c->lost}, &lost);
+    if (!lost)
+        fprintf(stderr, "allium: nothing was lost\n");
+}
+
+static void look_at_ends(struct show *w)
+{
+    struct signalfd_siginfo info;
+    struct bystander *command = w->o->command;
+    if (w->signals >= 0 && read(w->signals, &info, sizeof(info)) == sizeof(info))
+        w->over = true;
+    if (fired(w->end))
+        w->over = true;
+    siginfo_t ended = {0};
+    if (command && command->pid > 0 &&
+        !waitid(P_PID, (id_t)command->pid, &ended, WEXITED | WNOHANG | WNOWAIT) && ended.si_pid) {
+        w->code = bystander_reap(command);
+        w->over = true;
+    }
+}
+
+static int loop(struct show *w)
+{
+    struct sys_session *s = w->o->session;
+    while (!w->over) {
+        int n = sys_wait(s, -1, w->table);
+        if (n < 0 && n != -EINTR)
+            return command_fail(EXIT_FAILED, "cannot wait for events: %s", strerror(-n));
+        look_at_ends(w);
+        if (s->tool->event)
+            write_table(w);
+        else if (fired(w->ticks) && !w->over && report(w))
+            return EXIT_FAILED;
+    }
+    /* What was under way when we stopped is in the ring, or in the rows, or did not happen yet. */
+    sys_stop(s);
+    if (s->tool->event) {
+        while (sys_wait(s, 0, w->table) > 0)
+            write_table(w);
+        write_table(w);
+    } else if (report(w)) {
+        return EXIT_FAILED;
+    }
+    close_report(w);
+    return command_written(&w->out, w->code);
+}
+
+static int begin_command(struct show *w)
+{
+    struct bystander *command = w->o->command;
+    struct epoll_event ev = {.events = EPOLLIN, .data.fd = command->process_fd};
+    epoll_ctl(w->o->session->poll_fd, EPOLL_CTL_ADD, command->process_fd, &ev);
+    int error = bystander_go(command);
+    return error ? -error : 0;
+}
+
+int sys_show(struct sys_show *o)
+{
+    struct sys_session *s = o->session;
+    struct show w = {
+        .o = o, .out = sink_to_file(stdout), .style = terminal_style(stdout), .ticks = -1, .end = -1};
+    w.table = table_new("sys", 1, s->tool->columns, s->tool->n_columns);
+    w.table->hidden = o->hidden;
+    w.stream.repeat = isatty(STDOUT_FILENO);
+    w.signals = watch_signals(s->poll_fd);
+    w.began_ns = w.shown_ns = now_ns();
+    if (o->interval_ns)
+        w.ticks = timer(s->poll_fd, o->interval_ns, o->interval_ns);
+    if (o->duration_ns)
+        w.end = timer(s->poll_fd, o->duration_ns, 0);
+    int error = o->command ? begin_command(&w) : 0, code;
+    if (error == ENOENT)
+        code = EXIT_NOT_FOUND;
+    else
+        code = error ? EXIT_CANNOT_RUN : loop(&w);
+    table_free(w.table);
+    for (int *fd = (int[]){w.signals, w.ticks, w.end, -2}; *fd != -2; fd++)
+        if (*fd >= 0)
+            close(*fd);
+    return code;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef CLI_SYS_SHOW_H
+#define CLI_SYS_SHOW_H
+
+/*
+ * The life of `allium sys NAME`: waits, shows events as they come and rows when it is time, and ends with what was lost.
+ *
+ * Runs in: the tool. Threads: one.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/table_query.h"
+#include "run/bystander.h"
+#include "sys/session.h"
+
+struct sys_show {
+    struct sys_session *session;
+    struct bystander *command; /* NULL: none */
+    struct table_query where;
+    uint64_t hidden;                   /* bits of columns that have no meaning */
+    uint64_t interval_ns, duration_ns; /* 0: not given */
+    uint32_t sort;                     /* column */
+    uint32_t top;                      /* rows of a report; 0: all */
+    bool json, folded, quiet;
+};
+
+/** Until the end; returns the exit code. */
+int sys_show(struct sys_show *o);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef SYS_NAMES_H
+#define SYS_NAMES_H
+
+/*
+ * Names for what programs in the kernel see as numbers, put into a column of a table's last row: code, stacks, flags.
+ *
+ * Runs in: the tool. Owns: what was looked up, until names_free().
+ */
+
+#include <stdint.h>
+
+#include "model/table.h"
+
+struct names;
+struct sys_session;
+
+struct names *names_new(void);
+void names_free(struct names *n);
+
+/** "kmem_cache_alloc+0x1b [module]": a place in the kernel. */
+void names_kernel(struct sys_session *s, struct table *t, uint32_t column, uint64_t address);
+/** A line for each frame, innermost first; nothing where there is no stack. */
+void names_kernel_stack(struct sys_session *s, struct table *t, uint32_t column, int stack);
+/** The same of a process's stack. */
+void names_user_stack(struct sys_session *s, struct table *t, uint32_t column, int stack, uint32_t pid);
+/** "GFP_KERNEL|__GFP_ZERO". */
+void names_gfp(struct sys_session *s, struct table *t, uint32_t column, uint64_t flags);
+
+#endif

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "sys/ring.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <time.h>
+#include <unistd.h>
+
+#define GATHER_MS 20
+
+static int take_event(void *arg, void *data, size_t bytes)
+{
+    struct sys_session *s = arg;
+    s->tool->event(s, s->rows, data, bytes);
+    return 0;
+}
+
+int ring_open(struct sys_session *s, struct error *e)
+{
+    s->poll_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (s->poll_fd < 0)
+        return error_set(e, errno, "cannot wait for events: %s", strerror(errno));
+    if (!s->tool->event)
+        return 0;
+    s->ring_fd = sys_map(s, "ring");
+    s->ring = ring_buffer__new(s->ring_fd, take_event, s, NULL);
+    /* Edges: each wake-up of the kernel's is told once, and what is left in the ring does not tell again. */
+    struct epoll_event ev = {.events = EPOLLIN | EPOLLET, .data.fd = s->ring_fd};
+    if (!s->ring || epoll_ctl(s->poll_fd, EPOLL_CTL_ADD, s->ring_fd, &ev))
+        return error_set(e, errno, "cannot read the ring of events: %s", strerror(errno));
+    return 0;
+}
+
+void ring_close(struct sys_session *s)
+{
+    ring_buffer__free(s->ring);
+    s->ring = NULL;
+    if (s->poll_fd >= 0)
+        close(s->poll_fd);
+    s->poll_fd = -1;
+}
+
+static void say(struct sys_session *s, enum sys_reader how)
+{
+    __atomic_store_n(&s->state->reader, (uint32_t)how, __ATOMIC_SEQ_CST);
+}
+
+/* How many milliseconds of `timeout_ms`, which began at `began`, are left. */
+static int time_left(const struct timespec *began, int timeout_ms)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if (timeout_ms < 0)
+        return -1;
+    int64_t gone = (now.tv_sec - began->tv_sec) * 1000 + (now.tv_nsec - began->tv_nsec) / 1000000;
+    return gone >= timeout_ms ? 0 : timeout_ms - (int)gone;
+}
+
+static int consume(struct sys_session *s)
+{
+    return ring_buffer__consume(s->ring);
+}
+
+/* One wait; 1: the ring told, 0: time is over or something else did. */
+static int wait_once(struct sys_session *s, int timeout_ms, bool *other)
+{
+    struct epoll_event ev[8];
+    int n = epoll_wait(s->poll_fd, ev, 8, timeout_ms), told = 0;
+    if (n < 0)
+        return -errno;
+    for (int i = 0; i < n; i++) {
+        told = told || ev[i].data.fd == s->ring_fd;
+        *other = *other || ev[i].data.fd != s->ring_fd;
+    }
+    return told;
+}
+
+int sys_wait(struct sys_session *s, int timeout_ms, struct table *t)
+{
+    struct timespec began;
+    bool other = false;
+    int r, n = 0;
+    clock_gettime(CLOCK_MONOTONIC, &began);
+    s->rows = t;
+    if (!s->ring) {
+        r = wait_once(s, timeout_ms, &other);
+        return r < 0 ? r : 0;
+    }
+    /* Said before the ring is looked at: a record that comes after the look finds it said. */
+    say(s, SYS_READER_SLEEPS);
+    n = consume(s);
+    if (n) {
+        say(s, SYS_READER_BUSY);
+        return n;
+    }
+    r = wait_once(s, timeout_ms, &other);
+    if (r > 0 && !s->tool->urgent && !other) {
+        int rest = time_left(&began, timeout_ms);
+        say(s, SYS_READER_DOZES);
+        r = wait_once(s, rest < 0 || rest > GATHER_MS ? GATHER_MS : rest, &other);
+    }
+    say(s, SYS_READER_BUSY);
+    n = consume(s);
+    return n ? n : r < 0 ? r : 0;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The rows of a tool: taken from the table that nobody writes to any more. */
+#include <errno.h>
+#include <linux/membarrier.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "sys/session.h"
+
+#define BATCH 512u
+
+/* Returns when every program that was running has ended: they run where the kernel's grace periods see them. */
+static void wait_for_programs(void)
+{
+    if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0))
+        usleep(20000);
+}
+
+struct batch {
+    char *keys, *values, *sum;
+    size_t value_bytes; /* of one CPU, as the map lays them out */
+    int cpus;
+};
+
+static void add_row(struct sys_session *s, struct table *t, struct batch *b, uint32_t i)
+{
+    const struct sys_tool *tool = s->tool;
+    const char *value = b->values + (size_t)i * b->value_bytes * (size_t)b->cpus;
+    char key[256] = {0};
+    memcpy(key, b->keys + (size_t)i * s->settings.part->key_bytes, s->settings.part->key_bytes);
+    memset(b->sum, 0, tool->value_bytes);
+    for (int c = 0; c < b->cpus; c++)
+        tool->add(b->sum, value + (size_t)c * b->value_bytes);
+    tool->row(s, t, key, b->sum);
+}
+
+/* Everything in the map, which is empty afterwards. 0 or -errno. */
+static int drain(struct sys_session *s, int map, struct batch *b, struct table *t)
+{
+    uint32_t at = 0, n, more = 0;
+    int error;
+    do {
+        n = BATCH;
+        error = bpf_map_lookup_and_delete_batch(map, more ? &at : NULL, &at, b->keys, b->values, &n, NULL);
+        if (error == -ENOENT || !error || error == -ENOSPC)
+            for (uint32_t i = 0; i < n; i++)
+                add_row(s, t, b, i);
+        more = 1;
+    } while (!error);
+    return error == -ENOENT ? 0 : error;
+}
+
+int sys_take_rows(struct sys_session *s, struct table *t)
+{
+    int cpus = libbpf_num_possible_cpus();
+    uint32_t was = __atomic_load_n(&s->state->active, __ATOMIC_RELAXED);
+    struct batch b = {.cpus = cpus > 0 ? cpus : 1, .value_bytes = (s->tool->value_bytes + 7) & ~(size_t)7};
+    b.keys = mem_array(BATCH, s->settings.part->key_bytes);
+    b.values = mem_array(BATCH * (size_t)b.cpus, b.value_bytes);
+    b.sum = mem_alloc(s->tool->value_bytes);
+    __atomic_store_n(&s->state->active, !was, __ATOMIC_SEQ_CST);
+    wait_for_programs();
+    if (s->tool->gather)
+        s->tool->gather(s);
+    int error = drain(s, sys_map(s, was ? "table_1" : "table_0"), &b, t);
+    if (s->tool->rest)
+        s->tool->rest(s, t);
+    free(b.keys);
+    free(b.values);
+    free(b.sum);
+    return error;
+}
+
+void sys_each(struct sys_session *s, const char *map,
+              void (*each)(void *arg, const void *key, const void *value), void *arg)
+{
+    const struct bpf_map *m = bpf_object__find_map_by_name(s->object, map);
+    size_t key_bytes = bpf_map__key_size(m), value_bytes = bpf_map__value_size(m);
+    char *keys = mem_array(BATCH, key_bytes), *values = mem_array(BATCH, value_bytes);
+    uint32_t at = 0, n, more = 0;
+    int error;
+    do {
+        n = BATCH;
+        error = bpf_map_lookup_batch(bpf_map__fd(m), more ? &at : NULL, &at, keys, values, &n, NULL);
+        if (!error || error == -ENOENT)
+            for (uint32_t i = 0; i < n; i++)
+                each(arg, keys + i * key_bytes, values + i * value_bytes);
+        more = 1;
+    } while (!error);
+    free(keys);
+    free(values);
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef SYS_SESSION_H
+#define SYS_SESSION_H
+
+/*
+ * A tool of `allium sys` at work: its programs loaded and attached, its events and rows read.
+ *
+ * Runs in: the tool. Threads: one. Owns: programs, maps and links; when it ends, however it ends, the kernel takes them
+ * back.
+ */
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "base/vec.h"
+#include "sys/tool.h"
+
+#define SYS_REFUSED_MAX 8
+
+struct sys_settings {
+    struct sys_config config;    /* filters and stacks; the rest is filled in */
+    const char *rung;            /* NULL: the first that works */
+    const struct sys_part *part; /* NULL: the tool's first */
+    uint32_t rows_max;           /* 0: SYS_ROWS_DEFAULT */
+    uint32_t ring_bytes;         /* 0: the tool's */
+    uint32_t stacks_max;         /* 0: SYS_STACKS_DEFAULT */
+    const char *const *options;  /* values of the tool's own options, in their order; NULL: not given */
+};
+
+#define SYS_ROWS_DEFAULT   16384u
+#define SYS_STACKS_DEFAULT 16384u
+
+/** A rung that was tried and did not work here. */
+struct sys_refusal {
+    const struct sys_rung *rung;
+    char *why;
+};
+
+struct sys_session {
+    const struct sys_tool *tool;
+    struct sys_settings settings;
+    const struct sys_rung *rung;
+    struct VEC(struct sys_refusal) refused;
+    struct bpf_object *object;
+    struct VEC(struct bpf_link *) links;
+    char *shared; /* the programs' variables */
+    size_t shared_bytes;
+    struct sys_state *state; /* among them */
+    struct ring_buffer *ring;
+    int ring_fd, poll_fd;
+    struct table *rows;           /* that events are being added to */
+    uint64_t counted[SYS_COUNTS]; /* at the last look */
+    void *own;                    /* of the tool, see its release() */
+    struct names *names;
+};
+
+/**
+ * Loads and attaches the tool's programs by the best rung that works here, or by the one that is asked for: from then on
+ * things are counted.
+ * -EPERM: a privilege is missing; -EOPNOTSUPP: no rung works here; -EINVAL. Then `e` has the line, *out is NULL.
+ */
+int sys_open(struct sys_session **out, const struct sys_tool *tool, const struct sys_settings *settings,
+             struct error *e);
+/** Detaches; what was seen can still be read. */
+void sys_stop(struct sys_session *s);
+void sys_close(struct sys_session *s);
+
+/** The value of one of the tool's own options; "" where it takes none, NULL: not given. */
+const char *sys_option(const struct sys_session *s, const char *name);
+/** A map of the object by name, its descriptor; -1: there is none. */
+int sys_map(const struct sys_session *s, const char *name);
+/** Where a `const volatile` variable of the programs lies, to be set before they are loaded (in ready() and options); NULL: none. */
+void *sys_variable(struct sys_session *s, const char *name, size_t bytes);
+
+/** Reads what was counted, summed over CPUs, into s->counted. */
+void sys_read_counts(struct sys_session *s);
+
+/**
+ * Waits until there are events to show, at most `timeout_ms` (-1: for ever), or until another descriptor in poll_fd is
+ * ready; adds them to `t`. Returns how many, or -errno (-EINTR after a signal).
+ */
+int sys_wait(struct sys_session *s, int timeout_ms, struct table *t);
+
+/** All rows since the last call, summed over CPUs, appended to `t`; the programs begin anew. 0 or -errno. */
+int sys_take_rows(struct sys_session *s, struct table *t);
+
+/** Calls `each` for all entries of a hash map of the object (one value for all CPUs), while the programs go on. */
+void sys_each(struct sys_session *s, const char *map,
+              void (*each)(void *arg, const void *key, const void *value), void *arg);
+
+/** The frames of a stack, innermost first; 0: there are none (`id` below 0, or it is gone). */
+unsigned sys_stack_frames(struct sys_session *s, int id, uint64_t frames[static SYS_STACK_DEPTH]);
+
+#endif

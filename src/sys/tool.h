@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef SYS_TOOL_H
+#define SYS_TOOL_H
+
+/*
+ * What a tool of `allium sys` is: a BPF object (src/bpf/<name>.bpf.c), the records they share (src/bpf/<name>.h), and one
+ * of these. It says what the columns are and how a record becomes a row of them; filters, attaching, waiting, sorting,
+ * showing, keeping and counting what was lost are the same for all.
+ *
+ * Runs in: the tool. Everything here is constant data of a tool's file.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "bpf/sys.h"
+#include "model/table.h"
+#include "sys_objects.h"
+
+struct sys_session;
+
+/** A program of the object, and what must hold of the kernel for it to be the right one. */
+struct sys_attachment {
+    const char *program;
+    const char *tracepoint; /* whose arguments it takes by position; NULL: it asks for them by name */
+    const char *arguments;  /* "call_site,ptr": the names of the first ones, in their order */
+    const char *if_type;    /* left out where the kernel has no such struct; NULL: needed */
+};
+
+#define SYS_ATTACHMENTS_MAX 10
+
+/** One way to attach. They are ordered by what they show, then by cost; the first that works is taken. */
+struct sys_rung {
+    const char *name;  /* of --attach */
+    const char *lacks; /* what it cannot show, in words; NULL: nothing */
+    uint64_t lacking;  /* bits of the columns that it cannot fill: they are not shown */
+    struct sys_attachment attach[SYS_ATTACHMENTS_MAX]; /* ends with a program of NULL */
+};
+
+/** By what rows can be told apart (--by). */
+struct sys_part {
+    const char *name;
+    const char *doc;
+    uint32_t bits;      /* for config.parts */
+    uint32_t key_bytes; /* how far the key reaches then */
+    uint64_t columns;   /* bits of the columns that have a meaning only then */
+    bool stacks;        /* stacks are taken for it */
+};
+
+/** An option of its own; its value is asked for with sys_option(). */
+struct sys_option {
+    const char *name, *value, *doc; /* as struct option_doc has them */
+};
+
+/** A count of its own (from SYS_COUNT_OWN), and what it means. */
+struct sys_counted {
+    uint32_t count;
+    const char *words; /* after the number: "frees of NULL" */
+    const char *key;   /* in JSON */
+    bool lost;         /* something is missing from the rows because of it */
+};
+
+struct sys_tool {
+    const char *name;
+    const char *summary;         /* half a line: which question it answers */
+    const char *const *examples; /* as struct command has them */
+    const unsigned char *object; /* gzip: SYS_OBJECT(name) */
+    const size_t *object_bytes;
+    const struct sys_rung *rungs; /* ends with a name of NULL */
+    const struct table_column *columns;
+    uint32_t n_columns;
+    uint32_t weight;                   /* the column that --folded adds up, and rows are sorted by at first */
+    const struct sys_option *options;  /* ends with a name of NULL; NULL: none */
+    const struct sys_counted *counted; /* ends with words of NULL; NULL: none */
+    uint32_t ring_bytes;               /* of a tool with events: a power of two */
+
+    /* A tool with rows: */
+    const struct sys_part *parts; /* the first is the default; ends with a name of NULL. NULL: events */
+    size_t key_bytes, value_bytes;
+    void (*add)(void *sum, const void *value); /* one CPU's values to the sum of all */
+    void (*row)(struct sys_session *s, struct table *t, const void *key, const void *sum);
+
+    /* A tool with events: */
+    void (*event)(struct sys_session *s, struct table *t, const void *event, size_t bytes);
+    bool urgent; /* each is shown at once */
+
+    /* Either, or NULL: */
+    int (*ready)(struct sys_session *s, struct error *e); /* before the programs are loaded */
+    void (*gather)(struct sys_session *s); /* before rows are made: what else they need from the kernel */
+    void (*rest)(struct sys_session *s, struct table *t); /* after them: rows that no key stands for */
+    void (*release)(struct sys_session *s);               /* what s->own owns */
+};
+
+#define SYS_OBJECT(name) .object = sys_object_##name, .object_bytes = &sys_object_##name##_bytes
+
+/** All of them, in the order of src/meson.build; ends with NULL. */
+extern const struct sys_tool *const sys_tools[];
+const struct sys_tool *sys_tool_find(const char *name);
+
+#endif
