@@ -121,6 +121,15 @@ struct trace_event_raw_kmem_cache_free {
     __u32 __data_loc_name;
 };
 
+struct trace_event_raw_mm_vmscan_direct_reclaim_begin_template {
+    int order;
+    unsigned long gfp_flags;
+};
+
+struct trace_event_raw_mm_vmscan_direct_reclaim_end_template {
+    unsigned long nr_reclaimed;
+};
+
 #pragma clang attribute pop
 
 #endif

@@ -60,3 +60,9 @@ void names_gfp(struct sys_session *s, struct table *t, uint32_t column, uint64_t
     table_text(t, column, buf_str(&b));
     buf_release(&b);
 }
+
+void names_cgroup(struct sys_session *s, struct table *t, uint32_t column, uint32_t container, uint64_t id,
+                  uint32_t pid)
+{
+    (void)s, (void)container, (void)id, (void)pid, (void)column, (void)t;
+}

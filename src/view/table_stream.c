@@ -6,6 +6,8 @@
 #include "view/table_view.h"
 
 #define HEADERS_EVERY 40u
+#define GAP           2u
+#define DROP_NONE     100u
 
 static unsigned width_of(const struct table_column *c)
 {
@@ -18,9 +20,36 @@ static unsigned width_of(const struct table_column *c)
     return header > width ? header : width;
 }
 
-static bool is_shown(const struct table *t, uint32_t i)
+/* Columns that no row of these has would come and go: who wants them has wider screens, or JSON. */
+static bool is_shown(const struct table *t, uint32_t i, unsigned drop)
 {
-    return t->columns[i].type != TABLE_LINES && !table_hides(t, i);
+    const struct table_column *c = &t->columns[i];
+    return c->type != TABLE_LINES && !table_hides(t, i) && (!c->drop || c->drop < drop);
+}
+
+static unsigned total_width(const struct table *t, unsigned drop)
+{
+    unsigned width = 0;
+    for (uint32_t i = 0; i < t->n_columns; i++)
+        if (is_shown(t, i, drop))
+            width += width_of(&t->columns[i]) + GAP;
+    return width;
+}
+
+/* Columns that may be dropped at this number or beyond have no room. */
+static unsigned drop_from(const struct table *t, const struct text_style *style)
+{
+    unsigned drop = DROP_NONE;
+    while (drop > 1 && style->columns && total_width(t, drop) > style->columns + GAP)
+        drop--;
+    return drop;
+}
+
+/* "14:02:11.083": rows of a stream are seldom of another day. */
+static void add_moment(struct buf *b, uint64_t realtime_ns)
+{
+    text_add_clock(b, realtime_ns);
+    buf_printf(b, ".%03u", (unsigned)(realtime_ns / 1000000 % 1000));
 }
 
 static void put(struct sink *out, const struct table_column *c, const char *text, bool last)
@@ -34,20 +63,20 @@ static void put(struct sink *out, const struct table_column *c, const char *text
     sink_text(out, last ? "\n" : "  ");
 }
 
-static uint32_t last_shown(const struct table *t)
+static uint32_t last_shown(const struct table *t, unsigned drop)
 {
     uint32_t last = 0;
     for (uint32_t i = 0; i < t->n_columns; i++)
-        if (is_shown(t, i))
+        if (is_shown(t, i, drop))
             last = i;
     return last;
 }
 
-static void put_headers(struct sink *out, const struct table *t)
+static void put_headers(struct sink *out, const struct table *t, unsigned drop)
 {
-    uint32_t last = last_shown(t);
+    uint32_t last = last_shown(t, drop);
     for (uint32_t i = 0; i <= last; i++) {
-        if (!is_shown(t, i))
+        if (!is_shown(t, i, drop))
             continue;
         struct buf b = BUF_INIT;
         for (const char *p = t->columns[i].name; *p; p++)
@@ -60,16 +89,20 @@ static void put_headers(struct sink *out, const struct table *t)
 void table_stream_write(struct table_stream *v, struct sink *out, const struct table *t,
                         const struct text_style *style)
 {
-    uint32_t last = last_shown(t);
+    unsigned drop = drop_from(t, style);
+    uint32_t last = last_shown(t, drop);
     for (uint32_t row = 0; row < table_rows(t); row++) {
         if (!v->rows || (v->repeat && v->rows % HEADERS_EVERY == 0))
-            put_headers(out, t);
+            put_headers(out, t, drop);
         v->rows++;
         for (uint32_t i = 0; i <= last; i++) {
-            if (!is_shown(t, i))
+            if (!is_shown(t, i, drop))
                 continue;
             struct buf b = BUF_INIT;
-            table_view_add_value(&b, style, t, row, i);
+            if (t->columns[i].unit == TABLE_INSTANT && table_at(t, row, i)->known)
+                add_moment(&b, table_at(t, row, i)->whole);
+            else
+                table_view_add_value(&b, style, t, row, i);
             put(out, &t->columns[i], buf_str(&b), i == last);
             buf_release(&b);
         }

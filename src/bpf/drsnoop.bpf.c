@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* `allium sys drsnoop`: who stalls in direct reclaim. */
+#include "bpf/sys.bpf.h"
+
+#include "bpf/drsnoop.h"
+
+/* Reclaims under way, by thread; one within another (a memory cgroup's within the machine's) has a place of its own. */
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, 16384);
+    __uint(key_size, sizeof(__u64));
+    __uint(value_size, sizeof(struct drsnoop_event));
+} under_way SEC(".maps");
+
+static __always_inline __u64 key_of(__u32 kind)
+{
+    return (__u64)kind << 32 | (__u32)bpf_get_current_pid_tgid();
+}
+
+static __always_inline int begun(void *ctx, __u32 kind, int order, __u32 gfp)
+{
+    struct drsnoop_event e = {0};
+    __u64 key = key_of(kind);
+    if (!wanted())
+        return 0;
+    event_head(&e.head, ctx);
+    e.gfp = gfp;
+    e.order = (__s16)order;
+    e.kind = (__u16)kind;
+    if (bpf_map_update_elem(&under_way, &key, &e, BPF_ANY))
+        count(SYS_TABLE_FULL);
+    return 0;
+}
+
+static __always_inline int ended(__u32 kind, __u64 reclaimed_pages)
+{
+    __u64 key = key_of(kind);
+    const struct drsnoop_event *began = bpf_map_lookup_elem(&under_way, &key);
+    if (!began) {
+        if (wanted())
+            count(DRSNOOP_BEGUN_BEFORE);
+        return 0;
+    }
+    struct drsnoop_event *e = event_begin(sizeof(*e));
+    if (e) {
+        *e = *began;
+        e->duration_ns = bpf_ktime_get_ns() - began->head.time_ns;
+        e->reclaimed_pages = reclaimed_pages;
+        event_end(e);
+    }
+    bpf_map_delete_elem(&under_way, &key);
+    return 0;
+}
+
+/* By position: kernels before 7.2. */
+#define BEGIN(name, section, kind)                                                                           \
+    SEC(section) int BPF_PROG(name, int order, __u32 gfp_flags)                                              \
+    {                                                                                                        \
+        return begun(ctx, kind, order, gfp_flags);                                                           \
+    }
+#define END(name, section, kind)                                                                             \
+    SEC(section) int BPF_PROG(name, __u64 nr_reclaimed)                                                      \
+    {                                                                                                        \
+        return ended(kind, nr_reclaimed);                                                                    \
+    }
+
+BEGIN(btf_begin, "tp_btf/mm_vmscan_direct_reclaim_begin", DRSNOOP_DIRECT)
+END(btf_end, "tp_btf/mm_vmscan_direct_reclaim_end", DRSNOOP_DIRECT)
+BEGIN(btf_memcg_begin, "tp_btf/mm_vmscan_memcg_reclaim_begin", DRSNOOP_MEMCG)
+END(btf_memcg_end, "tp_btf/mm_vmscan_memcg_reclaim_end", DRSNOOP_MEMCG)
+BEGIN(raw_begin, "raw_tp/mm_vmscan_direct_reclaim_begin", DRSNOOP_DIRECT)
+END(raw_end, "raw_tp/mm_vmscan_direct_reclaim_end", DRSNOOP_DIRECT)
+BEGIN(raw_memcg_begin, "raw_tp/mm_vmscan_memcg_reclaim_begin", DRSNOOP_MEMCG)
+END(raw_memcg_end, "raw_tp/mm_vmscan_memcg_reclaim_end", DRSNOOP_MEMCG)
+
+/* By name. */
+#define BEGIN_NAMED(name, section, kind)                                                                     \
+    SEC(section) int name(struct trace_event_raw_mm_vmscan_direct_reclaim_begin_template *ctx)               \
+    {                                                                                                        \
+        return begun(ctx, kind, ctx->order, ctx->gfp_flags);                                                 \
+    }
+#define END_NAMED(name, section, kind)                                                                       \
+    SEC(section) int name(struct trace_event_raw_mm_vmscan_direct_reclaim_end_template *ctx)                 \
+    {                                                                                                        \
+        return ended(kind, ctx->nr_reclaimed);                                                               \
+    }
+
+BEGIN_NAMED(tp_begin, "tp/vmscan/mm_vmscan_direct_reclaim_begin", DRSNOOP_DIRECT)
+END_NAMED(tp_end, "tp/vmscan/mm_vmscan_direct_reclaim_end", DRSNOOP_DIRECT)
+BEGIN_NAMED(tp_memcg_begin, "tp/vmscan/mm_vmscan_memcg_reclaim_begin", DRSNOOP_MEMCG)
+END_NAMED(tp_memcg_end, "tp/vmscan/mm_vmscan_memcg_reclaim_end", DRSNOOP_MEMCG)

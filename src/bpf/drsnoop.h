@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#ifndef BPF_DRSNOOP_H
+#define BPF_DRSNOOP_H
+
+/*
+ * Events of `allium sys drsnoop`: a task that had to reclaim memory itself before it got any.
+ */
+
+#include "bpf/sys.h"
+
+enum drsnoop_kind {
+    DRSNOOP_DIRECT, /* the machine, or a zone of it, was short */
+    DRSNOOP_MEMCG,  /* its memory cgroup was at its limit */
+};
+
+struct drsnoop_event {
+    struct sys_event head; /* of the beginning */
+    __u64 duration_ns;
+    __u64 reclaimed_pages;
+    __u32 gfp;
+    __s16 order;
+    __u16 kind; /* enum drsnoop_kind */
+};
+
+enum drsnoop_count {
+    DRSNOOP_BEGUN_BEFORE = SYS_COUNT_OWN, /* ends of reclaims that began before we did */
+};
+
+#endif
