@@ -13,7 +13,7 @@
 
 #include "model/table_query.h"
 #include "run/bystander.h"
-#include "sys/session.h"
+#include "machine/session.h"
 
 struct sys_show {
     struct sys_session *session;

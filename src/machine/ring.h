@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef SYS_RING_H
-#define SYS_RING_H
+#ifndef MACHINE_RING_H
+#define MACHINE_RING_H
 
 /*
  * The reader's side of the ring of events. It sleeps until there is a record, lets others gather for a moment (for those the
@@ -9,7 +9,7 @@
  * Runs in: the tool.
  */
 
-#include "sys/session.h"
+#include "machine/session.h"
 
 /** Of a tool without events: poll_fd only. 0 or -errno with a line. */
 int ring_open(struct sys_session *s, struct error *e);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "sys/names.h"
+#include "machine/names.h"
 
 #include <inttypes.h>
 
 #include "base/buf.h"
-#include "sys/session.h"
+#include "machine/session.h"
 
 struct names {
     int unused;

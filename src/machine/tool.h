@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef SYS_TOOL_H
-#define SYS_TOOL_H
+#ifndef MACHINE_TOOL_H
+#define MACHINE_TOOL_H
 
 /*
  * What a tool of `allium sys` is: a BPF object (src/bpf/<name>.bpf.c), the records they share (src/bpf/<name>.h), and one
@@ -17,7 +17,6 @@
 #include "base/error.h"
 #include "bpf/sys.h"
 #include "model/table.h"
-#include "sys_objects.h"
 
 struct sys_session;
 
@@ -66,7 +65,7 @@ struct sys_tool {
     const char *name;
     const char *summary;         /* half a line: which question it answers */
     const char *const *examples; /* as struct command has them */
-    const unsigned char *object; /* gzip: SYS_OBJECT(name) */
+    const unsigned char *object; /* gzip */
     const size_t *object_bytes;
     const struct sys_rung *rungs; /* ends with a name of NULL */
     const struct table_column *columns;
@@ -93,6 +92,11 @@ struct sys_tool {
     void (*release)(struct sys_session *s);               /* what s->own owns */
 };
 
+/** The object that the build made of src/bpf/NAME.bpf.c: declared, and in a descriptor. */
+#define SYS_OBJECT_OF(name)                                                                                  \
+    extern const unsigned char sys_object_##name[];                                                          \
+    extern const size_t sys_object_##name##_bytes;                                                           \
+    extern const struct sys_tool sys_##name
 #define SYS_OBJECT(name) .object = sys_object_##name, .object_bytes = &sys_object_##name##_bytes
 
 /** All of them, in the order of src/meson.build; ends with NULL. */

@@ -6,10 +6,11 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/map.h"
 #include "base/units.h"
-#include "sys/names.h"
-#include "sys/session.h"
+#include "machine/names.h"
+#include "machine/session.h"
 
 #define LIVE_OBJECTS_DEFAULT (1u << 19)
 
@@ -166,13 +167,14 @@ static void add_live_columns(struct sys_session *s, struct table *t, const struc
 
 static void add_cache(struct sys_session *s, struct table *t, const struct kmem_value *v)
 {
-    char name[KMEM_CACHE_NAME_BYTES + 16] = "";
+    char name[KMEM_CACHE_NAME_BYTES] = "";
+    struct buf b = BUF_INIT;
     if (!v->cache || bpf_map_lookup_elem(sys_map(s, "cache_names"), &v->cache, name))
         return;
     name[KMEM_CACHE_NAME_BYTES - 1] = '\0';
-    if (v->caches_differ)
-        strcat(name, " and others");
-    table_text(t, CACHE, name);
+    buf_printf(&b, "%s%s", name, v->caches_differ ? " and others" : "");
+    table_text(t, CACHE, buf_str(&b));
+    buf_release(&b);
 }
 
 static void row(struct sys_session *s, struct table *t, const void *key, const void *sum)
@@ -265,6 +267,8 @@ static const char *const examples[] = {
     "what one command costs the kernel, with stacks",
     NULL,
 };
+
+SYS_OBJECT_OF(kmem);
 
 const struct sys_tool sys_kmem = {
     .name = "kmem",

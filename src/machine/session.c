@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "sys/session.h"
+#include "machine/session.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -10,9 +10,9 @@
 #include <zlib.h>
 
 #include "base/buf.h"
-#include "sys/names.h"
-#include "sys/ring.h"
-#include "sys/rungs.h"
+#include "machine/names.h"
+#include "machine/ring.h"
+#include "machine/rungs.h"
 
 #define BACKLOG_PART  4u /* of the ring: then the reader is woken */
 #define LOG_LINE_MOST 300u

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef SYS_RUNGS_H
-#define SYS_RUNGS_H
+#ifndef MACHINE_RUNGS_H
+#define MACHINE_RUNGS_H
 
 /*
  * Does a rung fit the kernel that runs? What can be told from its BTF is told before anything is loaded.
@@ -11,7 +11,7 @@
 #include <bpf/btf.h>
 
 #include "base/buf.h"
-#include "sys/tool.h"
+#include "machine/tool.h"
 
 /** Whether the tracepoint's first arguments have these names, in this order. False: `why` has the reason. */
 bool rungs_arguments_fit(const struct btf *btf, const char *tracepoint, const char *arguments,

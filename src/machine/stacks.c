@@ -2,7 +2,7 @@
 /* The frames behind a number of a stack. */
 #include <string.h>
 
-#include "sys/session.h"
+#include "machine/session.h"
 
 /* The second table is keyed by the frames: the number is looked for among all, which are few. */
 static bool find_second(struct sys_session *s, uint32_t number, struct sys_frames *f)

@@ -2,8 +2,8 @@
 /* `allium sys drsnoop`: who stalls in direct reclaim. */
 #include "bpf/drsnoop.h"
 
-#include "sys/events.h"
-#include "sys/names.h"
+#include "machine/events.h"
+#include "machine/names.h"
 
 enum column { KIND = EVENTS_COLUMNS, DURATION, RECLAIMED, ORDER, GFP, KERNEL_STACK, USER_STACK };
 
@@ -66,6 +66,8 @@ static const char *const examples[] = {
     "the long ones, and what they were at",
     NULL,
 };
+
+SYS_OBJECT_OF(drsnoop);
 
 const struct sys_tool sys_drsnoop = {
     .name = "drsnoop",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <string.h>
 
-#include "sys/tool.h"
+#include "machine/tool.h"
 
 const struct sys_tool *sys_tool_find(const char *name)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "sys/ring.h"
+#include "machine/ring.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef SYS_NAMES_H
-#define SYS_NAMES_H
+#ifndef MACHINE_NAMES_H
+#define MACHINE_NAMES_H
 
 /*
  * Names for what programs in the kernel see as numbers, put into a column of a table's last row: code, stacks, flags.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef SYS_SESSION_H
-#define SYS_SESSION_H
+#ifndef MACHINE_SESSION_H
+#define MACHINE_SESSION_H
 
 /*
  * A tool of `allium sys` at work: its programs loaded and attached, its events and rows read.
@@ -13,7 +13,7 @@
 #include <bpf/libbpf.h>
 
 #include "base/vec.h"
-#include "sys/tool.h"
+#include "machine/tool.h"
 
 #define SYS_REFUSED_MAX 8
 

@@ -6,7 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "sys/session.h"
+#include "machine/session.h"
 
 #define BATCH 512u
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "sys/rungs.h"
+#include "machine/rungs.h"
 
 #include <string.h>
 

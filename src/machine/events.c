@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "sys/events.h"
+#include "machine/events.h"
 
 #include <time.h>
 
-#include "sys/names.h"
+#include "machine/names.h"
 
 static uint64_t clock_ns(clockid_t id)
 {

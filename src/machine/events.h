@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef SYS_EVENTS_H
-#define SYS_EVENTS_H
+#ifndef MACHINE_EVENTS_H
+#define MACHINE_EVENTS_H
 
 /*
  * The columns with which every tool of events begins, and how they are filled from the head of an event.
@@ -8,7 +8,7 @@
  * Runs in: the tool.
  */
 
-#include "sys/session.h"
+#include "machine/session.h"
 
 enum events_column {
     EVENTS_TIME,
