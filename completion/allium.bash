@@ -3,7 +3,7 @@
 # bash completion for allium. It does without the package bash-completion; where that is, the command behind
 # `allium run -- ` completes as it does alone. tests/checks/docs compares what is offered with --help and the manual.
 
-_allium_commands='run env ps snapshot report watch diff who frees export sql set doctor'
+_allium_commands='run env ps snapshot report watch diff who frees export sql set sys doctor'
 
 # COMMAND ('' is allium itself): its options. A new option begins here.
 _allium_options()
@@ -22,6 +22,7 @@ _allium_options()
     export) echo --pprof --folded --speedscope --heaptrack -o --output --where --debuginfod --help ;;
     sql) echo --json --csv --debuginfod --no-pager --help ;;
     set) echo --where --help ;;
+    sys) echo -p --pid --interval --duration --sort --top --pss --json --no-pager --help ;;
     doctor) echo --json --help ;;
     esac
 }
@@ -33,15 +34,20 @@ _allium_value()
     -o | --output) _allium_files ;;
     --by) _allium_words stack function file module owner thread size process ;;
     --sort)
+        if [ "$1" = sys ]; then
+            _allium_words memory rss swap anon file shmem faults
+            return
+        fi
         _allium_words live peak allocated allocations temporary
         [ "$1" = diff ] || _allium_words age
         ;;
+    -p | --pid) _allium_words "$(_allium_pids)" ;;
     --debuginfod) _allium_words off wait 10s ;;
     --fail-if) _allium_words live+10% peak+10% allocated+10% allocations+10% temporary+10% ;;
     --folded) _allium_words live peak allocated allocations temporary ;;
     --state) _allium_files ;;
     --alert) _allium_words growing 'live>' ;;
-    --period | --ledger-size | --older-than | --callers | --callees | --where | --top | --size | --every | --exec) ;;
+    --period | --ledger-size | --older-than | --callers | --callees | --where | --top | --size | --every | --exec | --interval | --duration) ;;
     *) return 1 ;;
     esac
 }

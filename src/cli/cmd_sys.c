@@ -7,15 +7,20 @@
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/sys_options.h"
+#include "cli/sys_overview.h"
 #include "cli/sys_show.h"
 #include "query/field.h"
 
 static const struct option_doc options[] = {
-    {"json", 0, NULL, "as JSON, an object a line, see allium-json(5)"},
+    SYS_OVERVIEW_OPTIONS,
     {NULL, 0, NULL, NULL},
 };
 
 static const char *const examples[] = {
+    "allium sys",
+    "the memory of this machine on one screen",
+    "allium sys -p 4711",
+    "where the memory of one process lies",
     "sudo allium sys kmem --duration 10s",
     "who asks the kernel's slab allocator for how much",
     NULL,
@@ -26,7 +31,7 @@ static int run(int argc, char **argv);
 const struct command command_sys = {
     .name = "sys",
     .usage = "[NAME] [options] [-- CMD ARG...]",
-    .summary = "the machine's memory: the kernel's side of it, with BPF; needs root",
+    .summary = "the machine's memory, on one screen; with NAME the kernel's side of it, which needs root",
     .examples = examples,
     .options = options,
     .run = run,
@@ -88,7 +93,7 @@ static int run(int argc, char **argv)
     struct arguments a;
     if (argc < 2 || argv[1][0] == '-') {
         int code = command_parse(&command_sys, argc, argv, true, &a);
-        return code >= 0 ? code : command_misuse(&command_sys, "sys wants the name of a tool");
+        return code >= 0 ? code : sys_overview(&command_sys, &a);
     }
     const struct sys_tool *tool = sys_tool_find(argv[1]);
     if (!tool)

@@ -242,6 +242,17 @@ void table_view_json_row(struct sink *out, const struct table *t, uint32_t row)
     json_close(&j, '}');
 }
 
+void table_view_json_rows(struct json *j, const char *key, const struct table *t)
+{
+    json_open(j, key, '[');
+    for (uint32_t row = 0; row < table_rows(t); row++) {
+        json_open(j, NULL, '{');
+        write_row(j, t, row);
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+}
+
 void table_view_json(struct sink *out, const struct table *t)
 {
     struct json j = {.out = out};
@@ -250,13 +261,7 @@ void table_view_json(struct sink *out, const struct table *t)
     buf_printf(&text, "allium-%s", t->name);
     json_text(&j, "schema", buf_str(&text));
     json_whole(&j, "version", t->version);
-    json_open(&j, "rows", '[');
-    for (uint32_t row = 0; row < table_rows(t); row++) {
-        json_open(&j, NULL, '{');
-        write_row(&j, t, row);
-        json_close(&j, '}');
-    }
-    json_close(&j, ']');
+    table_view_json_rows(&j, "rows", t);
     json_close(&j, '}');
     buf_release(&text);
 }

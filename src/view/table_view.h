@@ -9,6 +9,7 @@
  */
 
 #include "model/table.h"
+#include "view/json.h"
 #include "view/sink.h"
 #include "view/text.h"
 
@@ -24,5 +25,7 @@ void table_view_text(struct sink *out, const struct table *t, const struct text_
 void table_view_json_row(struct sink *out, const struct table *t, uint32_t row);
 /** {"schema":"allium-NAME","version":N,"rows":[{...}]} */
 void table_view_json(struct sink *out, const struct table *t);
+/** The rows alone, as an array in a JSON text that is being written. */
+void table_view_json_rows(struct json *j, const char *key, const struct table *t);
 
 #endif
