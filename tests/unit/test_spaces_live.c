@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * src/collect/spaces on real programs: what it says of their address spaces, after they have ended, against what they read
+ * themselves from /proc/self/maps at each moment. Environment: BRIEF, BRIEF_STATIC, MAPPER, MAPPED_LIBRARY: programs.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <setjmp.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "brief.h"
+#include "collect/spaces.h"
+#include "symbol/object.h"
+
+#define BRIEF_RUNS 500 /* of each kind */
+
+extern char **environ;
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* Skips the test where perf events are not to be had. */
+static struct sideband *open_band(unsigned ring_pages)
+{
+    struct sideband_options options = {.ring_pages = ring_pages};
+    struct sideband *band = NULL;
+    struct error why;
+    int bad = sideband_open(&options, &band, &why);
+    if (bad == -EACCES || bad == -EPERM || bad == -ENOSYS)
+        skip();
+    if (bad)
+        fail_msg("%s", why.text);
+    return band;
+}
+
+static pid_t spawn(char *const argv[], int output)
+{
+    posix_spawn_file_actions_t actions;
+    pid_t pid;
+    posix_spawn_file_actions_init(&actions);
+    if (output >= 0)
+        posix_spawn_file_actions_adddup2(&actions, output, 1);
+    assert_int_equal(posix_spawn(&pid, argv[0], &actions, NULL, argv, environ), 0);
+    posix_spawn_file_actions_destroy(&actions);
+    return pid;
+}
+
+static void finish(pid_t pid)
+{
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
+/* ---- programs that live for a moment ---- */
+
+static void is_program(const struct space_mapping *m, const char *path)
+{
+    struct symbol_object *o;
+    const unsigned char *bits;
+    assert_int_equal(m->kind, MAPPING_FILE);
+    assert_string_equal(m->file->path, path);
+    assert_int_equal(symbol_object_open("", path, &o), 0);
+    assert_int_equal(symbol_object_build_id(o, &bits), m->file->build_id_len);
+    assert_memory_equal(bits, m->file->build_id, m->file->build_id_len);
+    symbol_object_free(o);
+}
+
+static enum mapping_kind kind_at(struct spaces *s, const struct brief *b, uint64_t address)
+{
+    struct space_mapping m;
+    spaces_find(s, (pid_t)b->pid, b->time_ns, address, &m);
+    return m.kind;
+}
+
+static void is_known(struct spaces *s, const struct brief *b, char *program)
+{
+    struct spaces_process p;
+    struct space_mapping m;
+    pid_t pid = (pid_t)b->pid;
+    assert_true(spaces_process(s, pid, b->time_ns, &p));
+    assert_string_equal(p.name, strlen(strrchr(program, '/') + 1) < 16 ? strrchr(program, '/') + 1 : p.name);
+    assert_int_equal(p.parent_pid, getpid());
+    assert_true(p.began_ns <= p.image_ns && p.image_ns <= b->time_ns && b->time_ns <= p.ended_ns);
+    assert_true(p.complete);
+    assert_true(spaces_find(s, pid, b->time_ns, b->code, &m));
+    is_program(&m, program);
+    assert_int_equal(m.protection, PROT_READ | PROT_EXEC);
+    assert_true(spaces_find(s, pid, b->time_ns, b->library, &m));
+    assert_non_null(strstr(m.file->path, strstr(program, "static") ? program : "/libc.so.6"));
+    assert_int_equal(kind_at(s, b, b->heap), MAPPING_HEAP);
+    assert_int_equal(kind_at(s, b, b->stack), MAPPING_STACK);
+    assert_int_equal(kind_at(s, b, b->anonymous), MAPPING_ANONYMOUS);
+    assert_int_equal(kind_at(s, b, 8), MAPPING_NONE);
+    /* Before it was executed it was the one that forked it: us. */
+    assert_false(spaces_find(s, pid, p.began_ns - 1, b->code, &m));
+}
+
+static void brief(void **state)
+{
+    (void)state;
+    struct sideband *band = open_band(0);
+    struct spaces *s = spaces_new(band, &(struct spaces_options){.back_ns = UINT64_MAX});
+    static struct brief told[2 * BRIEF_RUNS];
+    int pipes[2];
+    assert_int_equal(pipe(pipes), 0);
+    for (int i = 0; i < 2 * BRIEF_RUNS; i++) {
+        char *argv[] = {getenv(i % 2 ? "BRIEF_STATIC" : "BRIEF"), NULL};
+        finish(spawn(argv, pipes[1]));
+        assert_int_equal(read(pipes[0], &told[i], sizeof(told[i])), sizeof(told[i]));
+        if (i % 50 == 0)
+            spaces_drain(s);
+    }
+    spaces_drain(s);
+    assert_int_equal(spaces_counts(s).lost, 0);
+    for (int i = 0; i < 2 * BRIEF_RUNS; i++)
+        is_known(s, &told[i], getenv(i % 2 ? "BRIEF_STATIC" : "BRIEF"));
+    close(pipes[0]);
+    close(pipes[1]);
+    spaces_free(s);
+    sideband_close(band);
+}
+
+/* ---- one that maps in all ways ---- */
+
+/* By the kernel's own names; a hand-written twin of maps_kind(). */
+static enum mapping_kind true_kind(const char *path, const char *rights)
+{
+    static const struct {
+        const char *begin;
+        enum mapping_kind kind;
+    } kinds[] = {
+        {"[heap]", MAPPING_HEAP},      {"[stack]", MAPPING_STACK},
+        {"[v", MAPPING_VDSO},          {"/anon_hugepage", MAPPING_HUGETLB},
+        {"/memfd:", MAPPING_SHARED},   {"/SYSV", MAPPING_SHARED},
+        {"/dev/zero", MAPPING_SHARED}, {"/dev/shm/", MAPPING_SHARED},
+        {"/", MAPPING_FILE},
+    };
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+        if (!strncmp(path, kinds[i].begin, strlen(kinds[i].begin)))
+            return kinds[i].kind;
+    assert_int_equal(path[0], 0);
+    return rights[3] == 's' ? MAPPING_SHARED : MAPPING_ANONYMOUS;
+}
+
+struct moment {
+    char name[32];
+    uint64_t time_ns;
+    int pid;
+};
+
+static unsigned seen[MAPPING_KINDS];
+
+static void is_right(struct spaces *s, const struct moment *at, const char *line)
+{
+    uint64_t start, end, offset;
+    char rights[5];
+    int path = 0;
+    assert_int_equal(sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %*s %n", &start, &end, rights,
+                            &offset, &path),
+                     4);
+    if (!strcmp(line + path, "[vsyscall]"))
+        return; /* the same for all, and not mapped by anybody */
+    uint64_t places[] = {start, start + (end - start) / 2, end - 1};
+    for (int i = 0; i < 3; i++) {
+        struct space_mapping m;
+        spaces_find(s, at->pid, at->time_ns, places[i], &m);
+        enum mapping_kind kind = true_kind(line + path, rights);
+        seen[kind]++;
+        if (m.kind != kind)
+            fail_msg("at %s: %" PRIx64 " is of kind %d: %s", at->name, places[i], (int)m.kind, line);
+        if (line[path] == '/') {
+            assert_string_equal(m.file->path, line + path);
+            assert_int_equal(m.page_offset + (start - m.start), offset);
+        }
+        unsigned protection =
+            (rights[0] == 'r') * PROT_READ + (rights[1] == 'w') * PROT_WRITE + (rights[2] == 'x') * PROT_EXEC;
+        if (kind != MAPPING_VDSO)
+            assert_int_equal(m.protection, protection);
+    }
+}
+
+static unsigned compare_moments(struct spaces *s, const char *path)
+{
+    struct moment at = {.pid = 0};
+    char line[4400];
+    unsigned moments = 0;
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    while (fgets(line, sizeof(line), file)) {
+        line[strcspn(line, "\n")] = '\0';
+        if (sscanf(line, "at %31s %" SCNu64 " %d", at.name, &at.time_ns, &at.pid) == 3)
+            moments++;
+        else if (strcmp(line, "end") != 0)
+            is_right(s, &at, line);
+    }
+    fclose(file);
+    return moments;
+}
+
+static void run_mapper(struct spaces *s, bool drain_late)
+{
+    char path[] = "/tmp/allium-mapper-XXXXXX";
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    close(fd);
+    char *argv[] = {getenv("MAPPER"), path, getenv("MAPPED_LIBRARY"), NULL};
+    pid_t pid = spawn(argv, -1);
+    for (siginfo_t info = {0}; !drain_late && !info.si_pid;) {
+        waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT);
+        spaces_drain(s);
+    }
+    finish(pid);
+    spaces_drain(s);
+    memset(seen, 0, sizeof(seen));
+    unsigned moments = compare_moments(s, path);
+    unlink(path);
+    assert_int_equal(moments, 14);
+    for (int kind = MAPPING_HEAP; kind < MAPPING_UNKNOWN; kind++)
+        if (!seen[kind])
+            fail_msg("none of kind %d was seen", kind);
+}
+
+static void mapper(void **state)
+{
+    (void)state;
+    struct sideband *band = open_band(0);
+    struct spaces *s = spaces_new(band, NULL);
+    for (int i = 0; i < 10; i++)
+        run_mapper(s, i % 2);
+    assert_int_equal(spaces_counts(s).lost, 0);
+    assert_int_equal(sideband_malformed(band), 0);
+    spaces_free(s);
+    sideband_close(band);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        {"a thousand programs that live for a moment are known after they have ended", brief, NULL, NULL,
+         NULL},
+        {"each moment of a program that maps in all ways is as it saw it itself", mapper, NULL, NULL, NULL},
+    };
+    (void)now_ns;
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
