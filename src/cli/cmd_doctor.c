@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/doctor_sys.h"
 #include "cli/terminal.h"
 #include "collect/ledger_dir.h"
 #include "collect/naming.h"
@@ -213,6 +214,7 @@ static int run(int argc, char **argv)
     fine = check_debug_files(t) && fine;
     fine = check_servers(t) && fine;
     fine = check_probes(t) && fine;
+    doctor_sys(t, add);
     struct sink out = sink_to_file(stdout);
     struct text_style style = terminal_style(stdout);
     if (command_value(&command_doctor, &a, "json"))

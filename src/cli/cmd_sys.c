@@ -9,6 +9,7 @@
 #include "cli/sys_options.h"
 #include "cli/sys_overview.h"
 #include "cli/sys_show.h"
+#include "machine/privileges.h"
 #include "query/field.h"
 
 static const struct option_doc options[] = {
@@ -75,6 +76,7 @@ static int observe(struct sys_request *r)
             bystander_release(&command);
         return command_fail(error == -EINVAL ? EXIT_USAGE : EXIT_IMPOSSIBLE, "%s", e.text);
     }
+    privileges_drop(); /* what is missing from here on is missed where it is used */
     show->command = r->command ? &command : NULL;
     show->hidden |= show->session->rung->lacking;
     if (!show->quiet)

@@ -12,7 +12,8 @@
 static int take_event(void *arg, void *data, size_t bytes)
 {
     struct sys_session *s = arg;
-    s->tool->event(s, s->rows, data, bytes);
+    if (!sys_loses(s))
+        s->tool->event(s, s->rows, data, bytes);
     return 0;
 }
 

@@ -32,7 +32,8 @@ static void add_row(struct sys_session *s, struct table *t, struct batch *b, uin
     memset(b->sum, 0, tool->value_bytes);
     for (int c = 0; c < b->cpus; c++)
         tool->add(b->sum, value + (size_t)c * b->value_bytes);
-    tool->row(s, t, key, b->sum);
+    if (!sys_loses(s))
+        tool->row(s, t, key, b->sum);
 }
 
 /* Everything in the map, which is empty afterwards. 0 or -errno. */

@@ -10,7 +10,9 @@
 #include <zlib.h>
 
 #include "base/buf.h"
+#include "base/sigsafe/compiler.h"
 #include "machine/names.h"
+#include "machine/privileges.h"
 #include "machine/ring.h"
 #include "machine/rungs.h"
 
@@ -246,16 +248,21 @@ static int fail_all(struct sys_session *s, int error, struct error *e)
     struct buf b = BUF_INIT;
     vec_each (const struct sys_refusal, r, &s->refused)
         buf_printf(&b, "%s%s: %s", b.len ? "; " : "", r->rung->name, r->why);
-    if (error == -EPERM || error == -EACCES) {
-        error_set(e, EPERM,
-                  "sys %s needs CAP_BPF and CAP_PERFMON (and CAP_SYS_RESOURCE before Linux 5.11): run it "
-                  "with sudo (%s)",
-                  s->tool->name, buf_str(&b));
+    struct buf missing = BUF_INIT;
+    privileges_missing(&missing);
+    if (error == -EPERM || error == -EACCES || missing.len) {
+        if (missing.len)
+            error_set(e, EPERM, "sys %s lacks %s: run it as root (sudo)", s->tool->name, buf_str(&missing));
+        else
+            error_set(e, EPERM,
+                      "sys %s may not load BPF programs here, a policy of this machine forbids it: %s",
+                      s->tool->name, buf_str(&b));
         error = -EPERM;
     } else {
         error =
             error_set(e, EOPNOTSUPP, "sys %s cannot attach to this kernel: %s", s->tool->name, buf_str(&b));
     }
+    buf_release(&missing);
     buf_release(&b);
     return error;
 }
@@ -304,6 +311,18 @@ static void fill_settings(struct sys_session *s, const struct sys_settings *sett
     set->config.backlog_bytes = set->ring_bytes / BACKLOG_PART;
 }
 
+/* Tests must fail when a record is missing: they say which one is to be. */
+static uint64_t lose_from_environment(void)
+{
+    const char *text = getenv("ALLIUM_SYS_LOSE");
+    return text ? strtoull(text, NULL, 10) : 0;
+}
+
+bool sys_loses(struct sys_session *s)
+{
+    return unlikely(s->lose) && !--s->lose;
+}
+
 int sys_open(struct sys_session **out, const struct sys_tool *tool, const struct sys_settings *settings,
              struct error *e)
 {
@@ -312,6 +331,7 @@ int sys_open(struct sys_session **out, const struct sys_tool *tool, const struct
     *out = NULL;
     *s = (struct sys_session){.tool = tool, .ring_fd = -1, .poll_fd = -1};
     fill_settings(s, settings);
+    s->lose = lose_from_environment();
     libbpf_set_print(hear_loader);
     struct btf *kernel = btf__load_vmlinux_btf();
     int error = kernel ? inflate_object(tool, &bytes) : 0;

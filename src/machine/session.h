@@ -50,6 +50,7 @@ struct sys_session {
     int ring_fd, poll_fd;
     struct table *rows;           /* that events are being added to */
     uint64_t counted[SYS_COUNTS]; /* at the last look */
+    uint64_t lose;                /* the record that is to be lost, counted down; 0: none. See sys_loses() */
     void *own;                    /* of the tool, see its release() */
     struct names *names;
 };
@@ -71,6 +72,9 @@ const char *sys_option(const struct sys_session *s, const char *name);
 int sys_map(const struct sys_session *s, const char *name);
 /** Where a `const volatile` variable of the programs lies, to be set before they are loaded (in ready() and options); NULL: none. */
 void *sys_variable(struct sys_session *s, const char *name, size_t bytes);
+
+/** For tests: is this record the one that ALLIUM_SYS_LOSE=N wants lost, unsaid? To be asked once for each. */
+bool sys_loses(struct sys_session *s);
 
 /** Reads what was counted, summed over CPUs, into s->counted. */
 void sys_read_counts(struct sys_session *s);

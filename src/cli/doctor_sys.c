@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/doctor_sys.h"
+
+#include "machine/privileges.h"
+#include "machine/session.h"
+
+#define ADVICE_RUNGS                                                                                         \
+    "a kernel with BTF (CONFIG_DEBUG_INFO_BTF), tracepoints and, for the better rungs, fentry "              \
+    "(CONFIG_FUNCTION_TRACER, "                                                                              \
+    "CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS) or kprobes (CONFIG_KPROBES)"
+
+typedef bool (*add_fn)(struct table *t, const char *what, bool works, const char *found, const char *advice);
+
+static void check_tool(struct table *t, const struct sys_tool *tool, add_fn add)
+{
+    struct sys_settings settings = {{0}};
+    struct sys_session *s;
+    struct error e = {""};
+    struct buf what = BUF_INIT, found = BUF_INIT;
+    bool works = !sys_open(&s, tool, &settings, &e);
+    buf_printf(&what, "sys %s", tool->name);
+    if (works) {
+        buf_printf(&found, "%s", s->rung->name);
+        if (s->rung->lacks)
+            buf_printf(&found, " (cannot show %s)", s->rung->lacks);
+        vec_each (const struct sys_refusal, r, &s->refused)
+            buf_printf(&found, "; not %s: %s", r->rung->name, r->why);
+    } else {
+        buf_addstr(&found, e.text);
+    }
+    add(t, buf_str(&what), works, buf_str(&found), ADVICE_RUNGS);
+    sys_close(s);
+    buf_release(&what);
+    buf_release(&found);
+}
+
+void doctor_sys(struct table *t, add_fn add)
+{
+    struct buf missing = BUF_INIT;
+    privileges_missing(&missing);
+    if (missing.len) {
+        struct buf found = BUF_INIT;
+        buf_printf(&found, "no %s", buf_str(&missing));
+        add(t, "sys", false, buf_str(&found),
+            "`allium sys` is about the machine: run it, and doctor, as root");
+        buf_release(&found);
+    } else {
+        for (const struct sys_tool *const *tool = sys_tools; *tool; tool++)
+            check_tool(t, *tool, add);
+    }
+    buf_release(&missing);
+}

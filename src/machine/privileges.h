@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef MACHINE_PRIVILEGES_H
+#define MACHINE_PRIVILEGES_H
+
+/*
+ * What it takes to load programs into the kernel, and what is given up once they are loaded.
+ *
+ * Runs in: the tool. Threads: one; what is dropped is dropped for this thread and what it starts.
+ */
+
+#include "base/buf.h"
+
+/** Appends the capabilities that loading takes and this process has not: "CAP_BPF and CAP_PERFMON"; nothing: it has all. */
+void privileges_missing(struct buf *b);
+/**
+ * Keeps what reading takes (the maps of the programs, names of code of other users' processes and of the kernel), drops all
+ * else for good, also for programs that are started later. 0 or -errno.
+ */
+int privileges_drop(void);
+
+#endif
