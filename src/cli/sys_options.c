@@ -23,6 +23,8 @@ static const struct option_doc common[] = {
     {"attach", 0, "RUNG", "attach this way, see allium doctor"},
     {"json", 0, NULL, "an object a line, see allium-json(5)"},
     {"where", 0, "QUERY", "only rows that fit, see allium-query(7); columns are its fields"},
+    {"alert", 0, "CONDITION", "say when a row fits a query: 'allocated>1G', 'allocated>1G for 30s'"},
+    {"exec", 0, "CMD", "and run CMD with sh; ALLIUM_ROW is the row, as JSON"},
     {"stacks", 0, "WHICH", "user, kernel, both or none"},
     {"folded", 0, NULL, "stacks as folded lines, for flame graphs"},
     {"quiet", 0, NULL, "say nothing on stderr"},
@@ -87,6 +89,7 @@ void sys_options_release(struct sys_request *r)
         if (!strcmp(r->options[i].name, "by"))
             free((char *)(uintptr_t)r->options[i].doc);
     table_query_release(&r->show.where);
+    sys_alert_release(&r->show.alert);
 }
 
 struct parse {
@@ -264,5 +267,9 @@ int sys_options_parse(struct sys_request *r, const struct sys_tool *tool, int ar
     if (table_query_init(&r->show.where, command_value(&r->as_command, &a, "where"), tool->columns,
                          tool->n_columns, &e))
         return command_misuse(&r->as_command, "--where: %s", e.text);
+    struct table columns = {.columns = tool->columns, .n_columns = tool->n_columns};
+    if (sys_alert_init(&r->show.alert, command_value(&r->as_command, &a, "alert"),
+                       command_value(&r->as_command, &a, "exec"), &columns, !tool->parts, &e))
+        return command_misuse(&r->as_command, "%s", e.text);
     return -1;
 }

@@ -103,10 +103,22 @@ static void write_folded(struct show *w)
     }
 }
 
+/* Alerts are about all rows, not only about those that are shown. */
+static void alert(struct show *w)
+{
+    struct sys_alert *a = &w->o->alert;
+    sys_alert_look(a, w->o->session->tool->name, w->table, now_ns());
+    sys_alert_step(a);
+    struct epoll_event ev = {.events = EPOLLIN, .data.fd = a->hook ? hook_fd(a->hook) : -1};
+    if (ev.data.fd >= 0)
+        epoll_ctl(w->o->session->poll_fd, EPOLL_CTL_ADD, ev.data.fd, &ev); /* or it is there already */
+}
+
 static void write_table(struct show *w)
 {
     const struct sys_show *o = w->o;
     struct table *t = w->table;
+    alert(w);
     table_query_apply(&o->where, t);
     if (!o->session->tool->event) {
         table_sort(t, o->sort);
@@ -230,6 +242,7 @@ static int loop(struct show *w)
         if (n < 0 && n != -EINTR)
             return command_fail(EXIT_FAILED, "cannot wait for events: %s", strerror(-n));
         look_at_ends(w);
+        sys_alert_step(&w->o->alert);
         if (s->tool->event)
             write_table(w);
         else if (fired(w->ticks) && !w->over && report(w))

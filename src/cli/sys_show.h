@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cli/sys_alert.h"
 #include "model/table_query.h"
 #include "run/bystander.h"
 #include "machine/session.h"
@@ -19,6 +20,7 @@ struct sys_show {
     struct sys_session *session;
     struct bystander *command; /* NULL: none */
     struct table_query where;
+    struct sys_alert alert;
     uint64_t hidden;                   /* bits of columns that have no meaning */
     uint64_t interval_ns, duration_ns; /* 0: not given */
     uint32_t sort;                     /* column */

@@ -75,11 +75,15 @@ static void look_up(void *subject, size_t field, struct query_probe *probe)
     }
 }
 
+bool table_query_fits(const struct table_query *q, const struct table *t, uint32_t row)
+{
+    struct subject s = {t, row};
+    return !q->query || query_match(q->query, look_up, &s);
+}
+
 static bool keeps(const struct table *t, uint32_t row, void *arg)
 {
-    const struct table_query *q = arg;
-    struct subject s = {t, row};
-    return query_match(q->query, look_up, &s);
+    return table_query_fits(arg, t, row);
 }
 
 void table_query_apply(const struct table_query *q, struct table *t)

@@ -20,6 +20,8 @@ struct table_query {
 int table_query_init(struct table_query *q, const char *text, const struct table_column *columns,
                      uint32_t n_columns, struct error *e);
 void table_query_release(struct table_query *q);
+/** Does it hold for this row? */
+bool table_query_fits(const struct table_query *q, const struct table *t, uint32_t row);
 /** Drops the rows for which it does not hold. */
 void table_query_apply(const struct table_query *q, struct table *t);
 
