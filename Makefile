@@ -11,7 +11,7 @@ WERROR  ?=
 options := $(if $(WERROR),-Dwerror=true) $(if $(filter-out file,$(origin PREFIX)),'-Dprefix=$(PREFIX)')
 
 .NOTPARALLEL:
-.PHONY: build demo check check-long bench install uninstall format clean help
+.PHONY: build demo check check-long check-kernels bench install uninstall format clean help
 
 build:
 	@tools/setup build
@@ -33,8 +33,14 @@ check-long:
 	@CC=clang CXX=clang++ tools/build '$(BUILD)-clang' -Dwerror=true -Dtests=true
 	@tools/build '$(BUILD)-asan' -Db_sanitize=address,undefined -Dtests=true
 	@tools/build '$(BUILD)-tsan' -Db_sanitize=thread -Dtests=true
-	@tests/run '$(BUILD)' '$(BUILD) --setup long --suite long' '$(BUILD)-clang --no-suite checks' \
+	@tests/run '$(BUILD)' '$(BUILD) --setup long --suite long' '$(BUILD)-clang --no-suite checks --no-suite kernels' \
 		'$(BUILD)-asan --suite unit' '$(BUILD)-tsan --suite unit'
+
+# Every kernel and every test on it; `make check` boots the newest only.
+check-kernels:
+	@tools/setup check
+	@tools/build '$(BUILD)' $(options) -Dtests=true
+	@tests/kernels/run --build '$(BUILD)'
 
 bench:
 	@tools/setup bench
@@ -60,6 +66,7 @@ help:
 	@echo 'make demo        show it at work on a small program'
 	@echo 'make check       build, and run all tests but the slow ones'
 	@echo 'make check-long  all tests, also with clang and under sanitizers'
+	@echo 'make check-kernels  boot other kernels in qemu, and test there'
 	@echo 'make bench       measure the cost, against a floor and against peers'
 	@echo 'make install     [PREFIX=/usr/local] [DESTDIR=]'
 	@echo 'make uninstall   the same, the other way'

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What a guest test says of itself: lines `#: KEY VALUE...` in its script, all of them optional.
+
+kernels    the names (debian.py) of the kernels it is for; else all
+seconds    how long it may take, in the guest; else 60
+programs   of tests/kernels, to lie in its PATH
+copies     programs of this machine to lie in its PATH, with their libraries
+modules    kernel modules to be loaded before the first test, with those they need
+memory     the guest's, as qemu has it; else 256M
+cgroup     v2 (else) or v1: which has the memory controller
+long       left out of the short form
+"""
+import glob
+import os
+import re
+
+from debian import PACKAGES, Wrong
+
+KEYS = ("kernels", "seconds", "programs", "copies", "modules", "memory", "cgroup", "long")
+
+
+class Test:
+    def __init__(self, path):
+        self.path, self.name = path, os.path.basename(path)[: -len(".sh")]
+        said = {}
+        with open(path) as file:
+            for key, words in re.findall(r"^#: *(\S*) *(.*)$", file.read(), re.M):
+                if key not in KEYS or key in said:
+                    raise Wrong("%s: no such key, or twice: %s" % (path, key))
+                said[key] = words.split()
+        self.kernels = said.get("kernels", list(PACKAGES))
+        self.seconds = int(said.get("seconds", ["60"])[0])
+        self.programs, self.copies, self.modules = (said.get(key, []) for key in ("programs", "copies", "modules"))
+        self.machine = Machine(said.get("memory", ["256M"])[0], said.get("cgroup", ["v2"])[0])
+        self.long = "long" in said
+        if not set(self.kernels) <= set(PACKAGES):
+            raise Wrong("%s: kernels are %s" % (path, " ".join(PACKAGES)))
+        if self.machine.cgroup not in ("v1", "v2"):
+            raise Wrong("%s: cgroup is v1 or v2" % path)
+
+
+class Machine:
+    """What tests of one boot share."""
+
+    def __init__(self, memory="256M", cgroup="v2"):
+        self.memory, self.cgroup = memory, cgroup
+
+    def __str__(self):
+        return self.memory + " " + self.cgroup
+
+
+def read(folder):
+    return [Test(path) for path in sorted(glob.glob(glob.escape(folder) + "/*.sh"))]
+
+
+def boots(kernel_name, tests):
+    """The tests for a kernel, as one list for each machine they need."""
+    groups = {}
+    for test in tests:
+        if kernel_name in test.kernels:
+            groups.setdefault(str(test.machine), []).append(test)
+    return list(groups.values())
