@@ -79,6 +79,10 @@ struct kmem_cache {
     unsigned int size, object_size;
 };
 
+struct page {
+    unsigned long flags;
+};
+
 /* Tracepoints by their fields; ent is their common head. */
 struct trace_entry {
     unsigned short type;
@@ -119,6 +123,18 @@ struct trace_event_raw_kmem_cache_free {
     unsigned long call_site;
     const void *ptr;
     __u32 __data_loc_name;
+};
+
+struct trace_event_raw_mm_page_alloc {
+    unsigned long pfn; /* -1: there was none */
+    unsigned int order;
+    unsigned long gfp_flags;
+    int migratetype;
+};
+
+struct trace_event_raw_mm_page_free {
+    unsigned long pfn;
+    unsigned int order;
 };
 
 struct trace_event_raw_mm_vmscan_direct_reclaim_begin_template {

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* `allium sys kpages`: pages of the kernel's page allocator, by who takes them. */
+#include "bpf/kpages.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/map.h"
+#include "base/units.h"
+#include "machine/enums.h"
+#include "machine/names.h"
+#include "machine/session.h"
+
+#define LIVE_BLOCKS_DEFAULT (1u << 18)
+
+enum column {
+    ORDER,
+    TYPE,
+    PID,
+    COMM,
+    ALLOCATED,
+    ALLOCATIONS,
+    FREED,
+    FREES,
+    FAILURES,
+    LIVE,
+    LIVE_BLOCKS,
+    ORDERS,
+    TYPES,
+    GFP,
+    KERNEL_STACK,
+    USER_STACK
+};
+
+#define BIT(column) (1ull << (column))
+
+static const struct table_column columns[] = {
+    [ORDER] = {"order", TABLE_PLAIN, TABLE_WHOLE},
+    [TYPE] = {"migrate_type", TABLE_PLAIN, TABLE_TEXT},
+    [PID] = {"pid", TABLE_PLAIN, TABLE_WHOLE},
+    [COMM] = {"comm", TABLE_PLAIN, TABLE_TEXT},
+    [ALLOCATED] = {"allocated", TABLE_BYTES, TABLE_WHOLE},
+    [ALLOCATIONS] = {"allocations", TABLE_COUNT, TABLE_WHOLE},
+    [FREED] = {"freed", TABLE_BYTES, TABLE_WHOLE, .drop = 2},
+    [FREES] = {"frees", TABLE_COUNT, TABLE_WHOLE},
+    [FAILURES] = {"failures", TABLE_COUNT, TABLE_WHOLE, .drop = 3},
+    [LIVE] = {"live", TABLE_BYTES, TABLE_WHOLE, .rare = true},
+    [LIVE_BLOCKS] = {"live_blocks", TABLE_COUNT, TABLE_WHOLE, .rare = true, .drop = 4},
+    [ORDERS] = {"orders", TABLE_PLAIN, TABLE_TEXT, .drop = 5},
+    [TYPES] = {"migrate_types", TABLE_PLAIN, TABLE_TEXT, .drop = 6},
+    [GFP] = {"gfp", TABLE_PLAIN, TABLE_TEXT, .drop = 7},
+    [KERNEL_STACK] = {"kernel_stack", TABLE_PLAIN, TABLE_LINES},
+    [USER_STACK] = {"user_stack", TABLE_PLAIN, TABLE_LINES},
+};
+
+/* What is live, by row: made anew whenever rows are. */
+struct live_row {
+    struct kpages_key key;
+    uint64_t blocks, pages;
+    bool shown;
+};
+
+struct own {
+    bool follow;
+    uint64_t page_bytes;
+    struct enums types;
+    struct map index;
+    struct VEC(struct live_row) rows;
+};
+
+static void release(struct sys_session *s)
+{
+    struct own *o = s->own;
+    if (!o)
+        return;
+    map_release(&o->index);
+    vec_release(&o->rows);
+    enums_release(&o->types);
+    free(o);
+    s->own = NULL;
+}
+
+/* Before the programs are loaded: the map of live blocks is as large as is asked for. */
+static int ready(struct sys_session *s, struct error *e)
+{
+    struct bpf_map *live = bpf_object__find_map_by_name(s->object, "live");
+    const char *most = sys_option(s, "live-blocks");
+    uint64_t blocks = LIVE_BLOCKS_DEFAULT;
+    bool *follow = sys_variable(s, "follow_live", sizeof(*follow));
+    if (most && (units_parse_size(most, &blocks) || !blocks || blocks > 1u << 28))
+        return error_set(e, EINVAL, "--live-blocks %s is no number of blocks, as 256K is", most);
+    if (!s->own) {
+        struct own *o = s->own = mem_alloc(sizeof(struct own));
+        o->follow = sys_option(s, "live") != NULL || most;
+        o->page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+        enums_load(&o->types, "migratetype", "MIGRATE_");
+    }
+    *follow = ((struct own *)s->own)->follow;
+    bpf_map__set_max_entries(live, *follow ? (uint32_t)blocks : 1);
+    return 0;
+}
+
+static void add_live(void *arg, const void *key, const void *value)
+{
+    struct sys_session *s = arg;
+    struct own *o = s->own;
+    const struct kpages_live *block = value;
+    struct kpages_key row = {0};
+    bool added;
+    (void)key;
+    memcpy(&row, &block->key, s->settings.part->key_bytes);
+    size_t at = map_put(&o->index, &row, sizeof(row), o->rows.len, &added);
+    if (added)
+        *vec_push(&o->rows) = (struct live_row){.key = row};
+    o->rows.at[at].blocks++;
+    o->rows.at[at].pages += 1ull << (block->order & 31);
+}
+
+static void gather(struct sys_session *s)
+{
+    struct own *o = s->own;
+    map_release(&o->index);
+    vec_release(&o->rows);
+    if (o->follow)
+        sys_each(s, "live", add_live, s);
+}
+
+static void add(void *sum, const void *value)
+{
+    struct kpages_value *a = sum;
+    const struct kpages_value *v = value;
+    a->allocations += v->allocations;
+    a->frees += v->frees;
+    a->failures += v->failures;
+    a->allocated_pages += v->allocated_pages;
+    a->freed_pages += v->freed_pages;
+    a->gfp |= v->gfp;
+    a->orders |= v->orders;
+    a->migrate_types |= v->migrate_types;
+}
+
+static void add_type_name(const struct own *o, struct buf *b, uint32_t type)
+{
+    if (type < ENUMS_VALUES_MAX && o->types.names[type])
+        buf_addstr(b, o->types.names[type]);
+    else
+        buf_printf(b, "%u", type);
+}
+
+static void name_row(struct sys_session *s, struct table *t, const struct kpages_key *key)
+{
+    uint32_t parts = s->settings.config.parts;
+    struct buf b = BUF_INIT;
+    table_row(t);
+    if (parts & KPAGES_BY_ORDER)
+        table_whole(t, ORDER, key->order);
+    if (parts & KPAGES_BY_TYPE) {
+        add_type_name(s->own, &b, key->migrate_type);
+        table_text(t, TYPE, buf_str(&b));
+    }
+    if (parts & KPAGES_BY_PROCESS) {
+        table_whole(t, PID, key->pid);
+        table_text(t, COMM, key->comm);
+    }
+    if (parts & KPAGES_BY_STACK) {
+        names_kernel_stack(s, t, KERNEL_STACK, key->kernel_stack);
+        names_user_stack(s, t, USER_STACK, key->user_stack, 0);
+    }
+    buf_release(&b);
+}
+
+static void add_live_columns(struct sys_session *s, struct table *t, const struct kpages_key *key)
+{
+    struct own *o = s->own;
+    size_t at = o->follow ? map_get(&o->index, key, sizeof(*key)) : MAP_NONE;
+    if (!o->follow)
+        return;
+    table_whole(t, LIVE, at == MAP_NONE ? 0 : o->rows.at[at].pages * o->page_bytes);
+    table_whole(t, LIVE_BLOCKS, at == MAP_NONE ? 0 : o->rows.at[at].blocks);
+    if (at != MAP_NONE)
+        o->rows.at[at].shown = true;
+}
+
+/* "0 2 9", "unmovable movable": every one that was among the row's. */
+static void add_kinds(struct sys_session *s, struct table *t, const struct kpages_value *v)
+{
+    struct buf orders = BUF_INIT, types = BUF_INIT;
+    for (uint32_t i = 0; i < 32; i++) {
+        if (v->orders >> i & 1)
+            buf_printf(&orders, "%s%u", orders.len ? " " : "", i);
+        if (!(v->migrate_types >> i & 1))
+            continue;
+        buf_addstr(&types, types.len ? " " : "");
+        add_type_name(s->own, &types, i);
+    }
+    if (orders.len)
+        table_text(t, ORDERS, buf_str(&orders));
+    if (types.len)
+        table_text(t, TYPES, buf_str(&types));
+    buf_release(&orders);
+    buf_release(&types);
+}
+
+static void row(struct sys_session *s, struct table *t, const void *key, const void *sum)
+{
+    const struct kpages_value *v = sum;
+    uint64_t page = ((struct own *)s->own)->page_bytes;
+    name_row(s, t, key);
+    table_whole(t, ALLOCATED, v->allocated_pages * page);
+    table_whole(t, ALLOCATIONS, v->allocations);
+    table_whole(t, FREED, v->freed_pages * page);
+    table_whole(t, FREES, v->frees);
+    table_whole(t, FAILURES, v->failures);
+    add_live_columns(s, t, key);
+    add_kinds(s, t, v);
+    if (v->allocations || v->failures)
+        names_gfp(s, t, GFP, v->gfp);
+}
+
+/* Rows of which something is live though nothing happened in them lately. */
+static void rest(struct sys_session *s, struct table *t)
+{
+    struct own *o = s->own;
+    for (size_t i = 0; i < o->rows.len; i++) {
+        struct kpages_key key = o->rows.at[i].key;
+        if (o->rows.at[i].shown)
+            continue;
+        name_row(s, t, &key);
+        add_live_columns(s, t, &key);
+        for (uint32_t c = ALLOCATED; c <= FAILURES; c++)
+            table_whole(t, c, 0);
+    }
+}
+
+#define OF_FREES (BIT(FREED) | BIT(FREES)) /* a free does not tell the type of its pages */
+
+static const struct sys_part parts[] = {
+    {"stack", "the kernel's stack, see --stacks", KPAGES_BY_STACK, offsetof(struct kpages_key, pid),
+     BIT(KERNEL_STACK) | BIT(USER_STACK) | BIT(ORDERS) | BIT(TYPES) | OF_FREES, true},
+    {"process", "the process that was running", KPAGES_BY_PROCESS, sizeof(struct kpages_key),
+     BIT(PID) | BIT(COMM) | BIT(ORDERS) | BIT(TYPES) | OF_FREES, false},
+    {"order", "the size of the block: 2^order pages", KPAGES_BY_ORDER,
+     offsetof(struct kpages_key, migrate_type), BIT(ORDER) | BIT(TYPES) | OF_FREES, false},
+    {"type", "the migrate type that was asked for", KPAGES_BY_TYPE, offsetof(struct kpages_key, kernel_stack),
+     BIT(TYPE) | BIT(ORDERS), false},
+    {NULL, NULL, 0, 0, 0, false},
+};
+
+static const struct sys_option options[] = {
+    {"live", NULL, "follow each block until it is freed, and tell what is live"},
+    {"live-blocks", "N", "at most so many of them (256K); implies --live"},
+    {NULL, NULL, NULL},
+};
+
+static const struct sys_counted counted[] = {
+    {KPAGES_FAILED, "allocations failed", "failed_allocations", false},
+    {KPAGES_REUSED, "live blocks whose pages came again: their free had no event", "frees_without_event",
+     false},
+    {KPAGES_FREED_BEFORE,
+     "pages freed whose allocation was not followed: from before the start, or without an event",
+     "freed_pages_of_unknown", false},
+    {KPAGES_FREED_IN_PARTS, "frees of a part of a block", "frees_in_parts", false},
+    {0, NULL, NULL, false},
+};
+
+#define ALLOC_ARGUMENTS "page,order,gfp_flags,migratetype"
+#define FREE_ARGUMENTS  "page,order"
+
+static const struct sys_rung rungs[] = {
+    {.name = "raw_tp",
+     .attach = {{"raw_alloc", "mm_page_alloc", ALLOC_ARGUMENTS, NULL},
+                {"raw_free", "mm_page_free", FREE_ARGUMENTS, NULL}}},
+    {.name = "tp", .attach = {{"tp_alloc", NULL, NULL, NULL}, {"tp_free", NULL, NULL, NULL}}},
+    {.name = NULL},
+};
+
+static const char *const examples[] = {
+    "allium sys kpages --duration 10s",
+    "on which ways through the kernel pages were taken, and given back",
+    "allium sys kpages --by order --interval 1s",
+    "blocks of which size, every second",
+    "allium sys kpages --live --where 'live>1M' -- make",
+    "what a command left behind in the kernel, by stack",
+    NULL,
+};
+
+SYS_OBJECT_OF(kpages);
+
+const struct sys_tool sys_kpages = {
+    .name = "kpages",
+    .summary = "kernel page allocations by stack, process, order or migrate type",
+    .examples = examples,
+    SYS_OBJECT(kpages),
+    .rungs = rungs,
+    .columns = columns,
+    .n_columns = sizeof(columns) / sizeof(*columns),
+    .weight = ALLOCATED,
+    .parts = parts,
+    .options = options,
+    .counted = counted,
+    .key_bytes = sizeof(struct kpages_key),
+    .value_bytes = sizeof(struct kpages_value),
+    .add = add,
+    .row = row,
+    .rest = rest,
+    .ready = ready,
+    .gather = gather,
+    .release = release,
+};
