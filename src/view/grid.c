@@ -89,7 +89,7 @@ static size_t *lay_out(const struct grid *g)
     }
     for (size_t i; width_used(g, widths) > room && (i = least_wanted(g, widths)) < g->columns.len;)
         widths[i] = 0;
-    if (elastic < g->columns.len) {
+    if (elastic < g->columns.len && widths[elastic]) { /* it may have been dropped, too */
         size_t others = width_used(g, widths) - widths[elastic];
         size_t left = room > others + WIDTH_LEAST ? room - others : WIDTH_LEAST;
         widths[elastic] = left < wanted ? left : wanted;
