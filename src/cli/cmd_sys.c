@@ -68,6 +68,8 @@ static int observe(struct sys_request *r)
     struct error e = {""};
     struct bystander command;
     struct sys_show *show = &r->show;
+    if (r->from)
+        return sys_show_recorded(show, r->tool, r->from);
     if (r->command && bystander_prepare(&command, r->command, r->user, &e))
         return command_fail(EXIT_FAILED, "%s", e.text);
     int error = sys_open(&show->session, r->tool, &r->settings, &e);
@@ -75,6 +77,12 @@ static int observe(struct sys_request *r)
         if (r->command)
             bystander_release(&command);
         return command_fail(error == -EINVAL ? EXIT_USAGE : EXIT_IMPOSSIBLE, "%s", e.text);
+    }
+    if (r->output && recording_create(&show->recording, r->output, false, &e)) {
+        if (r->command)
+            bystander_release(&command);
+        sys_close(show->session);
+        return command_fail(EXIT_FAILED, "%s", e.text);
     }
     privileges_drop(); /* what is missing from here on is missed where it is used */
     show->command = r->command ? &command : NULL;
@@ -87,6 +95,8 @@ static int observe(struct sys_request *r)
     if (r->command)
         bystander_release(&command);
     sys_close(show->session);
+    if (show->recording && recording_close(show->recording, &e))
+        code = command_fail(EXIT_FAILED, "%s", e.text);
     return code;
 }
 

@@ -22,6 +22,8 @@ static const struct option_doc common[] = {
     {"duration", 0, "TIME", "end after so long"},
     {"attach", 0, "RUNG", "attach this way, see allium doctor"},
     {"json", 0, NULL, "an object a line, see allium-json(5)"},
+    {"output", 'o', "FILE", "record rows there instead of showing them"},
+    {"from", 0, "FILE", "show what was recorded"},
     {"where", 0, "QUERY", "only rows that fit, see allium-query(7); columns are its fields"},
     {"alert", 0, "CONDITION", "say when a row fits a query: 'allocated>1G', 'allocated>1G for 30s'"},
     {"exec", 0, "CMD", "and run CMD with sh; ALLIUM_ROW is the row, as JSON"},
@@ -230,6 +232,8 @@ static void shape(struct parse *p)
     duration(p, "duration", &show->duration_ns);
     s->rung = value(p, "attach");
     p->r->user = value(p, "user");
+    p->r->output = value(p, "output");
+    p->r->from = value(p, "from");
     if (p->r->tool->parts) {
         show->top = show->json || show->folded ? 0 : TOP_DEFAULT;
         duration(p, "interval", &show->interval_ns);

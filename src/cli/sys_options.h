@@ -22,7 +22,7 @@ struct sys_request {
     const char *own[SYS_OPTIONS_MAX]; /* values of the tool's own options */
     struct sys_show show;
     char **command; /* after --; NULL: none */
-    const char *user;
+    const char *user, *output, *from;
 };
 
 /** -1 to go on, or an exit code, after a line on stderr. Release it in any case. */

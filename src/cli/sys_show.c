@@ -19,16 +19,21 @@
 #include "cli/terminal.h"
 #include "view/json.h"
 #include "view/table_stream.h"
+#include "store/load.h"
 #include "view/table_view.h"
+
+#define COMMIT_NS 1000000000u
 
 struct show {
     struct sys_show *o;
+    const struct sys_tool *tool;
     struct table *table;
     struct sink out;
     struct text_style style;
     struct table_stream stream;
     int signals, ticks, end;
-    uint64_t began_ns, shown_ns;
+    uint64_t began_ns, shown_ns, committed_ns;
+    uint64_t recorded; /* rows */
     bool over;
     int code;
 };
@@ -96,7 +101,7 @@ static void write_folded(struct show *w)
                 end = from;
             }
         }
-        double weight = table_number(t, row, w->o->session->tool->weight);
+        double weight = table_number(t, row, w->tool->weight);
         if (line.len && weight > 0)
             sink_printf(&w->out, "%.*s %.0f\n", (int)line.len - 1, buf_str(&line), weight);
         buf_release(&line);
@@ -107,11 +112,40 @@ static void write_folded(struct show *w)
 static void alert(struct show *w)
 {
     struct sys_alert *a = &w->o->alert;
-    sys_alert_look(a, w->o->session->tool->name, w->table, now_ns());
+    if (!w->o->session)
+        return;
+    sys_alert_look(a, w->tool->name, w->table, now_ns());
     sys_alert_step(a);
     struct epoll_event ev = {.events = EPOLLIN, .data.fd = a->hook ? hook_fd(a->hook) : -1};
     if (ev.data.fd >= 0)
         epoll_ctl(w->o->session->poll_fd, EPOLL_CTL_ADD, ev.data.fd, &ev); /* or it is there already */
+}
+
+static uint64_t wall_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* A recording gets all rows that --where lets pass, and is committed so often that a crash takes no more than that along. */
+static void record(struct show *w)
+{
+    struct error e = {""};
+    char name[64];
+    uint64_t now = now_ns();
+    snprintf(name, sizeof(name), "sys_%s", w->tool->name);
+    int bad = recording_put_rows(w->o->recording, name, w->table, wall_ns(), &e);
+    w->recorded += table_rows(w->table);
+    if (!bad && now - w->committed_ns >= COMMIT_NS) {
+        bad = recording_commit(w->o->recording, &e);
+        w->committed_ns = now;
+    }
+    if (bad) {
+        w->code = command_fail(EXIT_FAILED, "%s", e.text);
+        w->over = true;
+    }
+    table_clear(w->table);
 }
 
 static void write_table(struct show *w)
@@ -120,7 +154,11 @@ static void write_table(struct show *w)
     struct table *t = w->table;
     alert(w);
     table_query_apply(&o->where, t);
-    if (!o->session->tool->event) {
+    if (o->recording) {
+        record(w);
+        return;
+    }
+    if (!w->tool->event) {
         table_sort(t, o->sort);
         if (o->top)
             table_cut(t, o->top);
@@ -130,7 +168,7 @@ static void write_table(struct show *w)
     else if (o->json)
         for (uint32_t row = 0; row < table_rows(t); row++)
             table_view_json_row(&w->out, t, row);
-    else if (o->session->tool->event)
+    else if (w->tool->event)
         table_stream_write(&w->stream, &w->out, t, &w->style);
     else
         table_view_text(&w->out, t, &w->style);
@@ -148,7 +186,7 @@ static int report(struct show *w)
     if (error)
         return command_fail(EXIT_FAILED, "cannot read the rows of sys %s: %s", s->tool->name,
                             strerror(-error));
-    if (!w->o->json && !w->o->folded && w->o->interval_ns) {
+    if (!w->o->json && !w->o->folded && !w->o->recording && w->o->interval_ns) {
         char took[UNITS_TEXT_BYTES];
         sink_printf(&w->out, "%s--- %s after the start, the last %s\n",
                     w->shown_ns == w->began_ns ? "" : "\n",
@@ -198,13 +236,33 @@ static void write_losses_json(struct show *w)
     json_close(&j, '}');
 }
 
+/* What is known of the whole, beside its rows. */
+static void record_end(struct show *w)
+{
+    struct error e = {""};
+    struct buf key = BUF_INIT;
+    const struct sys_session *s = w->o->session;
+    buf_printf(&key, "sys_%s_rung", s->tool->name);
+    int bad = recording_set_text(w->o->recording, buf_str(&key), s->rung->name, &e);
+    for (size_t i = 0; i < sizeof(losses) / sizeof(*losses) && !bad; i++) {
+        buf_reset(&key);
+        buf_printf(&key, "sys_%s_%s", s->tool->name, losses[i].key);
+        bad = recording_set_number(w->o->recording, buf_str(&key), (int64_t)s->counted[losses[i].count], &e);
+    }
+    buf_release(&key);
+    if (bad)
+        w->code = command_fail(EXIT_FAILED, "%s", e.text);
+}
+
 /* Every report ends so. */
 static void close_report(struct show *w)
 {
     unsigned lost = 0;
     const struct sys_session *s = w->o->session;
     sys_read_counts(w->o->session);
-    if (w->o->json) {
+    if (w->o->recording)
+        record_end(w);
+    else if (w->o->json) {
         write_losses_json(w);
         return;
     }
@@ -216,6 +274,9 @@ static void close_report(struct show *w)
         say_count(w, &(struct said){c->count, c->words, c->key, c->lost}, &lost);
     if (!lost)
         fprintf(stderr, "allium: nothing was lost\n");
+    if (w->o->recording)
+        fprintf(stderr, "allium: recorded %" PRIu64 " rows; `allium sys %s --from FILE` shows them\n",
+                w->recorded, s->tool->name);
 }
 
 static void look_at_ends(struct show *w)
@@ -273,8 +334,12 @@ static int begin_command(struct show *w)
 int sys_show(struct sys_show *o)
 {
     struct sys_session *s = o->session;
-    struct show w = {
-        .o = o, .out = sink_to_file(stdout), .style = terminal_style(stdout), .ticks = -1, .end = -1};
+    struct show w = {.o = o,
+                     .tool = s->tool,
+                     .out = sink_to_file(stdout),
+                     .style = terminal_style(stdout),
+                     .ticks = -1,
+                     .end = -1};
     w.table = table_new("sys", 1, s->tool->columns, s->tool->n_columns);
     w.table->hidden = o->hidden;
     w.stream.repeat = isatty(STDOUT_FILENO);
@@ -294,4 +359,31 @@ int sys_show(struct sys_show *o)
         if (*fd >= 0)
             close(*fd);
     return code;
+}
+
+static void show_recorded(void *arg, uint64_t time_ns)
+{
+    struct show *w = arg;
+    if (!w->tool->event && !w->o->json && !w->o->folded) {
+        struct buf b = BUF_INIT;
+        text_add_instant(&b, time_ns);
+        sink_printf(&w->out, "%s--- %s\n", w->shown_ns ? "\n" : "", buf_str(&b));
+        buf_release(&b);
+        w->shown_ns = time_ns;
+    }
+    write_table(w);
+}
+
+int sys_show_recorded(struct sys_show *o, const struct sys_tool *tool, const char *path)
+{
+    struct error e = {""};
+    char name[64];
+    struct show w = {.o = o, .tool = tool, .out = sink_to_file(stdout), .style = terminal_style(stdout)};
+    w.table = table_new("sys", 1, tool->columns, tool->n_columns);
+    w.table->hidden = o->hidden;
+    w.stream.repeat = isatty(STDOUT_FILENO);
+    snprintf(name, sizeof(name), "sys_%s", tool->name);
+    int bad = recording_load_rows(path, name, w.table, show_recorded, &w, &e);
+    table_free(w.table);
+    return bad ? command_fail(EXIT_FAILED, "%s", e.text) : command_written(&w.out, EXIT_DONE);
 }

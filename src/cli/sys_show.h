@@ -14,6 +14,7 @@
 #include "cli/sys_alert.h"
 #include "model/table_query.h"
 #include "run/bystander.h"
+#include "store/recording.h"
 #include "machine/session.h"
 
 struct sys_show {
@@ -26,9 +27,12 @@ struct sys_show {
     uint32_t sort;                     /* column */
     uint32_t top;                      /* rows of a report; 0: all */
     bool json, folded, quiet;
+    struct recording *recording; /* rows go there, not to the screen; NULL: none */
 };
 
 /** Until the end; returns the exit code. */
 int sys_show(struct sys_show *o);
+/** The same for rows that a recording has; `session` is not used. */
+int sys_show_recorded(struct sys_show *o, const struct sys_tool *tool, const char *path);
 
 #endif

@@ -200,3 +200,12 @@ void table_sort(struct table *t, uint32_t column)
     free(sorted);
     free(order);
 }
+
+void table_add_key(struct buf *b, const struct table_column *c)
+{
+    static const char *const units[] = {
+        [TABLE_PLAIN] = "",       [TABLE_COUNT] = "",      [TABLE_BYTES] = "_bytes",
+        [TABLE_DURATION] = "_ns", [TABLE_INSTANT] = "_ns", [TABLE_PERCENT] = "_percent",
+    };
+    buf_printf(b, "%s%s", c->name, units[c->unit]);
+}

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/vec.h"
 #include "model/estimate.h"
 
@@ -86,6 +87,8 @@ static inline bool table_hides(const struct table *t, uint32_t column)
 }
 /** A column by name; UINT32_MAX: there is none. */
 uint32_t table_column_find(const struct table *t, const char *name);
+/** Appends the name under which JSON and SQL know the column: "live_bytes". */
+void table_add_key(struct buf *b, const struct table_column *c);
 /** Forgets all rows. */
 void table_clear(struct table *t);
 /** Orders rows by a column: numbers largest first, texts by their letters, what is not known last. Equal ones stay in order. */

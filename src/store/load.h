@@ -22,6 +22,7 @@
 
 #include "base/error.h"
 #include "model/profile.h"
+#include "model/table.h"
 
 /**
  * The profile at the time `at_ns` (CLOCK_REALTIME), or, when that is NULL, at the end. *p is the caller's, to be freed
@@ -48,6 +49,12 @@ enum {
 /** The same without those parts, which are ORed together. What cannot be read in them is not noticed. */
 int recording_load_without(struct profile **p, const char *path, const uint64_t *at_ns, unsigned parts,
                            struct error *e);
+/**
+ * The rows of this name that recording_put_rows() put, in their order: appended to `t`, as far as it has columns of their
+ * names; `each` is called after the last one of each time. -ENODATA: there are none.
+ */
+int recording_load_rows(const char *path, const char *name, struct table *t,
+                        void (*each)(void *arg, uint64_t time_ns), void *arg, struct error *e);
 /** When the recording began and how far it goes (CLOCK_REALTIME); 0 and 0 when nothing tells. */
 int recording_times(const char *path, uint64_t *first_ns, uint64_t *last_ns, struct error *e);
 

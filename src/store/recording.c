@@ -42,6 +42,9 @@ static void flush(struct recording *r)
         if (s->feed && !feed_is_empty(s->feed))
             fail(r, sql_run(s));
     }
+    vec_each (struct rows_writer, w, &r->rows)
+        if (!r->failed && w->put.feed && !feed_is_empty(w->put.feed))
+            fail(r, sql_run(&w->put));
 }
 
 struct sql *writer_statement(struct recording *r, int statement)
@@ -127,6 +130,32 @@ int recording_put_unobserved(struct recording *r, const char *program, const cha
     return writer_result(r, e);
 }
 
+/* The writer of this name, in a transaction; NULL: a failure. */
+static struct rows_writer *rows_writer(struct recording *r, const char *name, const struct table *like)
+{
+    writer_statement(r, SCHEMA_META); /* for the transaction that it begins */
+    vec_each (struct rows_writer, w, &r->rows)
+        if (!strcmp(w->name, name))
+            return r->failed ? NULL : w;
+    if (r->failed)
+        return NULL;
+    struct rows_writer *w = vec_push(&r->rows);
+    fail(r, rows_create(w, r->db, name, like));
+    return r->failed ? NULL : w;
+}
+
+int recording_put_rows(struct recording *r, const char *name, const struct table *t, uint64_t time_ns,
+                       struct error *e)
+{
+    struct rows_writer *w = rows_writer(r, name, t);
+    for (uint32_t row = 0; w && row < table_rows(t) && !r->failed; row++) {
+        rows_put(w, t, row, time_ns);
+        if (feed_is_full(w->put.feed))
+            fail(r, sql_run(&w->put));
+    }
+    return r->failed ? writer_result(r, e) : 0;
+}
+
 int recording_commit(struct recording *r, struct error *e)
 {
     flush(r);
@@ -205,10 +234,18 @@ static int begin_wal(struct recording *r, struct error *e)
     return 0;
 }
 
+static void finalize_rows(struct recording *r)
+{
+    vec_each (struct rows_writer, w, &r->rows)
+        rows_finalize(w);
+    vec_release(&r->rows);
+}
+
 static void release(struct recording *r)
 {
     for (size_t i = 0; i < WRITER_STATEMENTS; i++)
         sql_finalize(&r->statements[i]);
+    finalize_rows(r);
     sqlite3_close(r->db);
     if (r->guard >= 0)
         close(r->guard);
@@ -283,6 +320,7 @@ int recording_close(struct recording *r, struct error *e)
     int rc = recording_commit(r, e);
     for (size_t i = 0; i < WRITER_STATEMENTS; i++)
         sql_finalize(&r->statements[i]);
+    finalize_rows(r);
     if (rc)
         make_whole(r, NULL); /* may well fail for the same reason, which was told */
     else

@@ -32,6 +32,7 @@
 
 #include "base/error.h"
 #include "model/profile.h"
+#include "model/table.h"
 
 #define RECORDING_POINTS_MAX  512          /* of an image; more are thinned out by themselves */
 #define RECORDING_MOMENTS_MAX 256          /* of an image */
@@ -80,6 +81,13 @@ int recording_put_point(struct recording *r, uint64_t image_id, const struct pro
 int recording_thin_points(struct recording *r, uint64_t image_id, struct error *e);
 /** Counts an image that is not stored. */
 int recording_drop_image(struct recording *r, double peak_bytes, struct error *e);
+
+/**
+ * Appends the rows of a table, taken at `time_ns` (CLOCK_REALTIME), to those of this name ("sys_kmem"; lower case, digits
+ * and _), which are made at the first call; all calls of one name have the same columns.
+ */
+int recording_put_rows(struct recording *r, const char *name, const struct table *t, uint64_t time_ns,
+                       struct error *e);
 
 /** How many processes of a program were started without the agent, for this reason, up to now. */
 int recording_put_unobserved(struct recording *r, const char *program, const char *reason, uint64_t processes,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "store/schema.h"
 
+#include "store/rows.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -137,9 +139,8 @@ int schema_create(sqlite3 *db)
     return rc;
 }
 
-static bool is_ours(struct sql *s)
+static bool is_ours(const char *name, const char *sql)
 {
-    const char *name = sql_get_text(s), *sql = sql_get_text(s);
     for (size_t i = 0; i < SCHEMA_TABLES; i++)
         if (!strcmp(name, tables[i].name))
             return !strcmp(sql, tables[i].sql);
@@ -157,8 +158,12 @@ bool schema_matches(sqlite3 *db, int *rc)
     if (*rc)
         return false;
     /* SQLite itself has refused two tables of one name by now: as many as there are means each of them. */
-    while (all_ours && sql_row(&s))
-        all_ours = is_ours(&s) && ++ours <= SCHEMA_TABLES;
+    while (all_ours && sql_row(&s)) {
+        const char *name = sql_get_text(&s), *text = sql_get_text(&s);
+        if (rows_is_ours(name, text))
+            continue;
+        all_ours = is_ours(name, text) && ++ours <= SCHEMA_TABLES;
+    }
     *rc = s.rc;
     sql_finalize(&s);
     return all_ours && ours == SCHEMA_TABLES;
@@ -170,8 +175,10 @@ bool schema_has_meta(sqlite3 *db)
     bool found = false;
     if (sql_prepare(&s, db, "SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND name = 'meta'"))
         return false;
-    if (sql_row(&s))
-        found = is_ours(&s);
+    if (sql_row(&s)) {
+        const char *name = sql_get_text(&s), *text = sql_get_text(&s);
+        found = is_ours(name, text);
+    }
     sql_finalize(&s);
     return found;
 }

@@ -15,6 +15,7 @@
 #include "base/vec.h"
 #include "store/recording.h"
 #include "store/row.h"
+#include "store/rows.h"
 #include "store/schema.h"
 
 #include <sys/types.h>
@@ -65,6 +66,7 @@ struct recording {
     int failed; /* 0 or -errno */
     struct error why;
     struct sql statements[WRITER_STATEMENTS];
+    struct VEC(struct rows_writer) rows;
 
     struct map strings, modules, locations, stacks; /* content -> row */
     struct VEC(uint8_t) named;                      /* of each location: how, see intern.c */

@@ -219,16 +219,12 @@ static void write_json(struct json *j, const char *key, const struct table_colum
 /* The members of a row's object. */
 static void write_row(struct json *j, const struct table *t, uint32_t row)
 {
-    static const char *const units[] = {
-        [TABLE_PLAIN] = "",       [TABLE_COUNT] = "",      [TABLE_BYTES] = "_bytes",
-        [TABLE_DURATION] = "_ns", [TABLE_INSTANT] = "_ns", [TABLE_PERCENT] = "_percent",
-    };
     struct buf key = BUF_INIT;
     for (uint32_t i = 0; i < t->n_columns; i++) {
         if (table_hides(t, i))
             continue;
         buf_reset(&key);
-        buf_printf(&key, "%s%s", t->columns[i].name, units[t->columns[i].unit]);
+        table_add_key(&key, &t->columns[i]);
         write_json(j, buf_str(&key), &t->columns[i], table_at(t, row, i));
     }
     buf_release(&key);

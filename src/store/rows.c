@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "store/rows.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "store/load.h"
+#include "store/reader.h"
+#include "store/recording.h"
+
+#define PREFIX    "sys_"
+#define NAME_MOST 48u
+#define HEAD      "(\n  taken_ns INTEGER"
+
+static const char *type_of(const struct table_column *c)
+{
+    switch (c->type) {
+    case TABLE_TEXT:
+    case TABLE_LINES:
+        return "TEXT";
+    case TABLE_REAL:
+    case TABLE_ESTIMATE:
+        return "REAL";
+    default:
+        return "INTEGER";
+    }
+}
+
+/* Bytes of the name at `text`: lower case, digits and _, 0: it is none. */
+static size_t name_length(const char *text)
+{
+    size_t n = 0;
+    while (islower((unsigned char)text[n]) || (n && (isdigit((unsigned char)text[n]) || text[n] == '_')))
+        n++;
+    return n <= NAME_MOST ? n : 0;
+}
+
+static size_t type_length(const char *text)
+{
+    static const char *const types[] = {"INTEGER", "REAL", "TEXT"};
+    for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
+        if (!strncmp(text, types[i], strlen(types[i])))
+            return strlen(types[i]);
+    return 0;
+}
+
+bool rows_is_ours(const char *name, const char *sql)
+{
+    struct buf begin = BUF_INIT;
+    size_t len = name_length(name);
+    buf_printf(&begin, "CREATE TABLE %s" HEAD, name);
+    bool ours = !strncmp(name, PREFIX, strlen(PREFIX)) && len && !name[len] &&
+                !strncmp(sql, buf_str(&begin), begin.len);
+    const char *at = ours ? sql + begin.len : "";
+    buf_release(&begin);
+    while (ours && !strncmp(at, ", ", 2)) {
+        size_t column = name_length(at += 2);
+        at += column;
+        ours = column && *at++ == ' ' && (column = type_length(at));
+        at += column;
+    }
+    return ours && !strcmp(at, "\n)");
+}
+
+int rows_create(struct rows_writer *w, sqlite3 *db, const char *name, const struct table *like)
+{
+    struct buf b = BUF_INIT;
+    struct feed *feed = NULL;
+    *w = (struct rows_writer){.name = mem_strdup(name)};
+    buf_printf(&b, "CREATE TABLE %s" HEAD, name);
+    for (uint32_t i = 0; i < like->n_columns; i++) {
+        buf_addstr(&b, ", ");
+        table_add_key(&b, &like->columns[i]);
+        buf_printf(&b, " %s", type_of(&like->columns[i]));
+    }
+    buf_addstr(&b, "\n)");
+    int rc = sql_execute(db, buf_str(&b));
+    rc = rc ? rc : feed_create(&feed, db, name, (int)like->n_columns + 1);
+    buf_reset(&b);
+    buf_printf(&b, "INSERT INTO %s SELECT * FROM feed_%s", name, name);
+    rc = rc ? rc : sql_prepare(&w->put, db, buf_str(&b));
+    w->put.feed = feed;
+    buf_release(&b);
+    return rc;
+}
+
+void rows_finalize(struct rows_writer *w)
+{
+    sql_finalize(&w->put);
+    free(w->name);
+    w->name = NULL;
+}
+
+static void put_value(struct feed *f, const struct table *t, uint32_t row, uint32_t column)
+{
+    const struct table_value *v = table_at(t, row, column);
+    if (!v->known) {
+        feed_put_null(f);
+        return;
+    }
+    switch (t->columns[column].type) {
+    case TABLE_TEXT:
+    case TABLE_LINES:
+        feed_put_text(f, v->text, (int)strnlen(v->text, RECORDING_TEXT_MAX));
+        break;
+    case TABLE_REAL:
+    case TABLE_ESTIMATE:
+        feed_put_real(f, table_number(t, row, column));
+        break;
+    case TABLE_FLAG:
+        feed_put_int(f, v->flag);
+        break;
+    case TABLE_SIGNED:
+        feed_put_int(f, v->negative_too);
+        break;
+    default:
+        feed_put_int(f, (int64_t)v->whole);
+    }
+}
+
+void rows_put(struct rows_writer *w, const struct table *t, uint32_t row, uint64_t time_ns)
+{
+    feed_put_int(w->put.feed, (int64_t)time_ns);
+    for (uint32_t i = 0; i < t->n_columns; i++)
+        put_value(w->put.feed, t, row, i);
+}
+
+/* The names in the table's text, in their order, as a list of those that `t` has: others are left out. */
+static int prepare_scan(struct sql *s, struct reader *r, const char *name, const struct table *t)
+{
+    struct buf b = BUF_INIT;
+    int rc = SQLITE_OK;
+    buf_addstr(&b, "SELECT taken_ns");
+    for (uint32_t i = 0; i < t->n_columns && !rc; i++) {
+        struct buf key = BUF_INIT, ask = BUF_INIT;
+        int64_t has = 0;
+        table_add_key(&key, &t->columns[i]);
+        buf_printf(&ask, "SELECT count(*) FROM pragma_table_info('%s') WHERE name = '%s'", name,
+                   buf_str(&key));
+        rc = sql_ask(r->db, buf_str(&ask), &has);
+        buf_printf(&b, ", %s", has ? buf_str(&key) : "NULL");
+        buf_release(&key);
+        buf_release(&ask);
+    }
+    buf_printf(&b, " FROM %s ORDER BY rowid", name);
+    rc = rc ? rc : sql_prepare(s, r->db, buf_str(&b));
+    buf_release(&b);
+    return rc;
+}
+
+static void get_value(struct sqlite3_stmt *stmt, struct table *t, uint32_t column)
+{
+    int at = (int)column + 1, type = sqlite3_column_type(stmt, at);
+    enum table_type want = t->columns[column].type;
+    if (type == SQLITE_NULL)
+        return;
+    if (want == TABLE_TEXT || want == TABLE_LINES)
+        table_text(t, column, (const char *)sqlite3_column_text(stmt, at));
+    else if (want == TABLE_REAL)
+        table_real(t, column, sqlite3_column_double(stmt, at));
+    else if (want == TABLE_FLAG)
+        table_flag(t, column, sqlite3_column_int64(stmt, at) != 0);
+    else if (want == TABLE_SIGNED)
+        table_signed(t, column, sqlite3_column_int64(stmt, at));
+    else if (want == TABLE_WHOLE || want == TABLE_ADDRESS)
+        table_whole(t, column, (uint64_t)sqlite3_column_int64(stmt, at));
+}
+
+int recording_load_rows(const char *path, const char *name, struct table *t,
+                        void (*each)(void *arg, uint64_t time_ns), void *arg, struct error *e)
+{
+    struct reader r;
+    struct sql s = {0};
+    int64_t has = 0;
+    struct buf ask = BUF_INIT;
+    int bad = reader_open(&r, path, e);
+    if (bad)
+        return bad;
+    buf_printf(&ask, "SELECT count(*) FROM sqlite_schema WHERE name = '%s'", name);
+    int rc = sql_ask(r.db, buf_str(&ask), &has);
+    rc = rc || !has ? rc : prepare_scan(&s, &r, name, t);
+    uint64_t last = 0;
+    while (!rc && has && (rc = sqlite3_step(s.stmt)) == SQLITE_ROW) {
+        uint64_t time_ns = (uint64_t)sqlite3_column_int64(s.stmt, 0);
+        if (last && time_ns != last)
+            each(arg, last);
+        last = time_ns;
+        table_row(t);
+        for (uint32_t i = 0; i < t->n_columns; i++)
+            get_value(s.stmt, t, i);
+        rc = SQLITE_OK;
+    }
+    rc = rc == SQLITE_DONE ? SQLITE_OK : rc;
+    if (last && !rc)
+        each(arg, last);
+    if (rc)
+        bad = sql_error(e, r.db, rc, r.shown);
+    else if (!has)
+        bad = error_set(e, ENODATA, "%s has no rows of \"%s\"", r.shown, name);
+    sql_finalize(&s);
+    buf_release(&ask);
+    reader_close(&r);
+    return bad;
+}
