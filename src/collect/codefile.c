@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "collect/codefile.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <gelf.h>
+
+#include "base/map.h"
+#include "base/mem.h"
+#include "base/vec.h"
+#include "symbol/object.h"
+#include "unwind/cfi.h"
+
+#define SEGMENTS_MAX 256
+#define STEPS_MAX    65536 /* remembered; then all are forgotten */
+
+struct codefile {
+    struct symbol_object *object;
+    struct VEC(GElf_Phdr) loads;
+    GElf_Phdr rules; /* .eh_frame_hdr; p_memsz 0: none */
+    struct unwind_module module;
+    uint64_t module_address; /* the ELF's address of the module's first byte */
+    struct map steps;        /* address -> enum codefile_step */
+};
+
+static bool is_wanted(const struct symbol_object *o, const char *root, const char *path,
+                      const struct codefile_wanted *wanted)
+{
+    struct symbol_identity is;
+    if (!symbol_object_has_addresses(o))
+        return false;
+    if (wanted->build_id_len)
+        return symbol_object_has_build_id(o, wanted->build_id, wanted->build_id_len);
+    /* Not the device: maps and stat tell different ones where files are stacked, or subvolumes. */
+    return !wanted->inode || (!symbol_object_identify(root, path, &is) && is.inode == wanted->inode);
+}
+
+static void read_segments(struct codefile *f)
+{
+    size_t count = 0;
+    elf_getphdrnum(f->object->elf, &count);
+    for (size_t i = 0; i < count && i < SEGMENTS_MAX; i++) {
+        GElf_Phdr ph;
+        if (!gelf_getphdr(f->object->elf, (int)i, &ph))
+            continue;
+        if (ph.p_type == PT_LOAD)
+            *vec_push(&f->loads) = ph;
+        else if (ph.p_type == PT_GNU_EH_FRAME)
+            f->rules = ph;
+    }
+}
+
+/*
+ * The segment with the rules, as the unwinder of the agent wants it: as if it were loaded, wherever its bytes lie here. Rules
+ * tell addresses by their distance, so addresses of code are asked for at the same distance; nothing is read there.
+ */
+static void place_rules(struct codefile *f)
+{
+    vec_each (const GElf_Phdr, ph, &f->loads) {
+        uint64_t inside = f->rules.p_vaddr - ph->p_vaddr;
+        if (f->rules.p_vaddr < ph->p_vaddr || inside >= ph->p_filesz)
+            continue;
+        Elf_Data *bytes =
+            elf_getdata_rawchunk(f->object->elf, (int64_t)ph->p_offset, ph->p_filesz, ELF_T_BYTE);
+        if (!bytes || !bytes->d_buf || bytes->d_size != ph->p_filesz)
+            return;
+        uintptr_t start = (uintptr_t)bytes->d_buf;
+        f->module = (struct unwind_module){.start = start,
+                                           .end = start + bytes->d_size,
+                                           .rules_start = start,
+                                           .rules_end = start + bytes->d_size,
+                                           .eh_frame_hdr = (const uint8_t *)start + inside};
+        f->module_address = ph->p_vaddr;
+        return;
+    }
+}
+
+struct codefile *codefile_open(const char *root, const char *path, const struct codefile_wanted *wanted)
+{
+    struct symbol_object *o;
+    GElf_Ehdr header;
+    if (path[0] != '/' || symbol_object_open(root, path, &o))
+        return NULL;
+    if (!is_wanted(o, root, path, wanted) || !gelf_getehdr(o->elf, &header) ||
+        header.e_machine != EM_X86_64) {
+        symbol_object_free(o);
+        return NULL;
+    }
+    struct codefile *f = mem_alloc(sizeof(*f));
+    f->object = o;
+    read_segments(f);
+    if (f->rules.p_memsz)
+        place_rules(f);
+    return f;
+}
+
+void codefile_free(struct codefile *f)
+{
+    if (!f)
+        return;
+    symbol_object_free(f->object);
+    vec_release(&f->loads);
+    map_release(&f->steps);
+    free(f);
+}
+
+size_t codefile_build_id(const struct codefile *f, const uint8_t **bits)
+{
+    return symbol_object_build_id(f->object, bits);
+}
+
+bool codefile_address(const struct codefile *f, uint64_t offset, uint64_t *address)
+{
+    const GElf_Phdr *best = NULL;
+    vec_each (const GElf_Phdr, ph, &f->loads) {
+        /* The page that two segments share is mapped twice; code is what is executable. */
+        uint64_t first = ph->p_offset & ~4095ull;
+        bool inside = offset >= first && offset < ph->p_offset + ph->p_filesz;
+        if (inside && (!best || (ph->p_flags & PF_X && !(best->p_flags & PF_X))))
+            best = ph;
+    }
+    if (!best)
+        return false;
+    *address = best->p_vaddr + (offset - best->p_offset);
+    return true;
+}
+
+static enum codefile_step find_step(const struct codefile *f, uint64_t address)
+{
+    struct cfi_row row;
+    if (!f->module.eh_frame_hdr ||
+        !cfi_find(&f->module, f->module.start + (address - f->module_address), &row))
+        return CODEFILE_NO_RULES;
+    bool by_rbp = !row.cfa_expr && row.cfa_register == REG_RBP && row.cfa_offset == 16 && !row.signal_frame &&
+                  row.how[SLOT_RA] == CFI_AT && row.value[SLOT_RA] == -8 && row.how[SLOT_RBP] == CFI_AT &&
+                  row.value[SLOT_RBP] == -16;
+    return by_rbp ? CODEFILE_BY_RBP : CODEFILE_OTHERWISE;
+}
+
+enum codefile_step codefile_step(struct codefile *f, uint64_t address)
+{
+    size_t known = map_get_u64(&f->steps, address);
+    if (known != MAP_NONE)
+        return (enum codefile_step)known;
+    if (f->steps.len >= STEPS_MAX)
+        map_release(&f->steps);
+    return (enum codefile_step)map_put_u64(&f->steps, address, find_step(f, address), NULL);
+}
