@@ -52,7 +52,7 @@ bool lines_number(const char **at, uint64_t *value)
         return false;
     for (; *p >= '0' && *p <= '9'; p++)
         if (__builtin_mul_overflow(sum, 10u, &sum) || __builtin_add_overflow(sum, (unsigned)(*p - '0'), &sum))
-            sum = UINT64_MAX / 10 * 10 + 9; /* whatever follows overflows again */
+            sum = UINT64_MAX; /* whatever follows overflows again */
     *value = sum;
     *at = p;
     return true;

@@ -1,0 +1,341 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""allium sys, the overview: its figures against free, swapon, ps, pmap and the kernel's own, with programs of known size."""
+import contextlib
+import fcntl
+import json
+import os
+import pty
+import re
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import tap
+from place import placed, program
+from tap import built, check, equal
+
+MIB = 1 << 20
+HERE = os.path.dirname(os.path.abspath(__file__))
+MANUAL = os.path.join(HERE, "../../man/allium-json.5.scd")
+
+
+def look(place, *words):
+    return json.loads(place.allium("sys", "--json", "--duration", "50ms", *words).out)
+
+
+def need_root():
+    if os.geteuid():
+        raise tap.Skipped("needs root")
+
+
+def start_sized(place, file="", anon=0, shmem=0, swap=0):
+    process = place.start(program("sized"), file, str(anon), str(shmem), str(swap))
+    equal(process.stdout.readline(), b"ready\n", "what sized says")
+    return process
+
+
+def row(seen, pid):
+    found = [row for row in seen["processes"] if row["pid"] == pid]
+    check(len(found) == 1, "rows of process", pid, found)
+    return found[0]
+
+
+def status(pid):
+    """The sizes of /proc/PID/status in bytes."""
+    with open("/proc/%d/status" % pid) as file:
+        return {key: int(number) << 10 for key, number in re.findall(r"^(\w+):\s+(\d+) kB$", file.read(), re.M)}
+
+
+def counters():
+    with open("/proc/vmstat") as file:
+        return {name: int(number) for name, number in (line.split() for line in file)}
+
+
+def totals(place):
+    """What does not change is what free and meminfo say."""
+    free = tap.succeed(["free", "-b"], env=dict(os.environ, LC_ALL="C")).stdout.decode().splitlines()
+    seen = look(place)["memory"]
+    equal(seen["total_bytes"], int(free[1].split()[1]), "memory in all, as free has it")
+    equal(seen["swap_total_bytes"], int(free[2].split()[1]), "swap in all, as free has it")
+    for key in "free_bytes", "available_bytes", "unaccounted_bytes", "cpu_lists_bytes":
+        check(0 <= seen[key] < seen["total_bytes"], key, seen[key])
+    for key in "active_anon_bytes", "slab_unreclaimable_bytes", "page_tables_bytes", "kernel_stacks_bytes", "vmalloc_bytes":
+        check(0 < seen[key] < seen["total_bytes"], key, seen[key])
+
+
+def counts(place):
+    """Counters only grow: each lies between what the kernel said before and after."""
+    page = os.sysconf("SC_PAGESIZE")
+    names = {"faults": ("pgfault", 1), "major_faults": ("pgmajfault", 1), "read_bytes": ("pgpgin", 1024), "written_bytes": ("pgpgout", 1024),
+             "swapped_in_bytes": ("pswpin", page), "swapped_out_bytes": ("pswpout", page), "freed_bytes": ("pgfree", page),
+             "scanned_kswapd_bytes": ("pgscan_kswapd", page), "stolen_kswapd_bytes": ("pgsteal_kswapd", page),
+             "refaulted_anon_bytes": ("workingset_refault_anon", page), "refaulted_file_bytes": ("workingset_refault_file", page),
+             "kswapd_runs": ("pageoutrun", 1), "oom_kills": ("oom_kill", 1), "huge_faults": ("thp_fault_alloc", 1)}
+    before, seen, after = counters(), look(place), counters()
+    for key, (name, unit) in names.items():
+        check(before[name] * unit <= seen["activity"][key] <= after[name] * unit, key, before[name] * unit, seen["activity"][key],
+              after[name] * unit)
+        check(seen["rates"][key + "_per_s"] >= 0, "rate of", key)
+    scanned = sum(seen["activity"]["scanned_%s_bytes" % who] for who in ("kswapd", "direct", "cgroup"))
+    check((before["pgscan_anon"] + before["pgscan_file"]) * page <= scanned <= (after["pgscan_anon"] + after["pgscan_file"]) * page,
+          "all that was scanned:", scanned)
+
+
+def zones(place):
+    """Each zone with memory, with its watermarks; and the free pages that vmstat counts lie in them."""
+    with open("/proc/zoneinfo") as file:
+        parts = re.split(r"^(?=Node )", file.read(), flags=re.M)[1:]
+    want = {}
+    for part in parts:
+        node, name = re.match(r"Node (\d+), zone +(\w+)", part).groups()
+        managed = int(re.search(r"^ +managed +(\d+)", part, re.M).group(1))
+        if managed:
+            want[int(node), name] = [managed * 4096] + [int(re.search(r"^ +%s +(\d+)" % mark, part, re.M).group(1)) * 4096
+                                                        for mark in ("min", "low", "high")]
+    have = {(zone["node"], zone["zone"]): [zone[key + "_bytes"] for key in ("managed", "min", "low", "high")]
+            for zone in look(place)["zones"]}
+    equal(have, want, "zones")
+
+
+def sizes(place):
+    """A program of known size: anonymous, file and shared memory as it took them; RSS and mappings as ps and pmap have them."""
+    path = place.path("file")
+    with open(path, "wb") as file:
+        file.write(os.urandom(3 * MIB))
+    process = start_sized(place, path, anon=24, shmem=8)
+    process.send_signal(signal.SIGSTOP)
+    tap.wait_until(lambda: open("/proc/%d/stat" % process.pid).read().split()[2] == "T", 20, "stopped")
+    own = status(process.pid)
+    seen = row(look(place, "--top", "0"), process.pid)
+    equal(seen["rss_bytes"], int(tap.succeed(["ps", "-o", "rss=", "-p", str(process.pid)]).stdout) << 10, "RSS, as ps has it")
+    for key, name in ("anon_bytes", "RssAnon"), ("file_bytes", "RssFile"), ("shmem_bytes", "RssShmem"), ("swap_bytes", "VmSwap"):
+        equal(seen[key], own[name], key)
+    # the kernel's counters may be behind by a batch for each CPU
+    slack = MIB
+    check(24 * MIB - slack <= seen["anon_bytes"] < 25 * MIB + slack, "anonymous:", seen["anon_bytes"])
+    check(8 * MIB - slack <= seen["shmem_bytes"] + seen["file_bytes"] - 3 * MIB < 14 * MIB, "shmem and file:", seen)
+    equal((seen["process"], seen["state"], seen["note"], seen["threads"]), ("sized", "T", None, 1), "its row")
+    check(seen["command"].startswith(program("sized") + " " + path), "command:", seen["command"])
+    mapped = json.loads(place.allium("sys", "--json", "-p", str(process.pid), "--top", "0").out)
+    equal(mapped["asked"], "answered", "what came of asking")
+    printed = tap.succeed(["pmap", "-x", str(process.pid)]).stdout.decode().splitlines()
+    want = {int(found.group(1), 16): (int(found.group(2)) << 10, int(found.group(3)) << 10, int(found.group(4)) << 10)
+            for found in (re.match(r"([0-9a-f]{16}) +(\d+) +(\d+) +(\d+) ", line) for line in printed) if found}
+    have = {int(one["address"], 16): (one["size_bytes"], one["rss_bytes"], one["dirty_bytes"]) for one in mapped["mappings"]}
+    gate = {at for at in have if at >> 63}  # pmap calls [vsyscall] by a number of 16 digits as well, in some versions only
+    equal({at: have[at] for at in have if at not in gate}, {at: want[at] for at in want if not at >> 63}, "mappings, as pmap has them")
+    check(mapped["total"]["anon_bytes"] >= 24 * MIB and mapped["total"]["rss_bytes"] >= 35 * MIB, mapped["total"])
+    held = [one for one in mapped["mappings"] if one["name"] == path]
+    equal([(one["rss_bytes"], one["anon_bytes"]) for one in held], [(3 * MIB, 0)], "the file's mapping")
+    share = row(look(place, "--top", "0", "--pss"), process.pid)
+    check(share["pss_bytes"] is None or 24 * MIB <= share["pss_bytes"] <= mapped["total"]["rss_bytes"], "PSS:", share["pss_bytes"])
+
+
+@contextlib.contextmanager
+def swap_file(bytes_):
+    """A swap file of our own, for as long; on a disk, as a tmpfs can have none."""
+    with tempfile.TemporaryDirectory(prefix="allium test ", dir=os.path.dirname(built("TEST_CLI"))) as folder:
+        path = folder + "/swap file"
+        with open(path, "wb") as file:
+            os.fchmod(file.fileno(), 0o600)
+            file.write(bytes(bytes_))
+            os.fsync(file.fileno())
+        tap.succeed(["mkswap", path])
+        tap.succeed(["swapon", "--priority", "5", path])
+        try:
+            yield path
+        finally:
+            tap.succeed(["swapoff", path])
+
+
+def swapped(place):
+    """Swap: the device as swapon has it, and what lies there of a program that asked for it."""
+    need_root()
+    with swap_file(64 * MIB) as path:
+        process = start_sized(place, anon=4, swap=16)
+        try:
+            process.send_signal(signal.SIGSTOP)
+            seen = look(place, "--top", "0", "--sort", "swap")
+            listed = tap.succeed(["swapon", "--show=SIZE,PRIO", "--bytes", "--raw", "--noheadings"]).stdout.decode().split("\n")
+            (device,) = [one for one in seen["swaps"] if one["swap"] == path]
+            check("%d %d" % (device["size_bytes"], device["priority"]) in listed, "swapon:", listed, device)
+            equal((device["type"], device["priority"]), ("file", 5), "type and priority")
+            own = row(seen, process.pid)
+            equal(own["swap_bytes"], status(process.pid)["VmSwap"], "in swap, as the kernel has it")
+            check(own["swap_bytes"] >= 14 * MIB, "in swap:", own["swap_bytes"])
+            check(device["used_bytes"] >= 14 * MIB, "used:", device)
+            check(seen["activity"]["swapped_out_bytes"] >= 14 * MIB, "swapped out since boot:", seen["activity"])
+            equal(seen["processes"][0]["pid"], process.pid, "who comes first with --sort swap")
+            mapped = json.loads(place.allium("sys", "--json", "-p", str(process.pid)).out)
+            equal(mapped["total"]["swap_bytes"], own["swap_bytes"], "in swap, by mappings")
+        finally:
+            process.send_signal(signal.SIGCONT)
+            tap.stop(process, signal.SIGKILL)
+
+
+@contextlib.contextmanager
+def memory_group(limit):
+    """A control group of our own; of version 1 where that has memory. -> its path on this machine, and its name."""
+    one = "/sys/fs/cgroup/memory"
+    top = one if os.path.isdir(one) else "/sys/fs/cgroup"
+    name = "/allium-test-%d" % os.getpid()
+    if top != one:
+        with open(top + "/cgroup.subtree_control", "w") as file:
+            file.write("+memory")
+    os.mkdir(top + name)
+    try:
+        with open(top + name + ("/memory.limit_in_bytes" if top == one else "/memory.max"), "w") as file:
+            file.write(str(limit))
+        yield top + name, name
+    finally:
+        tap.wait_until(lambda: not open(top + name + "/cgroup.procs").read(), 20, "the group's processes have ended")
+        tap.wait_until(lambda: not remove(top + name), 20, "the group is removed")
+
+
+def remove(folder):
+    try:
+        os.rmdir(folder)
+    except OSError as error:
+        return error
+
+
+def start_in(place, group, *words):
+    return place.start("sh", "-c", "echo $$ > %s/cgroup.procs && exec \"$@\"" % group, "sh", program("sized"), *words)
+
+
+def grouped(place):
+    """A cgroup of known size, with its limit; and a kill in it is listed with its figures, and counted once."""
+    need_root()
+    with memory_group(20 * MIB) as (group, name):
+        process = start_in(place, group, "", "12", "0", "0")
+        equal(process.stdout.readline(), b"ready\n", "what sized says")
+        (seen,) = [one for one in look(place, "--top", "0")["cgroups"] if one["cgroup"] == name]
+        tap.stop(process, signal.SIGKILL)
+        equal(seen["limit_bytes"], 20 * MIB, "its limit")
+        check(12 * MIB <= seen["memory_bytes"] <= 20 * MIB and 12 * MIB - MIB <= seen["anon_bytes"] <= 14 * MIB, "its size:", seen)
+        before = counters()["oom_kill"]
+        process = start_in(place, group, "", "64", "0", "0")
+        equal(process.wait(60), -signal.SIGKILL, "how it ended")
+        report = look(place, "--top", "0")
+        (kill,) = [one for one in report["oom_kills"] if one["pid"] == process.pid and one["cgroup"] == name]
+        equal((kill["killed"], kill["asked"], kill["limit_of"], kill["uid"]), ("sized", "sized", "cgroup", os.geteuid()), "the kill")
+        check(10 * MIB < kill["anon_bytes"] <= 20 * MIB and 0 <= kill["ago_ns"] < 10 ** 11, kill)
+        check(abs(kill["at_ns"] + kill["ago_ns"] - report["taken_ns"]) < 10 ** 6, "its times:", kill)
+        check(before + 1 <= report["activity"]["oom_kills"] <= counters()["oom_kill"], "the kernel's count:", before)
+        check(any(note["urgent"] and "OOM kill" in note["text"] and name in note["text"] for note in report["notes"]), report["notes"])
+        (seen,) = [one for one in report["cgroups"] if one["cgroup"] == name]
+        equal(seen["oom_kills"], 1, "kills of the group")
+        first = place.allium("sys", "--duration", "50ms").out.split("\nMemory\n")[0]
+        check("URGENT" in first and name in first.replace("\n", ""), "what the screen begins with:", first)
+
+
+def stuck(place):
+    """A process in state D whose memory map is locked: shown with what is known, marked, and nobody waits for it."""
+    need_root()
+    folder = place.path("mount")
+    os.mkdir(folder)
+    server = place.start("unshare", "-m", sys.executable, "-B", HERE + "/stuck.py", folder)
+    pid = int(server.stdout.readline())
+    tap.wait_until(lambda: open("/proc/%d/stat" % pid).read().rpartition(")")[2].split()[0] == "D", 20, "state D")
+    other = start_sized(place, anon=4)
+    seen = look(place, "--top", "0", "--pss")
+    own = row(seen, pid)
+    equal((own["state"], own["note"], own["command"], own["pss_bytes"]), ("D", "no answer", None, None), "its row")
+    equal(own["anon_bytes"], status(pid)["RssAnon"], "its anonymous memory")
+    check(own["anon_bytes"] > 0 and seen["uninterruptible_tasks"] >= 1, own)
+    check(row(seen, other.pid)["command"], "another process's command line")
+    check(any("pid %d" % pid in note["text"] for note in seen["notes"]), "notes:", seen["notes"])
+    alone = json.loads(place.allium("sys", "--json", "-p", str(pid)).out)
+    equal((alone["asked"], alone["total"], alone["mappings"]), ("no answer", None, []), "what -p says")
+    equal(alone["anon_bytes"], own["anon_bytes"], "its anonymous memory, with -p")
+    check("does not answer" in place.allium("sys", "-p", str(pid)).out, "the screen of -p")
+    series = place.allium("sys", "--interval", "50ms", "--duration", "220ms", "--top", "0", "--json").out.splitlines()
+    check(len(series) >= 1 and all(row(json.loads(line), pid)["note"] == "no answer" for line in series), "a series:", len(series))
+
+
+def vanishing(place):
+    """Processes that come and go all the time are no error."""
+    place.start("sh", "-c", "while :; do /bin/true & /bin/true; wait; done")
+    for _ in range(5):
+        done = place.allium("sys", "--json", "--duration", "20ms", "--top", "0")
+        equal(done.err, "", "stderr")
+        check(len(json.loads(done.out)["processes"]) >= 2, "processes")
+
+
+def series(place):
+    """--interval gives an object a line, and ends with --duration or ^C."""
+    lines = place.allium("sys", "--json", "--interval", "60ms", "--duration", "200ms").out.splitlines()
+    check(1 <= len(lines) <= 3, "lines:", len(lines))
+    for line in lines:
+        seen = json.loads(line)
+        equal((seen["schema"], seen["version"]), ("allium-sys", 1), "schema")
+        check(seen["interval_ns"] >= 50_000_000, "interval:", seen["interval_ns"])
+    process = place.start_allium("sys", "--json", "--interval", "20ms")
+    check(json.loads(process.stdout.readline())["schema"] == "allium-sys", "first line")
+    equal(tap.stop(process, signal.SIGINT), 0, "code after ^C")
+
+
+def keys(value):
+    if isinstance(value, dict):
+        return set(value) | {key for one in value.values() for key in keys(one)}
+    return {key for one in value for key in keys(one)} if isinstance(value, list) else set()
+
+
+def documented(place):
+    """Each key of its JSON is in the manual."""
+    with open(MANUAL) as file:
+        page = re.search(r"^# SYS\n.*?^# EXAMPLES", file.read(), re.M | re.S).group(0)
+    told = set(re.findall(r"\*([a-z][a-z0-9_]*)\*", page)) | {"schema", "version"}
+    have = keys(look(place, "--pss")) | keys(json.loads(place.allium("sys", "-p", str(os.getpid()), "--json").out))
+    missing = {key for key in have - told if not (key.endswith("_per_s") and key[:-len("_per_s")] in told)}
+    equal(missing, set(), "keys that the manual does not have")
+
+
+def screen_of(columns, *words):
+    """What it prints on a terminal that is so wide."""
+    main, other = pty.openpty()
+    fcntl.ioctl(main, termios.TIOCSWINSZ, struct.pack("4H", 50, columns, 0, 0))
+    process = subprocess.Popen([built("ALLIUM"), "sys", "--no-pager", *words], stdin=subprocess.DEVNULL, stdout=other,
+                               env=dict(os.environ, LC_ALL="C.UTF-8", TERM="xterm", NO_COLOR="1"))
+    os.close(other)
+    text = b""
+    with contextlib.suppress(OSError):
+        while True:
+            text += os.read(main, 65536)
+    os.close(main)
+    equal(process.wait(20), 0, "code")
+    return text.decode().replace("\r", "").splitlines()
+
+
+def screens(place):
+    """At 80 and 120 columns nothing is cut off at the right, and all parts are there."""
+    start_sized(place, anon=4)
+    for columns in 80, 120:
+        lines = screen_of(columns, "--duration", "50ms")
+        wide = [line for line in lines if len(line) > columns]
+        check(not wide, "lines wider than %d:" % columns, wide)
+        text = "\n".join(lines)
+        for part in ("Memory\n", "  programs ", "  files ", "  kernel ", "  swap ", "ZONE", "page faults", "OOM kills", "PROCESS"):
+            check(part in text, "no %r at %d columns in" % (part, columns), text)
+        check(any(len(line) > columns for line in screen_of(columns, "-p", str(os.getpid()))) is False, "-p is too wide")
+
+
+def refused(place):
+    """Wrong usage says so in a line."""
+    for words, code, said in ((("--interval", "0"), 2, "no duration"), (("--sort", "size"), 2, "it can be memory"), (("--top", "x"), 2, "--top"),
+                              (("-p", "none"), 2, "no process id"), (("-p", "2147483647"), 1, "there is no process")):
+        done = place.allium("sys", *words, code=code)
+        check(said in done.err and done.out == "", words, done.err)
+
+
+tap.main([(name, placed(function)) for name, function in (
+    ("memory in all is what free says", totals), ("counters are the kernel's", counts), ("zones and watermarks are the kernel's", zones),
+    ("a program of known size, against ps and pmap", sizes), ("a swap file, and what lies there", swapped),
+    ("a cgroup of known size, and a kill in it", grouped), ("a process that hangs with its memory map locked", stuck),
+    ("processes that vanish", vanishing), ("a series of looks", series), ("keys of JSON are documented", documented),
+    ("screens of 80 and 120 columns", screens), ("wrong usage", refused))])

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The OOM killer's lines in the kernel's log; rates between two looks; and what of a machine is out of the ordinary: each note
+ * on a machine that has just this, and none on one that has nothing.
+ */
+#include "test_machine.h"
+
+#include <stdlib.h>
+
+#include "collect/kmsg.h"
+#include "model/machine.h"
+
+#define MIB (UINT64_C(1) << 20)
+
+static void take(struct kmsg *k, unsigned priority, const char *text)
+{
+    struct buf record = BUF_INIT;
+    buf_printf(&record, "%u,1234,5000000,-;%s\n SUBSYSTEM=x\n", priority, text);
+    kmsg_take(k, buf_str(&record));
+    buf_release(&record);
+}
+
+#define KILLED(name)                                                                                         \
+    "Killed process 77 (" name ") total-vm:5781056kB, anon-rss:256kB, file-rss:1456kB, shmem-rss:260096kB, " \
+    "UID:1000 pgtables:600kB oom_score_adj:-5"
+
+static void kills_are_found_in_the_log(void **state)
+{
+    (void)state;
+    struct kmsg k = {.fd = -1};
+    take(&k, 4, "t3 invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=0");
+    take(&k, 6,
+         "oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,oom_memcg=/"
+         "a,task_memcg=/a/b,"
+         "task=x,pid=1,uid=2,pid=77,uid=0");
+    take(&k, 3, "Memory cgroup out of memory: " KILLED("x) total-vm:1 (y"));
+    take(&k, 3, "Out of memory: " KILLED("big"));
+    take(&k, 3, "Out of memory (oom_kill_allocating_task): " KILLED("big"));
+    assert_int_equal(k.kills.len, 3);
+    const struct machine_kill *one = &k.kills.at[0], *other = &k.kills.at[1];
+    assert_true(one->cgroup_limit && !other->cgroup_limit);
+    assert_string_equal(one->name, "x) total-vm:1 (y");
+    assert_string_equal(one->cgroup, "/a");
+    assert_string_equal(one->trigger, "t3");
+    assert_null(other->cgroup);
+    assert_int_equal(one->pid, 77);
+    assert_int_equal(one->uid, 1000);
+    assert_int_equal(one->anon_bytes, 256 * 1024);
+    assert_int_equal(one->file_bytes, 1456 * 1024);
+    assert_int_equal(one->shmem_bytes, 260096 * 1024);
+    assert_int_equal(one->page_table_bytes, 600 * 1024);
+    assert_int_equal(one->score_adjust, -5);
+    assert_int_equal(one->boot_ns, 5000000000ull);
+    kmsg_close(&k);
+}
+
+static void others_cannot_write_a_kill(void **state)
+{
+    (void)state;
+    struct kmsg k = {.fd = -1};
+    take(&k, 8 + 3, "Out of memory: " KILLED("user")); /* LOG_USER, as /dev/kmsg takes it from programs */
+    take(&k, 24 + 3, "Out of memory: " KILLED("daemon"));
+    take(&k, 3, "usb: Out of memory: " KILLED("device")); /* not at the beginning */
+    take(&k, 3, "Out of memory: Killed process 77 (cut");
+    take(&k, 3, "Out of memory: Killed process");
+    kmsg_take(&k, "");
+    kmsg_take(&k, "3,1,2");
+    kmsg_take(&k, ";Out of memory: " KILLED("a"));
+    assert_int_equal(k.kills.len, 0);
+    kmsg_close(&k);
+}
+
+static struct machine quiet(void)
+{
+    struct machine m = {.taken_ns = 1000000000000000, .boot_ns = 1000};
+    struct machine_zone z = {.name = "Normal",
+                             .free_bytes = 100 * MIB,
+                             .min_bytes = 10 * MIB,
+                             .low_bytes = 20 * MIB,
+                             .high_bytes = 30 * MIB,
+                             .managed_bytes = 1000 * MIB};
+    machine_memory_set(&m, MACHINE_TOTAL, 1000 * MIB);
+    machine_memory_set(&m, MACHINE_AVAILABLE, 500 * MIB);
+    machine_memory_set(&m, MACHINE_SWAP_TOTAL, 100 * MIB);
+    machine_memory_set(&m, MACHINE_SWAP_FREE, 50 * MIB);
+    *vec_push(&m.zones) = z;
+    for (int i = 0; i < MACHINE_COUNTS; i++)
+        m.rate[i] = 0;
+    for (int i = 0; i < MACHINE_RESOURCES; i++)
+        m.pressure[i].some = m.pressure[i].full = (struct machine_stall){.known = true, .last = -1};
+    return m;
+}
+
+/* Exactly one note, with these words; and the machine is released. */
+static void expect(struct machine *m, bool urgent, const char *words)
+{
+    machine_note(m);
+    assert_int_equal(m->notes.len, words ? 1 : 0);
+    if (words) {
+        if (!strstr(m->notes.at[0].text, words))
+            fail_msg("\"%s\" is not in: %s", words, m->notes.at[0].text);
+        assert_int_equal(m->notes.at[0].urgent, urgent);
+    }
+    machine_release(m);
+}
+
+static void a_quiet_machine_has_no_notes(void **state)
+{
+    (void)state;
+    struct machine m = quiet();
+    expect(&m, false, NULL);
+}
+
+static void each_note_has_its_bound(void **state)
+{
+    (void)state;
+    struct machine m = quiet();
+    m.zones.at[0].free_bytes = 20 * MIB - 1;
+    expect(&m, false, "zone Normal of node 0 has 20 MiB free, below its low watermark of 20 MiB");
+    m = quiet();
+    m.zones.at[0].free_bytes = 5 * MIB;
+    expect(&m, true, "below its min watermark of 10 MiB");
+    m = quiet();
+    machine_memory_set(&m, MACHINE_AVAILABLE, 49 * MIB);
+    expect(&m, true, "only 49 MiB of 1000 MiB are available (4.9 %)");
+    m = quiet();
+    machine_memory_set(&m, MACHINE_SWAP_FREE, 9 * MIB);
+    expect(&m, true, "swap is 91 % full: 9 MiB of 100 MiB left");
+    m = quiet();
+    m.pressure[MACHINE_PSI_MEMORY].some.avg10 = 10;
+    expect(&m, true, "memory pressure is high");
+    m = quiet();
+    m.pressure[MACHINE_PSI_MEMORY].some.avg10 = 9.99;
+    expect(&m, true, NULL);
+    m = quiet();
+    m.pressure[MACHINE_PSI_MEMORY].full.last = 5;
+    expect(&m, true, "all tasks waited for memory 5 %");
+    m = quiet();
+    m.rate[MACHINE_KSWAPD_RUNS] = 2;
+    expect(&m, false, "kswapd is busy: woken 2 times a second");
+    m = quiet();
+    m.rate[MACHINE_DIRECT_STALLS] = 3;
+    expect(&m, true, "3 allocations a second have to reclaim for themselves");
+    m = quiet();
+    m.rate[MACHINE_REFAULTED_FILE] = 2.0 * MIB;
+    expect(&m, true, "thrashes");
+    m = quiet();
+    m.n_stuck = 2;
+    expect(&m, false, "2 processes or threads of the kernel in uninterruptible sleep");
+    m = quiet();
+    *vec_push(&m.processes) = (struct machine_process){.pid = 5, .name = "a", .asked = MACHINE_MUTE};
+    expect(&m, false, "a (pid 5) does not answer");
+    m = quiet();
+    *vec_push(&m.cgroups) =
+        (struct machine_cgroup){.path = mem_strdup("/x"), .usage_bytes = 95, .limit_bytes = 100};
+    expect(&m, false, "cgroup /x uses 95 % of its limit");
+}
+
+static void kills_of_the_last_hour_are_noted(void **state)
+{
+    (void)state;
+    struct machine m = quiet();
+    uint64_t minute = UINT64_C(60000000000);
+    for (int i = 0; i < 3; i++)
+        *vec_push(&m.kills) = (struct machine_kill){
+            .pid = i, .name = "p", .at_ns = m.taken_ns - (61 - 30 * (uint64_t)i) * minute};
+    expect(&m, true,
+           "2 OOM kills in the last hour, the latest p (pid 2), 60 s ago, for want of memory in the machine");
+    m = quiet();
+    *vec_push(&m.kills) = (struct machine_kill){.pid = 1, .name = "p", .at_ns = m.taken_ns - 61 * minute};
+    expect(&m, true, NULL);
+}
+
+static void rates_are_of_the_interval(void **state)
+{
+    (void)state;
+    struct machine before = {.boot_ns = 1000000000}, now = {.boot_ns = 3000000000};
+    machine_count_set(&before.counts, MACHINE_FAULTS, 100);
+    machine_count_set(&now.counts, MACHINE_FAULTS, 500);
+    machine_count_set(&now.counts, MACHINE_OOM_KILLS, 1); /* not known before */
+    machine_count_set(&before.counts, MACHINE_READ, 9);
+    machine_count_set(&now.counts, MACHINE_READ, 3); /* backwards */
+    before.pressure[0].some = (struct machine_stall){.known = true, .total_us = 1000};
+    now.pressure[0].some = (struct machine_stall){.known = true, .total_us = 501000};
+    *vec_push(&before.processes) = (struct machine_process){.pid = 1, .start_ticks = 7, .minor = 10};
+    *vec_push(&before.processes) = (struct machine_process){.pid = 2, .start_ticks = 8, .minor = 10};
+    *vec_push(&now.processes) = (struct machine_process){.pid = 1, .start_ticks = 7, .minor = 28, .major = 2};
+    *vec_push(&now.processes) =
+        (struct machine_process){.pid = 2, .start_ticks = 9, .minor = 99}; /* another one */
+    machine_since(&now, &before);
+    assert_int_equal(now.interval_ns, 2000000000);
+    assert_true(now.rate[MACHINE_FAULTS] == 200 && now.rate[MACHINE_OOM_KILLS] < 0 &&
+                now.rate[MACHINE_READ] < 0);
+    assert_true(now.pressure[0].some.last == 25 && now.pressure[1].some.last < 0);
+    assert_true(now.processes.at[0].faults_per_s == 10 && now.processes.at[1].faults_per_s < 0);
+    machine_sort_processes(&now.processes, MACHINE_BY_FAULTS, 1);
+    assert_int_equal(now.processes.len, 1);
+    assert_int_equal(now.processes.at[0].pid, 1);
+    machine_release(&before);
+    machine_release(&now);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(kills_are_found_in_the_log),       cmocka_unit_test(others_cannot_write_a_kill),
+        cmocka_unit_test(a_quiet_machine_has_no_notes),     cmocka_unit_test(each_note_has_its_bound),
+        cmocka_unit_test(kills_of_the_last_hour_are_noted), cmocka_unit_test(rates_are_of_the_interval),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
