@@ -163,6 +163,26 @@ static bool has_books(const struct profile *p)
     return false;
 }
 
+/* A recording without a heap profile may have rows of the machine's. 0, or -ENODATA with a line. */
+static int refuse_rows(const struct profile *p, const char *path, struct error *e)
+{
+    struct recording_summary summary;
+    struct buf tool = BUF_INIT;
+    if (p->images.len || p->images_dropped || recording_summarize(&summary, path, NULL))
+        return 0;
+    vec_each (const struct recording_fact, f, &summary.facts) {
+        size_t len = strlen(f->key);
+        if (!tool.len && len > 9 && !strncmp(f->key, "sys_", 4) && !strcmp(f->key + len - 5, "_rung"))
+            buf_add(&tool, f->key + 4, len - 9);
+    }
+    recording_summary_release(&summary);
+    int bad = tool.len ? error_set(e, ENODATA, "%s has no heap profile, but rows of sys %s: allium sys %s --from %s",
+                                   path, buf_str(&tool), buf_str(&tool), path)
+                       : 0;
+    buf_release(&tool);
+    return bad;
+}
+
 static int open_file(struct source *s, const char *path, const char *time, unsigned without, struct error *e)
 {
     uint64_t first, last, after, at, *when = NULL;
@@ -186,6 +206,7 @@ static int open_file(struct source *s, const char *path, const char *time, unsig
     buf_printf(&label, "%s%s%s", path, time ? "@" : "", time ? time : "");
     s->label = buf_detach(&label);
     int bad = recording_load_without(&s->profile, path, when, without, e);
+    bad = bad ? bad : refuse_rows(s->profile, path, e);
     if (bad || !when || has_books(s->profile))
         return bad;
     return error_set(e, ERANGE, "nothing was kept in %s yet at @%s: name a later time", path, time);
