@@ -86,19 +86,26 @@ def counts(place):
           "all that was scanned:", scanned)
 
 
-def zones(place):
-    """Each zone with memory, with its watermarks; and the free pages that vmstat counts lie in them."""
+def kernel_zones():
+    """{(node, zone): [managed, min, low, high]} of those with memory, in bytes."""
     with open("/proc/zoneinfo") as file:
         parts = re.split(r"^(?=Node )", file.read(), flags=re.M)[1:]
-    want = {}
+    found = {}
     for part in parts:
         node, name = re.match(r"Node (\d+), zone +(\w+)", part).groups()
-        managed = int(re.search(r"^ +managed +(\d+)", part, re.M).group(1))
-        if managed:
-            want[int(node), name] = [managed * 4096] + [int(re.search(r"^ +%s +(\d+)" % mark, part, re.M).group(1)) * 4096
-                                                        for mark in ("min", "low", "high")]
-    have = {(zone["node"], zone["zone"]): [zone[key + "_bytes"] for key in ("managed", "min", "low", "high")]
-            for zone in look(place)["zones"]}
+        marks = [int(re.search(r"^ +%s +(\d+)" % mark, part, re.M).group(1)) * 4096 for mark in ("managed", "min", "low", "high")]
+        if marks[0]:
+            found[int(node), name] = marks
+    return found
+
+
+def zones(place):
+    """Each zone with memory, with its watermarks. Where a machine gets memory and loses it, they change: then once more."""
+    def equal_ones():
+        before, seen, after = kernel_zones(), look(place)["zones"], kernel_zones()
+        return before == after and (after, {(zone["node"], zone["zone"]): [zone[key + "_bytes"] for key in ("managed", "min", "low", "high")]
+                                            for zone in seen})
+    want, have = tap.wait_until(equal_ones, 30, "zones that stay as they are for a look")
     equal(have, want, "zones")
 
 
