@@ -176,7 +176,8 @@ static int refuse_rows(const struct profile *p, const char *path, struct error *
             buf_add(&tool, f->key + 4, len - 9);
     }
     recording_summary_release(&summary);
-    int bad = tool.len ? error_set(e, ENODATA, "%s has no heap profile, but rows of sys %s: allium sys %s --from %s",
+    int bad = tool.len ? error_set(e, ENODATA,
+                                   "%s has no heap profile, but rows of sys %s: allium sys %s --from %s",
                                    path, buf_str(&tool), buf_str(&tool), path)
                        : 0;
     buf_release(&tool);
