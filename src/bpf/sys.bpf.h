@@ -86,9 +86,20 @@ static __always_inline bool same_comm(const char *a)
     return have[0] == want[0] && have[1] == want[1];
 }
 
+/*
+ * Attaching one program after the other takes a tenth of a second, and so does detaching: without this allocations would be
+ * counted for longer than frees.
+ */
+static __always_inline bool runs(void)
+{
+    return LIKELY(state.runs);
+}
+
 /* Is what happens now, in the current task, asked for? */
 static __always_inline bool wanted(void)
 {
+    if (!runs())
+        return false;
     __u64 id = bpf_get_current_pid_tgid();
     if (UNLIKELY(id >> 32 == config.own_tgid)) {
         count(SYS_OWN);

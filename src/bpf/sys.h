@@ -51,10 +51,11 @@ enum sys_reader {
     SYS_READER_SLEEPS, /* wake it for the first record */
 };
 
-/** Which of a tool's two tables is written to; and how the reader of its events waits. */
+/** Whether anything is counted yet, or still; which of a tool's two tables is written to; how the reader of its events waits. */
 struct sys_state {
     __u32 reader; /* enum sys_reader; swapped by whoever wakes */
     __u32 active; /* 0 or 1 */
+    __u32 runs;   /* 1 from when all programs are attached until the first is detached */
 };
 
 /** Counted on each CPU. */

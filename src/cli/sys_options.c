@@ -75,6 +75,8 @@ static void make_command(struct sys_request *r)
     for (size_t i = 0; i < n; i++)
         if (!strcmp(r->options[i].name, "by"))
             r->options[i].doc = parts_doc(tool);
+        else if (!strcmp(r->options[i].name, "interval") && tool->interval_ns)
+            r->options[i].doc = "a report so often (1s)";
     snprintf(r->name, sizeof(r->name), "sys %s", tool->name);
     r->as_command = (struct command){
         .name = r->name,
@@ -236,6 +238,7 @@ static void shape(struct parse *p)
     p->r->from = value(p, "from");
     if (p->r->tool->parts) {
         show->top = show->json || show->folded ? 0 : TOP_DEFAULT;
+        show->interval_ns = p->r->tool->interval_ns;
         duration(p, "interval", &show->interval_ns);
         number(p, "top", &show->top);
         size(p, "rows", &s->rows_max);

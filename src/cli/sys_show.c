@@ -22,7 +22,8 @@
 #include "store/load.h"
 #include "view/table_view.h"
 
-#define COMMIT_NS 1000000000u
+#define COMMIT_NS    1000000000u
+#define CLEAR_SCREEN "\033[H\033[2J"
 
 struct show {
     struct sys_show *o;
@@ -34,6 +35,7 @@ struct show {
     int signals, ticks, end;
     uint64_t began_ns, shown_ns, committed_ns;
     uint64_t recorded; /* rows */
+    bool redraws;      /* each report stands where the last one stood */
     bool over;
     int code;
 };
@@ -189,7 +191,9 @@ static int report(struct show *w)
     if (!w->o->json && !w->o->folded && !w->o->recording && w->o->interval_ns) {
         char took[UNITS_TEXT_BYTES];
         sink_printf(&w->out, "%s--- %s after the start, the last %s\n",
-                    w->shown_ns == w->began_ns ? "" : "\n",
+                    w->redraws                   ? CLEAR_SCREEN
+                    : w->shown_ns == w->began_ns ? ""
+                                                 : "\n",
                     units_format_duration(took, (double)(now - w->began_ns)),
                     units_format_duration((char[UNITS_TEXT_BYTES]){0}, (double)(now - w->shown_ns)));
     }
@@ -342,6 +346,7 @@ int sys_show(struct sys_show *o)
                      .end = -1};
     w.table = table_new("sys", 1, s->tool->columns, s->tool->n_columns);
     w.table->hidden = o->hidden;
+    w.redraws = s->tool->interval_ns && isatty(STDOUT_FILENO);
     w.stream.repeat = isatty(STDOUT_FILENO);
     w.signals = watch_signals(s->poll_fd);
     w.began_ns = w.shown_ns = now_ns();

@@ -61,6 +61,9 @@ int sys_take_rows(struct sys_session *s, struct table *t)
     b.values = mem_array(BATCH * (size_t)b.cpus, b.value_bytes);
     b.sum = mem_alloc(s->tool->value_bytes);
     __atomic_store_n(&s->state->active, !was, __ATOMIC_SEQ_CST);
+    uint64_t now = s->until_ns ? s->until_ns : sys_now_ns();
+    s->rows_ns = now - s->since_ns;
+    s->since_ns = now;
     wait_for_programs();
     if (s->tool->gather)
         s->tool->gather(s);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -318,6 +319,13 @@ static uint64_t lose_from_environment(void)
     return text ? strtoull(text, NULL, 10) : 0;
 }
 
+uint64_t sys_now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
 bool sys_loses(struct sys_session *s)
 {
     return unlikely(s->lose) && !--s->lose;
@@ -357,12 +365,18 @@ int sys_open(struct sys_session **out, const struct sys_tool *tool, const struct
         sys_close(s);
         return error;
     }
+    s->since_ns = sys_now_ns();
+    __atomic_store_n(&s->state->runs, 1, __ATOMIC_SEQ_CST);
     *out = s;
     return 0;
 }
 
 void sys_stop(struct sys_session *s)
 {
+    if (s->state) {
+        __atomic_store_n(&s->state->runs, 0, __ATOMIC_SEQ_CST);
+        s->until_ns = sys_now_ns();
+    }
     vec_each (struct bpf_link *, link, &s->links)
         bpf_link__destroy(*link);
     vec_release(&s->links);

@@ -50,6 +50,8 @@ struct sys_session {
     int ring_fd, poll_fd;
     struct table *rows;           /* that events are being added to */
     uint64_t counted[SYS_COUNTS]; /* at the last look */
+    uint64_t since_ns, until_ns;  /* CLOCK_MONOTONIC: when rows began anew; when it was stopped, or 0 */
+    uint64_t rows_ns;             /* how long the rows that were taken last were added to */
     uint64_t lose;                /* the record that is to be lost, counted down; 0: none. See sys_loses() */
     void *own;                    /* of the tool, see its release() */
     struct names *names;
@@ -73,6 +75,8 @@ int sys_map(const struct sys_session *s, const char *name);
 /** Where a `const volatile` variable of the programs lies, to be set before they are loaded (in ready() and options); NULL: none. */
 void *sys_variable(struct sys_session *s, const char *name, size_t bytes);
 
+/** CLOCK_MONOTONIC. */
+uint64_t sys_now_ns(void);
 /** For tests: is this record the one that ALLIUM_SYS_LOSE=N wants lost, unsaid? To be asked once for each. */
 bool sys_loses(struct sys_session *s);
 

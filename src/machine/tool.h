@@ -74,6 +74,8 @@ struct sys_tool {
     const struct sys_option *options;  /* ends with a name of NULL; NULL: none */
     const struct sys_counted *counted; /* ends with words of NULL; NULL: none */
     uint32_t ring_bytes;               /* of a tool with events: a power of two */
+    uint64_t
+        interval_ns; /* rows come so often unless --interval says otherwise, on a terminal each in the last one's place */
 
     /* A tool with rows: */
     const struct sys_part *parts; /* the first is the default; ends with a name of NULL. NULL: events */
