@@ -31,6 +31,7 @@ enum bpf_map_type {
     BPF_MAP_TYPE_PERCPU_HASH = 5,
     BPF_MAP_TYPE_PERCPU_ARRAY = 6,
     BPF_MAP_TYPE_STACK_TRACE = 7,
+    BPF_MAP_TYPE_LRU_HASH = 9,
     BPF_MAP_TYPE_RINGBUF = 27,
     BPF_MAP_TYPE_TASK_STORAGE = 29,
 };
@@ -80,8 +81,24 @@ struct kmem_cache {
 };
 
 struct page {
-    unsigned long flags;
+    unsigned int page_type; /* its upper byte, since 6.11 */
+    unsigned long compound_head;
 };
+
+struct page___before_6_11 {
+    unsigned long flags; /* a struct since 6.18 */
+};
+
+struct page___before_5_17 {
+    struct kmem_cache *slab_cache;
+};
+
+struct slab { /* the same memory as the page */
+    struct kmem_cache *slab_cache;
+};
+
+enum pagetype { PGTY_slab = 0xf5 };
+enum pageflags { PG_slab = 9 }; /* until 6.9 */
 
 /* Tracepoints by their fields; ent is their common head. */
 struct trace_entry {

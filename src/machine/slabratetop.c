@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* `allium sys slabratetop`: which slab caches churn. */
+#include "bpf/slabratetop.h"
+
+#include <fcntl.h>
+#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/map.h"
+#include "collect/lines.h"
+#include "collect/meminfo.h"
+#include "machine/session.h"
+
+#define SLABINFO_MOST (4u << 20)
+
+enum column {
+    CACHE,
+    ALLOCATION_RATE,
+    FREE_RATE,
+    NET_RATE,
+    UNSEEN,
+    ALLOCATIONS,
+    FREES,
+    NET,
+    ALLOCATED,
+    FREED,
+    ACTIVE,
+    OBJECTS,
+    OBJECT_BYTES,
+    SIZE,
+};
+
+#define BIT(column) (1ull << (column))
+
+static const struct table_column columns[] = {
+    [CACHE] = {"cache", TABLE_PLAIN, TABLE_TEXT},
+    [ALLOCATION_RATE] = {"allocations_per_s", TABLE_COUNT, TABLE_REAL},
+    [FREE_RATE] = {"frees_per_s", TABLE_COUNT, TABLE_REAL},
+    [NET_RATE] = {"net_per_s", TABLE_BYTES, TABLE_REAL},
+    [UNSEEN] = {"unseen_frees", TABLE_PLAIN, TABLE_FLAG},
+    [ALLOCATIONS] = {"allocations", TABLE_COUNT, TABLE_WHOLE, .drop = 5},
+    [FREES] = {"frees", TABLE_COUNT, TABLE_WHOLE, .drop = 5},
+    [NET] = {"net", TABLE_COUNT, TABLE_SIGNED, .drop = 4},
+    [ALLOCATED] = {"allocated", TABLE_BYTES, TABLE_WHOLE, .drop = 6},
+    [FREED] = {"freed", TABLE_BYTES, TABLE_WHOLE, .drop = 6},
+    [ACTIVE] = {"active_objects", TABLE_COUNT, TABLE_WHOLE, .drop = 2},
+    [OBJECTS] = {"objects", TABLE_COUNT, TABLE_WHOLE, .drop = 3},
+    [OBJECT_BYTES] = {"object", TABLE_BYTES, TABLE_WHOLE},
+    [SIZE] = {"cache_size", TABLE_BYTES, TABLE_WHOLE},
+};
+
+struct own {
+    struct map unseen;  /* caches of which an object once came again without a free */
+    struct machine now; /* its slabs: /proc/slabinfo when rows were taken */
+};
+
+static int ready(struct sys_session *s, struct error *e)
+{
+    (void)e;
+    if (!s->own)
+        s->own = mem_alloc(sizeof(struct own));
+    return 0;
+}
+
+static void release(struct sys_session *s)
+{
+    struct own *o = s->own;
+    if (!o)
+        return;
+    map_release(&o->unseen);
+    machine_release(&o->now);
+    free(o);
+    s->own = NULL;
+}
+
+static void gather(struct sys_session *s)
+{
+    struct own *o = s->own;
+    struct buf text = BUF_INIT;
+    machine_release(&o->now);
+    o->now = (struct machine){0};
+    if (!lines_read(AT_FDCWD, "/proc/slabinfo", SLABINFO_MOST, &text))
+        slabinfo_parse(&o->now, buf_str(&text), (uint64_t)sysconf(_SC_PAGESIZE));
+    buf_release(&text);
+}
+
+static void add(void *sum, const void *value)
+{
+    struct slabratetop_value *a = sum;
+    const struct slabratetop_value *v = value;
+    a->allocations += v->allocations;
+    a->frees += v->frees;
+    a->allocated_bytes += v->allocated_bytes;
+    a->freed_bytes += v->freed_bytes;
+    a->reused += v->reused;
+}
+
+static void add_slabinfo(const struct own *o, struct table *t, const char *name)
+{
+    vec_each (const struct machine_slab, slab, &o->now.slabs) {
+        if (strcmp(slab->name, name))
+            continue;
+        table_whole(t, ACTIVE, slab->active);
+        table_whole(t, OBJECTS, slab->objects);
+        table_whole(t, SIZE, slab->bytes);
+        return;
+    }
+}
+
+/* What is of whole pages has no cache; how much of it is freed, kfree() does not tell. */
+static void add_cache(struct sys_session *s, struct table *t, uint64_t cache,
+                      const struct slabratetop_value *v)
+{
+    struct slabratetop_cache about = {0};
+    double seconds = (double)s->rows_ns / 1e9;
+    int64_t net_bytes = (int64_t)(v->allocated_bytes - v->freed_bytes);
+    if (!cache) {
+        table_text(t, CACHE, "(pages)");
+        return;
+    }
+    table_whole(t, FREED, v->freed_bytes);
+    if (seconds > 0)
+        table_real(t, NET_RATE, (double)net_bytes / seconds);
+    if (bpf_map_lookup_elem(sys_map(s, "caches"), &cache, &about))
+        return;
+    about.name[SLABRATETOP_NAME_BYTES - 1] = '\0';
+    table_text(t, CACHE, about.name);
+    table_whole(t, OBJECT_BYTES, about.slot_bytes);
+    add_slabinfo(s->own, t, about.name);
+}
+
+static void row(struct sys_session *s, struct table *t, const void *key, const void *sum)
+{
+    const struct slabratetop_value *v = sum;
+    struct own *o = s->own;
+    uint64_t cache = ((const struct slabratetop_key *)key)->cache;
+    double seconds = (double)s->rows_ns / 1e9;
+    table_row(t);
+    if (v->reused)
+        map_put_u64(&o->unseen, cache, 1, NULL);
+    if (map_get_u64(&o->unseen, cache) != MAP_NONE)
+        table_flag(t, UNSEEN, true);
+    table_whole(t, ALLOCATIONS, v->allocations);
+    table_whole(t, FREES, v->frees);
+    table_signed(t, NET, (int64_t)(v->allocations - v->frees));
+    table_whole(t, ALLOCATED, v->allocated_bytes);
+    if (seconds > 0) {
+        table_real(t, ALLOCATION_RATE, (double)v->allocations / seconds);
+        table_real(t, FREE_RATE, (double)v->frees / seconds);
+    }
+    add_cache(s, t, cache, v);
+}
+
+static const struct sys_part parts[] = {
+    {"cache", "the slab cache", 0, sizeof(struct slabratetop_key), 0, false},
+    {NULL, NULL, 0, 0, 0, false},
+};
+
+static const struct sys_counted counted[] = {
+    {SLABRATETOP_NULL_FREES, "frees of NULL, which free nothing", "null_frees", false},
+    {SLABRATETOP_REUSED,
+     "objects, of one in 16 that are followed, came again without a free: UNSEEN FREES tells of which caches",
+     "frees_without_event", false},
+    {0, NULL, NULL, false},
+};
+
+#define KMALLOC_ARGUMENTS "call_site,ptr,bytes_req,bytes_alloc"
+#define CACHE_ARGUMENTS   "call_site,ptr,s"
+#define KFREE_ARGUMENTS   "call_site,ptr"
+
+static const struct sys_rung rungs[] = {
+    {.name = "tp_btf",
+     .attach = {{"btf_kmalloc", "kmalloc", KMALLOC_ARGUMENTS, NULL},
+                {"btf_cache_alloc", "kmem_cache_alloc", CACHE_ARGUMENTS, NULL},
+                {"btf_kfree", "kfree", KFREE_ARGUMENTS, NULL},
+                {"btf_cache_free", "kmem_cache_free", CACHE_ARGUMENTS, NULL}}},
+    {.name = "raw_tp",
+     .attach = {{"raw_kmalloc", "kmalloc", KMALLOC_ARGUMENTS, NULL},
+                {"raw_cache_alloc", "kmem_cache_alloc", CACHE_ARGUMENTS, NULL},
+                {"raw_kfree", "kfree", KFREE_ARGUMENTS, NULL},
+                {"raw_cache_free", "kmem_cache_free", KFREE_ARGUMENTS, NULL}}},
+    {.name = "tp",
+     .attach = {{"tp_kmalloc", NULL, NULL, NULL},
+                {"tp_cache_alloc", NULL, NULL, NULL},
+                {"tp_kmalloc_node", NULL, NULL, "trace_event_raw_kmem_alloc_node"},
+                {"tp_cache_alloc_node", NULL, NULL, "trace_event_raw_kmem_alloc_node"},
+                {"tp_kfree", NULL, NULL, NULL},
+                {"tp_cache_free", NULL, NULL, NULL}}},
+    {.name = NULL},
+};
+
+static const char *const examples[] = {
+    "allium sys slabratetop",
+    "which slab caches are allocated from and freed to most, every second",
+    "allium sys slabratetop --sort net_per_s --interval 10s",
+    "which ones grow",
+    "allium sys slabratetop --interval 1h -- find / -xdev",
+    "what one command does to them, on the whole machine, in one report",
+    NULL,
+};
+
+SYS_OBJECT_OF(slabratetop);
+
+const struct sys_tool sys_slabratetop = {
+    .name = "slabratetop",
+    .summary = "slab caches by how much they are allocated from and freed to",
+    .examples = examples,
+    SYS_OBJECT(slabratetop),
+    .rungs = rungs,
+    .columns = columns,
+    .n_columns = sizeof(columns) / sizeof(*columns),
+    .weight = ALLOCATIONS,
+    .interval_ns = 1000000000,
+    .parts = parts,
+    .counted = counted,
+    .key_bytes = sizeof(struct slabratetop_key),
+    .value_bytes = sizeof(struct slabratetop_value),
+    .add = add,
+    .row = row,
+    .ready = ready,
+    .gather = gather,
+    .release = release,
+};
