@@ -48,6 +48,8 @@ static __always_inline void key_now(struct kmem_key *key, void *ctx, __u64 call_
     if (config.parts & KMEM_BY_STACK) {
         key->kernel_stack = kernel_stack_now(ctx);
         key->user_stack = user_stack_now(ctx);
+        if (config.stacks & SYS_STACK_USER)
+            key->pid = bpf_get_current_pid_tgid() >> 32;
     }
     if (config.parts & KMEM_BY_PROCESS) {
         key->pid = bpf_get_current_pid_tgid() >> 32;
@@ -116,6 +118,8 @@ static __always_inline int allocated(void *ctx, const struct request *r)
     v->requested_bytes += r->requested_bytes;
     v->allocated_bytes += r->allocated_bytes;
     v->gfp |= r->gfp;
+    if (config.stacks & SYS_STACK_USER)
+        v->time_ns = bpf_ktime_get_ns();
     if (r->cache)
         cache_of_row(v, r->cache);
     if (follow_live)
@@ -137,8 +141,11 @@ static __always_inline int freed(void *ctx, __u64 call_site, __u64 object)
         return 0;
     key_now(&key, ctx, call_site);
     struct kmem_value *v = row_for(&key);
-    if (v)
-        v->frees++;
+    if (!v)
+        return 0;
+    v->frees++;
+    if (config.stacks & SYS_STACK_USER)
+        v->time_ns = bpf_ktime_get_ns();
     return 0;
 }
 

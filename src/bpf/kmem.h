@@ -18,15 +18,17 @@ enum kmem_part {
 struct kmem_key {
     __u64 call_site;
     __s32 kernel_stack, user_stack;
-    __u32 pid, reserved;
+    __u32 pid; /* of a user stack too */
+    __u32 reserved;
     char comm[SYS_COMM_BYTES];
 };
 
 struct kmem_value {
     __u64 allocations, frees;
     __u64 requested_bytes, allocated_bytes;
-    __u64 cache; /* struct kmem_cache, 0: none seen */
-    __u32 gfp;   /* of all allocations together */
+    __u64 cache;   /* struct kmem_cache, 0: none seen */
+    __u64 time_ns; /* of the latest, where user stacks are taken: they have names at that time */
+    __u32 gfp;     /* of all allocations together */
     __u32 caches_differ;
 };
 

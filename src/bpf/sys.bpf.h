@@ -196,6 +196,8 @@ static __always_inline int stack_now(void *ctx, __u64 flags)
         count(SYS_STACK_COLLIDED);
         return second_stack(ctx, flags);
     }
+    if (id == -KERNEL_EFAULT && flags & BPF_F_USER_STACK)
+        return SYS_NO_STACK; /* a thread of the kernel has none */
     count(SYS_STACK_FAILED);
     return id;
 }

@@ -19,6 +19,7 @@
 #include "cli/terminal.h"
 #include "view/json.h"
 #include "view/table_stream.h"
+#include "machine/names.h"
 #include "store/load.h"
 #include "view/table_view.h"
 
@@ -276,6 +277,11 @@ static void close_report(struct show *w)
         say_count(w, &losses[i], &lost);
     for (const struct sys_counted *c = s->tool->counted; c && c->words; c++)
         say_count(w, &(struct said){c->count, c->words, c->key, c->lost}, &lost);
+    if (names_untrusted(s->names))
+        fprintf(stderr,
+                "allium: %" PRIu64
+                " frames of user stacks are marked ?: code without frame pointers, see allium-sys(1)\n",
+                names_untrusted(s->names));
     if (!lost)
         fprintf(stderr, "allium: nothing was lost\n");
     if (w->o->recording)

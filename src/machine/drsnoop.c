@@ -29,7 +29,7 @@ static void event(struct sys_session *s, struct table *t, const void *data, size
     table_signed(t, ORDER, e->order);
     names_gfp(s, t, GFP, e->gfp);
     names_kernel_stack(s, t, KERNEL_STACK, e->head.kernel_stack);
-    names_user_stack(s, t, USER_STACK, e->head.user_stack, e->head.task.pid);
+    names_user_stack(s, t, USER_STACK, e->head.user_stack, e->head.task.pid, e->head.time_ns);
 }
 
 static const struct sys_counted counted[] = {

@@ -135,9 +135,10 @@ static void add(void *sum, const void *value)
     a->gfp |= v->gfp;
     a->caches_differ |= v->caches_differ || (a->cache && v->cache && a->cache != v->cache);
     a->cache = v->cache ? v->cache : a->cache;
+    a->time_ns = v->time_ns > a->time_ns ? v->time_ns : a->time_ns;
 }
 
-static void name_row(struct sys_session *s, struct table *t, const struct kmem_key *key)
+static void name_row(struct sys_session *s, struct table *t, const struct kmem_key *key, uint64_t time_ns)
 {
     uint32_t parts = s->settings.config.parts;
     table_row(t);
@@ -149,7 +150,7 @@ static void name_row(struct sys_session *s, struct table *t, const struct kmem_k
     }
     if (parts & KMEM_BY_STACK) {
         names_kernel_stack(s, t, KERNEL_STACK, key->kernel_stack);
-        names_user_stack(s, t, USER_STACK, key->user_stack, 0);
+        names_user_stack(s, t, USER_STACK, key->user_stack, key->pid, time_ns);
     }
 }
 
@@ -180,7 +181,7 @@ static void add_cache(struct sys_session *s, struct table *t, const struct kmem_
 static void row(struct sys_session *s, struct table *t, const void *key, const void *sum)
 {
     const struct kmem_value *v = sum;
-    name_row(s, t, key);
+    name_row(s, t, key, v->time_ns);
     table_whole(t, TOTAL, v->allocated_bytes);
     table_whole(t, SLACK, v->allocated_bytes - v->requested_bytes);
     table_whole(t, REQUESTED, v->requested_bytes);
@@ -200,7 +201,7 @@ static void rest(struct sys_session *s, struct table *t)
         struct kmem_key key = o->rows.at[i].key;
         if (o->rows.at[i].shown)
             continue;
-        name_row(s, t, &key);
+        name_row(s, t, &key, sys_now_ns());
         add_live_columns(s, t, &key);
         for (uint32_t c = TOTAL; c <= FREES; c++)
             table_whole(t, c, 0);
@@ -210,7 +211,7 @@ static void rest(struct sys_session *s, struct table *t)
 static const struct sys_part parts[] = {
     {"site", "the call that allocates, or frees", KMEM_BY_SITE, offsetof(struct kmem_key, kernel_stack),
      BIT(SITE), false},
-    {"stack", "the whole stack, see --stacks", KMEM_BY_STACK, offsetof(struct kmem_key, pid),
+    {"stack", "the whole stack, see --stacks", KMEM_BY_STACK, offsetof(struct kmem_key, comm),
      BIT(KERNEL_STACK) | BIT(USER_STACK), true},
     {"process", "the process that was running", KMEM_BY_PROCESS, sizeof(struct kmem_key),
      BIT(PID) | BIT(COMM), false},

@@ -167,7 +167,7 @@ static void name_row(struct sys_session *s, struct table *t, const struct kpages
     }
     if (parts & KPAGES_BY_STACK) {
         names_kernel_stack(s, t, KERNEL_STACK, key->kernel_stack);
-        names_user_stack(s, t, USER_STACK, key->user_stack, 0);
+        names_user_stack(s, t, USER_STACK, key->user_stack, 0, 0);
     }
     buf_release(&b);
 }

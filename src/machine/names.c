@@ -2,22 +2,62 @@
 #include "machine/names.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/buf.h"
+#include "collect/naming.h"
+#include "collect/user_stack.h"
 #include "machine/session.h"
 
 struct names {
-    int unused;
+    struct sideband *band;
+    struct spaces *spaces;
+    struct user_stacks *users;
+    struct symbols *symbols;
+    uint64_t untrusted;
 };
 
-struct names *names_new(void)
+struct names *names_new(bool spaces)
 {
-    return mem_alloc(sizeof(struct names));
+    struct names *n = mem_alloc(sizeof(*n));
+    if (spaces && !sideband_open(NULL, &n->band, NULL)) {
+        n->spaces = spaces_new(n->band, NULL);
+        n->users = user_stacks_new(n->spaces);
+    }
+    return n;
 }
 
 void names_free(struct names *n)
 {
+    if (!n)
+        return;
+    symbols_free(n->symbols);
+    if (n->spaces) {
+        user_stacks_free(n->users);
+        spaces_free(n->spaces);
+        sideband_close(n->band);
+    }
     free(n);
+}
+
+struct spaces *names_spaces(struct names *n)
+{
+    return n->spaces;
+}
+
+uint64_t names_untrusted(const struct names *n)
+{
+    return n->untrusted;
+}
+
+static struct symbols *symbols_of(struct names *n)
+{
+    if (!n->symbols) {
+        char *cache = naming_cache_dir();
+        n->symbols = symbols_new(cache);
+        free(cache);
+    }
+    return n->symbols;
 }
 
 void names_kernel(struct sys_session *s, struct table *t, uint32_t column, uint64_t address)
@@ -46,10 +86,49 @@ void names_kernel_stack(struct sys_session *s, struct table *t, uint32_t column,
     stack(s, t, column, id);
 }
 
-void names_user_stack(struct sys_session *s, struct table *t, uint32_t column, int id, uint32_t pid)
+static const char *base_name(const char *path)
 {
-    (void)pid;
-    stack(s, t, column, id);
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* A line for each function that the frame's code is part of, innermost first. */
+static void add_user_frame(struct names *n, struct buf *b, const struct user_frame *f)
+{
+    const char *mark = f->trusted ? "" : "? ", *module = base_name(f->module.path);
+    struct symbol_frames frames = {0};
+    if (f->kind == USER_FRAME_FILE)
+        symbols_resolve(symbols_of(n), &f->module, &f->address, 1, &frames);
+    for (size_t i = 0; i < frames.len; i++)
+        buf_printf(b, "%s%s (%s)\n", mark, frames.at[i].function, module);
+    if (!frames.len && *module)
+        buf_printf(b, "%s%s+0x%" PRIx64 "\n", mark, module, f->address);
+    else if (!frames.len)
+        buf_printf(b, "%s0x%" PRIx64 "\n", mark, f->address);
+}
+
+void names_user_stack(struct sys_session *s, struct table *t, uint32_t column, int id, uint32_t pid,
+                      uint64_t time_ns)
+{
+    uint64_t pcs[SYS_STACK_DEPTH];
+    struct user_frame frames[SYS_STACK_DEPTH];
+    struct names *names = s->names;
+    unsigned n = sys_stack_frames(s, id, pcs);
+    struct buf b = BUF_INIT;
+    if (!n)
+        return;
+    if (names->spaces) {
+        spaces_drain(names->spaces);
+        size_t trusted = user_stacks_find(names->users, (pid_t)pid, time_ns, pcs, n, frames, NULL);
+        names->untrusted += n - trusted;
+    }
+    for (unsigned i = 0; i < n; i++)
+        if (names->spaces)
+            add_user_frame(names, &b, &frames[i]);
+        else
+            buf_printf(&b, "0x%" PRIx64 "\n", pcs[i]);
+    table_text(t, column, buf_str(&b));
+    buf_release(&b);
 }
 
 void names_gfp(struct sys_session *s, struct table *t, uint32_t column, uint64_t flags)

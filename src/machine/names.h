@@ -8,22 +8,30 @@
  * Runs in: the tool. Owns: what was looked up, until names_free().
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "model/table.h"
 
 struct names;
+struct spaces;
 struct sys_session;
 
-struct names *names_new(void);
+/** `spaces`: address spaces will be asked for. Never NULL; what cannot be had is missed where it is used. */
+struct names *names_new(bool spaces);
 void names_free(struct names *n);
+/** The address spaces of processes, drained by whoever asks; NULL: not asked for, or they cannot be had. */
+struct spaces *names_spaces(struct names *n);
+/** Frames of user stacks that came from following an rbp that was no frame pointer: they are marked. */
+uint64_t names_untrusted(const struct names *n);
 
 /** "kmem_cache_alloc+0x1b [module]": a place in the kernel. */
 void names_kernel(struct sys_session *s, struct table *t, uint32_t column, uint64_t address);
 /** A line for each frame, innermost first; nothing where there is no stack. */
 void names_kernel_stack(struct sys_session *s, struct table *t, uint32_t column, int stack);
-/** The same of a process's stack. */
-void names_user_stack(struct sys_session *s, struct table *t, uint32_t column, int stack, uint32_t pid);
+/** The same of a process's stack at a time (CLOCK_MONOTONIC). "?" before a frame: it cannot be trusted. */
+void names_user_stack(struct sys_session *s, struct table *t, uint32_t column, int stack, uint32_t pid,
+                      uint64_t time_ns);
 /** The path of a cgroup by its id, and the container that it stands for, if any. `pid`: a process in it, which may be gone. */
 void names_cgroup(struct sys_session *s, struct table *t, uint32_t column, uint32_t container, uint64_t id,
                   uint32_t pid);

@@ -341,6 +341,8 @@ int sys_open(struct sys_session **out, const struct sys_tool *tool, const struct
     fill_settings(s, settings);
     s->lose = lose_from_environment();
     libbpf_set_print(hear_loader);
+    /* Before anything is counted: what is mapped from then on is known. */
+    s->names = names_new(tool->spaces || settings->config.stacks & SYS_STACK_USER);
     struct btf *kernel = btf__load_vmlinux_btf();
     int error = kernel ? inflate_object(tool, &bytes) : 0;
     if (!kernel)
@@ -356,7 +358,6 @@ int sys_open(struct sys_session **out, const struct sys_tool *tool, const struct
     btf__free(kernel);
     buf_release(&bytes);
     if (!error) {
-        s->names = names_new();
         error = share_state(s, e);
     }
     if (!error)
@@ -399,6 +400,13 @@ void sys_close(struct sys_session *s)
         s->tool->release(s);
     names_free(s->names);
     free(s);
+}
+
+uint64_t sys_now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
 void sys_read_counts(struct sys_session *s)
