@@ -32,13 +32,14 @@ struct life_name {
 
 struct life {
     pid_t pid, parent_pid;
-    uint64_t began_ns;   /* 0: before we listened */
-    uint64_t ended_ns;   /* 0: lives */
-    long threads;        /* 0: not known */
-    uint64_t boot_ns;    /* when it began by /proc, CLOCK_BOOTTIME; 0: not read */
-    uint64_t suspect_ns; /* records may be missing since; 0: none */
-    bool unreadable;     /* it was tried, and will not get better */
-    size_t stale_at;     /* mappings that were known when it was looked at for having too many */
+    uint64_t began_ns;        /* 0: before we listened */
+    uint64_t ended_ns;        /* 0: lives */
+    long threads;             /* 0: not known */
+    uint64_t boot_ns;         /* when it began by /proc, CLOCK_BOOTTIME; 0: not read */
+    uint64_t suspect_ns;      /* records may be missing since; 0: none */
+    uint64_t suspect_late_ns; /* and once more since then: the latest beginning of a gap */
+    bool unreadable;          /* it was tried, and will not get better */
+    size_t stale_at;          /* mappings that were known when it was looked at for having too many */
     struct VEC(struct life_image) images; /* at least one */
     struct VEC(struct life_name) names;
     struct life *before;        /* of the same number */

@@ -35,24 +35,31 @@ static bool is_same(const struct life *life, uint64_t boot_ns)
     return apart < (int64_t)BIRTH_SLACK_NS && apart > -(int64_t)BIRTH_SLACK_NS;
 }
 
-/*
- * What is mapped now was mapped since `since_ns` too, where no record says otherwise, and nothing else is mapped from now on.
- * What was recorded after `now_ns` is later still.
- */
-static void take_reading(struct life_image *image, struct mapping_list *list, uint64_t since_ns,
-                         uint64_t now_ns)
+static void add_all(struct layers *maps, const struct mapping_list *list, uint64_t time_ns)
 {
-    vec_each (struct space_mapping, m, list) {
+    vec_each (const struct space_mapping, m, list) {
         if (m->file)
             m->file->refs++;
-        layers_add(image->maps, since_ns, m);
+        layers_add(maps, time_ns, m);
+    }
+}
+
+/*
+ * What is mapped now was mapped since `since_ns` too, where no record says otherwise, and nothing else is mapped from now on.
+ * What was recorded after `now_ns` is later still. Where there were several gaps, records from between them say nothing about
+ * what the latest one hides.
+ */
+static void take_reading(struct life_image *image, const struct mapping_list *list, uint64_t since_ns,
+                         uint64_t late_ns, uint64_t now_ns)
+{
+    add_all(image->maps, list, since_ns);
+    if (late_ns > since_ns)
+        add_all(image->maps, list, late_ns);
+    layers_clear(image->maps, now_ns);
+    add_all(image->maps, list, now_ns);
+    vec_each (const struct space_mapping, m, list)
         if (m->kind == MAPPING_HEAP)
             image->heap = m->start;
-    }
-    layers_clear(image->maps, now_ns);
-    vec_each (struct space_mapping, m, list)
-        layers_add(image->maps, now_ns, m);
-    vec_release(list); /* its references have moved */
     image->told = image->started = true;
 }
 
@@ -75,11 +82,12 @@ int spaces_read_life(struct spaces *s, struct life *life, uint64_t since_ns)
         maps_release(&s->lives.files, &list);
         return bad;
     }
-    take_reading(&life->images.at[life->images.len - 1], &list, since_ns, now);
+    take_reading(&life->images.at[life->images.len - 1], &list, since_ns, life->suspect_late_ns, now);
+    maps_release(&s->lives.files, &list);
     life->boot_ns = boot;
     if (!life->names.len || life->suspect_ns)
         life_rename(life, name, life->names.len ? now : 0, spaces_settled_ns(s));
-    life->suspect_ns = 0;
+    life->suspect_ns = life->suspect_late_ns = 0;
     return 0;
 }
 

@@ -151,6 +151,8 @@ static void take_gap(struct spaces *s, const struct sideband_record *r)
             continue;
         if (!life->suspect_ns || life->suspect_ns > r->since_ns)
             life->suspect_ns = r->since_ns ? r->since_ns : 1;
+        if (r->since_ns > life->suspect_late_ns)
+            life->suspect_late_ns = r->since_ns;
         life->threads = 0;
         life->unreadable = false;
     }

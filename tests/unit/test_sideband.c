@@ -124,6 +124,7 @@ static void stop(const struct child *c)
 
 struct tally {
     uint64_t records, gaps, lost;
+    uint64_t came; /* gaps because a CPU came */
     uint64_t last_ns;
     bool in_order;
     pid_t pid;
@@ -135,6 +136,7 @@ static void count(void *arg, const struct sideband_record *r)
     struct tally *t = arg;
     if (r->type == SIDEBAND_GAP) {
         t->gaps++;
+        t->came += !r->lost;
         t->lost += r->lost;
         assert_true(r->since_ns <= r->time_ns);
     } else {
@@ -200,7 +202,8 @@ static void after_losses(void **state)
     struct sideband *band = open_band(&(struct sideband_options){.ring_pages = 1});
     struct spaces *s = spaces_new(band, NULL);
     struct spaces_process p;
-    struct child c = start(-1);
+    /* On one CPU: what another one told during the gap could not be put in order. */
+    struct child c = start(sched_getcpu());
     struct mapped m = order(&c, 'm');
     spaces_drain(s);
     assert_true(spaces_counts(s).lost > 0);
@@ -267,7 +270,7 @@ static void cpus(void **state)
     char path[] = "/tmp/allium-online-XXXXXX";
     close(mkstemp(path));
     write_list(path, "0\n");
-    struct sideband *band = open_band(&(struct sideband_options){.online_path = path});
+    struct sideband *band = open_band(&(struct sideband_options){.online_path = path, .ring_pages = 1024});
     struct child c = start(1);
     struct tally t = {.pid = c.pid, .in_order = true};
     order(&c, 'm');
@@ -277,12 +280,11 @@ static void cpus(void **state)
     sideband_drain(band, count, &t);
     assert_int_equal(t.of_pid, 0);
     write_list(path, "0-1\n");
-    for (int i = 0; i < 600 && !t.gaps; i++) { /* looked at once a second */
+    for (int i = 0; i < 600 && !t.came; i++) { /* looked at once a second */
         usleep(100000);
         sideband_drain(band, count, &t);
     }
-    assert_int_equal(t.gaps, 1);
-    assert_int_equal(t.lost, 0);
+    assert_int_equal(t.came, 1);
     order(&c, 'm');
     sideband_drain(band, count, &t);
     assert_int_equal(t.of_pid, 1 + MAPPINGS / 2);
@@ -294,7 +296,7 @@ static void cpus(void **state)
         order(&c, 'm');
         sideband_drain(band, count, &t);
     }
-    assert_int_equal(t.gaps, 1);
+    assert_int_equal(t.came, 1);
     stop(&c);
     unlink(path);
     sideband_close(band);
