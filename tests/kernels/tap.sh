@@ -21,10 +21,10 @@ check()
 {
     local name="$1"
     shift
-    "$@" >/tmp/said 2>&1
+    "$@" >/tmp/.check 2>&1
     local code=$?
     result $code "$name"
-    [ $code = 0 ] || { echo "# code $code: $*" && show /tmp/said; }
+    [ $code = 0 ] || { echo "# code $code: $*" && show /tmp/.check; }
 }
 
 # equal NAME HAVE WANT

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# `allium sys kmem` of a program whose calls are counted: of two runs that differ in 4000 calls, the busiest call site
+# differs in 4000 buffers of 4096 bytes, on every rung.
+#: programs asks
+
+. /tests/tap.sh
+plan 7
+
+# busiest RUNG CALLS: "allocations allocated_bytes" of the first row
+busiest()
+{
+    allium sys kmem --attach "$1" --sort allocations --top 1 --json -- asks "$2" 2>/tmp/stderr >/tmp/rows
+    sed -n 's/.*"allocated_bytes":\([0-9]*\),.*"allocations":\([0-9]*\),.*/\2 \1/p' /tmp/rows
+}
+
+allium sys kmem --duration 100ms >/tmp/rows 2>/tmp/said
+holds "it takes the best rung of this kernel" '^allium: ready: kmem using raw_tp$' /tmp/said
+for rung in raw_tp tp; do
+    few=$(busiest $rung 1000)
+    many=$(busiest $rung 5000)
+    equal "$rung: calls" $((${many% *} - ${few% *})) 4000
+    equal "$rung: bytes" $((${many#* } - ${few#* })) $((4000 * 4096))
+    holds "$rung: nothing was lost" '"lost_events":0,"lost_rows":0' /tmp/rows
+done
