@@ -402,13 +402,6 @@ void sys_close(struct sys_session *s)
     free(s);
 }
 
-uint64_t sys_now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 void sys_read_counts(struct sys_session *s)
 {
     int fd = sys_map(s, "counts"), cpus = libbpf_num_possible_cpus();
