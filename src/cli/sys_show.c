@@ -337,6 +337,7 @@ static int begin_command(struct show *w)
     struct bystander *command = w->o->command;
     struct epoll_event ev = {.events = EPOLLIN, .data.fd = command->process_fd};
     epoll_ctl(w->o->session->poll_fd, EPOLL_CTL_ADD, command->process_fd, &ev);
+    names_know(w->o->session->names, command->pid);
     int error = bystander_go(command);
     return error ? -error : 0;
 }

@@ -45,6 +45,12 @@ struct spaces *names_spaces(struct names *n)
     return n->spaces;
 }
 
+void names_know(struct names *n, int pid)
+{
+    if (n->spaces)
+        spaces_reread(n->spaces, pid);
+}
+
 uint64_t names_untrusted(const struct names *n)
 {
     return n->untrusted;

@@ -22,6 +22,8 @@ struct names *names_new(bool spaces);
 void names_free(struct names *n);
 /** The address spaces of processes, drained by whoever asks; NULL: not asked for, or they cannot be had. */
 struct spaces *names_spaces(struct names *n);
+/** Looks at a process now: it may soon be gone, or be another program. */
+void names_know(struct names *n, int pid);
 /** Frames of user stacks that came from following an rbp that was no frame pointer: they are marked. */
 uint64_t names_untrusted(const struct names *n);
 

@@ -78,9 +78,6 @@ void *sys_variable(struct sys_session *s, const char *name, size_t bytes);
 /** For tests: is this record the one that ALLIUM_SYS_LOSE=N wants lost, unsaid? To be asked once for each. */
 bool sys_loses(struct sys_session *s);
 
-/** CLOCK_MONOTONIC, as events have it. */
-uint64_t sys_now_ns(void);
-
 /** Reads what was counted, summed over CPUs, into s->counted. */
 void sys_read_counts(struct sys_session *s);
 
