@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+/* The kernel fills what it is given of some files, and a page at a time of others. */
+#define CHUNK_BYTES (64u << 10)
+
+static int read_all(int fd, size_t max, struct buf *out)
+{
+    size_t begin = out->len;
+    for (;;) {
+        buf_reserve(out, CHUNK_BYTES);
+        ssize_t n = read(fd, out->data + out->len, CHUNK_BYTES);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n > 0)
+            out->len += (size_t)n;
+        if (out->len - begin > max)
+            out->len = begin + max;
+        else if (n > 0)
+            continue;
+        out->data[out->len] = '\0';
+        return n < 0 ? -errno : n > 0 ? -EFBIG : 0;
+    }
+}
+
+int file_read(const char *path, size_t max, struct buf *out)
+{
+    buf_reserve(out, 0);
+    out->data[out->len] = '\0';
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    if (fd < 0)
+        return -errno;
+    int bad = read_all(fd, max, out);
+    close(fd);
+    return bad;
+}
