@@ -206,7 +206,7 @@ static void part(struct parse *p)
     for (const struct sys_part *q = tool->parts; q->name; q++)
         p->r->show.hidden |= q->columns & ~found->columns;
     if (found->stacks && !value(p, "stacks"))
-        p->r->settings.config.stacks = SYS_STACK_KERNEL;
+        p->r->settings.config.stacks = found->stacks;
 }
 
 static void order(struct parse *p)

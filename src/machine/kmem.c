@@ -210,12 +210,12 @@ static void rest(struct sys_session *s, struct table *t)
 
 static const struct sys_part parts[] = {
     {"site", "the call that allocates, or frees", KMEM_BY_SITE, offsetof(struct kmem_key, kernel_stack),
-     BIT(SITE), false},
+     BIT(SITE), 0},
     {"stack", "the whole stack, see --stacks", KMEM_BY_STACK, offsetof(struct kmem_key, comm),
-     BIT(KERNEL_STACK) | BIT(USER_STACK), true},
+     BIT(KERNEL_STACK) | BIT(USER_STACK), SYS_STACK_KERNEL},
     {"process", "the process that was running", KMEM_BY_PROCESS, sizeof(struct kmem_key),
-     BIT(PID) | BIT(COMM), false},
-    {NULL, NULL, 0, 0, 0, false},
+     BIT(PID) | BIT(COMM), 0},
+    {NULL, NULL, 0, 0, 0, 0},
 };
 
 static const struct sys_option options[] = {

@@ -75,6 +75,12 @@ void names_kernel(struct sys_session *s, struct table *t, uint32_t column, uint6
     buf_release(&b);
 }
 
+void names_user(struct sys_session *s, struct table *t, uint32_t column, uint64_t address, uint32_t pid)
+{
+    (void)pid;
+    names_kernel(s, t, column, address);
+}
+
 static void stack(struct sys_session *s, struct table *t, uint32_t column, int id)
 {
     uint64_t frames[SYS_STACK_DEPTH];

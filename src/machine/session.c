@@ -13,6 +13,7 @@
 #include "base/buf.h"
 #include "base/sigsafe/compiler.h"
 #include "machine/names.h"
+#include "machine/perf.h"
 #include "machine/privileges.h"
 #include "machine/ring.h"
 #include "machine/rungs.h"
@@ -40,7 +41,8 @@ static void add_reason(struct buf *why, int error)
     size_t best_len = 0;
     while (*line) {
         size_t len = strcspn(line, "\n");
-        bool counts = len && strncmp(line, "processed ", 10) && strncmp(line, "-- ", 3) &&
+        bool counts = len && *line != ';' && !(*line >= '0' && *line <= '9') && /* the verifier's trace */
+                      strncmp(line, "processed ", 10) && strncmp(line, "-- ", 3) &&
                       !memmem(line, len, "failed to load", 14) && !memmem(line, len, "-- BEGIN", 8) &&
                       !memmem(line, len, "-- END", 6);
         if (counts)
@@ -189,21 +191,31 @@ static void drop_object(struct sys_session *s)
     s->object = NULL;
 }
 
-static int attach_programs(struct sys_session *s, struct buf *why)
+/* One program, to what its section names, or to perf's events. 0 or -errno. */
+static int attach_program(struct sys_session *s, struct bpf_program *p, const struct sys_rung *rung)
+{
+    for (const struct sys_attachment *a = rung->attach; a < rung->attach + SYS_ATTACHMENTS_MAX && a->program;
+         a++)
+        if (a->software_event && !strcmp(a->program, bpf_program__name(p)))
+            return perf_attach(s, p, a->software_event);
+    struct bpf_link *link = bpf_program__attach(p);
+    if (!link)
+        return -errno;
+    *vec_push(&s->links) = link;
+    return 0;
+}
+
+static int attach_programs(struct sys_session *s, const struct sys_rung *rung, struct buf *why)
 {
     struct bpf_program *p;
     bpf_object__for_each_program(p, s->object)
     {
-        if (!bpf_program__autoload(p))
-            continue;
-        struct bpf_link *link = bpf_program__attach(p);
-        if (!link) {
-            int error = -errno;
+        int error = bpf_program__autoload(p) ? attach_program(s, p, rung) : 0;
+        if (error) {
             buf_printf(why, "%s: ", bpf_program__section_name(p));
             add_reason(why, error);
             return error;
         }
-        *vec_push(&s->links) = link;
     }
     return 0;
 }
@@ -235,7 +247,7 @@ static int try_rung(struct sys_session *s, const struct sys_rung *rung, const st
     if (error)
         add_reason(why, error);
     else
-        error = attach_programs(s, why);
+        error = attach_programs(s, rung, why);
 out:
     if (error) {
         sys_stop(s);

@@ -26,6 +26,8 @@ struct sys_attachment {
     const char *tracepoint; /* whose arguments it takes by position; NULL: it asks for them by name */
     const char *arguments;  /* "call_site,ptr": the names of the first ones, in their order */
     const char *if_type;    /* left out where the kernel has no such struct; NULL: needed */
+    uint32_t
+        software_event; /* of SEC("perf_event"): PERF_COUNT_SW_*; 0: its section says what it is attached to */
 };
 
 #define SYS_ATTACHMENTS_MAX 10
@@ -45,7 +47,7 @@ struct sys_part {
     uint32_t bits;      /* for config.parts */
     uint32_t key_bytes; /* how far the key reaches then */
     uint64_t columns;   /* bits of the columns that have a meaning only then */
-    bool stacks;        /* stacks are taken for it */
+    uint32_t stacks;    /* enum sys_stacks: which are taken for it, unless --stacks says */
 };
 
 /** An option of its own; its value is asked for with sys_option(). */
