@@ -42,6 +42,15 @@ enum { BPF_RB_AVAIL_DATA, BPF_RB_RING_SIZE, BPF_RB_CONS_POS, BPF_RB_PROD_POS };
 enum { KERNEL_EFAULT = 14, KERNEL_EEXIST = 17, KERNEL_ENOSPC = 28 };
 #define NULL ((void *)0)
 
+/* What programs of perf events get, on x86: registers by their numbers in the system's interface, read as whole words only. */
+struct perf_context {
+    __u64 before_ip[16];
+    volatile __u64 ip, cs;
+    __u64 after_cs[3];
+    __u64 period;
+    volatile __u64 address;
+};
+
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 struct kernfs_node {
@@ -73,6 +82,88 @@ enum cgroup_subsys_id___memory { memory_cgrp_id = 4 };
 struct task_struct {
     int pid, tgid;
     struct css_set *cgroups;
+    struct mm_struct *mm;
+    struct task_struct *group_leader;
+    __u64 start_time;
+};
+
+/* Memory of a process: what is mapped where. */
+struct maple_tree {
+    void *ma_root;
+};
+
+struct maple_range_64 {
+    unsigned long pivot[15];
+    void *slot[16];
+};
+
+struct maple_arange_64 {
+    unsigned long pivot[9];
+    void *slot[10];
+};
+
+enum maple_type { maple_range_64 = 2, maple_arange_64 = 3 };
+
+struct mm_struct {
+    struct maple_tree mm_mt; /* since 6.1 */
+    unsigned long mmap_base, start_brk, brk, start_stack;
+};
+
+struct super_block {
+    __u32 s_dev;
+    unsigned long s_magic;
+};
+
+struct inode {
+    unsigned long i_ino;
+    struct super_block *i_sb;
+};
+
+struct qstr {
+    const unsigned char *name;
+};
+
+struct dentry {
+    struct qstr d_name;
+    struct dentry *d_parent;
+};
+
+struct path {
+    struct dentry *dentry;
+};
+
+struct file {
+    struct path f_path;
+    struct inode *f_inode;
+};
+
+struct vm_area_struct {
+    unsigned long vm_start, vm_end, vm_flags;
+    const void *vm_ops;
+    struct file *vm_file;
+    struct mm_struct *vm_mm;
+};
+
+/* Flags of mappings, which no kernel since 5.15 has changed, and older ones do not have in their BTF. */
+enum { KERNEL_VM_SHARED = 0x8, KERNEL_VM_GROWSDOWN = 0x100, KERNEL_VM_HUGETLB = 0x400000 };
+enum { KERNEL_TMPFS_MAGIC = 0x01021994 };
+
+enum fault_flag { FAULT_FLAG_WRITE = 1, FAULT_FLAG_TRIED = 32, FAULT_FLAG_INSTRUCTION = 256 };
+enum vm_fault_reason {
+    VM_FAULT_OOM = 0x1,
+    VM_FAULT_SIGBUS = 0x2,
+    VM_FAULT_MAJOR = 0x4,
+    VM_FAULT_HWPOISON = 0x10,
+    VM_FAULT_HWPOISON_LARGE = 0x20,
+    VM_FAULT_SIGSEGV = 0x40,
+    VM_FAULT_RETRY = 0x400,
+    VM_FAULT_FALLBACK = 0x800,
+};
+/* Bits of x86's error code of a page fault. */
+enum { X86_FAULT_WRITE = 0x2, X86_FAULT_FETCH = 0x10 };
+
+struct pt_regs {
+    unsigned long ip, cs; /* x86 */
 };
 
 struct kmem_cache {
@@ -161,6 +252,21 @@ struct trace_event_raw_mm_vmscan_direct_reclaim_begin_template {
 
 struct trace_event_raw_mm_vmscan_direct_reclaim_end_template {
     unsigned long nr_reclaimed;
+};
+
+struct trace_event_raw_exceptions {
+    unsigned long address, ip, error_code;
+};
+
+/* Before 6.14. */
+struct trace_event_raw_x86_exceptions {
+    unsigned long address, ip, error_code;
+};
+
+struct trace_event_raw_rss_stat {
+    unsigned int mm_id, curr;
+    int member;
+    long size;
 };
 
 #pragma clang attribute pop

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/* `allium sys faults`: which code has page faults, where. */
+#include "bpf/sys.bpf.h"
+
+#include "bpf/faults.h"
+#include "bpf/mapped.bpf.h"
+
+/* Bits of enum faults_mark: what is asked for. A fault must have all its marks among them. */
+const volatile __u32 only = ~0u;
+
+SYS_TABLE(struct faults_key, struct faults_value)
+
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, FAULTS_THREADS);
+    __uint(key_size, sizeof(__u32));
+    __uint(value_size, sizeof(struct faults_begun));
+} begun SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, 4096);
+    __uint(map_flags, BPF_F_NO_PREALLOC);
+    __uint(key_size, sizeof(struct faults_file));
+    __uint(value_size, sizeof(struct faults_name));
+} file_names SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+    __uint(max_entries, 1);
+    __uint(key_size, sizeof(__u32));
+    __uint(value_size, sizeof(struct faults_name));
+} name_scratch SEC(".maps");
+
+/* By process; when it is full, whoever has not changed for longest goes. */
+struct {
+    __uint(type, BPF_MAP_TYPE_LRU_HASH);
+    __uint(max_entries, 16384);
+    __uint(key_size, sizeof(__u32));
+    __uint(value_size, sizeof(struct faults_resident));
+} resident SEC(".maps");
+
+struct fault {
+    __u64 address, ip;
+    __u32 kind, mode, access, class; /* enum faults_mark */
+    const struct vm_area_struct *mapping;
+};
+
+static __always_inline bool in_user_mode(unsigned long cs)
+{
+    return cs & 3;
+}
+
+/* Names are never taken away: the last part tells whether there is one. */
+static __attribute__((noinline)) int name_file(const struct faults_file *key, const struct file *file)
+{
+    __u32 zero = 0;
+    struct faults_name *name = bpf_map_lookup_elem(&name_scratch, &zero);
+    const struct dentry *d = BPF_CORE_READ(file, f_path.dentry), *up;
+    if (!name || bpf_map_lookup_elem(&file_names, key))
+        return 0;
+    for (int i = 0; i < FAULTS_NAME_PARTS; i++) {
+        name->part[i][0] = 0;
+        if (!d)
+            continue;
+        bpf_probe_read_kernel_str(name->part[i], FAULTS_NAME_BYTES, BPF_CORE_READ(d, d_name.name));
+        up = BPF_CORE_READ(d, d_parent);
+        d = up == d ? NULL : up;
+    }
+    if (bpf_map_update_elem(&file_names, key, name, BPF_ANY))
+        count(FAULTS_NAMES_FULL);
+    return 0;
+}
+
+static __always_inline void describe_file(struct faults_file *key, const struct fault *f)
+{
+    const struct vm_area_struct *v = f->mapping;
+    const struct file *file = v ? BPF_CORE_READ(v, vm_file) : NULL;
+    key->class = f->class;
+    if (!file)
+        return;
+    key->inode = BPF_CORE_READ(file, f_inode, i_ino);
+    key->device = BPF_CORE_READ(file, f_inode, i_sb, s_dev);
+    if (!bpf_map_lookup_elem(&file_names, key))
+        name_file(key, file);
+}
+
+static __always_inline __u32 class_of_file(const struct file *file, __u64 flags)
+{
+    if (flags & KERNEL_VM_SHARED && BPF_CORE_READ(file, f_inode, i_sb, s_magic) == KERNEL_TMPFS_MAGIC)
+        return FAULTS_SHARED;
+    return FAULTS_FILE;
+}
+
+/* As /proc/PID/maps tells heap and stack. */
+static __always_inline __u32 class_of(const struct vm_area_struct *v, const struct mm_struct *mm)
+{
+    __u64 start = BPF_CORE_READ(v, vm_start), end = BPF_CORE_READ(v, vm_end);
+    __u64 flags = BPF_CORE_READ(v, vm_flags);
+    if (flags & KERNEL_VM_HUGETLB)
+        return FAULTS_HUGETLB;
+    if (BPF_CORE_READ(v, vm_ops)) {
+        const struct file *file = BPF_CORE_READ(v, vm_file);
+        return file ? class_of_file(file, flags) : FAULTS_OTHER;
+    }
+    if (start <= BPF_CORE_READ(mm, brk) && end >= BPF_CORE_READ(mm, start_brk))
+        return FAULTS_HEAP;
+    __u64 stack = BPF_CORE_READ(mm, start_stack);
+    return flags & KERNEL_VM_GROWSDOWN || (start <= stack && end >= stack) ? FAULTS_STACK : FAULTS_ANONYMOUS;
+}
+
+static __attribute__((noinline)) int classify(struct fault *f)
+{
+    const struct task_struct *task = (const void *)bpf_get_current_task();
+    const struct mm_struct *mm = BPF_CORE_READ(task, mm);
+    const struct vm_area_struct *v = (const void *)mapped_find(mm, f->address);
+    f->class = FAULTS_OTHER;
+    if (v && BPF_CORE_READ(v, vm_start) <= f->address && f->address < BPF_CORE_READ(v, vm_end)) {
+        f->class = class_of(v, mm);
+        f->mapping = v;
+    } else if (f->address >= BPF_CORE_READ(mm, mmap_base) && f->address < BPF_CORE_READ(mm, start_stack)) {
+        f->class = FAULTS_STACK; /* it is about to grow */
+    }
+    return 0;
+}
+
+static __always_inline void key_now(struct faults_key *key, void *ctx, const struct fault *f)
+{
+    if (config.parts & FAULTS_BY_PROCESS) {
+        key->pid = bpf_get_current_pid_tgid() >> 32;
+        bpf_get_current_comm(key->comm, sizeof(key->comm));
+    }
+    if (config.parts & FAULTS_BY_PLACE) {
+        key->place = f->ip;
+        key->in_kernel = f->mode != FAULTS_USER;
+    }
+    if (config.parts & FAULTS_BY_STACK) {
+        key->kernel_stack = kernel_stack_now(ctx);
+        key->user_stack = user_stack_now(ctx);
+    }
+    if (config.parts & FAULTS_BY_FILE)
+        describe_file(&key->file, f);
+}
+
+static __always_inline void mark(struct faults_value *v, __u32 which)
+{
+    if (which < FAULTS_MARKS)
+        v->marked[which]++;
+}
+
+static __always_inline int account(void *ctx, struct fault *f)
+{
+    struct faults_key key = {0};
+    __u32 marks = 1u << f->kind | 1u << f->mode | 1u << (f->access & 31) | 1u << (f->class & 31);
+    if ((marks & only) != marks)
+        return 0;
+    key_now(&key, ctx, f);
+    struct faults_value *v = row_for(&key);
+    if (!v)
+        return 0;
+    mark(v, f->kind);
+    mark(v, f->mode);
+    mark(v, f->access);
+    mark(v, f->class);
+    return 0;
+}
+
+static __always_inline __u32 access_of(__u64 error_code)
+{
+    return error_code & X86_FAULT_FETCH   ? FAULTS_EXECUTE
+           : error_code & X86_FAULT_WRITE ? FAULTS_WRITE
+                                          : FAULTS_READ;
+}
+
+/* Its end, with the mapping as an argument; counted as mm_account_fault() does it. */
+#define VALUE(name) bpf_core_enum_value(enum vm_fault_reason, name)
+#define FLAG(name)  bpf_core_enum_value(enum fault_flag, name)
+SEC("fexit/handle_mm_fault")
+int BPF_PROG(exit_fault, struct vm_area_struct *vma, unsigned long address, unsigned int flags,
+             struct pt_regs *regs, unsigned int ret)
+{
+    const __u32 failed = VALUE(VM_FAULT_OOM) | VALUE(VM_FAULT_SIGBUS) | VALUE(VM_FAULT_HWPOISON) |
+                         VALUE(VM_FAULT_HWPOISON_LARGE) | VALUE(VM_FAULT_SIGSEGV) | VALUE(VM_FAULT_FALLBACK);
+    struct fault f = {.address = address, .mapping = vma};
+    if (ret & (failed | VALUE(VM_FAULT_RETRY)) || !wanted()) /* it failed, or will be tried again */
+        return 0;
+    f.kind = ret & VALUE(VM_FAULT_MAJOR) || flags & FLAG(FAULT_FLAG_TRIED) ? FAULTS_MAJOR : FAULTS_MINOR;
+    f.access = flags & FLAG(FAULT_FLAG_INSTRUCTION) ? FAULTS_EXECUTE
+               : flags & FLAG(FAULT_FLAG_WRITE)     ? FAULTS_WRITE
+                                                    : FAULTS_READ;
+    f.mode = !regs ? FAULTS_ASKED : in_user_mode(regs->cs) ? FAULTS_USER : FAULTS_KERNEL;
+    f.ip = regs ? regs->ip : 0;
+    f.class = class_of(vma, vma->vm_mm);
+    return account(ctx, &f);
+}
+
+/* Its end, as the kernel counts it: what the access was is known from its beginning. */
+static __always_inline int begins(__u64 error_code)
+{
+    __u32 tid = (__u32)bpf_get_current_pid_tgid(), slot = tid % FAULTS_THREADS;
+    struct faults_begun *b = bpf_map_lookup_elem(&begun, &slot);
+    if (b) {
+        b->tid = tid;
+        b->access = access_of(error_code);
+    }
+    return 0;
+}
+
+SEC("raw_tp/page_fault_user") int BPF_PROG(begin_user, __u64 address, void *regs, __u64 error_code)
+{
+    return begins(error_code);
+}
+
+SEC("raw_tp/page_fault_kernel") int BPF_PROG(begin_kernel, __u64 address, void *regs, __u64 error_code)
+{
+    return begins(error_code);
+}
+
+static __always_inline int ended(struct perf_context *ctx, __u32 kind)
+{
+    struct fault f = {.kind = kind, .address = ctx->address, .ip = ctx->ip};
+    __u32 tid = (__u32)bpf_get_current_pid_tgid(), slot = tid % FAULTS_THREADS;
+    if (!wanted())
+        return 0;
+    const struct faults_begun *b = bpf_map_lookup_elem(&begun, &slot);
+    f.mode = in_user_mode(ctx->cs) ? FAULTS_USER : FAULTS_KERNEL;
+    f.access = b && b->tid == tid ? b->access : FAULTS_ACCESS_UNKNOWN;
+    classify(&f);
+    return account(ctx, &f);
+}
+
+SEC("perf_event") int perf_minor(struct perf_context *ctx)
+{
+    return ended(ctx, FAULTS_MINOR);
+}
+
+SEC("perf_event") int perf_major(struct perf_context *ctx)
+{
+    return ended(ctx, FAULTS_MAJOR);
+}
+
+/* Its beginning alone. */
+static __always_inline int began(void *ctx, __u32 mode, __u64 address, __u64 ip, __u64 error_code)
+{
+    struct fault f = {.address = address, .ip = ip, .kind = FAULTS_MINOR, .mode = mode};
+    if ((__s64)address < 0 || !wanted()) /* the kernel's own memory */
+        return 0;
+    f.access = access_of(error_code);
+    classify(&f);
+    return account(ctx, &f);
+}
+
+#define BEGAN(name, section, mode)                                                                           \
+    SEC(section) int BPF_PROG(name, __u64 address, struct pt_regs *regs, __u64 error_code)                   \
+    {                                                                                                        \
+        return began(ctx, mode, address, BPF_CORE_READ(regs, ip), error_code);                               \
+    }
+
+BEGAN(btf_user, "tp_btf/page_fault_user", FAULTS_USER)
+BEGAN(btf_kernel, "tp_btf/page_fault_kernel", FAULTS_KERNEL)
+BEGAN(raw_user, "raw_tp/page_fault_user", FAULTS_USER)
+BEGAN(raw_kernel, "raw_tp/page_fault_kernel", FAULTS_KERNEL)
+
+#define BEGAN_NAMED(name, section, mode)                                                                     \
+    SEC(section) int name(struct trace_event_raw_exceptions *ctx)                                            \
+    {                                                                                                        \
+        if (!bpf_core_type_exists(struct trace_event_raw_exceptions)) {                                      \
+            struct trace_event_raw_x86_exceptions *old = (void *)ctx;                                        \
+            return began(ctx, mode, old->address, old->ip, old->error_code);                                 \
+        }                                                                                                    \
+        return began(ctx, mode, ctx->address, ctx->ip, ctx->error_code);                                     \
+    }
+
+BEGAN_NAMED(tp_user, "tp/exceptions/page_fault_user", FAULTS_USER)
+BEGAN_NAMED(tp_kernel, "tp/exceptions/page_fault_kernel", FAULTS_KERNEL)
+
+/* With --growth. Only changes that a process makes itself: it is known then, and its end does not look like shrinking. */
+static __always_inline struct faults_resident *resident_of(__u32 pid)
+{
+    const struct task_struct *task = (const void *)bpf_get_current_task();
+    struct faults_resident *r = bpf_map_lookup_elem(&resident, &pid);
+    __u64 began_ns = BPF_CORE_READ(task, group_leader, start_time);
+    if (r && r->began_ns == began_ns)
+        return r;
+    struct faults_resident first = {.began_ns = began_ns};
+    bpf_map_update_elem(&resident, &pid, &first, BPF_ANY);
+    return bpf_map_lookup_elem(&resident, &pid);
+}
+
+SEC("tp/kmem/rss_stat") int tp_resident(struct trace_event_raw_rss_stat *ctx)
+{
+    __u32 member = ctx->member;
+    if (!ctx->curr || member > 3 || !wanted())
+        return 0;
+    struct faults_resident *r = resident_of(bpf_get_current_pid_tgid() >> 32);
+    if (!r)
+        return 0;
+    if (r->mm_id && r->mm_id != ctx->mm_id) { /* it has executed another program */
+        r->seen = 0;
+        r->fresh = 1;
+    }
+    r->mm_id = ctx->mm_id;
+    bpf_get_current_comm(r->comm, sizeof(r->comm));
+    r->bytes[member] = ctx->size;
+    r->seen |= 1u << member;
+    return 0;
+}

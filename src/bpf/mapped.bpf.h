@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef BPF_MAPPED_BPF_H
+#define BPF_MAPPED_BPF_H
+
+/*
+ * What is mapped at an address of the current process. bpf_find_vma() takes and gives back a lock, and in a page fault it
+ * has an interrupt give it back, which takes ten times as long as the fault. This walks the tree as the kernel's own
+ * fault handler does, without a lock: nodes stay until everybody who may be reading has ended, as programs have by then.
+ * What is found is held against its own bounds; if another thread changed it meanwhile, nothing is found.
+ *
+ * Runs in: the kernel, since 6.1; before that nothing is found.
+ */
+
+#include "bpf/kernel.h"
+
+#include <bpf/bpf_helpers.h>
+
+#include <bpf/bpf_core_read.h>
+
+#define MAPPED_LEVELS_MAX 8   /* nodes are half full at least: more mappings than the kernel allows by far */
+#define MAPPED_PIVOTS     15u /* of the node with most */
+
+struct mapped_node {
+    __u64 parent, pivot[MAPPED_PIVOTS];
+};
+
+static __always_inline bool is_root_node(__u64 entry)
+{
+    return (entry & 3) == 2 && entry > 4096;
+}
+
+/* The last of a node's addresses is its parent's, and then 0 here. */
+static __always_inline __u32 slot_of(const struct mapped_node *node, __u32 pivots, __u64 address)
+{
+    __u32 i = 0;
+    for (; i < MAPPED_PIVOTS; i++)
+        if (i == pivots || node->pivot[i] >= address || (i && !node->pivot[i]))
+            break;
+    return i;
+}
+
+/* One level down; 0: it cannot be read. The entry's low bits tell what kind of node it is. */
+static __always_inline __u64 step(__u64 entry, __u64 address, bool *leaf)
+{
+    struct mapped_node node;
+    __u64 at = entry & ~0xffull, next = 0, slots = bpf_core_field_offset(struct maple_range_64, slot);
+    __u32 type = entry >> 3 & 15, pivots = MAPPED_PIVOTS;
+    if (type == bpf_core_enum_value(enum maple_type, maple_arange_64)) {
+        pivots = sizeof(((struct maple_arange_64 *)0)->pivot) / sizeof(long);
+        slots = bpf_core_field_offset(struct maple_arange_64, slot);
+    }
+    *leaf = type < bpf_core_enum_value(enum maple_type, maple_range_64);
+    if (bpf_probe_read_kernel(&node, sizeof(node), (const void *)at))
+        return 0;
+    __u64 slot = at + slots + slot_of(&node, pivots, address) * sizeof(void *);
+    return bpf_probe_read_kernel(&next, sizeof(next), (const void *)slot) ? 0 : next;
+}
+
+/* The struct vm_area_struct that ends above `address` and begins below it; NULL: there is none. */
+static __attribute__((noinline)) __u64 mapped_find(const struct mm_struct *mm, __u64 address)
+{
+    bool leaf = false;
+    if (!bpf_core_field_exists(mm->mm_mt))
+        return 0;
+    __u64 entry = (__u64)BPF_CORE_READ(mm, mm_mt.ma_root);
+    if (!is_root_node(entry)) /* one mapping at most */
+        return 0;
+    for (int i = 0; i < MAPPED_LEVELS_MAX && !leaf; i++)
+        entry = entry ? step(entry, address, &leaf) : 0;
+    return leaf ? entry : 0;
+}
+
+#endif
