@@ -162,6 +162,8 @@ static __always_inline int account(void *ctx, struct fault *f)
     mark(v, f->mode);
     mark(v, f->access);
     mark(v, f->class);
+    if (config.parts & (FAULTS_BY_PLACE | FAULTS_BY_STACK))
+        v->time_ns = bpf_ktime_get_ns();
     return 0;
 }
 

@@ -61,6 +61,7 @@ enum faults_mark {
 
 struct faults_value {
     __u64 marked[FAULTS_MARKS];
+    __u64 time_ns; /* of the latest, where code is told: it has names at that time */
 };
 
 /** How a thread's last fault began, as far as the end does not tell. */

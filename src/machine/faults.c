@@ -162,6 +162,7 @@ static void add(void *sum, const void *value)
     const struct faults_value *v = value;
     for (unsigned i = 0; i < FAULTS_MARKS; i++)
         a->marked[i] += v->marked[i];
+    a->time_ns = v->time_ns > a->time_ns ? v->time_ns : a->time_ns;
 }
 
 /* The end of its path, as far as it was kept; "…" for what lies before. */
@@ -194,7 +195,7 @@ static void name_mapping(const struct sys_session *s, struct table *t, const str
     buf_release(&b);
 }
 
-static void name_row(struct sys_session *s, struct table *t, const struct faults_key *key)
+static void name_row(struct sys_session *s, struct table *t, const struct faults_key *key, uint64_t time_ns)
 {
     uint32_t parts = s->settings.config.parts;
     if (parts & FAULTS_BY_PROCESS) {
@@ -205,10 +206,10 @@ static void name_row(struct sys_session *s, struct table *t, const struct faults
         if (key->in_kernel)
             names_kernel(s, t, PLACE, key->place);
         else
-            names_user(s, t, PLACE, key->place, key->pid);
+            names_user(s, t, PLACE, key->place, key->pid, time_ns);
     }
     if (parts & FAULTS_BY_STACK) {
-        names_user_stack(s, t, USER_STACK, key->user_stack, key->pid);
+        names_user_stack(s, t, USER_STACK, key->user_stack, key->pid, time_ns);
         names_kernel_stack(s, t, KERNEL_STACK, key->kernel_stack);
     }
     if (parts & FAULTS_BY_FILE)
@@ -230,7 +231,7 @@ static void row(struct sys_session *s, struct table *t, const void *key, const v
     struct faults_key whole = {0};
     memcpy(&whole, key, s->settings.part->key_bytes);
     table_row(t);
-    name_row(s, t, &whole);
+    name_row(s, t, &whole, v->time_ns);
     table_whole(t, FAULTS, v->marked[FAULTS_MINOR] + v->marked[FAULTS_MAJOR]);
     for (unsigned i = 0; i < FAULTS_MARKS; i++)
         if (v->marked[i] || !columns[column_of[i]].rare)
@@ -242,7 +243,7 @@ static const struct sys_part parts[] = {
     {"process", "the process", FAULTS_BY_PROCESS, offsetof(struct faults_key, place), BIT(PID) | BIT(COMM),
      0},
     {"place", "the instruction, and its process", FAULTS_BY_PROCESS | FAULTS_BY_PLACE,
-     offsetof(struct faults_key, kernel_stack), BIT(PID) | BIT(COMM) | BIT(PLACE), 0},
+     offsetof(struct faults_key, kernel_stack), BIT(PID) | BIT(COMM) | BIT(PLACE), 0, .spaces = true},
     {"stack", "the whole stack, see --stacks, and its process", FAULTS_BY_PROCESS | FAULTS_BY_STACK,
      offsetof(struct faults_key, file), BIT(PID) | BIT(COMM) | BIT(USER_STACK) | BIT(KERNEL_STACK),
      SYS_STACK_USER},

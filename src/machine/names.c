@@ -75,12 +75,6 @@ void names_kernel(struct sys_session *s, struct table *t, uint32_t column, uint6
     buf_release(&b);
 }
 
-void names_user(struct sys_session *s, struct table *t, uint32_t column, uint64_t address, uint32_t pid)
-{
-    (void)pid;
-    names_kernel(s, t, column, address);
-}
-
 static void stack(struct sys_session *s, struct table *t, uint32_t column, int id)
 {
     uint64_t frames[SYS_STACK_DEPTH];
@@ -139,6 +133,26 @@ void names_user_stack(struct sys_session *s, struct table *t, uint32_t column, i
             add_user_frame(names, &b, &frames[i]);
         else
             buf_printf(&b, "0x%" PRIx64 "\n", pcs[i]);
+    table_text(t, column, buf_str(&b));
+    buf_release(&b);
+}
+
+void names_user(struct sys_session *s, struct table *t, uint32_t column, uint64_t address, uint32_t pid,
+                uint64_t time_ns)
+{
+    struct names *names = s->names;
+    struct user_frame frame;
+    struct buf b = BUF_INIT;
+    if (!names->spaces) {
+        names_kernel(s, t, column, address);
+        return;
+    }
+    spaces_drain(names->spaces);
+    user_stacks_find(names->users, (pid_t)pid, time_ns, &address, 1, &frame, NULL);
+    add_user_frame(names, &b, &frame);
+    char *line_end = strchr(buf_str(&b), '\n'); /* the innermost of inlined ones */
+    if (line_end)
+        *line_end = '\0';
     table_text(t, column, buf_str(&b));
     buf_release(&b);
 }

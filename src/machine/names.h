@@ -29,8 +29,9 @@ uint64_t names_untrusted(const struct names *n);
 
 /** "kmem_cache_alloc+0x1b [module]": a place in the kernel. */
 void names_kernel(struct sys_session *s, struct table *t, uint32_t column, uint64_t address);
-/** "function+0x1b [file]": a place in a process. */
-void names_user(struct sys_session *s, struct table *t, uint32_t column, uint64_t address, uint32_t pid);
+/** "function (file)": a place in a process at a time (CLOCK_MONOTONIC). */
+void names_user(struct sys_session *s, struct table *t, uint32_t column, uint64_t address, uint32_t pid,
+                uint64_t time_ns);
 /** A line for each frame, innermost first; nothing where there is no stack. */
 void names_kernel_stack(struct sys_session *s, struct table *t, uint32_t column, int stack);
 /** The same of a process's stack at a time (CLOCK_MONOTONIC). "?" before a frame: it cannot be trusted. */

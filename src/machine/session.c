@@ -354,7 +354,8 @@ int sys_open(struct sys_session **out, const struct sys_tool *tool, const struct
     s->lose = lose_from_environment();
     libbpf_set_print(hear_loader);
     /* Before anything is counted: what is mapped from then on is known. */
-    s->names = names_new(tool->spaces || settings->config.stacks & SYS_STACK_USER);
+    s->names = names_new(tool->spaces || (s->settings.part && s->settings.part->spaces) ||
+                         settings->config.stacks & SYS_STACK_USER);
     struct btf *kernel = btf__load_vmlinux_btf();
     int error = kernel ? inflate_object(tool, &bytes) : 0;
     if (!kernel)

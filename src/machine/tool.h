@@ -48,6 +48,7 @@ struct sys_part {
     uint32_t key_bytes; /* how far the key reaches then */
     uint64_t columns;   /* bits of the columns that have a meaning only then */
     uint32_t stacks;    /* enum sys_stacks: which are taken for it, unless --stacks says */
+    bool spaces;        /* code of processes is named for it */
 };
 
 /** An option of its own; its value is asked for with sys_option(). */
