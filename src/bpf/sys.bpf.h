@@ -257,6 +257,26 @@ static __always_inline void event_head(struct sys_event *e, void *ctx)
     e->user_stack = user_stack_now(ctx);
 }
 
+/* The position of the highest bit that is set; there is no instruction for it. */
+static __always_inline __u32 log2_of(__u64 value)
+{
+    __u32 slot = 0;
+    for (int bits = 32; bits; bits >>= 1)
+        if (value >> bits) {
+            value >>= bits;
+            slot += bits;
+        }
+    return slot;
+}
+
+static __always_inline void histogram_add(struct sys_histogram *h, __u64 duration_ns)
+{
+    __u32 slot = log2_of(duration_ns);
+    if (slot >= SYS_SLOTS)
+        slot = SYS_SLOTS - 1;
+    h->slots[slot]++;
+}
+
 /*
  * Rows: two tables of values for each CPU, of which one is written to. The reader makes the other one the active one, waits
  * until no program runs that began before, and then has all to itself.

@@ -87,6 +87,12 @@ struct sys_event {
         user_stack; /* SYS_NO_STACK, another error below 0, or a number in the table of stacks */
 };
 
+/** A row's histogram of durations in ns: slot 0 counts 0 and 1, slot i from 2^i to below 2^(i + 1), the last one all beyond. */
+#define SYS_SLOTS 44
+struct sys_histogram {
+    __u32 slots[SYS_SLOTS];
+};
+
 /** Numbers of stacks from here on are in the second table, which knows each by all its frames. */
 #define SYS_STACK_SECOND (1 << 24)
 

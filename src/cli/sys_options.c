@@ -47,7 +47,27 @@ static const struct option_doc of_events[] = {
     {NULL, 0, NULL, NULL},
 };
 
+/* Of tools that measure how long things take: events whose weight is a duration, rows with histograms. */
+static const struct option_doc of_durations[] = {
+    {"hist", 0, NULL, "how many took how long, as a histogram"},
+    {NULL, 0, NULL, NULL},
+};
+
 #define TOP_DEFAULT 20u
+
+/* Bits of the columns that are histograms. */
+static uint64_t histograms(const struct sys_tool *tool)
+{
+    uint64_t bits = 0;
+    for (uint32_t i = 0; i < tool->n_columns; i++)
+        bits |= (uint64_t)(tool->columns[i].type == TABLE_HISTOGRAM) << i;
+    return bits;
+}
+
+static bool has_durations(const struct sys_tool *tool)
+{
+    return tool->parts ? histograms(tool) != 0 : tool->columns[tool->weight].unit == TABLE_DURATION;
+}
 
 static void add_options(struct sys_request *r, size_t *n, const struct option_doc *o)
 {
@@ -71,6 +91,8 @@ static void make_command(struct sys_request *r)
     for (const struct sys_option *o = tool->options; o && o->name; o++)
         r->options[n++] = (struct option_doc){o->name, 0, o->value, o->doc, false};
     add_options(r, &n, tool->parts ? of_rows : of_events);
+    if (has_durations(tool))
+        add_options(r, &n, of_durations);
     add_options(r, &n, common);
     for (size_t i = 0; i < n; i++)
         if (!strcmp(r->options[i].name, "by"))
@@ -231,6 +253,9 @@ static void shape(struct parse *p)
     show->json = value(p, "json") != NULL;
     show->folded = value(p, "folded") != NULL;
     show->quiet = value(p, "quiet") != NULL;
+    show->histogram = has_durations(p->r->tool) && value(p, "hist");
+    if (!show->histogram)
+        show->hidden |= histograms(p->r->tool);
     duration(p, "duration", &show->duration_ns);
     s->rung = value(p, "attach");
     p->r->user = value(p, "user");

@@ -16,6 +16,7 @@
 
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/sys_durations.h"
 #include "cli/terminal.h"
 #include "view/json.h"
 #include "view/table_stream.h"
@@ -33,10 +34,12 @@ struct show {
     struct sink out;
     struct text_style style;
     struct table_stream stream;
+    struct sys_durations durations;
     int signals, ticks, end;
     uint64_t began_ns, shown_ns, committed_ns;
-    uint64_t recorded; /* rows */
-    bool redraws;      /* each report stands where the last one stood */
+    uint64_t recorded;  /* rows */
+    bool redraws;       /* each report stands where the last one stood */
+    uint64_t report_ns; /* of rows that come every interval: when, since 1970 */
     bool over;
     int code;
 };
@@ -161,6 +164,11 @@ static void write_table(struct show *w)
         record(w);
         return;
     }
+    if (o->histogram && w->tool->event) {
+        sys_durations_add(&w->durations, t, w->tool->weight);
+        table_clear(t);
+        return;
+    }
     if (!w->tool->event) {
         table_sort(t, o->sort);
         if (o->top)
@@ -170,7 +178,7 @@ static void write_table(struct show *w)
         write_folded(w);
     else if (o->json)
         for (uint32_t row = 0; row < table_rows(t); row++)
-            table_view_json_row(&w->out, t, row);
+            table_view_json_row_at(&w->out, t, row, w->report_ns);
     else if (w->tool->event)
         table_stream_write(&w->stream, &w->out, t, &w->style);
     else
@@ -178,6 +186,13 @@ static void write_table(struct show *w)
     if (sink_finish(&w->out))
         w->over = true;
     table_clear(t);
+}
+
+/* What --hist shows instead of events. */
+static void write_durations(struct show *w)
+{
+    if (w->o->histogram && w->tool->event && !w->o->recording)
+        sys_durations_write(&w->durations, &w->out, &w->style, w->o->json);
 }
 
 /* The rows since the last report. */
@@ -199,6 +214,7 @@ static int report(struct show *w)
                     units_format_duration((char[UNITS_TEXT_BYTES]){0}, (double)(now - w->shown_ns)));
     }
     w->shown_ns = now;
+    w->report_ns = w->o->interval_ns ? wall_ns() : 0;
     write_table(w);
     return EXIT_DONE;
 }
@@ -324,7 +340,10 @@ static int loop(struct show *w)
     if (s->tool->event) {
         while (sys_wait(s, 0, w->table) > 0)
             write_table(w);
+        if (s->tool->rest)
+            s->tool->rest(s, w->table);
         write_table(w);
+        write_durations(w);
     } else if (report(w)) {
         return EXIT_FAILED;
     }
@@ -376,6 +395,7 @@ int sys_show(struct sys_show *o)
 static void show_recorded(void *arg, uint64_t time_ns)
 {
     struct show *w = arg;
+    w->report_ns = w->tool->event ? 0 : time_ns;
     if (!w->tool->event && !w->o->json && !w->o->folded) {
         struct buf b = BUF_INIT;
         text_add_instant(&b, time_ns);
@@ -396,6 +416,8 @@ int sys_show_recorded(struct sys_show *o, const struct sys_tool *tool, const cha
     w.stream.repeat = isatty(STDOUT_FILENO);
     snprintf(name, sizeof(name), "sys_%s", tool->name);
     int bad = recording_load_rows(path, name, w.table, show_recorded, &w, &e);
+    if (!bad)
+        write_durations(&w);
     table_free(w.table);
     return bad ? command_fail(EXIT_FAILED, "%s", e.text) : command_written(&w.out, EXIT_DONE);
 }

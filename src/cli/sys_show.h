@@ -28,6 +28,7 @@ struct sys_show {
     uint32_t top;                      /* rows of a report; 0: all */
     bool json, folded, quiet;
     struct recording *recording; /* rows go there, not to the screen; NULL: none */
+    bool histogram;              /* of rows: with theirs; of events: one instead of them */
 };
 
 /** Until the end; returns the exit code. */

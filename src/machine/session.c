@@ -427,4 +427,6 @@ void sys_read_counts(struct sys_session *s)
         s->counted[i] = sum;
     }
     free(each);
+    if (s->tool->settle)
+        s->tool->settle(s);
 }

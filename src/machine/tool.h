@@ -30,7 +30,7 @@ struct sys_attachment {
         software_event; /* of SEC("perf_event"): PERF_COUNT_SW_*; 0: its section says what it is attached to */
 };
 
-#define SYS_ATTACHMENTS_MAX 10
+#define SYS_ATTACHMENTS_MAX 20
 
 /** One way to attach. They are ordered by what they show, then by cost; the first that works is taken. */
 struct sys_rung {
@@ -94,8 +94,10 @@ struct sys_tool {
     /* Either, or NULL: */
     int (*ready)(struct sys_session *s, struct error *e); /* before the programs are loaded */
     void (*gather)(struct sys_session *s); /* before rows are made: what else they need from the kernel */
-    void (*rest)(struct sys_session *s, struct table *t); /* after them: rows that no key stands for */
-    void (*release)(struct sys_session *s);               /* what s->own owns */
+    /* After them: rows that no key stands for; of events, when the programs are detached: what was under way. */
+    void (*rest)(struct sys_session *s, struct table *t);
+    void (*settle)(struct sys_session *s);  /* adds to s->counted what only maps tell */
+    void (*release)(struct sys_session *s); /* what s->own owns */
 };
 
 /** The object that the build made of src/bpf/NAME.bpf.c: declared, and in a descriptor. */

@@ -21,6 +21,8 @@ static void clear(const struct table_column *c, struct table_value *v)
         free(v->text);
     if (v->known && c->type == TABLE_ESTIMATE)
         free(v->estimate);
+    if (v->known && c->type == TABLE_HISTOGRAM)
+        free(v->slots);
     v->known = false;
 }
 
@@ -99,6 +101,15 @@ void table_estimate(struct table *t, uint32_t column, const struct estimate *val
 void table_flag(struct table *t, uint32_t column, bool value)
 {
     *cell(t, column, TABLE_FLAG) = (struct table_value){.known = true, .flag = value};
+}
+
+void table_histogram(struct table *t, uint32_t column, const uint64_t *slots, uint32_t n)
+{
+    struct table_value *v = cell(t, column, TABLE_HISTOGRAM);
+    assert(n <= TABLE_SLOTS);
+    *v = (struct table_value){.known = true, .slots = mem_array(TABLE_SLOTS, sizeof(*slots))};
+    memset(v->slots, 0, TABLE_SLOTS * sizeof(*slots));
+    memcpy(v->slots, slots, n * sizeof(*slots));
 }
 
 uint32_t table_column_find(const struct table *t, const char *name)

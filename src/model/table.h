@@ -18,14 +18,18 @@
 
 enum table_type {
     TABLE_TEXT,
-    TABLE_WHOLE,    /* uint64_t */
-    TABLE_SIGNED,   /* int64_t */
-    TABLE_REAL,     /* double */
-    TABLE_ESTIMATE, /* struct estimate, shown with its interval */
-    TABLE_FLAG,     /* bool */
-    TABLE_ADDRESS,  /* uint64_t */
-    TABLE_LINES,    /* texts one below the other: a stack, innermost first */
+    TABLE_WHOLE,     /* uint64_t */
+    TABLE_SIGNED,    /* int64_t */
+    TABLE_REAL,      /* double */
+    TABLE_ESTIMATE,  /* struct estimate, shown with its interval */
+    TABLE_FLAG,      /* bool */
+    TABLE_ADDRESS,   /* uint64_t */
+    TABLE_LINES,     /* texts one below the other: a stack, innermost first */
+    TABLE_HISTOGRAM, /* how many values there were in each power of two of the unit */
 };
+
+/** Slots of a histogram: number 0 counts values of 0 and 1, number i those from 2^i to below 2^(i + 1). */
+#define TABLE_SLOTS 64u
 
 /** What a number counts. In JSON it ends the key: live_bytes. */
 enum table_unit {
@@ -56,6 +60,7 @@ struct table_value {
         int64_t negative_too;
         double real;
         struct estimate *estimate;
+        uint64_t *slots; /* TABLE_SLOTS of them */
         bool flag;
     };
 };
@@ -69,6 +74,11 @@ struct table {
     struct VEC(struct table_value) values; /* row after row */
 };
 
+/** Values of the column take lines of their own, below those that stand side by side. */
+static inline bool table_stands_below(const struct table *t, uint32_t column)
+{
+    return t->columns[column].type == TABLE_LINES || t->columns[column].type == TABLE_HISTOGRAM;
+}
 /** The columns are borrowed, and outlive the table. Never NULL. */
 struct table *table_new(const char *name, uint32_t version, const struct table_column *columns,
                         uint32_t n_columns);
@@ -109,5 +119,12 @@ void table_signed(struct table *t, uint32_t column, int64_t value);
 void table_real(struct table *t, uint32_t column, double value);
 void table_estimate(struct table *t, uint32_t column, const struct estimate *value);
 void table_flag(struct table *t, uint32_t column, bool value);
+/** The first `n` slots of a histogram, at most TABLE_SLOTS; the others are empty. */
+void table_histogram(struct table *t, uint32_t column, const uint64_t *slots, uint32_t n);
+/** The slot that counts such a value. */
+static inline uint32_t table_slot(uint64_t value)
+{
+    return value > 1 ? 63u - (uint32_t)__builtin_clzll(value) : 0;
+}
 
 #endif

@@ -66,6 +66,8 @@ static void look_up(void *subject, size_t field, struct query_probe *probe)
     case TABLE_LINES:
         offer_lines(v->text, probe);
         break;
+    case TABLE_HISTOGRAM:
+        break;
     case TABLE_WHOLE:
     case TABLE_ADDRESS:
         query_offer_number(probe, v->whole > INT64_MAX ? INT64_MAX : (int64_t)v->whole);

@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,6 +22,7 @@ static const char *type_of(const struct table_column *c)
     switch (c->type) {
     case TABLE_TEXT:
     case TABLE_LINES:
+    case TABLE_HISTOGRAM:
         return "TEXT";
     case TABLE_REAL:
     case TABLE_ESTIMATE:
@@ -95,6 +97,32 @@ void rows_finalize(struct rows_writer *w)
     w->name = NULL;
 }
 
+/* "10:3 12:44": slots that are not empty, and what they count. */
+static void put_histogram(struct feed *f, const uint64_t *slots)
+{
+    struct buf b = BUF_INIT;
+    for (uint32_t i = 0; i < TABLE_SLOTS; i++)
+        if (slots[i])
+            buf_printf(&b, "%s%" PRIu32 ":%" PRIu64, b.len ? " " : "", i, slots[i]);
+    feed_put_text(f, buf_str(&b), (int)b.len);
+    buf_release(&b);
+}
+
+/* Whatever else the text says is passed over. */
+static void get_histogram(struct table *t, uint32_t column, const char *text)
+{
+    uint64_t slots[TABLE_SLOTS] = {0};
+    uint32_t slot;
+    uint64_t count;
+    int len;
+    while (sscanf(text, "%2" SCNu32 ":%20" SCNu64 "%n", &slot, &count, &len) == 2) {
+        if (slot < TABLE_SLOTS)
+            slots[slot] = count;
+        text += len;
+    }
+    table_histogram(t, column, slots, TABLE_SLOTS);
+}
+
 static void put_value(struct feed *f, const struct table *t, uint32_t row, uint32_t column)
 {
     const struct table_value *v = table_at(t, row, column);
@@ -106,6 +134,9 @@ static void put_value(struct feed *f, const struct table *t, uint32_t row, uint3
     case TABLE_TEXT:
     case TABLE_LINES:
         feed_put_text(f, v->text, (int)strnlen(v->text, RECORDING_TEXT_MAX));
+        break;
+    case TABLE_HISTOGRAM:
+        put_histogram(f, v->slots);
         break;
     case TABLE_REAL:
     case TABLE_ESTIMATE:
@@ -160,6 +191,8 @@ static void get_value(struct sqlite3_stmt *stmt, struct table *t, uint32_t colum
         return;
     if (want == TABLE_TEXT || want == TABLE_LINES)
         table_text(t, column, (const char *)sqlite3_column_text(stmt, at));
+    else if (want == TABLE_HISTOGRAM && type == SQLITE_TEXT)
+        get_histogram(t, column, (const char *)sqlite3_column_text(stmt, at));
     else if (want == TABLE_REAL)
         table_real(t, column, sqlite3_column_double(stmt, at));
     else if (want == TABLE_FLAG)

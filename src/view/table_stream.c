@@ -24,7 +24,7 @@ static unsigned width_of(const struct table_column *c)
 static bool is_shown(const struct table *t, uint32_t i, unsigned drop)
 {
     const struct table_column *c = &t->columns[i];
-    return c->type != TABLE_LINES && !table_hides(t, i) && (!c->drop || c->drop < drop);
+    return !table_stands_below(t, i) && !table_hides(t, i) && (!c->drop || c->drop < drop);
 }
 
 static unsigned total_width(const struct table *t, unsigned drop)

@@ -9,9 +9,10 @@
 
 #include "base/units.h"
 #include "view/grid.h"
+#include "view/histogram.h"
 #include "view/json.h"
 
-static void add_quantity(struct buf *b, enum table_unit unit, double value)
+void table_view_add_quantity(struct buf *b, enum table_unit unit, double value)
 {
     char text[UNITS_TEXT_BYTES];
     switch (unit) {
@@ -48,6 +49,7 @@ static void add_value(struct buf *b, const struct text_style *style, const struc
         text_add_name(b, style, v->text);
         break;
     case TABLE_LINES:
+    case TABLE_HISTOGRAM:
         break;
     case TABLE_WHOLE:
         if (v->least)
@@ -57,16 +59,16 @@ static void add_value(struct buf *b, const struct text_style *style, const struc
         else if (c->unit == TABLE_INSTANT)
             text_add_instant(b, v->whole);
         else
-            add_quantity(b, c->unit, (double)v->whole);
+            table_view_add_quantity(b, c->unit, (double)v->whole);
         break;
     case TABLE_SIGNED:
         if (c->unit == TABLE_PLAIN || v->negative_too < 0)
             buf_printf(b, "%" PRId64, v->negative_too);
         else
-            add_quantity(b, c->unit, (double)v->negative_too);
+            table_view_add_quantity(b, c->unit, (double)v->negative_too);
         break;
     case TABLE_REAL:
-        add_quantity(b, c->unit, v->real);
+        table_view_add_quantity(b, c->unit, v->real);
         break;
     case TABLE_ESTIMATE:
         text_add_figure(b, style, v->estimate, c->unit == TABLE_BYTES ? TEXT_BYTES : TEXT_COUNT);
@@ -92,7 +94,7 @@ static char *header_of(const struct table_column *c)
 /* Columns that are on the screen: all but rare ones that no row has. */
 static bool is_shown(const struct table *t, uint32_t column)
 {
-    if (t->columns[column].type == TABLE_LINES || table_hides(t, column))
+    if (table_stands_below(t, column) || table_hides(t, column))
         return false;
     bool shown = !t->columns[column].rare;
     for (uint32_t row = 0; row < table_rows(t) && !shown; row++)
@@ -106,22 +108,30 @@ void table_view_add_value(struct buf *b, const struct text_style *style, const s
     add_value(b, style, &t->columns[column], table_at(t, row, column));
 }
 
+static void add_lines(struct buf *below, const struct text_style *style, const char *line)
+{
+    while (*line) {
+        size_t len = strcspn(line, "\n");
+        char *one = strndup(line, len);
+        buf_addstr(below, "    ");
+        text_add_name(below, style, one ? one : "");
+        buf_addch(below, '\n');
+        free(one);
+        line += len + (line[len] == '\n');
+    }
+}
+
 void table_view_add_lines(struct buf *below, const struct text_style *style, const struct table *t,
                           uint32_t row)
 {
     for (uint32_t i = 0; i < t->n_columns; i++) {
         const struct table_value *v = table_at(t, row, i);
-        if (t->columns[i].type != TABLE_LINES || table_hides(t, i) || !v->known)
+        if (!table_stands_below(t, i) || table_hides(t, i) || !v->known)
             continue;
-        for (const char *line = v->text; *line;) {
-            size_t len = strcspn(line, "\n");
-            char *one = strndup(line, len);
-            buf_addstr(below, "    ");
-            text_add_name(below, style, one ? one : "");
-            buf_addch(below, '\n');
-            free(one);
-            line += len + (line[len] == '\n');
-        }
+        if (t->columns[i].type == TABLE_HISTOGRAM)
+            histogram_add_text(below, style, t->columns[i].unit, v->slots);
+        else
+            add_lines(below, style, v->text);
     }
 }
 
@@ -213,6 +223,9 @@ static void write_json(struct json *j, const char *key, const struct table_colum
     case TABLE_LINES:
         write_lines(j, key, v->text);
         break;
+    case TABLE_HISTOGRAM:
+        histogram_write_json(j, key, v->slots);
+        break;
     }
 }
 
@@ -232,8 +245,15 @@ static void write_row(struct json *j, const struct table *t, uint32_t row)
 
 void table_view_json_row(struct sink *out, const struct table *t, uint32_t row)
 {
+    table_view_json_row_at(out, t, row, 0);
+}
+
+void table_view_json_row_at(struct sink *out, const struct table *t, uint32_t row, uint64_t time_ns)
+{
     struct json j = {.out = out, .line = true};
     json_open(&j, NULL, '{');
+    if (time_ns)
+        json_whole(&j, "time_ns", time_ns);
     write_row(&j, t, row);
     json_close(&j, '}');
 }

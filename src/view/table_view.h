@@ -13,6 +13,8 @@
 #include "view/sink.h"
 #include "view/text.h"
 
+/** Appends a number in its unit: "12.3 MiB". */
+void table_view_add_quantity(struct buf *b, enum table_unit unit, double value);
 /** Appends one value, "-" where it is not known. */
 void table_view_add_value(struct buf *b, const struct text_style *style, const struct table *t, uint32_t row,
                           uint32_t column);
@@ -23,6 +25,8 @@ void table_view_add_lines(struct buf *below, const struct text_style *style, con
 void table_view_text(struct sink *out, const struct table *t, const struct text_style *style);
 /** The row's values alone, as an object of one line: for streams. */
 void table_view_json_row(struct sink *out, const struct table *t, uint32_t row);
+/** The same, with the moment of the report that the row belongs to, in ns since 1970; 0: none. */
+void table_view_json_row_at(struct sink *out, const struct table *t, uint32_t row, uint64_t time_ns);
 /** {"schema":"allium-NAME","version":N,"rows":[{...}]} */
 void table_view_json(struct sink *out, const struct table *t);
 /** The rows alone, as an array in a JSON text that is being written. */

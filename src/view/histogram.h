@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef VIEW_HISTOGRAM_H
+#define VIEW_HISTOGRAM_H
+
+/*
+ * How many values fell into each power of two, as lines with bars or as JSON.
+ *
+ * Runs in: the tool. Threads: pure. Owns: nothing.
+ */
+
+#include "model/table.h"
+#include "view/json.h"
+#include "view/text.h"
+
+/** A line for each slot from the first to the last that is not empty: its bounds in `unit`, its count, a bar. */
+void histogram_add_text(struct buf *below, const struct text_style *style, enum table_unit unit,
+                        const uint64_t slots[static TABLE_SLOTS]);
+/** [{"from":1024,"to":2048,"count":3},...]: the slots that are not empty; `to` itself belongs to the next one. */
+void histogram_write_json(struct json *j, const char *key, const uint64_t slots[static TABLE_SLOTS]);
+
+#endif
