@@ -40,6 +40,8 @@ enum { BPF_F_NO_PREALLOC = 1u << 0, BPF_F_USER_STACK = 1u << 8, BPF_F_FAST_STACK
 enum { BPF_RB_NO_WAKEUP = 1u << 0, BPF_RB_FORCE_WAKEUP = 1u << 1 };
 enum { BPF_RB_AVAIL_DATA, BPF_RB_RING_SIZE, BPF_RB_CONS_POS, BPF_RB_PROD_POS };
 enum { KERNEL_EFAULT = 14, KERNEL_EEXIST = 17, KERNEL_ENOSPC = 28 };
+enum { KERNEL_PF_KSWAPD = 0x20000 };       /* task_struct.flags: the BTF has no macros; so since 2.6 */
+enum { KERNEL_RECLAIM_WB_FILE = 1u << 1 }; /* reclaim_flags of mm_vmscan_* */
 #define NULL ((void *)0)
 
 /* What programs of perf events get, on x86: registers by their numbers in the system's interface, read as whole words only. */
@@ -81,6 +83,7 @@ enum cgroup_subsys_id___memory { memory_cgrp_id = 4 };
 
 struct task_struct {
     int pid, tgid;
+    unsigned int flags;
     struct css_set *cgroups;
     struct mm_struct *mm;
     struct task_struct *group_leader;
@@ -268,6 +271,38 @@ struct trace_event_raw_rss_stat {
     int member;
     long size;
 };
+
+struct trace_event_raw_mm_shrink_slab_start {
+    void *shrink;
+    unsigned long total_scan;
+};
+
+struct trace_event_raw_mm_shrink_slab_end {
+    int retval;
+    long total_scan;
+};
+
+struct trace_event_raw_mm_vmscan_lru_isolate {
+    unsigned long nr_scanned;
+    int lru;
+};
+
+struct trace_event_raw_mm_vmscan_lru_shrink_inactive {
+    unsigned long nr_reclaimed, nr_dirty, nr_writeback, nr_immediate;
+    unsigned int nr_activate0, nr_activate1;
+    int reclaim_flags;
+};
+
+struct shrinker {
+    void *scan_objects;
+};
+
+struct reclaim_stat {
+    unsigned int nr_dirty, nr_writeback, nr_immediate;
+    unsigned int nr_activate[2];
+};
+
+enum lru_list___kernel { LRU_INACTIVE_ANON = 0, LRU_INACTIVE_FILE = 2 };
 
 #pragma clang attribute pop
 

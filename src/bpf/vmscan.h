@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef BPF_VMSCAN_H
+#define BPF_VMSCAN_H
+
+/*
+ * Rows of `allium sys vmscan`: what a kind of reclaim costs, and what it gives.
+ */
+
+#include "bpf/sys.h"
+
+/** Kinds of reclaim. Those before VMSCAN_SLAB reclaim pages; a later one of them may lie within an earlier one. */
+enum vmscan_phase {
+    VMSCAN_KSWAPD,
+    VMSCAN_DIRECT,
+    VMSCAN_NODE,      /* for a node's own sake, or asked for by its file `reclaim` */
+    VMSCAN_MEMCG,     /* for the limit of a memory cgroup */
+    VMSCAN_SOFTLIMIT, /* of a version 1 cgroup, within kswapd or direct reclaim */
+    VMSCAN_SLAB,      /* one shrinker's turn, within any of them or by itself (drop_caches) */
+    VMSCAN_PHASES,
+    VMSCAN_WAKEUP = VMSCAN_PHASES, /* somebody wakes kswapd */
+    VMSCAN_OTHER, /* pages reclaimed in none of the phases: one that had begun before we did, or without an event */
+    VMSCAN_NONE, /* within: in none */
+};
+
+enum vmscan_part {
+    VMSCAN_BY_SHRINKER = 1u << 0,
+    VMSCAN_BY_PROCESS = 1u << 1,
+};
+
+/** Parts in the order in which they are asked for. */
+struct vmscan_key {
+    __u32 phase, within; /* enum vmscan_phase */
+    __u64 shrinker;      /* its function */
+    __u32 pid, reserved;
+    char comm[SYS_COMM_BYTES];
+};
+
+/** Pages are those of the inactive lists: [0] anonymous (and shmem), [1] of files. */
+struct vmscan_value {
+    __u64 times, duration_ns, longest_ns;
+    __u64 scanned[2], reclaimed[2];
+    __u64 dirty, writeback, activated, written;
+    __u64 objects_scanned, objects_freed;
+    struct sys_histogram histogram;
+};
+
+/** What a thread is at; nanoseconds of CLOCK_MONOTONIC, 0: not under way. */
+struct vmscan_task {
+    __u64 began_ns[VMSCAN_PHASES];
+    __u64 step_ns; /* the last thing that kswapd was seen to do */
+    __u64 shrinker, objects;
+};
+
+enum vmscan_count {
+    VMSCAN_BEGUN_BEFORE = SYS_COUNT_OWN, /* ends of what had begun before we did */
+    VMSCAN_UNDER_WAY,                    /* what had not ended when we did */
+};
+
+#endif
