@@ -45,7 +45,7 @@ static __always_inline void count(__u32 what)
 static __always_inline __u64 cgroup_of(const struct task_struct *task)
 {
     const struct css_set *set = BPF_CORE_READ(task, cgroups);
-    if (config.filters & SYS_FILTER_CGROUP_V1) {
+    if (config.cgroup_v1) {
         const __u32 memory = bpf_core_enum_value(enum cgroup_subsys_id___memory, memory_cgrp_id);
         const struct cgroup_subsys_state *css = NULL;
         bpf_core_read(&css, sizeof(css), &set->subsys[memory & 15]);

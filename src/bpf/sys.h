@@ -43,6 +43,7 @@ struct sys_config {
     __u32 parts;  /* bits of the tool's own: by what its rows are told apart */
     __u32 urgent; /* each event wakes the reader */
     __u32 backlog_bytes;
+    __u32 cgroup_v1; /* a task's cgroup is that of the v1 memory hierarchy, else of v2 */
 };
 
 enum sys_reader {
@@ -73,7 +74,7 @@ enum sys_count {
 
 /** Who was running. */
 struct sys_task {
-    __u64 cgroup; /* its kernfs id: of v2, or of the v1 memory hierarchy where the filter names that */
+    __u64 cgroup; /* its kernfs id, see config.cgroup_v1 */
     __u32 pid, tid, uid;
     __u32 reserved;
     char comm[SYS_COMM_BYTES];

@@ -26,5 +26,5 @@ void events_row(struct sys_session *s, struct table *t, const struct sys_event *
     table_whole(t, EVENTS_TID, e->task.tid);
     table_text(t, EVENTS_COMM, e->task.comm);
     table_whole(t, EVENTS_UID, e->task.uid);
-    names_cgroup(s, t, EVENTS_CGROUP, EVENTS_CONTAINER, e->task.cgroup, e->task.pid);
+    names_cgroup(s, t, EVENTS_CGROUP, EVENTS_CONTAINER, e->task.cgroup);
 }

@@ -5,9 +5,13 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "collect/cgroup.h"
+#include "collect/kernel_words.h"
 #include "collect/naming.h"
 #include "collect/user_stack.h"
 #include "machine/session.h"
+#include "model/container_id.h"
+#include "symbol/kernel.h"
 
 struct names {
     struct sideband *band;
@@ -15,6 +19,10 @@ struct names {
     struct user_stacks *users;
     struct symbols *symbols;
     uint64_t untrusted;
+    struct kernel_symbols *kernel;
+    struct kernel_words words;
+    bool kernel_asked, words_asked;
+    struct cgroups *cgroups;
 };
 
 struct names *names_new(bool spaces)
@@ -32,6 +40,9 @@ void names_free(struct names *n)
     if (!n)
         return;
     symbols_free(n->symbols);
+    kernel_symbols_free(n->kernel);
+    kernel_words_release(&n->words);
+    cgroups_free(n->cgroups);
     if (n->spaces) {
         user_stacks_free(n->users);
         spaces_free(n->spaces);
@@ -66,30 +77,46 @@ static struct symbols *symbols_of(struct names *n)
     return n->symbols;
 }
 
+static struct kernel_symbols *kernel_of(struct names *n)
+{
+    if (!n->kernel_asked && kernel_symbols_new("", &n->kernel, NULL))
+        n->kernel = NULL;
+    n->kernel_asked = true;
+    return n->kernel;
+}
+
+/* `before`: what to take off to be within the instruction meant, 1 of a return address. */
+static void add_kernel(struct names *n, struct buf *b, uint64_t address, unsigned before)
+{
+    struct kernel_symbol k;
+    struct kernel_symbols *symbols = kernel_of(n);
+    if (symbols && kernel_symbols_find(symbols, address - before, &k))
+        buf_printf(b, "%s+0x%" PRIx64 "%s%s%s", k.name, k.offset + before, *k.module ? " [" : "", k.module,
+                   *k.module ? "]" : "");
+    else
+        buf_printf(b, "0x%" PRIx64, address);
+}
+
 void names_kernel(struct sys_session *s, struct table *t, uint32_t column, uint64_t address)
 {
     struct buf b = BUF_INIT;
-    (void)s;
-    buf_printf(&b, "0x%" PRIx64, address);
+    add_kernel(s->names, &b, address, 1);
     table_text(t, column, buf_str(&b));
-    buf_release(&b);
-}
-
-static void stack(struct sys_session *s, struct table *t, uint32_t column, int id)
-{
-    uint64_t frames[SYS_STACK_DEPTH];
-    unsigned n = sys_stack_frames(s, id, frames);
-    struct buf b = BUF_INIT;
-    for (unsigned i = 0; i < n; i++)
-        buf_printf(&b, "0x%" PRIx64 "\n", frames[i]);
-    if (n)
-        table_text(t, column, buf_str(&b));
     buf_release(&b);
 }
 
 void names_kernel_stack(struct sys_session *s, struct table *t, uint32_t column, int id)
 {
-    stack(s, t, column, id);
+    uint64_t frames[SYS_STACK_DEPTH];
+    unsigned n = sys_stack_frames(s, id, frames);
+    struct buf b = BUF_INIT;
+    for (unsigned i = 0; i < n; i++) {
+        add_kernel(s->names, &b, frames[i], 1);
+        buf_addch(&b, '\n');
+    }
+    if (n)
+        table_text(t, column, buf_str(&b));
+    buf_release(&b);
 }
 
 static const char *base_name(const char *path)
@@ -160,14 +187,26 @@ void names_user(struct sys_session *s, struct table *t, uint32_t column, uint64_
 void names_gfp(struct sys_session *s, struct table *t, uint32_t column, uint64_t flags)
 {
     struct buf b = BUF_INIT;
-    (void)s;
-    buf_printf(&b, "0x%" PRIx64, flags);
+    struct names *n = s->names;
+    if (!n->words_asked)
+        kernel_words_read(&n->words);
+    n->words_asked = true;
+    gfp_format(&n->words.gfp, flags, &b);
     table_text(t, column, buf_str(&b));
     buf_release(&b);
 }
 
-void names_cgroup(struct sys_session *s, struct table *t, uint32_t column, uint32_t container, uint64_t id,
-                  uint32_t pid)
+void names_cgroup(struct sys_session *s, struct table *t, uint32_t column, uint32_t container, uint64_t id)
 {
-    (void)s, (void)container, (void)id, (void)pid, (void)column, (void)t;
+    struct names *n = s->names;
+    char name[CONTAINER_ID_BYTES];
+    if (!n->cgroups)
+        n->cgroups = cgroups_new();
+    const char *path =
+        cgroups_path(n->cgroups, s->settings.config.cgroup_v1 ? CGROUP_V1_MEMORY : CGROUP_V2, id);
+    if (!path)
+        return;
+    table_text(t, column, path);
+    if (container_id_of(path, name))
+        table_text(t, container, name);
 }

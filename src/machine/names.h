@@ -37,9 +37,8 @@ void names_kernel_stack(struct sys_session *s, struct table *t, uint32_t column,
 /** The same of a process's stack at a time (CLOCK_MONOTONIC). "?" before a frame: it cannot be trusted. */
 void names_user_stack(struct sys_session *s, struct table *t, uint32_t column, int stack, uint32_t pid,
                       uint64_t time_ns);
-/** The path of a cgroup by its id, and the container that it stands for, if any. `pid`: a process in it, which may be gone. */
-void names_cgroup(struct sys_session *s, struct table *t, uint32_t column, uint32_t container, uint64_t id,
-                  uint32_t pid);
+/** The path of a cgroup by its id, and the container that it is, if any. */
+void names_cgroup(struct sys_session *s, struct table *t, uint32_t column, uint32_t container, uint64_t id);
 /** "GFP_KERNEL|__GFP_ZERO". */
 void names_gfp(struct sys_session *s, struct table *t, uint32_t column, uint64_t flags);
 

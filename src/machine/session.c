@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "base/sigsafe/compiler.h"
+#include "collect/cgroup_mounts.h"
 #include "machine/names.h"
 #include "machine/perf.h"
 #include "machine/privileges.h"
@@ -310,6 +311,16 @@ static int find_rung(struct sys_session *s, const struct btf *kernel, const stru
     return fail_all(s, error, e);
 }
 
+/* Is the memory controller left to version 1 here? */
+static bool memory_is_v1(void)
+{
+    struct mounts m = {0};
+    mounts_read(&m);
+    bool found = cgroup_mount_of(&m, CGROUP_V1_MEMORY) != NULL;
+    mounts_release(&m);
+    return found;
+}
+
 static void fill_settings(struct sys_session *s, const struct sys_settings *settings)
 {
     struct sys_settings *set = &s->settings;
@@ -322,6 +333,8 @@ static void fill_settings(struct sys_session *s, const struct sys_settings *sett
     set->config.parts = set->part ? set->part->bits : 0;
     set->config.urgent = s->tool->urgent;
     set->config.backlog_bytes = set->ring_bytes / BACKLOG_PART;
+    set->config.cgroup_v1 = set->config.filters & SYS_FILTER_CGROUP_V1 ||
+                            (!(set->config.filters & SYS_FILTER_CGROUP) && memory_is_v1());
 }
 
 /* Tests must fail when a record is missing: they say which one is to be. */
