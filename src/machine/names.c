@@ -105,12 +105,31 @@ void names_kernel(struct sys_session *s, struct table *t, uint32_t column, uint6
     buf_release(&b);
 }
 
+/* Is it part of how our program came to be called, and not of what it looks at? */
+static bool is_our_own(struct names *n, uint64_t address)
+{
+    static const char *const begin[] = {
+        "bpf_prog_",           "bpf_trace_run",        "trace_call_bpf",       "perf_trace_",
+        "perf_call_bpf_enter", "__bpf_trace_",         "__traceiter_",         "bpf_trampoline_",
+        "bpf_get_stack",       "bpf_overflow_handler", "__perf_event_overflow"};
+    struct kernel_symbol k;
+    struct kernel_symbols *symbols = kernel_of(n);
+    if (!symbols || !kernel_symbols_find(symbols, address - 1, &k))
+        return false;
+    for (size_t i = 0; i < sizeof(begin) / sizeof(*begin); i++)
+        if (!strncmp(k.name, begin[i], strlen(begin[i])))
+            return true;
+    return false;
+}
+
 void names_kernel_stack(struct sys_session *s, struct table *t, uint32_t column, int id)
 {
     uint64_t frames[SYS_STACK_DEPTH];
-    unsigned n = sys_stack_frames(s, id, frames);
+    unsigned n = sys_stack_frames(s, id, frames), first = 0;
     struct buf b = BUF_INIT;
-    for (unsigned i = 0; i < n; i++) {
+    while (first < n && is_our_own(s->names, frames[first]))
+        first++;
+    for (unsigned i = first; i < n; i++) {
         add_kernel(s->names, &b, frames[i], 1);
         buf_addch(&b, '\n');
     }
