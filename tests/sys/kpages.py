@@ -1,0 +1,218 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""`allium sys kpages`: pages are counted once each, on every way to attach, against pages touched and the kernel's own count."""
+import os
+import sys
+
+sys.dont_write_bytecode = True
+import lib
+from lib import check, equal, load, loses, maker, only, tool, vmstat
+
+PAGE = os.sysconf("SC_PAGE_SIZE")
+RUNGS = ("raw_tp", "tp")
+N = 3000
+NEVER = ("lost_events", "lost_rows", "stacks_failed", "stacks_lost", "lost_live_objects")
+
+
+def nothing_lost(it):
+    for what in NEVER:
+        equal(it.lost[what], 0, what)
+
+
+def touched(rung, env=None):
+    """N pages touched by one process are N allocations of order 0, movable, of a page each."""
+    with maker() as m, load():
+        m.do("touch 1", "drop")
+        with tool("kpages", "--attach", rung, "-p", m.pid, "--by", "type", env=env) as it:
+            equal(it.rung, rung, "rung")
+            m.do("touch %d" % N)
+            it.stop()
+    row = only(it.rows, migrate_type="movable")
+    equal((row["allocations"], row["allocated_bytes"], row["orders"], row["failures"]), (N, N * PAGE, "0", 0), "pages touched")
+    check("frees" not in row, "a free does not tell a type:", row)
+    nothing_lost(it)
+
+
+def huge(rung, env=None):
+    """Eight transparent huge pages are eight blocks of order 9: the original counts 8 pages, not 4096."""
+    with maker() as m:
+        with tool("kpages", "--attach", rung, "-p", m.pid, "--by", "order", env=env) as it:
+            m.do("huge 8")
+            with open("/proc/%d/smaps_rollup" % m.pid) as file:
+                got = sum(int(line.split()[1]) for line in file if line.startswith("AnonHugePages")) // 2048
+            it.stop()
+    check(got, "this machine gave no huge page")
+    row = only(it.rows, order=9)
+    equal(row["allocations"], got, "huge pages, against smaps")
+    equal(row["allocated_bytes"], row["allocations"] * 512 * PAGE, "bytes of blocks of order 9")
+
+
+def live_until_dropped(rung, env=None):
+    """What is live is what was touched; after it is unmapped, nothing. Each page that comes back was freed once."""
+    with maker() as m, load():
+        m.do("touch 1", "drop")
+        with tool("kpages", "--attach", rung, "-p", m.pid, "--by", "type", "--live", env=env) as held:
+            with tool("kpages", "--attach", rung, "-p", m.pid, "--by", "type", "--live", env=env) as gone:
+                m.do("touch %d" % N)
+                held.stop()
+                m.do("drop")
+                gone.stop()
+    row = only(held.rows, migrate_type="movable")
+    equal((row["live_blocks"], row["live_bytes"]), (N, N * PAGE), "live pages")
+    row = only(gone.rows, migrate_type="movable")
+    equal((row["allocations"], row["live_blocks"], row["live_bytes"]), (N, 0, 0), "after munmap")
+    nothing_lost(held)
+    nothing_lost(gone)
+
+
+def freed_once(rung, env=None):
+    """munmap() gives pages back by the batch: mm_page_free and mm_page_free_batched both fire, and each page counts once.
+    Beyond the N pages: the page tables that mapped them, one for 512 pages and those above, and pages of pipes."""
+    with maker() as m:
+        m.do("touch %d" % N)
+        with tool("kpages", "--attach", rung, "-p", m.pid, "--by", "order", env=env) as it:
+            m.do("drop")
+            it.stop()
+    freed = only(it.rows, order=0)["freed_bytes"] // PAGE
+    check(N <= freed <= N + N // 512 + 16, freed, "pages freed of", N)
+
+
+def whole_machine(rung):
+    """All rows together are not more than the kernel counted from before to after; frees, which all have an event, not less
+    than what it counted in between. (Of allocations those in bulk have none.)"""
+    with load():
+        outer = vmstat()
+        with tool("kpages", "--attach", rung, "--by", "order") as it, maker() as m:
+            inner = vmstat()
+            m.do("touch %d" % N, "drop", "forks 50")
+            inner_end = vmstat()
+            it.stop()
+        outer_end = vmstat()
+
+    def pages(before, after, what):
+        return sum(after[name] - before[name] for name in after if name.startswith(what))
+    allocated = sum(row["allocated_bytes"] for row in it.rows) // PAGE
+    freed = sum(row["freed_bytes"] for row in it.rows) // PAGE
+    check(N < allocated <= pages(outer, outer_end, "pgalloc_"), allocated, "allocated, the kernel",
+          pages(outer, outer_end, "pgalloc_"))
+    check(pages(inner, inner_end, "pgfree") - it.lost["own_events"] <= freed <= pages(outer, outer_end, "pgfree"), freed,
+          "freed, the kernel", pages(inner, inner_end, "pgfree"), pages(outer, outer_end, "pgfree"))
+    nothing_lost(it)
+
+
+def page_cache(rung):
+    """A file that was dropped from the page cache takes its size in movable pages, in blocks of any order, when it is read."""
+    size = 4 << 20
+    with lib.private_dir(os.getcwd()) as folder, maker() as m:
+        path = os.path.join(folder, "file")
+        with open(path, "wb") as file:
+            file.write(os.urandom(size))
+            file.flush()
+            os.fsync(file.fileno())
+        m.do("read " + path)
+        with open(path, "rb") as file:
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        with tool("kpages", "--attach", rung, "-p", m.pid, "--by", "type") as it:
+            m.do("read " + path)
+            it.stop()
+    row = only(it.rows, migrate_type="movable")
+    equal(row["allocated_bytes"], size, "of a file's pages (orders %s)" % row["orders"])
+
+
+def rungs_agree():
+    """Two ways to attach, at once: the same rows for the same events, by each part."""
+    for by in ("type", "order", "process"):
+        with maker() as m, load():
+            options = ("-p", m.pid, "--by", by)
+            with tool("kpages", "--attach", RUNGS[0], *options) as one, tool("kpages", "--attach", RUNGS[1], *options) as two:
+                m.do("touch %d" % N, "files 100", "drop", "close", "forks 3")
+                one.stop()
+                two.stop()
+        check(sum(row["allocations"] for row in one.rows) > N, one.rows)
+        equal([row for row in one.rows if row not in two.rows], [row for row in two.rows if row not in one.rows], "rows by %s" % by)
+
+
+def stacks():
+    """By stack, no page is lost: the rows add up to what rows by type say; each has a stack."""
+    with maker() as m:
+        m.do("touch 1", "drop")
+        with tool("kpages", "-p", m.pid) as by_stack, tool("kpages", "-p", m.pid, "--by", "type") as by_type:
+            m.do("touch %d" % N)
+            by_stack.stop()
+            by_type.stop()
+    for what in ("allocations", "allocated_bytes"):
+        equal(sum(row[what] for row in by_stack.rows), sum(row[what] for row in by_type.rows), what)
+    check(max(row["allocations"] for row in by_stack.rows) == N, "the touched pages came on one way:", by_stack.rows)
+    check(all(row["kernel_stack"] for row in by_stack.rows), by_stack.rows)
+    nothing_lost(by_stack)
+
+
+def live_map_full():
+    """Too small a map of live blocks: what found no place is counted, to the unit."""
+    with maker() as m:
+        m.do("touch 1", "drop")
+        with tool("kpages", "-p", m.pid, "--by", "order", "--live-blocks", 500) as it:
+            m.do("touch %d" % N)
+            it.stop()
+    blocks = sum(row["allocations"] for row in it.rows)
+    live = sum(row["live_blocks"] for row in it.rows)
+    equal(live, 500, "followed")
+    equal(live + it.lost["lost_live_objects"], blocks, "followed and lost")
+    check(b"live objects lost" in it.errors or it.lost["lost_live_objects"] > N - 600, it.lost)
+
+
+def table_full():
+    """Too small a table of rows: the events that found no row are counted, to the unit."""
+    with maker() as m:
+        with tool("kpages", "-p", m.pid, "--rows", 3) as small, tool("kpages", "-p", m.pid) as large:
+            m.do("touch 50", "files 500", "drop", "close", "forks 3")
+            small.stop()
+            large.stop()
+    check(len(large.rows) > 3, large.rows)
+    equal(len(small.rows), 3, "rows")
+
+    def events(it):
+        return sum(row["allocations"] + row["frees"] + row["failures"] for row in it.rows)
+    equal(events(small) + small.lost["lost_rows"], events(large), "events kept and lost")
+
+
+def process_gone():
+    """A process that ended keeps its row, with its name; its pages came back."""
+    with tool("kpages", "--by", "process", "--comm", "maker", "--live") as it:
+        with maker() as m:
+            m.do("touch %d" % N)
+        it.stop()
+    row = only(it.rows, pid=m.pid)
+    equal(row["comm"], "maker", "name")
+    check(row["allocations"] >= N and row["live_bytes"] < N * PAGE // 10, row)
+
+
+def names_no_such_rung():
+    done = lib.tap.run([lib.built("ALLIUM"), "sys", "kpages", "--attach", "kprobe"])
+    equal(done.returncode, 2, "exit code")
+    check(b"it has raw_tp, tp" in done.stderr, done.stderr)
+
+
+TESTS = []
+for rung in RUNGS:
+    TESTS += [
+        ("pages touched are counted, with a load beside it, by " + rung, lambda rung=rung: touched(rung)),
+        ("huge pages count as 512, by " + rung, lambda rung=rung: huge(rung)),
+        ("pages are live until they are unmapped, by " + rung, lambda rung=rung: live_until_dropped(rung)),
+        ("a page freed by a batch is freed once, by " + rung, lambda rung=rung: freed_once(rung)),
+        ("all rows together fit the kernel's own count, by " + rung, lambda rung=rung: whole_machine(rung)),
+        ("a file's pages are its size, by " + rung, lambda rung=rung: page_cache(rung)),
+    ]
+TESTS += [
+    ("a test of pages touched fails when a row is missing", lambda: loses(lambda env: touched("raw_tp", env))),
+    ("a test of live pages fails when a row is missing", lambda: loses(lambda env: live_until_dropped("raw_tp", env))),
+    ("a test of pages freed fails when a row is missing", lambda: loses(lambda env: freed_once("raw_tp", env))),
+    ("two ways to attach show the same rows", rungs_agree),
+    ("rows by stack add up to rows by type", stacks),
+    ("a full map of live blocks is counted", live_map_full),
+    ("a full table of rows is counted", table_full),
+    ("a process that is gone keeps its row", process_gone),
+    ("an unknown way to attach is refused with those there are", names_no_such_rung),
+]
+
+lib.main(TESTS)

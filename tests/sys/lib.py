@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What the tests of `allium sys NAME` share: a tool at work in the background, a program that makes known numbers of kernel
+events, a load beside it, and the proof that a test fails when a record is missing.
+"""
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+
+sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
+import tap
+from tap import Failed, Skipped, built, check, equal, main, private_dir, wait_until  # noqa: F401, for the tests
+
+TRACEFS = "/sys/kernel/tracing"
+
+
+def with_tracefs(command):
+    """Rungs that ask for fields by name take tracefs: mounted where only this command sees it, if nobody has mounted it."""
+    if os.path.exists(TRACEFS + "/events"):
+        return command
+    return ["unshare", "-m", "sh", "-c", 'mount -t tracefs tracefs %s && exec "$@"' % TRACEFS, "sh", *command]
+
+
+class Tool:
+    """`allium sys NAME --json`, ready. After stop(): rows, lost (its counts), code, errors."""
+
+    def __init__(self, name, *options, env=None):
+        command = with_tracefs([built("ALLIUM"), "sys", name, "--json", *map(str, options)])
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, env={**os.environ, **(env or {})})
+        self.errors = b""
+        for line in self.process.stderr:
+            self.errors += line
+            if b": ready:" in line:
+                self.rung = line.split()[4].decode().rstrip(",")
+                break
+        else:
+            self.process.wait()
+            raise Failed("%s did not get ready: %s" % (command, self.errors.decode()))
+
+    def stop(self):
+        self.process.send_signal(signal.SIGINT)
+        try:
+            out, errors = self.process.communicate(timeout=tap.TIMEOUT)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            raise
+        self.errors += errors
+        self.code = self.process.returncode
+        equal(self.code, 0, "exit code (%s)" % self.errors.decode())
+        lines = [json.loads(line) for line in out.splitlines()]
+        self.lost = lines.pop()["lost"]
+        self.rows = lines
+        return self
+
+    def abandon(self):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.communicate()
+
+
+@contextlib.contextmanager
+def tool(name, *options, env=None):
+    """A Tool that is gone afterwards, whatever happens."""
+    it = Tool(name, *options, env=env)
+    try:
+        yield it
+    finally:
+        it.abandon()
+
+
+class Maker:
+    """tests/sys/maker.c: does what it is told, and is through when do() returns."""
+
+    def __init__(self):
+        self.process = subprocess.Popen([built("TEST_MAKER")], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.pid = self.process.pid
+
+    def begin(self, words):
+        self.process.stdin.write(words.encode() + b"\n")
+        self.process.stdin.flush()
+
+    def do(self, *commands):
+        for words in commands:
+            self.begin(words)
+            equal(self.process.stdout.readline(), b"done\n", words)
+        wait_until(self.sleeps, tap.TIMEOUT, "the maker sleeps")
+
+    def sleeps(self):
+        """Until then an interrupt in it may free what others have left, in its name."""
+        with open("/proc/%d/stat" % self.pid) as file:
+            return file.read().rpartition(")")[2].split()[0] == "S"
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.stdout.close()
+        self.process.wait(tap.TIMEOUT)
+
+
+@contextlib.contextmanager
+def maker():
+    it = Maker()
+    try:
+        yield it
+    finally:
+        it.end()
+
+
+@contextlib.contextmanager
+def load():
+    """Another program that makes the same kinds of events all the time."""
+    with maker() as other:
+        other.begin("churn")
+        yield
+
+
+def loses(test, most=50):
+    """`test(env)` must pass, but fail when one of the records, at most `most`, is dropped on purpose."""
+    test({})
+    for n in range(1, most + 1):
+        try:
+            test({"ALLIUM_SYS_LOSE": str(n)})
+        except Failed:
+            return
+    raise Failed("whichever of %d records is dropped, the test does not notice" % most)
+
+
+def only(rows, **want):
+    """The row that has these values."""
+    found = [row for row in rows if all(row.get(key) == value for key, value in want.items())]
+    equal(len(found), 1, "rows with %s in %s" % (want, rows))
+    return found[0]
+
+
+def vmstat():
+    """/proc/vmstat, exact: the kernel adds up all CPUs when it is read."""
+    with open("/proc/vmstat") as file:
+        return {name: int(value) for name, value in (line.split() for line in file)}
