@@ -67,14 +67,16 @@ static __always_inline bool in_cgroup(const struct task_struct *task)
     }
     if (BPF_CORE_READ(group, level) < (int)config.cgroup_level)
         return false;
+    /* By hand: an index that is no constant cannot be looked up in the kernel's BTF. */
+    const void *at = (const void *)group + config.cgroup_level * sizeof(__u64);
     __u64 id = 0;
     if (bpf_core_field_exists(group->ancestors)) {
         const struct cgroup *ancestor = NULL;
-        bpf_core_read(&ancestor, sizeof(ancestor), &group->ancestors[config.cgroup_level]);
+        bpf_probe_read_kernel(&ancestor, sizeof(ancestor), at + bpf_core_field_offset(group->ancestors));
         id = BPF_CORE_READ(ancestor, kn, id);
     } else {
         const struct cgroup___before_6_1 *old = (const void *)group;
-        bpf_core_read(&id, sizeof(id), &old->ancestor_ids[config.cgroup_level]);
+        bpf_probe_read_kernel(&id, sizeof(id), at + bpf_core_field_offset(old->ancestor_ids));
     }
     return id == config.cgroup_id;
 }

@@ -9,6 +9,7 @@
 
 #include "base/units.h"
 #include "cli/words.h"
+#include "collect/cgroup.h"
 
 #define INTERVAL_LEAST_NS 10000000u
 
@@ -180,6 +181,25 @@ static void uid(struct parse *p)
         number(p, "uid", &c->uid);
 }
 
+static void cgroup(struct parse *p)
+{
+    const char *text = value(p, "cgroup");
+    struct sys_config *c = &p->r->settings.config;
+    struct error e = {""};
+    struct cgroup_ref *group = text ? mem_alloc(sizeof(*group)) : NULL;
+    if (!group)
+        return;
+    if (cgroup_find(text, group, &e))
+        p->code = command_misuse(&p->r->as_command, "--cgroup: %s", e.text);
+    else if (group->level == CGROUP_LEVEL_UNKNOWN)
+        refuse(p, "cgroup", text, "cgroup of a hierarchy whose root can be seen from here");
+    else
+        c->filters |= group->hierarchy == CGROUP_V2 ? SYS_FILTER_CGROUP : SYS_FILTER_CGROUP_V1;
+    c->cgroup_id = group->id;
+    c->cgroup_level = (uint32_t)group->level;
+    free(group);
+}
+
 static void filters(struct parse *p)
 {
     struct sys_config *c = &p->r->settings.config;
@@ -189,6 +209,7 @@ static void filters(struct parse *p)
     if (number(p, "tid", &c->tid))
         c->filters |= SYS_FILTER_TID;
     uid(p);
+    cgroup(p);
     if (comm) {
         c->filters |= SYS_FILTER_COMM;
         if (strlen(comm) >= SYS_COMM_BYTES)
