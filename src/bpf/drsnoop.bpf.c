@@ -4,6 +4,8 @@
 
 #include "bpf/drsnoop.h"
 
+#define DRSNOOP_LEVELS 16 /* cgroups above a task's that are looked at */
+
 /* Reclaims under way, by thread; one within another (a memory cgroup's within the machine's) has a place of its own. */
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
@@ -17,6 +19,34 @@ static __always_inline __u64 key_of(__u32 kind)
     return (__u64)kind << 32 | (__u32)bpf_get_current_pid_tgid();
 }
 
+/*
+ * The event does not say which group is at its limit. It is one on the way from the task's own to the root, and the one that
+ * has the least room: what was asked for did not fit there. Charges of other tasks' memory (of a file that is shared, for
+ * example) are the exception.
+ */
+static __always_inline void find_full_group(struct drsnoop_event *e)
+{
+    const __u32 memory = bpf_core_enum_value(enum cgroup_subsys_id___memory, memory_cgrp_id);
+    const struct task_struct *task = (const void *)bpf_get_current_task();
+    const struct css_set *set = BPF_CORE_READ(task, cgroups);
+    const struct mem_cgroup *group = NULL, *full = NULL;
+    bpf_core_read(&group, sizeof(group), &set->subsys[memory & 15]);
+    const struct page_counter *counter =
+        group ? (const void *)group + bpf_core_field_offset(group->memory) : NULL;
+    __s64 least = 0;
+    for (int i = 0; i < DRSNOOP_LEVELS && counter; i++) {
+        __s64 usage = BPF_CORE_READ(counter, usage.counter), limit = BPF_CORE_READ(counter, max);
+        if (!full || limit - usage < least) {
+            full = (const void *)counter - bpf_core_field_offset(group->memory);
+            least = limit - usage;
+            e->limit_pages = limit;
+            e->usage_pages = usage;
+        }
+        counter = BPF_CORE_READ(counter, parent);
+    }
+    e->memcg = BPF_CORE_READ(full, css.cgroup, kn, id);
+}
+
 static __always_inline int begun(void *ctx, __u32 kind, int order, __u32 gfp)
 {
     struct drsnoop_event e = {0};
@@ -27,6 +57,8 @@ static __always_inline int begun(void *ctx, __u32 kind, int order, __u32 gfp)
     e.gfp = gfp;
     e.order = (__s16)order;
     e.kind = (__u16)kind;
+    if (kind == DRSNOOP_MEMCG)
+        find_full_group(&e);
     if (bpf_map_update_elem(&under_way, &key, &e, BPF_ANY))
         count(SYS_TABLE_FULL);
     return 0;
@@ -35,6 +67,8 @@ static __always_inline int begun(void *ctx, __u32 kind, int order, __u32 gfp)
 static __always_inline int ended(__u32 kind, __u64 reclaimed_pages)
 {
     __u64 key = key_of(kind);
+    if (!runs())
+        return 0;
     const struct drsnoop_event *began = bpf_map_lookup_elem(&under_way, &key);
     if (!began) {
         if (wanted())
@@ -49,6 +83,22 @@ static __always_inline int ended(__u32 kind, __u64 reclaimed_pages)
         event_end(e);
     }
     bpf_map_delete_elem(&under_way, &key);
+    return 0;
+}
+
+/* Pages that are looked at belong to each reclaim that the thread is in: what lies within another is part of it. */
+static __always_inline int scanned(__u64 pages, __u32 lru)
+{
+    const __u32 anonymous = bpf_core_enum_value(enum lru_list___kernel, LRU_INACTIVE_ANON);
+    const __u32 file = bpf_core_enum_value(enum lru_list___kernel, LRU_INACTIVE_FILE);
+    if ((lru != anonymous && lru != file) || !runs())
+        return 0;
+    for (__u32 kind = 0; kind < DRSNOOP_KINDS; kind++) {
+        __u64 key = key_of(kind);
+        struct drsnoop_event *e = bpf_map_lookup_elem(&under_way, &key);
+        if (e)
+            e->scanned_pages += pages;
+    }
     return 0;
 }
 
@@ -68,10 +118,24 @@ BEGIN(btf_begin, "tp_btf/mm_vmscan_direct_reclaim_begin", DRSNOOP_DIRECT)
 END(btf_end, "tp_btf/mm_vmscan_direct_reclaim_end", DRSNOOP_DIRECT)
 BEGIN(btf_memcg_begin, "tp_btf/mm_vmscan_memcg_reclaim_begin", DRSNOOP_MEMCG)
 END(btf_memcg_end, "tp_btf/mm_vmscan_memcg_reclaim_end", DRSNOOP_MEMCG)
+BEGIN(btf_softlimit_begin, "tp_btf/mm_vmscan_memcg_softlimit_reclaim_begin", DRSNOOP_SOFTLIMIT)
+END(btf_softlimit_end, "tp_btf/mm_vmscan_memcg_softlimit_reclaim_end", DRSNOOP_SOFTLIMIT)
 BEGIN(raw_begin, "raw_tp/mm_vmscan_direct_reclaim_begin", DRSNOOP_DIRECT)
 END(raw_end, "raw_tp/mm_vmscan_direct_reclaim_end", DRSNOOP_DIRECT)
 BEGIN(raw_memcg_begin, "raw_tp/mm_vmscan_memcg_reclaim_begin", DRSNOOP_MEMCG)
 END(raw_memcg_end, "raw_tp/mm_vmscan_memcg_reclaim_end", DRSNOOP_MEMCG)
+BEGIN(raw_softlimit_begin, "raw_tp/mm_vmscan_memcg_softlimit_reclaim_begin", DRSNOOP_SOFTLIMIT)
+END(raw_softlimit_end, "raw_tp/mm_vmscan_memcg_softlimit_reclaim_end", DRSNOOP_SOFTLIMIT)
+
+#define SCANNED(name, section)                                                                               \
+    SEC(section)                                                                                             \
+    int BPF_PROG(name, int zone, int order, __u64 requested, __u64 nr_scanned, __u64 skipped, __u64 taken,   \
+                 int lru)                                                                                    \
+    {                                                                                                        \
+        return scanned(nr_scanned, lru);                                                                     \
+    }
+SCANNED(btf_scanned, "tp_btf/mm_vmscan_lru_isolate")
+SCANNED(raw_scanned, "raw_tp/mm_vmscan_lru_isolate")
 
 /* By name. */
 #define BEGIN_NAMED(name, section, kind)                                                                     \
@@ -89,3 +153,10 @@ BEGIN_NAMED(tp_begin, "tp/vmscan/mm_vmscan_direct_reclaim_begin", DRSNOOP_DIRECT
 END_NAMED(tp_end, "tp/vmscan/mm_vmscan_direct_reclaim_end", DRSNOOP_DIRECT)
 BEGIN_NAMED(tp_memcg_begin, "tp/vmscan/mm_vmscan_memcg_reclaim_begin", DRSNOOP_MEMCG)
 END_NAMED(tp_memcg_end, "tp/vmscan/mm_vmscan_memcg_reclaim_end", DRSNOOP_MEMCG)
+BEGIN_NAMED(tp_softlimit_begin, "tp/vmscan/mm_vmscan_memcg_softlimit_reclaim_begin", DRSNOOP_SOFTLIMIT)
+END_NAMED(tp_softlimit_end, "tp/vmscan/mm_vmscan_memcg_softlimit_reclaim_end", DRSNOOP_SOFTLIMIT)
+
+SEC("tp/vmscan/mm_vmscan_lru_isolate") int tp_scanned(struct trace_event_raw_mm_vmscan_lru_isolate *ctx)
+{
+    return scanned(ctx->nr_scanned, ctx->lru);
+}

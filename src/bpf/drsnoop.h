@@ -9,14 +9,20 @@
 #include "bpf/sys.h"
 
 enum drsnoop_kind {
-    DRSNOOP_DIRECT, /* the machine, or a zone of it, was short */
-    DRSNOOP_MEMCG,  /* its memory cgroup was at its limit */
+    DRSNOOP_DIRECT,    /* the machine, or a zone of it, was short */
+    DRSNOOP_MEMCG,     /* its memory cgroup, or one above that, was at its limit */
+    DRSNOOP_SOFTLIMIT, /* of a version 1 cgroup, within direct reclaim or kswapd */
+    DRSNOOP_KINDS
 };
 
 struct drsnoop_event {
     struct sys_event head; /* of the beginning */
     __u64 duration_ns;
     __u64 reclaimed_pages;
+    __u64 scanned_pages; /* of the inactive lists */
+    __u64
+        memcg; /* of DRSNOOP_MEMCG: the id of the cgroup that has the least room, on the way from the task's to the root; 0 */
+    __u64 limit_pages, usage_pages; /* of that one */
     __u32 gfp;
     __s16 order;
     __u16 kind; /* enum drsnoop_kind */
@@ -24,6 +30,7 @@ struct drsnoop_event {
 
 enum drsnoop_count {
     DRSNOOP_BEGUN_BEFORE = SYS_COUNT_OWN, /* ends of reclaims that began before we did */
+    DRSNOOP_UNDER_WAY,                    /* reclaims that had not ended when we did */
 };
 
 #endif

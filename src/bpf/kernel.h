@@ -73,6 +73,19 @@ struct cgroup_subsys_state {
     struct cgroup *cgroup;
 };
 
+struct page_counter {
+    struct {
+        long counter;
+    } usage;
+    unsigned long max;
+    struct page_counter *parent;
+};
+
+struct mem_cgroup {
+    struct cgroup_subsys_state css;
+    struct page_counter memory;
+};
+
 struct css_set {
     struct cgroup_subsys_state *subsys[16];
     struct cgroup *dfl_cgrp;

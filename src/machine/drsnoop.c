@@ -2,60 +2,152 @@
 /* `allium sys drsnoop`: who stalls in direct reclaim. */
 #include "bpf/drsnoop.h"
 
+#include <unistd.h>
+
 #include "machine/events.h"
 #include "machine/names.h"
 
-enum column { KIND = EVENTS_COLUMNS, DURATION, RECLAIMED, ORDER, GFP, KERNEL_STACK, USER_STACK };
+#define LIMIT_NONE (1ull << 50) /* pages: beyond this the kernel means that there is none */
+
+enum column {
+    KIND = EVENTS_COLUMNS,
+    DURATION,
+    RECLAIMED,
+    SCANNED,
+    EFFICIENCY,
+    ORDER,
+    GFP,
+    MEMCG,
+    LIMIT,
+    USAGE,
+    UNDER_WAY,
+    KERNEL_STACK,
+    USER_STACK
+};
 
 static const struct table_column columns[] = {
     EVENTS_HEAD,
     [KIND] = {"reclaim", TABLE_PLAIN, TABLE_TEXT},
     [DURATION] = {"duration", TABLE_DURATION, TABLE_WHOLE},
     [RECLAIMED] = {"reclaimed_pages", TABLE_PLAIN, TABLE_WHOLE},
+    [SCANNED] = {"scanned_pages", TABLE_PLAIN, TABLE_WHOLE, .drop = 4},
+    [EFFICIENCY] = {"efficiency", TABLE_PERCENT, TABLE_REAL, .drop = 3},
     [ORDER] = {"order", TABLE_PLAIN, TABLE_SIGNED},
     [GFP] = {"gfp", TABLE_PLAIN, TABLE_TEXT},
+    [MEMCG] = {"memcg", TABLE_PLAIN, TABLE_TEXT, .drop = 1},
+    [LIMIT] = {"memcg_limit", TABLE_BYTES, TABLE_WHOLE, .drop = 2},
+    [USAGE] = {"memcg_usage", TABLE_BYTES, TABLE_WHOLE, .drop = 5},
+    [UNDER_WAY] = {"under_way", TABLE_PLAIN, TABLE_FLAG, .drop = 10},
     [KERNEL_STACK] = {"kernel_stack", TABLE_PLAIN, TABLE_LINES},
     [USER_STACK] = {"user_stack", TABLE_PLAIN, TABLE_LINES},
 };
 
-static void event(struct sys_session *s, struct table *t, const void *data, size_t bytes)
+static void add_memcg(struct sys_session *s, struct table *t, const struct drsnoop_event *e)
 {
-    const struct drsnoop_event *e = data;
-    (void)bytes;
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    if (e->memcg)
+        names_memcg(s, t, MEMCG, e->memcg);
+    if (e->memcg && e->limit_pages < LIMIT_NONE)
+        table_whole(t, LIMIT, e->limit_pages * page);
+    if (e->memcg)
+        table_whole(t, USAGE, e->usage_pages * page);
+}
+
+/* What is known from the beginning on. */
+static void begin_row(struct sys_session *s, struct table *t, const struct drsnoop_event *e)
+{
+    static const char *const kinds[DRSNOOP_KINDS] = {"direct", "memcg", "softlimit"};
     events_row(s, t, &e->head);
-    table_text(t, KIND, e->kind == DRSNOOP_MEMCG ? "memcg" : "direct");
-    table_whole(t, DURATION, e->duration_ns);
-    table_whole(t, RECLAIMED, e->reclaimed_pages);
+    table_text(t, KIND, e->kind < DRSNOOP_KINDS ? kinds[e->kind] : NULL);
+    table_whole(t, SCANNED, e->scanned_pages);
+    add_memcg(s, t, e);
     table_signed(t, ORDER, e->order);
     names_gfp(s, t, GFP, e->gfp);
     names_kernel_stack(s, t, KERNEL_STACK, e->head.kernel_stack);
     names_user_stack(s, t, USER_STACK, e->head.user_stack, e->head.task.pid, e->head.time_ns);
 }
 
+static void event(struct sys_session *s, struct table *t, const void *data, size_t bytes)
+{
+    const struct drsnoop_event *e = data;
+    (void)bytes;
+    begin_row(s, t, e);
+    table_whole(t, DURATION, e->duration_ns);
+    table_whole(t, RECLAIMED, e->reclaimed_pages);
+    if (e->scanned_pages)
+        table_real(t, EFFICIENCY, 100.0 * (double)e->reclaimed_pages / (double)e->scanned_pages);
+    table_flag(t, UNDER_WAY, false);
+}
+
+struct unfinished {
+    struct sys_session *s;
+    struct table *t;
+};
+
+static void add_unfinished(void *arg, const void *key, const void *value)
+{
+    const struct unfinished *u = arg;
+    const struct drsnoop_event *e = value;
+    (void)key;
+    begin_row(u->s, u->t, e);
+    table_at_least(u->t, DURATION, u->s->until_ns > e->head.time_ns ? u->s->until_ns - e->head.time_ns : 0);
+    table_flag(u->t, UNDER_WAY, true);
+}
+
+/* Reclaims that have not ended take at least so long. */
+static void rest(struct sys_session *s, struct table *t)
+{
+    struct unfinished u = {s, t};
+    sys_each(s, "under_way", add_unfinished, &u);
+}
+
+static void count_one(void *arg, const void *key, const void *value)
+{
+    uint64_t *n = arg;
+    (void)key, (void)value;
+    ++*n;
+}
+
+static void settle(struct sys_session *s)
+{
+    sys_each(s, "under_way", count_one, &s->counted[DRSNOOP_UNDER_WAY]);
+}
+
 static const struct sys_counted counted[] = {
     {DRSNOOP_BEGUN_BEFORE, "reclaims that had begun before we did, left out", "begun_before", false},
+    {DRSNOOP_UNDER_WAY, "reclaims that had not ended when we did", "under_way", false},
     {0, NULL, NULL, false},
 };
 
 #define BEGIN_ARGUMENTS "order,gfp_flags"
 #define END_ARGUMENTS   "nr_reclaimed"
+#define SCAN_ARGUMENTS  "highest_zoneidx,order,nr_requested,nr_scanned,nr_skipped,nr_taken,lru"
 
 static const struct sys_rung rungs[] = {
     {.name = "tp_btf",
      .attach = {{"btf_begin", "mm_vmscan_direct_reclaim_begin", BEGIN_ARGUMENTS, NULL},
                 {"btf_end", "mm_vmscan_direct_reclaim_end", END_ARGUMENTS, NULL},
                 {"btf_memcg_begin", "mm_vmscan_memcg_reclaim_begin", BEGIN_ARGUMENTS, NULL},
-                {"btf_memcg_end", "mm_vmscan_memcg_reclaim_end", END_ARGUMENTS, NULL}}},
+                {"btf_memcg_end", "mm_vmscan_memcg_reclaim_end", END_ARGUMENTS, NULL},
+                {"btf_softlimit_begin", "mm_vmscan_memcg_softlimit_reclaim_begin", BEGIN_ARGUMENTS, NULL},
+                {"btf_softlimit_end", "mm_vmscan_memcg_softlimit_reclaim_end", END_ARGUMENTS, NULL},
+                {"btf_scanned", "mm_vmscan_lru_isolate", SCAN_ARGUMENTS, NULL}}},
     {.name = "raw_tp",
      .attach = {{"raw_begin", "mm_vmscan_direct_reclaim_begin", BEGIN_ARGUMENTS, NULL},
                 {"raw_end", "mm_vmscan_direct_reclaim_end", END_ARGUMENTS, NULL},
                 {"raw_memcg_begin", "mm_vmscan_memcg_reclaim_begin", BEGIN_ARGUMENTS, NULL},
-                {"raw_memcg_end", "mm_vmscan_memcg_reclaim_end", END_ARGUMENTS, NULL}}},
+                {"raw_memcg_end", "mm_vmscan_memcg_reclaim_end", END_ARGUMENTS, NULL},
+                {"raw_softlimit_begin", "mm_vmscan_memcg_softlimit_reclaim_begin", BEGIN_ARGUMENTS, NULL},
+                {"raw_softlimit_end", "mm_vmscan_memcg_softlimit_reclaim_end", END_ARGUMENTS, NULL},
+                {"raw_scanned", "mm_vmscan_lru_isolate", SCAN_ARGUMENTS, NULL}}},
     {.name = "tp",
      .attach = {{"tp_begin", NULL, NULL, NULL},
                 {"tp_end", NULL, NULL, NULL},
                 {"tp_memcg_begin", NULL, NULL, NULL},
-                {"tp_memcg_end", NULL, NULL, NULL}}},
+                {"tp_memcg_end", NULL, NULL, NULL},
+                {"tp_softlimit_begin", NULL, NULL, NULL},
+                {"tp_softlimit_end", NULL, NULL, NULL},
+                {"tp_scanned", NULL, NULL, NULL}}},
     {.name = NULL},
 };
 
@@ -81,4 +173,6 @@ const struct sys_tool sys_drsnoop = {
     .counted = counted,
     .ring_bytes = 1u << 18,
     .event = event,
+    .rest = rest,
+    .settle = settle,
 };

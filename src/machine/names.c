@@ -229,3 +229,11 @@ void names_cgroup(struct sys_session *s, struct table *t, uint32_t column, uint3
     if (container_id_of(path, name))
         table_text(t, container, name);
 }
+
+void names_memcg(struct sys_session *s, struct table *t, uint32_t column, uint64_t id)
+{
+    struct names *n = s->names;
+    if (!n->cgroups)
+        n->cgroups = cgroups_new();
+    table_text(t, column, cgroups_path(n->cgroups, sys_memory_is_v1() ? CGROUP_V1_MEMORY : CGROUP_V2, id));
+}

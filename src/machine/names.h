@@ -37,6 +37,8 @@ void names_kernel_stack(struct sys_session *s, struct table *t, uint32_t column,
 /** The same of a process's stack at a time (CLOCK_MONOTONIC). "?" before a frame: it cannot be trusted. */
 void names_user_stack(struct sys_session *s, struct table *t, uint32_t column, int stack, uint32_t pid,
                       uint64_t time_ns);
+/** The path of a cgroup of the memory controller by its id, whichever hierarchy that is in. */
+void names_memcg(struct sys_session *s, struct table *t, uint32_t column, uint64_t id);
 /** The path of a cgroup by its id, and the container that it is, if any. */
 void names_cgroup(struct sys_session *s, struct table *t, uint32_t column, uint32_t container, uint64_t id);
 /** "GFP_KERNEL|__GFP_ZERO". */

@@ -312,7 +312,7 @@ static int find_rung(struct sys_session *s, const struct btf *kernel, const stru
 }
 
 /* Is the memory controller left to version 1 here? */
-static bool memory_is_v1(void)
+bool sys_memory_is_v1(void)
 {
     struct mounts m = {0};
     mounts_read(&m);
@@ -334,7 +334,7 @@ static void fill_settings(struct sys_session *s, const struct sys_settings *sett
     set->config.urgent = s->tool->urgent;
     set->config.backlog_bytes = set->ring_bytes / BACKLOG_PART;
     set->config.cgroup_v1 = set->config.filters & SYS_FILTER_CGROUP_V1 ||
-                            (!(set->config.filters & SYS_FILTER_CGROUP) && memory_is_v1());
+                            (!(set->config.filters & SYS_FILTER_CGROUP) && sys_memory_is_v1());
 }
 
 /* Tests must fail when a record is missing: they say which one is to be. */

@@ -83,6 +83,9 @@ bool sys_loses(struct sys_session *s);
 /** The clock of the programs, bpf_ktime_get_ns(): CLOCK_MONOTONIC. */
 uint64_t sys_now_ns(void);
 
+/** Whether the memory controller is one of cgroup version 1 here. */
+bool sys_memory_is_v1(void);
+
 /** Reads what was counted, summed over CPUs, into s->counted. */
 void sys_read_counts(struct sys_session *s);
 
