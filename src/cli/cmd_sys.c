@@ -56,12 +56,6 @@ static int no_tool(const char *name)
     return code;
 }
 
-static void say_ready(const struct sys_session *s)
-{
-    fprintf(stderr, "allium: ready: %s using %s%s%s\n", s->tool->name, s->rung->name,
-            s->rung->lacks ? ", which cannot show " : "", s->rung->lacks ? s->rung->lacks : "");
-}
-
 /* Everything is asked for; do it. */
 static int observe(struct sys_request *r)
 {
@@ -87,8 +81,6 @@ static int observe(struct sys_request *r)
     privileges_drop(); /* what is missing from here on is missed where it is used */
     show->command = r->command ? &command : NULL;
     show->hidden |= show->session->rung->lacking;
-    if (!show->quiet)
-        say_ready(show->session);
     int code = sys_show(show);
     if (r->command && code == EXIT_NOT_FOUND)
         command_fail(code, "%s: not found", r->command[0]);

@@ -361,6 +361,12 @@ static int begin_command(struct show *w)
     return error ? -error : 0;
 }
 
+static void say_ready(const struct sys_session *s)
+{
+    fprintf(stderr, "allium: ready: %s using %s%s%s\n", s->tool->name, s->rung->name,
+            s->rung->lacks ? ", which cannot show " : "", s->rung->lacks ? s->rung->lacks : "");
+}
+
 int sys_show(struct sys_show *o)
 {
     struct sys_session *s = o->session;
@@ -375,6 +381,8 @@ int sys_show(struct sys_show *o)
     w.redraws = s->tool->interval_ns && isatty(STDOUT_FILENO);
     w.stream.repeat = isatty(STDOUT_FILENO);
     w.signals = watch_signals(s->poll_fd);
+    if (!o->quiet) /* from here on Ctrl-C ends with a report */
+        say_ready(s);
     w.began_ns = w.shown_ns = now_ns();
     if (o->interval_ns)
         w.ticks = timer(s->poll_fd, o->interval_ns, o->interval_ns);

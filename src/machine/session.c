@@ -223,7 +223,7 @@ static int attach_programs(struct sys_session *s, const struct sys_rung *rung, s
 
 /* Loads and attaches the programs of one rung. 0, or -errno with the reason. */
 static int try_rung(struct sys_session *s, const struct sys_rung *rung, const struct btf *kernel,
-                    const struct buf *bytes, struct buf *why)
+                    const struct buf *bytes, struct buf *why, struct error *e)
 {
     LIBBPF_OPTS(bpf_object_open_opts, open, .object_name = s->tool->name);
     buf_reset(&loader_words);
@@ -239,9 +239,8 @@ static int try_rung(struct sys_session *s, const struct sys_rung *rung, const st
     size_maps(s);
     struct sys_config *config = sys_variable(s, "config", sizeof(*config));
     *config = s->settings.config;
-    struct error e = {""};
-    if (s->tool->ready && (error = s->tool->ready(s, &e))) {
-        buf_addstr(why, e.text);
+    if (s->tool->ready && (error = s->tool->ready(s, e))) {
+        buf_addstr(why, e->text);
         goto out;
     }
     error = bpf_object__load(s->object);
@@ -291,13 +290,15 @@ static int find_rung(struct sys_session *s, const struct btf *kernel, const stru
             continue;
         known = true;
         struct buf why = BUF_INIT;
-        error = try_rung(s, r, kernel, bytes, &why);
+        error = try_rung(s, r, kernel, bytes, &why, e);
         if (!error) {
             s->rung = r;
             buf_release(&why);
             return 0;
         }
         *vec_push(&s->refused) = (struct sys_refusal){r, buf_detach(&why)};
+        if (error == -EINVAL && *e->text) /* ready() said so: what was asked for makes no sense on any rung */
+            return error;
     }
     if (!known) {
         struct buf b = BUF_INIT;
