@@ -1,0 +1,302 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""allium sys faults: against pages touched, the kernel's own count for the process (getrusage), /proc/vmstat and VmRSS."""
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import lib
+from lib import Failed, built, check, equal, loses, only, tool, vmstat
+
+N = 300
+RUNGS = ["perf", "tp_btf", "raw_tp", "tp"]  # fexit: tests/kernels/guest/faults.sh
+CLASSES = ["heap", "stack", "anonymous", "file", "shared", "hugetlb", "other"]
+HUGE = "/proc/sys/vm/nr_hugepages"
+
+
+class Toucher:
+    def __init__(self):
+        self.process = subprocess.Popen([built("TEST_TOUCHER")], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.pid = self.process.pid
+        for _ in range(3):  # whatever it touches to answer has been touched then
+            self.do("nothing")
+
+    def begin(self, words):
+        self.process.stdin.write(words.encode() + b"\n")
+        self.process.stdin.flush()
+
+    def do(self, words):
+        """(minor, major) faults of it so far."""
+        self.begin(words)
+        answer = self.process.stdout.readline().split()
+        equal(len(answer), 2, "numbers after " + words)
+        return int(answer[0]), int(answer[1])
+
+    def resident(self):
+        with open("/proc/%d/status" % self.pid) as file:
+            return sum(int(line.split()[1]) << 10 for line in file if line.startswith("VmRSS:"))
+
+
+@contextlib.contextmanager
+def toucher():
+    it = Toucher()
+    try:
+        yield it
+    finally:
+        it.process.kill()
+        it.process.communicate()
+
+
+@contextlib.contextmanager
+def load():
+    """Another program that has page faults all the time."""
+    with toucher() as other:
+        other.begin("churn")
+        yield
+
+
+@contextlib.contextmanager
+def file_of(pages):
+    with tempfile.NamedTemporaryFile(dir="/var/tmp") as file:  # a disk's, not a tmpfs
+        file.write(os.urandom(4096) * pages)
+        file.flush()
+        os.fsync(file.fileno())
+        yield file.name
+
+
+@contextlib.contextmanager
+def huge_pages(count):
+    def setting(value=None):
+        with open(HUGE, "r+") as file:
+            before = int(file.read())
+            if value is not None:
+                file.seek(0)
+                file.write(str(value))
+            return before
+    before = setting()
+    try:
+        setting(before + count)
+        check(setting() >= before + count, "the machine has no room for", count, "huge pages")
+        yield
+    finally:
+        setting(before)
+
+
+def touched(rung, *words, options=(), env=None):
+    """(row, minor, major) of one process that did these things, with a load beside it; faults by getrusage."""
+    with load(), toucher() as t:
+        before = t.do("nothing")
+        with tool("faults", "--attach", rung, "-p", t.pid, *options, env=env) as it:
+            for line in words:
+                after = t.do(line)
+            it.stop()
+        row = only(it.rows, pid=t.pid)
+        equal({key: value for key, value in it.lost.items() if value and key != "own_events"}, {}, "lost")
+        return row, after[0] - before[0], after[1] - before[1]
+
+
+def right(row, minor, major, **want):
+    """All of its faults are there, and of each group the sum is the same."""
+    equal(row["faults"], minor + major, "faults")
+    if "minor" in row:
+        equal((row["minor"], row["major"]), (minor, major), "minor and major faults")
+    for group in (["user", "kernel"], ["read", "write", "execute", "access_unknown"], CLASSES):
+        equal(sum(row.get(name) or 0 for name in group), minor + major, "sum of " + " ".join(group))
+    for name, value in want.items():
+        equal(row[name] or 0, value, name)
+
+
+def memory(rung, env=None):
+    """A different number of pages of each kind, at once."""
+    row, minor, major = touched(rung, "heap %d" % N, "anonymous %d" % (N + 1), "shared %d" % (N + 2), "zero %d" % (N + 3),
+                                env=env)
+    equal((minor, major), (4 * N + 6, 0), "faults by getrusage")
+    right(row, minor, major, heap=N, anonymous=2 * N + 4, shared=N + 2, user=4 * N + 6, write=3 * N + 3, read=N + 3)
+
+
+def stack(rung):
+    row, minor, major = touched(rung, "stack %d" % N)
+    check(N - 40 <= minor <= 2 * N + 2, "pages of the stack:", minor)  # a frame is a page and a little
+    right(row, minor, major, stack=minor, write=minor)
+
+
+def by_kernel(rung):
+    row, minor, major = touched(rung, "kernel %d" % N)
+    right(row, minor, major, kernel=N, user=0, anonymous=N)
+
+
+def from_disk(rung):
+    with file_of(N) as name:
+        row, minor, major = touched(rung, "dropped %d %s" % (N, name))
+    equal(major, N, "major faults by getrusage")
+    right(row, minor, major, file=N, read=N)
+
+
+def written_file(rung):
+    with file_of(N) as name:
+        row, minor, major = touched(rung, "written %d %s" % (N, name))
+    right(row, minor, major, file=N, write=N)
+
+
+def hugetlb(rung):
+    with huge_pages(3):
+        row, minor, major = touched(rung, "hugetlb 3")
+    right(row, minor, major, hugetlb=3)
+
+
+def transparent(rung):
+    """One fault for 512 pages, where the kernel has such a page to give."""
+    row, minor, major = touched(rung, "huge 4")
+    check(4 <= minor <= 4 * 512, "faults of four huge pages", minor)
+    right(row, minor, major, anonymous=minor)
+
+
+def copied(rung):
+    """A fork: parent and child write the same pages; the child has a row of its own."""
+    with load(), tool("faults", "--attach", rung, "--comm", "copier") as it, toucher() as t:
+        t.do("copied %d" % N)
+        it.stop()
+    row = only(it.rows, comm="copier")
+    check(row["pid"] != t.pid, "the child is another process")
+    check(N <= row["anonymous"] <= N + 4, "pages the child wrote", row)
+    check(row["write"] >= N, row)
+
+
+def rungs_agree():
+    """Two at once see the same."""
+    shared = ["faults", "user", "kernel", "read", "write", "execute", *CLASSES]
+    with load(), toucher() as t, contextlib.ExitStack() as stack_of:
+        tools = [stack_of.enter_context(tool("faults", "--attach", rung, "-p", t.pid)) for rung in RUNGS]
+        for line in ("heap 100", "stack 50", "kernel 70", "shared 90", "zero 30", "anonymous 20"):
+            t.do(line)
+        rows = [only(it.stop().rows, pid=t.pid) for it in tools]
+    for row, rung in zip(rows, RUNGS):
+        equal({key: row[key] for key in shared}, {key: rows[0][key] for key in shared}, "columns of " + rung)
+
+
+def whole_machine():
+    """All rows together are no more than the kernel counted, and no fewer than what is known to have been."""
+    outer = vmstat()
+    with tool("faults") as it, toucher() as t, file_of(N) as name:
+        inner = vmstat()
+        t.do("anonymous %d" % N)
+        t.do("dropped %d %s" % (N, name))
+        seen = vmstat()
+        it.stop()
+    after = vmstat()
+    own = it.lost["own_events"]
+    for column, counter in (("faults", "pgfault"), ("major", "pgmajfault")):
+        total = sum(row[column] for row in it.rows)
+        check(total <= after[counter] - outer[counter], column, "in all rows", total, after[counter] - outer[counter])
+        check(total >= N, column, total)
+    check(seen["pgmajfault"] - inner["pgmajfault"] >= N, "major faults of the machine")
+    check(own >= 0, own)
+    row = only(it.rows, pid=t.pid, comm="toucher")
+    check(row["major"] == N and row["anonymous"] >= N, row)
+
+
+def only_some():
+    row, _, _ = touched("perf", "heap 50", "anonymous 60", "kernel 70", options=["--only", "anonymous,kernel"])
+    equal((row["faults"], row["anonymous"], row["kernel"], row["heap"], row["user"]), (70, 70, 70, 0, 0), "what is left")
+
+
+def by_file():
+    with file_of(N) as name, toucher() as t, tool("faults", "--by", "file", "-p", t.pid) as it:
+        t.do("dropped %d %s" % (N, name))
+        t.do("heap 20")
+        it.stop()
+    equal(only(it.rows, mapped=name)["major"], N, "major faults in the file")
+    equal(only(it.rows, mapped="[heap]")["faults"], 20, "faults in the heap")
+
+
+def by_code():
+    """The instruction and the stack have the function's name; both add up to the process."""
+    for part, column in (("place", "place"), ("stack", "user_stack")):
+        with toucher() as t, tool("faults", "--by", part, "-p", t.pid) as it:
+            t.do("anonymous %d" % N)
+            it.stop()
+        found = [row for row in it.rows if "write_pages" in str(row[column])]
+        equal(sum(row["faults"] for row in found), N, "faults of write_pages by " + part)
+        equal(sum(row["faults"] for row in it.rows), N, "faults by " + part)
+
+
+def folded():
+    """Stacks as lines, the weight is faults."""
+    with toucher() as t:
+        command = [built("ALLIUM"), "sys", "faults", "--by", "stack", "--folded", "-p", str(t.pid)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            while b": ready:" not in process.stderr.readline():
+                check(process.poll() is None, "it ended")
+            t.do("anonymous %d" % N)
+            process.send_signal(signal.SIGINT)
+            out = process.communicate(timeout=lib.tap.TIMEOUT)[0].decode()
+    lines = [line.rpartition(" ") for line in out.splitlines()]
+    equal(sum(int(weight) for stack, _, weight in lines if "write_pages" in stack), N, out)
+
+
+def growth(env=None):
+    """Of a process that was there before, and of memory that was given back."""
+    with load(), toucher() as t:
+        before = t.resident()
+        with tool("faults", "--growth", "--attach", "tp", "-p", t.pid, env=env) as it:
+            t.do("anonymous %d" % (4 * N))
+            t.do("shared %d" % N)
+            t.do("heap %d" % N)
+            after = t.resident()
+            it.stop()
+    equal(only(it.rows, pid=t.pid)["growth_bytes"], 6 * N * 4096, "growth by pages touched")
+    equal(after - before, 6 * N * 4096, "growth by VmRSS")
+
+
+def table_full():
+    with load(), toucher() as t:
+        with tool("faults", "--rows", "1", "--by", "place", "--comm", "toucher") as it:
+            for kind in ("heap", "anonymous", "kernel", "stack"):
+                t.do(kind + " 20")
+            it.stop()
+    equal(len(it.rows), 1, "rows")
+    check(it.lost["lost_rows"] > 0, it.lost)
+
+
+def process_gone():
+    with tool("faults", "--comm", "toucher") as it:
+        with toucher() as t:
+            t.do("anonymous %d" % N)
+        it.stop()
+    check(only(it.rows, pid=t.pid)["anonymous"] >= N, it.rows)
+
+
+def refused():
+    for words, code in ((["--attach", "kprobe"], 2), (["--only", "nonsense"], 2), (["--growth", "--by", "file"], 2)):
+        done = lib.tap.run([built("ALLIUM"), "sys", "faults", *words])
+        equal(done.returncode, code, "exit code of %s: %s" % (words, done.stderr.decode()))
+        equal(len(done.stderr.splitlines()), 1, "lines")
+
+
+TESTS = []
+for rung in RUNGS:
+    TESTS += [(what + ", by " + rung, lambda rung=rung, test=test: test(rung)) for what, test in (
+        ("pages of each kind are counted, with a load beside it", memory), ("pages of the stack", stack),
+        ("the kernel's own touches", by_kernel), ("pages read from a disk", from_disk),
+        ("pages of a file that are written", written_file), ("huge pages of hugetlb", hugetlb),
+        ("transparent huge pages", transparent), ("pages that a child copies", copied))]
+TESTS += [
+    ("all rungs at once show the same", rungs_agree),
+    ("all rows together fit the kernel's own count", whole_machine),
+    ("--only leaves out the rest", only_some),
+    ("rows by file have the file's name", by_file),
+    ("rows by code have the function's name", by_code),
+    ("folded stacks weigh faults", folded),
+    ("resident memory grows as VmRSS says", growth),
+    ("a test of pages fails when a row is missing", lambda: loses(lambda env: memory("perf", env), 1)),
+    ("a test of growth fails when a row is missing", lambda: loses(growth, 1)),
+    ("a full table of rows is counted", table_full),
+    ("a process that is gone keeps its row", process_gone),
+    ("what makes no sense is refused in a line", refused),
+]
+
+lib.main(TESTS)
