@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/doctor_sys.h"
 
+#include <sys/utsname.h>
+
+#include "machine/kernels.h"
 #include "machine/privileges.h"
 #include "machine/session.h"
 
@@ -34,8 +37,20 @@ static void check_tool(struct table *t, const struct sys_tool *tool, add_fn add)
     buf_release(&found);
 }
 
+static void check_kernel(struct table *t, add_fn add)
+{
+    struct utsname name;
+    struct buf found = BUF_INIT;
+    uname(&name);
+    bool tested = kernels_tested(name.release);
+    buf_printf(&found, "%s, %s", name.release, tested ? "tested" : "untested: tested are " KERNELS_TESTED);
+    add(t, "kernel", true, buf_str(&found), NULL);
+    buf_release(&found);
+}
+
 void doctor_sys(struct table *t, add_fn add)
 {
+    check_kernel(t, add);
     struct buf missing = BUF_INIT;
     privileges_missing(&missing);
     if (missing.len) {

@@ -4,6 +4,7 @@
 
 #include "allium_version.h"
 #include "cli/command.h"
+#include "machine/kernels.h"
 #include "query/field.h"
 
 static const struct command *const commands[] = {
@@ -31,7 +32,9 @@ static int print_overview(int code)
 static int print_version(void)
 {
     struct sink out = sink_to_file(stdout);
-    printf("allium %s (x86-64, glibc; heap of unmodified programs)\n", ALLIUM_VERSION);
+    printf("allium %s (x86-64, glibc)\nkernels: tested on " KERNELS_TESTED
+           ", untested on others; written for " KERNELS_LEAST " and later\n",
+           ALLIUM_VERSION);
     return command_written(&out, EXIT_DONE);
 }
 

@@ -44,8 +44,8 @@ static void add_reason(struct buf *why, int error)
         size_t len = strcspn(line, "\n");
         bool counts = len && *line != ';' && !(*line >= '0' && *line <= '9') && /* the verifier's trace */
                       strncmp(line, "processed ", 10) && strncmp(line, "-- ", 3) &&
-                      !memmem(line, len, "failed to load", 14) && !memmem(line, len, "-- BEGIN", 8) &&
-                      !memmem(line, len, "-- END", 6);
+                      !memmem(line, len, "ulimit -l", 9) && !memmem(line, len, "failed to load", 14) &&
+                      !memmem(line, len, "-- BEGIN", 8) && !memmem(line, len, "-- END", 6);
         if (counts)
             best = line, best_len = len;
         line += len + (line[len] == '\n');
