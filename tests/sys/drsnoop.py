@@ -1,0 +1,254 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""`allium sys drsnoop`: who reclaimed, for which cgroup, how many pages: against the kernel's counts, and on every way to attach."""
+import contextlib
+import json
+import os
+import pwd
+import signal
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+import lib
+import reclaim
+from lib import check, equal, load, loses, tap, tool, wait_until
+from reclaim import MIB, Counted, file_on_disk, group, reads, run_in, swap, total, touches
+
+RUNGS = ("tp_btf", "raw_tp", "tp")
+LIMIT = 32  # MiB
+SAME = ("pid", "tid", "comm", "uid", "cgroup", "reclaim", "reclaimed_pages", "scanned_pages", "order", "gfp", "memcg",
+        "memcg_limit_bytes")
+V2 = "/sys/fs/cgroup/unified" if os.path.exists("/sys/fs/cgroup/unified") else "/sys/fs/cgroup"
+
+# Reads a file in a thread of its own, and says which.
+THREADED = """
+import sys, threading
+def work():
+    print(threading.get_native_id(), flush=True)
+    with open(sys.argv[1], "rb", buffering=0) as file:
+        while file.read(1 << 20):
+            pass
+thread = threading.Thread(target=work)
+thread.start()
+thread.join()
+"""
+
+
+def nothing_lost(it):
+    for what in ("lost_events", "begun_before", "under_way"):
+        equal(it.lost[what], 0, what)
+
+
+def pages(rung, env=None):
+    """All reclaims together looked at, and gave, what /proc/vmstat counted; each by the process that made them."""
+    with file_on_disk(80) as path, load(), group(LIMIT) as where:
+        counted = Counted()
+        with tool("drsnoop", "--attach", rung, env=env) as it:
+            equal(it.rung, rung, "rung")
+            counted.ready()
+            pid = run_in(where, reads(path))
+            counted.through()
+            it.stop()
+        counted.holds("scanned", total(it.rows, "scanned_pages"), "pgscan_file", "pgscan_anon")
+        counted.holds("reclaimed", total(it.rows, "reclaimed_pages"), "pgsteal_file", "pgsteal_anon")
+        ours = [row for row in it.rows if row["pid"] == pid]
+        check(len(ours) >= 8, "too few reclaims:", it.rows)
+        for row in ours:
+            equal((row["comm"], row["tid"], row["uid"], row["reclaim"], row["under_way"]), ("cat", pid, 0, "memcg", False), "who")
+            equal((row["memcg"], row["memcg_limit_bytes"]), (where.path, LIMIT * MIB), "the cgroup at its limit")
+            # What did not fit is at most what is read ahead at once.
+            check(row["memcg_usage_bytes"] > (LIMIT - 4) * MIB, "it was not full:", row)
+            check(abs(row["efficiency_percent"] - 100 * row["reclaimed_pages"] / row["scanned_pages"]) < 1e-9, row)
+        nothing_lost(it)
+
+
+def rungs_agree():
+    """All at work at once see the same events."""
+    with file_on_disk(64) as path, group(LIMIT) as where, contextlib.ExitStack() as stack:
+        tools = [stack.enter_context(tool("drsnoop", "--attach", rung)) for rung in RUNGS]
+        pid = run_in(where, reads(path))
+        seen = [[{key: row[key] for key in SAME} for row in it.stop().rows if row["pid"] == pid] for it in tools]
+    check(seen[0], "nothing was seen")
+    for other in seen[1:]:
+        equal(other, seen[0], "events of another rung")
+
+
+def ancestor():
+    """A task in a cgroup without a limit, below one that has it: that one is named."""
+    with file_on_disk(48) as path, group(LIMIT) as outer, group(name="inner", parent=outer) as inner:
+        with tool("drsnoop", "--comm", "cat") as it:
+            run_in(inner, reads(path))
+            it.stop()
+    check(it.rows, "nothing was seen")
+    for row in it.rows:
+        equal((row["memcg"], row["memcg_limit_bytes"]), (outer.path, LIMIT * MIB), "the cgroup at its limit")
+
+
+def threads():
+    """A thread that reclaims is told by its own number, beside its process's."""
+    with file_on_disk(64) as path, group(LIMIT) as where, tool("drsnoop", "--comm", "python3") as it:
+        process = subprocess.Popen(where.command(["/usr/bin/python3", "-c", THREADED, path]), stdout=subprocess.PIPE)
+        tid = int(process.communicate(timeout=tap.TIMEOUT)[0])
+        it.stop()
+    check(it.rows and tid != process.pid, "nothing was seen")
+    for row in it.rows:
+        equal((row["pid"], row["tid"]), (process.pid, tid), "process and thread")
+
+
+def anonymous():
+    """Anonymous memory that goes to swap: pages of both kinds count."""
+    with swap(), group(LIMIT) as where:
+        counted = Counted()
+        with tool("drsnoop") as it:
+            counted.ready()
+            run_in(where, touches(64))
+            counted.through()
+            it.stop()
+        counted.holds("scanned", total(it.rows, "scanned_pages"), "pgscan_file", "pgscan_anon")
+        counted.holds("reclaimed", total(it.rows, "reclaimed_pages"), "pgsteal_file", "pgsteal_anon")
+        check(total(it.rows, "reclaimed_pages") >= 32 * MIB // reclaim.PAGE, it.rows[-3:])
+
+
+def filters():
+    """-p, -t, -u and --comm let through what they name, and nothing else: each beside the same without it."""
+    nobody = pwd.getpwnam("nobody")
+    with file_on_disk(64) as path, group(LIMIT) as where, contextlib.ExitStack() as stack:
+        os.chmod(os.path.dirname(path), 0o755)
+        worker = stack.enter_context(subprocess.Popen(
+            where.command(["sh", "-c", 'read -r go; exec cat "$1" >/dev/null', "sh", path]), stdin=subprocess.PIPE))
+        options = {"pid": ("-p", worker.pid), "tid": ("-t", worker.pid), "uid": ("-u", "nobody"), "comm": ("--comm", "dd")}
+        tools = {name: stack.enter_context(tool("drsnoop", *option)) for name, option in options.items()}
+        everything = stack.enter_context(tool("drsnoop"))
+        worker.communicate(b"\n", timeout=tap.TIMEOUT)
+        run_in(where, ["setpriv", "--reuid", str(nobody.pw_uid), "--clear-groups", "dd", "if=" + path, "of=/dev/null", "bs=1M",
+                       "status=none"])
+        seen = everything.stop().rows
+        want = {"pid": worker.pid, "tid": worker.pid, "uid": nobody.pw_uid, "comm": "dd"}
+        for name, it in tools.items():
+            mine = [{key: row[key] for key in SAME} for row in seen if row[name] == want[name]]
+            check(mine and len(mine) < len(seen), name, "tells nothing apart:", seen[-3:])
+            equal([{key: row[key] for key in SAME} for row in it.stop().rows], mine, "rows by " + name)
+
+
+def cgroups():
+    """--cgroup takes a group of the memory controller and one of version 2, and those below; not the ones beside it."""
+    with file_on_disk(64) as path, group(LIMIT) as outer, group(name="inner", parent=outer) as inner:
+        with group(LIMIT, "beside") as beside, contextlib.ExitStack() as stack:
+            tools = [stack.enter_context(tool("drsnoop", "--cgroup", where.folder)) for where in (outer, inner, beside)]
+            everything = stack.enter_context(tool("drsnoop"))
+            pid = run_in(inner, reads(path))
+            seen = [[row for row in it.stop().rows if row["pid"] == pid] for it in (*tools, everything)]
+    check(seen[3], "nothing was seen")
+    equal([len(rows) for rows in seen], [len(seen[3]), len(seen[3]), 0, len(seen[3])], "rows by cgroup: outer, inner, beside, all")
+
+
+def cgroup_v2():
+    """The same of version 2, also where memory is of version 1: then the cgroup at its limit still has its own name."""
+    folder = "%s/allium-test-v2-%d" % (V2, os.getpid())
+    os.makedirs(folder + "/below")
+    try:
+        with file_on_disk(64) as path, group(LIMIT) as where:
+            with tool("drsnoop", "--cgroup", folder) as it, tool("drsnoop", "--cgroup", folder + "/below") as below:
+                if where.v1:
+                    go = 'echo $$ >%s/cgroup.procs && exec cat "$1"' % folder
+                    run_in(where, ["sh", "-c", go, "sh", path])
+                    check(it.stop().rows, "nothing was seen")
+                    equal({row["memcg"] for row in it.rows}, {where.path}, "the cgroup at its limit")
+                else:
+                    run_in(where, reads(path))
+                    equal(it.stop().rows, [], "rows of a cgroup beside it")
+                equal(below.stop().rows, [], "rows of a cgroup below it")
+    finally:
+        os.rmdir(folder + "/below")
+        os.rmdir(folder)
+
+
+def refused():
+    """A cgroup that is none, and one of another controller, are refused by a line."""
+    wrong = ["/no/such/cgroup"] + (["/sys/fs/cgroup/cpu"] if os.path.exists("/sys/fs/cgroup/cpu") else [])
+    for path in wrong:
+        done = tap.run([lib.built("ALLIUM"), "sys", "drsnoop", "--cgroup", path])
+        equal(done.returncode, 2, "exit code for " + path)
+        equal(done.stderr.count(b"\n"), 1, "lines on stderr: %s" % done.stderr)
+        check(path.encode() in done.stderr, done.stderr)
+
+
+def under_way():
+    """What has begun before and what has not ended are counted: of many at it all the time, some are always so."""
+    before = after = 0
+    with swap(), group(8) as where:
+        churn = where.command(["sh", "-c", "for i in 1 2 3 4; do (while :; do %s; done) & done; wait" % " ".join(
+            ["dd", "if=/dev/zero", "of=/dev/null", "bs=24M", "count=4", "status=none"])])
+        process = subprocess.Popen(churn, start_new_session=True)
+        try:
+            for _ in range(30):
+                with tool("drsnoop", "--cgroup", where.folder) as it:
+                    tap.time.sleep(0.2)
+                    it.stop()
+                open_rows = [row for row in it.rows if row["under_way"]]
+                equal(len(open_rows), it.lost["under_way"], "rows under way, and their count")
+                for row in open_rows:
+                    equal(row["reclaimed_pages"], None, "what it gave is not known yet")
+                before += it.lost["begun_before"]
+                after += len(open_rows)
+                if before and after:
+                    return
+        finally:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    lib.check(False, "of all reclaims %d had begun before and %d had not ended" % (before, after))
+
+
+def ring_full():
+    """A reader that is held up, and a ring of one page: what was lost is counted to the event."""
+    with file_on_disk(80) as path, group(LIMIT) as where:
+        with tool("drsnoop", "--comm", "cat") as whole, tool("drsnoop", "--comm", "cat", "--ring", "4096") as small:
+            reader = child_allium(small.process.pid)
+            os.kill(reader, signal.SIGSTOP)
+            try:
+                for _ in range(4):
+                    run_in(where, reads(path))
+            finally:
+                os.kill(reader, signal.SIGCONT)
+            whole.stop()
+            small.stop()
+    check(small.lost["lost_events"], "nothing was lost in so small a ring:", len(small.rows))
+    equal(len(small.rows) + small.lost["lost_events"], len(whole.rows), "shown and lost, together")
+
+
+def child_allium(pid):
+    """unshare and sh have become it: the same process."""
+    wait_until(lambda: open("/proc/%d/comm" % pid).read().strip() == "allium", 5, "allium runs")
+    return pid
+
+
+def histogram():
+    """--hist is the same events, added up."""
+    with file_on_disk(64) as path, group(LIMIT) as where:
+        with tool("drsnoop", "--comm", "cat") as each, tool("drsnoop", "--comm", "cat", "--hist") as all_:
+            run_in(where, reads(path))
+            each.stop()
+            all_.stop()
+    equal(len(all_.rows), 1, "rows: " + json.dumps(all_.rows))
+    equal(all_.rows[0]["events"], len(each.rows), "events")
+    equal(sum(slot["count"] for slot in all_.rows[0]["duration_histogram_ns"]), len(each.rows), "in all slots")
+
+
+TESTS = [("pages are those that the kernel counted, by " + rung, lambda rung=rung: pages(rung)) for rung in RUNGS]
+TESTS += [
+    ("a missing event is noticed", lambda: loses(lambda env: pages("tp_btf", env))),
+    ("ways to attach agree", rungs_agree),
+    ("the limit of a cgroup above", ancestor),
+    ("threads and processes", threads),
+    ("anonymous pages", anonymous),
+    ("filters by process, thread, user and name", filters),
+    ("filter by cgroup", cgroups),
+    ("filter by cgroup of version 2", cgroup_v2),
+    ("cgroups that are none of ours are refused", refused),
+    ("what had begun before, and what has not ended", under_way),
+    ("a full ring loses what it says", ring_full),
+    ("--hist adds the events up", histogram),
+]
+
+lib.main(TESTS)
