@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* `allium sys drsnoop`: who stalls in direct reclaim. */
+#include "bpf/lru.bpf.h"
 #include "bpf/sys.bpf.h"
 
 #include "bpf/drsnoop.h"
@@ -89,9 +90,7 @@ static __always_inline int ended(__u32 kind, __u64 reclaimed_pages)
 /* Pages that are looked at belong to each reclaim that the thread is in: what lies within another is part of it. */
 static __always_inline int scanned(__u64 pages, __u32 lru)
 {
-    const __u32 anonymous = bpf_core_enum_value(enum lru_list___kernel, LRU_INACTIVE_ANON);
-    const __u32 file = bpf_core_enum_value(enum lru_list___kernel, LRU_INACTIVE_FILE);
-    if ((lru != anonymous && lru != file) || !runs())
+    if (lru_inactive(lru) < 0 || !runs())
         return 0;
     for (__u32 kind = 0; kind < DRSNOOP_KINDS; kind++) {
         __u64 key = key_of(kind);
@@ -129,10 +128,9 @@ END(raw_softlimit_end, "raw_tp/mm_vmscan_memcg_softlimit_reclaim_end", DRSNOOP_S
 
 #define SCANNED(name, section)                                                                               \
     SEC(section)                                                                                             \
-    int BPF_PROG(name, int zone, int order, __u64 requested, __u64 nr_scanned, __u64 skipped, __u64 taken,   \
-                 int lru)                                                                                    \
+    int BPF_PROG(name, int zone, int order, __u64 requested, __u64 nr_scanned)                               \
     {                                                                                                        \
-        return scanned(nr_scanned, lru);                                                                     \
+        return scanned(nr_scanned, lru_argument(ctx));                                                       \
     }
 SCANNED(btf_scanned, "tp_btf/mm_vmscan_lru_isolate")
 SCANNED(raw_scanned, "raw_tp/mm_vmscan_lru_isolate")

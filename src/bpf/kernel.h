@@ -297,6 +297,7 @@ struct trace_event_raw_mm_shrink_slab_end {
 
 struct trace_event_raw_mm_vmscan_lru_isolate {
     unsigned long nr_scanned;
+    unsigned int isolate_mode; /* before 6.8 */
     int lru;
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* `allium sys vmscan`: what reclaim costs. */
+#include "bpf/lru.bpf.h"
 #include "bpf/sys.bpf.h"
 
 #include "bpf/vmscan.h"
@@ -199,12 +200,9 @@ static __always_inline int slab_ended(__u64 left, __u64 freed)
 
 static __always_inline int scanned(__u64 pages, __u32 lru)
 {
-    const __u32 anonymous = bpf_core_enum_value(enum lru_list___kernel, LRU_INACTIVE_ANON);
-    const __u32 file = bpf_core_enum_value(enum lru_list___kernel, LRU_INACTIVE_FILE);
-    struct vmscan_value *v = NULL;
-    if ((lru == anonymous || lru == file) && wanted())
-        v = row_of_pages();
-    if (v && lru == file)
+    int list = lru_inactive(lru);
+    struct vmscan_value *v = list >= 0 && wanted() ? row_of_pages() : NULL;
+    if (v && list)
         v->scanned[1] += pages;
     else if (v)
         v->scanned[0] += pages;
@@ -288,10 +286,9 @@ HAPPENS(writepage, mm_vmscan_writepage, written()) /* before 6.16 */
     }
 #define ISOLATE(name, section)                                                                               \
     SEC(section)                                                                                             \
-    int BPF_PROG(name, int zone, int order, __u64 requested, __u64 nr_scanned, __u64 skipped, __u64 taken,   \
-                 int lru)                                                                                    \
+    int BPF_PROG(name, int zone, int order, __u64 requested, __u64 nr_scanned)                               \
     {                                                                                                        \
-        return scanned(nr_scanned, lru);                                                                     \
+        return scanned(nr_scanned, lru_argument(ctx));                                                       \
     }
 #define SHRINK(name, section)                                                                                \
     SEC(section)                                                                                             \

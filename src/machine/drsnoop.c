@@ -121,7 +121,7 @@ static const struct sys_counted counted[] = {
 
 #define BEGIN_ARGUMENTS "order,gfp_flags"
 #define END_ARGUMENTS   "nr_reclaimed"
-#define SCAN_ARGUMENTS  "highest_zoneidx,order,nr_requested,nr_scanned,nr_skipped,nr_taken,lru"
+#define SCAN_ARGUMENTS  "highest_zoneidx,order,nr_requested,nr_scanned,nr_skipped,nr_taken"
 
 static const struct sys_rung rungs[] = {
     {.name = "tp_btf",

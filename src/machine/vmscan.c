@@ -181,7 +181,7 @@ static const struct sys_counted counted[] = {
 
 #define SLAB_START_ARGUMENTS "shr,sc,nr_objects_to_shrink,cache_items,delta,total_scan"
 #define SLAB_END_ARGUMENTS   "shr,nid,shrinker_retval,unused_scan_cnt,new_scan_cnt,total_scan"
-#define ISOLATE_ARGUMENTS    "highest_zoneidx,order,nr_requested,nr_scanned,nr_skipped,nr_taken,lru"
+#define ISOLATE_ARGUMENTS    "highest_zoneidx,order,nr_requested,nr_scanned,nr_skipped,nr_taken"
 #define SHRINK_ARGUMENTS     "nid,nr_scanned,nr_reclaimed,stat,priority,file"
 
 #define BY_ITSELF(rung, name)                                                                                \
