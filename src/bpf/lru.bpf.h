@@ -13,9 +13,13 @@
 /** The argument `lru` of the event, by its position. */
 static __always_inline __u32 lru_argument(const __u64 *ctx)
 {
+    __u64 lru;
+    /* Each arm with an instruction of its own: the compiler would choose an address first, which the verifier refuses. */
     if (bpf_core_field_exists(struct trace_event_raw_mm_vmscan_lru_isolate, isolate_mode))
-        return (__u32)ctx[7];
-    return (__u32)ctx[6];
+        asm volatile("%0 = *(u64 *)(%1 + 56)" : "=r"(lru) : "r"(ctx));
+    else
+        asm volatile("%0 = *(u64 *)(%1 + 48)" : "=r"(lru) : "r"(ctx));
+    return (__u32)lru;
 }
 
 /** 0: inactive anonymous pages, 1: inactive pages of files, -1: another list. */
