@@ -10,7 +10,8 @@
 #include "base/sigsafe/sys.h"
 #include "base/sigsafe/text.h"
 
-#define UNLIMITED UINT64_MAX
+#define UNLIMITED   UINT64_MAX
+#define BEGIN_BYTES (4ull << 20)
 
 /* Reads the beginning of a small file as text; the length, or -errno. */
 static long read_text(const char *path, char *out, size_t size)
@@ -94,14 +95,35 @@ static bool cgroup_is_full(struct scratch *s, uint64_t held, uint64_t bytes)
     }
 }
 
-bool headroom_in_filesystem(const char *dir, uint64_t bytes)
+static uint64_t at_most(uint64_t bytes, uint64_t most)
+{
+    return bytes < most ? bytes : most;
+}
+
+/* What is free in the file system beyond what we leave to others; its size. False: it is not told. */
+static bool ask_filesystem(const char *dir, uint64_t *left, uint64_t *total)
 {
     struct statfs fs;
     if (!dir[0] || sys_failed(sys_call(SYS_statfs, dir, &fs)) || !fs.f_blocks)
-        return true; /* out of our sight (chroot): the kernel refuses the pages itself when there are none */
-    uint64_t unit = (uint64_t)fs.f_bsize, total = fs.f_blocks * unit, free_bytes = fs.f_bavail * unit;
-    uint64_t keep = total / 8 < (64u << 20) ? total / 8 : 64u << 20;
-    return free_bytes >= bytes + keep;
+        return false;
+    uint64_t unit = (uint64_t)fs.f_bsize, free_bytes = fs.f_bavail * unit;
+    *total = fs.f_blocks * unit;
+    uint64_t keep = at_most(*total / 8, 64u << 20);
+    *left = free_bytes < keep ? 0 : free_bytes - keep;
+    return true;
+}
+
+bool headroom_in_filesystem(const char *dir, uint64_t bytes)
+{
+    uint64_t left, total;
+    /* Out of our sight (chroot): the kernel refuses the pages itself when there are none. */
+    return !ask_filesystem(dir, &left, &total) || left >= bytes;
+}
+
+bool headroom_is_short(const char *dir)
+{
+    uint64_t left, total;
+    return ask_filesystem(dir, &left, &total) && left < at_most(total / 2, BEGIN_BYTES);
 }
 
 enum ledger_full headroom_check(const char *dir, uint64_t held_bytes, uint64_t bytes)

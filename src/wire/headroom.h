@@ -16,6 +16,8 @@
 
 /** The file system alone. `dir`: where the ledger is; "" where it has no name. */
 bool headroom_in_filesystem(const char *dir, uint64_t bytes);
+/** Is there too little for a ledger that begins now and grows a while? */
+bool headroom_is_short(const char *dir);
 /** `held_bytes`: what the ledger has already. LEDGER_NOT_FULL when there is room; otherwise the reason why not. */
 enum ledger_full headroom_check(const char *dir, uint64_t held_bytes, uint64_t bytes);
 

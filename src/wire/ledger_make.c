@@ -290,12 +290,29 @@ static int make_sized(struct ledger *l, long dir, const char *name, uint64_t lim
     return 0;
 }
 
+/* In the directory where it will be; a recorder takes away what is in its own, and lies in one where others may be left. */
+static ONE_COPY void sweep(long dir, const char *path)
+{
+    bool recorded = text_find(path, "/" LEDGER_RUN_PREFIX);
+    if (!recorded)
+        ledger_sweep(dir);
+    if (!headroom_is_short(path))
+        return;
+    long from = recorded ? sys_call(SYS_openat, dir, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : dir;
+    if (!sys_failed(from))
+        ledger_sweep_for_room(from, path);
+    if (from != dir)
+        sys_call(SYS_close, from);
+}
+
 int ledger_make(struct ledger *l, const struct ledger_config *config)
 {
     char name[NAME_BYTES];
     int pid = (int)sys_call(SYS_getpid, 0);
     long dir = ledger_open_dir(config, l->dir, true);
     file_name(name, config, dir, pid, LEDGER_SUFFIX);
+    if (!sys_failed(dir))
+        sweep(dir, l->dir);
     int bad = headroom_in_filesystem(l->dir, SMALLEST_LIMIT) ? -ENOMEM : -ENOSPC;
     for (uint64_t limit = config->limit_bytes; bad != -ENOSPC && bad && limit >= SMALLEST_LIMIT; limit /= 4)
         bad = make_sized(l, dir, name, limit, config->image_id);
@@ -306,8 +323,6 @@ int ledger_make(struct ledger *l, const struct ledger_config *config)
         l->header->version = LEDGER_VERSION;
         l->header->header_bytes = LEDGER_HEADER_BYTES;
     }
-    if (!bad && !sys_failed(dir) && !text_find(l->dir, "/" LEDGER_RUN_PREFIX))
-        ledger_sweep(dir);
     if (!sys_failed(dir))
         sys_call(SYS_close, dir);
     return bad;

@@ -3,12 +3,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/sigsafe/sys.h"
 #include "base/sigsafe/text.h"
+#include "wire/headroom.h"
 #include "wire/ledger.h"
 
 #define PIECES_MAX 64 /* of the directory: some thousands of files; who comes later sees the rest */
@@ -22,41 +25,84 @@ struct entry {
     char name[];
 };
 
+struct sweep {
+    long dir;
+    int64_t now, kept_seconds;
+    const char *until_room; /* in this directory; NULL: all whose time has come */
+};
+
 static bool ends_in(const char *name, const char *suffix)
 {
     size_t length = text_length(name), end = text_length(suffix);
     return length > end && text_starts(name + length - end, suffix);
 }
 
+/*
+ * A pid says nothing where others share the directory from namespaces of their own. The kernel does: who maps the file has
+ * it open for writing, and then nobody gets a lease. Should somebody break ours, the signal is one that is ignored.
+ */
+static bool is_left(long dir, const char *name)
+{
+    long fd = sys_call(SYS_openat, dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (sys_failed(fd))
+        return false;
+    bool left = !sys_call(SYS_fcntl, fd, F_SETSIG, SIGURG) && !sys_call(SYS_fcntl, fd, F_SETLEASE, F_RDLCK);
+    sys_call(SYS_close, fd);
+    return left;
+}
+
 /* Looks at one file; removes it if its time has come. */
-static void look(long dir, const char *name, int64_t now)
+static void look(const struct sweep *s, const char *name)
 {
     struct stat st;
     uint64_t pid = text_number(name);
     if ((!ends_in(name, LEDGER_SUFFIX) && !ends_in(name, LEDGER_CONTROL_SUFFIX)) || !pid || pid > INT32_MAX ||
         sys_call(SYS_kill, pid, 0) != -ESRCH ||
-        sys_call(SYS_newfstatat, dir, name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
+        sys_call(SYS_newfstatat, s->dir, name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode) ||
+        !is_left(s->dir, name))
         return;
-    const struct timespec mark[] = {{.tv_sec = 0}, {.tv_sec = now}};
+    const struct timespec mark[] = {{.tv_sec = 0}, {.tv_sec = s->now}};
     if (st.st_atim.tv_sec)
-        sys_call(SYS_utimensat, dir, name, mark, AT_SYMLINK_NOFOLLOW);
-    else if (now - st.st_mtim.tv_sec > LEDGER_KEPT_SECONDS)
-        sys_call(SYS_unlinkat, dir, name, 0);
+        sys_call(SYS_utimensat, s->dir, name, mark, AT_SYMLINK_NOFOLLOW);
+    else if (s->now - st.st_mtim.tv_sec >= s->kept_seconds)
+        sys_call(SYS_unlinkat, s->dir, name, 0);
+}
+
+static bool is_done(const struct sweep *s)
+{
+    return s->until_room && !headroom_is_short(s->until_room);
+}
+
+static void go_through(const struct sweep *s)
+{
+    static _Alignas(struct entry) char entries[2048]; /* the stack may be small */
+    sys_call(SYS_lseek, s->dir, 0, SEEK_SET);
+    for (int piece = 0; piece < PIECES_MAX; piece++) {
+        long n = sys_call(SYS_getdents64, s->dir, entries, sizeof(entries));
+        if (sys_failed(n) || !n)
+            return;
+        const struct entry *e;
+        for (long at = 0; at < n && !is_done(s); at += e->bytes) {
+            e = (const struct entry *)(entries + at);
+            look(s, e->name);
+        }
+    }
 }
 
 void ledger_sweep(long dir)
 {
-    static _Alignas(struct entry) char entries[2048]; /* the stack may be small */
     struct timespec now;
     sys_call(SYS_clock_gettime, CLOCK_REALTIME, &now);
-    for (int piece = 0; piece < PIECES_MAX; piece++) {
-        long n = sys_call(SYS_getdents64, dir, entries, sizeof(entries));
-        if (sys_failed(n) || !n)
-            return;
-        const struct entry *e;
-        for (long at = 0; at < n; at += e->bytes) {
-            e = (const struct entry *)(entries + at);
-            look(dir, e->name, now.tv_sec);
-        }
+    go_through(&(struct sweep){.dir = dir, .now = now.tv_sec, .kept_seconds = LEDGER_KEPT_SECONDS});
+}
+
+void ledger_sweep_for_room(long dir, const char *path)
+{
+    struct timespec now;
+    sys_call(SYS_clock_gettime, CLOCK_REALTIME, &now);
+    struct sweep s = {.dir = dir, .now = now.tv_sec, .kept_seconds = LEDGER_KEPT_SECONDS, .until_room = path};
+    while (!is_done(&s) && s.kept_seconds) {
+        s.kept_seconds /= 4;
+        go_through(&s);
     }
 }

@@ -9,6 +9,7 @@ import time
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import tap
+from container import kill
 from place import placed, program
 from tap import built, check, equal
 
@@ -145,6 +146,50 @@ def left_over(place):
     equal(len(os.listdir(folder)), len(kept) + 4, "files, with those of two holders")
 
 
+def elsewhere(place):
+    """The pid in a ledger's name is nobody's where another PID namespace shares the directory: while it is mapped it stays."""
+    folder = place.runtime + "/allium"
+    holder = place.start_holder()
+    kept = sorted(os.listdir(folder))
+    equal([name.split("-")[0] for name in kept], [str(holder.pid)] * 2, "files of the holder")
+    env = dict(place.env, LD_PRELOAD=built("ALLIUM_AGENT"), ALLIUM_PERIOD="1")
+
+    def age_and_start():
+        for name in kept:
+            os.utime(folder + "/" + name, (0, time.time() - 60 * 24 * 3600))
+        tap.succeed([*tap.unshare(), "--pid", "--fork", "--mount-proc", "--kill-child", program("holder"), "1"], env=env)
+        return sorted(name for name in os.listdir(folder) if name in kept)
+    equal(age_and_start(), kept, "files of the holder while it runs")
+    kill(holder)
+    equal(age_and_start(), [], "files of the holder when it has ended")
+
+
+def little_room(place):
+    """Where ledgers that were left fill a tmpfs, the oldest go sooner, until there is room for who begins; also under run."""
+    script = """
+        mount -t tmpfs -o size=8m,mode=700 none "$0" && mkdir -m 700 "$0/allium" && cd "$0/allium" || exit 90
+        left() { head -c $2k /dev/zero >419430$1-0$1.ledger && touch -m -d "-$3 seconds" 419430$1-*.ledger && touch -a -d @0 419430$1-*.ledger || exit 91; }
+        left 1 1020 500; left 2 1020 2000; left 3 1020 8000; left 4 1020 30000; left 5 1020 100000; left 6 1020 500000
+        : >4194307-07.ledger  # found to be gone only now
+        for n in 1 2; do LD_PRELOAD=$4 ALLIUM_PERIOD=1 $1 1 || exit 92; ls; echo; done
+        left 8 2000 9000
+        $2 run --quiet --period 1 -o $3/short.allium -- $1 1 || exit 93
+        ls
+    """
+    words = ["sh", "-c", script, place.runtime, program("holder"), built("ALLIUM"), place.folder, built("ALLIUM_AGENT")]
+    said = tap.succeed([*tap.unshare(), *words], env=place.env).stdout.decode()
+    turns = [turn.split() for turn in said.split("\n\n")]
+    equal(len(turns), 3, "turns")
+    left = [[int(re.search(r"-0(\d).ledger", name)[1]) for name in turn if re.match(r"41.*ledger", name)] for turn in turns]
+    equal(sorted(left[0]), [1, 2, 3, 7], "left ones after the first holder")
+    equal(sorted(left[1]), [1, 2, 7], "left ones after the second")
+    equal(sorted(left[2]), [1, 2, 7], "left ones after a recorder")
+    made = [[name for name in turn if re.fullmatch(r"\d+-[0-9a-f]{16}.ledger", name)] for turn in turns]
+    equal([len(turn) for turn in made[:2]], [1, 2], "ledgers of holders")
+    report = json.loads(place.allium("report", "short.allium", "--json").out)
+    equal((len(report["processes"]), report["lost"]["ledger_full"]), (1, None), "recorded processes, and why their ledgers stopped growing")
+
+
 def misuse(place):
     for words, what in ((("--shell", "--docker"), "one form"), (("--period", "0"), "no size"), (("x",), "takes no x"),
                         (("--ledger-size", "many"), "no size")):
@@ -158,5 +203,7 @@ tap.main([(name, placed(test, "/var/tmp" if test is web_server else "/dev/shm"))
     ("what env prints for docker", by_docker),
     ("nginx comes up with the agent, works, and can be asked", web_server),
     ("ledgers that nobody fetched go after seven days", left_over),
+    ("a ledger that is mapped in another PID namespace stays", elsewhere),
+    ("left ledgers make room where the tmpfs is short of it", little_room),
     ("misuse of env is told", misuse),
 ]])
