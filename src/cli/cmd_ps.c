@@ -171,9 +171,10 @@ static void add_without(struct table *t, pid_t pid)
 
 static int prune(const struct ledger_list *list)
 {
-    unsigned removed = 0;
+    unsigned removed = 0, left = 0;
     vec_each (const struct ledger_entry, entry, list) {
-        if (entry->alive)
+        left += !entry->alive && !entry->sure;
+        if (entry->alive || !entry->sure)
             continue;
         ledger_remove(entry->path);
         removed++;
@@ -186,6 +187,11 @@ static int prune(const struct ledger_list *list)
         *slash = '/';
     }
     fprintf(stderr, "allium: removed %u ledger%s\n", removed, removed == 1 ? "" : "s");
+    if (left)
+        fprintf(stderr,
+                "allium: left %u, which may be in use elsewhere: to know takes root with CAP_LEASE, and "
+                "fs.leases-enable=1\n",
+                left);
     return EXIT_DONE;
 }
 

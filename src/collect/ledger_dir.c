@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <linux/magic.h>
+#include <sys/fsuid.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -35,7 +37,7 @@ static bool parse_name(const char *name, pid_t *pid, uint64_t *image_id)
  * Who maps it has it open for writing, and then nobody gets a lease. We hold one for a moment only; should somebody break it
  * just then, the signal for that is one that is ignored.
  */
-int ledger_is_held(int fd)
+static int ask_lease(int fd)
 {
     if (fcntl(fd, F_SETSIG, SIGURG) || fcntl(fd, F_SETLEASE, F_RDLCK))
         return errno == EAGAIN ? 1 : -errno;
@@ -43,18 +45,21 @@ int ledger_is_held(int fd)
     return 0;
 }
 
-/* `pid` is only asked where the kernel does not say it better: it may be one of another namespace. */
-static bool is_alive(const char *path, pid_t pid)
+/* As its owner, for file systems alone: the root of a container has no CAP_LEASE, but may become others. */
+static int ask_lease_as(int fd, uid_t owner)
 {
-    struct ledger_header h;
-    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    int held = ledger_is_held(fd);
-    /* Without a header it is just being made, or whoever made it was killed in the midst of that. */
-    bool made = held < 0 && !ledger_copy_header(fd, &h, NULL);
-    close(fd);
-    return held < 0 ? proc_runs(pid) && (!made || proc_maps(pid, h.map_start, h.map_bytes)) : held;
+    int dumpable = prctl(PR_GET_DUMPABLE), before = setfsuid(owner), held = ask_lease(fd);
+    setfsuid((uid_t)before);
+    if (dumpable == 1) /* which that took away */
+        prctl(PR_SET_DUMPABLE, dumpable);
+    return held;
+}
+
+int ledger_is_held(int fd)
+{
+    struct stat st;
+    int held = ask_lease(fd);
+    return held == -EACCES && !fstat(fd, &st) ? ask_lease_as(fd, st.st_uid) : held;
 }
 
 int ledger_entry_open(const struct ledger_entry *entry)
@@ -63,6 +68,20 @@ int ledger_entry_open(const struct ledger_entry *entry)
         return mapped_open(entry->pid, &entry->mapped->ledger, O_RDONLY);
     int fd = open(entry->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     return fd < 0 ? -errno : fd;
+}
+
+/* `pid` is only asked where the kernel does not say it better: it may be one of another namespace. */
+static void find_life(struct ledger_entry *e)
+{
+    struct ledger_header h;
+    int fd = ledger_entry_open(e), held = fd < 0 ? fd : ledger_is_held(fd);
+    e->sure = held >= 0 || held == -ENOENT;
+    /* Without a header it is just being made, or whoever made it was killed in the midst of that. */
+    bool made = held < 0 && fd >= 0 && !ledger_copy_header(fd, &h, NULL);
+    e->alive =
+        e->sure ? held == 1 : proc_runs(e->pid) && (!made || proc_maps(e->pid, h.map_start, h.map_bytes));
+    if (fd >= 0)
+        close(fd);
 }
 
 int ledger_dir_scan(const char *dir, struct ledger_list *list)
@@ -80,7 +99,7 @@ int ledger_dir_scan(const char *dir, struct ledger_list *list)
         buf_printf(&path, "%s/%s", dir, entry->d_name);
         e.path = buf_detach(&path);
         e.owner = st.st_uid;
-        e.alive = is_alive(e.path, e.pid);
+        find_life(&e);
         e.device = st.st_dev;
         e.inode = st.st_ino;
         *vec_push(list) = e;

@@ -23,6 +23,7 @@ struct ledger_entry {
     uint64_t image_id;
     uid_t owner;
     bool alive; /* a process maps it */
+    bool sure;  /* of that, since the kernel says so; else it is what its pid seems to do */
     dev_t device;
     ino_t inode;
     struct mapped *mapped; /* as that process maps it; NULL: not looked for, or not found */
@@ -37,7 +38,7 @@ void ledger_dir_scan_all(struct ledger_list *list);
 void ledger_list_release(struct ledger_list *list);
 /**
  * Does anybody map this ledger, whatever he is called in whatever namespace? 1, 0, or -errno: the kernel does not tell us
- * (it is not ours, and we lack CAP_LEASE). Of a file that never had a name it says 0 always.
+ * (it is not ours, and we have neither CAP_LEASE nor CAP_SETUID; or leases are turned off). Of a file that never had a name it says 0 always.
  */
 int ledger_is_held(int fd);
 /** Opens a ledger for reading; a descriptor or -errno. */

@@ -30,7 +30,7 @@ static void take_mapped(struct ledger_scan *s, pid_t pid, const struct mapped *m
         *e = other;
     }
     e->pid = pid;
-    e->alive = true;
+    e->alive = e->sure = true;
     if (!e->mapped)
         e->mapped = mem_alloc(sizeof(*e->mapped));
     *e->mapped = *m;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "collect/proc.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -92,23 +93,25 @@ void proc_program(pid_t pid, struct buf *out)
 
 struct finding {
     char path[96];
-    bool found;
+    int found; /* 0 or -errno */
 };
 
 static void find_link(void *work)
 {
     struct finding *f = work;
     struct stat st;
-    f->found = lstat(f->path, &st) == 0;
+    f->found = lstat(f->path, &st) ? -errno : 0;
 }
 
-bool proc_maps(pid_t pid, uint64_t start, uint64_t bytes)
+int proc_maps(pid_t pid, uint64_t start, uint64_t bytes)
 {
     /* lstat of the exact name: one lookup, however many mappings there are. */
-    struct finding f = {.found = false};
+    struct finding f = {.found = 0};
     snprintf(f.path, sizeof(f.path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid, start,
              start + bytes);
-    return !guard_run(find_link, &f, sizeof(f), PATIENCE_MS) && f.found;
+    int bad = guard_run(find_link, &f, sizeof(f), PATIENCE_MS);
+    bad = bad ? bad : f.found;
+    return bad == -ENOENT || bad == -ESRCH ? 0 : bad ? bad : 1;
 }
 
 bool proc_runs(pid_t pid)

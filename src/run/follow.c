@@ -149,7 +149,7 @@ static bool is_known(const struct follow *f, const struct ledger_entry *e)
 /* The name says what the process is called where it lives. We may call it otherwise. */
 static void find_pid(struct track *t)
 {
-    t->known = t->entry.mapped || proc_maps(t->entry.pid, t->map_start, t->map_bytes);
+    t->known = t->entry.mapped || proc_maps(t->entry.pid, t->map_start, t->map_bytes) == 1;
     if (!t->known && ledger_is_held(t->fd) == 1) {
         pid_t pid = ledger_scan_holder(t->entry.device, t->entry.inode);
         t->known = pid != 0;
@@ -202,7 +202,7 @@ static void scan(struct follow *f, uint64_t now, bool last)
         if (is_known(f, e))
             continue;
         take_up(f, e, now);
-        if (last && e->path && !e->alive)
+        if (last && e->path && !e->alive && e->sure)
             ledger_remove(e->path);
     }
     ledger_list_release(&list);

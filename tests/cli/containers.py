@@ -360,6 +360,41 @@ def not_ours(place):
     equal(place.row(process.pid)["state"], "running", "for root")
 
 
+def few_capabilities(place):
+    """The root of a container may not ask for leases nor look at other users' processes: it still knows what runs."""
+    if os.geteuid():
+        return
+    script = """
+        mount -t tmpfs -o mode=1777 none /dev/shm && mount -t tmpfs -o mode=755 none /run && mkdir /run/bin || exit 90
+        cp "$ALLIUM" "$AGENT" "$HOLDER" /run/bin && mkfifo /run/told && cd /run || exit 91
+        unset XDG_RUNTIME_DIR
+        holder="setpriv --reuid 65534 --regid 65534 --clear-groups /run/bin/holder"
+        mine() { setpriv --inh-caps -all --bounding-set -all,+dac_override,+fowner,+setgid,$1 bin/allium $2 $3; }
+        LD_PRELOAD=/run/bin/liballium-agent.so ALLIUM_PERIOD=1 $holder 60000 >told &
+        read ready <told
+        ls /dev/shm/allium-65534/*.ledger
+        mine +setuid ps
+        mine +setuid ps --prune
+        mine +chown ps --prune
+        unshare --pid --fork --mount-proc setpriv --inh-caps -all --bounding-set -all,+dac_override,+fowner bin/allium ps --prune
+        ls /dev/shm/allium-65534/*.ledger
+        kill $(ls /dev/shm/allium-65534 | sed -n 's/-.*ledger//p'); wait
+        mine +setuid ps --prune
+        ls /dev/shm/allium-65534
+        setpriv --inh-caps -all --bounding-set -all,+dac_override,+fowner,+setgid,+setuid bin/allium run --quiet --period 1 -o r.allium -- $holder 1500
+        bin/allium report r.allium --json >"$OUT"
+    """
+    env = dict(place.env, OUT=place.path("report"), ALLIUM=built("ALLIUM"), AGENT=built("ALLIUM_AGENT"), HOLDER=program("holder"))
+    done = tap.succeed([*tap.unshare(), "sh", "-c", script], env=env)
+    lines = done.stdout.decode().splitlines()
+    said = [line for line in done.stderr.decode().splitlines() if re.match("allium: (removed|left)", line)]
+    equal(len(set(line for line in lines if line.startswith("/dev/shm/allium-65534/"))), 1, "the ledger before and after: %s" % lines)
+    equal([line.split()[1:3] for line in lines if re.match(r" *\d+ +holder", line)], [["holder", "running"]], "what ps lists: %s" % lines)
+    equal([" ".join(line.split()[1:3]) for line in said], ["removed 1", "removed 0", "removed 0", "left 1,", "removed 1"], "what ps --prune says")
+    (lived,) = [row["taken_ns"] - row["began_ns"] for row in json.load(open(place.path("report")))["processes"] if row["comm"] == "holder"]
+    check(lived >= 1_400_000_000, "how long the holder was followed:", lived)
+
+
 def housed(function):
     """Programs are copied to where they can be executed; ledgers lie on a tmpfs."""
     def test():
@@ -384,4 +419,5 @@ tap.main([(name, housed(test)) for name, test in [
     ("allium run records what runs in another PID namespace", other_pids),
     ("a ledger without a name in a root without a tmpfs", without_tmpfs),
     ("who may not look at others is told so", not_ours),
+    ("the root of a container knows what runs", few_capabilities),
 ]])
