@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/buf.h"
 #include "cli/command.h"
@@ -101,6 +102,13 @@ static int tell(const struct store_query *q, int bad, const struct error *e)
     return code;
 }
 
+/* A single word is the question, and no question is the name of a file or a number. */
+static bool names_source(const char *text)
+{
+    struct stat st;
+    return *text && (!text[strspn(text, "0123456789")] || !stat(text, &st));
+}
+
 static int put_question(const char *text, struct store_query *q, struct error *e)
 {
     struct source s;
@@ -135,6 +143,9 @@ static int run(int argc, char **argv)
         return command_misuse(&command_sql, "which question? write 'SELECT ...'");
     if (a.n_rest > 2)
         return command_misuse(&command_sql, "one source and one question, in quotes, not also %s", a.rest[2]);
+    if (a.n_rest == 1 && names_source(a.rest[0]))
+        return command_misuse(&command_sql, "which question? %s is a source: allium sql %s 'SELECT ...'",
+                              a.rest[0], a.rest[0]);
     struct sink out = pager_sink(!command_value(&command_sql, &a, "no-pager"));
     struct answer_view v = {.out = &out,
                             .style = terminal_style(stdout),

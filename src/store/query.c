@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "store/advice.h"
 #include "store/reader.h"
 #include "store/recording.h"
 
@@ -94,9 +95,14 @@ static int blame(struct ask *k, struct error *e)
 {
     int at = sqlite3_error_offset(k->r->db);
     char *said = sql_shown(*k->refused ? k->refused : sqlite3_errmsg(k->r->db));
+    struct buf line = BUF_INIT;
+    if (*k->refused)
+        buf_printf(&line, "%s is not allowed: a question only reads", said);
+    else
+        advice_add(&line, k->r->db, k->q->sql, said, &at);
     k->q->wrong_at = at < 0 ? STORE_QUERY_NOWHERE : (size_t)at;
-    int rc = *k->refused ? error_set(e, EPERM, "%s is not allowed: a question only reads", said)
-                         : error_set(e, EINVAL, "%.400s", said);
+    int rc = error_set(e, *k->refused ? EPERM : EINVAL, "%s", buf_str(&line));
+    buf_release(&line);
     free(said);
     return rc;
 }

@@ -244,7 +244,19 @@ def of_process(place):
 def wrong(place):
     crash(place, "--period", "1")
     done = place.allium("sql", "SELECT pid,\n  nonsense FROM image", code=2)
-    equal((done.out, done.err), ("", "allium: no such column: nonsense\n    nonsense FROM image\n    ^\n"), "where it is wrong")
+    equal((done.out, done.err), ("", "allium: no such column: nonsense; `allium sql 'PRAGMA table_info(TABLE)'` lists the columns of"
+                                 " a table\n    nonsense FROM image\n    ^\n"), "where it is wrong")
+    columns = json.loads(place.allium("sql", "PRAGMA table_info(cell)", "--json").out)["rows"]  # as it says
+    check("allocated_bytes" in [column["name"] for column in columns], columns)
+    done = place.allium("sql", "SELECT * FROM\n", code=2)
+    equal(done.err, "allium: the question ends too early: more is to follow here, or a ) or a */; man allium-sql has examples\n"
+                    "  SELECT * FROM\n               ^\n", "what ends too early")
+    tables = place.allium("sql", "SELECT * FROM images", code=2).err
+    have = [name for (name,) in book.rows(place.path("d.allium"), "SELECT name FROM sqlite_schema WHERE type = 'table'")]
+    equal(tables, "allium: no such table: images; did you mean image? tables are %s\n" % ", ".join(have), "the tables there are")
+    for source in ("d.allium", "4711"):
+        told = place.allium("sql", source, code=2).err
+        check("which question? %s is a source: allium sql %s 'SELECT ...'" % (source, source) in told, told)
     done = place.allium("sql", "SELECT 'ä', nonsense", code=2, env={"LC_ALL": "C.UTF-8"})
     equal(done.err.splitlines()[1:], ["  SELECT 'ä', nonsense", "              ^"], "where, behind letters of two bytes")
     for query in ("ATTACH 'x.db' AS x", "DELETE FROM cell", "SELECT load_extension('x')", "PRAGMA journal_mode = WAL"):
