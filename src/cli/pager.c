@@ -96,6 +96,7 @@ static bool start(void)
     int ends[2];
     if (pipe2(ends, O_CLOEXEC))
         return false;
+    signal(SIGCHLD, SIG_DFL); /* who starts us with it ignored leaves us no status */
     pager.pid = fork();
     if (!pager.pid)
         run_pager(ends[0]);

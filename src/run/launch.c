@@ -103,9 +103,13 @@ static int fork_at_gate(struct launch *l, const struct launch_options *o, const 
         close(gate[1]);
         return -errno;
     }
+    /* Some who start us ignore it: then nobody's exit code was to be had. The command finds it as it was. */
+    bool ignored = signal(SIGCHLD, SIG_DFL) == SIG_IGN;
     l->pid = fork();
     int bad = l->pid < 0 ? -errno : 0;
     if (l->pid == 0) {
+        if (ignored)
+            signal(SIGCHLD, SIG_IGN);
         close(gate[1]);
         become_command(o, gate[0], answer[1], mask);
     }

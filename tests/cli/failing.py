@@ -4,6 +4,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import sys
 
 sys.dont_write_bytecode = True
@@ -210,6 +211,16 @@ def other_user(place):
     equal([p["state"] for p in processes(place, "r.allium") if p["comm"] == "holder"], ["running"], "its state in the recording")
 
 
+def children_ignored(place):
+    """Who starts us with SIGCHLD ignored gets the command's code; and the command has it as it was."""
+    for ignored in (True, False):
+        how = {"preexec_fn": lambda ignored=ignored: signal.signal(signal.SIGCHLD, signal.SIG_IGN if ignored else signal.SIG_DFL)}
+        options = ("run", "--quiet", "--force", "-o", "r.allium", "--")
+        place.allium(*options, "sh", "-c", "exit 7", code=7, **how)
+        said = place.allium(*options, "grep", "SigIgn", "/proc/self/status", **how).out
+        equal(int(said.split()[1], 16) >> signal.SIGCHLD - 1 & 1, ignored, "whether the command ignores SIGCHLD")
+
+
 tap.main([(name, placed(function, "/tmp" if function in (process_of_another, ledger_directory, other_user) else "/dev/shm"))
           for name, function in [
     ("a process without a ledger is named in one line", process_without_ledger),
@@ -221,4 +232,5 @@ tap.main([(name, placed(function, "/tmp" if function in (process_of_another, led
     ("a runtime directory on a disk is not used, and nothing is missing", runtime_on_disk),
     ("a disk that gets full while recording: the command ends as it would, and no process is lost", full_disk),
     ("what runs as another user is recorded", other_user),
+    ("the command's code reaches who ignores his children", children_ignored),
 ]])
