@@ -203,7 +203,8 @@ def examples(place):
     count = ("sql", "d.allium", "--csv", "SELECT count(*) FROM live_sample")
     wait_until(lambda: int(place.allium(*count).out.split()[1]), 10, "a live sample, while it is recorded")
     equal(process.poll(), None, "its code, while it goes on")
-    time.sleep(0.5)
+    wait_until(lambda: book.rows(place.path("d.allium"), "SELECT 1 FROM point GROUP BY image HAVING count(*) >= 3"), 60,
+               "three points of a process")
     process.stdin.close()
     equal(process.wait(20), 0, "code")
     for query in queries:

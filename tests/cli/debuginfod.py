@@ -351,16 +351,20 @@ def unasked(place):
         equal(server.asked, [wanted], "files asked for")
 
 
+def late(wait, debug):
+    """Sends the file when wait(seconds) is over."""
+    def answer(_, handler):
+        wait(HANG_S)
+        send(handler, debug)
+    return answer
+
+
 def patience(place):
     """A server that takes longer than the budget: --debuginfod says how long to wait."""
     split(place)
     debug = open(place.path("debug/holder.debug"), "rb").read()
     slow = threading.Event()
-
-    def late(_, handler):
-        slow.wait(HANG_S)
-        send(handler, debug)
-    with Server(late) as server:
+    with Server(late(slow.wait, debug)) as server:
         process, report, env = held(place, ALLIUM_DEBUGINFOD="", DEBUGINFOD_URLS=server.url)
         check(" within 100 ms;" in place.allium(*report, "--debuginfod", "100ms", env=env).err, "no word of 100 ms")
         equal("hold" in functions(place.allium(*report, env=env)), False, "names in time")
@@ -380,14 +384,10 @@ def while_it_runs(place):
     debug = open(place.path("debug/holder.debug"), "rb").read()
     answer = threading.Event()
 
-    def late(_, handler):
-        answer.wait(HANG_S)
-        send(handler, debug)
-
     def stored():
         with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect("file:%s?mode=ro" % place.path("r.allium"), uri=True)) as db:
             return [row for row in db.execute(NAMES)]
-    with Server(late) as server:
+    with Server(late(answer.wait, debug)) as server:
         env = fresh(place, DEBUGINFOD_URLS=server.url)
         process = place.start(built("ALLIUM"), "run", "-o", "r.allium", "--period", "1", "--", place.path("bin/holder"), env=env)
         wait_until(stored, 30, "names in the recording")
@@ -402,8 +402,15 @@ def child_of_a_moment(place):
     """A process that ends long before its command does, and before the answer, gets its names, too."""
     stripped, _ = split(place)
     debug = open(place.path("debug/holder.debug"), "rb").read()
-    with Server(lambda _, handler: (time.sleep(0.7), send(handler, debug))) as server:
-        found = record(place, "sh", "-c", stripped + " 1; sleep 1.5", DEBUGINFOD_URLS=server.url)
+    ended, sent = place.path("ended"), place.path("sent")
+    script = '%s 1; touch ended; while ! [ -e sent ]; do sleep 0.02; done' % stripped
+
+    def after_its_end(_, handler):
+        wait_until(lambda: os.path.exists(ended), HANG_S, "the end of the process")
+        send(handler, debug)
+        open(sent, "w").close()
+    with Server(after_its_end) as server:
+        found = record(place, "sh", "-c", script, DEBUGINFOD_URLS=server.url)
     check(any(row["function"] == "hold" and row["line"] for row in found), found)
 
 

@@ -198,8 +198,8 @@ def other_user(place):
         equal(held, HELD * names.count("holder"), "bytes held, with " + way)
     # What still runs as another user at the end is said to, and keeps its ledger.
     script = """
-        allium run --period 1 --quiet --force -o r.allium -- sh -c 'setpriv --reuid 65534 --clear-groups holder 60000 >/dev/null &
-            echo $!; sleep 1'
+        allium run --period 1 --quiet --force -o r.allium -- sh -c 'setpriv --reuid 65534 --clear-groups holder 60000 >said &
+            echo $!; while ! grep -q ready said; do sleep 0.02; done'
         allium ps --json; cd /dev/shm; ls allium-*/run-*/*.ledger >&2; kill $(sed -n 1p)
     """
     done = apart(place, script.replace("$(sed -n 1p)", "$(ls allium-65534/run-*/ | sed -n 's/-.*ledger//p')"))

@@ -183,12 +183,20 @@ def quiet_looks(place):
     stepper = Stepper(place)
     stepper.do("l")
     time.sleep(0.05)
-    watcher = place.start_allium("watch", str(stepper.pid), *FAST)
-    time.sleep(1)
+    watcher, said = place.start_allium("watch", str(stepper.pid), *FAST), []
+
+    def read_quiet(count):
+        while count:
+            said.append(watcher.stdout.readline().decode())
+            check(said[-1], "it has ended, and said", said)
+            count -= "nothing new" in said[-1]
+    read_quiet(6)
     stepper.do("c")
-    time.sleep(0.5)
+    while not any(" fill " in line for line in said):
+        read_quiet(1)
+    read_quiet(6)
     equal(tap.stop(watcher), 0, "code")
-    text = watcher.stdout.read().decode()
+    text = "".join(said) + watcher.stdout.read().decode()
     stamped = [line for line in text.splitlines() if re.match(r"\d{4}-", line)]
     quiet = [line for line in stamped if "nothing new" in line]
     check(len(quiet) > 10 and len(stamped) - len(quiet) == 2, "quiet", len(quiet), "of", len(stamped), text)

@@ -6,8 +6,6 @@
 
 #include "view/report.h"
 
-#include <time.h>
-
 static const struct text_style utf8 = {.utf8 = true};
 
 static void assert_text(struct buf *b, const char *expected)
@@ -439,14 +437,6 @@ static void summary(void **state)
     assert_text(&b, summary_screen);
     buf_release(&b);
     profile_free(p);
-}
-
-static int use_utc(void **state)
-{
-    (void)state;
-    setenv("TZ", "UTC", 1);
-    tzset();
-    return 0;
 }
 
 int main(void)

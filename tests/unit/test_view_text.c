@@ -9,7 +9,6 @@
 #include "view/text.h"
 
 #include <errno.h>
-#include <time.h>
 
 static const struct text_style utf8 = {.utf8 = true}, ascii = {.utf8 = false};
 
@@ -264,14 +263,6 @@ static void narrow_tables(void **state)
                     "   7          -            -\n");
     buf_release(&b);
     table_free(t);
-}
-
-static int use_utc(void **state)
-{
-    (void)state;
-    setenv("TZ", "UTC", 1);
-    tzset();
-    return 0;
 }
 
 int main(void)

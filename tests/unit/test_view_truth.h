@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -24,6 +25,15 @@
     {                                                                                                        \
         sentence, function, NULL, NULL, NULL                                                                 \
     }
+
+/** Group set-up of tests whose screens have times of day in them. */
+static inline int use_utc(void **state)
+{
+    (void)state;
+    setenv("TZ", "UTC", 1);
+    tzset();
+    return 0;
+}
 
 #define SECOND  1000000000ull
 #define BEGAN   (1795269731ull * SECOND) /* 2026-11-21 14:02:11 UTC */

@@ -8,8 +8,6 @@
 #include "base/units.h"
 #include "view/who.h"
 
-#include <time.h>
-
 #define MEMORY_BYTES 4096
 #define BASE         0x10000u
 #define BLOCKS       60
@@ -435,14 +433,6 @@ static void screen_of_frees(void **state)
     free(order);
     buf_release(&b);
     profile_free(p);
-}
-
-static int use_utc(void **state)
-{
-    (void)state;
-    setenv("TZ", "UTC", 1);
-    tzset();
-    return 0;
 }
 
 int main(void)
