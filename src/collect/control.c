@@ -29,13 +29,25 @@ static int open_named(const struct ledger_entry *ledger, const char *path)
     return ledger->path && fd < 0 ? -errno : fd;
 }
 
+/*
+ * What a process maps under that name may be somebody else's file that it can read, and we are about to write: an agent's has
+ * the size of a page, is for its owner alone, and holds nothing or what was written here before.
+ */
+static bool is_page(int fd, bool nameless)
+{
+    struct ledger_control page;
+    struct stat st;
+    return !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size == LEDGER_PAGE_BYTES &&
+           (nameless || !(st.st_mode & 077)) && pread(fd, &page, sizeof(page), 0) == sizeof(page) &&
+           (page.magic == LEDGER_CONTROL_MAGIC || (!page.magic && !page.word));
+}
+
 static int open_page(const struct ledger_entry *ledger, const char *path, struct error *e)
 {
-    struct stat st;
     int fd = open_named(ledger, path);
     if (fd < 0)
         return failed(e, path, -fd);
-    if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size >= (off_t)sizeof(struct ledger_control))
+    if (is_page(fd, !ledger->path && mapped_nameless(&ledger->mapped->control)))
         return fd;
     close(fd);
     return error_set(e, EPROTO, "%s is no control page of an agent", path);

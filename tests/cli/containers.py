@@ -241,6 +241,25 @@ def lies(place):
         kill(process)
 
 
+def foreign_page(place):
+    """What is called like a control page and is none stays as it is."""
+    holder = place.start_holder()
+    path = place.ledgers()[0].replace(".ledger", ".control")
+    empty = bytes(4096)
+    for text, mode in ((b"precious" * 512, 0o600), (bytes(8) + b"x" * 4088, 0o600), (empty + b"x", 0o600), (empty, 0o644)):
+        with open(path, "r+b") as file:
+            file.truncate(len(text))
+            file.write(text)
+        os.chmod(path, mode)
+        done = place.allium("set", str(holder.pid), "off", code=1)
+        check("no control page" in done.err and done.err.count("\n") == 1, done.err)
+        with open(path, "rb") as file:
+            equal(file.read(), text, "the file after set")
+    os.chmod(path, 0o600)
+    for _ in range(2):
+        place.allium("set", str(holder.pid), "off")
+
+
 MUTE = """
 import ctypes, os, subprocess, sys
 keeper = subprocess.Popen(["./keeper"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -414,6 +433,7 @@ tap.main([(name, housed(test)) for name, test in [
     ("a process in another PID namespace whose ledger lies among ours", shared_directory),
     ("names come from the container's files", names_of_its_own),
     ("what a container's owner plants does no harm", lies),
+    ("a file that is no control page is not written", foreign_page),
     ("a file system that never answers keeps nobody", mute),
     ("allium run records what runs in a container", recorded),
     ("allium run records what runs in another PID namespace", other_pids),
