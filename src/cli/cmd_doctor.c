@@ -65,10 +65,11 @@ static bool add(struct table *t, const char *what, bool works, const char *found
 static bool check_agent(struct table *t)
 {
     struct error e = {""};
-    char *path = NULL;
-    bool works = !launch_find_agent(&path, &e);
+    char *path = NULL, *preloaded = NULL;
+    bool works = !launch_find_agent_file(&path, &e) && !launch_find_agent(&preloaded, &e);
     add(t, "agent", works, works ? path : e.text, "build (make) or install allium again");
     free(path);
+    free(preloaded);
     return works;
 }
 
@@ -181,7 +182,7 @@ static bool check_probes(struct table *t)
     bool works = false, denied = false;
     if (type < 0) {
         buf_printf(&found, "no uprobes in this kernel");
-    } else if (launch_find_agent(&path, &e)) {
+    } else if (launch_find_agent_file(&path, &e)) {
         buf_printf(&found, "%s", e.text);
     } else {
         int error = try_uprobe(type, path);

@@ -46,7 +46,8 @@ struct setting {
 
 #define SETTINGS_MAX 3
 struct settings {
-    const char *agent; /* as LD_PRELOAD takes it */
+    const char *agent;      /* as LD_PRELOAD takes it */
+    const char *agent_file; /* to be copied */
     struct setting of[SETTINGS_MAX];
     int n;
 };
@@ -97,7 +98,7 @@ static void write_docker(const struct settings *s)
     printf("# Ledgers lie in the container's /dev/shm, which has 64 MiB unless --shm-size says otherwise.\n"
            "# To undo it: remove these lines and build the image again.\n"
            "# The agent to copy is %s\n",
-           s->agent);
+           s->agent_file);
 }
 
 static void set(struct settings *s, const char *name, uint64_t value)
@@ -132,7 +133,7 @@ static int run(int argc, char **argv)
     struct arguments a;
     struct settings s = {0};
     struct error e = {""};
-    char *agent = NULL;
+    char *agent = NULL, *agent_file = NULL;
     int code = command_parse(&command_env, argc, argv, false, &a);
     if (code < 0)
         code = parse(&a, &s);
@@ -142,11 +143,15 @@ static int run(int argc, char **argv)
          docker = command_value(&command_env, &a, "docker");
     if (systemd + docker + (command_value(&command_env, &a, "shell") != NULL) > 1)
         return command_misuse(&command_env, "one form at a time: --shell, --systemd or --docker");
-    if (launch_find_agent(&agent, &e))
+    if (launch_find_agent_file(&agent_file, &e) || launch_find_agent(&agent, &e)) {
+        free(agent_file);
         return command_fail(EXIT_FAILED, "%s", e.text);
+    }
     s.agent = agent;
+    s.agent_file = agent_file;
     (systemd ? write_systemd : docker ? write_docker : write_shell)(&s);
     free(agent);
+    free(agent_file);
     struct sink out = sink_to_file(stdout);
     return command_written(&out, EXIT_DONE);
 }

@@ -17,12 +17,13 @@
 #include "base/buf.h"
 #include "base/mem.h"
 
-#define AGENT_NAME "liballium-agent.so"
+#define AGENT_NAME      "liballium-agent.so"
+#define INSTALLED_AGENT ALLIUM_AGENT_DIR "/" AGENT_NAME
 
 static const int passed_on[] = {SIGTERM, SIGHUP};
 static const int left_alone[] = {SIGINT, SIGQUIT};
 
-int launch_find_agent(char **path, struct error *e)
+int launch_find_agent_file(char **path, struct error *e)
 {
     char self[4096];
     struct buf b = BUF_INIT;
@@ -33,17 +34,28 @@ int launch_find_agent(char **path, struct error *e)
         buf_printf(&b, "%s" AGENT_NAME, self);
         if (!access(buf_str(&b), R_OK)) {
             *path = buf_detach(&b);
-            goto found;
+            return 0;
         }
     }
     buf_release(&b);
-    if (access(ALLIUM_AGENT_DIR "/" AGENT_NAME, R_OK))
+    if (access(INSTALLED_AGENT, R_OK))
         return error_set(e, ENOENT,
                          "the agent " AGENT_NAME " is neither beside the command nor in " ALLIUM_AGENT_DIR
                          ": install allium again, or run `make`");
-    /* $LIB lets the loader choose by word size where several agents are installed. */
-    *path = mem_strdup(ALLIUM_AGENT_PRELOAD "/" AGENT_NAME);
-found:
+    *path = mem_strdup(INSTALLED_AGENT);
+    return 0;
+}
+
+int launch_find_agent(char **path, struct error *e)
+{
+    int bad = launch_find_agent_file(path, e);
+    if (bad)
+        return bad;
+    if (!strcmp(*path, INSTALLED_AGENT)) {
+        /* $LIB lets the loader choose by word size where several agents are installed. */
+        free(*path);
+        *path = mem_strdup(ALLIUM_AGENT_PRELOAD "/" AGENT_NAME);
+    }
     if (strpbrk(*path, " :")) {
         error_set(e, EINVAL, "the agent's path has a blank or a colon, which LD_PRELOAD cannot carry: %s",
                   *path);

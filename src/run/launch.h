@@ -48,7 +48,9 @@ int launch_reap(const struct launch *l);
 /** Closes what is open. A command that was never let go ends without a trace. */
 void launch_release(struct launch *l);
 
-/** The agent beside this executable, or where it was installed; the caller frees it. 0 or -errno with a line. */
+/** The file of the agent, beside this executable or where it was installed; the caller frees it. 0 or -errno with a line. */
+int launch_find_agent_file(char **path, struct error *e);
+/** The same as LD_PRELOAD takes it: $LIB may be in it, which is the loader's. */
 int launch_find_agent(char **path, struct error *e);
 
 #endif
