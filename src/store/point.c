@@ -66,35 +66,71 @@ static void change_point(struct recording *r, enum writer_statement how, const s
     writer_run(r, s);
 }
 
-/* Every second moment goes into the next one that stays; the first and the last stay. */
+static uint64_t lived_ns(const struct writer_image *image)
+{
+    return image->points.at[image->points.len - 1].time_ns - image->points.at[0].time_ns;
+}
+
+/*
+ * How far apart two of `n` moments stay, at least, so that they reach over all of a life, however long: evenly, and
+ * closer near its beginning, which later moments are compared with. The latter takes some 60, whatever the life.
+ */
+static uint64_t moment_stride_ns(const struct writer_image *image, uint64_t since_ns, size_t n)
+{
+    uint64_t lived = lived_ns(image), even = lived / (n * 3 / 8 + 1), near = since_ns / 4 + (lived >> 16);
+    return near < even ? near : even;
+}
+
+static const struct writer_point *moment_after(const struct writer_image *image, const struct writer_point *q)
+{
+    const struct writer_point *end = image->points.at + image->points.len;
+    for (q++; q < end; q++)
+        if (q->moment != ROW_NO_MOMENT)
+            return q;
+    return NULL;
+}
+
+/*
+ * Moments that follow too soon go into the next one that stays, unless that left a gap; the first and the last stay.
+ * That the gap is looked at matters: strides grow, and a moment before a wide gap would go each time.
+ */
 static void thin_moments(struct recording *r, struct writer_image *image)
 {
-    size_t left = count_moments(image), number = 0;
+    size_t n = count_moments(image);
+    const struct writer_point *kept = NULL, *next;
     struct writer_point *going = NULL;
     vec_each (struct writer_point, q, &image->points) {
         if (q->moment == ROW_NO_MOMENT)
             continue;
-        left--;
         if (going) {
             merge_moment(r, going->moment, q->moment);
             change_point(r, WRITER_NO_MOMENT, image, going);
             going->moment = ROW_NO_MOMENT;
             going = NULL;
         }
-        if (number++ % 2 && left)
+        uint64_t stride = moment_stride_ns(image, q->time_ns - image->points.at[0].time_ns, n);
+        next = moment_after(image, q);
+        if (kept && next && q->time_ns - kept->time_ns <= stride &&
+            next->time_ns - kept->time_ns <= 2 * stride)
             going = q;
+        else
+            kept = q;
     }
 }
 
+/* The same for points, evenly: they make a curve. Those with a moment stay. */
 static void thin_points(struct recording *r, struct writer_image *image)
 {
     size_t kept = 0, n = image->points.len;
+    struct writer_point *points = image->points.at;
+    uint64_t stride = n ? lived_ns(image) / (n / 2 + 1) : 0;
     for (size_t i = 0; i < n; i++) {
-        struct writer_point *q = &image->points.at[i];
-        if (i % 2 == 0 || i == n - 1 || q->moment != ROW_NO_MOMENT)
-            image->points.at[kept++] = *q;
+        uint64_t before = kept ? points[kept - 1].time_ns : 0;
+        if (i == 0 || i == n - 1 || points[i].moment != ROW_NO_MOMENT ||
+            points[i].time_ns - before > stride || points[i + 1].time_ns - before > 2 * stride)
+            points[kept++] = points[i];
         else
-            change_point(r, WRITER_DELETE_POINT, image, q);
+            change_point(r, WRITER_DELETE_POINT, image, &points[i]);
     }
     image->points.len = kept;
 }
@@ -105,7 +141,8 @@ int recording_thin_points(struct recording *r, uint64_t image_id, struct error *
     struct writer_image *image = known_image(r, image_id, &rc, e);
     if (!image)
         return rc;
-    thin_moments(r, image);
+    if (image->points.len)
+        thin_moments(r, image);
     thin_points(r, image);
     return writer_result(r, e);
 }
@@ -135,9 +172,10 @@ int recording_put_point(struct recording *r, uint64_t image_id, const struct pro
         *thinned = false;
     if (!image)
         return rc;
-    if (image->points.len >= RECORDING_POINTS_MAX ||
-        (moment && count_moments(image) >= RECORDING_MOMENTS_MAX)) {
-        thin_moments(r, image);
+    size_t moments = count_moments(image);
+    if (image->points.len >= RECORDING_POINTS_MAX || (moment && moments >= RECORDING_MOMENTS_MAX)) {
+        if (moments > RECORDING_MOMENTS_MAX / 2)
+            thin_moments(r, image);
         thin_points(r, image);
         if (thinned)
             *thinned = true;

@@ -77,7 +77,10 @@ int recording_put_image(struct recording *r, const struct profile *p, bool last,
  */
 int recording_put_point(struct recording *r, uint64_t image_id, const struct profile_point *point,
                         const struct profile *moment, bool *thinned, struct error *e);
-/** Forgets every second moment, then every second of the points without one; the first and the last stay. -ENOENT. */
+/**
+ * Forgets moments, then points without one, that lie closer together than the others: about half. What stays reaches over
+ * all the life of the image, evenly, moments closer near its beginning; the first and the last stay. -ENOENT.
+ */
 int recording_thin_points(struct recording *r, uint64_t image_id, struct error *e);
 /** Counts an image that is not stored. */
 int recording_drop_image(struct recording *r, double peak_bytes, struct error *e);

@@ -99,7 +99,7 @@ static void the_past_is_what_it_was_before_and_after_thinning(void **state)
         grow(p, &seed, 2);
     }
     assert_ok(recording_put_image(r, p, false, &err));
-    static const size_t left[] = {60, 31, 16, 9, 5, 3, 2, 2};
+    static const size_t left[] = {60, 24, 16, 13, 13}; /* closer near the beginning */
     for (size_t thinned = 0; thinned < sizeof(left) / sizeof(*left); thinned++) {
         uint64_t last = 0;
         size_t moments = 0;
@@ -128,7 +128,7 @@ static void the_past_is_what_it_was_before_and_after_thinning(void **state)
 static void images_keep_their_own_past(void **state)
 {
     (void)state;
-    uint64_t seed = 20, at = T0 + 95;
+    uint64_t seed = 20, at = T0 + 85; /* the moment before stays when the first one is thinned */
     struct recording *r = create();
     struct profile *p[2] = {new_image(&seed, 1), new_image(&seed, 2)}, *back;
     double expected[2] = {0}, is[2] = {0};
@@ -195,6 +195,39 @@ static void points_and_moments_stay_within_their_limits(void **state)
     profile_free(p);
 }
 
+/* Three weeks, looked at each 10 s. */
+static void all_of_a_long_life_is_known(void **state)
+{
+    (void)state;
+    const uint64_t looks = 180000, step_ns = 10000000000;
+    uint64_t seed = 16;
+    struct recording *r = create();
+    struct profile *p = new_image(&seed, 42);
+    for (uint64_t i = 0; i < looks; i++) {
+        struct profile_point q = {.time_ns = T0 + i * step_ns, .live_bytes = (double)i};
+        assert_ok(recording_put_point(r, 42, &q, i % 2 ? NULL : p, NULL, &err));
+    }
+    put(r, p);
+    assert_ok(recording_close(r, &err));
+    int64_t widest = ask("SELECT max(gap) FROM (SELECT time_ns - lag(time_ns) OVER (ORDER BY time_ns) AS gap"
+                         " FROM point WHERE moment IS NOT NULL)");
+    assert_in_range(widest, 1, looks * step_ns / 40);
+    widest =
+        ask("SELECT max(gap) FROM (SELECT time_ns - lag(time_ns) OVER (ORDER BY time_ns) AS gap FROM point)");
+    assert_in_range(widest, 1, looks * step_ns / 100);
+    for (uint64_t minutes = 10; minutes < 30000; minutes += minutes / 2) {
+        uint64_t at_ns = minutes * 60000000000, latest;
+        char question[128];
+        snprintf(question, sizeof(question),
+                 "SELECT max(time_ns) FROM point WHERE moment IS NOT NULL AND"
+                 " time_ns <= %" PRIu64,
+                 T0 + at_ns);
+        latest = (uint64_t)ask(question) - T0;
+        assert_in_range(latest, at_ns / 2, at_ns);
+    }
+    profile_free(p);
+}
+
 static void an_image_of_the_past_is_there_while_it_ran(void **state)
 {
     (void)state;
@@ -238,6 +271,7 @@ int main(void)
         cmocka_unit_test_teardown(the_past_is_what_it_was_before_and_after_thinning, empty_folder),
         cmocka_unit_test_teardown(images_keep_their_own_past, empty_folder),
         cmocka_unit_test_teardown(points_and_moments_stay_within_their_limits, empty_folder),
+        cmocka_unit_test_teardown(all_of_a_long_life_is_known, empty_folder),
         cmocka_unit_test_teardown(an_image_of_the_past_is_there_while_it_ran, empty_folder),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
