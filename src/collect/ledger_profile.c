@@ -263,6 +263,25 @@ static void take_cells(struct work *w)
     }
 }
 
+/*
+ * What threads have not handed on yet (struct ledger_shard) may lift what is live above the peak that the header knows. Then
+ * that is the peak.
+ */
+static void take_peak(struct work *w)
+{
+    struct profile_image *i = image(w);
+    double live = 0;
+    vec_each (const struct profile_cell, c, &w->p->cells)
+        live += profile_live(c).bytes;
+    if (live <= i->peak_bytes)
+        return;
+    vec_each (struct profile_cell, c, &w->p->cells)
+        c->at_peak = profile_live(c);
+    i->peak_bytes = live;
+    if (i->ended_ns)
+        i->peak_ns = i->ended_ns;
+}
+
 static uint32_t cell_of(struct work *w, uint32_t cell)
 {
     if (cell < w->c->count[LEDGER_CELLS] && w->cell[cell] != PROFILE_NONE)
@@ -335,6 +354,7 @@ struct profile *ledger_profile(struct ledger_copy *c)
     take_stacks(&w);
     take_threads(&w);
     take_cells(&w);
+    take_peak(&w);
     take_samples(&w);
     c->count[LEDGER_SAMPLES] = 0;
     take_frees(&w);

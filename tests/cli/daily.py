@@ -208,6 +208,19 @@ def threads(place):
     equal(have("n.allium"), want, "threads of a recording, which have ended")
 
 
+def peak_of_threads(place):
+    """Threads hand on what they hold in lots; what lies between is at the peak all the same, when nothing was ever freed."""
+    process = place.start(program("named"), env=dict(place.env, LD_PRELOAD=tap.built("ALLIUM_AGENT"), ALLIUM_PERIOD="1"))
+    equal(process.stdout.readline(), b"ready\n", "its word")
+    for source in (str(process.pid), "p.allium"):
+        report = json.loads(place.allium("report", source, "--by", "thread", "--json").out)
+        check(report["total"]["live_bytes"] >= 300000, "the blocks of three threads:", report["total"])
+        for what in (report["total"], *(row["self"] for row in report["rows"])):
+            equal(what["peak_bytes"], what["live_bytes"], "peak and live of " + source)
+        if source != "p.allium":
+            place.allium("snapshot", source, "-o", "p.allium")
+
+
 tap.main([(name, placed(function)) for name, function in [
     ("wrappers are passed over by function and owner, and shown with --raw and in stacks", wrappers),
     ("reports and summaries name who asked", wrappers_screen),
@@ -217,5 +230,6 @@ tap.main([(name, placed(function)) for name, function in [
     ("callers and callees have a screen", callers_screen),
     ("callers and callees of processes and of what is old, and what cannot be asked", callers_elsewhere),
     ("threads have the names that were seen last", threads),
+    ("the peak of several threads is no less than what they hold", peak_of_threads),
     ("what was temporary, with counts and their intervals", temporary),
 ]])
