@@ -155,8 +155,7 @@ static void say_verdict(const struct condition *c, const struct diff *d, enum co
     if (answer == CONDITION_NOT_MET)
         return;
     buf_printf(&b, "%s: ", c->text);
-    if (answer == CONDITION_OPEN)
-        buf_addstr(&b, "not certain, and so not met: ");
+    buf_addstr(&b, answer == CONDITION_MET ? "met: " : "not certain, and so not met: ");
     text_add_change(&b, change.value, unit);
     if (change.interval.low != change.interval.high) {
         buf_addstr(&b, " (");

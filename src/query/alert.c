@@ -20,13 +20,13 @@ static int fail(struct reader *r, const char *where, const char *what, const cha
     size_t column = (size_t)(where - r->text) + 1;
     if (r->column)
         *r->column = column;
-    const char *quote = *where ? "\"" : "";
+    const char *quote = *where ? ": \"" : "";
     int len = query_excerpt(where, strcspn(where, " \t\r\n"));
     for (int i = 0; i < len; i++) /* what cannot be shown in one line is not quoted */
         if ((unsigned char)where[i] < 0x20 || where[i] == 0x7f)
             len = i;
-    return error_set(r->e, EINVAL, "alert: %s at column %zu: %s%.*s%s; %s", what, column, quote, len, where,
-                     quote, hint);
+    return error_set(r->e, EINVAL, "alert: %s at column %zu%s%.*s%s; %s", what, column, quote, len, where,
+                     *where ? "\"" : "", hint);
 }
 
 /* The word is next, and ends there: it is taken. */

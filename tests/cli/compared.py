@@ -98,7 +98,7 @@ def sampled(place):
     check(re.search(r"\n  live +\+[0-9.]+ MiB \(\+.* an hour\n", told), told)
     place.allium("diff", settled, "r.allium", "--fail-if", "live+50MiB", "--fail-if", "live+10%", code=0)
     done = place.allium("diff", settled, "r.allium", "--fail-if", "live+50MiB", "--fail-if", "live+1MiB", code=4)
-    check(done.err.startswith("allium: live+1MiB: +") and done.err.count("\n") == 1, done.err)
+    check(done.err.startswith("allium: live+1MiB: met: +") and done.err.count("\n") == 1, done.err)
 
 
 def running(place):

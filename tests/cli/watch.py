@@ -437,7 +437,7 @@ def misuse(place):
                               ("growing for", 12), ("growing for x", 13), ("live>1G or", 11), ("live>1G live>2G", 9),
                               ("growing or " * 8 + "growing", 89), ("live>1G for 5m\x1b[2J", 13), ("growing;", 8)):
         done = place.allium("watch", "--once", "--alert", condition, code=2)
-        check("at column %d:" % column in done.err and done.err.count("\n") == 1, repr(condition), "gave", repr(done.err))
+        check("at column %d%s" % (column, ":" if column <= len(condition) else ";") in done.err and done.err.count("\n") == 1, repr(condition), "gave", repr(done.err))
         check("\x1b" not in done.err, "an escape sequence in", repr(done.err))
     for words in (("--every", "0"), ("--every", "x"), ("--every", "1us"), ("--older-than", "x"), ("--top", "-1"), ("--exec", "true"),
                   ("--where", "size>"), ("1", "2"), ("--nonsense",)):
