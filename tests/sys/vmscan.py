@@ -83,9 +83,10 @@ def rungs_agree():
     """All at work at once: each column that does not measure time is the same."""
     same = ("times", "scanned_pages", "reclaimed_pages", "clean_pages", "dirty_pages", "writeback_pages", "anonymous_pages",
             "activated_pages", "written_folios")
+    cat = ("--comm", "cat", *ONCE)  # others may reclaim, too, while one of them begins or ends
     with file_on_disk(64) as path, group(LIMIT) as where:
-        with tool("vmscan", "--attach", "tp_btf", *ONCE) as a, tool("vmscan", "--attach", "raw_tp", *ONCE) as b:
-            with tool("vmscan", "--attach", "tp", *ONCE) as c:
+        with tool("vmscan", "--attach", "tp_btf", *cat) as a, tool("vmscan", "--attach", "raw_tp", *cat) as b:
+            with tool("vmscan", "--attach", "tp", *cat) as c:
                 run_in(where, reads(path))
                 for it in (a, b, c):
                     it.stop()
