@@ -154,11 +154,15 @@ static void touch(const char *kind, size_t pages, const char *path)
         churn();
 }
 
-static size_t read_line(char *line, size_t most)
+/* False: there is no more. */
+static int read_line(char *line, size_t most)
 {
-    ssize_t n = read(0, line, most - 1);
-    line[n > 0 ? n : 0] = '\0';
-    return n > 0 ? (size_t)n : 0;
+    size_t n = 0;
+    while (n + 1 < most && read(0, line + n, 1) == 1)
+        if (line[n++] == '\n')
+            break;
+    line[n] = '\0';
+    return n > 0;
 }
 
 /* One system call, and nothing that has not run before. */
