@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# `allium sys faults` of a program that touches known numbers of pages: two runs that differ in 600 pages of each kind differ
+# in 600 faults of each, on every rung.
+#: programs toucher
+#: seconds 300
+
+. /tests/tap.sh
+plan 18
+
+# seen RUNG PAGES: what the program's row says; also in /tmp/row
+seen()
+{
+    printf 'heap %s\nshared %s\npopulated %s\n' $2 $2 $2 |
+        allium sys faults --attach "$1" --comm toucher --json -- toucher 2>/tmp/stderr >/tmp/rows
+    grep '"comm":"toucher"' /tmp/rows >/tmp/row
+}
+
+# column NAME: of /tmp/row
+column() { sed -n 's/.*"'$1'":\([0-9]*\).*/\1/p' /tmp/row; }
+
+# grown RUNG: by how much columns differ between two runs
+grown()
+{
+    seen $1 200
+    few="$(column heap) $(column shared) $(column asked)"
+    seen $1 800
+    set -- $few
+    heap=$(($(column heap) - $1)) shared=$(($(column shared) - $2)) asked=$(($(column asked) - ${3:-0}))
+}
+
+allium sys faults --duration 100ms >/tmp/rows 2>/tmp/said
+holds "it takes the best rung of this kernel" '^allium: ready: faults using fexit$' /tmp/said
+for rung in fexit perf tp_btf raw_tp tp; do
+    grown $rung
+    equal "$rung: the heap" $heap 600
+    equal "$rung: shared memory" $shared 600
+    # To copy a program's arguments takes a page more or less, as its stack lies.
+    [ $rung = fexit ] && check "$rung: asked for in advance ($asked)" [ $((asked - 600)) -ge -2 -a $((asked - 600)) -le 2 ]
+    holds "$rung: nothing was lost" '"lost_events":0,"lost_rows":0' /tmp/rows
+done
+equal "every rung has been tried" "$number" 17
