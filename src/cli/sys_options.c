@@ -230,7 +230,7 @@ static void stacks(struct parse *p)
     int code = words_parse(&p->r->as_command, "stacks", value(p, "stacks"), words, &which);
     if (code >= 0)
         p->code = code;
-    p->r->settings.config.stacks = (uint32_t)which;
+    p->r->settings.config.stacks = value(p, "stacks") ? (uint32_t)which : p->r->tool->stacks;
 }
 
 /* --by, and which columns have a meaning then. */

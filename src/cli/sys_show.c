@@ -95,7 +95,7 @@ static void write_folded(struct show *w)
             const struct table_value *v = table_at(t, row, i);
             if (!v->known || table_hides(t, i))
                 continue;
-            if (t->columns[i].type != TABLE_LINES)
+            if (t->columns[i].type != TABLE_LINES || t->columns[i].story || t->columns[i].fields)
                 continue;
             for (const char *end = v->text + strlen(v->text); end > v->text;) {
                 const char *from = end - 1;

@@ -89,7 +89,8 @@ struct sys_tool {
 
     /* A tool with events: */
     void (*event)(struct sys_session *s, struct table *t, const void *event, size_t bytes);
-    bool urgent; /* each is shown at once */
+    bool urgent;     /* each is shown at once, and takes no memory that was not there before */
+    uint32_t stacks; /* enum sys_stacks: taken unless --stacks asks for others */
 
     /* Either, or NULL: */
     int (*ready)(struct sys_session *s, struct error *e); /* before the programs are loaded */

@@ -47,7 +47,10 @@ struct table_column {
     enum table_type type;
     bool
         wrap; /* a text that is worth several lines when there is no room, and nothing at all where it is not known */
-    bool rare;     /* not on the screen when no row has it */
+    bool rare;  /* not on the screen when no row has it */
+    bool story; /* of lines: what people read instead of the row, when rows come one by one; not in JSON */
+    /* Of lines: what each one has, parted by tabs, as in "pid,comm:text": objects in JSON, nothing on a screen. */
+    const char *fields;
     unsigned drop; /* 0: stays; else those with the largest number leave a narrow screen first */
 };
 

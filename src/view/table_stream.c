@@ -2,6 +2,8 @@
 #include "view/table_stream.h"
 
 #include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "view/table_view.h"
 
@@ -86,12 +88,54 @@ static void put_headers(struct sink *out, const struct table *t, unsigned drop)
     }
 }
 
+/* The story of a row, if it has one: its first line after the moment, the others below it. */
+static bool put_story(struct sink *out, const struct table *t, uint32_t row, const struct text_style *style)
+{
+    const struct table_value *story = NULL, *moment = NULL;
+    struct buf b = BUF_INIT;
+    for (uint32_t i = 0; i < t->n_columns; i++) {
+        const struct table_value *v = table_at(t, row, i);
+        if (t->columns[i].story && v->known)
+            story = v;
+        if (t->columns[i].unit == TABLE_INSTANT && v->known && !moment)
+            moment = v;
+    }
+    if (!story)
+        return false;
+    if (moment)
+        add_moment(&b, moment->whole);
+    for (const char *line = story->text; *line;) {
+        size_t len = strcspn(line, "\n");
+        buf_addstr(&b, line > story->text ? "    " : moment ? "  " : "");
+        char *one = strndup(line, len);
+        text_add_name(&b, style, one ? one : "");
+        buf_addch(&b, '\n');
+        free(one);
+        line += len + (line[len] == '\n');
+    }
+    sink_text(out, buf_str(&b));
+    buf_release(&b);
+    return true;
+}
+
+static void put_lines(struct sink *out, const struct table *t, uint32_t row, const struct text_style *style)
+{
+    struct buf below = BUF_INIT;
+    table_view_add_lines(&below, style, t, row);
+    sink_text(out, buf_str(&below));
+    buf_release(&below);
+}
+
 void table_stream_write(struct table_stream *v, struct sink *out, const struct table *t,
                         const struct text_style *style)
 {
     unsigned drop = drop_from(t, style);
     uint32_t last = last_shown(t, drop);
     for (uint32_t row = 0; row < table_rows(t); row++) {
+        if (put_story(out, t, row, style)) {
+            put_lines(out, t, row, style);
+            continue;
+        }
         if (!v->rows || (v->repeat && v->rows % HEADERS_EVERY == 0))
             put_headers(out, t, drop);
         v->rows++;
@@ -106,9 +150,6 @@ void table_stream_write(struct table_stream *v, struct sink *out, const struct t
             put(out, &t->columns[i], buf_str(&b), i == last);
             buf_release(&b);
         }
-        struct buf below = BUF_INIT;
-        table_view_add_lines(&below, style, t, row);
-        sink_text(out, buf_str(&below));
-        buf_release(&below);
+        put_lines(out, t, row, style);
     }
 }

@@ -126,7 +126,8 @@ void table_view_add_lines(struct buf *below, const struct text_style *style, con
 {
     for (uint32_t i = 0; i < t->n_columns; i++) {
         const struct table_value *v = table_at(t, row, i);
-        if (!table_stands_below(t, i) || table_hides(t, i) || !v->known)
+        if (!table_stands_below(t, i) || t->columns[i].story || t->columns[i].fields || table_hides(t, i) ||
+            !v->known)
             continue;
         if (t->columns[i].type == TABLE_HISTOGRAM)
             histogram_add_text(below, style, t->columns[i].unit, v->slots);
@@ -191,6 +192,40 @@ static void write_lines(struct json *j, const char *key, const char *text)
     json_close(j, ']');
 }
 
+/* A line as an object: texts are marked in `fields`, the others are numbers. */
+static void write_fields(struct json *j, const char *fields, const char *line, size_t len)
+{
+    const char *end = line + len;
+    json_open(j, NULL, '{');
+    for (const char *name = fields; *name;) {
+        size_t name_len = strcspn(name, ",");
+        bool text = name_len > 5 && !memcmp(name + name_len - 5, ":text", 5);
+        char *key = strndup(name, text ? name_len - 5 : name_len);
+        size_t value_len = strcspn(line, "\t\n");
+        char *value = strndup(line, value_len);
+        if (text)
+            json_text(j, key, value);
+        else
+            json_signed(j, key, strtoll(value ? value : "", NULL, 10));
+        free(key);
+        free(value);
+        name += name_len + (name[name_len] == ',');
+        line += value_len + (line + value_len < end);
+    }
+    json_close(j, '}');
+}
+
+static void write_objects(struct json *j, const char *key, const char *fields, const char *text)
+{
+    json_open(j, key, '[');
+    while (*text) {
+        size_t len = strcspn(text, "\n");
+        write_fields(j, fields, text, len);
+        text += len + (text[len] == '\n');
+    }
+    json_close(j, ']');
+}
+
 static void write_json(struct json *j, const char *key, const struct table_column *c,
                        const struct table_value *v)
 {
@@ -221,7 +256,10 @@ static void write_json(struct json *j, const char *key, const struct table_colum
         json_hex(j, key, v->whole);
         break;
     case TABLE_LINES:
-        write_lines(j, key, v->text);
+        if (c->fields)
+            write_objects(j, key, c->fields, v->text);
+        else
+            write_lines(j, key, v->text);
         break;
     case TABLE_HISTOGRAM:
         histogram_write_json(j, key, v->slots);
@@ -234,7 +272,7 @@ static void write_row(struct json *j, const struct table *t, uint32_t row)
 {
     struct buf key = BUF_INIT;
     for (uint32_t i = 0; i < t->n_columns; i++) {
-        if (table_hides(t, i))
+        if (table_hides(t, i) || t->columns[i].story)
             continue;
         buf_reset(&key);
         table_add_key(&key, &t->columns[i]);
