@@ -40,7 +40,8 @@ enum { BPF_F_NO_PREALLOC = 1u << 0, BPF_F_USER_STACK = 1u << 8, BPF_F_FAST_STACK
 enum { BPF_RB_NO_WAKEUP = 1u << 0, BPF_RB_FORCE_WAKEUP = 1u << 1 };
 enum { BPF_RB_AVAIL_DATA, BPF_RB_RING_SIZE, BPF_RB_CONS_POS, BPF_RB_PROD_POS };
 enum { KERNEL_EFAULT = 14, KERNEL_EEXIST = 17, KERNEL_ENOSPC = 28 };
-enum { KERNEL_PF_KSWAPD = 0x20000 };       /* task_struct.flags: the BTF has no macros; so since 2.6 */
+/* task_struct.flags: the BTF has no macros; so since 2.6 */
+enum { KERNEL_PF_KSWAPD = 0x20000, KERNEL_PF_KTHREAD = 0x200000 };
 enum { KERNEL_RECLAIM_WB_FILE = 1u << 1 }; /* reclaim_flags of mm_vmscan_* */
 #define NULL ((void *)0)
 
@@ -55,12 +56,53 @@ struct perf_context {
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
+typedef struct {
+    long counter;
+} atomic_long_t;
+
+struct list_head {
+    struct list_head *next;
+};
+
+/* Registers by the kernel's names for them, which libbpf takes when it finds this defined. */
+#define __VMLINUX_H__
+#if defined(__TARGET_ARCH_arm64)
+struct user_pt_regs {
+    unsigned long regs[31], sp, pc;
+};
+struct pt_regs {
+    unsigned long syscallno;
+};
+#else
+struct pt_regs {
+    unsigned long bp, r8, ax, cx, dx, si, di, ip, cs, sp;
+};
+#endif
+
+/* Whether the kernel has a helper: bpf_core_enum_value_exists(). */
+enum bpf_func_id {
+    BPF_FUNC_loop = 181, /* since 5.17 */
+};
+
+struct bpf_array {
+    void *pptrs[0];
+};
+
 struct kernfs_node {
+    const char *name;
+    struct kernfs_node *__parent; /* since 6.15 */
     __u64 id;
 };
 
+struct kernfs_node___before_6_15 {
+    struct kernfs_node *parent;
+};
+
+struct cgroup_root;
+
 struct cgroup {
     struct kernfs_node *kn;
+    struct cgroup_root *root;
     int level;
     struct cgroup *ancestors[0]; /* since 6.1 */
 };
@@ -71,19 +113,19 @@ struct cgroup___before_6_1 {
 
 struct cgroup_subsys_state {
     struct cgroup *cgroup;
+    struct cgroup_subsys_state *parent;
 };
 
 struct page_counter {
-    struct {
-        long counter;
-    } usage;
+    atomic_long_t usage;
     unsigned long max;
     struct page_counter *parent;
 };
 
 struct mem_cgroup {
     struct cgroup_subsys_state css;
-    struct page_counter memory;
+    struct page_counter memory, memsw;
+    bool oom_lock; /* from 6.11 on only with the v1 hierarchy built in */
 };
 
 struct css_set {
@@ -94,20 +136,62 @@ struct css_set {
 enum cgroup_subsys_id { memory_cgrp_id_unused };
 enum cgroup_subsys_id___memory { memory_cgrp_id = 4 };
 
-struct task_struct {
-    int pid, tgid;
-    unsigned int flags;
-    struct css_set *cgroups;
-    struct mm_struct *mm;
-    struct task_struct *group_leader;
-    __u64 start_time;
+typedef struct {
+    unsigned int val;
+} kuid_t;
+
+struct cred {
+    kuid_t uid;
 };
 
-/* Memory of a process: what is mapped where. */
+struct percpu_counter {
+    __s64 count;
+    __s32 *counters;
+};
+
 struct maple_tree {
     void *ma_root;
 };
 
+struct mm_struct {
+    struct maple_tree mm_mt; /* since 6.1 */
+    unsigned long mmap_base, start_brk, brk, start_stack;
+    atomic_long_t pgtables_bytes;
+    unsigned long total_vm;
+    struct percpu_counter rss_stat[4]; /* since 6.2 */
+};
+
+struct mm_rss_stat {
+    atomic_long_t count[4];
+};
+
+struct mm_struct___before_6_2 {
+    struct mm_rss_stat rss_stat;
+};
+
+/* Nobody can ask for their values: the kernel's enum has no name. They are so since 4.5. */
+enum { MM_FILEPAGES, MM_ANONPAGES, MM_SWAPENTS, MM_SHMEMPAGES, NR_MM_COUNTERS };
+
+struct signal_struct {
+    struct list_head thread_head;
+    short oom_score_adj;
+    struct mm_struct *oom_mm;
+};
+
+struct task_struct {
+    int pid, tgid;
+    unsigned int flags;
+    char comm[16];
+    struct css_set *cgroups;
+    struct list_head tasks, thread_node;
+    struct task_struct *group_leader;
+    struct mm_struct *mm;
+    struct signal_struct *signal;
+    const struct cred *real_cred;
+    __u64 start_time;
+};
+
+/* Memory of a process: what is mapped where. */
 struct maple_range_64 {
     unsigned long pivot[15];
     void *slot[16];
@@ -119,11 +203,6 @@ struct maple_arange_64 {
 };
 
 enum maple_type { maple_range_64 = 2, maple_arange_64 = 3 };
-
-struct mm_struct {
-    struct maple_tree mm_mt; /* since 6.1 */
-    unsigned long mmap_base, start_brk, brk, start_stack;
-};
 
 struct super_block {
     __u32 s_dev;
@@ -178,8 +257,15 @@ enum vm_fault_reason {
 /* Bits of x86's error code of a page fault. */
 enum { X86_FAULT_WRITE = 0x2, X86_FAULT_FETCH = 0x10 };
 
-struct pt_regs {
-    unsigned long ip, cs; /* x86 */
+enum oom_constraint { CONSTRAINT_NONE, CONSTRAINT_CPUSET, CONSTRAINT_MEMORY_POLICY, CONSTRAINT_MEMCG };
+
+struct oom_control {
+    struct mem_cgroup *memcg;
+    unsigned int gfp_mask;
+    int order;
+    unsigned long totalpages;
+    struct task_struct *chosen;
+    enum oom_constraint constraint;
 };
 
 struct kmem_cache {

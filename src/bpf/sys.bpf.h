@@ -42,43 +42,51 @@ static __always_inline void count(__u32 what)
         (*n)++;
 }
 
+/*
+ * Is it the cgroup with this id, which is so many levels from the root, or below it? A function of its own: in a loop the
+ * compiler looks up the member that this kernel does not have before it knows that nobody will read it.
+ */
+static __attribute__((noinline)) bool cgroup_below(const struct cgroup *group, __u32 level, __u64 id)
+{
+    if (BPF_CORE_READ(group, level) < (int)level)
+        return false;
+    /* By hand: an index that is no constant cannot be looked up in the kernel's BTF. */
+    const void *at = (const void *)group + level * sizeof(__u64);
+    __u64 have = 0;
+    if (bpf_core_field_exists(group->ancestors)) {
+        const struct cgroup *ancestor = NULL;
+        bpf_probe_read_kernel(&ancestor, sizeof(ancestor), at + bpf_core_field_offset(group->ancestors));
+        have = BPF_CORE_READ(ancestor, kn, id);
+    } else {
+        const struct cgroup___before_6_1 *old = (const void *)group;
+        bpf_probe_read_kernel(&have, sizeof(have), at + bpf_core_field_offset(old->ancestor_ids));
+    }
+    return have == id;
+}
+
+/* A task's state in the memory controller, of whichever hierarchy has it. */
+static __always_inline const struct cgroup_subsys_state *memory_css(const struct task_struct *task)
+{
+    const __u32 memory = bpf_core_enum_value(enum cgroup_subsys_id___memory, memory_cgrp_id);
+    const struct css_set *set = BPF_CORE_READ(task, cgroups);
+    const struct cgroup_subsys_state *css = NULL;
+    bpf_core_read(&css, sizeof(css), &set->subsys[memory & 15]);
+    return css;
+}
+
 static __always_inline __u64 cgroup_of(const struct task_struct *task)
 {
-    const struct css_set *set = BPF_CORE_READ(task, cgroups);
-    if (config.cgroup_v1) {
-        const __u32 memory = bpf_core_enum_value(enum cgroup_subsys_id___memory, memory_cgrp_id);
-        const struct cgroup_subsys_state *css = NULL;
-        bpf_core_read(&css, sizeof(css), &set->subsys[memory & 15]);
-        return BPF_CORE_READ(css, cgroup, kn, id);
-    }
-    return BPF_CORE_READ(set, dfl_cgrp, kn, id);
+    return config.cgroup_v1 ? BPF_CORE_READ(memory_css(task), cgroup, kn, id)
+                            : BPF_CORE_READ(task, cgroups, dfl_cgrp, kn, id);
 }
 
 /* Is the task in the cgroup of the filter, or below it? */
 static __always_inline bool in_cgroup(const struct task_struct *task)
 {
-    const struct css_set *set = BPF_CORE_READ(task, cgroups);
-    const struct cgroup *group = BPF_CORE_READ(set, dfl_cgrp);
-    if (config.filters & SYS_FILTER_CGROUP_V1) {
-        const __u32 memory = bpf_core_enum_value(enum cgroup_subsys_id___memory, memory_cgrp_id);
-        const struct cgroup_subsys_state *css = NULL;
-        bpf_core_read(&css, sizeof(css), &set->subsys[memory & 15]);
-        group = BPF_CORE_READ(css, cgroup);
-    }
-    if (BPF_CORE_READ(group, level) < (int)config.cgroup_level)
-        return false;
-    /* By hand: an index that is no constant cannot be looked up in the kernel's BTF. */
-    const void *at = (const void *)group + config.cgroup_level * sizeof(__u64);
-    __u64 id = 0;
-    if (bpf_core_field_exists(group->ancestors)) {
-        const struct cgroup *ancestor = NULL;
-        bpf_probe_read_kernel(&ancestor, sizeof(ancestor), at + bpf_core_field_offset(group->ancestors));
-        id = BPF_CORE_READ(ancestor, kn, id);
-    } else {
-        const struct cgroup___before_6_1 *old = (const void *)group;
-        bpf_probe_read_kernel(&id, sizeof(id), at + bpf_core_field_offset(old->ancestor_ids));
-    }
-    return id == config.cgroup_id;
+    const struct cgroup *group = config.filters & SYS_FILTER_CGROUP_V1
+                                     ? BPF_CORE_READ(memory_css(task), cgroup)
+                                     : BPF_CORE_READ(task, cgroups, dfl_cgrp);
+    return cgroup_below(group, config.cgroup_level, config.cgroup_id);
 }
 
 static __always_inline bool same_comm(const char *a)

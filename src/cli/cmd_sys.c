@@ -10,6 +10,7 @@
 #include "cli/sys_overview.h"
 #include "cli/sys_show.h"
 #include "machine/privileges.h"
+#include "machine/reserve.h"
 #include "query/field.h"
 
 static const struct option_doc options[] = {
@@ -78,6 +79,10 @@ static int observe(struct sys_request *r)
         sys_close(show->session);
         return command_fail(EXIT_FAILED, "%s", e.text);
     }
+    int unlocked = r->tool->urgent ? reserve_memory(show->session) : 0;
+    if (unlocked && !show->quiet)
+        fprintf(stderr, "allium: memory cannot be locked (%s): when there is none, this may be late\n",
+                strerror(-unlocked));
     privileges_drop(); /* what is missing from here on is missed where it is used */
     show->command = r->command ? &command : NULL;
     show->hidden |= show->session->rung->lacking;

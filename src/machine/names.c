@@ -85,6 +85,13 @@ static struct kernel_symbols *kernel_of(struct names *n)
     return n->kernel;
 }
 
+void names_settle(struct names *n)
+{
+    struct kernel_symbols *k = kernel_of(n);
+    if (k)
+        kernel_symbols_settle(k);
+}
+
 /* `before`: what to take off to be within the instruction meant, 1 of a return address. */
 static void add_kernel(struct names *n, struct buf *b, uint64_t address, unsigned before)
 {

@@ -20,6 +20,8 @@ struct sys_session;
 /** `spaces`: address spaces will be asked for. Never NULL; what cannot be had is missed where it is used. */
 struct names *names_new(bool spaces);
 void names_free(struct names *n);
+/** Reads the kernel's symbols, and does with them from then on: later there may be no memory to read them again. */
+void names_settle(struct names *n);
 /** The address spaces of processes, drained by whoever asks; NULL: not asked for, or they cannot be had. */
 struct spaces *names_spaces(struct names *n);
 /** Looks at a process now: it may soon be gone, or be another program. */

@@ -30,6 +30,7 @@ struct kernel_symbols {
     uint64_t looked_ns; /* when the table, or what it was made of, was last looked at */
     uint64_t mark;      /* of the modules and BPF programs that the table has */
     unsigned reads;
+    bool settled; /* it is not read again */
 };
 
 static uint64_t now_ns(void)
@@ -142,6 +143,11 @@ int kernel_symbols_new(const char *root, struct kernel_symbols **out, struct err
     return 0;
 }
 
+void kernel_symbols_settle(struct kernel_symbols *k)
+{
+    k->settled = true;
+}
+
 void kernel_symbols_free(struct kernel_symbols *k)
 {
     if (!k)
@@ -193,7 +199,8 @@ bool kernel_symbols_find(struct kernel_symbols *k, uint64_t address, struct kern
         return false;
     size_t at = kallsyms_find(&k->table, address);
     bool doubtful = at == KALLSYMS_NONE || kallsyms_passes(&k->table, at);
-    if (doubtful && now_ns() - k->looked_ns >= AGAIN_NS && (at == KALLSYMS_NONE || has_changed(k))) {
+    if (doubtful && !k->settled && now_ns() - k->looked_ns >= AGAIN_NS &&
+        (at == KALLSYMS_NONE || has_changed(k))) {
         read_again(k);
         at = kallsyms_find(&k->table, address);
     }

@@ -40,6 +40,8 @@ struct kernel_symbol {
 int kernel_symbols_new(const char *root, struct kernel_symbols **out, struct error *e);
 /** NULL is allowed. */
 void kernel_symbols_free(struct kernel_symbols *k);
+/** From now on it does with what it has read, also where that is old: reading takes some MiB of memory. */
+void kernel_symbols_settle(struct kernel_symbols *k);
 
 /** An address of a byte inside the instruction meant: for a return address, one less. False: no symbol is there. */
 bool kernel_symbols_find(struct kernel_symbols *k, uint64_t address, struct kernel_symbol *out);

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * `allium sys oomkill`: who triggered, who died, why. All of it is looked up at the moment of the kill, in the kernel, under
+ * its oom_lock: so one kill is under way at a time, and what is put together here needs no place for each CPU.
+ */
+#include "bpf/memcg.bpf.h"
+#include "bpf/mm.bpf.h"
+#include "bpf/oomkill.h"
+#include "bpf/oomkill_walk.bpf.h"
+
+#define MEMCG_LEVELS 32u
+
+/* What the kernel knows of a kill before it has marked who dies; by the thread that asked for memory. */
+struct request {
+    const struct mem_cgroup *memcg;
+    const struct task_struct *chosen;
+    __u64 total_pages;
+    __u32 gfp;
+    __s32 order;
+    __u32 scope; /* enum oomkill_scope */
+};
+
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, 64);
+    __uint(key_size, sizeof(__u64));
+    __uint(value_size, sizeof(struct request));
+} requests SEC(".maps");
+
+/* Whom a thread has sent the kernel's own SIGKILL last. */
+struct {
+    __uint(type, BPF_MAP_TYPE_LRU_HASH);
+    __uint(max_entries, 1024);
+    __uint(key_size, sizeof(__u64));
+    __uint(value_size, sizeof(__u64));
+} killed SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, 1);
+    __uint(key_size, sizeof(__u32));
+    __uint(value_size, sizeof(struct oomkill_event));
+} draft SEC(".maps");
+
+/* The load averages, where the kernel's names have its variables. */
+extern const void avenrun __ksym __weak;
+
+static __always_inline __u32 scope_of(const struct oom_control *oc)
+{
+    enum oom_constraint c = BPF_CORE_READ(oc, constraint);
+    if (BPF_CORE_READ(oc, memcg) || c == bpf_core_enum_value(enum oom_constraint, CONSTRAINT_MEMCG))
+        return OOMKILL_MEMCG;
+    if (c == bpf_core_enum_value(enum oom_constraint, CONSTRAINT_CPUSET))
+        return OOMKILL_CPUSET;
+    return c == bpf_core_enum_value(enum oom_constraint, CONSTRAINT_MEMORY_POLICY) ? OOMKILL_MEMPOLICY
+                                                                                   : OOMKILL_GLOBAL;
+}
+
+static __always_inline int request_begins(const struct oom_control *oc)
+{
+    __u64 thread = bpf_get_current_pid_tgid();
+    struct request r = {.memcg = BPF_CORE_READ(oc, memcg),
+                        .chosen = BPF_CORE_READ(oc, chosen),
+                        .total_pages = BPF_CORE_READ(oc, totalpages),
+                        .gfp = BPF_CORE_READ(oc, gfp_mask),
+                        .order = BPF_CORE_READ(oc, order),
+                        .scope = scope_of(oc)};
+    bpf_map_update_elem(&requests, &thread, &r, BPF_ANY);
+    return 0;
+}
+
+static __always_inline int request_ends(void)
+{
+    __u64 thread = bpf_get_current_pid_tgid();
+    bpf_map_delete_elem(&requests, &thread);
+    return 0;
+}
+
+static __attribute__((noinline)) int put_path(struct oomkill_path *path,
+                                              const struct cgroup_subsys_state *css)
+{
+    const struct kernfs_node *node = BPF_CORE_READ(css, cgroup, kn), *parent;
+    for (__u32 i = 0; i < OOMKILL_LEVELS; i++) {
+        parent = node ? kernfs_parent(node) : NULL;
+        if (!parent)
+            return 0;
+        bpf_probe_read_kernel_str(path->name[i], OOMKILL_NAME_BYTES, BPF_CORE_READ(node, name));
+        path->levels = i + 1;
+        node = parent;
+    }
+    path->cut = node && kernfs_parent(node);
+    return 0;
+}
+
+static __always_inline void put_memcg(struct oomkill_event *e, const struct cgroup_subsys_state *css,
+                                      const struct task_struct *task)
+{
+    const struct mem_cgroup *memcg = memcg_of(css);
+    const struct page_counter *c = &memcg->memory;
+    e->limit = OOMKILL_MEMORY;
+    if (memcg_is_v1(css, task) && !counter_is_full(c) && counter_is_full(&memcg->memsw)) {
+        c = &memcg->memsw;
+        e->limit = OOMKILL_MEMORY_AND_SWAP;
+    }
+    __u64 max = BPF_CORE_READ(c, max);
+    e->scope = OOMKILL_MEMCG;
+    e->limit_pages = max < MEMCG_UNLIMITED ? max : OOMKILL_NO_LIMIT;
+    e->usage_pages = BPF_CORE_READ(c, usage.counter);
+    e->memcg_id = BPF_CORE_READ(css, cgroup, kn, id);
+    put_path(&e->memcg, css);
+}
+
+/*
+ * The memory cgroup that was full, where nobody tells: one that the victim is in, and the trigger too unless it is beyond its
+ * limit, which only happens when that was lowered under it. The kernel locks the one whose limit was met, and those below it;
+ * else it is the lowest that has no room. NULL: none, so that the machine was short, or a part of it.
+ */
+static __attribute__((noinline)) const struct cgroup_subsys_state *
+full_memcg(const struct task_struct *victim)
+{
+    const struct cgroup_subsys_state *css = memory_css(victim), *locked = NULL, *full = NULL;
+    const struct cgroup *trigger = BPF_CORE_READ(memory_css((const void *)bpf_get_current_task()), cgroup);
+    for (__u32 i = 0; i < MEMCG_LEVELS && css; i++, css = BPF_CORE_READ(css, parent)) {
+        const struct mem_cgroup *memcg = memcg_of(css);
+        bool v1 = memcg_is_v1(css, victim), over = counter_is_over(&memcg->memory);
+        bool limited = BPF_CORE_READ(memcg, memory.max) < MEMCG_UNLIMITED ||
+                       (v1 && BPF_CORE_READ(memcg, memsw.max) < MEMCG_UNLIMITED);
+        if (!limited || (!over && !cgroup_below(trigger, BPF_CORE_READ(css, cgroup, level),
+                                                BPF_CORE_READ(css, cgroup, kn, id))))
+            continue;
+        if (bpf_core_field_exists(memcg->oom_lock) && BPF_CORE_READ(memcg, oom_lock))
+            locked = css;
+        if (!full && (counter_is_full(&memcg->memory) || (v1 && counter_is_full(&memcg->memsw))))
+            full = css;
+    }
+    return locked ? locked : full;
+}
+
+static __always_inline void put_scope(struct oomkill_event *e, const struct task_struct *victim,
+                                      const struct request *r)
+{
+    const struct cgroup_subsys_state *css = NULL;
+    e->scope = OOMKILL_GLOBAL;
+    if (r) {
+        e->exact = 1;
+        e->scope = (__u8)r->scope;
+        e->order = r->order;
+        e->gfp = r->gfp;
+        e->total_pages = r->total_pages;
+        css = r->memcg ? &r->memcg->css : NULL;
+    } else if (victim) {
+        css = full_memcg(victim);
+    }
+    if (css)
+        put_memcg(e, css, (const void *)bpf_get_current_task());
+}
+
+static __always_inline void put_memory(struct oomkill_memory *m, const struct mm_struct *mm)
+{
+    m->anon_pages = mm_exact(mm, MM_ANONPAGES);
+    m->file_pages = mm_exact(mm, MM_FILEPAGES);
+    m->shmem_pages = mm_exact(mm, MM_SHMEMPAGES);
+    m->swap_pages = mm_exact(mm, MM_SWAPENTS);
+}
+
+static __attribute__((noinline)) int put_victim(struct oomkill_event *e, const struct task_struct *victim,
+                                                const struct mm_struct *mm)
+{
+    const struct cgroup_subsys_state *css = memory_css(victim);
+    e->victim_pid = BPF_CORE_READ(victim, tgid);
+    e->victim_uid = BPF_CORE_READ(victim, real_cred, uid.val);
+    BPF_CORE_READ_STR_INTO(&e->victim_comm, victim, comm);
+    e->oom_score_adj = BPF_CORE_READ(victim, signal, oom_score_adj);
+    put_memory(&e->memory, mm);
+    e->approximate = !mm_is_exact();
+    e->page_table_bytes = BPF_CORE_READ(mm, pgtables_bytes.counter);
+    e->total_vm_pages = BPF_CORE_READ(mm, total_vm);
+    e->victim_cgroup_id = BPF_CORE_READ(css, cgroup, kn, id);
+    put_path(&e->victim_cgroup, css);
+    return 0;
+}
+
+/* The victim got the kernel's SIGKILL from this thread just before it was marked; else it was ending by itself. */
+static __always_inline __u8 outcome_of(const struct task_struct *victim)
+{
+    __u64 thread = bpf_get_current_pid_tgid();
+    const __u64 *last = bpf_map_lookup_elem(&killed, &thread);
+    __u8 outcome = last && *last == (__u64)victim ? OOMKILL_KILLED : OOMKILL_EXITING;
+    bpf_map_delete_elem(&killed, &thread);
+    return outcome;
+}
+
+static __always_inline void put_largest(struct oomkill_event *e, const struct mm_struct *mm)
+{
+    struct walk *w = walk_all(mm, e->scope == OOMKILL_MEMCG ? e->memcg_id : 0);
+    if (!w)
+        return;
+    bpf_probe_read_kernel(e->largest, sizeof(e->largest), w->largest);
+    e->n_largest = w->n_largest;
+    e->processes = w->processes;
+    e->sharing = w->sharing > 1 ? w->sharing - 1 : 0;
+    e->walk_cut = w->cut;
+    if (w->cut)
+        count(OOMKILL_WALK_CUT);
+}
+
+static __always_inline void put_loads(struct oomkill_event *e)
+{
+    unsigned long loads[3];
+    if (!&avenrun || bpf_probe_read_kernel(loads, sizeof(loads), &avenrun))
+        return;
+    for (int i = 0; i < 3; i++)
+        e->loads[i] = loads[i];
+    e->loads_known = 1;
+}
+
+static __always_inline int marked(void *ctx, const struct task_struct *victim, __u32 pid)
+{
+    __u32 zero = 0;
+    __u64 thread = bpf_get_current_pid_tgid();
+    struct oomkill_event *e = bpf_map_lookup_elem(&draft, &zero), *out;
+    const struct request *r = bpf_map_lookup_elem(&requests, &thread);
+    if (!e || !wanted())
+        return 0;
+    bpf_probe_read_kernel(e, sizeof(*e), NULL); /* which cannot be read: all becomes 0 */
+    event_head(&e->head, ctx);
+    cpu_offsets_find();
+    if (!victim)
+        victim = walk_find(pid, r ? r->chosen : NULL);
+    e->victim_pid = pid;
+    put_scope(e, victim, r);
+    if (victim) {
+        const struct mm_struct *mm = BPF_CORE_READ(victim, signal, oom_mm);
+        put_victim(e, victim, mm);
+        put_largest(e, mm);
+        e->outcome = outcome_of(victim);
+    } else {
+        count(OOMKILL_UNKNOWN_VICTIM);
+    }
+    put_loads(e);
+    out = event_begin(sizeof(*out));
+    if (out) {
+        bpf_probe_read_kernel(out, sizeof(*out), e);
+        event_end(out);
+    }
+    return 0;
+}
+
+static __always_inline int signalled(int sig, __u64 info, const struct task_struct *task)
+{
+    __u64 thread = bpf_get_current_pid_tgid(), whom = (__u64)task;
+    if (sig == 9 && info == 1) /* SIGKILL, SEND_SIG_PRIV: from the kernel itself */
+        bpf_map_update_elem(&killed, &thread, &whom, BPF_ANY);
+    return 0;
+}
+
+SEC("fentry/oom_kill_process") int BPF_PROG(fentry_begins, const struct oom_control *oc)
+{
+    return request_begins(oc);
+}
+
+SEC("fexit/oom_kill_process") int fexit_ends(void *ctx)
+{
+    return request_ends();
+}
+
+SEC("kprobe/oom_kill_process") int BPF_KPROBE(kprobe_begins, const struct oom_control *oc)
+{
+    return request_begins(oc);
+}
+
+SEC("kretprobe/oom_kill_process") int kretprobe_ends(void *ctx)
+{
+    return request_ends();
+}
+
+SEC("tp_btf/mark_victim") int BPF_PROG(btf_marked, const struct task_struct *task)
+{
+    return marked(ctx, task, 0);
+}
+
+SEC("raw_tp/mark_victim") int BPF_PROG(raw_marked, const struct task_struct *task)
+{
+    return marked(ctx, task, 0);
+}
+
+/* Before 6.8 the event has nothing but the thread's number. */
+SEC("raw_tp/mark_victim") int BPF_PROG(raw_marked_pid, int pid)
+{
+    return marked(ctx, NULL, (__u32)pid);
+}
+
+SEC("tp_btf/signal_generate")
+int BPF_PROG(btf_signalled, int sig, __u64 info, const struct task_struct *task)
+{
+    return signalled(sig, info, task);
+}
+
+SEC("raw_tp/signal_generate")
+int BPF_PROG(raw_signalled, int sig, __u64 info, const struct task_struct *task)
+{
+    return signalled(sig, info, task);
+}
