@@ -9,19 +9,22 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/vec.h"
+#include "collect/codefile_rules.h"
 #include "symbol/object.h"
-#include "unwind/cfi.h"
 
 #define SEGMENTS_MAX 256
 #define STEPS_MAX    65536 /* remembered; then all are forgotten */
 
 struct codefile {
-    struct symbol_object *object;
+    struct symbol_object *object; /* NULL: an image */
+    Elf *elf;
     struct VEC(GElf_Phdr) loads;
     GElf_Phdr rules; /* .eh_frame_hdr; p_memsz 0: none */
     struct unwind_module module;
     uint64_t module_address; /* the ELF's address of the module's first byte */
-    struct map steps;        /* address -> enum codefile_step */
+    Elf_Data *code;          /* the first executable segment; NULL: none */
+    uint64_t code_address;
+    struct map steps; /* address -> enum codefile_step */
 };
 
 static bool is_wanted(const struct symbol_object *o, const char *root, const char *path,
@@ -39,16 +42,25 @@ static bool is_wanted(const struct symbol_object *o, const char *root, const cha
 static void read_segments(struct codefile *f)
 {
     size_t count = 0;
-    elf_getphdrnum(f->object->elf, &count);
+    elf_getphdrnum(f->elf, &count);
     for (size_t i = 0; i < count && i < SEGMENTS_MAX; i++) {
         GElf_Phdr ph;
-        if (!gelf_getphdr(f->object->elf, (int)i, &ph))
+        if (!gelf_getphdr(f->elf, (int)i, &ph))
             continue;
         if (ph.p_type == PT_LOAD)
             *vec_push(&f->loads) = ph;
         else if (ph.p_type == PT_GNU_EH_FRAME)
             f->rules = ph;
     }
+}
+
+static void find_code(struct codefile *f)
+{
+    vec_each (const GElf_Phdr, ph, &f->loads)
+        if (ph->p_flags & PF_X && !f->code) {
+            f->code = elf_getdata_rawchunk(f->elf, (int64_t)ph->p_offset, ph->p_filesz, ELF_T_BYTE);
+            f->code_address = ph->p_vaddr;
+        }
 }
 
 /*
@@ -61,8 +73,7 @@ static void place_rules(struct codefile *f)
         uint64_t inside = f->rules.p_vaddr - ph->p_vaddr;
         if (f->rules.p_vaddr < ph->p_vaddr || inside >= ph->p_filesz)
             continue;
-        Elf_Data *bytes =
-            elf_getdata_rawchunk(f->object->elf, (int64_t)ph->p_offset, ph->p_filesz, ELF_T_BYTE);
+        Elf_Data *bytes = elf_getdata_rawchunk(f->elf, (int64_t)ph->p_offset, ph->p_filesz, ELF_T_BYTE);
         if (!bytes || !bytes->d_buf || bytes->d_size != ph->p_filesz)
             return;
         uintptr_t start = (uintptr_t)bytes->d_buf;
@@ -76,6 +87,18 @@ static void place_rules(struct codefile *f)
     }
 }
 
+static struct codefile *with_rules(struct symbol_object *o, Elf *elf)
+{
+    struct codefile *f = mem_alloc(sizeof(*f));
+    f->object = o;
+    f->elf = elf;
+    read_segments(f);
+    find_code(f);
+    if (f->rules.p_memsz)
+        place_rules(f);
+    return f;
+}
+
 struct codefile *codefile_open(const char *root, const char *path, const struct codefile_wanted *wanted)
 {
     struct symbol_object *o;
@@ -87,19 +110,29 @@ struct codefile *codefile_open(const char *root, const char *path, const struct 
         symbol_object_free(o);
         return NULL;
     }
-    struct codefile *f = mem_alloc(sizeof(*f));
-    f->object = o;
-    read_segments(f);
-    if (f->rules.p_memsz)
-        place_rules(f);
-    return f;
+    return with_rules(o, o->elf);
+}
+
+struct codefile *codefile_open_image(const void *image, size_t bytes)
+{
+    elf_version(EV_CURRENT);
+    Elf *elf = elf_memory((char *)(uintptr_t)image, bytes); /* it is only read */
+    GElf_Ehdr header;
+    if (!elf || !gelf_getehdr(elf, &header) || header.e_machine != EM_X86_64) {
+        elf_end(elf);
+        return NULL;
+    }
+    return with_rules(NULL, elf);
 }
 
 void codefile_free(struct codefile *f)
 {
     if (!f)
         return;
-    symbol_object_free(f->object);
+    if (f->object)
+        symbol_object_free(f->object);
+    else
+        elf_end(f->elf);
     vec_release(&f->loads);
     map_release(&f->steps);
     free(f);
@@ -107,7 +140,7 @@ void codefile_free(struct codefile *f)
 
 size_t codefile_build_id(const struct codefile *f, const uint8_t **bits)
 {
-    return symbol_object_build_id(f->object, bits);
+    return f->object ? symbol_object_build_id(f->object, bits) : 0;
 }
 
 bool codefile_address(const struct codefile *f, uint64_t offset, uint64_t *address)
@@ -126,11 +159,30 @@ bool codefile_address(const struct codefile *f, uint64_t offset, uint64_t *addre
     return true;
 }
 
+bool codefile_row(const struct codefile *f, uint64_t address, struct cfi_row *row)
+{
+    return f->module.eh_frame_hdr &&
+           cfi_find(&f->module, f->module.start + (address - f->module_address), row);
+}
+
+bool codefile_eval(const struct codefile *f, int32_t block, const struct expr_context *ctx,
+                   const uint64_t *first, uint64_t *result)
+{
+    return expr_eval(&f->module, block, ctx, first, result);
+}
+
+bool codefile_is_sigreturn(const struct codefile *f, uint64_t address)
+{
+    uint64_t inside = address - f->code_address;
+    return f->code && address >= f->code_address && inside < f->code->d_size &&
+           f->code->d_size - inside >= REGS_SIGRETURN_BYTES &&
+           regs_is_sigreturn((const uint8_t *)f->code->d_buf + inside);
+}
+
 static enum codefile_step find_step(const struct codefile *f, uint64_t address)
 {
     struct cfi_row row;
-    if (!f->module.eh_frame_hdr ||
-        !cfi_find(&f->module, f->module.start + (address - f->module_address), &row))
+    if (!codefile_row(f, address, &row))
         return CODEFILE_NO_RULES;
     bool by_rbp = !row.cfa_expr && row.cfa_register == REG_RBP && row.cfa_offset == 16 && !row.signal_frame &&
                   row.how[SLOT_RA] == CFI_AT && row.value[SLOT_RA] == -8 && row.how[SLOT_RBP] == CFI_AT &&

@@ -23,6 +23,8 @@ struct codefile_wanted {
 
 /** The file at `path` within `root` ("" or NULL: here); NULL: it cannot be had, is another one, or no ELF. */
 struct codefile *codefile_open(const char *root, const char *path, const struct codefile_wanted *wanted);
+/** An ELF image as it is loaded, the vdso; it is the caller's, and must live longer. NULL: it is none. */
+struct codefile *codefile_open_image(const void *image, size_t bytes);
 void codefile_free(struct codefile *f);
 
 /** The build id; 0 bytes: it has none. */

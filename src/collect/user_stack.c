@@ -5,11 +5,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
+
+#include <gelf.h>
 
 #include "base/buf.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/vec.h"
+#include "collect/captured.h"
 #include "collect/container.h"
 #include "collect/proc.h"
 
@@ -26,6 +30,16 @@ struct user_stacks {
     struct map of_file;
     struct VEC(struct codefile *) files; /* NULL: it cannot be had */
     struct VEC(struct chain_frame) chain;
+    struct VEC(struct captured_frame) walked;
+    struct codefile *vdso;
+    bool vdso_asked;
+};
+
+/* A process at a time, and where its files are. */
+struct moment {
+    pid_t pid;
+    uint64_t time_ns;
+    const char *root;
 };
 
 struct user_stacks *user_stacks_new(struct spaces *spaces)
@@ -52,6 +66,8 @@ void user_stacks_free(struct user_stacks *u)
     map_release(&u->of_process);
     container_roots_release(&u->roots);
     vec_release(&u->chain);
+    vec_release(&u->walked);
+    codefile_free(u->vdso);
     free(u);
 }
 
@@ -146,38 +162,90 @@ static void place_in_file(struct codefile *f, const struct space_mapping *m, con
         out->module.build_id_len = codefile_build_id(f, &out->module.build_id);
 }
 
-size_t user_stacks_find(struct user_stacks *u, pid_t pid, uint64_t time_ns, const uint64_t *pcs, size_t n,
-                        struct user_frame *out, enum chain_end *why)
+/* The vdso is the kernel's, and the same one for all programs of 64 bits: here is ours. */
+static struct codefile *vdso_of(struct user_stacks *u, const struct space_mapping *m)
+{
+    const GElf_Ehdr *image = (const GElf_Ehdr *)getauxval(AT_SYSINFO_EHDR);
+    if (!u->vdso && !u->vdso_asked && image)
+        u->vdso = codefile_open_image(image, image->e_shoff + (size_t)image->e_shnum * image->e_shentsize);
+    u->vdso_asked = true;
+    return m->kind == MAPPING_VDSO ? u->vdso : NULL;
+}
+
+/* Where an address of a process lies: for people, and for the rules of the code. */
+static struct captured_code place(struct user_stacks *u, const struct moment *when, uint64_t address,
+                                  struct user_frame *out)
+{
+    struct captured_code code = {NULL, 0};
+    struct space_mapping m;
+    *out = (struct user_frame){.kind = USER_FRAME_NOT_MAPPED, .module.path = "", .address = address};
+    if (!spaces_find(u->spaces, when->pid, when->time_ns, address, &m))
+        return code;
+    uint64_t offset = address - m.start + m.page_offset;
+    if (m.kind == MAPPING_VDSO || m.kind == MAPPING_UNKNOWN) {
+        out->kind = USER_FRAME_SPECIAL;
+        out->module.path = m.file ? m.file->path : "";
+        out->address = code.address = address - m.start;
+        code.file = vdso_of(u, &m);
+    } else if (m.file && m.file->path[0] == '/') {
+        code.file = file_of(u, when->root, when->pid, &m);
+        place_in_file(code.file, &m, when->root, offset, out);
+        code.address = out->address;
+        if (out->kind != USER_FRAME_FILE)
+            code.file = NULL;
+    } else {
+        out->kind = USER_FRAME_ANONYMOUS;
+    }
+    return code;
+}
+
+static struct moment moment_of(struct user_stacks *u, pid_t pid, uint64_t time_ns)
 {
     if (u->files.len > FILES_MAX)
         close_files(u);
-    const char *root = root_of(u, pid, time_ns);
+    return (struct moment){pid, time_ns, root_of(u, pid, time_ns)};
+}
+
+size_t user_stacks_find(struct user_stacks *u, pid_t pid, uint64_t time_ns, const uint64_t *pcs, size_t n,
+                        struct user_frame *out, enum chain_end *why)
+{
+    struct moment when = moment_of(u, pid, time_ns);
     u->chain.len = 0;
     for (size_t i = 0; i < n; i++) {
-        struct space_mapping m;
-        struct chain_frame *link = vec_push(&u->chain);
-        uint64_t pc =
-            pcs[i] - (i > 0); /* what a call returns to may be another function's first instruction */
-        out[i] = (struct user_frame){.kind = USER_FRAME_NOT_MAPPED, .module.path = "", .address = pc};
-        if (!spaces_find(u->spaces, pid, time_ns, pc, &m))
-            continue;
-        uint64_t offset = pc - m.start + m.page_offset;
-        if (m.kind == MAPPING_VDSO || m.kind == MAPPING_UNKNOWN) {
-            out[i].kind = USER_FRAME_SPECIAL;
-            out[i].module.path = m.file ? m.file->path : "";
-            out[i].address = pc - m.start;
-        } else if (m.file && m.file->path[0] == '/') {
-            link->file = file_of(u, root, pid, &m);
-            place_in_file(link->file, &m, root, offset, &out[i]);
-            link->address = out[i].address;
-            if (out[i].kind != USER_FRAME_FILE)
-                link->file = NULL;
-        } else {
-            out[i].kind = USER_FRAME_ANONYMOUS;
-        }
+        /* What a call returns to may be another function's first instruction. */
+        struct captured_code code = place(u, &when, pcs[i] - (i > 0), &out[i]);
+        *vec_push(&u->chain) = (struct chain_frame){code.file, code.address};
     }
     size_t trusted = chain_trusted(u->chain.at, n, why);
     for (size_t i = 0; i < n; i++)
         out[i].trusted = i < trusted;
     return trusted;
+}
+
+struct walk {
+    struct user_stacks *u;
+    struct moment when;
+    struct user_frame *out; /* of the frame that is asked for next */
+};
+
+static struct captured_code find_code(void *arg, uint64_t pc)
+{
+    struct walk *w = arg;
+    return place(w->u, &w->when, pc, w->out++);
+}
+
+size_t user_stacks_walk(struct user_stacks *u, pid_t pid, uint64_t time_ns, const struct captured *c,
+                        struct user_frame *out, size_t max, enum captured_end *end)
+{
+    struct walk w = {u, moment_of(u, pid, time_ns), out};
+    while (u->walked.len < max)
+        *vec_push(&u->walked) = (struct captured_frame){0};
+    size_t n = captured_walk(c, find_code, &w, u->walked.at, max, end);
+    for (size_t i = 0; i < n; i++) {
+        /* A signal's frame is known only after its code was looked for as a return address. */
+        if (i && u->walked.at[i].exact)
+            place(u, &w.when, u->walked.at[i].pc, &out[i]);
+        out[i].trusted = true;
+    }
+    return n;
 }

@@ -9,10 +9,12 @@
  * Runs in: the tool. Threads: one. Owns: files and roots that it opened, until user_stacks_free().
  */
 
+#include "collect/captured_end.h"
 #include "collect/chain.h"
 #include "collect/spaces.h"
 #include "symbol/symbol.h"
 
+struct captured;
 struct user_stacks;
 
 /** The spaces stay the caller's, and must live longer. */
@@ -41,5 +43,12 @@ struct user_frame {
  */
 size_t user_stacks_find(struct user_stacks *u, pid_t pid, uint64_t time_ns, const uint64_t *pcs, size_t n,
                         struct user_frame *out, enum chain_end *why);
+
+/**
+ * The frames of a stack that was taken with its bytes, at most `max`: all of them can be trusted. Drain the spaces before; valid
+ * as long as those of user_stacks_find(). Returns how many.
+ */
+size_t user_stacks_walk(struct user_stacks *u, pid_t pid, uint64_t time_ns, const struct captured *c,
+                        struct user_frame *out, size_t max, enum captured_end *end);
 
 #endif

@@ -129,14 +129,11 @@ static bool step_stack(struct cursor *c, struct stack_machine *s, uint8_t op)
 
 static void read_memory(const struct expr_context *ctx, struct stack_machine *s)
 {
-    uint64_t at = pop(s);
-    if (s->bad || !ctx->stack || at < ctx->stack_from || at + 8 < at ||
-        !stack_holds(ctx->stack, at, at + 8, ctx->sealed)) {
+    uint64_t at = pop(s), v;
+    if (s->bad || !ctx->read || !ctx->read(ctx->memory, at, &v)) {
         s->bad = true;
         return;
     }
-    uint64_t v;
-    __builtin_memcpy(&v, (const void *)at, 8);
     push(s, v);
 }
 

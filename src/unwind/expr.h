@@ -5,7 +5,7 @@
 /*
  * Evaluates the DWARF expressions of call frame information.
  *
- * Runs in: target. Threads: any. No state. Invariant: dereferences only what stack_holds() allows, at most
+ * Runs in: target and tool. Threads: any. No state. Invariant: reads memory only through the function it is given, at most
  * EXPR_STEPS_MAX operations.
  */
 
@@ -15,13 +15,12 @@
 #include "base/sigsafe/compiler.h"
 #include "unwind/module.h"
 #include "unwind/regs_x86_64.h"
-#include "unwind/stack.h"
 
 struct expr_context {
-    const uint64_t *regs;       /* REG_COUNT */
-    struct stack_bounds *stack; /* NULL: nothing may be dereferenced */
-    uintptr_t stack_from;       /* lowest readable address: the stack pointer of the frame */
-    bool sealed;
+    const uint64_t *regs; /* REG_COUNT */
+    /* A word of the program's memory; false: it may not be read. NULL: none may. */
+    bool (*read)(void *memory, uint64_t at, uint64_t *value);
+    void *memory;
 };
 
 /** Runs the block at module start + `block` (ULEB128 length first); `first` is pushed before, if not NULL. */

@@ -48,6 +48,7 @@ static inline int regs_of_slot(int slot)
 #define SIGFRAME_RSP_OFFSET SIGFRAME_GREG(15)
 #define SIGFRAME_RIP_OFFSET SIGFRAME_GREG(16)
 
+#define REGS_SIGRETURN_BYTES 9
 /* mov $__NR_rt_sigreturn, %rax; syscall */
 static inline bool regs_is_sigreturn(const uint8_t *code)
 {

@@ -276,12 +276,27 @@ whole:
     return WALK_WHOLE;
 }
 
+/* What the expressions of a frame may read: the stack from its stack pointer on. */
+struct frame_memory {
+    struct walk *walk;
+    uint64_t from;
+};
+
+static bool read_frame_memory(void *memory, uint64_t at, uint64_t *value)
+{
+    const struct frame_memory *m = memory;
+    if (at < m->from || at + 8 < at || !stack_holds(m->walk->stack, at, at + 8, m->walk->sealed))
+        return false;
+    __builtin_memcpy(value, (const void *)at, 8);
+    return true;
+}
+
 /* The value of one register in the caller; false: unreadable. */
 static bool restore(struct walk *k, const struct unwind_module *m, const struct cfi_row *row, int slot,
                     const uint64_t *regs, uint64_t cfa, bool exact, uint64_t *value)
 {
-    struct expr_context ctx = {
-        .regs = regs, .stack = k->stack, .stack_from = regs[REG_RSP], .sealed = k->sealed};
+    struct frame_memory memory = {k, regs[REG_RSP]};
+    struct expr_context ctx = {.regs = regs, .read = read_frame_memory, .memory = &memory};
     uint64_t at = cfa + (uint64_t)(int64_t)row->value[slot];
     switch ((enum cfi_how)row->how[slot]) {
     case CFI_SAME:
@@ -316,8 +331,8 @@ static bool restore(struct walk *k, const struct unwind_module *m, const struct 
 static bool leave_frame_full(struct walk *k, const struct unwind_module *m, const struct cfi_row *row,
                              bool exact, uint64_t *regs)
 {
-    struct expr_context ctx = {
-        .regs = regs, .stack = k->stack, .stack_from = regs[REG_RSP], .sealed = k->sealed};
+    struct frame_memory memory = {k, regs[REG_RSP]};
+    struct expr_context ctx = {.regs = regs, .read = read_frame_memory, .memory = &memory};
     uint64_t cfa, next[SLOT_COUNT];
     if (row->cfa_expr) {
         if (!expr_eval(m, row->cfa_expr, &ctx, NULL, &cfa))
