@@ -127,7 +127,7 @@ static __attribute__((noinline)) int classify(struct fault *f)
 static __always_inline void key_now(struct faults_key *key, void *ctx, const struct fault *f)
 {
     if (config.parts & FAULTS_BY_PROCESS) {
-        key->pid = bpf_get_current_pid_tgid() >> 32;
+        key->pid = current_ids() >> 32;
         bpf_get_current_comm(key->comm, sizeof(key->comm));
     }
     if (config.parts & FAULTS_BY_PLACE) {
@@ -294,7 +294,7 @@ SEC("tp/kmem/rss_stat") int tp_resident(struct trace_event_raw_rss_stat *ctx)
     __u32 member = ctx->member;
     if (!ctx->curr || member > 3 || !wanted())
         return 0;
-    struct faults_resident *r = resident_of(bpf_get_current_pid_tgid() >> 32);
+    struct faults_resident *r = resident_of(current_ids() >> 32);
     if (!r)
         return 0;
     if (r->mm_id && r->mm_id != ctx->mm_id) { /* it has executed another program */

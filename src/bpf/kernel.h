@@ -43,6 +43,7 @@ enum { KERNEL_EFAULT = 14, KERNEL_EEXIST = 17, KERNEL_ENOSPC = 28 };
 /* task_struct.flags: the BTF has no macros; so since 2.6 */
 enum { KERNEL_PF_KSWAPD = 0x20000, KERNEL_PF_KTHREAD = 0x200000 };
 enum { KERNEL_RECLAIM_WB_FILE = 1u << 1 }; /* reclaim_flags of mm_vmscan_* */
+enum { PID_NAMESPACES_MAX = 33 };          /* 32 below the initial one */
 #define NULL ((void *)0)
 
 /* What programs of perf events get, on x86: registers by their numbers in the system's interface, read as whole words only. */
@@ -136,6 +137,24 @@ struct css_set {
 enum cgroup_subsys_id { memory_cgrp_id_unused };
 enum cgroup_subsys_id___memory { memory_cgrp_id = 4 };
 
+struct ns_common {
+    unsigned int inum;
+};
+
+struct pid_namespace {
+    struct ns_common ns;
+};
+
+struct upid {
+    int nr;
+    struct pid_namespace *ns;
+};
+
+struct pid {
+    unsigned int level;
+    struct upid numbers[0];
+};
+
 typedef struct {
     unsigned int val;
 } kuid_t;
@@ -188,7 +207,8 @@ struct task_struct {
     struct mm_struct *mm;
     struct signal_struct *signal;
     const struct cred *real_cred;
-    __u64 start_time;
+    __u64 start_time, start_boottime;
+    struct pid *thread_pid; /* NULL: it is ending */
 };
 
 /* Memory of a process: what is mapped where. */

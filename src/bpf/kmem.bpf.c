@@ -49,10 +49,10 @@ static __always_inline void key_now(struct kmem_key *key, void *ctx, __u64 call_
         key->kernel_stack = kernel_stack_now(ctx);
         key->user_stack = user_stack_now(ctx);
         if (config.stacks & SYS_STACK_USER)
-            key->pid = bpf_get_current_pid_tgid() >> 32;
+            key->pid = current_ids() >> 32;
     }
     if (config.parts & KMEM_BY_PROCESS) {
-        key->pid = bpf_get_current_pid_tgid() >> 32;
+        key->pid = current_ids() >> 32;
         bpf_get_current_comm(key->comm, sizeof(key->comm));
     }
 }

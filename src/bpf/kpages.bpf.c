@@ -47,7 +47,7 @@ static __always_inline void key_now(struct kpages_key *key, void *ctx, const str
         key->user_stack = user_stack_now(ctx);
     }
     if (config.parts & KPAGES_BY_PROCESS) {
-        key->pid = bpf_get_current_pid_tgid() >> 32;
+        key->pid = current_ids() >> 32;
         bpf_get_current_comm(key->comm, sizeof(key->comm));
     }
 }

@@ -105,19 +105,55 @@ static __always_inline bool runs(void)
     return LIKELY(state.runs);
 }
 
+/* A process's number as allium's PID namespace has it; 0: it is not in there, nor in one below it. */
+static __always_inline __u32 number_in_namespace(const struct pid *pid)
+{
+    __u32 level = BPF_CORE_READ(pid, level);
+    for (__u32 i = 0; i < PID_NAMESPACES_MAX && i <= level; i++) {
+        struct upid number = {0};
+        bpf_core_read(&number, sizeof(number), &pid->numbers[level - i]);
+        if (BPF_CORE_READ(number.ns, ns.inum) == config.pid_namespace)
+            return (__u32)number.nr;
+    }
+    return 0;
+}
+
+static __attribute__((noinline)) __u64 ids_in_namespace(void)
+{
+    const struct task_struct *task = (const void *)bpf_get_current_task();
+    __u64 tgid = number_in_namespace(BPF_CORE_READ(task, group_leader, thread_pid));
+    return tgid << 32 | number_in_namespace(BPF_CORE_READ(task, thread_pid));
+}
+
+/* The current process << 32 | thread, as whoever started allium would call them: the kernel's helper numbers them as the
+ * initial PID namespace does, which in a container are nobody's numbers, or another's. */
+static __always_inline __u64 current_ids(void)
+{
+    return config.pid_namespace ? ids_in_namespace() : bpf_get_current_pid_tgid();
+}
+
+/* Is it the task that had this number when allium started? */
+static __always_inline bool began_at(const struct task_struct *task, __u64 ticks)
+{
+    __u64 began_ns = BPF_CORE_READ(task, start_boottime) + config.boottime_offset_ns;
+    return !ticks || began_ns / SYS_TICK_NS == ticks;
+}
+
 /* Is what happens now, in the current task, asked for? */
 static __always_inline bool wanted(void)
 {
     if (!runs())
         return false;
-    __u64 id = bpf_get_current_pid_tgid();
+    __u64 id = current_ids();
     if (UNLIKELY(id >> 32 == config.own_tgid)) {
         count(SYS_OWN);
         return false;
     }
-    if (config.filters & SYS_FILTER_TGID && id >> 32 != config.tgid)
+    const struct task_struct *task = (const void *)bpf_get_current_task();
+    if (config.filters & SYS_FILTER_TGID &&
+        (id >> 32 != config.tgid || !began_at(BPF_CORE_READ(task, group_leader), config.tgid_began)))
         return false;
-    if (config.filters & SYS_FILTER_TID && (__u32)id != config.tid)
+    if (config.filters & SYS_FILTER_TID && ((__u32)id != config.tid || !began_at(task, config.tid_began)))
         return false;
     if (config.filters & SYS_FILTER_UID && (__u32)bpf_get_current_uid_gid() != config.uid)
         return false;
@@ -127,15 +163,14 @@ static __always_inline bool wanted(void)
         if (!same_comm(comm))
             return false;
     }
-    if (config.filters & (SYS_FILTER_CGROUP | SYS_FILTER_CGROUP_V1) &&
-        !in_cgroup((const void *)bpf_get_current_task()))
+    if (config.filters & (SYS_FILTER_CGROUP | SYS_FILTER_CGROUP_V1) && !in_cgroup(task))
         return false;
     return true;
 }
 
 static __always_inline void describe_task(struct sys_task *t)
 {
-    __u64 id = bpf_get_current_pid_tgid();
+    __u64 id = current_ids();
     t->pid = id >> 32;
     t->tid = (__u32)id;
     t->uid = (__u32)bpf_get_current_uid_gid();

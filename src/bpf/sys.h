@@ -17,6 +17,9 @@
 #define SYS_STACK_DEPTH 127
 #define SYS_NO_STACK    (-1) /* not asked for */
 
+/** In which /proc tells when a process began (USER_HZ). */
+#define SYS_TICK_NS 10000000u
+
 enum sys_filter {
     SYS_FILTER_TGID = 1u << 0,
     SYS_FILTER_TID = 1u << 1,
@@ -34,10 +37,15 @@ enum sys_stacks {
 /** Set before the programs are loaded; what it does not ask for, the verifier takes out. */
 struct sys_config {
     __u32 own_tgid; /* the tool's own process, whose events are left out */
-    __u32 filters;  /* enum sys_filter */
+    __u32
+        pid_namespace; /* allium's, by its inode: numbers of processes are those that it sees; 0: the initial one */
+    __u32 filters; /* enum sys_filter */
     __u32 tgid, tid, uid;
     __u32 cgroup_level; /* steps from the hierarchy's root */
     __u64 cgroup_id;
+    __u64 tgid_began,
+        tid_began;            /* CLOCK_BOOTTIME in ticks: another process may get the number later; 0: any */
+    __s64 boottime_offset_ns; /* of allium's time namespace, which is in these */
     char comm[SYS_COMM_BYTES];
     __u32 stacks; /* enum sys_stacks */
     __u32 parts;  /* bits of the tool's own: by what its rows are told apart */

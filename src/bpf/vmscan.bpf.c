@@ -66,7 +66,7 @@ static __always_inline struct vmscan_value *row_of(__u32 phase, __u32 within, __
     if (config.parts & VMSCAN_BY_SHRINKER)
         key.shrinker = shrinker;
     if (config.parts & VMSCAN_BY_PROCESS) {
-        key.pid = bpf_get_current_pid_tgid() >> 32;
+        key.pid = current_ids() >> 32;
         bpf_get_current_comm(key.comm, sizeof(key.comm));
     }
     return row_for(&key);

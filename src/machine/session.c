@@ -18,6 +18,7 @@
 #include "machine/privileges.h"
 #include "machine/ring.h"
 #include "machine/rungs.h"
+#include "machine/whose.h"
 
 #define BACKLOG_PART  4u /* of the ring: then the reader is woken */
 #define LOG_LINE_MOST 300u
@@ -330,7 +331,6 @@ static void fill_settings(struct sys_session *s, const struct sys_settings *sett
     set->rows_max = set->rows_max ? set->rows_max : SYS_ROWS_DEFAULT;
     set->stacks_max = set->stacks_max ? set->stacks_max : SYS_STACKS_DEFAULT;
     set->ring_bytes = set->ring_bytes ? set->ring_bytes : s->tool->ring_bytes ? s->tool->ring_bytes : 4096;
-    set->config.own_tgid = (uint32_t)getpid();
     set->config.parts = set->part ? set->part->bits : 0;
     set->config.urgent = s->tool->urgent;
     set->config.backlog_bytes = set->ring_bytes / BACKLOG_PART;
@@ -366,12 +366,17 @@ int sys_open(struct sys_session **out, const struct sys_tool *tool, const struct
     *s = (struct sys_session){.tool = tool, .ring_fd = -1, .poll_fd = -1};
     fill_settings(s, settings);
     s->lose = lose_from_environment();
+    int error = whose_fill(&s->settings.config, e);
+    if (error) {
+        sys_close(s);
+        return error;
+    }
     libbpf_set_print(hear_loader);
     /* Before anything is counted: what is mapped from then on is known. */
     s->names = names_new(tool->spaces || (s->settings.part && s->settings.part->spaces) ||
                          settings->config.stacks & SYS_STACK_USER);
     struct btf *kernel = btf__load_vmlinux_btf();
-    int error = kernel ? inflate_object(tool, &bytes) : 0;
+    error = kernel ? inflate_object(tool, &bytes) : 0;
     if (!kernel)
         error =
             error_set(e, EOPNOTSUPP,

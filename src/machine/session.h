@@ -60,7 +60,7 @@ struct sys_session {
 /**
  * Loads and attaches the tool's programs by the best rung that works here, or by the one that is asked for: from then on
  * things are counted.
- * -EPERM: a privilege is missing; -EOPNOTSUPP: no rung works here; -EINVAL. Then `e` has the line, *out is NULL.
+ * -EPERM: a privilege is missing; -EOPNOTSUPP: no rung works here; -ESRCH: the process of a filter is gone; -EINVAL. Then `e` has the line, *out is NULL.
  */
 int sys_open(struct sys_session **out, const struct sys_tool *tool, const struct sys_settings *settings,
              struct error *e);
