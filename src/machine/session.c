@@ -207,6 +207,12 @@ static int attach_program(struct sys_session *s, struct bpf_program *p, const st
     return 0;
 }
 
+/* The loader looks for the numbers of tracepoints there. */
+static bool has_tracefs(void)
+{
+    return !access("/sys/kernel/tracing/events", F_OK) || !access("/sys/kernel/debug/tracing/events", F_OK);
+}
+
 static int attach_programs(struct sys_session *s, const struct sys_rung *rung, struct buf *why)
 {
     struct bpf_program *p;
@@ -215,7 +221,10 @@ static int attach_programs(struct sys_session *s, const struct sys_rung *rung, s
         int error = bpf_program__autoload(p) ? attach_program(s, p, rung) : 0;
         if (error) {
             buf_printf(why, "%s: ", bpf_program__section_name(p));
-            add_reason(why, error);
+            if (error == -ENOENT && !has_tracefs())
+                buf_addstr(why, "tracefs is not mounted: mount -t tracefs tracefs /sys/kernel/tracing");
+            else
+                add_reason(why, error);
             return error;
         }
     }
