@@ -28,6 +28,13 @@ static const char *const examples[] = {
     NULL,
 };
 
+static void list_tools(void)
+{
+    printf("\ntools, by NAME:\n");
+    for (const struct sys_tool *const *t = sys_tools; *t; t++)
+        printf("  %-12s %s\n", (*t)->name, (*t)->summary);
+}
+
 static int run(int argc, char **argv);
 
 const struct command command_sys = {
@@ -36,6 +43,7 @@ const struct command command_sys = {
     .summary = "the machine's memory, on one screen; with NAME the kernel's side of it, which needs root",
     .examples = examples,
     .options = options,
+    .more = list_tools,
     .run = run,
 };
 

@@ -48,6 +48,8 @@ static void print_help(const struct command *c)
                c->source ? c->source : "the newest recording here");
     else if (strstr(c->usage, "SOURCE"))
         printf("\nSOURCE: a recording, FILE@TIME (a moment in it), or a process id\n");
+    if (c->more)
+        c->more();
     printf("\noptions:\n");
     for (const struct option_doc *o = c->options; o->name; o++) {
         char left[80];

@@ -45,6 +45,7 @@ struct command {
     const char *source;          /* what is taken if SOURCE is left out; NULL: the newest recording here */
     const char *const *examples; /* pairs of command and what it does, NULL at the end */
     const struct option_doc *options;  /* ends with a name of NULL; --help comes of itself */
+    void (*more)(void);                /* prints more of its help, after the summary; NULL: there is none */
     int (*run)(int argc, char **argv); /* argv[0] is the command's name; returns the exit code */
 };
 
