@@ -79,7 +79,10 @@ static int observe(struct sys_request *r)
     if (error) {
         if (r->command)
             bystander_release(&command);
-        return command_fail(error == -EINVAL ? EXIT_USAGE : EXIT_IMPOSSIBLE, "%s", e.text);
+        return command_fail(error == -EINVAL  ? EXIT_USAGE
+                            : error == -ESRCH ? EXIT_FAILED
+                                              : EXIT_IMPOSSIBLE,
+                            "%s", e.text);
     }
     if (r->output && recording_create(&show->recording, r->output, false, &e)) {
         if (r->command)
@@ -93,10 +96,9 @@ static int observe(struct sys_request *r)
                 strerror(-unlocked));
     privileges_drop(); /* what is missing from here on is missed where it is used */
     show->command = r->command ? &command : NULL;
+    show->command_name = r->command ? r->command[0] : NULL;
     show->hidden |= show->session->rung->lacking;
     int code = sys_show(show);
-    if (r->command && code == EXIT_NOT_FOUND)
-        command_fail(code, "%s: not found", r->command[0]);
     if (r->command)
         bystander_release(&command);
     sys_close(show->session);

@@ -9,6 +9,7 @@
 
 #include "base/units.h"
 #include "cli/words.h"
+#include "query/field.h"
 #include "collect/cgroup.h"
 
 #define INTERVAL_LEAST_NS 10000000u
@@ -30,6 +31,7 @@ static const struct option_doc common[] = {
     {"exec", 0, "CMD", "and run CMD with sh; ALLIUM_ROW is the row, as JSON"},
     {"stacks", 0, "WHICH", "user, kernel, both or none"},
     {"folded", 0, NULL, "stacks as folded lines, for flame graphs"},
+    {"stack-slots", 0, "N", "room for about so many different stacks (16384)"},
     {"quiet", 0, NULL, "say nothing on stderr"},
     {NULL, 0, NULL, NULL},
 };
@@ -133,6 +135,22 @@ static const char *value(const struct parse *p, const char *name)
 static void refuse(struct parse *p, const char *name, const char *text, const char *what)
 {
     p->code = command_misuse(&p->r->as_command, "--%s %s is no %s", name, text, what);
+}
+
+#define NAMES_MAX 64
+
+/* Of names that a tool has: which one may be meant, and all of them. */
+static void refuse_name(struct parse *p, const char *option, const char *text,
+                        const struct query_field *names, size_t n)
+{
+    struct buf b = BUF_INIT;
+    size_t meant = query_field_closest(names, n, text, strlen(text));
+    if (meant != QUERY_NO_FIELD)
+        buf_printf(&b, " did you mean %s?", names[meant].name);
+    for (size_t i = 0; i < n; i++)
+        buf_printf(&b, "%s%s", i ? ", " : " it can be ", names[i].name);
+    p->code = command_misuse(&p->r->as_command, "--%s %s is not known:%s", option, text, buf_str(&b));
+    buf_release(&b);
 }
 
 /* Numbers: false when the option was not given. */
@@ -239,12 +257,17 @@ static void part(struct parse *p)
     const char *text = value(p, "by");
     const struct sys_tool *tool = p->r->tool;
     const struct sys_part *found = tool->parts;
+    struct query_field names[NAMES_MAX];
+    size_t n = 0;
     if (!tool->parts)
         return;
-    for (const struct sys_part *q = tool->parts; text && q->name; q++)
+    for (const struct sys_part *q = tool->parts; text && q->name; q++) {
         found = !strcmp(q->name, text) ? q : found;
+        if (n < NAMES_MAX)
+            names[n++] = (struct query_field){.name = q->name};
+    }
     if (text && strcmp(found->name, text))
-        refuse(p, "by", text, "part: see --help for those there are");
+        refuse_name(p, "by", text, names, n);
     p->r->settings.part = found;
     for (const struct sys_part *q = tool->parts; q->name; q++)
         p->r->show.hidden |= q->columns & ~found->columns;
@@ -258,13 +281,16 @@ static void order(struct parse *p)
     const struct sys_tool *tool = p->r->tool;
     struct sys_show *show = &p->r->show;
     show->sort = tool->weight;
-    for (uint32_t i = 0; text && i < tool->n_columns; i++)
-        if (!strcmp(tool->columns[i].name, text)) {
+    struct query_field names[NAMES_MAX];
+    for (uint32_t i = 0; text && i < tool->n_columns && i < NAMES_MAX; i++) {
+        names[i] = (struct query_field){.name = tool->columns[i].name};
+        if (!strcmp(names[i].name, text)) {
             show->sort = i;
             return;
         }
+    }
     if (text)
-        refuse(p, "sort", text, "column: see the headers, with _ for a blank");
+        refuse_name(p, "sort", text, names, tool->n_columns);
 }
 
 static void shape(struct parse *p)
@@ -278,6 +304,7 @@ static void shape(struct parse *p)
     if (!show->histogram)
         show->hidden |= histograms(p->r->tool);
     duration(p, "duration", &show->duration_ns);
+    size(p, "stack-slots", &s->stacks_max);
     s->rung = value(p, "attach");
     p->r->user = value(p, "user");
     p->r->output = value(p, "output");

@@ -389,10 +389,11 @@ int sys_show(struct sys_show *o)
     if (o->duration_ns)
         w.end = timer(s->poll_fd, o->duration_ns, 0);
     int error = o->command ? begin_command(&w) : 0, code;
-    if (error == ENOENT)
-        code = EXIT_NOT_FOUND;
+    if (error)
+        code = command_fail(error == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN, "cannot run %s: %s",
+                            o->command_name, strerror(error));
     else
-        code = error ? EXIT_CANNOT_RUN : loop(&w);
+        code = loop(&w);
     table_free(w.table);
     for (int *fd = (int[]){w.signals, w.ticks, w.end, -2}; *fd != -2; fd++)
         if (*fd >= 0)

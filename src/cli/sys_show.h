@@ -20,6 +20,7 @@
 struct sys_show {
     struct sys_session *session;
     struct bystander *command; /* NULL: none */
+    const char *command_name;
     struct table_query where;
     struct sys_alert alert;
     uint64_t hidden;                   /* bits of columns that have no meaning */
