@@ -269,7 +269,7 @@ static void part(struct parse *p)
     if (text && strcmp(found->name, text))
         refuse_name(p, "by", text, names, n);
     p->r->settings.part = found;
-    for (const struct sys_part *q = tool->parts; q->name; q++)
+    for (const struct sys_part *q = tool->parts; q->name && !value(p, "from"); q++)
         p->r->show.hidden |= q->columns & ~found->columns;
     if (found->stacks && !value(p, "stacks"))
         p->r->settings.config.stacks = found->stacks;
@@ -301,7 +301,7 @@ static void shape(struct parse *p)
     show->folded = value(p, "folded") != NULL;
     show->quiet = value(p, "quiet") != NULL;
     show->histogram = has_durations(p->r->tool) && value(p, "hist");
-    if (!show->histogram)
+    if (!show->histogram && !value(p, "output")) /* who looks at a recording may ask for them */
         show->hidden |= histograms(p->r->tool);
     duration(p, "duration", &show->duration_ns);
     size(p, "stack-slots", &s->stacks_max);

@@ -51,7 +51,7 @@ int recording_load_without(struct profile **p, const char *path, const uint64_t 
                            struct error *e);
 /**
  * The rows of this name that recording_put_rows() put, in their order: appended to `t`, as far as it has columns of their
- * names; `each` is called after the last one of each time. -ENODATA: there are none.
+ * names; others of `t` are hidden; `each` is called after the last one of each time. -ENODATA: there are none.
  */
 int recording_load_rows(const char *path, const char *name, struct table *t,
                         void (*each)(void *arg, uint64_t time_ns), void *arg, struct error *e);

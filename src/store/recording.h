@@ -87,7 +87,7 @@ int recording_drop_image(struct recording *r, double peak_bytes, struct error *e
 
 /**
  * Appends the rows of a table, taken at `time_ns` (CLOCK_REALTIME), to those of this name ("sys_kmem"; lower case, digits
- * and _), which are made at the first call; all calls of one name have the same columns.
+ * and _), which are made at the first call; all calls of one name have the same columns. Hidden ones are left out.
  */
 int recording_put_rows(struct recording *r, const char *name, const struct table *t, uint64_t time_ns,
                        struct error *e);

@@ -59,10 +59,10 @@ bool rows_is_ours(const char *name, const char *sql)
                 !strncmp(sql, buf_str(&begin), begin.len);
     const char *at = ours ? sql + begin.len : "";
     buf_release(&begin);
-    while (ours && !strncmp(at, ", ", 2)) {
-        size_t column = name_length(at += 2);
+    while (ours && !strncmp(at, ", \"", 3)) { /* quoted: "order" and "limit" are words of SQL */
+        size_t column = name_length(at += 3);
         at += column;
-        ours = column && *at++ == ' ' && (column = type_length(at));
+        ours = column && !strncmp(at, "\" ", 2) && (column = type_length(at += 2));
         at += column;
     }
     return ours && !strcmp(at, "\n)");
@@ -74,14 +74,18 @@ int rows_create(struct rows_writer *w, sqlite3 *db, const char *name, const stru
     struct feed *feed = NULL;
     *w = (struct rows_writer){.name = mem_strdup(name)};
     buf_printf(&b, "CREATE TABLE %s" HEAD, name);
+    int n = 1;
     for (uint32_t i = 0; i < like->n_columns; i++) {
-        buf_addstr(&b, ", ");
+        if (table_hides(like, i))
+            continue;
+        n++;
+        buf_addstr(&b, ", \"");
         table_add_key(&b, &like->columns[i]);
-        buf_printf(&b, " %s", type_of(&like->columns[i]));
+        buf_printf(&b, "\" %s", type_of(&like->columns[i]));
     }
     buf_addstr(&b, "\n)");
     int rc = sql_execute(db, buf_str(&b));
-    rc = rc ? rc : feed_create(&feed, db, name, (int)like->n_columns + 1);
+    rc = rc ? rc : feed_create(&feed, db, name, n);
     buf_reset(&b);
     buf_printf(&b, "INSERT INTO %s SELECT * FROM feed_%s", name, name);
     rc = rc ? rc : sql_prepare(&w->put, db, buf_str(&b));
@@ -157,11 +161,12 @@ void rows_put(struct rows_writer *w, const struct table *t, uint32_t row, uint64
 {
     feed_put_int(w->put.feed, (int64_t)time_ns);
     for (uint32_t i = 0; i < t->n_columns; i++)
-        put_value(w->put.feed, t, row, i);
+        if (!table_hides(t, i))
+            put_value(w->put.feed, t, row, i);
 }
 
-/* The names in the table's text, in their order, as a list of those that `t` has: others are left out. */
-static int prepare_scan(struct sql *s, struct reader *r, const char *name, const struct table *t)
+/* The columns of `t`, in their order, of those that were recorded; the others are hidden. */
+static int prepare_scan(struct sql *s, struct reader *r, const char *name, struct table *t)
 {
     struct buf b = BUF_INIT;
     int rc = SQLITE_OK;
@@ -173,7 +178,8 @@ static int prepare_scan(struct sql *s, struct reader *r, const char *name, const
         buf_printf(&ask, "SELECT count(*) FROM pragma_table_info('%s') WHERE name = '%s'", name,
                    buf_str(&key));
         rc = sql_ask(r->db, buf_str(&ask), &has);
-        buf_printf(&b, ", %s", has ? buf_str(&key) : "NULL");
+        t->hidden |= (uint64_t)(!has && i < 64) << (i & 63);
+        buf_printf(&b, has ? ", \"%s\"" : ", NULL", buf_str(&key));
         buf_release(&key);
         buf_release(&ask);
     }

@@ -10,9 +10,9 @@
 enum { NAME, BYTES, CHANGE, SHARE, FLAG, WHERE, LINES };
 
 static const struct table_column columns[] = {
-    [NAME] = {"name", TABLE_PLAIN, TABLE_TEXT},       [BYTES] = {"held", TABLE_BYTES, TABLE_WHOLE},
-    [CHANGE] = {"change", TABLE_COUNT, TABLE_SIGNED}, [SHARE] = {"share", TABLE_PERCENT, TABLE_REAL},
-    [FLAG] = {"flag", TABLE_PLAIN, TABLE_FLAG},       [WHERE] = {"address", TABLE_PLAIN, TABLE_ADDRESS},
+    [NAME] = {"name", TABLE_PLAIN, TABLE_TEXT},      [BYTES] = {"held", TABLE_BYTES, TABLE_WHOLE},
+    [CHANGE] = {"order", TABLE_COUNT, TABLE_SIGNED}, [SHARE] = {"share", TABLE_PERCENT, TABLE_REAL},
+    [FLAG] = {"flag", TABLE_PLAIN, TABLE_FLAG},      [WHERE] = {"address", TABLE_PLAIN, TABLE_ADDRESS},
     [LINES] = {"stack", TABLE_PLAIN, TABLE_LINES},
 };
 
@@ -100,6 +100,27 @@ static void rows_come_back_as_they_went(void **state)
     table_free(back);
 }
 
+static void what_was_hidden_is_not_recorded_and_stays_hidden(void **state)
+{
+    (void)state;
+    struct recording *r;
+    struct table *t = make_table(), *back = make_table();
+    struct times times = {.t = back};
+    t->hidden = 1ull << BYTES | 1ull << LINES;
+    add(t, 1);
+    assert_int_equal(recording_create(&r, file, false, &err), 0);
+    assert_int_equal(recording_put_rows(r, "sys_test", t, 1000, &err), 0);
+    assert_int_equal(recording_close(r, &err), 0);
+    assert_int_equal(recording_load_rows(file, "sys_test", back, note_time, &times, &err), 0);
+    assert_int_equal(back->hidden, t->hidden);
+    assert_false(table_at(back, 0, BYTES)->known);
+    assert_string_equal(table_at(back, 0, NAME)->text, table_at(t, 0, NAME)->text);
+    assert_int_equal(table_at(back, 0, CHANGE)->negative_too, table_at(t, 0, CHANGE)->negative_too);
+    assert_int_equal(table_at(back, 0, WHERE)->whole, table_at(t, 0, WHERE)->whole);
+    table_free(t);
+    table_free(back);
+}
+
 static void only_our_own_form_is_ours(void **state)
 {
     (void)state;
@@ -107,17 +128,20 @@ static void only_our_own_form_is_ours(void **state)
         const char *name, *sql;
         bool ours;
     } cases[] = {
-        {"sys_a", "CREATE TABLE sys_a(\n  taken_ns INTEGER, b TEXT, c_1 REAL\n)", true},
+        {"sys_a", "CREATE TABLE sys_a(\n  taken_ns INTEGER, \"b\" TEXT, \"c_1\" REAL\n)", true},
         {"sys_a", "CREATE TABLE sys_a(\n  taken_ns INTEGER\n)", true},
-        {"sys_a", "CREATE TABLE sys_b(\n  taken_ns INTEGER, b TEXT\n)", false},
-        {"kmem", "CREATE TABLE kmem(\n  taken_ns INTEGER, b TEXT\n)", false},
-        {"sys_a", "CREATE TABLE sys_a(\n  taken_ns INTEGER, b TEXT DEFAULT (evil())\n)", false},
-        {"sys_a", "CREATE TABLE sys_a(\n  taken_ns INTEGER, b TEXT AS (evil())\n)", false},
-        {"sys_a", "CREATE TABLE sys_a(\n  taken_ns INTEGER, b BLOB\n)", false},
-        {"sys_a", "CREATE TABLE sys_a(\n  taken_ns INTEGER, B TEXT\n)", false},
-        {"sys_a", "CREATE TABLE sys_a(\n  taken_ns INTEGER, b TEXT\n) STRICT", false},
-        {"sys_a", "CREATE TABLE sys_a(\n  taken_ns INTEGER, b TEXT", false},
+        {"sys_a", "CREATE TABLE sys_b(\n  taken_ns INTEGER, \"b\" TEXT\n)", false},
+        {"kmem", "CREATE TABLE kmem(\n  taken_ns INTEGER, \"b\" TEXT\n)", false},
+        {"sys_a", "CREATE TABLE sys_a(\n  taken_ns INTEGER, \"b\" TEXT DEFAULT (evil())\n)", false},
+        {"sys_a", "CREATE TABLE sys_a(\n  taken_ns INTEGER, \"b\" TEXT AS (evil())\n)", false},
+        {"sys_a", "CREATE TABLE sys_a(\n  taken_ns INTEGER, \"b\" BLOB\n)", false},
+        {"sys_a", "CREATE TABLE sys_a(\n  taken_ns INTEGER, \"B\" TEXT\n)", false},
+        {"sys_a", "CREATE TABLE sys_a(\n  taken_ns INTEGER, \"b\" TEXT\n) STRICT", false},
+        {"sys_a", "CREATE TABLE sys_a(\n  taken_ns INTEGER, \"b\" TEXT", false},
         {"sys_a", "CREATE TABLE sys_a(\n  taken_ns INTEGER, TEXT\n)", false},
+        {"sys_a", "CREATE TABLE sys_a(\n  taken_ns INTEGER, b TEXT\n)", false},
+        {"sys_a", "CREATE TABLE sys_a(\n  taken_ns INTEGER, \"order\" INTEGER\n)", true},
+        {"sys_a", "CREATE TABLE sys_a(\n  taken_ns INTEGER, \"b TEXT\n)", false},
         {"sys_a;x", "CREATE TABLE sys_a;x(\n  taken_ns INTEGER\n)", false},
         {"", "", false},
     };
@@ -159,6 +183,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(rows_come_back_as_they_went, empty_folder),
+        cmocka_unit_test_teardown(what_was_hidden_is_not_recorded_and_stays_hidden, empty_folder),
         cmocka_unit_test(only_our_own_form_is_ours),
         cmocka_unit_test(rows_are_sorted_cut_and_kept),
     };
