@@ -192,8 +192,7 @@ struct {
 
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, 4096);
-    __uint(map_flags, BPF_F_NO_PREALLOC);
+    __uint(max_entries, 4096); /* allocated beforehand: else its refills are seen as the observed task's */
     __uint(key_size, sizeof(struct sys_frames));
     __uint(value_size, sizeof(__u32));
 } second_stacks SEC(".maps");
