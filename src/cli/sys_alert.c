@@ -106,6 +106,13 @@ void sys_alert_look(struct sys_alert *a, const char *tool, const struct table *t
     }
 }
 
+void sys_alert_end(const struct sys_alert *a)
+{
+    if (a->hook && hook_waiting(a->hook))
+        fprintf(stderr, "allium: %u alerts were still waiting for the command of --exec\n",
+                hook_waiting(a->hook));
+}
+
 void sys_alert_step(struct sys_alert *a)
 {
     struct error e = {""};

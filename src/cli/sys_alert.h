@@ -35,5 +35,7 @@ void sys_alert_release(struct sys_alert *a);
 void sys_alert_look(struct sys_alert *a, const char *tool, const struct table *t, uint64_t now_ns);
 /** Reaps the command and starts the next one that waits. */
 void sys_alert_step(struct sys_alert *a);
+/** Says how many times the command will not be run any more, if any. */
+void sys_alert_end(const struct sys_alert *a);
 
 #endif

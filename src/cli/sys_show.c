@@ -348,6 +348,7 @@ static int loop(struct show *w)
         return EXIT_FAILED;
     }
     close_report(w);
+    sys_alert_end(&w->o->alert);
     return command_written(&w->out, w->code);
 }
 
