@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What the tests of all tools share: which tools there are, by what the command itself says, and a program that gives each of
+them something to see. A tool that is added is tested without a word here.
+"""
+import ctypes
+import json
+import os
+import re
+import subprocess
+
+import lib
+import reclaim
+from lib import Failed, built, check, equal, tap
+
+EXIT_OF_STIR = 7
+LIMIT_MIB = 12
+BPF_SYSCALL, PROG_BY_ID, MAP_BY_ID, LINK_BY_ID = 321, 13, 14, 30
+SAID = re.compile(rb"allium: (ready: \w+ using \w+.*|nothing was lost|\d+ .*)")  # all that a run without errors may say
+
+
+def sys_(*words):
+    return [built("ALLIUM"), "sys", *map(str, words)]
+
+
+def refused(code, *words):
+    """The one line with which this is refused."""
+    done = tap.run(sys_(*words))
+    equal(done.returncode, code, "exit code of %s (%s)" % (words, done.stderr.decode()))
+    equal(done.stdout, b"", "output")
+    lines = done.stderr.decode().splitlines()
+    check(len(lines) == 1 and lines[0].startswith("allium: "), "not one line:", lines)
+    return lines[0]
+
+
+def names():
+    """The tools, by --help."""
+    text = tap.succeed(sys_("--help")).stdout.decode()
+    found = re.findall(r"^  ([a-z]+)  +\S", text.split("tools, by NAME:\n")[1].split("\n\n")[0], re.M)
+    check(len(found) >= 6, "tools of --help:", found)
+    return found
+
+
+def listed(line):
+    return [word.strip() for word in re.sub(r" \(allium .*\)$", "", line).rpartition(" it can be " if " it can be " in line else " it has ")[2].split(",")]
+
+
+class About:
+    """A tool, by what it says when it is asked for what it has not."""
+
+    def __init__(self, name):
+        self.name = name
+        self.help = tap.succeed(sys_(name, "--help")).stdout.decode()
+        self.has_rows = "--by" in self.help
+        self.rungs = listed(refused(2, name, "--attach", "none-such"))
+        fields = refused(2, name, "--where", "none-such=1")
+        self.columns = re.sub(r" \(allium .*\)$", "", fields).rpartition("fields are ")[2].split(", ")
+        self.parts = listed(refused(2, name, "--by", "none-such")) if self.has_rows else []
+
+    def __str__(self):
+        return self.name
+
+    @property
+    def one_report(self):
+        return ["--interval", "1h"] if self.has_rows else []
+
+
+def stir(folder, group, code=EXIT_OF_STIR):
+    """A command with something for every tool: files, programs, memory, reclaim in a cgroup, and a kill for lack of memory."""
+    script = """
+        echo $$ >%(group)s/cgroup.procs
+        for i in 1 2 3 4 5 6 7 8; do cat /proc/self/status >/dev/null; done
+        head -c %(much)d /dev/zero >%(folder)s/file
+        cat %(folder)s/file >/dev/null
+        (head -c %(much)d /dev/zero | tail -c %(much)d >/dev/null) 2>/dev/null
+        exit %(code)d
+    """ % {"group": group.folder, "folder": folder, "much": 3 * LIMIT_MIB << 20, "code": code}
+    return ["sh", "-c", script]
+
+
+class Stirring:
+    """A folder and a cgroup for stir(), gone afterwards."""
+
+    def __enter__(self):
+        self.dir = tap.private_dir(reclaim.DISK)
+        self.folder = self.dir.__enter__()
+        self.group_context = reclaim.group(LIMIT_MIB)
+        self.group = self.group_context.__enter__()
+        return self
+
+    def __exit__(self, *error):
+        self.group_context.__exit__(*error)
+        self.dir.__exit__(*error)
+
+    def command(self, code=EXIT_OF_STIR):
+        return stir(self.folder, self.group, code)
+
+
+def objects(pid):
+    """[(kind, id)] of the BPF programs, maps and links that a process holds."""
+    found = set()
+    for fd in os.listdir("/proc/%d/fdinfo" % pid):
+        with open("/proc/%d/fdinfo/%s" % (pid, fd)) as file:
+            found.update(re.findall(r"^(prog_id|map_id|link_id):\s*(\d+)", file.read(), re.M))
+    return {(kind, int(number)) for kind, number in found}
+
+
+def there(thing):
+    """Is it still in the kernel?"""
+    kind, number = thing
+    command = {"prog_id": PROG_BY_ID, "map_id": MAP_BY_ID, "link_id": LINK_BY_ID}[kind]
+    attr = (ctypes.c_uint32 * 32)(number)
+    fd = ctypes.CDLL(None, use_errno=True).syscall(BPF_SYSCALL, command, attr, ctypes.sizeof(attr))
+    if fd >= 0:
+        os.close(fd)
+    return fd >= 0
+
+
+def parse(out):
+    """(rows, losses) of --json."""
+    lines = [json.loads(line) for line in out.splitlines()]
+    check(lines and list(lines[-1]) == ["lost"], "the last line tells no losses:", lines[-1:])
+    check(all(isinstance(line, dict) and "lost" not in line for line in lines[:-1]), "an odd line")
+    return lines[:-1], lines[-1]["lost"]
+
+
+def json_of(about, *options, code=EXIT_OF_STIR, command=None, env=None):
+    """Rows and losses of a tool under which the command, or stir(), ran; and what it said."""
+    with Stirring() as s:
+        done = tap.run(lib.with_tracefs(sys_(about.name, "--json", *about.one_report, *options, "--", *(command or s.command()))),
+                       env={**os.environ, **(env or {})})
+    equal(done.returncode, code, "exit code (%s)" % done.stderr.decode())
+    return *parse(done.stdout), done.stderr
+
+
+def well_said(errors):
+    for line in errors.splitlines():
+        check(SAID.fullmatch(line), "a line that should not be:", line)
+
+
+def begin(about, *options, **how):
+    """The tool at work, ready."""
+    how = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **how}
+    process = subprocess.Popen(sys_(about.name, *options), **how)
+    line = process.stderr.readline()
+    if b": ready: " not in line:
+        process.kill()
+        raise Failed("%s: not ready: %s" % (about, (line + process.stderr.read()).decode()))
+    return process

@@ -1,0 +1,310 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""What all tools of `allium sys` have in common, of each of them: how they begin, end, and say what they saw."""
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+sys.dont_write_bytecode = True
+import anytool
+import lib
+from anytool import begin, json_of, parse, refused, sys_, well_said
+from lib import built, check, equal, tap, wait_until
+
+UNITS = ("_bytes", "_ns", "_pages", "_kib", "_ms")
+COMMON = ("--pid", "--tid", "--uid", "--comm", "--cgroup", "--user", "--duration", "--attach", "--json", "--output", "--from",
+          "--where", "--alert", "--exec", "--stacks", "--stack-slots", "--folded", "--quiet")
+
+
+def ends(process, code=0):
+    out, errors = process.communicate(timeout=tap.TIMEOUT)
+    equal(process.returncode, code, "exit code (%s)" % errors.decode())
+    return out, errors
+
+
+def has_help(t):
+    check(re.search(r"^examples:\n  allium sys %s" % t, t.help, re.M), "no example in:", t.help)
+    for option in COMMON + (("--by", "--sort", "--top", "--rows", "--interval") if t.has_rows else ("--ring",)):
+        check(re.search(r"^ .*%s( |$)" % option, t.help, re.M), option, "is not in --help")
+
+
+def runs_a_command(t):
+    """From ready to the command's end: its exit code, rows, the losses at the end, and no word too much."""
+    rows, lost, errors = json_of(t)
+    check(rows, "nothing was seen")
+    check(errors.startswith(b"allium: ready: %s using %s" % (t.name.encode(), t.rungs[0].encode())) or
+          any(errors.startswith(b"allium: ready: %s using %s" % (t.name.encode(), r.encode())) for r in t.rungs), errors)
+    well_said(errors)
+    for key, value in lost.items():
+        check(isinstance(value, int) and value >= 0, "loss", key, value)
+    for row in rows:
+        for column in t.columns:
+            check(any(key == column or key.startswith(column) and key[len(column):] in UNITS for key in row) or
+                  column.endswith(("_stack",)) or column not in row, "column", column, "in", row)
+        check(all(value is None or isinstance(value, (int, float, str, list, bool)) for value in row.values()), row)
+
+
+def passes_on_codes(t):
+    def code_of(*command):
+        return tap.run(sys_(t.name, "--quiet", "--", *command)).returncode
+    equal(code_of("sh", "-c", "exit 42"), 42, "exit code of CMD")
+    equal(code_of("sh", "-c", "kill -TERM $$"), 128 + 15, "exit code of CMD that was killed")
+    line = tap.run(sys_(t.name, "--quiet", "--", "/none/such"))
+    equal((line.returncode, len(line.stderr.splitlines())), (127, 1), "CMD that is not there (%s)" % line.stderr)
+    line = tap.run(sys_(t.name, "--quiet", "--", "/etc/passwd"))
+    equal((line.returncode, len(line.stderr.splitlines())), (126, 1), "CMD that cannot run (%s)" % line.stderr)
+
+
+def starts_as_user(t):
+    with tap.private_dir() as folder:
+        os.chmod(folder, 0o777)
+        path = folder + "/who"
+        tap.succeed(sys_(t.name, "--user", "nobody", "--quiet", "--", "sh", "-c", "id -un >%s; id -Gn >>%s" % (path, path)))
+        equal(open(path).read().split(), ["nobody", "nogroup"], "who ran it")
+    check("no such user" in refused(1, t.name, "--user", "none-such", "--", "true"), "--user")
+
+
+def ends_by(t, how):
+    """By --duration or a signal, with what it has seen."""
+    with anytool.Stirring() as s:
+        process = begin(t, "--json", *t.one_report, *(["--duration", "4s"] if how is None else []))
+        subprocess.run(s.command(0), check=True)
+        if how is not None:
+            process.send_signal(how)
+        rows, _ = parse(ends(process)[0])
+    check(rows, "nothing was seen")
+
+
+def is_quiet(t):
+    done = tap.succeed(sys_(t.name, "--quiet", "--duration", "20ms"))
+    equal(done.stderr, b"", "stderr under --quiet")
+
+
+def stops_for_a_closed_pipe(t):
+    """As under `| head -1`: nobody reads any more, and there is more to say."""
+    with anytool.Stirring() as s:
+        process = begin(t, *(["--interval", "30ms"] if t.has_rows else []))
+        process.stdout.close()
+        for _ in range(20):
+            if process.poll() is None:
+                subprocess.run(s.command(0), check=True)
+        code = process.wait(tap.TIMEOUT)
+        errors = process.stderr.read()
+    check(code in (0, 128 + 13, -13), "exit code", code)
+    well_said(errors)
+
+
+def leaves_nothing(t):
+    """Killed, it leaves no program, map or link in the kernel, and no file; another one works meanwhile and after it."""
+    before = set(os.listdir("/dev/shm")) | set(os.listdir("/tmp"))
+    first, second = begin(t), begin(t, "--json", *t.one_report)
+    things = anytool.objects(first.pid)
+    check(any(kind == "prog_id" for kind, _ in things) and any(kind == "map_id" for kind, _ in things), things)
+    check(all(map(anytool.there, things)), "not in the kernel")
+    others = anytool.objects(second.pid)
+    equal(things & others, set(), "shared by two runs")
+    first.kill()
+    first.communicate(timeout=tap.TIMEOUT)
+    wait_until(lambda: not any(map(anytool.there, things)), 60, "nothing of it is in the kernel")
+    ours = [name for name in (set(os.listdir("/dev/shm")) | set(os.listdir("/tmp"))) - before if str(first.pid) in name]
+    equal(ours, [], "files left")
+    check(all(map(anytool.there, others)), "what the other one has is gone, too")
+    second.send_signal(signal.SIGTERM)
+    parse(ends(second)[0])
+
+
+def leaves_itself_out(t):
+    """A copy of allium with a name of its own: under its name nothing is seen, whatever its namespace."""
+    with tap.private_dir() as folder:
+        copy = folder + "/own-%d" % os.getpid()
+        subprocess.run(["cp", built("ALLIUM"), copy], check=True)
+        counts = []
+        for before in ([], ["unshare", "--pid", "--fork", "--mount-proc"]):
+            done = tap.succeed([*before, copy, "sys", t.name, "--json", *t.one_report, "--comm", os.path.basename(copy), "--duration", "300ms"])
+            rows, lost = parse(done.stdout)
+            equal([row for row in rows if row.get("pid")], [], "rows of its own")
+            counts.append(lost["own_events"] > 0)
+    equal(counts[0], counts[1], "own events are left out alike in a PID namespace")
+
+
+def number(row, column):
+    for unit in ("",) + UNITS:
+        if column + unit in row:
+            return row[column + unit]
+    return None
+
+
+def records(t):
+    """A recording shows what a second run beside it showed, sorted and chosen by each column, and to SQL."""
+    timed = re.compile("time|_ns$|per_s|^histogram|_at_|ago")
+    with tap.private_dir() as folder, anytool.Stirring() as s:
+        path = folder + "/one.allium"
+        direct = begin(t, "--json", *t.one_report, "--comm", "cat")
+        kept = begin(t, "-o", path, *t.one_report, "--comm", "cat")
+        subprocess.run(s.command(0), check=True)
+        for process in direct, kept:
+            process.send_signal(signal.SIGINT)
+        rows, _ = parse(ends(direct)[0])
+        out, errors = ends(kept)
+        equal(out, b"", "output beside -o")
+        check(b"recorded %d rows" % len(rows) in errors, "rows are %d, but" % len(rows), errors)
+
+        def shown(*options):
+            return [lib.json.loads(line) for line in tap.succeed(sys_(t.name, "--from", path, "--json", *options)).stdout.splitlines()]
+        again = shown()
+        equal(len(again), len(rows), "rows")
+
+        def stable(all_rows):
+            return sorted(tuple((key, str(value)) for key, value in row.items() if not timed.search(key)) for row in all_rows)
+        equal([set(dict(row)) for row in stable(again)], [set(dict(row)) for row in stable(rows)], "keys of recorded rows")
+        text = [column for column in t.columns if any(isinstance(row.get(column), str) for row in rows)]
+
+        def words(all_rows):
+            return sorted(tuple(str(row.get(column)) for column in text) for row in all_rows)
+        equal(words(again), words(rows), "rows")
+        count = tap.succeed([built("ALLIUM"), "sql", path, "SELECT count(*) FROM sys_%s" % t]).stdout
+        check(str(len(rows)) in count.decode(), "sql counts", count)
+        for column in t.columns:
+            values = [number(row, column) for row in again]
+            if not values or not all(type(value) in (int, float) for value in values):
+                continue
+            middle = sorted(values)[len(values) // 2]
+            where = "%s>%s" % (column, middle)
+            if t.has_rows:
+                got = [number(row, column) for row in shown("--sort", column)]
+                equal(got, sorted(values, reverse=True), "sorted by " + column)
+                equal(len(shown("--sort", column, "--top", 1)), 1, "--top 1")
+            if not column.endswith(("time", "duration", "_per_s")) and all(type(value) is int for value in values):
+                equal(len(shown("--where", where)), sum(value > middle for value in values), where)
+
+
+def tells_rows_apart(t):
+    for part in t.parts:
+        rows, _, errors = json_of(t, "--by", part)
+        check(rows, "nothing by", part)
+        well_said(errors)
+
+
+def folds(t):
+    """Stacks of each kind, as a flame graph's maker reads them."""
+    part = ["--by", "stack"] if "stack" in t.parts else []
+    has = [column for column in t.columns if column.endswith("_stack")]
+    with anytool.Stirring() as s:
+        for which in ("none", "kernel", "user", "both"):
+            done = tap.run(sys_(t.name, "--folded", "--comm", "cat", *t.one_report, *part, "--stacks", which, "--quiet", "--", *s.command(0)))
+            equal((done.returncode, done.stderr), (0, b""), "--folded --stacks " + which)
+            lines = done.stdout.decode(errors="replace").splitlines()
+            for line in lines:
+                check(re.fullmatch(r"[^;]+(;[^;]+)* \d+", line), "no folded line:", line)
+            if which == "both" and part and has:
+                check(lines, "no folded lines")
+
+
+def what_fits_all(t):
+    """A condition that holds of each row."""
+    rows, _, _ = json_of(t, "--comm", "cat")
+    for column in t.columns:
+        if rows and all(isinstance(row.get(column), str) for row in rows):
+            return column + ":*"
+        if rows and all(type(number(row, column)) is int for row in rows):
+            return column + ">=0"
+    raise lib.Failed("no column has a value in each of %d rows" % len(rows))
+
+
+def alerts(t):
+    """Of rows it is told once, though they fit again and again; of events, of each."""
+    condition = what_fits_all(t)
+    with tap.private_dir() as folder, anytool.Stirring() as s:
+        path = folder + "/told"
+        process = begin(t, *(["--interval", "100ms"] if t.has_rows else []), "--comm", "cat", "--alert", condition,
+                        "--exec", "printf '%%s\\n' \"$ALLIUM_ROW\" >>%s" % path)
+        for _ in range(2):
+            subprocess.run(s.command(0), check=True)
+        wait_until(lambda: os.path.exists(path), 20, "its command has run")
+        process.send_signal(signal.SIGINT)
+        _, errors = ends(process)
+        said = [line for line in errors.splitlines() if line.startswith(b"allium: alert: ")]
+        waiting = re.search(rb"allium: (\d+) alerts were still waiting", errors)
+        runs = len(said) - (int(waiting.group(1)) if waiting else 0)
+        wait_until(lambda: len(open(path).readlines()) >= runs, 20, "all %d commands have run" % runs)
+        equal([lib.json.loads(line) for line in open(path)], [lib.json.loads(line.partition(b": {")[2].join((b"{", b""))) for line in said[:runs]],
+              "rows that the command got")
+        if t.has_rows:
+            check(1 <= len(said) <= 20, "alerts:", len(said))
+
+
+def knows_its_words(t):
+    check("did you mean --attach?" in refused(2, t.name, "--atach", "x"), "--atach")
+    equal(listed_rungs(t), t.rungs, "rungs")
+    check("did you mean " in refused(2, t.name, "--where", t.columns[-1][:-1] + "=1"), "--where")
+    check("none, kernel, user or both" in refused(2, t.name, "--stacks", "both-of-them"), "--stacks")
+    for option in ("--pid", "--tid", "--stack-slots", "--duration"):
+        refused(2, t.name, option, "1x1")
+    refused(2, t.name, "extra")
+    if t.has_rows:
+        word = t.parts[-1]
+        check("did you mean %s?" % word in refused(2, t.name, "--by", word + "x"), "--by")
+        check("did you mean %s?" % t.columns[0] in refused(2, t.name, "--sort", t.columns[0] + "x"), "--sort")
+
+
+def listed_rungs(t):
+    return anytool.listed(refused(2, t.name, "--attach", "no-rung"))
+
+
+def attaches_each_way(t):
+    """A way to attach works, or one line says why not. Without tracefs those that ask for names say what to mount."""
+    worked = 0
+    for rung in t.rungs:
+        done = tap.run(lib.with_tracefs(sys_(t.name, "--attach", rung, "--duration", "20ms", "--json")))
+        lines = done.stderr.decode().splitlines()
+        if done.returncode == 0:
+            check(lines[0].startswith("allium: ready: %s using %s" % (t, rung)), lines)
+            worked += 1
+        else:
+            equal((done.returncode, len(lines)), (3, 1), "code, lines of %s: %s" % (rung, lines))
+            check(re.match("allium: sys %s (cannot attach to this kernel|may not load .* forbids it): %s: " % (t, rung), lines[0]), lines)
+    check(worked, "none of", t.rungs, "works here")
+    bare = tap.run(["unshare", "-m", "sh", "-c", "umount %s 2>/dev/null; umount /sys/kernel/debug 2>/dev/null; exec \"$@\"" % lib.TRACEFS,
+                    "sh", *sys_(t.name, "--attach", t.rungs[-1], "--duration", "20ms")])
+    check(bare.returncode == 0 or bare.returncode == 3 and b"mount -t tracefs" in bare.stderr, bare)
+
+
+def lacks_privilege(t):
+    line = tap.run(["setpriv", "--reuid", "65534", "--clear-groups", "--bounding-set", "-all", "--inh-caps", "-all", *sys_(t.name)])
+    equal((line.returncode, len(line.stderr.splitlines())), (3, 1), "code, lines")
+    check(b"lacks CAP_BPF and CAP_PERFMON" in line.stderr, line.stderr)
+    with tap.private_dir() as folder:
+        open(folder + "/empty", "w").close()
+        line = tap.run(["unshare", "-m", "sh", "-c", 'mount --bind %s/empty /sys/kernel/btf/vmlinux && exec "$@"' % folder, "sh", *sys_(t.name)])
+    equal((line.returncode, len(line.stderr.splitlines())), (3, 1), "code, lines without BTF (%s)" % line.stderr)
+    check(b"no BTF" in line.stderr, line.stderr)
+    check("there is no process" in refused(1, t.name, "-p", 2**22 + 1), "-p")
+
+
+TESTS = []
+for about in map(anytool.About, anytool.names()):
+    TESTS += [("%s: %s" % (about, what), lambda do=do, about=about: do(about)) for what, do in (
+        ("--help tells its options, with examples", has_help),
+        ("it knows its words, and says what is meant", knows_its_words),
+        ("each way to attach works, or says why not", attaches_each_way),
+        ("without privilege or BTF one line says so", lacks_privilege),
+        ("a command is observed from ready to its end", runs_a_command),
+        ("exit codes of a command are passed on", passes_on_codes),
+        ("a command is started as another user", starts_as_user),
+        ("it ends by --duration, with a report", lambda t: ends_by(t, None)),
+        ("it ends by SIGINT, with a report", lambda t: ends_by(t, signal.SIGINT)),
+        ("it ends by SIGTERM, with a report", lambda t: ends_by(t, signal.SIGTERM)),
+        ("--quiet says nothing", is_quiet),
+        ("it ends in peace when nobody reads", stops_for_a_closed_pipe),
+        ("killed, it leaves nothing, and two run at once", leaves_nothing),
+        ("its own events are left out, in a PID namespace, too", leaves_itself_out),
+        ("rows are told apart by each part", tells_rows_apart),
+        ("stacks are folded", folds),
+        ("an alert runs its command, once", alerts),
+        ("a recording shows the same rows", records),
+    )]
+
+lib.main(TESTS)
