@@ -1,0 +1,98 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""`allium sys kmem`: objects by the call that asks for them, against files and timers made, and the sizes of /proc/slabinfo."""
+import sys
+
+sys.dont_write_bytecode = True
+import lib
+from lib import check, equal, load, loses, maker, tool
+
+RUNGS = ("tp_btf", "raw_tp", "tp")
+N, TIMERS = 700, 30
+OPENING, TIMER = "alloc_empty_file", "timer"  # do_timer_create; alloc_posix_timer where that is not inlined
+SUMS = ("allocations", "frees", "allocated_bytes", "requested_bytes")
+
+
+def object_bytes(cache):
+    with open("/proc/slabinfo") as file:
+        return next(int(line.split()[3]) for line in file if line.split()[0] == cache)
+
+
+def at(it, site, key="allocations"):
+    return sum(row[key] for row in it.rows if site in row["call_site"])
+
+
+def nothing_lost(it):
+    for loss in ("lost_rows", "lost_live_objects"):
+        equal(it.lost[loss], 0, loss)
+
+
+def made(rung, env=None):
+    """Files and timers, with a load beside it that makes others."""
+    with maker() as m, load():
+        with tool("kmem", "--attach", rung, "-p", m.pid, env=env) as it:
+            equal(it.rung, rung, "rung")
+            m.do("files %d" % N, "timers %d" % TIMERS)
+            it.stop()
+    equal(at(it, OPENING), N, "files")
+    equal(at(it, OPENING, "allocated_bytes"), N * object_bytes("filp"), "bytes of files")
+    equal(at(it, TIMER), TIMERS, "timers")
+    for row in it.rows:
+        equal(row["slack_bytes"], row["allocated_bytes"] - row["requested_bytes"], "slack of %s" % row["call_site"])
+    nothing_lost(it)
+
+
+def by_site(it):
+    sums = {}
+    for row in it.rows:
+        old = sums.get(row["call_site"], (0,) * len(SUMS))
+        sums[row["call_site"]] = tuple(a + row[key] for a, key in zip(old, SUMS))
+    return sums
+
+
+def agree():
+    """All ways to attach, at once, show the same rows of the same program."""
+    with maker() as m:
+        with tool("kmem", "--attach", "tp_btf", "-p", m.pid) as a, tool("kmem", "--attach", "raw_tp", "-p", m.pid) as b, \
+                tool("kmem", "--attach", "tp", "-p", m.pid) as c:
+            m.do("files 300", "timers 20", "pipes 40", "touch 50", "close", "untimers", "drop")
+            for it in (a, b, c):
+                it.stop()
+    equal(at(a, OPENING), 300 + 2 * 40, "files, two of each pipe")
+    equal(by_site(b), by_site(a), "rows by raw_tp")
+    equal(by_site(c), by_site(a), "rows by tp")
+
+
+def live(env=None):
+    """What is held is told until it is freed, also in a report in which nothing happened to it."""
+    with maker() as m:
+        with tool("kmem", "-p", m.pid, "--live", env=env) as it:
+            m.do("timers %d" % TIMERS, "files %d" % N)
+            it.stop()
+    equal(at(it, OPENING), N, "files that were opened")
+    equal(at(it, OPENING, "live_objects"), N, "files that are open")
+    equal(at(it, OPENING, "live_bytes"), N * object_bytes("filp"), "their bytes")
+    nothing_lost(it)
+
+
+def live_full():
+    """Too small a map of live objects: what found no place is counted, to the unit."""
+    with maker() as m:
+        with tool("kmem", "-p", m.pid, "--live-objects", 100) as it:
+            m.do("files %d" % N)
+            it.stop()
+    allocations = sum(row["allocations"] for row in it.rows)
+    check(it.lost["lost_live_objects"] >= N - 100, it.lost, "of", allocations)
+    check(sum(row["live_objects"] for row in it.rows) <= 100, "more live objects than there is room for")
+
+
+TESTS = [("files and timers are counted, with a load beside it, by " + rung, lambda rung=rung: made(rung)) for rung in RUNGS]
+TESTS += [
+    ("ways to attach show the same rows", agree),
+    ("live objects are those that are held", live),
+    ("a full map of live objects is counted", live_full),
+    ("a test of files made fails when a row is missing", lambda: loses(lambda env: made("tp_btf", env))),
+    ("a test of live objects fails when a row is missing", lambda: loses(live)),
+]
+
+lib.main(TESTS)
