@@ -22,6 +22,14 @@ def at(it, site, key="allocations"):
     return sum(row[key] for row in it.rows if site in row["call_site"])
 
 
+def by_site(it):
+    sums = {}
+    for row in it.rows:
+        old = sums.get(row["call_site"], (0,) * len(SUMS))
+        sums[row["call_site"]] = tuple(a + row[key] for a, key in zip(old, SUMS))
+    return sums
+
+
 def nothing_lost(it):
     for loss in ("lost_rows", "lost_live_objects"):
         equal(it.lost[loss], 0, loss)
@@ -30,24 +38,18 @@ def nothing_lost(it):
 def made(rung, env=None):
     """Files and timers, with a load beside it that makes others."""
     with maker() as m, load():
-        with tool("kmem", "--attach", rung, "-p", m.pid, env=env) as it:
+        with tool("kmem", "--attach", rung, "-p", m.pid, env=env) as it, tool("kmem", "-p", m.pid) as beside:
             equal(it.rung, rung, "rung")
             m.do("files %d" % N, "timers %d" % TIMERS)
             it.stop()
+            beside.stop()
+    equal(by_site(it), by_site(beside), "rows")
     equal(at(it, OPENING), N, "files")
     equal(at(it, OPENING, "allocated_bytes"), N * object_bytes("filp"), "bytes of files")
     equal(at(it, TIMER), TIMERS, "timers")
     for row in it.rows:
         equal(row["slack_bytes"], row["allocated_bytes"] - row["requested_bytes"], "slack of %s" % row["call_site"])
     nothing_lost(it)
-
-
-def by_site(it):
-    sums = {}
-    for row in it.rows:
-        old = sums.get(row["call_site"], (0,) * len(SUMS))
-        sums[row["call_site"]] = tuple(a + row[key] for a, key in zip(old, SUMS))
-    return sums
 
 
 def agree():
@@ -66,10 +68,11 @@ def agree():
 def live(env=None):
     """What is held is told until it is freed, also in a report in which nothing happened to it."""
     with maker() as m:
-        with tool("kmem", "-p", m.pid, "--live", env=env) as it:
+        with tool("kmem", "-p", m.pid, "--live", env=env) as it, tool("kmem", "-p", m.pid) as beside:
             m.do("timers %d" % TIMERS, "files %d" % N)
             it.stop()
-    equal(at(it, OPENING), N, "files that were opened")
+            beside.stop()
+    equal(by_site(it), by_site(beside), "rows")
     equal(at(it, OPENING, "live_objects"), N, "files that are open")
     equal(at(it, OPENING, "live_bytes"), N * object_bytes("filp"), "their bytes")
     nothing_lost(it)
