@@ -76,7 +76,7 @@ struct pt_regs {
 };
 #else
 struct pt_regs {
-    unsigned long bp, r8, ax, cx, dx, si, di, ip, cs, sp;
+    unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, ip, cs, sp;
 };
 #endif
 
@@ -197,6 +197,10 @@ struct signal_struct {
     struct mm_struct *oom_mm;
 };
 
+struct thread_struct { /* x86 */
+    unsigned long fsbase;
+};
+
 struct task_struct {
     int pid, tgid;
     unsigned int flags;
@@ -209,6 +213,9 @@ struct task_struct {
     const struct cred *real_cred;
     __u64 start_time, start_boottime;
     struct pid *thread_pid; /* NULL: it is ending */
+    int pagefault_disabled;
+    unsigned long sas_ss_sp, sas_ss_size;
+    struct thread_struct thread;
 };
 
 /* Memory of a process: what is mapped where. */

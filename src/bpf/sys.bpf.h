@@ -251,11 +251,6 @@ static __always_inline int kernel_stack_now(void *ctx)
     return config.stacks & SYS_STACK_KERNEL ? stack_now(ctx, 0) : SYS_NO_STACK;
 }
 
-static __always_inline int user_stack_now(void *ctx)
-{
-    return config.stacks & SYS_STACK_USER ? stack_now(ctx, BPF_F_USER_STACK) : SYS_NO_STACK;
-}
-
 /*
  * The ring. The reader sleeps until the first record, then lets some gather: to wake it for each would cost ten times what
  * writing does. It says in state.reader how it waits, looks once more at the ring, and only then does; the addition below,
@@ -266,14 +261,14 @@ struct {
     __uint(max_entries, 1 << 20);
 } ring SEC(".maps");
 
-static __always_inline __u64 wake_flags(void)
+static __always_inline __u64 wake_flags(void *of, __u64 backlog_bytes)
 {
     if (config.urgent)
         return BPF_RB_FORCE_WAKEUP;
     __u32 reader = __sync_fetch_and_add(&state.reader, 0);
     if (LIKELY(reader == SYS_READER_BUSY))
         return BPF_RB_NO_WAKEUP;
-    if (reader == SYS_READER_DOZES && bpf_ringbuf_query(&ring, BPF_RB_AVAIL_DATA) < config.backlog_bytes)
+    if (reader == SYS_READER_DOZES && bpf_ringbuf_query(of, BPF_RB_AVAIL_DATA) < backlog_bytes)
         return BPF_RB_NO_WAKEUP;
     return __sync_val_compare_and_swap(&state.reader, reader, SYS_READER_BUSY) == reader ? BPF_RB_FORCE_WAKEUP
                                                                                          : BPF_RB_NO_WAKEUP;
@@ -290,7 +285,16 @@ static __always_inline void *event_begin(__u64 bytes)
 
 static __always_inline void event_end(void *e)
 {
-    bpf_ringbuf_submit(e, wake_flags());
+    bpf_ringbuf_submit(e, wake_flags(&ring, config.backlog_bytes));
+}
+
+#include "bpf/sample.bpf.h"
+
+static __always_inline int user_stack_now(void *ctx)
+{
+    if (!(config.stacks & SYS_STACK_USER))
+        return SYS_NO_STACK;
+    return config.sample ? sample_now() : stack_now(ctx, BPF_F_USER_STACK);
 }
 
 static __always_inline void event_head(struct sys_event *e, void *ctx)

@@ -49,6 +49,8 @@ struct sys_config {
     char comm[SYS_COMM_BYTES];
     __u32 stacks; /* enum sys_stacks */
     __u32 parts;  /* bits of the tool's own: by what its rows are told apart */
+    __u32
+        sample; /* of so many events one brings its user stack's bytes; 0: user stacks are those of bpf_get_stackid() */
     __u32 urgent; /* each event wakes the reader */
     __u32 backlog_bytes;
     __u32 cgroup_v1; /* a task's cgroup is that of the v1 memory hierarchy, else of v2 */
@@ -62,9 +64,10 @@ enum sys_reader {
 
 /** Whether anything is counted yet, or still; which of a tool's two tables is written to; how the reader of its events waits. */
 struct sys_state {
-    __u32 reader; /* enum sys_reader; swapped by whoever wakes */
-    __u32 active; /* 0 or 1 */
-    __u32 runs;   /* 1 from when all programs are attached until the first is detached */
+    __u32 reader;  /* enum sys_reader; swapped by whoever wakes */
+    __u32 active;  /* 0 or 1 */
+    __u32 samples; /* of user stacks, begun so far */
+    __u32 runs;    /* 1 from when all programs are attached until the first is detached */
 };
 
 /** Counted on each CPU. */
@@ -76,6 +79,7 @@ enum sys_count {
     SYS_STACKS_FULL,    /* stacks for which there was no room */
     SYS_STACK_COLLIDED, /* stacks that needed a place of their own; none is lost */
     SYS_LIVE_FULL,      /* live objects for which there was no room */
+    SYS_SAMPLE_LOST,    /* samples of user stacks for which there was no room */
     SYS_COUNTS = 16     /* the rest are a tool's own, from SYS_COUNT_OWN */
 };
 #define SYS_COUNT_OWN 8
@@ -105,8 +109,38 @@ struct sys_histogram {
 /** Numbers of stacks from here on are in the second table, which knows each by all its frames. */
 #define SYS_STACK_SECOND (1 << 24)
 
+/** With --sample, user stacks are numbers of samples; see struct sys_sample. */
+#define SYS_STACK_SAMPLED     (1 << 30)
+#define SYS_STACK_NOT_SAMPLED (-1000) /* no error: it was not its turn */
+#define SYS_STACK_NONE        (-1001) /* it was, but there is no user stack, or it was lost */
+
 struct sys_frames {
     __u64 ip[SYS_STACK_DEPTH]; /* innermost first; 0 after the last */
+};
+
+/** Bytes of a process's memory as they lay from `from` on; of pages that could not be read, what stands there means nothing. */
+struct sys_run {
+    __u64 from;
+    __u32 bytes;
+    __u32 missing; /* bit i: the page i after that of `from` */
+};
+
+#define SYS_SAMPLE_RUNS       2u
+#define SYS_SAMPLE_REGS       17u
+#define SYS_SAMPLE_PAGES      16u /* of 4 KiB, at most, of all runs together */
+#define SYS_SAMPLE_BYTES      (SYS_SAMPLE_PAGES * 4096u)
+#define SYS_SAMPLE_RING_BYTES (8u << 20)
+
+/**
+ * A user stack as it was: registers, and the bytes from the stack pointer on. They follow behind, those of one run after those of
+ * the other: of a signal's stack, if it is on one, and of the stack that the signal interrupted.
+ */
+struct sys_sample {
+    __u64 time_ns;
+    __u32 pid, number;           /* of the sample */
+    __u64 arguments;             /* where the kernel put the program's: its stack begins there */
+    __u64 regs[SYS_SAMPLE_REGS]; /* by their DWARF numbers, the last one is where it was */
+    struct sys_run run[SYS_SAMPLE_RUNS];
 };
 
 #endif

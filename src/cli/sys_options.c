@@ -11,6 +11,7 @@
 #include "cli/words.h"
 #include "query/field.h"
 #include "collect/cgroup.h"
+#include "machine/sampled_rows.h"
 
 #define INTERVAL_LEAST_NS 10000000u
 
@@ -33,6 +34,13 @@ static const struct option_doc common[] = {
     {"folded", 0, NULL, "stacks as folded lines, for flame graphs"},
     {"stack-slots", 0, "N", "room for about so many different stacks (16384)"},
     {"quiet", 0, NULL, "say nothing on stderr"},
+    {NULL, 0, NULL, NULL},
+};
+
+/* Of tools that take user stacks. */
+static const struct option_doc of_samples[] = {
+    {"sample", 0, "N", "of one event in N the user stack's bytes: for code without frame pointers"},
+    {"sample-ring", 0, "SIZE", "room for samples that were not read yet, a power of two (8M)"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -78,6 +86,11 @@ static void add_options(struct sys_request *r, size_t *n, const struct option_do
         r->options[(*n)++] = *o;
 }
 
+static bool takes_user_stacks(const struct sys_tool *tool)
+{
+    return tool->parts ? tool->user_stack_at != 0 : tool->event != NULL;
+}
+
 /* What `--by` takes, as help says it: the parts' names. */
 static char *parts_doc(const struct sys_tool *tool)
 {
@@ -96,6 +109,8 @@ static void make_command(struct sys_request *r)
     add_options(r, &n, tool->parts ? of_rows : of_events);
     if (has_durations(tool))
         add_options(r, &n, of_durations);
+    if (takes_user_stacks(tool))
+        add_options(r, &n, of_samples);
     add_options(r, &n, common);
     for (size_t i = 0; i < n; i++)
         if (!strcmp(r->options[i].name, "by"))
@@ -117,6 +132,7 @@ void sys_options_release(struct sys_request *r)
     for (size_t i = 0; r->options[i].name; i++)
         if (!strcmp(r->options[i].name, "by"))
             free((char *)(uintptr_t)r->options[i].doc);
+    sampled_tool_free(r->sampled_tool);
     table_query_release(&r->show.where);
     sys_alert_release(&r->show.alert);
 }
@@ -251,6 +267,27 @@ static void stacks(struct parse *p)
     p->r->settings.config.stacks = value(p, "stacks") ? (uint32_t)which : p->r->tool->stacks;
 }
 
+/* --sample, after --by and --stacks, which say whether there are user stacks. */
+static void sample(struct parse *p)
+{
+    struct sys_request *r = p->r;
+    struct sys_settings *s = &r->settings;
+    if (!takes_user_stacks(r->tool) || !number(p, "sample", &s->config.sample))
+        return;
+    if (!s->config.sample)
+        refuse(p, "sample", "0", "number of events of which one is taken: at least 1");
+    else if (s->part && !s->part->stacks)
+        p->code = command_misuse(&r->as_command, "--sample is of user stacks: ask for rows --by stack");
+    if (!value(p, "stacks"))
+        s->config.stacks |= SYS_STACK_USER;
+    else if (!(s->config.stacks & SYS_STACK_USER))
+        p->code = command_misuse(&r->as_command, "--sample is of user stacks: leave out --stacks %s",
+                                 value(p, "stacks"));
+    size(p, "sample-ring", &s->sample_ring_bytes);
+    if (s->part)
+        r->tool = r->sampled_tool = sampled_tool_new(r->tool);
+}
+
 /* --by, and which columns have a meaning then. */
 static void part(struct parse *p)
 {
@@ -341,13 +378,14 @@ int sys_options_parse(struct sys_request *r, const struct sys_tool *tool, int ar
     filters(&p);
     stacks(&p);
     part(&p);
+    sample(&p);
     shape(&p);
     if (p.code >= 0)
         return p.code;
-    if (table_query_init(&r->show.where, command_value(&r->as_command, &a, "where"), tool->columns,
-                         tool->n_columns, &e))
+    if (table_query_init(&r->show.where, command_value(&r->as_command, &a, "where"), r->tool->columns,
+                         r->tool->n_columns, &e))
         return command_misuse(&r->as_command, "--where: %s", e.text);
-    struct table columns = {.columns = tool->columns, .n_columns = tool->n_columns};
+    struct table columns = {.columns = r->tool->columns, .n_columns = r->tool->n_columns};
     if (sys_alert_init(&r->show.alert, command_value(&r->as_command, &a, "alert"),
                        command_value(&r->as_command, &a, "exec"), &columns, !tool->parts, &e))
         return command_misuse(&r->as_command, "%s", e.text);

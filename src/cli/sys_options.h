@@ -15,7 +15,8 @@
 
 struct sys_request {
     const struct sys_tool *tool;
-    struct command as_command; /* what help and errors speak of */
+    struct sys_tool *sampled_tool; /* with --sample: the same with its columns; else NULL */
+    struct command as_command;     /* what help and errors speak of */
     struct option_doc options[SYS_OPTIONS_MAX];
     char name[32];
     struct sys_settings settings;

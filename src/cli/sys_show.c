@@ -21,6 +21,7 @@
 #include "view/json.h"
 #include "view/table_stream.h"
 #include "machine/names.h"
+#include "machine/samples.h"
 #include "store/load.h"
 #include "view/table_view.h"
 
@@ -231,8 +232,46 @@ static const struct said losses[] = {
     {SYS_STACK_FAILED, "stacks could not be read", "stacks_failed", true},
     {SYS_STACKS_FULL, "stacks lost: no room for more (--stack-slots makes it)", "stacks_lost", true},
     {SYS_LIVE_FULL, "live objects lost: no room for more", "lost_live_objects", true},
+    {SYS_SAMPLE_LOST,
+     "samples of user stacks lost: no room for them (--sample-ring makes it), or no program of 64 bits",
+     "lost_samples", true},
     {SYS_OWN, "events of allium itself, left out", "own_events", false},
 };
+
+/* How walks of sampled stacks ended. */
+static void say_samples(const struct show *w)
+{
+    const struct samples_counts *c = samples_counted(w->o->session);
+    uint32_t n = w->o->session->settings.config.sample;
+    if (!c)
+        return;
+    fprintf(stderr, "allium: %" PRIu64 " user stacks were sampled, one for every %" PRIu32 " events%s\n",
+            c->taken, n,
+            n > 1 && !w->tool->event ? "; figures are estimates, _low and _high their 95 % interval" : "");
+    for (enum captured_end end = CAPTURED_DEEP; end < CAPTURED_ENDS; end++)
+        if (c->ends[end])
+            fprintf(stderr, "allium: %" PRIu64 " of them are not whole: %s\n", c->ends[end],
+                    samples_end_words(end));
+    if (c->not_found)
+        fprintf(stderr, "allium: %" PRIu64 " of their %" PRIu64 " frames lie in nothing that is known\n",
+                c->not_found, c->frames);
+}
+
+static void write_samples_json(const struct show *w, struct json *j)
+{
+    const struct samples_counts *c = samples_counted(w->o->session);
+    if (!c)
+        return;
+    json_open(j, "samples", '{');
+    json_whole(j, "events_each", w->o->session->settings.config.sample);
+    json_whole(j, "taken", c->taken);
+    json_whole(j, "whole", c->ends[CAPTURED_WHOLE]);
+    for (enum captured_end end = CAPTURED_DEEP; end < CAPTURED_ENDS; end++)
+        json_whole(j, samples_end_key(end), c->ends[end]);
+    json_whole(j, "frames", c->frames);
+    json_whole(j, "frames_not_found", c->not_found);
+    json_close(j, '}');
+}
 
 static void say_count(const struct show *w, const struct said *l, unsigned *lost)
 {
@@ -254,6 +293,7 @@ static void write_losses_json(struct show *w)
     for (const struct sys_counted *c = s->tool->counted; c && c->words; c++)
         json_whole(&j, c->key, s->counted[c->count]);
     json_close(&j, '}');
+    write_samples_json(w, &j);
     json_close(&j, '}');
 }
 
@@ -293,6 +333,7 @@ static void close_report(struct show *w)
         say_count(w, &losses[i], &lost);
     for (const struct sys_counted *c = s->tool->counted; c && c->words; c++)
         say_count(w, &(struct said){c->count, c->words, c->key, c->lost}, &lost);
+    say_samples(w);
     if (names_untrusted(s->names))
         fprintf(stderr,
                 "allium: %" PRIu64

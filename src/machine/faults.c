@@ -318,6 +318,7 @@ const struct sys_tool sys_faults = {
     .counted = counted,
     .key_bytes = sizeof(struct faults_key),
     .value_bytes = sizeof(struct faults_value),
+    .user_stack_at = offsetof(struct faults_key, user_stack),
     .add = add,
     .row = row,
     .ready = ready,

@@ -88,6 +88,8 @@ static int ready(struct sys_session *s, struct error *e)
     bool *follow = sys_variable(s, "follow_live", sizeof(*follow));
     if (most && (units_parse_size(most, &objects) || !objects || objects > 1u << 28))
         return error_set(e, EINVAL, "--live-objects %s is no number of objects, as 512K is", most);
+    if (s->settings.config.sample && (most || sys_option(s, "live")))
+        return error_set(e, EINVAL, "--live follows all objects: leave out --sample");
     own(s)->follow = *follow = sys_option(s, "live") != NULL || most;
     bpf_map__set_max_entries(live, *follow ? (uint32_t)objects : 1);
     bpf_map__set_value_size(live, (uint32_t)offsetof(struct kmem_live, key) + s->settings.part->key_bytes);
@@ -136,6 +138,11 @@ static void add(void *sum, const void *value)
     a->caches_differ |= v->caches_differ || (a->cache && v->cache && a->cache != v->cache);
     a->cache = v->cache ? v->cache : a->cache;
     a->time_ns = v->time_ns > a->time_ns ? v->time_ns : a->time_ns;
+}
+
+static uint64_t weigh(const void *value)
+{
+    return ((const struct kmem_value *)value)->allocated_bytes;
 }
 
 static void name_row(struct sys_session *s, struct table *t, const struct kmem_key *key, uint64_t time_ns)
@@ -285,7 +292,9 @@ const struct sys_tool sys_kmem = {
     .counted = counted,
     .key_bytes = sizeof(struct kmem_key),
     .value_bytes = sizeof(struct kmem_value),
+    .user_stack_at = offsetof(struct kmem_key, user_stack),
     .add = add,
+    .weigh = weigh,
     .row = row,
     .rest = rest,
     .ready = ready,

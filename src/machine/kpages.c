@@ -92,6 +92,8 @@ static int ready(struct sys_session *s, struct error *e)
     bool *follow = sys_variable(s, "follow_live", sizeof(*follow));
     if (most && (units_parse_size(most, &blocks) || !blocks || blocks > 1u << 28))
         return error_set(e, EINVAL, "--live-blocks %s is no number of blocks, as 256K is", most);
+    if (s->settings.config.sample && (most || sys_option(s, "live")))
+        return error_set(e, EINVAL, "--live follows all blocks: leave out --sample");
     if (!s->own) {
         struct own *o = s->own = mem_alloc(sizeof(struct own));
         o->follow = sys_option(s, "live") != NULL || most;
@@ -148,6 +150,11 @@ static void add_type_name(const struct own *o, struct buf *b, uint32_t type)
         buf_addstr(b, o->types.names[type]);
     else
         buf_printf(b, "%u", type);
+}
+
+static uint64_t weigh(const void *value)
+{
+    return ((const struct kpages_value *)value)->allocated_pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
 static void name_row(struct sys_session *s, struct table *t, const struct kpages_key *key)
@@ -303,7 +310,9 @@ const struct sys_tool sys_kpages = {
     .counted = counted,
     .key_bytes = sizeof(struct kpages_key),
     .value_bytes = sizeof(struct kpages_value),
+    .user_stack_at = offsetof(struct kpages_key, user_stack),
     .add = add,
+    .weigh = weigh,
     .row = row,
     .rest = rest,
     .ready = ready,

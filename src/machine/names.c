@@ -9,6 +9,7 @@
 #include "collect/kernel_words.h"
 #include "collect/naming.h"
 #include "collect/user_stack.h"
+#include "machine/samples.h"
 #include "machine/session.h"
 #include "model/container_id.h"
 #include "symbol/kernel.h"
@@ -54,6 +55,22 @@ void names_free(struct names *n)
 struct spaces *names_spaces(struct names *n)
 {
     return n->spaces;
+}
+
+int names_fd(const struct names *n)
+{
+    return n->spaces ? sideband_fd(n->band) : -1;
+}
+
+void names_drain(struct names *n)
+{
+    if (n->spaces)
+        spaces_drain(n->spaces);
+}
+
+struct user_stacks *names_users(struct names *n)
+{
+    return n->users;
 }
 
 void names_know(struct names *n, int pid)
@@ -151,8 +168,7 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* A line for each function that the frame's code is part of, innermost first. */
-static void add_user_frame(struct names *n, struct buf *b, const struct user_frame *f)
+void names_add_user_frame(struct names *n, struct buf *b, const struct user_frame *f)
 {
     const char *mark = f->trusted ? "" : "? ", *module = base_name(f->module.path);
     struct symbol_frames frames = {0};
@@ -172,8 +188,10 @@ void names_user_stack(struct sys_session *s, struct table *t, uint32_t column, i
     uint64_t pcs[SYS_STACK_DEPTH];
     struct user_frame frames[SYS_STACK_DEPTH];
     struct names *names = s->names;
-    unsigned n = sys_stack_frames(s, id, pcs);
+    unsigned n = s->samples ? 0 : sys_stack_frames(s, id, pcs);
     struct buf b = BUF_INIT;
+    if (s->samples)
+        table_text(t, column, samples_text(s, id));
     if (!n)
         return;
     if (names->spaces) {
@@ -183,7 +201,7 @@ void names_user_stack(struct sys_session *s, struct table *t, uint32_t column, i
     }
     for (unsigned i = 0; i < n; i++)
         if (names->spaces)
-            add_user_frame(names, &b, &frames[i]);
+            names_add_user_frame(names, &b, &frames[i]);
         else
             buf_printf(&b, "0x%" PRIx64 "\n", pcs[i]);
     table_text(t, column, buf_str(&b));
@@ -202,7 +220,7 @@ void names_user(struct sys_session *s, struct table *t, uint32_t column, uint64_
     }
     spaces_drain(names->spaces);
     user_stacks_find(names->users, (pid_t)pid, time_ns, &address, 1, &frame, NULL);
-    add_user_frame(names, &b, &frame);
+    names_add_user_frame(names, &b, &frame);
     char *line_end = strchr(buf_str(&b), '\n'); /* the innermost of inlined ones */
     if (line_end)
         *line_end = '\0';

@@ -14,7 +14,10 @@
 #include "model/table.h"
 
 struct names;
+struct buf;
 struct spaces;
+struct user_frame;
+struct user_stacks;
 struct sys_session;
 
 /** `spaces`: address spaces will be asked for. Never NULL; what cannot be had is missed where it is used. */
@@ -34,6 +37,13 @@ void names_kernel(struct sys_session *s, struct table *t, uint32_t column, uint6
 /** "function (file)": a place in a process at a time (CLOCK_MONOTONIC). */
 void names_user(struct sys_session *s, struct table *t, uint32_t column, uint64_t address, uint32_t pid,
                 uint64_t time_ns);
+/** Readable when what processes map is to be taken in, before records of it are lost: names_drain(). -1: never. */
+int names_fd(const struct names *n);
+void names_drain(struct names *n);
+/** What user stacks are looked up with; NULL as names_spaces(). */
+struct user_stacks *names_users(struct names *n);
+/** A line for each function that a frame's code is part of, innermost first. */
+void names_add_user_frame(struct names *n, struct buf *b, const struct user_frame *f);
 /** A line for each frame, innermost first; nothing where there is no stack. */
 void names_kernel_stack(struct sys_session *s, struct table *t, uint32_t column, int stack);
 /** The same of a process's stack at a time (CLOCK_MONOTONIC). "?" before a frame: it cannot be trusted. */

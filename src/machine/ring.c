@@ -7,14 +7,26 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "machine/names.h"
+#include "machine/sampled_rows.h"
+#include "machine/samples.h"
+
 #define GATHER_MS 20
 
 static int take_event(void *arg, void *data, size_t bytes)
 {
     struct sys_session *s = arg;
+    samples_read(s); /* its stack came before it did */
     if (!sys_loses(s))
         s->tool->event(s, s->rows, data, bytes);
     return 0;
+}
+
+/* Edges: each wake-up of the kernel's is told once, and what is left in the ring does not tell again. */
+static int watch(struct sys_session *s, int fd)
+{
+    struct epoll_event ev = {.events = EPOLLIN | EPOLLET, .data.fd = fd};
+    return epoll_ctl(s->poll_fd, EPOLL_CTL_ADD, fd, &ev);
 }
 
 int ring_open(struct sys_session *s, struct error *e)
@@ -22,13 +34,16 @@ int ring_open(struct sys_session *s, struct error *e)
     s->poll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (s->poll_fd < 0)
         return error_set(e, errno, "cannot wait for events: %s", strerror(errno));
+    struct epoll_event ev = {.events = EPOLLIN, .data.fd = names_fd(s->names)};
+    if (ev.data.fd >= 0 && epoll_ctl(s->poll_fd, EPOLL_CTL_ADD, ev.data.fd, &ev))
+        return error_set(e, errno, "cannot wait for what processes map: %s", strerror(errno));
+    if (s->samples && watch(s, samples_fd(s)))
+        return error_set(e, errno, "cannot wait for samples: %s", strerror(errno));
     if (!s->tool->event)
         return 0;
     s->ring_fd = sys_map(s, "ring");
     s->ring = ring_buffer__new(s->ring_fd, take_event, s, NULL);
-    /* Edges: each wake-up of the kernel's is told once, and what is left in the ring does not tell again. */
-    struct epoll_event ev = {.events = EPOLLIN | EPOLLET, .data.fd = s->ring_fd};
-    if (!s->ring || epoll_ctl(s->poll_fd, EPOLL_CTL_ADD, s->ring_fd, &ev))
+    if (!s->ring || watch(s, s->ring_fd))
         return error_set(e, errno, "cannot read the ring of events: %s", strerror(errno));
     return 0;
 }
@@ -60,7 +75,10 @@ static int time_left(const struct timespec *began, int timeout_ms)
 
 static int consume(struct sys_session *s)
 {
-    return ring_buffer__consume(s->ring);
+    int samples = samples_read(s), events = s->ring ? ring_buffer__consume(s->ring) : 0;
+    if (sampled_rows_are(s))
+        rows_gather(s);
+    return events ? events : samples;
 }
 
 /* One wait; 1: the ring told, 0: time is over or something else did. */
@@ -71,8 +89,13 @@ static int wait_once(struct sys_session *s, int timeout_ms, bool *other)
     if (n < 0)
         return -errno;
     for (int i = 0; i < n; i++) {
-        told = told || ev[i].data.fd == s->ring_fd;
-        *other = *other || ev[i].data.fd != s->ring_fd;
+        if (ev[i].data.fd == names_fd(s->names)) {
+            names_drain(s->names);
+            continue;
+        }
+        bool ours = ev[i].data.fd == s->ring_fd || ev[i].data.fd == samples_fd(s);
+        told = told || ours;
+        *other = *other || !ours;
     }
     return told;
 }
@@ -84,7 +107,7 @@ int sys_wait(struct sys_session *s, int timeout_ms, struct table *t)
     int r, n = 0;
     clock_gettime(CLOCK_MONOTONIC, &began);
     s->rows = t;
-    if (!s->ring) {
+    if (!s->ring && !s->samples) {
         r = wait_once(s, timeout_ms, &other);
         return r < 0 ? r : 0;
     }

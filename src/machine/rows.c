@@ -6,6 +6,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "machine/sampled_rows.h"
+#include "machine/samples.h"
 #include "machine/session.h"
 
 #define BATCH 512u
@@ -27,12 +29,16 @@ static void add_row(struct sys_session *s, struct table *t, struct batch *b, uin
 {
     const struct sys_tool *tool = s->tool;
     const char *value = b->values + (size_t)i * b->value_bytes * (size_t)b->cpus;
-    char key[256] = {0};
+    char key[SYS_KEY_BYTES_MAX] = {0};
     memcpy(key, b->keys + (size_t)i * s->settings.part->key_bytes, s->settings.part->key_bytes);
     memset(b->sum, 0, tool->value_bytes);
     for (int c = 0; c < b->cpus; c++)
         tool->add(b->sum, value + (size_t)c * b->value_bytes);
-    if (!sys_loses(s))
+    if (sys_loses(s))
+        return;
+    if (sampled_rows_are(s))
+        sampled_rows_add(s, key, b->sum);
+    else
         tool->row(s, t, key, b->sum);
 }
 
@@ -52,28 +58,62 @@ static int drain(struct sys_session *s, int map, struct batch *b, struct table *
     return error == -ENOENT ? 0 : error;
 }
 
-int sys_take_rows(struct sys_session *s, struct table *t)
+static void batch_init(struct batch *b, const struct sys_session *s)
 {
     int cpus = libbpf_num_possible_cpus();
+    b->cpus = cpus > 0 ? cpus : 1;
+    b->value_bytes = (s->tool->value_bytes + 7) & ~(size_t)7;
+    b->keys = mem_array(BATCH, s->settings.part->key_bytes);
+    b->values = mem_array(BATCH * (size_t)b->cpus, b->value_bytes);
+    b->sum = mem_alloc(s->tool->value_bytes);
+}
+
+static void batch_release(struct batch *b)
+{
+    free(b->keys);
+    free(b->values);
+    free(b->sum);
+}
+
+/* Programs write to the other table from now on; returns the one that is nobody else's any more. */
+static const char *turn_tables(struct sys_session *s)
+{
     uint32_t was = __atomic_load_n(&s->state->active, __ATOMIC_RELAXED);
-    struct batch b = {.cpus = cpus > 0 ? cpus : 1, .value_bytes = (s->tool->value_bytes + 7) & ~(size_t)7};
-    b.keys = mem_array(BATCH, s->settings.part->key_bytes);
-    b.values = mem_array(BATCH * (size_t)b.cpus, b.value_bytes);
-    b.sum = mem_alloc(s->tool->value_bytes);
     __atomic_store_n(&s->state->active, !was, __ATOMIC_SEQ_CST);
+    wait_for_programs();
+    samples_read(s); /* what the rows speak of */
+    return was ? "table_1" : "table_0";
+}
+
+int sys_take_rows(struct sys_session *s, struct table *t)
+{
+    struct batch b;
+    batch_init(&b, s);
     uint64_t now = s->until_ns ? s->until_ns : sys_now_ns();
     s->rows_ns = now - s->since_ns;
     s->since_ns = now;
-    wait_for_programs();
+    const char *table = turn_tables(s);
     if (s->tool->gather)
         s->tool->gather(s);
-    int error = drain(s, sys_map(s, was ? "table_1" : "table_0"), &b, t);
+    int error = drain(s, sys_map(s, table), &b, t);
+    if (sampled_rows_are(s))
+        sampled_rows_take(s, t);
     if (s->tool->rest)
         s->tool->rest(s, t);
-    free(b.keys);
-    free(b.values);
-    free(b.sum);
+    batch_release(&b);
     return error;
+}
+
+void rows_gather(struct sys_session *s)
+{
+    uint32_t taken = __atomic_load_n(&s->state->samples, __ATOMIC_RELAXED);
+    struct batch b;
+    if (taken - s->gathered < s->settings.rows_max / 4)
+        return;
+    s->gathered = taken;
+    batch_init(&b, s);
+    drain(s, sys_map(s, turn_tables(s)), &b, NULL);
+    batch_release(&b);
 }
 
 void sys_each(struct sys_session *s, const char *map,

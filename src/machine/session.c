@@ -18,6 +18,8 @@
 #include "machine/privileges.h"
 #include "machine/ring.h"
 #include "machine/rungs.h"
+#include "machine/sampled_rows.h"
+#include "machine/samples.h"
 #include "machine/whose.h"
 
 #define BACKLOG_PART  4u /* of the ring: then the reader is woken */
@@ -163,6 +165,7 @@ static void size_maps(struct sys_session *s)
         bpf_map__set_max_entries(map, stacks ? set->stacks_max / 4 + 1 : 1);
     if (tools_map(s, "ring", &map))
         bpf_map__set_max_entries(map, set->ring_bytes);
+    samples_size_maps(s);
 }
 
 /* Programs of this rung are loaded, no others. False: its arguments are others here. */
@@ -340,6 +343,7 @@ static void fill_settings(struct sys_session *s, const struct sys_settings *sett
     set->rows_max = set->rows_max ? set->rows_max : SYS_ROWS_DEFAULT;
     set->stacks_max = set->stacks_max ? set->stacks_max : SYS_STACKS_DEFAULT;
     set->ring_bytes = set->ring_bytes ? set->ring_bytes : s->tool->ring_bytes ? s->tool->ring_bytes : 4096;
+    set->sample_ring_bytes = set->sample_ring_bytes ? set->sample_ring_bytes : SYS_SAMPLE_RING_BYTES;
     set->config.parts = set->part ? set->part->bits : 0;
     set->config.urgent = s->tool->urgent;
     set->config.backlog_bytes = set->ring_bytes / BACKLOG_PART;
@@ -402,6 +406,8 @@ int sys_open(struct sys_session **out, const struct sys_tool *tool, const struct
         error = share_state(s, e);
     }
     if (!error)
+        error = samples_open(s, e);
+    if (!error)
         error = ring_open(s, e);
     if (error) {
         sys_close(s);
@@ -430,6 +436,8 @@ void sys_close(struct sys_session *s)
         return;
     sys_stop(s);
     ring_close(s);
+    samples_close(s);
+    sampled_rows_free(s->sampled);
     if (s->shared && s->shared != MAP_FAILED)
         munmap(s->shared, s->shared_bytes);
     if (s->object)

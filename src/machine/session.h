@@ -23,6 +23,7 @@ struct sys_settings {
     const struct sys_part *part; /* NULL: the tool's first */
     uint32_t rows_max;           /* 0: SYS_ROWS_DEFAULT */
     uint32_t ring_bytes;         /* 0: the tool's */
+    uint32_t sample_ring_bytes;  /* 0: SYS_SAMPLE_RING_BYTES */
     uint32_t stacks_max;         /* 0: SYS_STACKS_DEFAULT */
     const char *const *options;  /* values of the tool's own options, in their order; NULL: not given */
 };
@@ -55,6 +56,9 @@ struct sys_session {
     uint64_t lose;                /* the record that is to be lost, counted down; 0: none. See sys_loses() */
     void *own;                    /* of the tool, see its release() */
     struct names *names;
+    struct samples *samples; /* NULL: user stacks are not sampled */
+    uint32_t gathered;       /* samples begun, when rows were last taken from the kernel because of them */
+    struct sampled_rows *sampled; /* NULL: none yet */
 };
 
 /**
@@ -97,6 +101,9 @@ int sys_wait(struct sys_session *s, int timeout_ms, struct table *t);
 
 /** All rows since the last call, summed over CPUs, appended to `t`; the programs begin anew. 0 or -errno. */
 int sys_take_rows(struct sys_session *s, struct table *t);
+
+/** Where rows are made of samples: takes them from the kernel if its table may soon be full. Nothing else changes. */
+void rows_gather(struct sys_session *s);
 
 /** Calls `each` for all entries of a hash map of the object (one value for all CPUs), while the programs go on. */
 void sys_each(struct sys_session *s, const char *map,

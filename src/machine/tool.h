@@ -20,6 +20,8 @@
 
 struct sys_session;
 
+#define SYS_KEY_BYTES_MAX 256u
+
 /** A program of the object, and what must hold of the kernel for it to be the right one. */
 struct sys_attachment {
     const char *program;
@@ -84,8 +86,10 @@ struct sys_tool {
     /* A tool with rows: */
     const struct sys_part *parts; /* the first is the default; ends with a name of NULL. NULL: events */
     size_t key_bytes, value_bytes;
+    size_t user_stack_at; /* in the key: the number of a user stack (__s32); 0: it has none */
     void (*add)(void *sum, const void *value); /* one CPU's values to the sum of all */
     void (*row)(struct sys_session *s, struct table *t, const void *key, const void *sum);
+    uint64_t (*weigh)(const void *value); /* what the values of one event add to `weight`; NULL: 1 */
 
     /* A tool with events: */
     void (*event)(struct sys_session *s, struct table *t, const void *event, size_t bytes);

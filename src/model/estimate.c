@@ -206,6 +206,19 @@ void estimate_add_cell(struct estimate *bytes, struct estimate *count, const str
     add_count(count, c, of_both);
 }
 
+void estimate_add_one_of(struct estimate *e, double amount, uint32_t n)
+{
+    double rest = n - 1.0;
+    e->samples++;
+    e->exact += n <= 1;
+    add_sampled(e, &(struct part){.value = n * amount,
+                                  .seen = amount,
+                                  .variance = amount * n * rest * amount,
+                                  .size = amount,
+                                  .log_weight = log(n)});
+    raise_missed(&e->next, rest * amount, amount * n * rest * amount);
+}
+
 void estimate_merge(struct estimate *e, const struct estimate *other)
 {
     e->samples += other->samples;

@@ -101,6 +101,8 @@ struct interval {
 
 void estimate_add_cell_bytes(struct estimate *e, const struct estimate_cell *cell);
 void estimate_add_cell_count(struct estimate *e, const struct estimate_cell *cell);
+/** Adds one thing of `amount` that was taken as one of `n` of equal chances. */
+void estimate_add_one_of(struct estimate *e, double amount, uint32_t n);
 /** Both, for less than each by itself. */
 void estimate_add_cell(struct estimate *bytes, struct estimate *count, const struct estimate_cell *cell);
 /** Adds `other`, which must share no object with `e` (two snapshots of one image do). */

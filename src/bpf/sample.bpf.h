@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "bpf/sys.bpf.h" /* which includes this where its parts have what they need */
+
+#ifndef BPF_SAMPLE_BPF_H
+#define BPF_SAMPLE_BPF_H
+
+/*
+ * Samples of user stacks (--sample): of every so many events one brings the program's registers and the bytes of its stack, for
+ * code that has no frame pointers. They go into a ring of their own before the event does, so whoever reads the event
+ * has them.
+ *
+ * Runs in: the kernel. A part of sys.bpf.h.
+ */
+
+/* A sample is made up here, then copied: room in a ring must be asked for in one piece, of a size that is a constant. */
+struct sample_room {
+    __u32 busy;       /* an event within an event would write over it */
+    __u32 at, chosen; /* of the events under way: how many have been, and which one is taken */
+    struct sys_sample head;
+    unsigned char bytes[SYS_SAMPLE_BYTES];
+};
+
+/* One for each CPU. */
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, 1);
+    __uint(key_size, sizeof(__u32));
+    __uint(value_size, sizeof(struct sample_room));
+} sample_rooms SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_RINGBUF);
+    __uint(max_entries, 4096);
+} samples SEC(".maps");
+
+__u32 signal_depth = 0; /* from the end of a signal's stack to where its frame tells of it, when last seen */
+
+#define PAGE 4096u
+/* Where the kernel writes a signal's frame: x86-64's struct ucontext, from uc_stack on. */
+#define UC_STACK_ALIGN 16u
+#define UC_STACK_RSP   (24 + 8 * 15)
+#define SIGNAL_DEPTH   12288u /* registers of floating point lie above */
+
+struct signal_stack {
+    __u64 from;
+    __u32 flags, reserved;
+    __u64 bytes;
+};
+
+/* One of each config.sample events, and each is as likely: which one is drawn anew, so nothing that comes in turns is missed. */
+static __always_inline bool its_turn(struct sample_room *r)
+{
+    if (!r->at)
+        r->chosen = config.sample > 1 ? bpf_get_prandom_u32() % config.sample : 0;
+    bool taken = r->at == r->chosen;
+    r->at = r->at + 1 < config.sample ? r->at + 1 : 0;
+    return taken;
+}
+
+/*
+ * Bytes from a run's beginning to `end`, page by page, behind those that are there already. A page that was never touched, or
+ * is swapped out, is left out: there may be others behind it.
+ */
+static __attribute__((noinline)) __u32 take_run(struct sample_room *r, __u32 used, __u32 which, __u64 end)
+{
+    struct sys_run *run = &r->head.run[which & (SYS_SAMPLE_RUNS - 1)];
+    __u64 address = run->from;
+    __u32 begin = used, good = used, missing = 0;
+    for (__u32 i = 0; i <= SYS_SAMPLE_PAGES && address < end; i++) {
+        __u64 n = PAGE - (address & (PAGE - 1)), to = used;
+        barrier_var(to);
+        if (to > SYS_SAMPLE_BYTES - PAGE)
+            break;
+        if (bpf_probe_read_user(r->bytes + to, n, (const void *)address))
+            missing |= 1u << i;
+        else
+            good = to + n;
+        used = to + n;
+        address += n;
+    }
+    run->missing = missing;
+    run->bytes = good - begin;
+    if (end - run->from < run->bytes) /* the last page is that of the end */
+        run->bytes = end - run->from;
+    return begin + run->bytes;
+}
+
+/*
+ * Where the stack ends at the latest, as far as that is known: where the kernel put the arguments; glibc and musl put a thread's
+ * own data behind its stack.
+ */
+static __always_inline __u64 stack_end(const struct task_struct *task, __u64 sp)
+{
+    __u64 end = sp + SYS_SAMPLE_BYTES;
+    __u64 arguments = BPF_CORE_READ(task, mm, start_stack), own = BPF_CORE_READ(task, thread.fsbase);
+    if (arguments > sp && arguments < end)
+        end = arguments;
+    if (own > sp && own < end)
+        end = own;
+    return end;
+}
+
+/* The stack pointer that a signal interrupted, from its frame at the end of its stack; 0: not found. */
+static __attribute__((noinline)) __u64 interrupted_sp(__u64 from, __u64 bytes)
+{
+    __u64 end = (from + bytes) & ~(__u64)(UC_STACK_ALIGN - 1), sp = 0;
+    for (__u32 i = 0; i <= SIGNAL_DEPTH / UC_STACK_ALIGN; i++) {
+        struct signal_stack s;
+        __u32 depth = i ? i * UC_STACK_ALIGN : signal_depth;
+        if (bpf_probe_read_user(&s, sizeof(s), (const void *)(end - depth)) || s.from != from ||
+            s.bytes != bytes)
+            continue;
+        signal_depth = depth;
+        bpf_probe_read_user(&sp, sizeof(sp), (const void *)(end - depth + UC_STACK_RSP));
+        return sp;
+    }
+    return 0;
+}
+
+#define RED_ZONE 128u /* below the stack pointer: it may be used there (ABI) */
+
+static __attribute__((noinline)) __u32 take_stacks(struct sample_room *r, __u64 sp)
+{
+    const struct task_struct *task = (const void *)bpf_get_current_task();
+    __u64 from = BPF_CORE_READ(task, sas_ss_sp), bytes = BPF_CORE_READ(task, sas_ss_size), other = 0;
+    __u64 end = stack_end(task, sp);
+    if (UNLIKELY(bytes && sp - from < bytes)) {
+        end = from + bytes;
+        other = interrupted_sp(from, bytes);
+    }
+    r->head.arguments = BPF_CORE_READ(task, mm, start_stack);
+    r->head.run[0].from = sp - RED_ZONE;
+    __u32 used = take_run(r, 0, 0, end);
+    r->head.run[1].from = other ? other - RED_ZONE : 0;
+    r->head.run[1].bytes = 0;
+    r->head.run[1].missing = 0;
+    return other ? take_run(r, used, 1, stack_end(task, other)) : used;
+}
+
+/* In the order of DWARF. False: it is no program of 64 bits. */
+static __always_inline bool take_registers(__u64 *to)
+{
+#if defined(__TARGET_ARCH_x86)
+    const struct pt_regs *regs = (const void *)bpf_task_pt_regs(bpf_get_current_task_btf());
+#define TAKE(number, name) to[number] = BPF_CORE_READ(regs, name)
+    TAKE(0, ax), TAKE(1, dx), TAKE(2, cx), TAKE(3, bx), TAKE(4, si), TAKE(5, di), TAKE(6, bp), TAKE(7, sp);
+    TAKE(8, r8), TAKE(9, r9), TAKE(10, r10), TAKE(11, r11), TAKE(12, r12), TAKE(13, r13), TAKE(14, r14);
+    TAKE(15, r15), TAKE(16, ip);
+#undef TAKE
+    return BPF_CORE_READ(regs, cs) == 0x33;
+#else
+    return false;
+#endif
+}
+
+static __attribute__((noinline)) bool sample_take(struct sample_room *r, __u32 number)
+{
+    r->head.time_ns = bpf_ktime_get_ns();
+    r->head.pid = bpf_get_current_pid_tgid() >> 32;
+    r->head.number = number;
+    if (!take_registers(r->head.regs))
+        return false;
+    __u64 bytes = take_stacks(r, r->head.regs[7]);
+    barrier_var(bytes);
+    if (bytes > SYS_SAMPLE_BYTES)
+        return false;
+    __u64 flags = wake_flags(&samples, bpf_ringbuf_query(&samples, BPF_RB_RING_SIZE) / 4);
+    return !bpf_ringbuf_output(&samples, &r->head, sizeof(r->head) + bytes, flags);
+}
+
+static __attribute__((noinline)) int sample_now(void)
+{
+    __u32 cpu = bpf_get_smp_processor_id();
+    struct sample_room *r = bpf_map_lookup_elem(&sample_rooms, &cpu);
+    if (!r || !its_turn(r))
+        return SYS_STACK_NOT_SAMPLED;
+    __u32 number = __sync_fetch_and_add(&state.samples, 1) & (SYS_STACK_SAMPLED - 1);
+    const struct task_struct *task = (const void *)bpf_get_current_task();
+    bool taken = false;
+    if (BPF_CORE_READ(task, flags) & KERNEL_PF_KTHREAD || !BPF_CORE_READ(task, mm))
+        return SYS_STACK_SAMPLED | number; /* it has no user stack */
+    if (!__sync_lock_test_and_set(&r->busy, 1)) {
+        taken = sample_take(r, number);
+        r->busy = 0;
+    }
+    if (!taken)
+        count(SYS_SAMPLE_LOST);
+    return SYS_STACK_SAMPLED | number;
+}
+
+#endif
