@@ -54,6 +54,7 @@ class About:
         self.rungs = listed(refused(2, name, "--attach", "none-such"))
         fields = refused(2, name, "--where", "none-such=1")
         self.columns = re.sub(r" \(allium .*\)$", "", fields).rpartition("fields are ")[2].split(", ")
+        self.columns = [column for column in self.columns if column != "..."]  # a long list is cut
         self.parts = listed(refused(2, name, "--by", "none-such")) if self.has_rows else []
 
     def __str__(self):
