@@ -124,11 +124,11 @@ def parse(out):
     return lines[:-1], lines[-1]["lost"]
 
 
-def json_of(about, *options, code=EXIT_OF_STIR, command=None, env=None):
-    """Rows and losses of a tool under which the command, or stir(), ran; and what it said."""
+def json_of(about, *options, code=EXIT_OF_STIR, command=None, within=False):
+    """Rows and losses of a tool under which the command, or stir(), ran; and what it said. `within`: only of its cgroup."""
     with Stirring() as s:
-        done = tap.run(lib.with_tracefs(sys_(about.name, "--json", *about.one_report, *options, "--", *(command or s.command()))),
-                       env={**os.environ, **(env or {})})
+        done = tap.run(lib.with_tracefs(sys_(about.name, "--json", *about.one_report, *options, *(["--cgroup", s.group.folder] if within else []),
+                                            "--", *(command or s.command()))))
     equal(done.returncode, code, "exit code (%s)" % done.stderr.decode())
     return *parse(done.stdout), done.stderr
 

@@ -142,8 +142,8 @@ def records(t):
     timed = re.compile("time|_ns$|per_s|^histogram|_at_|ago")
     with tap.private_dir() as folder, anytool.Stirring() as s:
         path = folder + "/one.allium"
-        direct = begin(t, "--json", *t.one_report, "--comm", "cat")
-        kept = begin(t, "-o", path, *t.one_report, "--comm", "cat")
+        direct = begin(t, "--json", *t.one_report, "--cgroup", s.group.folder)
+        kept = begin(t, "-o", path, *t.one_report, "--cgroup", s.group.folder)
         subprocess.run(s.command(0), check=True)
         for process in direct, kept:
             process.send_signal(signal.SIGINT)
@@ -205,7 +205,7 @@ def folds(t):
 
 def what_fits_all(t):
     """A condition that holds of each row."""
-    rows, _, _ = json_of(t, "--comm", "cat")
+    rows, _, _ = json_of(t, within=True)
     for column in t.columns:
         if rows and all(isinstance(row.get(column), str) for row in rows):
             return column + ":*"
@@ -219,7 +219,7 @@ def alerts(t):
     condition = what_fits_all(t)
     with tap.private_dir() as folder, anytool.Stirring() as s:
         path = folder + "/told"
-        process = begin(t, *(["--interval", "100ms"] if t.has_rows else []), "--comm", "cat", "--alert", condition,
+        process = begin(t, *(["--interval", "100ms"] if t.has_rows else []), "--cgroup", s.group.folder, "--alert", condition,
                         "--exec", "printf '%%s\\n' \"$ALLIUM_ROW\" >>%s" % path)
         for _ in range(2):
             subprocess.run(s.command(0), check=True)
