@@ -140,10 +140,12 @@ def number(row, column):
 def records(t):
     """A recording shows what a second run beside it showed, sorted and chosen by each column, and to SQL."""
     timed = re.compile("time|_ns$|per_s|^histogram|_at_|ago")
+    # By stack a few rows of interrupts may differ: a program does not run where it was interrupted itself.
+    by = ["--by", next(part for part in t.parts if part != "stack")] if t.has_rows else []
     with tap.private_dir() as folder, anytool.Stirring() as s:
         path = folder + "/one.allium"
-        direct = begin(t, "--json", *t.one_report, "--cgroup", s.group.folder)
-        kept = begin(t, "-o", path, *t.one_report, "--cgroup", s.group.folder)
+        direct = begin(t, "--json", *t.one_report, *by, "--cgroup", s.group.folder)
+        kept = begin(t, "-o", path, *t.one_report, *by, "--cgroup", s.group.folder)
         subprocess.run(s.command(0), check=True)
         for process in direct, kept:
             process.send_signal(signal.SIGINT)
