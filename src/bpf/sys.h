@@ -80,7 +80,8 @@ enum sys_count {
     SYS_STACK_COLLIDED, /* stacks that needed a place of their own; none is lost */
     SYS_LIVE_FULL,      /* live objects for which there was no room */
     SYS_SAMPLE_LOST,    /* samples of user stacks for which there was no room */
-    SYS_COUNTS = 16     /* the rest are a tool's own, from SYS_COUNT_OWN */
+    SYS_MISSED = 16,    /* events for which no program ran, as they interrupted it: counted by the kernel */
+    SYS_COUNTS          /* the rest are a tool's own, from SYS_COUNT_OWN */
 };
 #define SYS_COUNT_OWN 8
 

@@ -451,6 +451,21 @@ void sys_close(struct sys_session *s)
     free(s);
 }
 
+/* The kernel does not run a program for what interrupts it on the same CPU, and counts that (since 5.12). */
+static uint64_t missed(const struct sys_session *s)
+{
+    struct bpf_program *p;
+    uint64_t sum = 0;
+    bpf_object__for_each_program(p, s->object)
+    {
+        struct bpf_prog_info info = {0};
+        uint32_t bytes = sizeof(info);
+        if (bpf_program__fd(p) >= 0 && !bpf_obj_get_info_by_fd(bpf_program__fd(p), &info, &bytes))
+            sum += info.recursion_misses;
+    }
+    return sum;
+}
+
 void sys_read_counts(struct sys_session *s)
 {
     int fd = sys_map(s, "counts"), cpus = libbpf_num_possible_cpus();
@@ -462,6 +477,7 @@ void sys_read_counts(struct sys_session *s)
                 sum += each[c];
         s->counted[i] = sum;
     }
+    s->counted[SYS_MISSED] = missed(s);
     free(each);
     if (s->tool->settle)
         s->tool->settle(s);
