@@ -268,6 +268,7 @@ static void write_samples_json(const struct show *w, struct json *j)
     json_open(j, "samples", '{');
     json_whole(j, "events_each", w->o->session->settings.config.sample);
     json_whole(j, "taken", c->taken);
+    json_whole(j, "in_exec", c->in_exec);
     json_whole(j, "whole", c->ends[CAPTURED_WHOLE]);
     for (enum captured_end end = CAPTURED_DEEP; end < CAPTURED_ENDS; end++)
         json_whole(j, samples_end_key(end), c->ends[end]);

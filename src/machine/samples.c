@@ -141,6 +141,11 @@ static int take(void *arg, void *data, size_t bytes)
     size_t n =
         user_stacks_walk(names_users(s->names), (pid_t)r->pid, r->time_ns, &c, p->frames, DEPTH_MAX, &end);
     p->counts.taken++;
+    /* Within exec: the memory is new, but the registers are still those of the program that asked for it. */
+    if (!c.run[0].bytes && n == 1 && p->frames[0].kind == USER_FRAME_NOT_MAPPED) {
+        p->counts.in_exec++;
+        return 0;
+    }
     p->counts.ends[end]++;
     p->counts.frames += n;
     for (size_t i = 0; i < n; i++)

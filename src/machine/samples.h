@@ -33,6 +33,7 @@ const char *samples_text(const struct sys_session *s, int id);
 
 struct samples_counts {
     uint64_t taken;
+    uint64_t in_exec;             /* of them without a stack: that of the program before is gone */
     uint64_t ends[CAPTURED_ENDS]; /* how their walks ended */
     uint64_t frames, not_found;   /* the latter: code that lies in nothing that is known */
 };
