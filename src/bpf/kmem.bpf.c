@@ -130,12 +130,13 @@ static __always_inline int allocated(void *ctx, const struct request *r)
 static __always_inline int freed(void *ctx, __u64 call_site, __u64 object)
 {
     struct kmem_key key = {0};
-    if (!object) {
-        count(KMEM_NULL_FREES);
+    if (object <= 16) { /* kmalloc() of 0 bytes gives 16, and has no event */
+        if (runs())
+            count(KMEM_NULL_FREES);
         return 0;
     }
     /* Whoever frees it: it was followed because its allocation was wanted. */
-    if (follow_live && bpf_map_delete_elem(&live, &object))
+    if (follow_live && runs() && bpf_map_delete_elem(&live, &object))
         count(KMEM_FREED_BEFORE);
     if (!wanted())
         return 0;

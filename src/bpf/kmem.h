@@ -43,7 +43,7 @@ struct kmem_live {
 
 /** Counts of its own. */
 enum kmem_count {
-    KMEM_NULL_FREES = SYS_COUNT_OWN, /* kfree(NULL) */
+    KMEM_NULL_FREES = SYS_COUNT_OWN, /* kfree() of NULL, or of what kmalloc(0) gives */
     KMEM_REUSED,                     /* a live object's address was handed out again: its free had no event */
     KMEM_FREED_BEFORE, /* frees of objects from before the start, or of ones that were not followed */
 };

@@ -136,7 +136,7 @@ static __always_inline int freed(void *ctx, const struct block *b)
 {
     struct kpages_key key = {0};
     /* Whoever frees it: it was followed because its allocation was wanted. */
-    if (follow_live)
+    if (follow_live && runs())
         forget_block(b->frame, b->order);
     if (config.parts & KPAGES_BY_TYPE || !wanted()) /* a free does not tell the type */
         return 0;

@@ -103,7 +103,8 @@ static __always_inline int allocated(const struct object *o)
 static __always_inline int freed(__u64 address, __u64 cache)
 {
     if (NOTHING(address)) {
-        count(SLABRATETOP_NULL_FREES);
+        if (runs())
+            count(SLABRATETOP_NULL_FREES);
         return 0;
     }
     if (is_followed(address))

@@ -79,8 +79,6 @@ int sys_map(const struct sys_session *s, const char *name);
 /** Where a `const volatile` variable of the programs lies, to be set before they are loaded (in ready() and options); NULL: none. */
 void *sys_variable(struct sys_session *s, const char *name, size_t bytes);
 
-/** CLOCK_MONOTONIC, as events have it. */
-uint64_t sys_now_ns(void);
 /** For tests: is this record the one that ALLIUM_SYS_LOSE=N wants lost, unsaid? To be asked once for each. */
 bool sys_loses(struct sys_session *s);
 
