@@ -2,18 +2,14 @@
 /* `allium sys slabratetop`: which slab caches churn. */
 #include "bpf/slabratetop.h"
 
-#include <fcntl.h>
 #include <stddef.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/map.h"
-#include "collect/lines.h"
-#include "collect/meminfo.h"
+#include "collect/slab.h"
 #include "machine/session.h"
-
-#define SLABINFO_MOST (4u << 20)
 
 enum column {
     CACHE,
@@ -30,6 +26,7 @@ enum column {
     OBJECTS,
     OBJECT_BYTES,
     SIZE,
+    ALIASES,
 };
 
 #define BIT(column) (1ull << (column))
@@ -49,11 +46,12 @@ static const struct table_column columns[] = {
     [OBJECTS] = {"objects", TABLE_COUNT, TABLE_WHOLE, .drop = 3},
     [OBJECT_BYTES] = {"object", TABLE_BYTES, TABLE_WHOLE},
     [SIZE] = {"cache_size", TABLE_BYTES, TABLE_WHOLE},
+    [ALIASES] = {"aliases", TABLE_PLAIN, TABLE_TEXT, .drop = 7},
 };
 
 struct own {
     struct map unseen;  /* caches of which an object once came again without a free */
-    struct machine now; /* its slabs: /proc/slabinfo when rows were taken */
+    struct slab_caches now; /* when rows were taken */
 };
 
 static int ready(struct sys_session *s, struct error *e)
@@ -70,7 +68,7 @@ static void release(struct sys_session *s)
     if (!o)
         return;
     map_release(&o->unseen);
-    machine_release(&o->now);
+    slab_release(&o->now);
     free(o);
     s->own = NULL;
 }
@@ -78,12 +76,10 @@ static void release(struct sys_session *s)
 static void gather(struct sys_session *s)
 {
     struct own *o = s->own;
-    struct buf text = BUF_INIT;
-    machine_release(&o->now);
-    o->now = (struct machine){0};
-    if (!lines_read(AT_FDCWD, "/proc/slabinfo", SLABINFO_MOST, &text))
-        slabinfo_parse(&o->now, buf_str(&text), (uint64_t)sysconf(_SC_PAGESIZE));
-    buf_release(&text);
+    struct error unread; /* then the columns stay empty */
+    slab_release(&o->now);
+    o->now = (struct slab_caches){0};
+    slab_read(&o->now, "", &unread);
 }
 
 static void add(void *sum, const void *value)
@@ -97,16 +93,21 @@ static void add(void *sum, const void *value)
     a->reused += v->reused;
 }
 
+/* Caches that the kernel made one are known to its events by one name. */
 static void add_slabinfo(const struct own *o, struct table *t, const char *name)
 {
-    vec_each (const struct machine_slab, slab, &o->now.slabs) {
-        if (strcmp(slab->name, name))
-            continue;
-        table_whole(t, ACTIVE, slab->active);
-        table_whole(t, OBJECTS, slab->objects);
-        table_whole(t, SIZE, slab->bytes);
+    const struct slab_cache *c = slab_find(&o->now, name);
+    struct buf aliases = BUF_INIT;
+    if (!c)
         return;
-    }
+    table_whole(t, ACTIVE, c->active);
+    table_whole(t, OBJECTS, c->objects);
+    table_whole(t, SIZE, c->slabs * c->pages_per_slab * (uint64_t)sysconf(_SC_PAGESIZE));
+    for (size_t i = 0; i < c->aliases_len; i++)
+        buf_printf(&aliases, "%s%s", i ? " " : "", c->aliases[i]);
+    if (aliases.len)
+        table_text(t, ALIASES, buf_str(&aliases));
+    buf_release(&aliases);
 }
 
 /* What is of whole pages has no cache; how much of it is freed, kfree() does not tell. */

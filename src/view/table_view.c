@@ -15,6 +15,10 @@
 void table_view_add_quantity(struct buf *b, enum table_unit unit, double value)
 {
     char text[UNITS_TEXT_BYTES];
+    if (value < 0 && unit != TABLE_PLAIN) {
+        buf_addch(b, '-');
+        value = -value;
+    }
     switch (unit) {
     case TABLE_BYTES:
         buf_addstr(b, units_format_size(text, value));
@@ -62,7 +66,7 @@ static void add_value(struct buf *b, const struct text_style *style, const struc
             table_view_add_quantity(b, c->unit, (double)v->whole);
         break;
     case TABLE_SIGNED:
-        if (c->unit == TABLE_PLAIN || v->negative_too < 0)
+        if (c->unit == TABLE_PLAIN)
             buf_printf(b, "%" PRId64, v->negative_too);
         else
             table_view_add_quantity(b, c->unit, (double)v->negative_too);
