@@ -50,7 +50,7 @@ static const struct table_column columns[] = {
 };
 
 struct own {
-    struct map unseen;  /* caches of which an object once came again without a free */
+    struct map unseen;      /* caches of which an object once came again without a free */
     struct slab_caches now; /* when rows were taken */
 };
 
