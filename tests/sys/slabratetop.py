@@ -71,9 +71,9 @@ def pipes(rung, env=None):
     equal(counted(gone, name), (0, N), "pipes closed")
     row = only(made.rows, cache=name)
     equal((row["allocated_bytes"], row["net"], row["object_bytes"]), (N * 1024, N, 1024), "bytes")
-    # A slab that a CPU is at work on counts as full.
-    check(abs(after[0] - before[0] - N) <= 16 * after[3], "slabinfo grew by", after[0] - before[0])
-    check(abs(row["active_objects"] - after[0]) <= 16 * after[3], row, after)
+    # Others have pipes, too, and close some meanwhile; but not so many.
+    check(after[0] - before[0] > N // 2, "slabinfo grew by", after[0] - before[0])
+    check(abs(row["active_objects"] - after[0]) < N // 2, row, after)
     equal(only(gone.rows, cache=name)["freed_bytes"], N * 1024, "bytes freed")
 
 
@@ -89,7 +89,7 @@ def forks(rung, env=None):
 def rungs_agree():
     """Three ways to attach, at once: the same rows for the same events. Rates differ, as each has its own time, and so does
     what slabinfo said when each of them looked."""
-    own_time = ("allocations_per_s", "frees_per_s", "net_per_s_bytes", "active_objects", "objects", "cache_size_bytes",
+    own_time = ("time_ns", "allocations_per_s", "frees_per_s", "net_per_s_bytes", "active_objects", "objects", "cache_size_bytes",
                 "unseen_frees")
     with maker() as m, load():
         options = ("-p", m.pid, *ONE_REPORT)
