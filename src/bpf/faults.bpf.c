@@ -245,12 +245,7 @@ SEC("perf_event") int perf_major(struct perf_context *ctx)
 static __always_inline int began(void *ctx, __u32 mode, __u64 address, __u64 ip, __u64 error_code)
 {
     struct fault f = {.address = address, .ip = ip, .kind = FAULTS_MINOR, .mode = mode};
-    const struct task_struct *task = (const void *)bpf_get_current_task();
     if ((__s64)address < 0 || !wanted()) /* the kernel's own memory */
-        return 0;
-    if (BPF_CORE_READ(
-            task,
-            pagefault_disabled)) /* it only tries, as our own reading of stacks does: nothing comes of it */
         return 0;
     f.access = access_of(error_code);
     classify(&f);

@@ -213,7 +213,6 @@ struct task_struct {
     const struct cred *real_cred;
     __u64 start_time, start_boottime;
     struct pid *thread_pid; /* NULL: it is ending */
-    int pagefault_disabled;
     unsigned long sas_ss_sp, sas_ss_size;
     struct thread_struct thread;
 };
