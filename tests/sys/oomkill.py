@@ -109,7 +109,8 @@ def many_kills(env, rung, times):
     killed = [row for row in it.rows if row["outcome"] == "killed"]  # also for others on this machine
     equal(len(killed), counted, "kills, of oom_kill in /proc/vmstat")
     equal(sorted(kernel_lines(pids)), sorted(pids), "victims of /dev/kmsg")
-    equal(sum(it.lost.values()), 0, "losses %s" % it.lost)
+    # An upper bound, of programs that others' events met, too; what is missing, the counts above tell.
+    equal(sum(n for name, n in it.lost.items() if name != "missed_events"), 0, "losses %s" % it.lost)
     for row in of_ours(it.rows, pids):
         equal((row["outcome"], row["scope"], row["scope_is"]), ("killed", "memcg", "inferred"), "what it was")
         equal((row["memcg"], row["limit_bytes"]), (path[len(ROOT):], LIMIT), "its cgroup")
