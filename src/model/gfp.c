@@ -30,7 +30,8 @@ void gfp_bits_add(struct gfp_bits *bits, const char *name, uint64_t number)
 {
     size_t len = strlen(name), head = strlen(BIT_HEAD), tail = strlen(BIT_TAIL);
     if (len <= head + tail || len >= GFP_NAME_BYTES || number > 63 || strncmp(name, BIT_HEAD, head) != 0 ||
-        strcmp(name + len - tail, BIT_TAIL) != 0)
+        strcmp(name + len - tail, BIT_TAIL) != 0 ||
+        strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != len)
         return;
     struct gfp_name *b = vec_push(bits);
     b->mask = 1ull << number;

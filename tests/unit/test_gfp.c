@@ -209,6 +209,7 @@ static void what_is_no_bit_is_left_out(void **state)
                                         "",           "___GFP_AVERYVERYVERYVERYLONGNAMEINDEED_BIT"};
     for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
         gfp_bits_add(&bits, words[i], 1);
+    gfp_bits_add(&bits, "___GFP_LAST< (_BIT", 1);
     gfp_bits_add(&bits, "___GFP_ZERO_BIT", 64);
     assert_int_equal(bits.len, 0);
     gfp_bits_add(&bits, "___GFP_ZERO_BIT", 63);
