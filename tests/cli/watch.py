@@ -413,7 +413,7 @@ def manual(place):
     with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../man/allium-json.5.scd")) as file:
         page = file.read()
     block = page.split("Blocks have these keys:")[1].split("\n# ")[0]
-    heads = [set(re.findall(r"\*([a-z_]+)\*", line)) for line in (page.split("# WATCH")[1] + block).splitlines()
+    heads = [set(re.findall(r"\*([a-z_]+)\*", line)) for line in (page.split("\n# WATCH")[1].split("\n# ")[0] + block).splitlines()
              if re.fullmatch(r"\*[^ ]+\*(, \*[^ ]+\*)*", line)]
     stepper, other = Stepper(place), Stepper(place)
     stepper.do("lcce")

@@ -29,6 +29,7 @@ CALLS = {
     "export": [("r.allium --folded live", 0), ("r.allium --pprof", 0), ("r.allium --speedscope", 0), ("r.allium --heaptrack", 0)],
     "sql": [("r.allium " + repr(LONG_ANSWER), 0), ("r.allium --csv " + repr(LONG_ANSWER), 0), ("r.allium --json 'SELECT 1'", 0)],
     "doctor": [("", None), ("--json", None)],
+    "sys": [("--duration 100ms", 0), ("--duration 100ms --json", 0), ("-p {pid}", 0)],
 }
 
 
