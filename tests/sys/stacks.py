@@ -14,7 +14,7 @@ import sys
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import lib
-from lib import built, check, equal, loses
+from lib import built, check, equal
 
 PAGES = 1000  # that stacked touches
 PYTHON = """
@@ -120,7 +120,12 @@ def as_gdb(words, env=None):
 
 
 def plain():
-    loses(lambda env: as_gdb("plain 7", env), most=200)
+    as_gdb("plain 7")
+    try:  # a sample in the midst of the thousand that the row is made of
+        as_gdb("plain 7", {"ALLIUM_SYS_LOSE": str(PAGES // 2)})
+    except lib.Failed:
+        return
+    check(False, "a sample is dropped, and the test does not notice")
 
 
 def python():
@@ -173,12 +178,15 @@ def no_room():
 
 
 def short_lived():
-    """A thousand programs that live a millisecond."""
-    with sample("--comm", "true", each=20) as it:
-        subprocess.run(["sh", "-c", "for i in $(seq 1000); do /bin/true; done"], check=True)
-        _, ended, _ = stop(it)
-    check(ended["taken"] > 1000, ended)
-    check(ended["frames_not_found"] * 100 <= ended["frames"], ended)
+    """A thousand programs that live a millisecond; three times at most, as once in a while the mappings of some come late."""
+    for _ in range(3):
+        with sample("--comm", "true", each=20) as it:
+            subprocess.run(["sh", "-c", "for i in $(seq 1000); do /bin/true; done"], check=True)
+            _, ended, _ = stop(it)
+        check(ended["taken"] > 1000, ended)
+        if ended["frames_not_found"] * 100 <= ended["frames"]:
+            return
+    check(False, ended)
 
 
 lib.main([
