@@ -197,26 +197,24 @@ struct {
     __uint(value_size, sizeof(__u32));
 } second_stacks SEC(".maps");
 
+/* `busy`: an interrupt has come while the frames were in use, and its event has a stack of its own. */
+struct frames_scratch {
+    struct sys_frames frames;
+    volatile __u64 busy;
+};
+
 struct {
     __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
     __uint(max_entries, 1);
     __uint(key_size, sizeof(__u32));
-    __uint(value_size, sizeof(struct sys_frames));
+    __uint(value_size, sizeof(struct frames_scratch));
 } frames_scratch SEC(".maps");
 
 __u32 second_stacks_used = 0;
 
-static __attribute__((noinline)) int second_stack(void *ctx, __u64 flags)
+/* The number of the stack in `f`; below 0: no room, which is counted. */
+static __always_inline int number_of(const struct sys_frames *f)
 {
-    __u32 zero = 0;
-    struct sys_frames *f = bpf_map_lookup_elem(&frames_scratch, &zero);
-    if (!f)
-        return SYS_NO_STACK;
-    __builtin_memset(f, 0, sizeof(*f));
-    if (bpf_get_stack(ctx, f, sizeof(*f), flags) < 0) {
-        count(SYS_STACK_FAILED);
-        return -KERNEL_EFAULT;
-    }
     __u32 *number = bpf_map_lookup_elem(&second_stacks, f);
     if (number)
         return SYS_STACK_SECOND + (*number & (SYS_STACK_SECOND - 1));
@@ -229,6 +227,27 @@ static __attribute__((noinline)) int second_stack(void *ctx, __u64 flags)
         return -KERNEL_ENOSPC;
     }
     return SYS_STACK_SECOND + (next & (SYS_STACK_SECOND - 1));
+}
+
+static __attribute__((noinline)) int second_stack(void *ctx, __u64 flags)
+{
+    __u32 zero = 0;
+    int number = -KERNEL_EFAULT;
+    struct frames_scratch *scratch = bpf_map_lookup_elem(&frames_scratch, &zero);
+    if (!scratch)
+        return SYS_NO_STACK;
+    if (scratch->busy) {
+        count(SYS_STACK_FAILED);
+        return number;
+    }
+    scratch->busy = 1;
+    __builtin_memset(&scratch->frames, 0, sizeof(scratch->frames));
+    if (bpf_get_stack(ctx, &scratch->frames, sizeof(scratch->frames), flags) < 0)
+        count(SYS_STACK_FAILED);
+    else
+        number = number_of(&scratch->frames);
+    scratch->busy = 0;
+    return number;
 }
 
 static __always_inline int stack_now(void *ctx, __u64 flags)
