@@ -276,7 +276,8 @@ static int fail_all(struct sys_session *s, int error, struct error *e)
         buf_printf(&b, "%s%s: %s", b.len ? "; " : "", r->rung->name, r->why);
     struct buf missing = BUF_INIT;
     privileges_missing(&missing);
-    if (error == -EPERM || missing.len) { /* EACCES is how the verifier refuses */
+    /* EACCES is how the verifier refuses, and of one rung that is asked for EPERM says nothing about the others. */
+    if (missing.len || (error == -EPERM && !s->settings.rung)) {
         if (missing.len)
             error_set(e, EPERM, "sys %s lacks %s: run it as root (sudo)", s->tool->name, buf_str(&missing));
         else
