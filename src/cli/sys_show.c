@@ -45,13 +45,6 @@ struct show {
     int code;
 };
 
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 static int timer(int poll, uint64_t first_ns, uint64_t every_ns)
 {
     int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
@@ -86,6 +79,34 @@ static bool fired(int fd)
     return fd >= 0 && read(fd, &times, sizeof(times)) == sizeof(times);
 }
 
+/* A frame as flame graphs take it: one of the kernel's is "function_[k]", wherever in it that was. */
+static void add_folded(struct buf *line, const char *from, size_t len, bool kernel)
+{
+    const char *place = kernel ? memchr(from, '+', len) : NULL;
+    if (place)
+        len = (size_t)(place - from);
+    for (size_t i = 0; i < len; i++)
+        buf_addch(line, from[i] == ';' ? ':' : from[i]);
+    buf_addstr(line, kernel ? "_[k];" : ";");
+}
+
+/* The lines of a text, the last one first. Frames that cannot be trusted would be roots of graphs that mean nothing. */
+static void add_folded_lines(struct buf *line, const char *text, bool kernel)
+{
+    bool cut = false;
+    for (const char *end = text + strlen(text); end > text;) {
+        const char *from = end - 1;
+        while (from > text && from[-1] != '\n')
+            from--;
+        if (strncmp(from, "? ", 2))
+            add_folded(line, from, strcspn(from, "\n"), kernel);
+        else if (!cut)
+            buf_addstr(line, "[no frame pointer];");
+        cut = cut || !strncmp(from, "? ", 2);
+        end = from;
+    }
+}
+
 /* root;...;leaf weight, a line for each row. */
 static void write_folded(struct show *w)
 {
@@ -93,20 +114,10 @@ static void write_folded(struct show *w)
     for (uint32_t row = 0; row < table_rows(t); row++) {
         struct buf line = BUF_INIT;
         for (uint32_t i = t->n_columns; i-- > 0;) {
+            const struct table_column *c = &t->columns[i];
             const struct table_value *v = table_at(t, row, i);
-            if (!v->known || table_hides(t, i))
-                continue;
-            if (t->columns[i].type != TABLE_LINES || t->columns[i].story || t->columns[i].fields)
-                continue;
-            for (const char *end = v->text + strlen(v->text); end > v->text;) {
-                const char *from = end - 1;
-                while (from > v->text && from[-1] != '\n')
-                    from--;
-                for (const char *c = from; c < end && *c != '\n'; c++)
-                    buf_addch(&line, *c == ';' ? ':' : *c);
-                buf_addch(&line, ';');
-                end = from;
-            }
+            if (v->known && !table_hides(t, i) && c->type == TABLE_LINES && !c->story && !c->fields)
+                add_folded_lines(&line, v->text, !strcmp(c->name, "kernel_stack"));
         }
         double weight = table_number(t, row, w->tool->weight);
         if (line.len && weight > 0)
@@ -121,7 +132,7 @@ static void alert(struct show *w)
     struct sys_alert *a = &w->o->alert;
     if (!w->o->session)
         return;
-    sys_alert_look(a, w->tool->name, w->table, now_ns());
+    sys_alert_look(a, w->tool->name, w->table, sys_now_ns());
     sys_alert_step(a);
     struct epoll_event ev = {.events = EPOLLIN, .data.fd = a->hook ? hook_fd(a->hook) : -1};
     if (ev.data.fd >= 0)
@@ -140,7 +151,7 @@ static void record(struct show *w)
 {
     struct error e = {""};
     char name[64];
-    uint64_t now = now_ns();
+    uint64_t now = sys_now_ns();
     snprintf(name, sizeof(name), "sys_%s", w->tool->name);
     int bad = recording_put_rows(w->o->recording, name, w->table, wall_ns(), &e);
     w->recorded += table_rows(w->table);
@@ -200,7 +211,7 @@ static void write_durations(struct show *w)
 static int report(struct show *w)
 {
     struct sys_session *s = w->o->session;
-    uint64_t now = now_ns();
+    uint64_t now = sys_now_ns();
     int error = sys_take_rows(s, w->table);
     if (error)
         return command_fail(EXIT_FAILED, "cannot read the rows of sys %s: %s", s->tool->name,
@@ -429,7 +440,7 @@ int sys_show(struct sys_show *o)
     w.signals = watch_signals(s->poll_fd);
     if (!o->quiet) /* from here on Ctrl-C ends with a report */
         say_ready(s);
-    w.began_ns = w.shown_ns = now_ns();
+    w.began_ns = w.shown_ns = sys_now_ns();
     if (o->interval_ns)
         w.ticks = timer(s->poll_fd, o->interval_ns, o->interval_ns);
     if (o->duration_ns)

@@ -201,6 +201,9 @@ def folds(t):
             lines = done.stdout.decode(errors="replace").splitlines()
             for line in lines:
                 check(re.fullmatch(r"[^;]+(;[^;]+)* \d+", line), "no folded line:", line)
+                frames = line.rsplit(" ", 1)[0].split(";")
+                check(which != "kernel" or all(frame.endswith("_[k]") for frame in frames), "no frames of the kernel:", line)
+                check(not any(frame.startswith("? ") for frame in frames), "a frame that cannot be trusted:", line)
             if which == "both" and part and has:
                 check(lines, "no folded lines")
 
