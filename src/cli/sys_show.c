@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,12 +16,12 @@
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/sys_durations.h"
+#include "cli/sys_losses.h"
 #include "cli/terminal.h"
-#include "view/json.h"
-#include "view/table_stream.h"
 #include "machine/names.h"
-#include "machine/samples.h"
 #include "store/load.h"
+#include "view/table_folded.h"
+#include "view/table_stream.h"
 #include "view/table_view.h"
 
 #define COMMIT_NS    1000000000u
@@ -77,53 +76,6 @@ static bool fired(int fd)
 {
     uint64_t times;
     return fd >= 0 && read(fd, &times, sizeof(times)) == sizeof(times);
-}
-
-/* A frame as flame graphs take it: one of the kernel's is "function_[k]", wherever in it that was. */
-static void add_folded(struct buf *line, const char *from, size_t len, bool kernel)
-{
-    const char *place = kernel ? memchr(from, '+', len) : NULL;
-    if (place)
-        len = (size_t)(place - from);
-    for (size_t i = 0; i < len; i++)
-        buf_addch(line, from[i] == ';' ? ':' : from[i]);
-    buf_addstr(line, kernel ? "_[k];" : ";");
-}
-
-/* The lines of a text, the last one first. Frames that cannot be trusted would be roots of graphs that mean nothing. */
-static void add_folded_lines(struct buf *line, const char *text, bool kernel)
-{
-    bool cut = false;
-    for (const char *end = text + strlen(text); end > text;) {
-        const char *from = end - 1;
-        while (from > text && from[-1] != '\n')
-            from--;
-        if (strncmp(from, "? ", 2))
-            add_folded(line, from, strcspn(from, "\n"), kernel);
-        else if (!cut)
-            buf_addstr(line, "[no frame pointer];");
-        cut = cut || !strncmp(from, "? ", 2);
-        end = from;
-    }
-}
-
-/* root;...;leaf weight, a line for each row. */
-static void write_folded(struct show *w)
-{
-    const struct table *t = w->table;
-    for (uint32_t row = 0; row < table_rows(t); row++) {
-        struct buf line = BUF_INIT;
-        for (uint32_t i = t->n_columns; i-- > 0;) {
-            const struct table_column *c = &t->columns[i];
-            const struct table_value *v = table_at(t, row, i);
-            if (v->known && !table_hides(t, i) && c->type == TABLE_LINES && !c->story && !c->fields)
-                add_folded_lines(&line, v->text, !strcmp(c->name, "kernel_stack"));
-        }
-        double weight = table_number(t, row, w->tool->weight);
-        if (line.len && weight > 0)
-            sink_printf(&w->out, "%.*s %.0f\n", (int)line.len - 1, buf_str(&line), weight);
-        buf_release(&line);
-    }
 }
 
 /* Alerts are about all rows, not only about those that are shown. */
@@ -187,7 +139,7 @@ static void write_table(struct show *w)
             table_cut(t, o->top);
     }
     if (o->folded)
-        write_folded(w);
+        table_folded_write(&w->out, t, w->tool->weight);
     else if (o->json)
         for (uint32_t row = 0; row < table_rows(t); row++)
             table_view_json_row_at(&w->out, t, row, w->report_ns);
@@ -231,134 +183,24 @@ static int report(struct show *w)
     return EXIT_DONE;
 }
 
-struct said {
-    uint32_t count;
-    const char *words, *key;
-    bool lost;
-};
-
-static const struct said losses[] = {
-    {SYS_RING_FULL, "events lost: the ring was full (--ring makes it larger)", "lost_events", true},
-    {SYS_TABLE_FULL, "events lost: the table of rows was full (--rows makes it larger)", "lost_rows", true},
-    {SYS_STACK_FAILED, "stacks could not be read", "stacks_failed", true},
-    {SYS_STACKS_FULL, "stacks lost: no room for more (--stack-slots makes it)", "stacks_lost", true},
-    {SYS_MISSED,
-     "events, wanted or not, came while our program for them was at work on that CPU, and were missed",
-     "missed_events", true},
-    {SYS_LIVE_FULL, "live objects lost: no room for more", "lost_live_objects", true},
-    {SYS_SAMPLE_LOST,
-     "samples of user stacks lost: no room for them (--sample-ring makes it), or no program of 64 bits",
-     "lost_samples", true},
-    {SYS_OWN, "events of allium itself, left out", "own_events", false},
-};
-
-/* How walks of sampled stacks ended. */
-static void say_samples(const struct show *w)
-{
-    const struct samples_counts *c = samples_counted(w->o->session);
-    uint32_t n = w->o->session->settings.config.sample;
-    if (!c)
-        return;
-    fprintf(stderr, "allium: %" PRIu64 " user stacks were sampled, one for every %" PRIu32 " events%s\n",
-            c->taken, n,
-            n > 1 && !w->tool->event ? "; figures are estimates, _low and _high their 95 % interval" : "");
-    for (enum captured_end end = CAPTURED_DEEP; end < CAPTURED_ENDS; end++)
-        if (c->ends[end])
-            fprintf(stderr, "allium: %" PRIu64 " of them are not whole: %s\n", c->ends[end],
-                    samples_end_words(end));
-    if (c->not_found)
-        fprintf(stderr, "allium: %" PRIu64 " of their %" PRIu64 " frames lie in nothing that is known\n",
-                c->not_found, c->frames);
-}
-
-static void write_samples_json(const struct show *w, struct json *j)
-{
-    const struct samples_counts *c = samples_counted(w->o->session);
-    if (!c)
-        return;
-    json_open(j, "samples", '{');
-    json_whole(j, "events_each", w->o->session->settings.config.sample);
-    json_whole(j, "taken", c->taken);
-    json_whole(j, "in_exec", c->in_exec);
-    json_whole(j, "whole", c->ends[CAPTURED_WHOLE]);
-    for (enum captured_end end = CAPTURED_DEEP; end < CAPTURED_ENDS; end++)
-        json_whole(j, samples_end_key(end), c->ends[end]);
-    json_whole(j, "frames", c->frames);
-    json_whole(j, "frames_not_found", c->not_found);
-    json_close(j, '}');
-}
-
-static void say_count(const struct show *w, const struct said *l, unsigned *lost)
-{
-    uint64_t n = w->o->session->counted[l->count];
-    if (!n)
-        return;
-    *lost += l->lost;
-    fprintf(stderr, "allium: %" PRIu64 " %s\n", n, l->words);
-}
-
-static void write_losses_json(struct show *w)
-{
-    const struct sys_session *s = w->o->session;
-    struct json j = {.out = &w->out, .line = true};
-    json_open(&j, NULL, '{');
-    json_open(&j, "lost", '{');
-    for (size_t i = 0; i < sizeof(losses) / sizeof(*losses); i++)
-        json_whole(&j, losses[i].key, s->counted[losses[i].count]);
-    for (const struct sys_counted *c = s->tool->counted; c && c->words; c++)
-        json_whole(&j, c->key, s->counted[c->count]);
-    json_close(&j, '}');
-    write_samples_json(w, &j);
-    json_close(&j, '}');
-}
-
-/* What is known of the whole, beside its rows. */
-static void record_end(struct show *w)
-{
-    struct error e = {""};
-    struct buf key = BUF_INIT;
-    const struct sys_session *s = w->o->session;
-    buf_printf(&key, "sys_%s_rung", s->tool->name);
-    int bad = recording_set_text(w->o->recording, buf_str(&key), s->rung->name, &e);
-    for (size_t i = 0; i < sizeof(losses) / sizeof(*losses) && !bad; i++) {
-        buf_reset(&key);
-        buf_printf(&key, "sys_%s_%s", s->tool->name, losses[i].key);
-        bad = recording_set_number(w->o->recording, buf_str(&key), (int64_t)s->counted[losses[i].count], &e);
-    }
-    buf_release(&key);
-    if (bad)
-        w->code = command_fail(EXIT_FAILED, "%s", e.text);
-}
-
 /* Every report ends so. */
 static void close_report(struct show *w)
 {
-    unsigned lost = 0;
-    const struct sys_session *s = w->o->session;
-    sys_read_counts(w->o->session);
-    if (w->o->recording)
-        record_end(w);
-    else if (w->o->json) {
-        write_losses_json(w);
+    struct error e = {""};
+    const struct sys_show *o = w->o;
+    sys_read_counts(o->session);
+    if (o->recording && sys_losses_record(o->session, o->recording, &e))
+        w->code = command_fail(EXIT_FAILED, "%s", e.text);
+    if (o->json && !o->recording) {
+        sys_losses_write_json(o->session, &w->out);
         return;
     }
-    if (w->o->quiet)
+    if (o->quiet)
         return;
-    for (size_t i = 0; i < sizeof(losses) / sizeof(*losses); i++)
-        say_count(w, &losses[i], &lost);
-    for (const struct sys_counted *c = s->tool->counted; c && c->words; c++)
-        say_count(w, &(struct said){c->count, c->words, c->key, c->lost}, &lost);
-    say_samples(w);
-    if (names_untrusted(s->names))
-        fprintf(stderr,
-                "allium: %" PRIu64
-                " frames of user stacks are marked ?: code without frame pointers, see allium-sys(1)\n",
-                names_untrusted(s->names));
-    if (!lost)
-        fprintf(stderr, "allium: nothing was lost\n");
-    if (w->o->recording)
+    sys_losses_say(o->session);
+    if (o->recording)
         fprintf(stderr, "allium: recorded %" PRIu64 " rows; `allium sys %s --from FILE` shows them\n",
-                w->recorded, s->tool->name);
+                w->recorded, w->tool->name);
 }
 
 static void look_at_ends(struct show *w)
