@@ -78,7 +78,6 @@ struct sys_tool {
     uint32_t weight;                   /* the column that --folded adds up, and rows are sorted by at first */
     const struct sys_option *options;  /* ends with a name of NULL; NULL: none */
     const struct sys_counted *counted; /* ends with words of NULL; NULL: none */
-    bool spaces;                       /* it asks for address spaces, see names_spaces() */
     uint32_t ring_bytes;               /* of a tool with events: a power of two */
     uint64_t
         interval_ns; /* rows come so often unless --interval says otherwise, on a terminal each in the last one's place */

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "machine/attach.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "machine/object.h"
+#include "machine/perf.h"
+#include "machine/privileges.h"
+#include "machine/rungs.h"
+
+#define LOG_LINE_MOST 300u
+
+/* What the loader complains of; libbpf hands its messages to one function for all. */
+static struct buf loader_words = BUF_INIT;
+
+static int hear_loader(enum libbpf_print_level level, const char *fmt, va_list args)
+{
+    char line[1024];
+    if (level == LIBBPF_DEBUG || loader_words.len > 16384)
+        return 0;
+    vsnprintf(line, sizeof(line), fmt, args);
+    buf_addstr(&loader_words, line);
+    return 0;
+}
+
+/* The line of the loader's words that says most: the verifier's last, or the first complaint. */
+static void add_reason(struct buf *why, int error)
+{
+    const char *text = buf_str(&loader_words), *line = text, *best = NULL;
+    size_t best_len = 0;
+    while (*line) {
+        size_t len = strcspn(line, "\n");
+        bool counts = len && *line != ';' && !(*line >= '0' && *line <= '9') && /* the verifier's trace */
+                      strncmp(line, "processed ", 10) && strncmp(line, "-- ", 3) &&
+                      !memmem(line, len, "ulimit -l", 9) && !memmem(line, len, "failed to load", 14) &&
+                      !memmem(line, len, "-- BEGIN", 8) && !memmem(line, len, "-- END", 6);
+        if (counts)
+            best = line, best_len = len;
+        line += len + (line[len] == '\n');
+    }
+    if (best && !strncmp(best, "libbpf: ", 8))
+        best += 8, best_len -= 8;
+    buf_printf(why, "%s", strerror(-error));
+    if (best)
+        buf_printf(why, ": %.*s", (int)(best_len < LOG_LINE_MOST ? best_len : LOG_LINE_MOST), best);
+}
+
+/* Programs of this rung are loaded, no others. False: its arguments are others here. */
+static bool choose_programs(struct sys_session *s, const struct sys_rung *rung, const struct btf *kernel,
+                            struct buf *why)
+{
+    struct bpf_program *p;
+    bpf_object__for_each_program(p, s->object) bpf_program__set_autoload(p, false);
+    for (const struct sys_attachment *a = rung->attach; a < rung->attach + SYS_ATTACHMENTS_MAX && a->program;
+         a++) {
+        if (a->if_type && btf__find_by_name_kind(kernel, a->if_type, BTF_KIND_STRUCT) < 0)
+            continue;
+        if (a->tracepoint && !rungs_arguments_fit(kernel, a->tracepoint, a->arguments, why))
+            return false;
+        p = bpf_object__find_program_by_name(s->object, a->program);
+        if (!p) {
+            buf_printf(why, "the object has no program %s", a->program);
+            return false;
+        }
+        bpf_program__set_autoload(p, true);
+    }
+    return true;
+}
+
+/* One program, to what its section names, or to perf's events. 0 or -errno. */
+static int attach_program(struct sys_session *s, struct bpf_program *p, const struct sys_rung *rung)
+{
+    for (const struct sys_attachment *a = rung->attach; a < rung->attach + SYS_ATTACHMENTS_MAX && a->program;
+         a++)
+        if (a->software_event && !strcmp(a->program, bpf_program__name(p)))
+            return perf_attach(s, p, a->software_event);
+    struct bpf_link *link = bpf_program__attach(p);
+    if (!link)
+        return -errno;
+    *vec_push(&s->links) = link;
+    return 0;
+}
+
+/* The loader looks for the numbers of tracepoints there. */
+static bool has_tracefs(void)
+{
+    return !access("/sys/kernel/tracing/events", F_OK) || !access("/sys/kernel/debug/tracing/events", F_OK);
+}
+
+static int attach_programs(struct sys_session *s, const struct sys_rung *rung, struct buf *why)
+{
+    struct bpf_program *p;
+    bpf_object__for_each_program(p, s->object)
+    {
+        int error = bpf_program__autoload(p) ? attach_program(s, p, rung) : 0;
+        if (error) {
+            buf_printf(why, "%s: ", bpf_program__section_name(p));
+            if (error == -ENOENT && !has_tracefs())
+                buf_addstr(why, "tracefs is not mounted: mount -t tracefs tracefs /sys/kernel/tracing");
+            else
+                add_reason(why, error);
+            return error;
+        }
+    }
+    return 0;
+}
+
+/* Loads and attaches the programs of one rung. 0, or -errno with the reason. */
+static int try_rung(struct sys_session *s, const struct sys_rung *rung, const struct btf *kernel,
+                    const struct buf *bytes, struct buf *why, struct error *e)
+{
+    LIBBPF_OPTS(bpf_object_open_opts, open, .object_name = s->tool->name);
+    buf_reset(&loader_words);
+    s->object = bpf_object__open_mem(buf_str(bytes), bytes->len, &open);
+    if (!s->object) {
+        int error = -errno;
+        add_reason(why, error);
+        return error;
+    }
+    int error = choose_programs(s, rung, kernel, why) ? 0 : -EOPNOTSUPP;
+    if (error)
+        goto out;
+    object_size_maps(s);
+    struct sys_config *config = sys_variable(s, "config", sizeof(*config));
+    *config = s->settings.config;
+    if (s->tool->ready && (error = s->tool->ready(s, e))) {
+        buf_addstr(why, e->text);
+        goto out;
+    }
+    error = bpf_object__load(s->object);
+    if (error)
+        add_reason(why, error);
+    else
+        error = attach_programs(s, rung, why);
+out:
+    if (error) {
+        sys_stop(s);
+        object_close(s);
+    }
+    return error;
+}
+
+static int fail_all(struct sys_session *s, int error, struct error *e)
+{
+    struct buf b = BUF_INIT;
+    vec_each (const struct sys_refusal, r, &s->refused)
+        buf_printf(&b, "%s%s: %s", b.len ? "; " : "", r->rung->name, r->why);
+    struct buf missing = BUF_INIT;
+    privileges_missing(&missing);
+    /* EACCES is how the verifier refuses, and of one rung that is asked for EPERM says nothing about the others. */
+    if (missing.len || (error == -EPERM && !s->settings.rung)) {
+        if (missing.len)
+            error_set(e, EPERM, "sys %s lacks %s: run it as root (sudo)", s->tool->name, buf_str(&missing));
+        else
+            error_set(e, EPERM,
+                      "sys %s may not load BPF programs here, a policy of this machine forbids it: %s",
+                      s->tool->name, buf_str(&b));
+        error = -EPERM;
+    } else {
+        error =
+            error_set(e, EOPNOTSUPP, "sys %s cannot attach to this kernel: %s", s->tool->name, buf_str(&b));
+    }
+    buf_release(&missing);
+    buf_release(&b);
+    return error;
+}
+
+static int find_rung(struct sys_session *s, const struct btf *kernel, const struct buf *bytes,
+                     struct error *e)
+{
+    int error = -EOPNOTSUPP;
+    bool known = false;
+    for (const struct sys_rung *r = s->tool->rungs; r->name; r++) {
+        if (s->settings.rung && strcmp(r->name, s->settings.rung))
+            continue;
+        known = true;
+        struct buf why = BUF_INIT;
+        error = try_rung(s, r, kernel, bytes, &why, e);
+        if (!error) {
+            s->rung = r;
+            buf_release(&why);
+            return 0;
+        }
+        *vec_push(&s->refused) = (struct sys_refusal){r, buf_detach(&why)};
+        if (error == -EINVAL && *e->text) /* ready() said so: what was asked for makes no sense on any rung */
+            return error;
+    }
+    if (!known) {
+        struct buf b = BUF_INIT;
+        for (const struct sys_rung *r = s->tool->rungs; r->name; r++)
+            buf_printf(&b, "%s%s", b.len ? ", " : "", r->name);
+        error = error_set(e, EINVAL, "sys %s has no --attach %s: it has %s", s->tool->name, s->settings.rung,
+                          buf_str(&b));
+        buf_release(&b);
+        return error;
+    }
+    return fail_all(s, error, e);
+}
+
+int attach_by_best_rung(struct sys_session *s, struct error *e)
+{
+    struct buf bytes = BUF_INIT;
+    struct btf *kernel = btf__load_vmlinux_btf();
+    libbpf_set_print(hear_loader);
+    int error = kernel ? object_inflate(s->tool, &bytes) : 0;
+    if (!kernel)
+        error =
+            error_set(e, EOPNOTSUPP,
+                      "this kernel has no BTF (/sys/kernel/btf/vmlinux): it takes one that was built with "
+                      "CONFIG_DEBUG_INFO_BTF, as those of all distributions since 2021 are");
+    else if (error)
+        error_set(e, -error, "the BPF programs of %s are damaged in this allium: install it again",
+                  s->tool->name);
+    else
+        error = find_rung(s, kernel, &bytes, e);
+    btf__free(kernel);
+    buf_release(&bytes);
+    return error;
+}
