@@ -4,16 +4,8 @@
 
 #include "bpf/kmem.h"
 
-const volatile bool follow_live = false;
-
 SYS_TABLE(struct kmem_key, struct kmem_value)
-
-struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, 1);
-    __uint(key_size, sizeof(__u64));
-    __uint(value_size, sizeof(struct kmem_live));
-} live SEC(".maps");
+SYS_LIVE(struct kmem_live)
 
 struct cache_name {
     char text[KMEM_CACHE_NAME_BYTES];

@@ -10,16 +10,8 @@
 
 #include "bpf/kpages.h"
 
-const volatile bool follow_live = false;
-
 SYS_TABLE(struct kpages_key, struct kpages_value)
-
-struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, 1);
-    __uint(key_size, sizeof(__u64));
-    __uint(value_size, sizeof(struct kpages_live));
-} live SEC(".maps");
+SYS_LIVE(struct kpages_live)
 
 __u32 orders_followed = 0; /* bit N: some block of 2^N pages was live once */
 
@@ -45,6 +37,8 @@ static __always_inline void key_now(struct kpages_key *key, void *ctx, const str
     if (config.parts & KPAGES_BY_STACK) {
         key->kernel_stack = kernel_stack_now(ctx);
         key->user_stack = user_stack_now(ctx);
+        if (config.stacks & SYS_STACK_USER)
+            key->pid = current_ids() >> 32;
     }
     if (config.parts & KPAGES_BY_PROCESS) {
         key->pid = current_ids() >> 32;
@@ -119,6 +113,8 @@ static __always_inline int allocated(void *ctx, const struct block *b)
         return 0;
     v->gfp |= b->gfp;
     v->orders |= 1u << (b->order & 31);
+    if (config.stacks & SYS_STACK_USER)
+        v->time_ns = bpf_ktime_get_ns();
     v->migrate_types |= 1u << (b->migrate_type & 31);
     if (UNLIKELY(b->failed)) {
         v->failures++;
@@ -145,6 +141,8 @@ static __always_inline int freed(void *ctx, const struct block *b)
     if (!v)
         return 0;
     v->orders |= 1u << (b->order & 31);
+    if (config.stacks & SYS_STACK_USER)
+        v->time_ns = bpf_ktime_get_ns();
     v->frees++;
     v->freed_pages += 1ull << (b->order & 31);
     return 0;

@@ -20,7 +20,8 @@ enum kpages_part {
 struct kpages_key {
     __u32 order, migrate_type;
     __s32 kernel_stack, user_stack;
-    __u32 pid, reserved;
+    __u32 pid; /* of a user stack too */
+    __u32 reserved;
     char comm[SYS_COMM_BYTES];
 };
 
@@ -28,6 +29,7 @@ struct kpages_key {
 struct kpages_value {
     __u64 allocations, frees, failures; /* of blocks */
     __u64 allocated_pages, freed_pages;
+    __u64 time_ns;       /* of the latest, where user stacks are taken: they have names at that time */
     __u32 gfp;           /* of all allocations together, those that failed included */
     __u32 orders;        /* bit N: there was a block of 2^N pages */
     __u32 migrate_types; /* bit N: enum migratetype */

@@ -378,4 +378,14 @@ static __always_inline void histogram_add(struct sys_histogram *h, __u64 duratio
         return LIKELY(v != NULL) ? v : row_new(key);                                                         \
     }
 
+/* What is live, by its address: objects that are followed until they are freed, if follow_live says so. */
+#define SYS_LIVE(value_type)                                                                                 \
+    const volatile bool follow_live = false;                                                                 \
+    struct {                                                                                                 \
+        __uint(type, BPF_MAP_TYPE_HASH);                                                                     \
+        __uint(max_entries, 1);                                                                              \
+        __uint(key_size, sizeof(__u64));                                                                     \
+        __uint(value_size, sizeof(value_type));                                                              \
+    } live SEC(".maps");
+
 #endif

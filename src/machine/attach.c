@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "machine/live.h"
 #include "machine/object.h"
 #include "machine/perf.h"
 #include "machine/privileges.h"
@@ -128,7 +129,10 @@ static int try_rung(struct sys_session *s, const struct sys_rung *rung, const st
     object_size_maps(s);
     struct sys_config *config = sys_variable(s, "config", sizeof(*config));
     *config = s->settings.config;
-    if (s->tool->ready && (error = s->tool->ready(s, e))) {
+    error = s->tool->live ? live_ready(s, e) : 0;
+    if (!error && s->tool->ready)
+        error = s->tool->ready(s, e);
+    if (error) {
         buf_addstr(why, e->text);
         goto out;
     }

@@ -2,17 +2,11 @@
 /* `allium sys kmem`: the kernel's own objects, by who asks for them. */
 #include "bpf/kmem.h"
 
-#include <errno.h>
 #include <stddef.h>
-#include <string.h>
 
 #include "base/buf.h"
-#include "base/map.h"
-#include "base/units.h"
 #include "machine/names.h"
 #include "machine/session.h"
-
-#define LIVE_OBJECTS_DEFAULT (1u << 19)
 
 enum column {
     SITE,
@@ -50,80 +44,13 @@ static const struct table_column columns[] = {
     [USER_STACK] = {"user_stack", TABLE_PLAIN, TABLE_LINES},
 };
 
-/* What is live, by row: made anew whenever rows are. */
-struct live_row {
-    struct kmem_key key;
-    uint64_t objects, bytes;
-    bool shown;
-};
-
-struct own {
-    bool follow;
-    struct map index;
-    struct VEC(struct live_row) rows;
-};
-
-static struct own *own(struct sys_session *s)
-{
-    if (!s->own)
-        s->own = mem_alloc(sizeof(struct own));
-    return s->own;
-}
-
-static void release(struct sys_session *s)
-{
-    struct own *o = own(s);
-    map_release(&o->index);
-    vec_release(&o->rows);
-    free(o);
-    s->own = NULL;
-}
-
-/* Before the programs are loaded: the map of live objects is as large as is asked for, its values as long as the key. */
+/* An object that is live takes no more room than its key reaches. */
 static int ready(struct sys_session *s, struct error *e)
 {
     struct bpf_map *live = bpf_object__find_map_by_name(s->object, "live");
-    const char *most = sys_option(s, "live-objects");
-    uint64_t objects = LIVE_OBJECTS_DEFAULT;
-    bool *follow = sys_variable(s, "follow_live", sizeof(*follow));
-    if (most && (units_parse_size(most, &objects) || !objects || objects > 1u << 28))
-        return error_set(e, EINVAL, "--live-objects %s is no number of objects, as 512K is", most);
-    if (s->settings.config.sample && (most || sys_option(s, "live")))
-        return error_set(e, EINVAL, "--live follows all objects: leave out --sample");
-    own(s)->follow = *follow = sys_option(s, "live") != NULL || most;
-    bpf_map__set_max_entries(live, *follow ? (uint32_t)objects : 1);
+    (void)e;
     bpf_map__set_value_size(live, (uint32_t)offsetof(struct kmem_live, key) + s->settings.part->key_bytes);
     return 0;
-}
-
-static struct live_row *live_row(struct own *o, const struct kmem_key *key)
-{
-    bool added;
-    size_t at = map_put(&o->index, key, sizeof(*key), o->rows.len, &added);
-    if (added)
-        *vec_push(&o->rows) = (struct live_row){.key = *key};
-    return &o->rows.at[at];
-}
-
-static void add_live(void *arg, const void *key, const void *value)
-{
-    struct sys_session *s = arg;
-    const struct kmem_live *object = value;
-    struct kmem_key row = {0};
-    (void)key;
-    memcpy(&row, &object->key, s->settings.part->key_bytes);
-    struct live_row *l = live_row(own(s), &row);
-    l->objects++;
-    l->bytes += object->allocated_bytes;
-}
-
-static void gather(struct sys_session *s)
-{
-    struct own *o = own(s);
-    map_release(&o->index);
-    vec_release(&o->rows);
-    if (o->follow)
-        sys_each(s, "live", add_live, s);
 }
 
 static void add(void *sum, const void *value)
@@ -145,8 +72,9 @@ static uint64_t weigh(const void *value)
     return ((const struct kmem_value *)value)->allocated_bytes;
 }
 
-static void name_row(struct sys_session *s, struct table *t, const struct kmem_key *key, uint64_t time_ns)
+static void name_row(struct sys_session *s, struct table *t, const void *data, uint64_t time_ns)
 {
+    const struct kmem_key *key = data;
     uint32_t parts = s->settings.config.parts;
     table_row(t);
     if (parts & KMEM_BY_SITE)
@@ -159,18 +87,6 @@ static void name_row(struct sys_session *s, struct table *t, const struct kmem_k
         names_kernel_stack(s, t, KERNEL_STACK, key->kernel_stack);
         names_user_stack(s, t, USER_STACK, key->user_stack, key->pid, time_ns);
     }
-}
-
-static void add_live_columns(struct sys_session *s, struct table *t, const struct kmem_key *key)
-{
-    struct own *o = own(s);
-    size_t at = o->follow ? map_get(&o->index, key, sizeof(*key)) : MAP_NONE;
-    if (!o->follow)
-        return;
-    table_whole(t, LIVE, at == MAP_NONE ? 0 : o->rows.at[at].bytes);
-    table_whole(t, LIVE_OBJECTS, at == MAP_NONE ? 0 : o->rows.at[at].objects);
-    if (at != MAP_NONE)
-        o->rows.at[at].shown = true;
 }
 
 static void add_cache(struct sys_session *s, struct table *t, const struct kmem_value *v)
@@ -194,26 +110,27 @@ static void row(struct sys_session *s, struct table *t, const void *key, const v
     table_whole(t, REQUESTED, v->requested_bytes);
     table_whole(t, ALLOCATIONS, v->allocations);
     table_whole(t, FREES, v->frees);
-    add_live_columns(s, t, key);
     add_cache(s, t, v);
     if (v->allocations)
         names_gfp(s, t, GFP, v->gfp);
 }
 
-/* Rows of which something is live though nothing happened in them lately. */
-static void rest(struct sys_session *s, struct table *t)
+static uint64_t live_bytes(const void *value)
 {
-    struct own *o = own(s);
-    for (size_t i = 0; i < o->rows.len; i++) {
-        struct kmem_key key = o->rows.at[i].key;
-        if (o->rows.at[i].shown)
-            continue;
-        name_row(s, t, &key, sys_now_ns());
-        add_live_columns(s, t, &key);
-        for (uint32_t c = TOTAL; c <= FREES; c++)
-            table_whole(t, c, 0);
-    }
+    return ((const struct kmem_live *)value)->allocated_bytes;
 }
+
+static const struct sys_live live = {
+    .option = "live-objects",
+    .most = 1u << 19,
+    .key_at = offsetof(struct kmem_live, key),
+    .bytes = live_bytes,
+    .bytes_column = LIVE,
+    .objects_column = LIVE_OBJECTS,
+    .first_column = TOTAL,
+    .last_column = FREES,
+    .name = name_row,
+};
 
 static const struct sys_part parts[] = {
     {"site", "the call that allocates, or frees", KMEM_BY_SITE, offsetof(struct kmem_key, kernel_stack),
@@ -296,8 +213,6 @@ const struct sys_tool sys_kmem = {
     .add = add,
     .weigh = weigh,
     .row = row,
-    .rest = rest,
+    .live = &live,
     .ready = ready,
-    .gather = gather,
-    .release = release,
 };

@@ -2,19 +2,14 @@
 /* `allium sys kpages`: pages of the kernel's page allocator, by who takes them. */
 #include "bpf/kpages.h"
 
-#include <errno.h>
 #include <stddef.h>
-#include <string.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/map.h"
-#include "base/units.h"
 #include "machine/enums.h"
 #include "machine/names.h"
 #include "machine/session.h"
-
-#define LIVE_BLOCKS_DEFAULT (1u << 18)
 
 enum column {
     ORDER,
@@ -56,78 +51,27 @@ static const struct table_column columns[] = {
     [USER_STACK] = {"user_stack", TABLE_PLAIN, TABLE_LINES},
 };
 
-/* What is live, by row: made anew whenever rows are. */
-struct live_row {
-    struct kpages_key key;
-    uint64_t blocks, pages;
-    bool shown;
-};
-
-struct own {
-    bool follow;
-    uint64_t page_bytes;
-    struct enums types;
-    struct map index;
-    struct VEC(struct live_row) rows;
-};
-
 static void release(struct sys_session *s)
 {
-    struct own *o = s->own;
-    if (!o)
-        return;
-    map_release(&o->index);
-    vec_release(&o->rows);
-    enums_release(&o->types);
-    free(o);
+    if (s->own)
+        enums_release(s->own);
+    free(s->own);
     s->own = NULL;
 }
 
-/* Before the programs are loaded: the map of live blocks is as large as is asked for. */
 static int ready(struct sys_session *s, struct error *e)
 {
-    struct bpf_map *live = bpf_object__find_map_by_name(s->object, "live");
-    const char *most = sys_option(s, "live-blocks");
-    uint64_t blocks = LIVE_BLOCKS_DEFAULT;
-    bool *follow = sys_variable(s, "follow_live", sizeof(*follow));
-    if (most && (units_parse_size(most, &blocks) || !blocks || blocks > 1u << 28))
-        return error_set(e, EINVAL, "--live-blocks %s is no number of blocks, as 256K is", most);
-    if (s->settings.config.sample && (most || sys_option(s, "live")))
-        return error_set(e, EINVAL, "--live follows all blocks: leave out --sample");
-    if (!s->own) {
-        struct own *o = s->own = mem_alloc(sizeof(struct own));
-        o->follow = sys_option(s, "live") != NULL || most;
-        o->page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
-        enums_load(&o->types, "migratetype", "MIGRATE_");
-    }
-    *follow = ((struct own *)s->own)->follow;
-    bpf_map__set_max_entries(live, *follow ? (uint32_t)blocks : 1);
+    (void)e;
+    if (s->own)
+        return 0;
+    s->own = mem_alloc(sizeof(struct enums));
+    enums_load(s->own, "migratetype", "MIGRATE_");
     return 0;
 }
 
-static void add_live(void *arg, const void *key, const void *value)
+static uint64_t bytes_of(uint64_t pages)
 {
-    struct sys_session *s = arg;
-    struct own *o = s->own;
-    const struct kpages_live *block = value;
-    struct kpages_key row = {0};
-    bool added;
-    (void)key;
-    memcpy(&row, &block->key, s->settings.part->key_bytes);
-    size_t at = map_put(&o->index, &row, sizeof(row), o->rows.len, &added);
-    if (added)
-        *vec_push(&o->rows) = (struct live_row){.key = row};
-    o->rows.at[at].blocks++;
-    o->rows.at[at].pages += 1ull << (block->order & 31);
-}
-
-static void gather(struct sys_session *s)
-{
-    struct own *o = s->own;
-    map_release(&o->index);
-    vec_release(&o->rows);
-    if (o->follow)
-        sys_each(s, "live", add_live, s);
+    return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
 static void add(void *sum, const void *value)
@@ -142,23 +86,25 @@ static void add(void *sum, const void *value)
     a->gfp |= v->gfp;
     a->orders |= v->orders;
     a->migrate_types |= v->migrate_types;
+    a->time_ns = v->time_ns > a->time_ns ? v->time_ns : a->time_ns;
 }
 
-static void add_type_name(const struct own *o, struct buf *b, uint32_t type)
+static void add_type_name(const struct enums *types, struct buf *b, uint32_t type)
 {
-    if (type < ENUMS_VALUES_MAX && o->types.names[type])
-        buf_addstr(b, o->types.names[type]);
+    if (type < ENUMS_VALUES_MAX && types->names[type])
+        buf_addstr(b, types->names[type]);
     else
         buf_printf(b, "%u", type);
 }
 
 static uint64_t weigh(const void *value)
 {
-    return ((const struct kpages_value *)value)->allocated_pages * (uint64_t)sysconf(_SC_PAGESIZE);
+    return bytes_of(((const struct kpages_value *)value)->allocated_pages);
 }
 
-static void name_row(struct sys_session *s, struct table *t, const struct kpages_key *key)
+static void name_row(struct sys_session *s, struct table *t, const void *data, uint64_t time_ns)
 {
+    const struct kpages_key *key = data;
     uint32_t parts = s->settings.config.parts;
     struct buf b = BUF_INIT;
     table_row(t);
@@ -174,21 +120,9 @@ static void name_row(struct sys_session *s, struct table *t, const struct kpages
     }
     if (parts & KPAGES_BY_STACK) {
         names_kernel_stack(s, t, KERNEL_STACK, key->kernel_stack);
-        names_user_stack(s, t, USER_STACK, key->user_stack, 0, 0);
+        names_user_stack(s, t, USER_STACK, key->user_stack, key->pid, time_ns);
     }
     buf_release(&b);
-}
-
-static void add_live_columns(struct sys_session *s, struct table *t, const struct kpages_key *key)
-{
-    struct own *o = s->own;
-    size_t at = o->follow ? map_get(&o->index, key, sizeof(*key)) : MAP_NONE;
-    if (!o->follow)
-        return;
-    table_whole(t, LIVE, at == MAP_NONE ? 0 : o->rows.at[at].pages * o->page_bytes);
-    table_whole(t, LIVE_BLOCKS, at == MAP_NONE ? 0 : o->rows.at[at].blocks);
-    if (at != MAP_NONE)
-        o->rows.at[at].shown = true;
 }
 
 /* "0 2 9", "unmovable movable": every one that was among the row's. */
@@ -214,46 +148,46 @@ static void add_kinds(struct sys_session *s, struct table *t, const struct kpage
 static void row(struct sys_session *s, struct table *t, const void *key, const void *sum)
 {
     const struct kpages_value *v = sum;
-    uint64_t page = ((struct own *)s->own)->page_bytes;
-    name_row(s, t, key);
-    table_whole(t, ALLOCATED, v->allocated_pages * page);
+    name_row(s, t, key, v->time_ns);
+    table_whole(t, ALLOCATED, bytes_of(v->allocated_pages));
     table_whole(t, ALLOCATIONS, v->allocations);
-    table_whole(t, FREED, v->freed_pages * page);
+    table_whole(t, FREED, bytes_of(v->freed_pages));
     table_whole(t, FREES, v->frees);
     table_whole(t, FAILURES, v->failures);
-    add_live_columns(s, t, key);
     add_kinds(s, t, v);
     if (v->allocations || v->failures)
         names_gfp(s, t, GFP, v->gfp);
 }
 
-/* Rows of which something is live though nothing happened in them lately. */
-static void rest(struct sys_session *s, struct table *t)
+static uint64_t live_bytes(const void *value)
 {
-    struct own *o = s->own;
-    for (size_t i = 0; i < o->rows.len; i++) {
-        struct kpages_key key = o->rows.at[i].key;
-        if (o->rows.at[i].shown)
-            continue;
-        name_row(s, t, &key);
-        add_live_columns(s, t, &key);
-        for (uint32_t c = ALLOCATED; c <= FAILURES; c++)
-            table_whole(t, c, 0);
-    }
+    return bytes_of(1ull << (((const struct kpages_live *)value)->order & 31));
 }
+
+static const struct sys_live live = {
+    .option = "live-blocks",
+    .most = 1u << 18,
+    .key_at = offsetof(struct kpages_live, key),
+    .bytes = live_bytes,
+    .bytes_column = LIVE,
+    .objects_column = LIVE_BLOCKS,
+    .first_column = ALLOCATED,
+    .last_column = FAILURES,
+    .name = name_row,
+};
 
 #define OF_FREES (BIT(FREED) | BIT(FREES)) /* a free does not tell the type of its pages */
 
 static const struct sys_part parts[] = {
-    {"stack", "the kernel's stack, see --stacks", KPAGES_BY_STACK, offsetof(struct kpages_key, pid),
-     BIT(KERNEL_STACK) | BIT(USER_STACK) | BIT(ORDERS) | BIT(TYPES) | OF_FREES, true},
+    {"stack", "the kernel's stack, see --stacks", KPAGES_BY_STACK, offsetof(struct kpages_key, comm),
+     BIT(KERNEL_STACK) | BIT(USER_STACK) | BIT(ORDERS) | BIT(TYPES) | OF_FREES, SYS_STACK_KERNEL},
     {"process", "the process that was running", KPAGES_BY_PROCESS, sizeof(struct kpages_key),
-     BIT(PID) | BIT(COMM) | BIT(ORDERS) | BIT(TYPES) | OF_FREES, false},
+     BIT(PID) | BIT(COMM) | BIT(ORDERS) | BIT(TYPES) | OF_FREES, 0},
     {"order", "the size of the block: 2^order pages", KPAGES_BY_ORDER,
-     offsetof(struct kpages_key, migrate_type), BIT(ORDER) | BIT(TYPES) | OF_FREES, false},
+     offsetof(struct kpages_key, migrate_type), BIT(ORDER) | BIT(TYPES) | OF_FREES, 0},
     {"type", "the migrate type that was asked for", KPAGES_BY_TYPE, offsetof(struct kpages_key, kernel_stack),
-     BIT(TYPE) | BIT(ORDERS), false},
-    {NULL, NULL, 0, 0, 0, false},
+     BIT(TYPE) | BIT(ORDERS), 0},
+    {NULL, NULL, 0, 0, 0, 0},
 };
 
 static const struct sys_option options[] = {
@@ -314,8 +248,7 @@ const struct sys_tool sys_kpages = {
     .add = add,
     .weigh = weigh,
     .row = row,
-    .rest = rest,
+    .live = &live,
     .ready = ready,
-    .gather = gather,
     .release = release,
 };

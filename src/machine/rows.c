@@ -6,6 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "machine/live.h"
 #include "machine/sampled_rows.h"
 #include "machine/samples.h"
 #include "machine/session.h"
@@ -29,17 +30,21 @@ static void add_row(struct sys_session *s, struct table *t, struct batch *b, uin
 {
     const struct sys_tool *tool = s->tool;
     const char *value = b->values + (size_t)i * b->value_bytes * (size_t)b->cpus;
-    char key[SYS_KEY_BYTES_MAX] = {0};
+    _Alignas(8) char key[SYS_KEY_BYTES_MAX] = {0};
+    const uint32_t before = t ? table_rows(t) : 0;
     memcpy(key, b->keys + (size_t)i * s->settings.part->key_bytes, s->settings.part->key_bytes);
     memset(b->sum, 0, tool->value_bytes);
     for (int c = 0; c < b->cpus; c++)
         tool->add(b->sum, value + (size_t)c * b->value_bytes);
     if (sys_loses(s))
         return;
-    if (sampled_rows_are(s))
+    if (sampled_rows_are(s)) {
         sampled_rows_add(s, key, b->sum);
-    else
-        tool->row(s, t, key, b->sum);
+        return;
+    }
+    tool->row(s, t, key, b->sum);
+    if (table_rows(t) > before)
+        live_row(s, t, key);
 }
 
 /* Everything in the map, which is empty afterwards. 0 or -errno. */
@@ -93,11 +98,13 @@ int sys_take_rows(struct sys_session *s, struct table *t)
     s->rows_ns = now - s->since_ns;
     s->since_ns = now;
     const char *table = turn_tables(s);
+    live_gather(s);
     if (s->tool->gather)
         s->tool->gather(s);
     int error = drain(s, sys_map(s, table), &b, t);
     if (sampled_rows_are(s))
         sampled_rows_take(s, t);
+    live_rest(s, t);
     if (s->tool->rest)
         s->tool->rest(s, t);
     batch_release(&b);

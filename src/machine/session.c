@@ -8,6 +8,7 @@
 #include "base/sigsafe/compiler.h"
 #include "collect/cgroup_mounts.h"
 #include "machine/attach.h"
+#include "machine/live.h"
 #include "machine/names.h"
 #include "machine/object.h"
 #include "machine/ring.h"
@@ -122,6 +123,7 @@ void sys_close(struct sys_session *s)
     ring_close(s);
     samples_close(s);
     sampled_rows_free(s->sampled);
+    live_free(s->live);
     object_close(s);
     vec_each (struct sys_refusal, r, &s->refused)
         free(r->why);

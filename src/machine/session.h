@@ -57,6 +57,7 @@ struct sys_session {
     void *own;                    /* of the tool, see its release() */
     struct names *names;
     struct samples *samples; /* NULL: user stacks are not sampled */
+    struct live *live;       /* NULL: nothing is followed */
     uint32_t gathered;       /* samples begun, when rows were last taken from the kernel because of them */
     struct sampled_rows *sampled; /* NULL: none yet */
 };

@@ -155,8 +155,8 @@ static void row(struct sys_session *s, struct table *t, const void *key, const v
 }
 
 static const struct sys_part parts[] = {
-    {"cache", "the slab cache", 0, sizeof(struct slabratetop_key), 0, false},
-    {NULL, NULL, 0, 0, 0, false},
+    {"cache", "the slab cache", 0, sizeof(struct slabratetop_key), 0, 0},
+    {NULL, NULL, 0, 0, 0, 0},
 };
 
 static const struct sys_counted counted[] = {

@@ -66,6 +66,19 @@ struct sys_counted {
     bool lost;         /* something is missing from the rows because of it */
 };
 
+/** Of a tool that can follow what it sees allocated until it is freed (SYS_LIVE() in its programs, see live.h). */
+struct sys_live {
+    const char *option;                    /* of its own: how many at most; beside "live" */
+    uint32_t most;                         /* unless that says */
+    size_t key_at;                         /* in the map's values: the row's key, as far as that reaches */
+    uint64_t (*bytes)(const void *value);  /* of one that is live */
+    uint32_t bytes_column, objects_column; /* what is live */
+    uint32_t first_column,
+        last_column; /* what has happened: 0 in a row of which something is live and no more */
+    void (*name)(struct sys_session *s, struct table *t, const void *key,
+                 uint64_t time_ns); /* begins a row */
+};
+
 struct sys_tool {
     const char *name;
     const char *summary;         /* half a line: which question it answers */
@@ -89,6 +102,7 @@ struct sys_tool {
     void (*add)(void *sum, const void *value); /* one CPU's values to the sum of all */
     void (*row)(struct sys_session *s, struct table *t, const void *key, const void *sum);
     uint64_t (*weigh)(const void *value); /* what the values of one event add to `weight`; NULL: 1 */
+    const struct sys_live *live;          /* NULL: it follows nothing */
 
     /* A tool with events: */
     void (*event)(struct sys_session *s, struct table *t, const void *event, size_t bytes);

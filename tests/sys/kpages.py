@@ -147,6 +147,17 @@ def stacks():
     nothing_lost(by_stack)
 
 
+def user_stacks():
+    """The program's code that touched the pages has its name."""
+    with maker() as m:
+        m.do("touch 1", "drop")
+        with tool("kpages", "-p", m.pid, "--stacks", "user", "--live") as it:
+            m.do("touch %d" % N)
+            it.stop()
+    row = max(it.rows, key=lambda row: row["allocations"])
+    check(row["allocations"] >= N and row["user_stack"][0].endswith("(maker)"), row)
+
+
 def live_map_full():
     """Too small a map of live blocks: what found no place is counted, to the unit."""
     with maker() as m:
@@ -209,6 +220,7 @@ TESTS += [
     ("a test of pages freed fails when a row is missing", lambda: loses(lambda env: freed_once("raw_tp", env))),
     ("two ways to attach show the same rows", rungs_agree),
     ("rows by stack add up to rows by type", stacks),
+    ("user stacks have names", user_stacks),
     ("a full map of live blocks is counted", live_map_full),
     ("a full table of rows is counted", table_full),
     ("a process that is gone keeps its row", process_gone),
