@@ -2,8 +2,8 @@
 /* `allium sys faults`: which code has page faults, where. */
 #include "bpf/sys.bpf.h"
 
+#include "bpf/fault_class.bpf.h"
 #include "bpf/faults.h"
-#include "bpf/mapped.bpf.h"
 
 /* Bits of enum faults_mark: what is asked for. A fault must have all its marks among them. */
 const volatile __u32 only = ~0u;
@@ -17,21 +17,6 @@ struct {
     __uint(value_size, sizeof(struct faults_begun));
 } begun SEC(".maps");
 
-struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, 4096);
-    __uint(map_flags, BPF_F_NO_PREALLOC);
-    __uint(key_size, sizeof(struct faults_file));
-    __uint(value_size, sizeof(struct faults_name));
-} file_names SEC(".maps");
-
-struct {
-    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-    __uint(max_entries, 1);
-    __uint(key_size, sizeof(__u32));
-    __uint(value_size, sizeof(struct faults_name));
-} name_scratch SEC(".maps");
-
 /* By process; when it is full, whoever has not changed for longest goes. */
 struct {
     __uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -42,86 +27,13 @@ struct {
 
 struct fault {
     __u64 address, ip;
-    __u32 kind, mode, access, class; /* enum faults_mark */
-    const struct vm_area_struct *mapping;
+    __u32 kind, mode, access; /* enum faults_mark */
+    struct faults_file in;
 };
 
 static __always_inline bool in_user_mode(unsigned long cs)
 {
     return cs & 3;
-}
-
-/* Names are never taken away: the last part tells whether there is one. */
-static __attribute__((noinline)) int name_file(const struct faults_file *key, const struct file *file)
-{
-    __u32 zero = 0;
-    struct faults_name *name = bpf_map_lookup_elem(&name_scratch, &zero);
-    const struct dentry *d = BPF_CORE_READ(file, f_path.dentry), *up;
-    if (!name || bpf_map_lookup_elem(&file_names, key))
-        return 0;
-    for (int i = 0; i < FAULTS_NAME_PARTS; i++) {
-        name->part[i][0] = 0;
-        if (!d)
-            continue;
-        bpf_probe_read_kernel_str(name->part[i], FAULTS_NAME_BYTES, BPF_CORE_READ(d, d_name.name));
-        up = BPF_CORE_READ(d, d_parent);
-        d = up == d ? NULL : up;
-    }
-    if (bpf_map_update_elem(&file_names, key, name, BPF_ANY))
-        count(FAULTS_NAMES_FULL);
-    return 0;
-}
-
-static __always_inline void describe_file(struct faults_file *key, const struct fault *f)
-{
-    const struct vm_area_struct *v = f->mapping;
-    const struct file *file = v ? BPF_CORE_READ(v, vm_file) : NULL;
-    key->class = f->class;
-    if (!file)
-        return;
-    key->inode = BPF_CORE_READ(file, f_inode, i_ino);
-    key->device = BPF_CORE_READ(file, f_inode, i_sb, s_dev);
-    if (!bpf_map_lookup_elem(&file_names, key))
-        name_file(key, file);
-}
-
-static __always_inline __u32 class_of_file(const struct file *file, __u64 flags)
-{
-    if (flags & KERNEL_VM_SHARED && BPF_CORE_READ(file, f_inode, i_sb, s_magic) == KERNEL_TMPFS_MAGIC)
-        return FAULTS_SHARED;
-    return FAULTS_FILE;
-}
-
-/* As /proc/PID/maps tells heap and stack. */
-static __always_inline __u32 class_of(const struct vm_area_struct *v, const struct mm_struct *mm)
-{
-    __u64 start = BPF_CORE_READ(v, vm_start), end = BPF_CORE_READ(v, vm_end);
-    __u64 flags = BPF_CORE_READ(v, vm_flags);
-    if (flags & KERNEL_VM_HUGETLB)
-        return FAULTS_HUGETLB;
-    if (BPF_CORE_READ(v, vm_ops)) {
-        const struct file *file = BPF_CORE_READ(v, vm_file);
-        return file ? class_of_file(file, flags) : FAULTS_OTHER;
-    }
-    if (start <= BPF_CORE_READ(mm, brk) && end >= BPF_CORE_READ(mm, start_brk))
-        return FAULTS_HEAP;
-    __u64 stack = BPF_CORE_READ(mm, start_stack);
-    return flags & KERNEL_VM_GROWSDOWN || (start <= stack && end >= stack) ? FAULTS_STACK : FAULTS_ANONYMOUS;
-}
-
-static __attribute__((noinline)) int classify(struct fault *f)
-{
-    const struct task_struct *task = (const void *)bpf_get_current_task();
-    const struct mm_struct *mm = BPF_CORE_READ(task, mm);
-    const struct vm_area_struct *v = (const void *)mapped_find(mm, f->address);
-    f->class = FAULTS_OTHER;
-    if (v && BPF_CORE_READ(v, vm_start) <= f->address && f->address < BPF_CORE_READ(v, vm_end)) {
-        f->class = class_of(v, mm);
-        f->mapping = v;
-    } else if (f->address >= BPF_CORE_READ(mm, mmap_base) && f->address < BPF_CORE_READ(mm, start_stack)) {
-        f->class = FAULTS_STACK; /* it is about to grow */
-    }
-    return 0;
 }
 
 static __always_inline void key_now(struct faults_key *key, void *ctx, const struct fault *f)
@@ -139,7 +51,7 @@ static __always_inline void key_now(struct faults_key *key, void *ctx, const str
         key->user_stack = user_stack_now(ctx);
     }
     if (config.parts & FAULTS_BY_FILE)
-        describe_file(&key->file, f);
+        key->file = f->in;
 }
 
 static __always_inline void mark(struct faults_value *v, __u32 which)
@@ -151,7 +63,7 @@ static __always_inline void mark(struct faults_value *v, __u32 which)
 static __always_inline int account(void *ctx, struct fault *f)
 {
     struct faults_key key = {0};
-    __u32 marks = 1u << f->kind | 1u << f->mode | 1u << (f->access & 31) | 1u << (f->class & 31);
+    __u32 marks = 1u << f->kind | 1u << f->mode | 1u << (f->access & 31) | 1u << (f->in.class & 31);
     if ((marks & only) != marks)
         return 0;
     key_now(&key, ctx, f);
@@ -161,7 +73,7 @@ static __always_inline int account(void *ctx, struct fault *f)
     mark(v, f->kind);
     mark(v, f->mode);
     mark(v, f->access);
-    mark(v, f->class);
+    mark(v, f->in.class);
     if (config.parts & (FAULTS_BY_PLACE | FAULTS_BY_STACK))
         v->time_ns = bpf_ktime_get_ns();
     return 0;
@@ -183,7 +95,7 @@ int BPF_PROG(exit_fault, struct vm_area_struct *vma, unsigned long address, unsi
 {
     const __u32 failed = VALUE(VM_FAULT_OOM) | VALUE(VM_FAULT_SIGBUS) | VALUE(VM_FAULT_HWPOISON) |
                          VALUE(VM_FAULT_HWPOISON_LARGE) | VALUE(VM_FAULT_SIGSEGV) | VALUE(VM_FAULT_FALLBACK);
-    struct fault f = {.address = address, .mapping = vma};
+    struct fault f = {.address = address};
     if (ret & (failed | VALUE(VM_FAULT_RETRY)) || !wanted()) /* it failed, or will be tried again */
         return 0;
     f.kind = ret & VALUE(VM_FAULT_MAJOR) || flags & FLAG(FAULT_FLAG_TRIED) ? FAULTS_MAJOR : FAULTS_MINOR;
@@ -192,7 +104,7 @@ int BPF_PROG(exit_fault, struct vm_area_struct *vma, unsigned long address, unsi
                                                     : FAULTS_READ;
     f.mode = !regs ? FAULTS_ASKED : in_user_mode(regs->cs) ? FAULTS_USER : FAULTS_KERNEL;
     f.ip = regs ? regs->ip : 0;
-    f.class = class_of(vma, vma->vm_mm);
+    describe_mapping(&f.in, vma, vma->vm_mm, vma->vm_start, vma->vm_end);
     return account(ctx, &f);
 }
 
@@ -227,7 +139,7 @@ static __always_inline int ended(struct perf_context *ctx, __u32 kind)
     const struct faults_begun *b = bpf_map_lookup_elem(&begun, &slot);
     f.mode = in_user_mode(ctx->cs) ? FAULTS_USER : FAULTS_KERNEL;
     f.access = b && b->tid == tid ? b->access : FAULTS_ACCESS_UNKNOWN;
-    classify(&f);
+    classify(&f.in, f.address);
     return account(ctx, &f);
 }
 
@@ -248,7 +160,7 @@ static __always_inline int began(void *ctx, __u32 mode, __u64 address, __u64 ip,
     if ((__s64)address < 0 || !wanted()) /* the kernel's own memory */
         return 0;
     f.access = access_of(error_code);
-    classify(&f);
+    classify(&f.in, f.address);
     return account(ctx, &f);
 }
 

@@ -172,8 +172,14 @@ struct maple_tree {
     void *ma_root;
 };
 
+struct seqcount {
+    unsigned int sequence;
+};
+
 struct mm_struct {
     struct maple_tree mm_mt; /* since 6.1 */
+    struct seqcount
+        mm_lock_seq; /* changes whenever its lock is taken for writing, and given back: odd meanwhile */
     unsigned long mmap_base, start_brk, brk, start_stack;
     atomic_long_t pgtables_bytes;
     unsigned long total_vm;
@@ -186,6 +192,10 @@ struct mm_rss_stat {
 
 struct mm_struct___before_6_2 {
     struct mm_rss_stat rss_stat;
+};
+
+struct mm_struct___before_6_14 {
+    int mm_lock_seq; /* since 6.4: changes whenever the lock is given back after writing */
 };
 
 /* Nobody can ask for their values: the kernel's enum has no name. They are so since 4.5. */
@@ -214,6 +224,7 @@ struct task_struct {
     __u64 start_time, start_boottime;
     struct pid *thread_pid; /* NULL: it is ending */
     unsigned long sas_ss_sp, sas_ss_size;
+    __u64 self_exec_id; /* how many programs it has executed */
     struct thread_struct thread;
 };
 

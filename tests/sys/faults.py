@@ -166,6 +166,12 @@ def copied(rung):
     check(row["write"] >= N, row)
 
 
+def changing(rung):
+    """What was found for an address does not outlive the mapping there."""
+    row, minor, major = touched(rung, "changing %d" % N)
+    right(row, minor, major, anonymous=N, shared=N, write=2 * N)
+
+
 def rungs_agree():
     """Two at once see the same."""
     shared = ["faults", "user", "kernel", "read", "write", "execute", *CLASSES]
@@ -283,7 +289,8 @@ for rung in RUNGS:
         ("pages of each kind are counted, with a load beside it", memory), ("pages of the stack", stack),
         ("the kernel's own touches", by_kernel), ("pages read from a disk", from_disk),
         ("pages of a file that are written", written_file), ("huge pages of hugetlb", hugetlb),
-        ("transparent huge pages", transparent), ("pages that a child copies", copied))]
+        ("transparent huge pages", transparent), ("pages that a child copies", copied),
+        ("pages at an address where mappings change", changing))]
 TESTS += [
     ("all rungs at once show the same", rungs_agree),
     ("all rows together fit the kernel's own count", whole_machine),

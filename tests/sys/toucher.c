@@ -117,6 +117,18 @@ static void copies(size_t pages)
     require(waitpid(child, &status, 0) == child && !status, "the child");
 }
 
+/* At one address, in turns, so many pages of anonymous memory and of shared. */
+static void changing(size_t pages)
+{
+    char *at = anonymous(1);
+    for (size_t i = 0; i < 2 * pages; i++) {
+        int kind = i % 2 ? MAP_SHARED : MAP_PRIVATE;
+        require(mmap(at, PAGE, PROT_READ | PROT_WRITE, MAP_FIXED | MAP_ANONYMOUS | kind, -1, 0) == at,
+                "mmap");
+        write_pages(at, 1, PAGE);
+    }
+}
+
 static void churn(void)
 {
     for (;;) {
@@ -152,6 +164,8 @@ static void touch(const char *kind, size_t pages, const char *path)
         huge(pages);
     else if (!strcmp(kind, "copied"))
         copies(pages);
+    else if (!strcmp(kind, "changing"))
+        changing(pages);
     else if (!strcmp(kind, "churn"))
         churn();
 }

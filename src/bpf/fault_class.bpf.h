@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef BPF_FAULT_CLASS_BPF_H
+#define BPF_FAULT_CLASS_BPF_H
+
+/*
+ * What kind of memory an address of the current process is, and of which file. To find that takes longer than all else that
+ * is done for a fault, and most faults come in the mapping of the last one: it is kept for each CPU, and holds as long as
+ * nobody has taken the address space's lock for writing, which the kernel counts since 6.4.
+ *
+ * Runs in: the kernel. A part of faults.bpf.c.
+ */
+
+#include "bpf/sys.bpf.h"
+
+#include "bpf/faults.h"
+#include "bpf/mapped.bpf.h"
+
+#define NO_VERSION 1u /* odd: the lock is held, or nobody counts */
+
+struct mapping_seen {
+    __u32 writes; /* odd: one is under way. What interrupts it must not see a half, nor be seen as one */
+    __u32 version, tgid;
+    __u32 reserved;
+    __u64 exec_id, mm; /* an address space may get the place of one that has ended */
+    __u64 start, end;
+    struct faults_file is;
+};
+
+struct {
+    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+    __uint(max_entries, 1);
+    __uint(key_size, sizeof(__u32));
+    __uint(value_size, sizeof(struct mapping_seen));
+} mapping_seen SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, 4096);
+    __uint(map_flags, BPF_F_NO_PREALLOC);
+    __uint(key_size, sizeof(struct faults_file));
+    __uint(value_size, sizeof(struct faults_name));
+} file_names SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+    __uint(max_entries, 1);
+    __uint(key_size, sizeof(__u32));
+    __uint(value_size, sizeof(struct faults_name));
+} name_scratch SEC(".maps");
+
+/* Names are never taken away: the last part tells whether there is one. */
+static __attribute__((noinline)) int name_file(const struct faults_file *key, const struct file *file)
+{
+    __u32 zero = 0;
+    struct faults_name *name = bpf_map_lookup_elem(&name_scratch, &zero);
+    const struct dentry *d = BPF_CORE_READ(file, f_path.dentry), *up;
+    if (!name || bpf_map_lookup_elem(&file_names, key))
+        return 0;
+    for (int i = 0; i < FAULTS_NAME_PARTS; i++) {
+        name->part[i][0] = 0;
+        if (!d)
+            continue;
+        bpf_probe_read_kernel_str(name->part[i], FAULTS_NAME_BYTES, BPF_CORE_READ(d, d_name.name));
+        up = BPF_CORE_READ(d, d_parent);
+        d = up == d ? NULL : up;
+    }
+    if (bpf_map_update_elem(&file_names, key, name, BPF_ANY))
+        count(FAULTS_NAMES_FULL);
+    return 0;
+}
+
+static __always_inline __u32 class_of_file(const struct file *file, __u64 flags)
+{
+    if (flags & KERNEL_VM_SHARED && BPF_CORE_READ(file, f_inode, i_sb, s_magic) == KERNEL_TMPFS_MAGIC)
+        return FAULTS_SHARED;
+    return FAULTS_FILE;
+}
+
+/* As /proc/PID/maps tells heap and stack. */
+static __always_inline __u32 class_of(const struct vm_area_struct *v, const struct mm_struct *mm, __u64 start,
+                                      __u64 end)
+{
+    __u64 flags = BPF_CORE_READ(v, vm_flags);
+    if (flags & KERNEL_VM_HUGETLB)
+        return FAULTS_HUGETLB;
+    if (BPF_CORE_READ(v, vm_ops)) {
+        const struct file *file = BPF_CORE_READ(v, vm_file);
+        return file ? class_of_file(file, flags) : FAULTS_OTHER;
+    }
+    if (start <= mm->brk && end >= mm->start_brk)
+        return FAULTS_HEAP;
+    __u64 stack = mm->start_stack;
+    return flags & KERNEL_VM_GROWSDOWN || (start <= stack && end >= stack) ? FAULTS_STACK : FAULTS_ANONYMOUS;
+}
+
+static __always_inline void describe_mapping(struct faults_file *is, const struct vm_area_struct *v,
+                                             const struct mm_struct *mm, __u64 start, __u64 end)
+{
+    is->class = class_of(v, mm, start, end);
+    const struct file *file = config.parts & FAULTS_BY_FILE ? BPF_CORE_READ(v, vm_file) : NULL;
+    if (!file)
+        return;
+    is->inode = BPF_CORE_READ(file, f_inode, i_ino);
+    is->device = BPF_CORE_READ(file, f_inode, i_sb, s_dev);
+    if (!bpf_map_lookup_elem(&file_names, is))
+        name_file(is, file);
+}
+
+static __always_inline __u32 version_of(const struct mm_struct *mm)
+{
+    const struct mm_struct___before_6_14 *old = (const void *)mm;
+    if (bpf_core_field_exists(mm->mm_lock_seq.sequence))
+        return mm->mm_lock_seq.sequence;
+    return bpf_core_field_exists(old->mm_lock_seq) ? (__u32)old->mm_lock_seq << 1 : NO_VERSION;
+}
+
+static __always_inline void see(struct mapping_seen *seen, const struct mapping_seen *now)
+{
+    __u32 writes = seen->writes;
+    if (writes & 1)
+        return;
+    *(volatile __u32 *)&seen->writes = writes + 1;
+    barrier();
+    seen->version = now->version;
+    seen->tgid = now->tgid;
+    seen->exec_id = now->exec_id;
+    seen->mm = now->mm;
+    seen->start = now->start;
+    seen->end = now->end;
+    seen->is = now->is;
+    barrier();
+    *(volatile __u32 *)&seen->writes = writes + 2;
+}
+
+/* As it is now: found in the address space's own tree. */
+static __attribute__((noinline)) int look_up(struct mapping_seen *seen, struct faults_file *is, __u64 address)
+{
+    const struct task_struct *task = bpf_get_current_task_btf();
+    const struct mm_struct *mm = task->mm;
+    struct mapping_seen now = {.version = version_of(mm), .tgid = task->tgid, .exec_id = task->self_exec_id};
+    barrier(); /* the version is that of before the look */
+    const struct vm_area_struct *v = (const void *)mapped_find(mm, address);
+    now.mm = (__u64)mm;
+    now.start = v ? BPF_CORE_READ(v, vm_start) : 0;
+    now.end = v ? BPF_CORE_READ(v, vm_end) : 0;
+    if (address < now.start || address >= now.end) {
+        bool grows = address >= mm->mmap_base && address < mm->start_stack; /* the stack is about to */
+        is->class = grows ? FAULTS_STACK : FAULTS_OTHER;
+        return 0;
+    }
+    describe_mapping(&now.is, v, mm, now.start, now.end);
+    *is = now.is;
+    if (!(now.version & 1))
+        see(seen, &now);
+    return 0;
+}
+
+/* Where the address of a fault is. */
+static __always_inline void classify(struct faults_file *is, __u64 address)
+{
+    __u32 zero = 0;
+    struct mapping_seen *seen = bpf_map_lookup_elem(&mapping_seen, &zero);
+    if (!seen)
+        return;
+    const struct task_struct *task = bpf_get_current_task_btf();
+    const struct mm_struct *mm = task->mm;
+    __u32 writes = *(volatile __u32 *)&seen->writes;
+    bool holds = address >= seen->start && address < seen->end && seen->mm == (__u64)mm &&
+                 seen->version == version_of(mm) && seen->tgid == (__u32)task->tgid &&
+                 seen->exec_id == task->self_exec_id;
+    *is = seen->is;
+    barrier();
+    if (UNLIKELY(!holds || writes & 1 || writes != *(volatile __u32 *)&seen->writes)) {
+        *is = (struct faults_file){0};
+        look_up(seen, is, address);
+    }
+}
+
+#endif
