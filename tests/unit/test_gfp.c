@@ -197,6 +197,7 @@ static void broken_formats_add_nothing(void **state)
         assert_int_equal(bad, -EPROTO);
         assert_int_equal(g.all.len, 0);
     }
+    gfp_release(&g);
     buf_release(&text);
 }
 
