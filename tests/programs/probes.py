@@ -377,7 +377,7 @@ trap 'perf probe -q -d "sdt_allium:*" 2>/dev/null' EXIT
 perf probe -q sdt_allium:malloc
 perf probe -q sdt_allium:free
 shift
-perf record -q -m 1024 -g -e 'sdt_allium:*' -o data "$@"
+perf record -q -B -m 1024 -g -e 'sdt_allium:*' -o data "$@"
 perf script -i data -F event,trace,ip,sym
 """
 
