@@ -27,16 +27,13 @@ struct codefile {
     struct map steps; /* address -> enum codefile_step */
 };
 
-static bool is_wanted(const struct symbol_object *o, const char *root, const char *path,
-                      const struct codefile_wanted *wanted)
+static bool is_wanted(const struct symbol_object *o, const char *root, const char *path, uint64_t inode)
 {
     struct symbol_identity is;
     if (!symbol_object_has_addresses(o))
         return false;
-    if (wanted->build_id_len)
-        return symbol_object_has_build_id(o, wanted->build_id, wanted->build_id_len);
     /* Not the device: maps and stat tell different ones where files are stacked, or subvolumes. */
-    return !wanted->inode || (!symbol_object_identify(root, path, &is) && is.inode == wanted->inode);
+    return !inode || (!symbol_object_identify(root, path, &is) && is.inode == inode);
 }
 
 static void read_segments(struct codefile *f)
@@ -99,14 +96,13 @@ static struct codefile *with_rules(struct symbol_object *o, Elf *elf)
     return f;
 }
 
-struct codefile *codefile_open(const char *root, const char *path, const struct codefile_wanted *wanted)
+struct codefile *codefile_open(const char *root, const char *path, uint64_t inode)
 {
     struct symbol_object *o;
     GElf_Ehdr header;
     if (path[0] != '/' || symbol_object_open(root, path, &o))
         return NULL;
-    if (!is_wanted(o, root, path, wanted) || !gelf_getehdr(o->elf, &header) ||
-        header.e_machine != EM_X86_64) {
+    if (!is_wanted(o, root, path, inode) || !gelf_getehdr(o->elf, &header) || header.e_machine != EM_X86_64) {
         symbol_object_free(o);
         return NULL;
     }

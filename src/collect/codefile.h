@@ -14,15 +14,11 @@
 
 struct codefile;
 
-/** What the file must be: by its build id, else by its inode; neither known: whatever lies there. */
-struct codefile_wanted {
-    const uint8_t *build_id;
-    size_t build_id_len; /* bytes; 0: not known */
-    uint64_t inode;      /* 0: not known */
-};
-
-/** The file at `path` within `root` ("" or NULL: here); NULL: it cannot be had, is another one, or no ELF. */
-struct codefile *codefile_open(const char *root, const char *path, const struct codefile_wanted *wanted);
+/**
+ * The file at `path` within `root` ("" or NULL: here), of that inode (0: whatever lies there); NULL: it cannot be had, is another
+ * one, or no ELF.
+ */
+struct codefile *codefile_open(const char *root, const char *path, uint64_t inode);
 /** An ELF image as it is loaded, the vdso; it is the caller's, and must live longer. NULL: it is none. */
 struct codefile *codefile_open_image(const void *image, size_t bytes);
 void codefile_free(struct codefile *f);

@@ -18,7 +18,6 @@
 
 #include "base/map.h"
 #include "base/vec.h"
-#include "collect/sideband_record.h"
 
 enum mapping_kind {
     MAPPING_NONE,      /* not mapped, as far as is known */
@@ -37,8 +36,6 @@ enum mapping_kind {
 struct mapping_file {
     char *
         path; /* as the process sees it, with " (deleted)" behind what had no name by then; "[stack]" and its like */
-    uint8_t build_id[SIDEBAND_BUILD_ID_MAX];
-    uint8_t build_id_len; /* bytes; 0: not known */
     uint32_t major, minor;
     uint64_t inode; /* 0: not known */
     size_t refs;

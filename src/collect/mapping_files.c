@@ -11,9 +11,8 @@
 
 static void make_key(struct buf *key, const char *path, const struct mapping_file *like)
 {
-    uint64_t numbers[] = {like->major, like->minor, like->inode, like->build_id_len};
+    uint64_t numbers[] = {like->major, like->minor, like->inode};
     buf_add(key, numbers, sizeof(numbers));
-    buf_add(key, like->build_id, like->build_id_len);
     buf_addstr(key, path);
 }
 

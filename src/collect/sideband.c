@@ -51,7 +51,7 @@ struct sideband {
     uint64_t looked_ns, serial;
     uint64_t lost, malformed; /* lost: of rings that are gone */
     int epoll;
-    bool build_ids, counts_lost;
+    bool counts_lost;
 };
 
 static uint64_t now_ns(void)
@@ -63,6 +63,11 @@ static uint64_t now_ns(void)
 
 /* ---- rings ---- */
 
+/*
+ * No build ids (.build_id): a kernel that writes a mapping with its build id for one event leaves the mark of it on the record
+ * of the same mapping for the events that come after, and whoever listens to those, perf record as well, takes the device for a
+ * build id. Seen with 6.18.
+ */
 static int open_event(const struct sideband *s, unsigned cpu)
 {
     struct perf_event_attr attr = {
@@ -74,7 +79,6 @@ static int open_event(const struct sideband *s, unsigned cpu)
         .mmap = 1,
         .mmap2 = 1,
         .mmap_data = 1,
-        .build_id = s->build_ids,
         .comm = 1,
         .comm_exec = 1,
         .task = 1,
@@ -88,16 +92,12 @@ static int open_event(const struct sideband *s, unsigned cpu)
     return fd < 0 ? -errno : fd;
 }
 
-/* An event with all that this kernel can: counting losses came with 6.0, build ids with 5.12. */
+/* An event with all that this kernel can: counting losses came with 6.0. */
 static int open_best_event(struct sideband *s, unsigned cpu)
 {
     int fd = open_event(s, cpu);
     if (fd == -EINVAL && s->counts_lost) {
         s->counts_lost = false;
-        fd = open_event(s, cpu);
-    }
-    if (fd == -EINVAL && s->build_ids) {
-        s->build_ids = false;
         fd = open_event(s, cpu);
     }
     return fd;
@@ -301,7 +301,6 @@ int sideband_open(const struct sideband_options *options, struct sideband **out,
         pages *= 2;
     s->page_bytes = (size_t)sysconf(_SC_PAGESIZE);
     s->ring_bytes = pages * s->page_bytes;
-    s->build_ids = !o->without_build_ids;
     s->counts_lost = true;
     s->online_path = mem_strdup(o->online_path ? o->online_path : ONLINE);
     s->looked_ns = now_ns();

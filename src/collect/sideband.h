@@ -25,7 +25,6 @@ struct sideband;
 struct sideband_options {
     unsigned ring_pages; /* for each CPU, rounded up to a power of two; 0: 128, which is some 4,000 records */
     const char *online_path; /* a list of CPUs such as "0-3,8"; NULL: the kernel's */
-    bool without_build_ids;  /* as on a kernel before 5.12 */
 };
 
 /** 0; -EACCES or -EPERM: it may not; -ENOSYS: no perf events here; or another -errno. options may be NULL. */

@@ -50,22 +50,16 @@ static const char *take_text(struct reader *r)
     return text;
 }
 
-static void take_file(struct reader *r, unsigned misc, struct sideband_record *out)
+/* PERF_RECORD_MISC_MMAP_BUILD_ID may be set, see open_event(): it is another listener's. */
+static void take_file(struct reader *r, struct sideband_record *out)
 {
-    if (misc & PERF_RECORD_MISC_MMAP_BUILD_ID) {
-        uint32_t len = take_u32(r) & 0xff;
-        take(r, out->build_id, sizeof(out->build_id));
-        r->overrun |= len > sizeof(out->build_id);
-        out->build_id_len = (uint8_t)len;
-        return;
-    }
     out->major = take_u32(r);
     out->minor = take_u32(r);
     out->inode = take_u64(r);
     take_u64(r); /* the inode's generation */
 }
 
-static void take_map(struct reader *r, unsigned misc, struct sideband_record *out)
+static void take_map(struct reader *r, struct sideband_record *out)
 {
     out->type = SIDEBAND_MAP;
     out->pid = (pid_t)take_u32(r);
@@ -74,7 +68,7 @@ static void take_map(struct reader *r, unsigned misc, struct sideband_record *ou
     uint64_t bytes = take_u64(r);
     r->overrun |= !bytes || __builtin_add_overflow(out->start, bytes, &out->end);
     out->page_offset = take_u64(r);
-    take_file(r, misc, out);
+    take_file(r, out);
     out->protection = take_u32(r);
     out->flags = take_u32(r);
     out->text = take_text(r);
@@ -121,7 +115,7 @@ bool sideband_record_parse(const void *data, size_t bytes, struct sideband_recor
     struct reader r = {.at = at + sizeof(header), .end = at + bytes - SIDEBAND_TRAILER_BYTES};
     memcpy(&out->time_ns, r.end, sizeof(out->time_ns));
     if (header.type == PERF_RECORD_MMAP2)
-        take_map(&r, header.misc, out);
+        take_map(&r, out);
     else if (header.type == PERF_RECORD_COMM)
         take_name(&r, header.misc, out);
     else if (header.type == PERF_RECORD_FORK || header.type == PERF_RECORD_EXIT)

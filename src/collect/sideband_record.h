@@ -13,8 +13,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define SIDEBAND_BUILD_ID_MAX 20
-
 enum sideband_type {
     SIDEBAND_MAP,  /* a mapping was made, grown, or got other rights; as it is since */
     SIDEBAND_NAME, /* a thread has another name; `exec`: and its process another address space, empty so far */
@@ -32,11 +30,9 @@ struct sideband_record {
     uint64_t lost, since_ns;
     uint64_t start, end, page_offset; /* bytes */
     uint32_t protection, flags;       /* PROT_*, and of MAP_* what the kernel still knows */
-    uint32_t major, minor;            /* of the device; not told where there is a build id */
+    uint32_t major, minor;            /* of the device */
     uint64_t inode;
-    uint8_t build_id[SIDEBAND_BUILD_ID_MAX];
-    uint8_t build_id_len; /* bytes; 0: not told */
-    const char *text;     /* path, "[stack]" and its like, "" for anonymous memory; or the name */
+    const char *text; /* path, "[stack]" and its like, "" for anonymous memory; or the name */
 };
 
 /** Bytes that the kernel puts behind each record, as sideband.c asks for them: the time. */

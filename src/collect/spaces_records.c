@@ -66,9 +66,7 @@ static void take_map(struct spaces *s, const struct sideband_record *r)
     if (m.kind == MAPPING_HEAP)
         image->heap = r->start;
     if (r->text[0]) {
-        struct mapping_file file = {
-            .build_id_len = r->build_id_len, .major = r->major, .minor = r->minor, .inode = r->inode};
-        memcpy(file.build_id, r->build_id, r->build_id_len);
+        struct mapping_file file = {.major = r->major, .minor = r->minor, .inode = r->inode};
         m.file = mapping_files_get(&s->lives.files, r->text, &file);
     }
     layers_add(image->maps, r->time_ns, &m);

@@ -20,7 +20,6 @@
 #define FILES_MAX     256   /* open ones; then all are closed */
 #define ROOTS_MAX     65536 /* processes whose roots are remembered */
 #define ANCESTORS_MAX 16
-#define DELETED       " (deleted)"
 
 struct user_stacks {
     struct spaces *spaces;
@@ -104,25 +103,18 @@ static const char *root_of(struct user_stacks *u, pid_t pid, uint64_t time_ns)
     return u->root_paths.at[at];
 }
 
-/* By its name in the root, by its name here, and without "deleted" behind it; at last by the kernel's link to what is mapped. */
+/* By its name in the root, by its name here; at last, as when it has none any more, by the kernel's link to what is mapped. */
 static struct codefile *open_file(const char *root, pid_t pid, const struct space_mapping *m)
 {
-    const struct codefile_wanted wanted = {
-        .build_id = m->file->build_id, .build_id_len = m->file->build_id_len, .inode = m->file->inode};
     const char *path = m->file->path;
-    size_t len = strlen(path), tail = strlen(DELETED);
-    struct codefile *f = codefile_open(root, path, &wanted);
-    if (!f && root[0] && (wanted.build_id_len || wanted.inode))
-        f = codefile_open("", path, &wanted);
-    if (!f && wanted.build_id_len && len > tail && !strcmp(path + len - tail, DELETED)) {
-        char *name = mem_strndup(path, len - tail);
-        f = codefile_open(root, name, &wanted);
-        free(name);
-    }
+    uint64_t inode = m->file->inode;
+    struct codefile *f = codefile_open(root, path, inode);
+    if (!f && root[0] && inode)
+        f = codefile_open("", path, inode);
     if (!f) {
         char link[96];
         snprintf(link, sizeof(link), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid, m->start, m->end);
-        f = codefile_open("", link, &wanted);
+        f = codefile_open("", link, inode);
     }
     return f;
 }
@@ -132,10 +124,8 @@ static struct codefile *file_of(struct user_stacks *u, const char *root, pid_t p
 {
     struct buf key = BUF_INIT;
     bool added;
-    uint64_t numbers[] = {m->file->major, m->file->minor, m->file->inode, m->file->build_id_len,
-                          (uintptr_t)root};
+    uint64_t numbers[] = {m->file->major, m->file->minor, m->file->inode, (uintptr_t)root};
     buf_add(&key, numbers, sizeof(numbers));
-    buf_add(&key, m->file->build_id, m->file->build_id_len);
     buf_addstr(&key, m->file->path);
     size_t at = map_put(&u->of_file, key.data, key.len, u->files.len, &added);
     buf_release(&key);
@@ -151,15 +141,11 @@ static void place_in_file(struct codefile *f, const struct space_mapping *m, con
 {
     out->kind = USER_FRAME_LOST;
     out->address = offset;
-    out->module = (struct symbol_module){.path = m->file->path,
-                                         .root = root,
-                                         .build_id = m->file->build_id,
-                                         .build_id_len = m->file->build_id_len};
+    out->module = (struct symbol_module){.path = m->file->path, .root = root};
     if (!f || !codefile_address(f, offset, &out->address))
         return;
     out->kind = USER_FRAME_FILE;
-    if (!out->module.build_id_len)
-        out->module.build_id_len = codefile_build_id(f, &out->module.build_id);
+    out->module.build_id_len = codefile_build_id(f, &out->module.build_id);
 }
 
 /* The vdso is the kernel's, and the same one for all programs of 64 bits: here is ours. */

@@ -78,7 +78,7 @@ static int look(struct dl_phdr_info *info, size_t size, void *arg)
         for (int k = 0; k < 32; k++) {
             if (!names[k]) {
                 names[k] = strdup(name);
-                files[k] = codefile_open("", name, &(struct codefile_wanted){0});
+                files[k] = codefile_open("", name, 0);
             }
             if (!strcmp(names[k], name)) {
                 s->code = (struct captured_code){files[k], s->pc - info->dlpi_addr + s->shift};

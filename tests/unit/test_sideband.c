@@ -4,6 +4,8 @@
  * after them; processes from before; and CPUs that come and go, as far as a list of them can be changed without doing so.
  */
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -14,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -311,14 +315,112 @@ static void refused(void **state)
                      -ENOENT);
     assert_null(band);
     assert_non_null(strstr(why.text, "address spaces cannot be followed"));
-    band = open_band(&(struct sideband_options){.without_build_ids = true});
-    struct tally t = {.pid = getpid(), .in_order = true};
-    sideband_drain(band, count, &t);
-    t.of_pid = 0;
-    munmap(map_many(), MAPPINGS * PAGE);
-    sideband_drain(band, count, &t);
-    assert_int_equal(t.of_pid, 1 + MAPPINGS / 2);
+}
+
+/* ---- others who listen to mappings ---- */
+
+struct listener {
+    int fd;
+    struct perf_event_mmap_page *ring;
+};
+
+/* Of this process, or of all on a CPU. */
+static struct listener listen_too(pid_t pid, int cpu, bool build_ids)
+{
+    struct perf_event_attr attr = {.size = sizeof(attr),
+                                   .type = PERF_TYPE_SOFTWARE,
+                                   .config = PERF_COUNT_SW_DUMMY,
+                                   .mmap = 1,
+                                   .mmap2 = 1,
+                                   .build_id = build_ids};
+    struct listener l = {.fd = (int)syscall(SYS_perf_event_open, &attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC)};
+    assert_true(l.fd >= 0);
+    l.ring = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, l.fd, 0);
+    assert_ptr_not_equal(l.ring, MAP_FAILED);
+    return l;
+}
+
+static void stop_listening(const struct listener *l)
+{
+    munmap(l->ring, 2 * PAGE);
+    close(l->fd);
+}
+
+/* Maps this program once more; its inode. */
+static uint64_t map_program(void)
+{
+    struct stat st;
+    int fd = open("/proc/self/exe", O_RDONLY);
+    assert_int_equal(fstat(fd, &st), 0);
+    void *at = mmap(NULL, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+    assert_ptr_not_equal(at, MAP_FAILED);
+    munmap(at, PAGE);
+    close(fd);
+    return st.st_ino;
+}
+
+struct mapping_record {
+    struct perf_event_header header;
+    uint32_t pid, tid;
+    uint64_t start, bytes, offset;
+    uint32_t major, minor;
+    uint64_t inode;
+};
+
+/* What one is told who asked for no build ids. */
+static struct mapping_record told(uint64_t *inode)
+{
+    struct mapping_record record;
+    struct listener l = listen_too(0, -1, false);
+    *inode = map_program();
+    assert_true(l.ring->data_head >= sizeof(record));
+    memcpy(&record, (char *)l.ring + l.ring->data_offset, sizeof(record));
+    assert_int_equal(record.header.type, PERF_RECORD_MMAP2);
+    stop_listening(&l);
+    return record;
+}
+
+/* Somebody else on this machine may be asking for build ids: one record is enough. */
+static void others_hear_what_they_asked_for(void **state)
+{
+    (void)state;
+    uint64_t inode;
+    struct sideband *band = open_band(NULL);
+    struct mapping_record record = told(&inode);
+    for (int i = 0; i < TRIES && record.header.misc & PERF_RECORD_MISC_MMAP_BUILD_ID; i++) {
+        usleep(20000);
+        record = told(&inode);
+    }
+    assert_int_equal(record.header.misc & PERF_RECORD_MISC_MMAP_BUILD_ID, 0);
+    assert_int_equal(record.inode, inode);
     sideband_close(band);
+}
+
+static void take_program(void *arg, const struct sideband_record *r)
+{
+    uint64_t *inode = arg;
+    if (r->type == SIDEBAND_MAP && r->pid == getpid() && r->text[0] == '/')
+        *inode = r->inode;
+}
+
+static void others_who_ask_for_build_ids(void **state)
+{
+    (void)state;
+    uint64_t heard = 0;
+    cpu_set_t before, one;
+    assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
+    CPU_ZERO(&one);
+    CPU_SET(sched_getcpu(), &one);
+    assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
+    struct sideband *band = open_band(NULL);
+    struct listener l = listen_too(-1, sched_getcpu(), true); /* the last to come is the first to be told */
+    uint64_t inode = map_program();
+    sideband_drain(band, take_program, &heard);
+    assert_int_equal(heard, inode);
+    assert_int_equal(sideband_malformed(band), 0);
+    stop_listening(&l);
+    sideband_close(band);
+    sched_setaffinity(0, sizeof(before), &before);
 }
 
 int main(void)
@@ -328,7 +430,10 @@ int main(void)
         {"after a loss a process is read again", after_losses, NULL, NULL, NULL},
         {"one from before is read, and read again when asked to", before, NULL, NULL, NULL},
         {"CPUs that come are listened to, those that go are left", cpus, NULL, NULL, NULL},
-        {"what cannot be had is said, and done without", refused, NULL, NULL, NULL},
+        {"what cannot be had is said", refused, NULL, NULL, NULL},
+        {"perf beside it hears the device, as it asked", others_hear_what_they_asked_for, NULL, NULL, NULL},
+        {"build ids that another one asked for are no devices", others_who_ask_for_build_ids, NULL, NULL,
+         NULL},
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
