@@ -27,6 +27,8 @@ static const struct said losses[] = {
     {SYS_SAMPLE_LOST,
      "samples of user stacks lost: no room for them (--sample-ring makes it), or no program of 64 bits",
      "lost_samples", true},
+    {SYS_MAPS_LOST, "records of what processes map were lost: code of some that ended since has no name",
+     "lost_mappings", true},
     {SYS_OWN, "events of allium itself, left out", "own_events", false},
 };
 

@@ -20,7 +20,10 @@
 #include "base/vec.h"
 
 #define ONLINE           "/sys/devices/system/cpu/online"
-#define RING_PAGES       128
+#define RINGS_BYTES      (32u << 20) /* of all CPUs, but each has between the least and the most */
+#define RING_BYTES_LEAST (512u << 10)
+#define RING_BYTES_MOST  (4u << 20)
+#define WAKE_BYTES       (RING_BYTES_LEAST / 4)
 #define CPU_LOOK_NS      1000000000u
 #define CPUS_MAX         8192
 #define RECORD_BYTES_MAX 65536
@@ -86,7 +89,7 @@ static int open_event(const struct sideband *s, unsigned cpu)
         .use_clockid = 1,
         .clockid = CLOCK_MONOTONIC,
         .watermark = 1,
-        .wakeup_watermark = (uint32_t)(s->ring_bytes / 4),
+        .wakeup_watermark = (uint32_t)(s->ring_bytes / 4 < WAKE_BYTES ? s->ring_bytes / 4 : WAKE_BYTES),
     };
     int fd = (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
     return fd < 0 ? -errno : fd;
@@ -291,16 +294,42 @@ static int complain(struct error *why, int err)
     return error_set(why, -err, "address spaces cannot be followed: perf_event_open: %s", strerror(-err));
 }
 
+/*
+ * A thousand programs that live for a millisecond each leave some 17,000 records of 100 bytes: that many fit where CPUs are few,
+ * as whoever reads may have to wait for a disk, or for its turn.
+ */
+static size_t usual_ring_bytes(void)
+{
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    size_t bytes = RING_BYTES_MOST;
+    while (bytes > RING_BYTES_LEAST && bytes * (size_t)(cpus > 0 ? cpus : 1) > RINGS_BYTES)
+        bytes /= 2;
+    return bytes;
+}
+
+/* Rings for all CPUs, smaller ones where those may not be locked (without CAP_IPC_LOCK). */
+static int open_rings(struct sideband *s, bool may_shrink)
+{
+    int bad = want_cpus(s, s->online);
+    while (may_shrink && (bad == -EPERM || bad == -ENOMEM) && s->ring_bytes > RING_BYTES_LEAST) {
+        while (s->rings.len)
+            close_ring(s, &s->rings.at[0]);
+        s->ring_bytes /= 2;
+        bad = want_cpus(s, s->online);
+    }
+    return bad;
+}
+
 int sideband_open(const struct sideband_options *options, struct sideband **out, struct error *why)
 {
     static const struct sideband_options usual;
     const struct sideband_options *o = options ? options : &usual;
     struct sideband *s = mem_alloc(sizeof(*s));
     size_t pages = 1;
-    while (pages < (o->ring_pages ? o->ring_pages : RING_PAGES))
+    while (pages < o->ring_pages)
         pages *= 2;
     s->page_bytes = (size_t)sysconf(_SC_PAGESIZE);
-    s->ring_bytes = pages * s->page_bytes;
+    s->ring_bytes = o->ring_pages ? pages * s->page_bytes : usual_ring_bytes();
     s->counts_lost = true;
     s->online_path = mem_strdup(o->online_path ? o->online_path : ONLINE);
     s->looked_ns = now_ns();
@@ -308,7 +337,7 @@ int sideband_open(const struct sideband_options *options, struct sideband **out,
     int bad = s->epoll < 0 ? -errno : 0;
     s->online = read_list(s->online_path);
     if (!bad)
-        bad = s->online ? want_cpus(s, s->online) : -ENOENT;
+        bad = s->online ? open_rings(s, !o->ring_pages) : -ENOENT;
     if (!bad && !s->rings.len)
         bad = -ENODEV;
     if (bad) {

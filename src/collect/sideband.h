@@ -23,7 +23,8 @@
 struct sideband;
 
 struct sideband_options {
-    unsigned ring_pages; /* for each CPU, rounded up to a power of two; 0: 128, which is some 4,000 records */
+    unsigned
+        ring_pages; /* for each CPU, rounded up to a power of two; 0: 4 MiB (40,000 records), less where CPUs are many */
     const char *online_path; /* a list of CPUs such as "0-3,8"; NULL: the kernel's */
 };
 
@@ -31,7 +32,7 @@ struct sideband_options {
 int sideband_open(const struct sideband_options *options, struct sideband **out, struct error *why);
 void sideband_close(struct sideband *s);
 
-/** Readable when a ring is a quarter full; for poll(2), until sideband_close(). Nobody needs to wait for it before draining. */
+/** Readable when a ring has 128 KiB to be read, or is a quarter full; for poll(2), until sideband_close(). Nobody needs to wait for it before draining. */
 int sideband_fd(const struct sideband *s);
 
 typedef void sideband_fn(void *arg, const struct sideband_record *record);

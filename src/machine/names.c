@@ -68,6 +68,11 @@ void names_drain(struct names *n)
         spaces_drain(n->spaces);
 }
 
+uint64_t names_lost(const struct names *n)
+{
+    return n->spaces ? spaces_counts(n->spaces).lost : 0;
+}
+
 struct user_stacks *names_users(struct names *n)
 {
     return n->users;

@@ -40,6 +40,8 @@ void names_user(struct sys_session *s, struct table *t, uint32_t column, uint64_
 /** Readable when what processes map is to be taken in, before records of it are lost: names_drain(). -1: never. */
 int names_fd(const struct names *n);
 void names_drain(struct names *n);
+/** Records of that which were lost all the same: what they told is read again of processes that still live. */
+uint64_t names_lost(const struct names *n);
 /** What user stacks are looked up with; NULL as names_spaces(). */
 struct user_stacks *names_users(struct names *n);
 /** A line for each function that a frame's code is part of, innermost first. */

@@ -161,6 +161,7 @@ void sys_read_counts(struct sys_session *s)
         s->counted[i] = sum;
     }
     s->counted[SYS_MISSED] = missed(s);
+    s->counted[SYS_MAPS_LOST] = names_lost(s->names);
     free(each);
     if (s->tool->settle)
         s->tool->settle(s);
