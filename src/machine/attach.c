@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -14,18 +15,20 @@
 #include "machine/privileges.h"
 #include "machine/rungs.h"
 
-#define LOG_LINE_MOST 300u
+#define LOG_LINE_MOST  300u
+#define LOG_BYTES_MOST 65536u
 
 /* What the loader complains of; libbpf hands its messages to one function for all. */
 static struct buf loader_words = BUF_INIT;
 
 static int hear_loader(enum libbpf_print_level level, const char *fmt, va_list args)
 {
-    char line[1024];
-    if (level == LIBBPF_DEBUG || loader_words.len > 16384)
+    char *text = NULL;
+    if (level == LIBBPF_DEBUG || loader_words.len > LOG_BYTES_MOST || vasprintf(&text, fmt, args) < 0)
         return 0;
-    vsnprintf(line, sizeof(line), fmt, args);
-    buf_addstr(&loader_words, line);
+    size_t len = strlen(text), skip = len > LOG_BYTES_MOST ? len - LOG_BYTES_MOST : 0;
+    buf_addstr(&loader_words, text + skip); /* a verifier's log says at its end why */
+    free(text);
     return 0;
 }
 
@@ -68,6 +71,8 @@ static bool choose_programs(struct sys_session *s, const struct sys_rung *rung, 
             buf_printf(why, "the object has no program %s", a->program);
             return false;
         }
+        if (!rungs_program_fits(kernel, p, why))
+            return false;
         bpf_program__set_autoload(p, true);
     }
     return true;
