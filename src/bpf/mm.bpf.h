@@ -52,7 +52,7 @@ static __always_inline bool mm_is_exact(void)
  * The kernel's table of offsets is a symbol that kallsyms need not have. But a map's own variables have the same
  * offsets: each CPU's address is the map's pointer to them plus the offset.
  */
-static __attribute__((noinline)) int cpu_offsets_find(void)
+GLOBAL int cpu_offsets_find(void)
 {
     __u32 zero = 0;
     __u64 base = 0;
@@ -91,9 +91,10 @@ static __always_inline __s64 mm_pages(const struct mm_struct *mm, __u32 kind)
     return n > 0 ? n : 0;
 }
 
-static __attribute__((noinline)) __s64 mm_exact(const struct mm_struct *mm, __u32 kind)
+GLOBAL __s64 mm_exact_at(__u64 address, __u32 kind)
 {
     __u32 zero = 0;
+    const struct mm_struct *mm = (const void *)address;
     const struct cpu_offsets *o = bpf_map_lookup_elem(&cpu_offsets, &zero);
     const __s32 *parts = NULL;
     __s64 n = 0;
@@ -108,6 +109,11 @@ static __attribute__((noinline)) __s64 mm_exact(const struct mm_struct *mm, __u3
         n += part;
     }
     return n > 0 ? n : 0;
+}
+
+static __always_inline __s64 mm_exact(const struct mm_struct *mm, __u32 kind)
+{
+    return mm_exact_at((__u64)mm, kind);
 }
 
 #endif

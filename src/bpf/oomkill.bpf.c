@@ -35,15 +35,21 @@ struct {
     __uint(value_size, sizeof(__u64));
 } killed SEC(".maps");
 
+/* What is being put together. */
+struct draft {
+    struct oomkill_event event;
+    __u64 full_memcg, locked_memcg; /* struct cgroup_subsys_state */
+};
+
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
     __uint(max_entries, 1);
     __uint(key_size, sizeof(__u32));
-    __uint(value_size, sizeof(struct oomkill_event));
-} draft SEC(".maps");
+    __uint(value_size, sizeof(struct draft));
+} drafts SEC(".maps");
 
-/* The load averages, where the kernel's names have its variables. */
-extern const void avenrun __ksym __weak;
+/* Where the load averages are; 0: the kernel's names do not have its variables. Set before the programs are loaded. */
+const volatile __u64 avenrun_at = 0;
 
 static __always_inline __u32 scope_of(const struct oom_control *oc)
 {
@@ -76,9 +82,15 @@ static __always_inline int request_ends(void)
     return 0;
 }
 
-static __attribute__((noinline)) int put_path(struct oomkill_path *path,
-                                              const struct cgroup_subsys_state *css)
+/* The path of a cgroup of the draft's: the victim's, or the one that is full. */
+GLOBAL int put_path(__u64 css_at, __u32 victims)
 {
+    __u32 zero = 0;
+    const struct cgroup_subsys_state *css = (const void *)css_at;
+    struct draft *d = bpf_map_lookup_elem(&drafts, &zero);
+    if (!d)
+        return 0;
+    struct oomkill_path *path = victims ? &d->event.victim_cgroup : &d->event.memcg;
     const struct kernfs_node *node = BPF_CORE_READ(css, cgroup, kn), *parent;
     for (__u32 i = 0; i < OOMKILL_LEVELS; i++) {
         parent = node ? kernfs_parent(node) : NULL;
@@ -107,33 +119,53 @@ static __always_inline void put_memcg(struct oomkill_event *e, const struct cgro
     e->limit_pages = max < MEMCG_UNLIMITED ? max : OOMKILL_NO_LIMIT;
     e->usage_pages = BPF_CORE_READ(c, usage.counter);
     e->memcg_id = BPF_CORE_READ(css, cgroup, kn, id);
-    put_path(&e->memcg, css);
+    put_path((__u64)css, false);
+}
+
+/* Is it one that may have caused the kill? It has a limit, and both have to stay below that, or the victim is beyond it. */
+static __always_inline bool memcg_counts(const struct cgroup_subsys_state *css, bool v1)
+{
+    const struct mem_cgroup *memcg = memcg_of(css);
+    const struct cgroup *trigger = BPF_CORE_READ(memory_css((const void *)bpf_get_current_task()), cgroup);
+    bool limited = BPF_CORE_READ(memcg, memory.max) < MEMCG_UNLIMITED ||
+                   (v1 && BPF_CORE_READ(memcg, memsw.max) < MEMCG_UNLIMITED);
+    return limited &&
+           (counter_is_over(&memcg->memory) ||
+            cgroup_below(trigger, BPF_CORE_READ(css, cgroup, level), BPF_CORE_READ(css, cgroup, kn, id)));
+}
+
+GLOBAL int memcg_look(__u64 css_at, __u64 victim)
+{
+    __u32 zero = 0;
+    struct draft *d = bpf_map_lookup_elem(&drafts, &zero);
+    const struct cgroup_subsys_state *css = (const void *)css_at;
+    const struct mem_cgroup *memcg = memcg_of(css);
+    bool v1 = memcg_is_v1(css, (const void *)victim);
+    if (!d || !memcg_counts(css, v1))
+        return 0;
+    if (bpf_core_field_exists(memcg->oom_lock) && BPF_CORE_READ(memcg, oom_lock))
+        d->locked_memcg = css_at;
+    if (!d->full_memcg && (counter_is_full(&memcg->memory) || (v1 && counter_is_full(&memcg->memsw))))
+        d->full_memcg = css_at;
+    return 0;
 }
 
 /*
  * The memory cgroup that was full, where nobody tells: one that the victim is in, and the trigger too unless it is beyond its
  * limit, which only happens when that was lowered under it. The kernel locks the one whose limit was met, and those below it;
- * else it is the lowest that has no room. NULL: none, so that the machine was short, or a part of it.
+ * else it is the lowest that has no room. 0: none, so that the machine was short, or a part of it.
  */
-static __attribute__((noinline)) const struct cgroup_subsys_state *
-full_memcg(const struct task_struct *victim)
+GLOBAL __u64 full_memcg(__u64 victim)
 {
-    const struct cgroup_subsys_state *css = memory_css(victim), *locked = NULL, *full = NULL;
-    const struct cgroup *trigger = BPF_CORE_READ(memory_css((const void *)bpf_get_current_task()), cgroup);
-    for (__u32 i = 0; i < MEMCG_LEVELS && css; i++, css = BPF_CORE_READ(css, parent)) {
-        const struct mem_cgroup *memcg = memcg_of(css);
-        bool v1 = memcg_is_v1(css, victim), over = counter_is_over(&memcg->memory);
-        bool limited = BPF_CORE_READ(memcg, memory.max) < MEMCG_UNLIMITED ||
-                       (v1 && BPF_CORE_READ(memcg, memsw.max) < MEMCG_UNLIMITED);
-        if (!limited || (!over && !cgroup_below(trigger, BPF_CORE_READ(css, cgroup, level),
-                                                BPF_CORE_READ(css, cgroup, kn, id))))
-            continue;
-        if (bpf_core_field_exists(memcg->oom_lock) && BPF_CORE_READ(memcg, oom_lock))
-            locked = css;
-        if (!full && (counter_is_full(&memcg->memory) || (v1 && counter_is_full(&memcg->memsw))))
-            full = css;
-    }
-    return locked ? locked : full;
+    __u32 zero = 0;
+    struct draft *d = bpf_map_lookup_elem(&drafts, &zero);
+    const struct cgroup_subsys_state *css = memory_css((const void *)victim);
+    if (!d)
+        return 0;
+    d->locked_memcg = d->full_memcg = 0;
+    for (__u32 i = 0; i < MEMCG_LEVELS && css; i++, css = BPF_CORE_READ(css, parent))
+        memcg_look((__u64)css, victim);
+    return d->locked_memcg ? d->locked_memcg : d->full_memcg;
 }
 
 static __always_inline void put_scope(struct oomkill_event *e, const struct task_struct *victim,
@@ -149,7 +181,7 @@ static __always_inline void put_scope(struct oomkill_event *e, const struct task
         e->total_pages = r->total_pages;
         css = r->memcg ? &r->memcg->css : NULL;
     } else if (victim) {
-        css = full_memcg(victim);
+        css = (const void *)full_memcg(number_of_pointer(victim));
     }
     if (css)
         put_memcg(e, css, (const void *)bpf_get_current_task());
@@ -176,7 +208,7 @@ static __attribute__((noinline)) int put_victim(struct oomkill_event *e, const s
     e->page_table_bytes = BPF_CORE_READ(mm, pgtables_bytes.counter);
     e->total_vm_pages = BPF_CORE_READ(mm, total_vm);
     e->victim_cgroup_id = BPF_CORE_READ(css, cgroup, kn, id);
-    put_path(&e->victim_cgroup, css);
+    put_path((__u64)css, true);
     return 0;
 }
 
@@ -207,7 +239,7 @@ static __always_inline void put_largest(struct oomkill_event *e, const struct mm
 static __always_inline void put_loads(struct oomkill_event *e)
 {
     unsigned long loads[3];
-    if (!&avenrun || bpf_probe_read_kernel(loads, sizeof(loads), &avenrun))
+    if (!avenrun_at || bpf_probe_read_kernel(loads, sizeof(loads), (const void *)avenrun_at))
         return;
     for (int i = 0; i < 3; i++)
         e->loads[i] = loads[i];
@@ -218,7 +250,7 @@ static __always_inline int marked(void *ctx, const struct task_struct *victim, _
 {
     __u32 zero = 0;
     __u64 thread = bpf_get_current_pid_tgid();
-    struct oomkill_event *e = bpf_map_lookup_elem(&draft, &zero), *out;
+    struct oomkill_event *e = bpf_map_lookup_elem(&drafts, &zero), *out; /* the draft's first member */
     const struct request *r = bpf_map_lookup_elem(&requests, &thread);
     if (!e || !wanted())
         return 0;

@@ -59,9 +59,9 @@ static __always_inline __s64 resident(const struct oomkill_memory *m)
     return m->anon_pages + m->file_pages + m->shmem_pages;
 }
 
-static __always_inline bool is_in_memcg(const struct task_struct *task, __u64 memcg_id)
+GLOBAL bool is_in_memcg(__u64 task, __u64 memcg_id)
 {
-    const struct cgroup_subsys_state *css = memory_css(task);
+    const struct cgroup_subsys_state *css = memory_css((const void *)task);
     bool in = false;
     for (__u32 i = 0; memcg_id && i < 32 && css && !in; i++, css = BPF_CORE_READ(css, parent))
         in = BPF_CORE_READ(css, cgroup, kn, id) == memcg_id;
@@ -77,7 +77,7 @@ static __always_inline void describe(struct oomkill_process *p, const struct tas
     p->memory.swap_pages = mm_exact(mm, MM_SWAPENTS);
     p->pid = BPF_CORE_READ(task, tgid);
     p->oom_score_adj = BPF_CORE_READ(task, signal, oom_score_adj);
-    p->in_memcg = is_in_memcg(task, memcg_id);
+    p->in_memcg = is_in_memcg((__u64)task, memcg_id);
     BPF_CORE_READ_STR_INTO(&p->comm, task, comm);
 }
 
@@ -108,8 +108,8 @@ static __always_inline void consider(struct walk *w, const struct task_struct *t
         describe(&w->largest[at], task, mm, w->memcg_id);
 }
 
-/* One step; 1: that was the last one. Not static: the verifier looks at it once, and not at each step. */
-__attribute__((noinline)) int walk_step(__u32 step)
+/* One step; 1: that was the last one. */
+GLOBAL int walk_step(__u32 step)
 {
     __u32 zero = 0;
     struct walk *w = bpf_map_lookup_elem(&walks, &zero);

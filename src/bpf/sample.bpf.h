@@ -57,12 +57,21 @@ static __always_inline bool its_turn(struct sample_room *r)
     return taken;
 }
 
+static __always_inline struct sample_room *sample_room_now(void)
+{
+    __u32 cpu = bpf_get_smp_processor_id();
+    return bpf_map_lookup_elem(&sample_rooms, &cpu);
+}
+
 /*
  * Bytes from a run's beginning to `end`, page by page, behind those that are there already. A page that was never touched, or
  * is swapped out, is left out: there may be others behind it.
  */
-static __attribute__((noinline)) __u32 take_run(struct sample_room *r, __u32 used, __u32 which, __u64 end)
+GLOBAL __u32 take_run(__u32 used, __u32 which, __u64 end)
 {
+    struct sample_room *r = sample_room_now();
+    if (!r)
+        return 0;
     struct sys_run *run = &r->head.run[which & (SYS_SAMPLE_RUNS - 1)];
     __u64 address = run->from;
     __u32 begin = used, good = used, missing = 0;
@@ -100,21 +109,38 @@ static __always_inline __u64 stack_end(const struct task_struct *task, __u64 sp)
     return end;
 }
 
-/* The stack pointer that a signal interrupted, from its frame at the end of its stack; 0: not found. */
-static __attribute__((noinline)) __u64 interrupted_sp(__u64 from, __u64 bytes)
+/* The stack pointer that a signal interrupted, if its frame lies so deep below the end of its stack; 0: it does not. */
+GLOBAL __u64 signal_at(__u64 from, __u64 bytes, __u32 depth)
 {
-    __u64 end = (from + bytes) & ~(__u64)(UC_STACK_ALIGN - 1), sp = 0;
-    for (__u32 i = 0; i <= SIGNAL_DEPTH / UC_STACK_ALIGN; i++) {
-        struct signal_stack s;
-        __u32 depth = i ? i * UC_STACK_ALIGN : signal_depth;
-        if (bpf_probe_read_user(&s, sizeof(s), (const void *)(end - depth)) || s.from != from ||
-            s.bytes != bytes)
-            continue;
-        signal_depth = depth;
-        bpf_probe_read_user(&sp, sizeof(sp), (const void *)(end - depth + UC_STACK_RSP));
-        return sp;
-    }
-    return 0;
+    const __u64 at = ((from + bytes) & ~(__u64)(UC_STACK_ALIGN - 1)) - depth;
+    struct signal_stack s;
+    __u64 sp = 0;
+    if (bpf_probe_read_user(&s, sizeof(s), (const void *)at) || s.from != from || s.bytes != bytes)
+        return 0;
+    signal_depth = depth;
+    bpf_probe_read_user(&sp, sizeof(sp), (const void *)(at + UC_STACK_RSP));
+    return sp;
+}
+
+/* In two loops, as the verifier goes through each step of each: that makes 24 and 32 steps, not 768. */
+#define SIGNAL_STEPS 32u
+
+GLOBAL __u64 signal_below(__u64 from, __u64 bytes, __u32 depth)
+{
+    __u64 sp = 0;
+    for (__u32 i = 1; i <= SIGNAL_STEPS && !sp; i++)
+        sp = signal_at(from, bytes, depth + i * UC_STACK_ALIGN);
+    return sp;
+}
+
+/* The same, wherever it lies: where the last one was, else from the end of the stack on. */
+static __always_inline __u64 interrupted_sp(__u64 from, __u64 bytes)
+{
+    const __u32 steps = SIGNAL_STEPS * UC_STACK_ALIGN;
+    __u64 sp = signal_at(from, bytes, signal_depth);
+    for (__u32 depth = 0; depth < SIGNAL_DEPTH && !sp; depth += steps)
+        sp = signal_below(from, bytes, depth);
+    return sp;
 }
 
 #define RED_ZONE 128u /* below the stack pointer: it may be used there (ABI) */
@@ -130,11 +156,11 @@ static __attribute__((noinline)) __u32 take_stacks(struct sample_room *r, __u64 
     }
     r->head.arguments = BPF_CORE_READ(task, mm, start_stack);
     r->head.run[0].from = sp - RED_ZONE;
-    __u32 used = take_run(r, 0, 0, end);
+    __u32 used = take_run(0, 0, end);
     r->head.run[1].from = other ? other - RED_ZONE : 0;
     r->head.run[1].bytes = 0;
     r->head.run[1].missing = 0;
-    return other ? take_run(r, used, 1, stack_end(task, other)) : used;
+    return other ? take_run(used, 1, stack_end(task, other)) : used;
 }
 
 /* In the order of DWARF. False: it is no program of 64 bits. */
@@ -170,8 +196,7 @@ static __attribute__((noinline)) bool sample_take(struct sample_room *r, __u32 n
 
 static __attribute__((noinline)) int sample_now(void)
 {
-    __u32 cpu = bpf_get_smp_processor_id();
-    struct sample_room *r = bpf_map_lookup_elem(&sample_rooms, &cpu);
+    struct sample_room *r = sample_room_now();
     if (!r || !its_turn(r))
         return SYS_STACK_NOT_SAMPLED;
     __u32 number = __sync_fetch_and_add(&state.samples, 1) & (SYS_STACK_SAMPLED - 1);

@@ -11,8 +11,9 @@
 #include "bpf/slabratetop.h"
 
 extern struct kmem_cache *bpf_get_kmem_cache(__u64 address) __weak __ksym;
-extern const void page_offset_base __weak __ksym;
-extern const void vmemmap_base __weak __ksym;
+
+/* Where the kernel's variables of these names are; 0: it has none. Set before the programs are loaded. */
+const volatile __u64 page_offset_base_at = 0, vmemmap_base_at = 0;
 
 /* Where the kernel has no variables for them: without KASLR and five-level page tables. */
 #define PAGE_OFFSET_FIXED 0xffff888000000000ull
@@ -140,10 +141,10 @@ static __always_inline __u64 cache_read(__u64 address)
     __u64 offset = PAGE_OFFSET_FIXED, map = VMEMMAP_FIXED;
     if (NOTHING(address))
         return 0;
-    if (&page_offset_base)
-        bpf_probe_read_kernel(&offset, sizeof(offset), &page_offset_base);
-    if (&vmemmap_base)
-        bpf_probe_read_kernel(&map, sizeof(map), &vmemmap_base);
+    if (page_offset_base_at)
+        bpf_probe_read_kernel(&offset, sizeof(offset), (const void *)page_offset_base_at);
+    if (vmemmap_base_at)
+        bpf_probe_read_kernel(&map, sizeof(map), (const void *)vmemmap_base_at);
     __u64 at = map + ((address - offset) >> PAGE_SHIFT) * bpf_core_type_size(struct page);
     const struct page *page = (const void *)at;
     __u64 head = BPF_CORE_READ(page, compound_head);

@@ -23,6 +23,21 @@
 #define LIKELY(x)   __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 
+/*
+ * A function that is not static: the verifier looks at it once, by itself, and not at each place that it is called from with
+ * all that may be known there. What takes long to look at, as loops do, is one. It takes and returns numbers: what a
+ * pointer points to is not known within.
+ */
+#define GLOBAL __attribute__((noinline))
+
+/* What the verifier knows of a pointer is lost on the way through memory. */
+static __always_inline __u64 number_of_pointer(const void *pointer)
+{
+    __u64 number = 0;
+    bpf_probe_read_kernel(&number, sizeof(number), &pointer);
+    return number;
+}
+
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 const volatile struct sys_config config = {0};
@@ -325,7 +340,7 @@ static __always_inline void event_head(struct sys_event *e, void *ctx)
 }
 
 /* The position of the highest bit that is set; there is no instruction for it. */
-static __always_inline __u32 log2_of(__u64 value)
+GLOBAL __u32 log2_of(__u64 value)
 {
     __u32 slot = 0;
     for (int bits = 32; bits; bits >>= 1)

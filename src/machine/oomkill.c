@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "machine/events.h"
+#include "machine/lookup.h"
 #include "machine/names.h"
 #include "machine/oomkill_story.h"
 
@@ -95,11 +96,14 @@ static int ready(struct sys_session *s, struct error *e)
 {
     struct sys_config *config = sys_variable(s, "config", sizeof(*config));
     uint32_t *cpus = sys_variable(s, "possible_cpus", sizeof(*cpus));
+    uint64_t *loads = sys_variable(s, "avenrun_at", sizeof(*loads));
     int n = libbpf_num_possible_cpus();
     (void)e;
     config->own_tgid = 0;
     if (cpus)
         *cpus = n > 0 ? (uint32_t)n : 0;
+    if (loads)
+        *loads = lookup_kernel("avenrun");
     return 0;
 }
 

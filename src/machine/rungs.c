@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "machine/rungs.h"
 
+#include <errno.h>
 #include <string.h>
+#include <unistd.h>
+
+#include <bpf/bpf.h>
+
+#define PROBES "/sys/bus/event_source/devices"
 
 /* The kernel's own iterator over a tracepoint's probes has the arguments by name; what probes are called with has not. */
 static const struct btf_type *prototype_of(const struct btf *btf, const char *tracepoint)
@@ -31,6 +37,49 @@ bool rungs_arguments_fit(const struct btf *btf, const char *tracepoint, const ch
             return false;
         }
         want += len + (want[len] == ',');
+    }
+    return true;
+}
+
+/* Does the kernel take a program at a function's begin or end? One that does nothing tells. */
+static bool takes_program_at(const struct btf *btf, const char *function, enum bpf_attach_type type,
+                             struct buf *why)
+{
+    static const struct bpf_insn nothing[] = {
+        {.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0}, /* return 0 */
+        {.code = BPF_JMP | BPF_EXIT},
+    };
+    LIBBPF_OPTS(bpf_prog_load_opts, how, .expected_attach_type = type);
+    int id = btf__find_by_name_kind(btf, function, BTF_KIND_FUNC);
+    if (id < 0) {
+        buf_printf(why, "this kernel's BTF has no function %s", function);
+        return false;
+    }
+    how.attach_btf_id = (uint32_t)id;
+    int fd =
+        bpf_prog_load(BPF_PROG_TYPE_TRACING, NULL, "GPL", nothing, sizeof(nothing) / sizeof(*nothing), &how);
+    if (fd < 0) {
+        buf_printf(why, "%s: no %s program may be attached to %s", strerror(errno),
+                   type == BPF_TRACE_FENTRY ? "fentry" : "fexit", function);
+        return false;
+    }
+    close(fd);
+    return true;
+}
+
+bool rungs_program_fits(const struct btf *btf, const struct bpf_program *p, struct buf *why)
+{
+    const char *section = bpf_program__section_name(p), *function = strchr(section, '/');
+    enum bpf_attach_type type = bpf_program__expected_attach_type(p);
+    if (!function)
+        return true;
+    if (bpf_program__type(p) == BPF_PROG_TYPE_TRACING &&
+        (type == BPF_TRACE_FENTRY || type == BPF_TRACE_FEXIT))
+        return takes_program_at(btf, function + 1, type, why);
+    bool kprobe = !strncmp(section, "kprobe/", 7) || !strncmp(section, "kretprobe/", 10);
+    if (kprobe && !access(PROBES, F_OK) && access(PROBES "/kprobe", F_OK)) {
+        buf_printf(why, "%s: this kernel was built without kprobes (CONFIG_KPROBE_EVENTS)", section);
+        return false;
     }
     return true;
 }

@@ -3,12 +3,14 @@
 #define MACHINE_RUNGS_H
 
 /*
- * Does a rung fit the kernel that runs? What can be told from its BTF is told before anything is loaded.
+ * Does a rung fit the kernel that runs? What can be told from its BTF, or by a look, is told before the tool's programs are
+ * loaded.
  *
  * Runs in: the tool.
  */
 
 #include <bpf/btf.h>
+#include <bpf/libbpf.h>
 
 #include "base/buf.h"
 #include "machine/tool.h"
@@ -16,5 +18,11 @@
 /** Whether the tracepoint's first arguments have these names, in this order. False: `why` has the reason. */
 bool rungs_arguments_fit(const struct btf *btf, const char *tracepoint, const char *arguments,
                          struct buf *why);
+
+/**
+ * Whether this kernel lets a program be attached as its section says, as far as that can be told at once: a refusal after
+ * maps were made and others were verified costs as much as the rung that is taken in the end. False: `why` has the reason.
+ */
+bool rungs_program_fits(const struct btf *btf, const struct bpf_program *p, struct buf *why);
 
 #endif

@@ -50,14 +50,11 @@ void samples_size_maps(struct sys_session *s)
 {
     struct bpf_map *ring = bpf_object__find_map_by_name(s->object, "samples");
     struct bpf_map *rooms = bpf_object__find_map_by_name(s->object, "sample_rooms");
-    if (!ring || !rooms)
+    /* Without it there is one room, of the size that it has: before 6.8 the verifier looks at code that nobody calls, too. */
+    if (!ring || !rooms || !s->settings.config.sample)
         return;
-    if (s->settings.config.sample) {
-        bpf_map__set_max_entries(ring, s->settings.sample_ring_bytes);
-        bpf_map__set_max_entries(rooms, (uint32_t)libbpf_num_possible_cpus());
-    } else {
-        bpf_map__set_value_size(rooms, 8);
-    }
+    bpf_map__set_max_entries(ring, s->settings.sample_ring_bytes);
+    bpf_map__set_max_entries(rooms, (uint32_t)libbpf_num_possible_cpus());
 }
 
 /* Everything that tells the stack from another, as it will be shown. */

@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/map.h"
 #include "collect/slab.h"
+#include "machine/lookup.h"
 #include "machine/session.h"
 
 enum column {
@@ -56,7 +57,13 @@ struct own {
 
 static int ready(struct sys_session *s, struct error *e)
 {
+    uint64_t *offset = sys_variable(s, "page_offset_base_at", sizeof(*offset));
+    uint64_t *map = sys_variable(s, "vmemmap_base_at", sizeof(*map));
     (void)e;
+    if (offset && map) {
+        *offset = lookup_kernel("page_offset_base");
+        *map = lookup_kernel("vmemmap_base");
+    }
     if (!s->own)
         s->own = mem_alloc(sizeof(struct own));
     return 0;

@@ -3,6 +3,7 @@
  * What the readers of kernel facts say, as text, for tests/cli/kernel_facts.py to compare with what others say.
  *
  *     kernel_facts symbols        lines of addresses in hex -> "NAME FUNCTION MODULE OFFSET GONE", or "-"
+ *     kernel_facts lookup         lines of names -> addresses in hex, 0: none
  *     kernel_facts words          lines of GFP flags in hex -> names; first the source and the migrate types
  *     kernel_facts slab           "NAME OBJECTS STRIDE OBJECT_SIZE ALIAS..."
  *     kernel_facts cgroup PATH    "HIERARCHY ID LEVEL PATH USAGE LIMIT PEAK", or the error
@@ -15,6 +16,7 @@
 #include "collect/cgroup.h"
 #include "collect/kernel_words.h"
 #include "collect/slab.h"
+#include "machine/lookup.h"
 #include "symbol/kernel.h"
 
 static int fail(const struct error *e)
@@ -43,6 +45,14 @@ static int tell_symbols(void)
     }
     fprintf(stderr, "read %u times\n", kernel_symbols_reads(k));
     kernel_symbols_free(k);
+    return 0;
+}
+
+static int tell_addresses(void)
+{
+    char name[512];
+    while (scanf("%511s", name) == 1)
+        printf("%" PRIx64 "\n", lookup_kernel(name));
     return 0;
 }
 
@@ -115,6 +125,8 @@ int main(int argc, char **argv)
     const char *what = argc > 1 ? argv[1] : "";
     if (!strcmp(what, "symbols"))
         return tell_symbols();
+    if (!strcmp(what, "lookup"))
+        return tell_addresses();
     if (!strcmp(what, "words"))
         return tell_words();
     if (!strcmp(what, "slab"))

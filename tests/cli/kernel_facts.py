@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What is read of the kernel itself, against what other programs, or the kernel in other words, say of it."""
 import bisect
+import collections
 import contextlib
 import ctypes
 import os
@@ -88,6 +89,19 @@ def symbols_as_sorted():
             equal(int(have[3]), address - starts[at], "offset of %x" % address)
             found += 1
     check(found > 1000, "only", found, "of 2000 addresses have a symbol")
+
+
+def addresses_as_kallsyms():
+    """What the kernel says when it is asked for a name is what it lists."""
+    listed = collections.defaultdict(set)
+    with open("/proc/kallsyms") as file:
+        for words in map(str.split, file):
+            if len(words) == 3 and words[1] in "tT" and len(words[2]) < 64:
+                listed[words[2]].add(int(words[0], 16))
+    names = random.Random(11).sample(sorted(name for name, places in listed.items() if len(places) == 1 and 0 not in places), 100)
+    names += ["no_such_name", "x" * 63, "x" * 64]
+    told = [int(line, 16) for line in facts("lookup", text="\n".join(names)).split()]
+    equal(told, [min(listed.get(name, {0})) for name in names], "addresses of %s" % names)
 
 
 def aliases_as_awk():
@@ -365,6 +379,7 @@ if os.geteuid() != 0:
 tap.main([
     ("symbols are where sort(1) finds them", symbols_as_sorted),
     ("a place with several names has a global one", aliases_as_awk),
+    ("the kernel is asked for a name, and gives the address that it lists", addresses_as_kallsyms),
     ("a BPF program is found when it came, and after it went", programs_that_come_and_go),
     ("flags have the names that traces have", flags_as_traced),
     ("flags have the same names without tracefs", words_without_tracefs),

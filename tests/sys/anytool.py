@@ -105,6 +105,15 @@ def objects(pid):
     return {(kind, int(number)) for kind, number in found}
 
 
+def verified(pid):
+    """Instructions that the kernel's verifier went through, of all programs that a process holds."""
+    total = 0
+    for fd in os.listdir("/proc/%d/fdinfo" % pid):
+        with open("/proc/%d/fdinfo/%s" % (pid, fd)) as file:
+            total += sum(map(int, re.findall(r"^verified_insns:\s*(\d+)", file.read(), re.M)))
+    return total
+
+
 def there(thing):
     """Is it still in the kernel?"""
     kind, number = thing

@@ -14,6 +14,7 @@ import lib
 from anytool import begin, json_of, parse, refused, sys_, well_said
 from lib import built, check, equal, tap, wait_until
 
+VERIFIED_MOST = 30000  # of instructions: some 30 ms
 UNITS = ("_bytes", "_ns", "_pages", "_kib", "_ms")
 COMMON = ("--pid", "--tid", "--uid", "--comm", "--cgroup", "--user", "--duration", "--attach", "--json", "--output", "--from",
           "--where", "--alert", "--exec", "--stacks", "--stack-slots", "--folded", "--quiet")
@@ -114,6 +115,17 @@ def leaves_nothing(t):
     check(all(map(anytool.there, others)), "what the other one has is gone, too")
     second.send_signal(signal.SIGTERM)
     parse(ends(second)[0])
+
+
+def is_soon_verified(t):
+    """What the verifier goes through decides how long a start takes. The kernel counts it, however busy the machine is."""
+    sampled = [[*(["--by", "stack"] if t.has_rows else []), "--sample", "20"]] if "--sample " in t.help else []
+    for options in [[], *sampled]:
+        process = begin(t, *options, "--comm", "nobody-has-this")
+        steps = anytool.verified(process.pid)
+        process.send_signal(signal.SIGTERM)
+        ends(process)
+        check(0 < steps <= VERIFIED_MOST, steps, "instructions are verified with", options)
 
 
 def leaves_itself_out(t):
@@ -305,6 +317,7 @@ for about in map(anytool.About, anytool.names()):
         ("--quiet says nothing", is_quiet),
         ("it ends in peace when nobody reads", stops_for_a_closed_pipe),
         ("killed, it leaves nothing, and two run at once", leaves_nothing),
+        ("its programs are verified in few steps", is_soon_verified),
         ("its own events are left out, in a PID namespace, too", leaves_itself_out),
         ("rows are told apart by each part", tells_rows_apart),
         ("stacks are folded", folds),
