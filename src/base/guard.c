@@ -5,11 +5,15 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/mem.h"
+
+#define DELAYED_MS_MAX 10000 /* so long, at most, for what is not stuck: a busy machine lets it wait */
 
 /* One thread and what it is given. Who is left behind keeps it. */
 struct worker {
@@ -18,6 +22,7 @@ struct worker {
     guarded_fn *call; /* NULL: nothing to do */
     void *work;
     bool left; /* nobody waits any more */
+    pid_t tid; /* 0: it has not begun yet */
 };
 
 static struct worker *current; /* idle, between two calls; NULL: none yet */
@@ -34,6 +39,7 @@ static void *serve(void *worker)
 {
     struct worker *w = worker;
     pthread_mutex_lock(&w->lock);
+    w->tid = gettid();
     while (!w->left) {
         if (!w->call) {
             pthread_cond_wait(&w->changed, &w->lock);
@@ -83,11 +89,34 @@ static struct timespec after(unsigned ms)
     return t;
 }
 
+static void wait_for(struct worker *w, unsigned ms)
+{
+    struct timespec until = after(ms);
+    int bad = 0;
+    while (w->call && bad != ETIMEDOUT)
+        bad = pthread_cond_timedwait(&w->changed, &w->lock, &until);
+}
+
+/* It waits for nothing but a processor. Looked at without the lock: else it may wait for that. */
+static bool is_delayed(struct worker *w)
+{
+    char path[64], state = '?';
+    pid_t tid = w->tid;
+    if (!tid)
+        return true;
+    snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)tid);
+    pthread_mutex_unlock(&w->lock);
+    FILE *file = fopen(path, "re");
+    bool known = file && fscanf(file, "%*d (%*[^)]) %c", &state) == 1;
+    if (file)
+        fclose(file);
+    pthread_mutex_lock(&w->lock);
+    return known && state == 'R';
+}
+
 int guard_run(guarded_fn *call, void *work, size_t bytes, unsigned ms)
 {
     struct worker *w = current ? current : start();
-    struct timespec until = after(ms);
-    int bad = 0;
     if (!w) {
         call(work);
         return 0;
@@ -98,10 +127,11 @@ int guard_run(guarded_fn *call, void *work, size_t bytes, unsigned ms)
     memcpy(w->work, work, bytes);
     w->call = call;
     pthread_cond_signal(&w->changed);
-    while (w->call && bad != ETIMEDOUT)
-        bad = pthread_cond_timedwait(&w->changed, &w->lock, &until);
+    wait_for(w, ms);
+    for (unsigned waited = 0; w->call && waited < DELAYED_MS_MAX && is_delayed(w); waited += ms)
+        wait_for(w, ms);
     w->left = w->call != NULL;
-    bad = w->left ? -ETIMEDOUT : 0;
+    int bad = w->left ? -ETIMEDOUT : 0;
     if (w->left) {
         current = NULL;
     } else {

@@ -16,8 +16,9 @@
 typedef void guarded_fn(void *work);
 
 /**
- * Runs call(copy) on a copy of the `bytes` of `*work`, and copies it back. 0; or -ETIMEDOUT: it has not returned after
- * so many ms, `*work` is as it was. Where no thread can be had it is called as it is.
+ * Runs call(copy) on a copy of the `bytes` of `*work`, and copies it back. 0; or -ETIMEDOUT: it waits for something, and has
+ * done so for so many ms; `*work` is as it was. What only waits for a processor gets up to ten seconds more. Where no thread
+ * can be had it is called as it is.
  */
 int guard_run(guarded_fn *call, void *work, size_t bytes, unsigned ms);
 

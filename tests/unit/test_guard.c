@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -67,6 +68,29 @@ static void left_behind(void **state)
         assert_int_equal(read(out[0], &c, 1), 1);
 }
 
+static uint64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+/* Works all the time, far longer than it is given. */
+static void toil_and_add(void *work)
+{
+    for (uint64_t end = now_ms() + 200; now_ms() < end;)
+        ;
+    add(work);
+}
+
+static void delayed(void **state)
+{
+    (void)state;
+    struct sum s = {.a = 1, .b = 2};
+    assert_int_equal(guard_run(toil_and_add, &s, sizeof(s), 5), 0);
+    assert_int_equal(s.result, 3);
+}
+
 static volatile sig_atomic_t got;
 
 static void note(int number)
@@ -97,6 +121,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         {"what returns has done its work", returned, NULL, NULL, NULL},
         {"what does not return is left behind", left_behind, NULL, NULL, NULL},
+        {"what waits for nothing but a processor is not left behind", delayed, NULL, NULL, NULL},
         {"signals are the caller's", signals, NULL, NULL, NULL},
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
