@@ -136,8 +136,7 @@ void ledger_scan_strays(const char *dir, struct ledger_list *list)
 }
 
 struct holder_search {
-    dev_t device;
-    ino_t inode;
+    const struct ledger_entry *ledger;
     pid_t found;
 };
 
@@ -145,14 +144,16 @@ static void look_for_holder(void *search, pid_t pid)
 {
     struct holder_search *s = search;
     struct mapped m;
-    if (!s->found && !mapped_look(pid, &m) && mapped_any(&m) && m.ledger.device == s->device &&
-        m.ledger.inode == s->inode)
+    if (!s->found && !mapped_look(pid, &m) && mapped_any(&m) && m.ledger.device == s->ledger->device &&
+        m.ledger.inode == s->ledger->inode)
         s->found = pid;
 }
 
-pid_t ledger_scan_holder(dev_t device, ino_t inode)
+pid_t ledger_scan_holder(const struct ledger_entry *ledger)
 {
-    struct holder_search s = {.device = device, .inode = inode};
-    each_process(look_for_holder, &s);
+    struct holder_search s = {.ledger = ledger};
+    look_for_holder(&s, ledger->pid); /* as its name says, most likely */
+    if (!s.found && ledger->alive)
+        each_process(look_for_holder, &s);
     return s.found;
 }

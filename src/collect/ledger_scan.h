@@ -30,7 +30,10 @@ void ledger_scan_release(struct ledger_scan *s);
  * directory of its name or without a name.
  */
 void ledger_scan_strays(const char *dir, struct ledger_list *list);
-/** The process that maps this file, or 0: there is none, or none that we may look at. */
-pid_t ledger_scan_holder(dev_t device, ino_t inode);
+/**
+ * The process that maps this ledger, as we call it: its name may say what it is called in another namespace, which is somebody
+ * else here. 0: there is none, or none that we may look at.
+ */
+pid_t ledger_scan_holder(const struct ledger_entry *ledger);
 
 #endif

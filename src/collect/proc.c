@@ -116,11 +116,14 @@ int proc_maps(pid_t pid, uint64_t start, uint64_t bytes)
 
 bool proc_runs(pid_t pid)
 {
-    char text[512];
-    if (read_file(pid, "stat", text, sizeof(text)) <= 0)
+    char text[512], state;
+    int threads;
+    const char *after = read_file(pid, "stat", text, sizeof(text)) > 0 ? strrchr(text, ')') : NULL;
+    if (!after || sscanf(after, ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %d",
+                         &state, &threads) != 2)
         return false;
-    const char *state = strrchr(text, ')');
-    return state && state[1] == ' ' && state[2] != 'Z' && state[2] != 'X';
+    return (state != 'Z' && state != 'X') ||
+           threads > 1; /* whose first thread has ended goes on with the others */
 }
 
 bool proc_has_agent(pid_t pid)

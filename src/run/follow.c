@@ -30,19 +30,21 @@
 #define MOMENT_LAST_NS    (10000 * MS)
 #define MOMENT_COST_SHARE 25 /* a moment is taken at most every so many times what the last one took */
 #define SCAN_NS           (250 * MS)
-#define STRAYS_COST_SHARE                                                                                    \
-    50 /* ledgers out of sight are looked for at most every so many times what it took */
-#define COMMIT_FIRST_NS (250 * MS) /* doubling up to the last: a run cut short is kept too */
-#define COMMIT_LAST_NS  (5000 * MS)
-#define STORED_NS       (500 * MS) /* what has ended is committed, and its ledger removed, after so long */
-#define STORED_MAX      64         /* or when there are so many */
-#define WAIT_NS         (50 * MS)
-#define WAITING_MAX     32 /* that have ended and are not stored yet; other images' names come with theirs */
-#define BACKLOG_MAX     400 /* more than that at once: they end faster than they can be stored, and are counted */
-#define IMAGES_MAX      1000 /* stored in full; further ones are counted, with their peaks */
-#define ARGS_BYTES_MAX  1000
-#define ENDING_MS       200  /* an ended process may be held for so long */
-#define UNOBSERVED_MAX  1000 /* programs that are told apart */
+/* Ledgers out of sight are looked for at most every so many times what that took: of our processors, and of time. A busy
+ * machine, or a process that does not answer, makes us wait; that is no reason not to see what comes and goes meanwhile. */
+#define STRAYS_COST_SHARE 50
+#define STRAYS_WAIT_SHARE 3
+#define COMMIT_FIRST_NS   (250 * MS) /* doubling up to the last: a run cut short is kept too */
+#define COMMIT_LAST_NS    (5000 * MS)
+#define STORED_NS         (500 * MS) /* what has ended is committed, and its ledger removed, after so long */
+#define STORED_MAX        64         /* or when there are so many */
+#define WAIT_NS           (50 * MS)
+#define WAITING_MAX       32 /* that have ended and are not stored yet; other images' names come with theirs */
+#define BACKLOG_MAX       400 /* more than that at once: they end faster than they can be stored, and are counted */
+#define IMAGES_MAX        1000 /* stored in full; further ones are counted, with their peaks */
+#define ARGS_BYTES_MAX    1000
+#define ENDING_MS         200  /* an ended process may be held for so long */
+#define UNOBSERVED_MAX    1000 /* programs that are told apart */
 
 _Static_assert(RECORD_PERIOD_DEFAULT_BYTES == LEDGER_PERIOD_DEFAULT &&
                    RECORD_PERIOD_MAX_BYTES == LEDGER_PERIOD_MAX,
@@ -149,12 +151,9 @@ static bool is_known(const struct follow *f, const struct ledger_entry *e)
 /* The name says what the process is called where it lives. We may call it otherwise. */
 static void find_pid(struct track *t)
 {
-    t->known = t->entry.mapped || proc_maps(t->entry.pid, t->map_start, t->map_bytes) == 1;
-    if (!t->known && ledger_is_held(t->fd) == 1) {
-        pid_t pid = ledger_scan_holder(t->entry.device, t->entry.inode);
-        t->known = pid != 0;
-        t->entry.pid = pid ? pid : t->entry.pid;
-    }
+    pid_t pid = t->entry.mapped ? t->entry.pid : ledger_scan_holder(&t->entry);
+    t->known = pid != 0;
+    t->entry.pid = pid ? pid : t->entry.pid;
 }
 
 /* Takes up a ledger that has appeared. It may not be whole yet: then the next look finds it. */
@@ -185,27 +184,43 @@ static void take_up(struct follow *f, struct ledger_entry *e, uint64_t now)
     *vec_push(&f->tracks) = t;
 }
 
-/* `last`: whoever was killed while making a ledger has left nothing in it, and goes. */
-static void scan(struct follow *f, uint64_t now, bool last)
+static void scan_strays(struct follow *f, struct ledger_list *list)
 {
-    struct ledger_list list = {0};
-    char events[4096];
-    while (f->inotify_fd >= 0 && read(f->inotify_fd, events, sizeof(events)) > 0)
-        ;
-    ledger_run_scan(f->o.dir, &list);
-    if (last || now >= f->next_strays) {
-        ledger_scan_strays(f->o.dir, &list);
-        uint64_t cost = now_ns(CLOCK_MONOTONIC) - now;
-        f->next_strays = now + cost * STRAYS_COST_SHARE;
-    }
-    vec_each (struct ledger_entry, e, &list) {
+    uint64_t began = now_ns(CLOCK_MONOTONIC), worked = now_ns(CLOCK_PROCESS_CPUTIME_ID);
+    ledger_scan_strays(f->o.dir, list);
+    uint64_t now = now_ns(CLOCK_MONOTONIC), cost = now_ns(CLOCK_PROCESS_CPUTIME_ID) - worked;
+    uint64_t wait = cost * STRAYS_COST_SHARE, least = (now - began) * STRAYS_WAIT_SHARE;
+    f->next_strays = now + (wait > least ? wait : least);
+}
+
+/* `last`: whoever was killed while making a ledger has left nothing in it, and goes. */
+static void take_up_all(struct follow *f, struct ledger_list *list, uint64_t now, bool last)
+{
+    vec_each (struct ledger_entry, e, list) {
         if (is_known(f, e))
             continue;
         take_up(f, e, now);
         if (last && e->path && !e->alive && e->sure)
             ledger_remove(e->path);
     }
-    ledger_list_release(&list);
+    ledger_list_release(list);
+}
+
+/*
+ * Processes first, then directories, of which the entries count: a stray that lies in sight, too, would else be found once more by
+ * its name, when it has ended and is stored.
+ */
+static void scan(struct follow *f, uint64_t now, bool last)
+{
+    struct ledger_list strays = {0}, list = {0};
+    char events[4096];
+    while (f->inotify_fd >= 0 && read(f->inotify_fd, events, sizeof(events)) > 0)
+        ;
+    if (last || now >= f->next_strays)
+        scan_strays(f, &strays);
+    ledger_run_scan(f->o.dir, &list);
+    take_up_all(f, &list, now, last);
+    take_up_all(f, &strays, now, last);
     f->next_scan = now + SCAN_NS;
 }
 
@@ -215,11 +230,20 @@ static bool is_alive(const struct track *t)
     return held < 0 ? proc_maps(t->entry.pid, t->map_start, t->map_bytes) && proc_runs(t->entry.pid) : held;
 }
 
-/* Who reads /proc of a process may hold its memory for a moment when it has ended already. */
+/*
+ * Nobody will ask again. Who reads /proc of a process holds its memory meanwhile, also when it has ended, and on a busy machine
+ * that may take long. So what counts is whether the process is there, or another one that shares its memory.
+ */
 static bool is_alive_still(const struct track *t)
 {
-    for (int n = 0; t->known && !proc_runs(t->entry.pid) && is_alive(t) && n < ENDING_MS; n++)
+    for (int n = 0; is_alive(t) && n < ENDING_MS; n++) {
+        bool runs = t->known && proc_runs(t->entry.pid);
+        if (t->known && !runs)
+            return ledger_scan_holder(&t->entry) != 0;
+        if (runs && proc_maps(t->entry.pid, t->map_start, t->map_bytes))
+            return true;
         nanosleep(&(struct timespec){.tv_nsec = MS}, NULL);
+    }
     return is_alive(t);
 }
 

@@ -221,6 +221,40 @@ def children_ignored(place):
         equal(int(said.split()[1], 16) >> signal.SIGCHLD - 1 & 1, ignored, "whether the command ignores SIGCHLD")
 
 
+READER = """
+import ctypes, fcntl, os, struct, sys
+USERFAULTFD, API, REGISTER, MISSING = 323, 0xc018aa3f, 0xc020aa00, 1
+libc = ctypes.CDLL(None)
+libc.mmap.restype = ctypes.c_void_p
+libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+faults = libc.syscall(USERFAULTFD, os.O_CLOEXEC)
+fcntl.ioctl(faults, API, struct.pack("<3Q", 0xaa, 0, 0))
+page = libc.mmap(None, 4096, 3, 0x22, -1, 0)  # private and anonymous: nobody will ever fill it
+fcntl.ioctl(faults, REGISTER, struct.pack("<4Q", page, 4096, MISSING, 0))
+fd = os.open("/proc/%s/environ" % sys.argv[1], os.O_RDONLY)
+print("0", hex(fd), hex(page), flush=True)  # the call of read(2) as /proc/PID/syscall has it
+libc.read(fd, ctypes.c_void_p(page), 4096)
+"""
+
+
+def read_meanwhile(place):
+    """Somebody who reads a process's /proc holds its memory, and the ledger in it, when it has ended. It has, and is recorded so."""
+    if os.geteuid():
+        return
+    process = place.start_allium("run", "--quiet", "--period", "1", "-o", "r.allium", "--", program("holder"))
+    equal(process.stdout.readline(), b"ready\n", "the holder's word")
+    with open("/proc/%d/task/%d/children" % (process.pid, process.pid)) as file:
+        (pid,) = file.read().split()
+    reader = place.start(PYTHON, "-c", READER, pid)
+    call = reader.stdout.readline().decode().strip()
+    wait_until(lambda: open("/proc/%d/syscall" % reader.pid).read().startswith(call + " "), 20, "the reader reads")
+    process.stdin.close()
+    equal(process.wait(60), 0, "code of allium run")
+    equal(reader.poll(), None, "the reader's code")
+    equal([p["state"] for p in processes(place, "r.allium")], ["exited"], "its state in the recording")
+    equal(place.ledgers(), [], "ledgers that are left")
+
+
 tap.main([(name, placed(function, "/tmp" if function in (process_of_another, ledger_directory, other_user) else "/dev/shm"))
           for name, function in [
     ("a process without a ledger is named in one line", process_without_ledger),
@@ -232,5 +266,6 @@ tap.main([(name, placed(function, "/tmp" if function in (process_of_another, led
     ("a runtime directory on a disk is not used, and nothing is missing", runtime_on_disk),
     ("a disk that gets full while recording: the command ends as it would, and no process is lost", full_disk),
     ("what runs as another user is recorded", other_user),
+    ("a process whose /proc is being read ends all the same", read_meanwhile),
     ("the command's code reaches who ignores his children", children_ignored),
 ]])
