@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,9 +13,11 @@
 #include "cli/source.h"
 #include "cli/terminal.h"
 #include "cli/words.h"
+#include "collect/ledger_scan.h"
 #include "view/who.h"
 
-#define DIGITS_MAX 16
+#define DIGITS_MAX     16
+#define PID_DIGITS_MAX 9
 
 static const struct option_doc options[] = {
     {"size", 0, "SIZE", "of an unknown address: how likely a block of SIZE had been seen"},
@@ -54,13 +58,57 @@ static bool parse_address(const char *text, uint64_t *address)
     return true;
 }
 
-static int refuse_address(const char *text, bool alone)
+static bool may_be_process(const char *text)
+{
+    size_t n = strlen(text);
+    return n && n <= PID_DIGITS_MAX && !text[strspn(text, "0123456789")];
+}
+
+/* A process that there is, or one that has left a ledger. No heap lies where its number would be an address. */
+static bool is_process(const char *text)
+{
+    if (!may_be_process(text))
+        return false;
+    pid_t pid = (pid_t)strtol(text, NULL, 10);
+    if (pid > 0 && (!kill(pid, 0) || errno == EPERM))
+        return true;
+    struct ledger_scan scan;
+    ledger_scan_process(&scan, pid);
+    bool left = scan.list.len != 0;
+    ledger_scan_release(&scan);
+    return left;
+}
+
+/* One word: the address. */
+static int parse_one(const char *text, uint64_t *address)
 {
     struct stat st;
-    if (alone && !stat(text, &st))
+    bool is_address = parse_address(text, address);
+    if (!is_address && !stat(text, &st))
         return command_misuse(&command_who, "which address? %s is a file: allium who %s ADDRESS", text, text);
-    return command_misuse(&command_who, "%s is no address: write it in hexadecimal, such as 0x55d0c0a2b6d8",
-                          text);
+    if (!is_address)
+        return command_misuse(&command_who,
+                              "%s is no address: write it in hexadecimal, such as 0x55d0c0a2b6d8", text);
+    if (is_process(text))
+        return command_misuse(&command_who,
+                              "which address? %s is a process: allium who %s ADDRESS (an address: 0x%s)",
+                              text, text, text);
+    return -1;
+}
+
+/* Two: the source and the address. Digits may be both: then they are what their place says. */
+static int parse_two(const char *source, const char *text, uint64_t *address)
+{
+    struct stat st;
+    uint64_t other;
+    bool is_address = parse_address(text, address), is_file = !stat(text, &st);
+    bool exchanged = parse_address(source, &other) && !may_be_process(source) && stat(source, &st);
+    if (exchanged && (!is_address || is_file || is_process(text)))
+        return command_misuse(&command_who, "the source comes first: allium who %s %s", text, source);
+    if (!is_address)
+        return command_misuse(&command_who,
+                              "%s is no address: write it in hexadecimal, such as 0x55d0c0a2b6d8", text);
+    return -1;
 }
 
 static int answer(const struct source *s, uint64_t address, const struct who_options *o, bool json,
@@ -98,9 +146,9 @@ static int run(int argc, char **argv)
         return command_misuse(&command_who, "which address?");
     if (a.n_rest > 2)
         return command_misuse(&command_who, "one source and one address, not also %s", a.rest[2]);
-    const char *text = a.rest[a.n_rest - 1];
-    if (!parse_address(text, &address))
-        return refuse_address(text, a.n_rest == 1);
+    code = a.n_rest == 1 ? parse_one(a.rest[0], &address) : parse_two(a.rest[0], a.rest[1], &address);
+    if (code >= 0)
+        return code;
     if (source_open_figures(&s, a.n_rest == 2 ? a.rest[0] : NULL, &e))
         return command_fail(EXIT_FAILED, "%s", e.text);
     o.source = s.label;

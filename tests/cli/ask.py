@@ -268,6 +268,19 @@ def wrong(place):
                   ("who", "--top", "-1", "1"), ("frees", "a", "b"), ("frees", "--where", "size>"), ("frees", "--top", "x")):
         done = place.allium(*words, code=2)
         check(done.err.startswith("allium: ") and not done.out, words, "said", done.err)
+    holder = place.start_holder()
+    pid = str(holder.pid)
+    for words, told in (((pid,), "%s is a process: allium who %s ADDRESS (an address: 0x%s)" % (pid, pid, pid)),
+                        (("0x55d0c0a2b6d8", pid), "the source comes first: allium who %s 0x55d0c0a2b6d8" % pid),
+                        (("55d0c0a2b6d8", "d.allium"), "the source comes first: allium who d.allium 55d0c0a2b6d8"),
+                        ((pid, "d.allium"), "d.allium is no address"), ((pid, "what"), "what is no address"),
+                        (("d.allium", "what"), "what is no address")):
+        done = place.allium("who", *words, code=2)
+        check(told in done.err and done.err.count("\n") == 1 and not done.out, words, "said", done.err, done.out)
+    for words in ("0x" + pid,), (pid, pid), (pid, "0x10"), ("d.allium", pid):  # those are addresses, that nobody holds
+        equal(who(place, *words, code=1)["rows"], [], "blocks that hold it")
+    tap.stop(holder, signal.SIGKILL)
+    check("is a process" in place.allium("who", pid, code=2).err, "of a process that has left a ledger")
     check("allium who d.allium ADDRESS" in place.allium("who", "d.allium", code=2).err, "not what to do")
     for words in (("sql", "none.allium", "SELECT 1"), ("who", "none.allium", "1"), ("frees", "none.allium"), ("frees", "/etc/passwd"),
                   ("sql", "/etc/passwd", "SELECT 1"), ("sql", "d.allium@1h", "SELECT 1"), ("who", "999999999", "1")):
