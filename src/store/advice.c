@@ -126,7 +126,7 @@ void advice_add(struct buf *out, sqlite3 *db, const char *sql, const char *said,
                    first == '[' ? "bracket" : "quotation mark");
         return;
     }
-    buf_printf(out, "%.*s", ADVICE_SAID_BYTES, said);
+    buf_add(out, said, strnlen(said, ADVICE_SAID_BYTES));
     if ((name = behind(said, "no such table: ")))
         add_table(out, last_part(name));
     else if ((name = behind(said, "no such column: ")))
