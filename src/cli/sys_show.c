@@ -223,7 +223,7 @@ static int loop(struct show *w)
 {
     struct sys_session *s = w->o->session;
     while (!w->over) {
-        int n = sys_wait(s, -1, w->table);
+        int n = sys_wait(s, hook_patience_ms(w->o->alert.hook), w->table);
         if (n < 0 && n != -EINTR)
             return command_fail(EXIT_FAILED, "cannot wait for events: %s", strerror(-n));
         look_at_ends(w);

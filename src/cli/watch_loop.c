@@ -274,6 +274,9 @@ static void wait_until(struct loop *l, uint64_t due_ns)
                            {.fd = l->keys ? STDIN_FILENO : -1, .events = POLLIN},
                            {.fd = l->o->hook ? hook_fd(l->o->hook) : -1, .events = POLLIN}};
     uint64_t now = now_ns(), left = due_ns > now ? due_ns - now : 0;
+    int patience_ms = hook_patience_ms(l->o->hook);
+    if (patience_ms >= 0 && left > (uint64_t)patience_ms * 1000000u)
+        left = (uint64_t)patience_ms * 1000000u;
     struct timespec t = {.tv_sec = (time_t)(left / 1000000000u), .tv_nsec = (long)(left % 1000000000u)};
     ppoll(fds, sizeof(fds) / sizeof(*fds), &t, NULL);
 }

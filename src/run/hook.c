@@ -12,6 +12,8 @@
 
 #include "base/vec.h"
 
+#define BLIND_MS 100 /* how often to ask for the end of a command that has no descriptor */
+
 struct hook {
     const char *command;
     pid_t pid; /* 0: none runs */
@@ -51,6 +53,11 @@ int hook_fd(const struct hook *h)
     return h->fd;
 }
 
+int hook_patience_ms(const struct hook *h)
+{
+    return h && h->pid && h->fd < 0 ? BLIND_MS : -1;
+}
+
 unsigned hook_waiting(const struct hook *h)
 {
     return (unsigned)h->waiting.len;
@@ -84,8 +91,8 @@ static int start(struct hook *h, char **variables, struct error *e)
     if (pid < 0)
         return error_set(e, code, "cannot run the command of --exec: %s", strerror(code));
     h->pid = pid;
-    h->fd = (int)syscall(SYS_pidfd_open, pid, 0);
-    return h->fd < 0 ? error_set(e, errno, "cannot watch the command of --exec: %s", strerror(errno)) : 0;
+    h->fd = (int)syscall(SYS_pidfd_open, pid, 0); /* -1: descriptors are used up, or a filter forbids it */
+    return 0;
 }
 
 int hook_add(struct hook *h, char **variables, struct error *e)

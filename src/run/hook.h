@@ -23,8 +23,10 @@ void hook_free(struct hook *h);
 /** Takes the variables, an array of "NAME=VALUE" that ends with NULL (all of it from the heap), and runs the command with
  * them, now or when those before it are done. 0, or -errno with a line: it cannot be started. */
 int hook_add(struct hook *h, char **variables, struct error *e);
-/** A descriptor that is readable when the command has ended; -1: none runs. */
+/** A descriptor that is readable when the command has ended; -1: none runs, or it has none: see hook_patience_ms(). */
 int hook_fd(const struct hook *h);
+/** For how many ms to wait, at most, before the next hook_step(); -1: until the descriptor says so. `h` may be NULL. */
+int hook_patience_ms(const struct hook *h);
 /** Reaps the command if it has ended (*status is its wait status, else -1) and starts the next one. As hook_add(). */
 int hook_step(struct hook *h, int *status, struct error *e);
 /** Alerts that wait for their turn. */

@@ -402,6 +402,34 @@ def alert_for(place):
     equal(said.count("the command of --exec ended with 3"), 2, "complaints in " + said)
 
 
+WITHOUT_PIDFD = """
+import ctypes, errno, os, struct, sys
+PIDFD_OPEN, NO_NEW_PRIVS, SECCOMP, FILTER = 434, 38, 22, 2
+code = b"".join(struct.pack("<HBBI", *one) for one in (  # the number of the call; is it that one; an error, or go on
+    (0x20, 0, 0, 0), (0x15, 0, 1, PIDFD_OPEN), (0x06, 0, 0, 0x00050000 | errno.EMFILE), (0x06, 0, 0, 0x7fff0000)))
+program = struct.pack("<HxxxxxxQ", 4, ctypes.addressof(held := ctypes.create_string_buffer(code)))
+libc = ctypes.CDLL(None)
+assert not libc.prctl(NO_NEW_PRIVS, 1, 0, 0, 0) and not libc.prctl(SECCOMP, FILTER, program, 0, 0)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+def without_descriptor(place):
+    """Where the end of a command gives no descriptor to wait for, the next one begins all the same, and nobody complains."""
+    stepper = Stepper(place)
+    stepper.do("c")
+    script = 'echo "$ALLIUM_ALERT" >>told; sleep 0.2'
+    watcher = Watcher(place, str(stepper.pid), "--every", "1h", "--alert", "live>10K or live>20K or live>30K", "--exec", script,
+                      before=(sys.executable, "-c", WITHOUT_PIDFD))
+    equal(len(watcher.wait(lambda _: True, "a look")["alerts"]), 3, "alerts")
+
+    def told():
+        with contextlib.suppress(FileNotFoundError), open(place.path("told")) as file:
+            return file.read().splitlines()
+    wait_until(lambda: told() == ["live>10K", "live>20K", "live>30K"], 60, "three commands, and there are")
+    equal(watcher.end(), "", "what it said")
+
+
 def keys_of(value):
     if isinstance(value, list):
         return {key for one in value for key in keys_of(one)}
@@ -644,6 +672,7 @@ tap.main([
     ("a state that cannot be written is told", placed(cannot_save)),
     ("SIGHUP lists all, SIGUSR2 recent frees", placed(listing)),
     ("an alert runs its command once, and one at a time", placed(alerts)),
+    ("commands follow one another without descriptors", placed(without_descriptor)),
     ("an alert that must last, and one of growth", placed(alert_for)),
     ("the manual has every key that is written, and no other", placed(manual)),
     ("what does not parse is told with its column", placed(misuse)),
