@@ -167,7 +167,10 @@ static char **variables_of(const struct look *l, const struct look_alert *alert)
     struct interval live = estimate_interval(&i->live);
     char **v = mem_array(16, sizeof(*v));
     add_variable(v, "ALLIUM_ALERT=%s", alert->condition);
-    add_variable(v, "ALLIUM_PID=%d", of->pid);
+    if (of->pid)
+        add_variable(v, "ALLIUM_PID=%d", of->pid);
+    else
+        add_variable(v, "ALLIUM_PID="); /* another process may be called as it is there */
     add_variable(v, "ALLIUM_IMAGE=0x%" PRIx64, of->id);
     add_variable(v, "ALLIUM_COMM=%s", profile_text(i->profile, of->comm));
     add_variable(v, "ALLIUM_LIVE_BYTES=%.0f", i->live.value);

@@ -42,7 +42,7 @@ struct look_image {
 };
 
 struct look_ended {
-    int32_t pid;
+    int32_t pid; /* 0: not seen from here */
     uint64_t image_id;
     char *comm;
 };

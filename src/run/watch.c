@@ -270,12 +270,20 @@ static void find_alerts(const struct watch *w, struct look *l, uint32_t image, s
 
 /* ---- the ledgers ---- */
 
-static struct track *track_of(struct watch *w, uint64_t image_id)
+static struct track *track_of(const struct watch *w, uint64_t image_id)
 {
     vec_each (struct track, t, &w->tracks)
         if (t->image_id == image_id)
             return t;
     return NULL;
+}
+
+static void complain(const struct ledger_entry *entry, const char *why, int bad, struct error *e)
+{
+    if (entry->pid)
+        error_set(e, -bad, "the ledger of process %d: %s", (int)entry->pid, why);
+    else
+        error_set(e, -bad, "%s: %s", entry->path, why);
 }
 
 /* NULL: not read; -EPROTO is one that is just being made. */
@@ -286,9 +294,9 @@ static struct profile *read_ledger(const struct ledger_entry *entry, int *bad, s
     int fd = ledger_entry_open(entry);
     *bad = fd < 0 ? fd : ledger_copy_read(fd, &copy, &unread);
     if (fd < 0 && *bad != -ENOENT && *bad != -ESTALE)
-        error_set(e, -*bad, "the ledger of process %d: %s", (int)entry->pid, strerror(-*bad));
+        complain(entry, strerror(-*bad), *bad, e);
     else if (fd >= 0 && *bad && *bad != -EPROTO)
-        error_set(e, -*bad, "the ledger of process %d: %s", (int)entry->pid, unread.text);
+        complain(entry, unread.text, *bad, e);
     if (fd >= 0)
         close(fd);
     if (*bad)
@@ -332,6 +340,14 @@ static bool is_wanted(const struct watch *w, const struct ledger_entry *entry)
     return entry->alive && (w->o.pid ? entry->pid == w->o.pid : entry->owner == geteuid());
 }
 
+/* Its name says what the process is called where it lives: here that may be somebody else. 0: it is not seen from here. */
+static void find_pid(const struct watch *w, struct ledger_entry *entry)
+{
+    const struct track *t = track_of(w, entry->image_id);
+    if (!w->o.pid)
+        entry->pid = t && t->pid ? t->pid : ledger_scan_holder(entry);
+}
+
 static void look_at(struct watch *w, struct look *l, const struct ledger_entry *entry,
                     struct symbols **symbols, struct error *e)
 {
@@ -344,8 +360,10 @@ static void look_at(struct watch *w, struct look *l, const struct ledger_entry *
         *t = (struct track){.image_id = entry->image_id, .pid = entry->pid, .series = series_new()};
         t->comm = mem_strdup(profile_text(p, p->images.at[0].comm));
     }
-    if (t)
+    if (t) {
         t->found = true;
+        t->pid = entry->pid;
+    }
     if (!p)
         return;
     p->images.at[0].id = entry->image_id; /* by its name, which is what it is known by */
@@ -367,7 +385,7 @@ static int most_first(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* Those that no ledger in the list belongs to, or only a dead one. */
+/* Those that no ledger in the list belongs to, or only a dead one; and what was dismissed of them. */
 static void forget_ended(struct watch *w, struct look *l)
 {
     size_t kept = 0;
@@ -376,6 +394,7 @@ static void forget_ended(struct watch *w, struct look *l)
             w->tracks.at[kept++] = *t;
             continue;
         }
+        dismissed_settle(w->o.dismissed, t->image_id, NULL, 0);
         *vec_push(&l->ended) = (struct look_ended){.pid = t->pid, .image_id = t->image_id, .comm = t->comm};
         t->comm = NULL;
         release(t);
@@ -383,13 +402,29 @@ static void forget_ended(struct watch *w, struct look *l)
     w->tracks.len = kept;
 }
 
-static bool has_ledger(void *arg, uint64_t image_id)
+struct presence {
+    bool known;
+    struct ledger_scan scan;
+};
+
+static bool is_there(void *arg, uint64_t image_id)
 {
-    const struct ledger_list *list = arg;
-    vec_each (const struct ledger_entry, entry, list)
+    struct presence *p = arg;
+    if (!p->known)
+        ledger_scan_all(&p->scan);
+    p->known = true;
+    vec_each (const struct ledger_entry, entry, &p->scan.list)
         if (entry->image_id == image_id && entry->alive)
             return true;
     return false;
+}
+
+/* What the file says of others than those that are watched stays, as long as they live: all there is is looked for, once. */
+static void forget_gone(struct watch *w)
+{
+    struct presence p = {.known = false};
+    dismissed_forget(w->o.dismissed, is_there, &p);
+    ledger_scan_release(&p.scan);
 }
 
 struct look *watch_look(struct watch *w, enum look_kind kind, struct error *e)
@@ -404,16 +439,19 @@ struct look *watch_look(struct watch *w, enum look_kind kind, struct error *e)
         ledger_scan_process(&scan, w->o.pid);
     else
         ledger_dir_scan_all(&scan.list);
-    vec_each (const struct ledger_entry, entry, &scan.list)
-        if (is_wanted(w, entry))
+    vec_each (struct ledger_entry, entry, &scan.list)
+        if (is_wanted(w, entry)) {
+            find_pid(w, entry);
             look_at(w, l, entry, &symbols, e);
+        }
     forget_ended(w, l);
     if (l->images.len)
         qsort(l->images.at, l->images.len, sizeof(*l->images.at), most_first);
     for (uint32_t i = 0; i < l->images.len; i++)
         find_alerts(w, l, i, track_of(w, l->images.at[i].profile->images.at[0].id));
-    dismissed_forget(w->o.dismissed, has_ledger, &scan.list);
     ledger_scan_release(&scan);
+    if (l->number == 1)
+        forget_gone(w);
     name_shown(w, l, &symbols);
     symbols_free(symbols);
     return l;

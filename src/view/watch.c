@@ -12,6 +12,14 @@
 #define INDENT       4
 #define FRAMES_AGAIN 2 /* of a stack that was listed before, and is as it was but for more samples */
 
+static void add_pid(struct buf *b, int32_t pid)
+{
+    if (pid)
+        buf_printf(b, " (%d)", pid);
+    else
+        buf_addstr(b, " (not seen from here)");
+}
+
 static void add_process(struct buf *b, const struct look_image *i, const struct text_style *style)
 {
     const struct profile *p = i->profile;
@@ -20,7 +28,7 @@ static void add_process(struct buf *b, const struct look_image *i, const struct 
         return;
     }
     text_add_name(b, style, profile_text(p, p->images.at[0].comm));
-    buf_printf(b, " (%d)", p->images.at[0].pid);
+    add_pid(b, p->images.at[0].pid);
 }
 
 /* ", live 99.0 MiB (86.3-114), older than 5m00s 32.0 MiB (24.7-40.9)" */
@@ -318,7 +326,8 @@ static void write_ended(struct sink *out, const struct look *l, const struct wat
         struct buf b = BUF_INIT;
         text_add_name(&b, &v->style, ended->comm);
         begin_line(out, l);
-        sink_printf(out, "%s (%d) has ended, or runs another program\n", buf_str(&b), ended->pid);
+        add_pid(&b, ended->pid);
+        sink_printf(out, "%s has ended, or runs another program\n", buf_str(&b));
         buf_release(&b);
     }
 }

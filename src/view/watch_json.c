@@ -46,13 +46,18 @@ static void write_free(struct json *j, const struct profile *p, uint32_t index)
     json_close(j, '}');
 }
 
+static void add_pid(struct json *j, int32_t pid)
+{
+    piece_whole_or_null(j, "pid", pid > 0, (uint64_t)pid);
+}
+
 static void write_image(struct json *j, const struct look *l, const struct look_image *i, uint32_t top)
 {
     const struct profile *p = i->profile;
     bool one = p->images.len == 1;
     json_open(j, NULL, '{');
     if (one) {
-        json_signed(j, "pid", p->images.at[0].pid);
+        add_pid(j, p->images.at[0].pid);
         json_hex(j, "image", p->images.at[0].id);
     } else {
         json_null(j, "pid");
@@ -80,7 +85,7 @@ static void write_alert(struct json *j, const struct look *l, const struct look_
     const struct profile_image *of = &l->images.at[alert->image].profile->images.at[0];
     json_open(j, NULL, '{');
     json_text(j, "condition", alert->condition);
-    json_signed(j, "pid", of->pid);
+    add_pid(j, of->pid);
     json_hex(j, "image", of->id);
     piece_whole_or_null(j, "row", alert->row != PROFILE_NONE, alert->row);
     json_close(j, '}');
@@ -104,7 +109,7 @@ static void write_look(struct json *j, const struct look *l, uint32_t top)
     json_open(j, "ended", '[');
     vec_each (const struct look_ended, ended, &l->ended) {
         json_open(j, NULL, '{');
-        json_signed(j, "pid", ended->pid);
+        add_pid(j, ended->pid);
         json_hex(j, "image", ended->image_id);
         json_text(j, "comm", ended->comm);
         json_close(j, '}');

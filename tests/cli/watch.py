@@ -287,6 +287,53 @@ def dismissed(place):
         equal(len(file.readlines()), 1 + BLOCKS, "lines of the file: those freed are gone")
 
 
+def dismissed_of_others(place):
+    """What was dismissed of a process stays while it lives, whatever is watched; then it goes."""
+    one, two = Stepper(place), Stepper(place)
+    for stepper in (one, two):
+        stepper.do("l")
+        watcher = Watcher(place, str(stepper.pid), *FAST, "--state", "known")
+        watcher.wait(lambda look: rows(look), "a look")
+        watcher.signal(signal.SIGUSR1)
+        watcher.wait(lambda look: not rows(look), "dismissed")
+        watcher.end()
+
+    def kept():
+        with open(place.path("known")) as file:
+            return [line.split()[0] for line in file.read().splitlines()[1:]]
+    both = kept()
+    equal((len(both), len(set(both))), (2 * BLOCKS, 2), "samples and images in the file")
+    two.do("ce")  # so that there is something to write
+    for words in ((str(two.pid),), ()):
+        place.allium("watch", *words, "--once", "--state", "known")
+        equal(kept(), both, "after watch " + " ".join(words))
+    one.end()
+    place.allium("watch", str(two.pid), "--once", "--state", "known")
+    equal(len(kept()), BLOCKS, "what is left when one has ended")
+
+
+def other_numbers(place):
+    """A process is called as it is here, not as in the name of its ledger; who cannot be seen from here has no number."""
+    env = dict(place.env, LD_PRELOAD=built("ALLIUM_AGENT"), ALLIUM_PERIOD="1")
+    process = place.start(*tap.unshare(), "--pid", "--fork", "--kill-child", program("stepper"), env=env)
+    process.stdin.write(b"l")
+    process.stdin.flush()
+    equal(process.stdout.read(1), b".", "the answer of stepper")
+    (pid,) = [int(child) for child in children(process.pid)]
+
+    with open("/proc/%d/maps" % pid) as maps:
+        (image,) = set(re.findall(r"/1-([0-9a-f]{16})\.ledger", maps.read()))
+
+    def ours(look):  # there may be others
+        return [(one["pid"], {row["name"]: row["old_samples"] for row in one["rows"]}) for one in look["processes"] if int(one["image"], 16) == int(image, 16)]
+    words = ("watch", "--once", "--older-than", "0", "--json")
+    equal(ours(json.loads(place.allium(*words).out)), [(pid, {"leak": BLOCKS})], "its number, and its samples")
+    inside = tap.succeed([*tap.unshare(), "--pid", "--fork", "--mount-proc", built("ALLIUM"), *words], env=place.env)
+    equal(ours(json.loads(inside.stdout)), [(None, {"leak": BLOCKS})], "seen from elsewhere")
+    printed = tap.succeed([*tap.unshare(), "--pid", "--fork", "--mount-proc", built("ALLIUM"), *words[:-1]], env=place.env)
+    check(b"stepper (not seen from here)" in printed.stdout, printed.stdout)
+
+
 def hostile_states(place):
     stepper = Stepper(place)
     stepper.do("l")
@@ -672,6 +719,8 @@ tap.main([
     ("a state that cannot be written is told", placed(cannot_save)),
     ("SIGHUP lists all, SIGUSR2 recent frees", placed(listing)),
     ("an alert runs its command once, and one at a time", placed(alerts)),
+    ("what was dismissed of other processes stays", placed(dismissed_of_others)),
+    ("a process is called as it is here", placed(other_numbers)),
     ("commands follow one another without descriptors", placed(without_descriptor)),
     ("an alert that must last, and one of growth", placed(alert_for)),
     ("the manual has every key that is written, and no other", placed(manual)),
