@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "collect/ledger_folder.h"
 #include "collect/mapped.h"
 #include "wire/ledger.h"
 
@@ -24,9 +25,8 @@ static int open_named(const struct ledger_entry *ledger, const char *path)
 {
     if (!ledger->path && !ledger->mapped->control.end)
         return -ENOENT;
-    int fd = ledger->path ? open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
-                          : mapped_open(ledger->pid, &ledger->mapped->control, O_RDWR);
-    return ledger->path && fd < 0 ? -errno : fd;
+    return ledger->path ? ledger_file_open(path, O_RDWR)
+                        : mapped_open(ledger->pid, &ledger->mapped->control, O_RDWR);
 }
 
 /*

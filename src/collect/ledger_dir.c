@@ -18,6 +18,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "collect/ledger_copy.h"
+#include "collect/ledger_folder.h"
 #include "collect/mapped.h"
 #include "collect/proc.h"
 #include "wire/unobserved.h"
@@ -64,10 +65,8 @@ int ledger_is_held(int fd)
 
 int ledger_entry_open(const struct ledger_entry *entry)
 {
-    if (!entry->path)
-        return mapped_open(entry->pid, &entry->mapped->ledger, O_RDONLY);
-    int fd = open(entry->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    return fd < 0 ? -errno : fd;
+    return entry->path ? ledger_file_open(entry->path, O_RDONLY)
+                       : mapped_open(entry->pid, &entry->mapped->ledger, O_RDONLY);
 }
 
 /* `pid` is only asked where the kernel does not say it better: it may be one of another namespace. */
@@ -86,9 +85,10 @@ static void find_life(struct ledger_entry *e)
 
 int ledger_dir_scan(const char *dir, struct ledger_list *list)
 {
-    DIR *d = opendir(dir);
+    int fd = ledger_folder_open(dir);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
     if (!d)
-        return -errno;
+        return fd < 0 ? fd : -errno;
     for (struct dirent *entry; (entry = readdir(d));) {
         struct ledger_entry e = {0};
         struct stat st;
@@ -111,7 +111,8 @@ int ledger_dir_scan(const char *dir, struct ledger_list *list)
 /* A directory of ledgers, and those of recorders within it. */
 static void scan_tree(const char *dir, struct ledger_list *list)
 {
-    DIR *d = opendir(dir);
+    int fd = ledger_folder_open(dir);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
     if (!d)
         return;
     ledger_dir_scan(dir, list);
@@ -239,8 +240,8 @@ void ledger_dir_remove(const char *dir)
     struct buf notes = BUF_INIT;
     if (!ledger_dir_scan(dir, &left) && !left.len) {
         buf_printf(&notes, "%s/" UNOBSERVED_FILE, dir);
-        unlink(buf_str(&notes));
-        rmdir(dir);
+        ledger_file_remove(buf_str(&notes), 0);
+        ledger_file_remove(dir, AT_REMOVEDIR);
     }
     buf_release(&notes);
     ledger_list_release(&left);
@@ -266,10 +267,10 @@ void ledger_list_release(struct ledger_list *list)
 void ledger_remove(const char *path)
 {
     struct buf control = BUF_INIT;
-    unlink(path);
+    ledger_file_remove(path, 0);
     buf_add(&control, path, strlen(path) - strlen(LEDGER_SUFFIX));
     buf_addstr(&control, LEDGER_CONTROL_SUFFIX);
-    unlink(buf_str(&control));
+    ledger_file_remove(buf_str(&control), 0);
     buf_release(&control);
 }
 

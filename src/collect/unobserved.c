@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "collect/ledger_folder.h"
 #include "wire/unobserved.h"
 
 static void take_line(char *line, unobserved_fn take, void *arg)
@@ -24,7 +25,7 @@ void unobserved_read(const char *dir, uint64_t *offset, unobserved_fn take, void
     char text[4096 + 1];
     struct buf path = BUF_INIT;
     buf_printf(&path, "%s/" UNOBSERVED_FILE, dir);
-    int fd = open(buf_str(&path), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    int fd = ledger_file_open(buf_str(&path), O_RDONLY);
     buf_release(&path);
     for (ssize_t n; fd >= 0 && (n = pread(fd, text, sizeof(text) - 1, (off_t)*offset)) > 0;) {
         text[n] = '\0';

@@ -221,6 +221,33 @@ def children_ignored(place):
         equal(int(said.split()[1], 16) >> signal.SIGCHLD - 1 & 1, ignored, "whether the command ignores SIGCHLD")
 
 
+def planted_links(place):
+    """A link in the place of a user's directory of ledgers, or of one in it, leads root nowhere: nothing is read or removed there."""
+    if os.geteuid():
+        return
+    script = """
+        cd /dev/shm && mkdir -m 700 victim && echo kept >victim/unobserved && exec 3>&1 >&2
+        LD_PRELOAD=$PWD/bin/liballium-agent.so ALLIUM_DIR=$PWD/victim ALLIUM_PERIOD=1 holder 0
+        link() { setpriv --reuid 65534 --regid 65534 --clear-groups ln -s "$@" || exit 91; }
+        mkdir -m 700 allium-65534 && chown 65534:65534 allium-65534 || exit 92
+        link /dev/shm/victim allium-1
+        link /dev/shm/victim allium-65534/run-abc
+        ls victim | sort >before
+        allium ps --json >&3
+        allium ps --prune
+        XDG_RUNTIME_DIR= allium run --quiet --period 1 -o r.allium -- sh -c '
+            holder 0; setpriv --reuid 65534 --regid 65534 --clear-groups ln -s /dev/shm/victim allium-65534/$(ls allium-0)'
+        for dir in allium-1 allium-65534/run-abc; do XDG_RUNTIME_DIR= allium set $(ls victim | sed -n 's/-.*ledger//p') off; done
+        ls victim | sort | diff before - && grep -q kept victim/unobserved && ls -A allium-0 && echo untouched >&3
+        allium report r.allium --json >report
+    """
+    done = apart(place, script)
+    rows, end = json.JSONDecoder().raw_decode(done.out)
+    equal([row["program"] for row in rows["rows"] if row["container"] is None], [], "ledgers that links lead to: %s" % done.err)
+    equal(done.out[end:].strip(), "untouched", "what was there: %s" % done.err)
+    check("removed 0 ledgers" in done.err, done.err)
+
+
 READER = """
 import ctypes, fcntl, os, struct, sys
 USERFAULTFD, API, REGISTER, MISSING = 323, 0xc018aa3f, 0xc020aa00, 1
@@ -266,6 +293,7 @@ tap.main([(name, placed(function, "/tmp" if function in (process_of_another, led
     ("a runtime directory on a disk is not used, and nothing is missing", runtime_on_disk),
     ("a disk that gets full while recording: the command ends as it would, and no process is lost", full_disk),
     ("what runs as another user is recorded", other_user),
+    ("links in the place of directories of ledgers lead nowhere", planted_links),
     ("a process whose /proc is being read ends all the same", read_meanwhile),
     ("the command's code reaches who ignores his children", children_ignored),
 ]])
