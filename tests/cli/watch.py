@@ -88,6 +88,17 @@ def old_samples(look, function):
 
 
 FAST = ("--every", "30ms", "--older-than", "20ms")
+OLD_BY_THEN = 0.03
+
+
+@contextlib.contextmanager
+def unseen(process):
+    """What is allocated meanwhile becomes old for the next look at once: no look falls in its midst, however slow the machine is."""
+    process.send_signal(signal.SIGSTOP)
+    wait_until(lambda: open("/proc/%d/stat" % process.pid).read().rpartition(")")[2].split()[0] == "T", 20, "it has stopped")
+    yield
+    time.sleep(OLD_BY_THEN)
+    process.send_signal(signal.SIGCONT)
 
 
 def exact_rows(place):
@@ -128,7 +139,8 @@ def askers(place):
     def skip_to(pattern):
         return next(line for line in iter(watcher.stdout.readline, b"") if re.match(pattern, line))
     skip_to(rb" +leak ")
-    stepper.do("l")
+    with unseen(watcher):
+        stepper.do("l")
     skip_to(rb" .* %d +%d " % (2 * BLOCKS, BLOCKS))
     equal(watcher.stdout.readline().split()[:1], [b"main"], "first frame of a stack that is listed again")
     equal(tap.stop(watcher), 0, "code")
@@ -140,13 +152,15 @@ def fresh_and_new(place):
     watcher = Watcher(place, str(stepper.pid), *FAST)
     first = watcher.wait(lambda look: old_samples(look, "leak") == BLOCKS, "the first blocks")
     check(not any(row["new"] for row in rows(first).values()), "new at the first look", first)
-    stepper.do("c")
+    with unseen(watcher.process):
+        stepper.do("c")
     look = watcher.wait(lambda look: "fill" in rows(look), "another stack")
     equal((rows(look)["fill"]["new"], rows(look)["fill"]["fresh_samples"]), (True, BLOCKS), "of another stack")
     equal((rows(look)["leak"]["new"], rows(look)["leak"]["fresh_samples"]), (False, 0), "of the one before")
     after = watcher.wait(lambda _: True, "the look after")
     equal((rows(after)["fill"]["new"], rows(after)["fill"]["fresh_samples"]), (False, 0), "of it one look later")
-    stepper.do("l")
+    with unseen(watcher.process):
+        stepper.do("l")
     more = watcher.wait(lambda look: old_samples(look, "leak") == 2 * BLOCKS, "more blocks")
     equal((rows(more)["leak"]["new"], rows(more)["leak"]["fresh_samples"]), (False, BLOCKS), "of more in the same stack")
     stepper.do("e")
@@ -191,7 +205,8 @@ def quiet_looks(place):
             check(said[-1], "it has ended, and said", said)
             count -= "nothing new" in said[-1]
     read_quiet(6)
-    stepper.do("c")
+    with unseen(watcher):
+        stepper.do("c")
     while not any(" fill " in line for line in said):
         read_quiet(1)
     read_quiet(6)
@@ -213,7 +228,8 @@ def waited_for(place):
     watcher = Watcher(place, str(stepper.pid), *FAST)
     empty = watcher.wait(lambda _: True, "a look")
     equal(empty["processes"], [], "processes before the first sample")
-    stepper.do("l")
+    with unseen(watcher.process):
+        stepper.do("l")
     look = watcher.wait(lambda look: rows(look), "what was sampled then")
     equal(old_samples(look, "leak"), BLOCKS, "its samples")
     check("nothing was sampled yet of process %d" % stepper.pid in watcher.end(), "it did not say so")
@@ -259,13 +275,15 @@ def over(place):
 def dismissed(place):
     stepper = Stepper(place)
     stepper.do("lc")
+    time.sleep(OLD_BY_THEN)
     words = (str(stepper.pid), *FAST, "--state", "known")
     watcher = Watcher(place, *words)
     watcher.wait(lambda look: len(rows(look)) == 2, "both stacks")
     watcher.signal(signal.SIGUSR1)
     look = watcher.wait(lambda look: not rows(look), "both dismissed")
     equal(look["processes"][0]["dismissed_samples"], 2 * BLOCKS, "dismissed")
-    stepper.do("l")
+    with unseen(watcher.process):
+        stepper.do("l")
     look = watcher.wait(lambda look: rows(look), "what came after it")
     equal({name: row["old_samples"] for name, row in rows(look).items()}, {"leak": BLOCKS}, "listed")
     check("%d samples dismissed" % (2 * BLOCKS) in watcher.end(), "it did not say how many")
@@ -292,6 +310,7 @@ def dismissed_of_others(place):
     one, two = Stepper(place), Stepper(place)
     for stepper in (one, two):
         stepper.do("l")
+        time.sleep(OLD_BY_THEN)
         watcher = Watcher(place, str(stepper.pid), *FAST, "--state", "known")
         watcher.wait(lambda look: rows(look), "a look")
         watcher.signal(signal.SIGUSR1)
@@ -363,6 +382,7 @@ def hostile_states(place):
 def cannot_save(place):
     stepper = Stepper(place)
     stepper.do("l")
+    time.sleep(OLD_BY_THEN)
     watcher = Watcher(place, str(stepper.pid), *FAST, "--state", "no/such/folder")
     watcher.wait(lambda look: rows(look), "a look")
     watcher.signal(signal.SIGUSR1)
