@@ -198,7 +198,7 @@ def other_user(place):
         equal(held, HELD * names.count("holder"), "bytes held, with " + way)
     # What still runs as another user at the end is said to, and keeps its ledger.
     script = """
-        allium run --period 1 --quiet --force -o r.allium -- sh -c 'setpriv --reuid 65534 --clear-groups holder 60000 >said &
+        allium run --period 1 --quiet --force -o r.allium -- sh -c ': >said; setpriv --reuid 65534 --clear-groups holder 60000 >said &
             echo $!; while ! grep -q ready said; do sleep 0.02; done'
         allium ps --json; cd /dev/shm; ls allium-*/run-*/*.ledger >&2; kill $(sed -n 1p)
     """
