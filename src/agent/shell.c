@@ -137,7 +137,8 @@ EXPORT int system(const char *command)
 /* ---- popen ---- */
 
 struct stream {
-    FILE *file; /* NULL: free */
+    FILE *file; /* NULL: free. To be compared only: another thread may close it at any moment */
+    int fd;
     pid_t pid;
 };
 static struct stream streams[STREAMS_MAX];
@@ -170,6 +171,17 @@ static struct stream *find_stream(const FILE *file)
     return NULL;
 }
 
+/* What has this address was closed by a way that we do not see: it is free again. */
+static void forget_closed(FILE *file)
+{
+    for (unsigned i = 0; i < STREAMS_MAX; i++) {
+        FILE *same = file;
+        if (__atomic_compare_exchange_n(&streams[i].file, &same, NULL, false, __ATOMIC_ACQ_REL,
+                                        __ATOMIC_RELAXED))
+            __atomic_fetch_sub(&n_streams, 1, __ATOMIC_RELAXED);
+    }
+}
+
 /* Other streams of popen are closed in the shell, as POSIX wants it: ours are by exec, if they were not made to stay. */
 static int spawn_for_popen(pid_t *pid, const char *command, int end, int target)
 {
@@ -177,8 +189,9 @@ static int spawn_for_popen(pid_t *pid, const char *command, int end, int target)
     posix_spawn_file_actions_init(&actions);
     for (unsigned i = 0; i < STREAMS_MAX; i++) {
         FILE *other = load_acquire(&streams[i].file);
-        if (other && other != (FILE *)&streams[i] && fileno(other) != target)
-            posix_spawn_file_actions_addclose(&actions, fileno(other));
+        int fd = load_relaxed(&streams[i].fd);
+        if (other && other != (FILE *)&streams[i] && fd != target)
+            posix_spawn_file_actions_addclose(&actions, fd);
     }
     posix_spawn_file_actions_adddup2(&actions, end, target);
     int bad = spawn_shell(pid, command, &actions, NULL);
@@ -225,9 +238,11 @@ EXPORT FILE *popen(const char *command, const char *mode)
         errno = bad;
         return NULL;
     }
-    if (stays)
-        fcntl(kept, F_SETFD, 0);
+    forget_closed(file);
+    store_relaxed(&s->fd, kept);
     __atomic_store_n(&s->file, file, __ATOMIC_RELEASE);
+    if (stays) /* as others know of it by now */
+        fcntl(kept, F_SETFD, 0);
     return file;
 }
 

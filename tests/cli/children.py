@@ -116,8 +116,17 @@ def said(place):
            {"program": "./child_static", "reason": "is statically linked", "processes": 1}], "JSON")
 
 
+def streams(place):
+    """Threads open and close streams of popen all the time: none looks at what another has closed."""
+    env = dict(place.env, LD_PRELOAD=built("ALLIUM_AGENT"))
+    for _ in range(4):
+        done = tap.run([program("popener"), "50"], cwd=place.folder, env=env)
+        equal((done.returncode, done.stderr), (0, b""), "code of popener, and what it said")
+
+
 tap.main([(name, placed(test, "/var/tmp")) for name, test in [
     ("each kind of program, started in each way, does what it does bare", each_kind),
     ("a program in another root does", other_root),
     ("what was not observed is said", said),
+    ("threads open and close streams of popen", streams),
 ]])
