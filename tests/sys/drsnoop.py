@@ -213,6 +213,37 @@ def ring_full():
     equal(len(small.rows) + small.lost["lost_events"], len(whole.rows), "shown and lost, together")
 
 
+def ring_full_recorded():
+    """The whole way into a recording: what came faster than it was kept is counted there, to the event."""
+    def asked(question):
+        return json.loads(tap.succeed([lib.built("ALLIUM"), "sql", "--json", path, question]).stdout)["rows"][0]["n"]
+    with tap.private_dir() as folder, file_on_disk(80) as data, group(LIMIT) as where, tool("drsnoop", "--comm", "cat") as whole:
+        path = folder + "/kept.allium"
+        kept = subprocess.Popen([lib.built("ALLIUM"), "sys", "drsnoop", "--comm", "cat", "--ring", "4096", "-o", path],
+                                stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        try:
+            check(b": ready: " in kept.stderr.readline(), "it did not get ready")
+            run_in(where, reads(data))
+            kept.send_signal(signal.SIGSTOP)
+            for _ in range(3):
+                run_in(where, reads(data))
+            kept.send_signal(signal.SIGCONT)
+            run_in(where, reads(data))
+            kept.send_signal(signal.SIGINT)
+            said = kept.communicate(timeout=tap.TIMEOUT)[1].decode()
+        finally:
+            kept.kill()
+            kept.wait()
+        whole.stop()
+        equal(kept.returncode, 0, "exit code (%s)" % said)
+        rows = asked("SELECT count(*) AS n FROM sys_drsnoop")
+        lost = asked("SELECT value AS n FROM meta WHERE key = 'sys_drsnoop_lost_events'")
+    check("%d events lost" % lost in said and "recorded %d rows" % rows in said, said)
+    check(rows and lost, "rows %d, lost %d" % (rows, lost))
+    equal(rows + lost, len(whole.rows), "kept and lost, together")
+    equal(whole.lost["lost_events"], 0, "lost by the one beside it")
+
+
 def child_allium(pid):
     """unshare and sh have become it: the same process."""
     wait_until(lambda: open("/proc/%d/comm" % pid).read().strip() == "allium", 5, "allium runs")
@@ -244,6 +275,7 @@ TESTS += [
     ("cgroups that are none of ours are refused", refused),
     ("what had begun before, and what has not ended", under_way),
     ("a full ring loses what it says", ring_full),
+    ("a recording of events that come too fast says how many are missing", ring_full_recorded),
     ("--hist adds the events up", histogram),
 ]
 
