@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "store/feed.h"
 
+#include "base/buf.h"
 #include "base/mem.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+
+#define TEXTS_KEPT                                                                                           \
+    (1u << 20) /* bytes of room that stay; a row may have texts that are longer than all others */
 
 struct value {
     enum { VALUE_NULL, VALUE_INT, VALUE_REAL, VALUE_TEXT } type;
@@ -12,12 +16,13 @@ struct value {
     union {
         int64_t number;
         double real;
-        char *text;
+        size_t text; /* where it begins among the texts */
     };
 };
 
 struct feed {
-    int width, used, texts; /* values: of a row, waiting, of those with a text */
+    struct buf texts;
+    int width, used; /* values: of a row, waiting */
     struct value values[];
 };
 
@@ -102,6 +107,7 @@ static int is_at_end(sqlite3_vtab_cursor *cursor)
 static int get_column(sqlite3_vtab_cursor *cursor, sqlite3_context *to, int column)
 {
     const struct value *v = &((struct cursor *)cursor)->row[column];
+    const struct feed *f = ((struct table *)cursor->pVtab)->feed;
     switch (v->type) {
     case VALUE_INT:
         sqlite3_result_int64(to, v->number);
@@ -110,7 +116,7 @@ static int get_column(sqlite3_vtab_cursor *cursor, sqlite3_context *to, int colu
         sqlite3_result_double(to, v->real);
         break;
     case VALUE_TEXT:
-        sqlite3_result_text(to, v->text, v->bytes, SQLITE_STATIC);
+        sqlite3_result_text(to, buf_str(&f->texts) + v->text, v->bytes, SQLITE_STATIC);
         break;
     case VALUE_NULL:
         break;
@@ -150,7 +156,7 @@ int feed_create(struct feed **out, sqlite3 *db, const char *name, int width)
 void feed_release(struct feed *f)
 {
     if (f)
-        feed_clear(f);
+        buf_release(&f->texts);
     free(f);
 }
 
@@ -171,9 +177,8 @@ void feed_put_null(struct feed *f)
 
 void feed_put_text(struct feed *f, const char *text, int bytes)
 {
-    f->texts++;
-    f->values[f->used++] =
-        (struct value){.type = VALUE_TEXT, .bytes = bytes, .text = mem_strndup(text, (size_t)bytes)};
+    f->values[f->used++] = (struct value){.type = VALUE_TEXT, .bytes = bytes, .text = f->texts.len};
+    buf_add(&f->texts, text, (size_t)bytes);
 }
 
 bool feed_is_empty(const struct feed *f)
@@ -188,10 +193,9 @@ bool feed_is_full(const struct feed *f)
 
 void feed_clear(struct feed *f)
 {
-    for (int i = 0; i < f->used && f->texts; i++)
-        if (f->values[i].type == VALUE_TEXT) {
-            free(f->values[i].text);
-            f->texts--;
-        }
     f->used = 0;
+    if (f->texts.len > TEXTS_KEPT)
+        buf_release(&f->texts);
+    else
+        buf_reset(&f->texts);
 }
