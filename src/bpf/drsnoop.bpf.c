@@ -57,7 +57,8 @@ static __always_inline int begun(void *ctx, __u32 kind, int order, __u32 gfp)
     event_head(&e.head, ctx);
     e.gfp = gfp;
     e.order = (__s16)order;
-    e.kind = (__u16)kind;
+    e.kind = (__u8)kind;
+    e.untold = lru_is_silent();
     if (kind == DRSNOOP_MEMCG)
         find_full_group(&e);
     if (bpf_map_update_elem(&under_way, &key, &e, BPF_ANY))
@@ -128,9 +129,9 @@ END(raw_softlimit_end, "raw_tp/mm_vmscan_memcg_softlimit_reclaim_end", DRSNOOP_S
 
 #define SCANNED(name, section)                                                                               \
     SEC(section)                                                                                             \
-    int BPF_PROG(name, int zone, int order, __u64 requested, __u64 nr_scanned)                               \
+    int BPF_PROG(name, int zone, int order, __u64 requested, __u64 nr_scanned, __u64 skipped, __u64 taken)   \
     {                                                                                                        \
-        return scanned(nr_scanned, lru_argument(ctx));                                                       \
+        return scanned(lru_counted(requested, nr_scanned, taken), lru_argument(ctx));                        \
     }
 SCANNED(btf_scanned, "tp_btf/mm_vmscan_lru_isolate")
 SCANNED(raw_scanned, "raw_tp/mm_vmscan_lru_isolate")
@@ -156,5 +157,5 @@ END_NAMED(tp_softlimit_end, "tp/vmscan/mm_vmscan_memcg_softlimit_reclaim_end", D
 
 SEC("tp/vmscan/mm_vmscan_lru_isolate") int tp_scanned(struct trace_event_raw_mm_vmscan_lru_isolate *ctx)
 {
-    return scanned(ctx->nr_scanned, ctx->lru);
+    return scanned(lru_counted(ctx->nr_requested, ctx->nr_scanned, ctx->nr_taken), ctx->lru);
 }

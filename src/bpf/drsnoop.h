@@ -19,13 +19,14 @@ struct drsnoop_event {
     struct sys_event head; /* of the beginning */
     __u64 duration_ns;
     __u64 reclaimed_pages;
-    __u64 scanned_pages; /* of the inactive lists */
+    __u64 scanned_pages; /* that /proc/vmstat counts as pgscan */
     __u64
         memcg; /* of DRSNOOP_MEMCG: the id of the cgroup that has the least room, on the way from the task's to the root; 0 */
     __u64 limit_pages, usage_pages; /* of that one */
     __u32 gfp;
     __s16 order;
-    __u16 kind; /* enum drsnoop_kind */
+    __u8 kind;   /* enum drsnoop_kind */
+    __u8 untold; /* not 0: the kernel does not tell which pages it looks at */
 };
 
 enum drsnoop_count {

@@ -123,10 +123,24 @@ struct page_counter {
     struct page_counter *parent;
 };
 
+/* The multi-generational LRU, where it is built in: since 6.1. (Its struct had another name before 6.3, which does not matter.) */
+struct lru_gen_folio {
+    bool enabled;
+};
+
+struct lruvec {
+    struct lru_gen_folio lrugen;
+};
+
+struct mem_cgroup_per_node {
+    struct lruvec lruvec;
+};
+
 struct mem_cgroup {
     struct cgroup_subsys_state css;
     struct page_counter memory, memsw;
     bool oom_lock; /* from 6.11 on only with the v1 hierarchy built in */
+    struct mem_cgroup_per_node *nodeinfo[0];
 };
 
 struct css_set {
@@ -419,7 +433,7 @@ struct trace_event_raw_mm_shrink_slab_end {
 };
 
 struct trace_event_raw_mm_vmscan_lru_isolate {
-    unsigned long nr_scanned;
+    unsigned long nr_requested, nr_scanned, nr_taken;
     unsigned int isolate_mode; /* before 6.8 */
     int lru;
 };

@@ -69,7 +69,10 @@ static __always_inline struct vmscan_value *row_of(__u32 phase, __u32 within, __
         key.pid = current_ids() >> 32;
         bpf_get_current_comm(key.comm, sizeof(key.comm));
     }
-    return row_for(&key);
+    struct vmscan_value *v = row_for(&key);
+    if (v && lru_is_silent())
+        v->untold++;
+    return v;
 }
 
 /* The row that pages go to which are looked at now. */
@@ -114,6 +117,8 @@ static __attribute__((noinline)) int ended(__u32 phase)
     struct vmscan_value *v = row_of(phase, phase_below(t, phase), 0);
     if (v)
         add_time(v, bpf_ktime_get_ns() - t->began_ns[phase]);
+    if (lru_is_silent())
+        count(VMSCAN_UNTOLD);
     t->began_ns[phase] = 0;
     forget_if_done(t);
     return 0;
@@ -129,6 +134,8 @@ static __always_inline void end_run(struct vmscan_task *t)
     __u64 began = t->began_ns[VMSCAN_KSWAPD];
     if (v)
         add_time(v, t->step_ns > began ? t->step_ns - began : 0);
+    if (lru_is_silent())
+        count(VMSCAN_UNTOLD);
     t->began_ns[VMSCAN_KSWAPD] = 0;
 }
 
@@ -286,9 +293,9 @@ HAPPENS(writepage, mm_vmscan_writepage, written()) /* before 6.16 */
     }
 #define ISOLATE(name, section)                                                                               \
     SEC(section)                                                                                             \
-    int BPF_PROG(name, int zone, int order, __u64 requested, __u64 nr_scanned)                               \
+    int BPF_PROG(name, int zone, int order, __u64 requested, __u64 nr_scanned, __u64 skipped, __u64 taken)   \
     {                                                                                                        \
-        return scanned(nr_scanned, lru_argument(ctx));                                                       \
+        return scanned(lru_counted(requested, nr_scanned, taken), lru_argument(ctx));                        \
     }
 #define SHRINK(name, section)                                                                                \
     SEC(section)                                                                                             \
@@ -324,7 +331,7 @@ SEC("tp/vmscan/mm_shrink_slab_end") int tp_slab_end(struct trace_event_raw_mm_sh
 
 SEC("tp/vmscan/mm_vmscan_lru_isolate") int tp_isolate(struct trace_event_raw_mm_vmscan_lru_isolate *ctx)
 {
-    return scanned(ctx->nr_scanned, ctx->lru);
+    return scanned(lru_counted(ctx->nr_requested, ctx->nr_scanned, ctx->nr_taken), ctx->lru);
 }
 
 SEC("tp/vmscan/mm_vmscan_lru_shrink_inactive")

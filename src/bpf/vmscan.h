@@ -35,12 +35,13 @@ struct vmscan_key {
     char comm[SYS_COMM_BYTES];
 };
 
-/** Pages are those of the inactive lists: [0] anonymous (and shmem), [1] of files. */
+/** Pages are those that /proc/vmstat counts as pgscan and pgsteal: [0] anonymous (and shmem), [1] of files. */
 struct vmscan_value {
     __u64 times, duration_ns, longest_ns;
     __u64 scanned[2], reclaimed[2];
     __u64 dirty, writeback, activated, written;
     __u64 objects_scanned, objects_freed;
+    __u64 untold; /* not 0: the kernel did not tell of the pages */
     struct sys_histogram histogram;
 };
 
@@ -54,6 +55,7 @@ struct vmscan_task {
 enum vmscan_count {
     VMSCAN_BEGUN_BEFORE = SYS_COUNT_OWN, /* ends of what had begun before we did */
     VMSCAN_UNDER_WAY,                    /* what had not ended when we did */
+    VMSCAN_UNTOLD,                       /* phases of whose pages the kernel did not tell */
 };
 
 #endif

@@ -59,7 +59,8 @@ static void begin_row(struct sys_session *s, struct table *t, const struct drsno
     static const char *const kinds[DRSNOOP_KINDS] = {"direct", "memcg", "softlimit"};
     events_row(s, t, &e->head);
     table_text(t, KIND, e->kind < DRSNOOP_KINDS ? kinds[e->kind] : NULL);
-    table_whole(t, SCANNED, e->scanned_pages);
+    if (!e->untold)
+        table_whole(t, SCANNED, e->scanned_pages);
     add_memcg(s, t, e);
     table_signed(t, ORDER, e->order);
     names_gfp(s, t, GFP, e->gfp);

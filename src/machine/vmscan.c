@@ -73,6 +73,7 @@ static void add(void *sum, const void *value)
     a->writeback += v->writeback;
     a->activated += v->activated;
     a->written += v->written;
+    a->untold += v->untold;
     a->objects_scanned += v->objects_scanned;
     a->objects_freed += v->objects_freed;
     for (int i = 0; i < SYS_SLOTS; i++)
@@ -98,6 +99,9 @@ static void name_phase(struct table *t, const struct vmscan_key *key)
 static void add_pages(struct table *t, const struct vmscan_value *v)
 {
     uint64_t scanned = v->scanned[0] + v->scanned[1], reclaimed = v->reclaimed[0] + v->reclaimed[1];
+    table_whole(t, WRITTEN, v->written);
+    if (v->untold)
+        return;
     table_whole(t, SCANNED, scanned);
     table_whole(t, RECLAIMED, reclaimed);
     if (scanned)
@@ -108,7 +112,6 @@ static void add_pages(struct table *t, const struct vmscan_value *v)
     table_whole(t, WRITEBACK, v->writeback);
     table_whole(t, SCANNED_ANONYMOUS, v->scanned[0]);
     table_whole(t, ANONYMOUS, v->reclaimed[0]);
-    table_whole(t, WRITTEN, v->written);
     table_whole(t, ACTIVATED, v->activated);
 }
 
@@ -176,6 +179,11 @@ static const struct sys_counted counted[] = {
      false},
     {VMSCAN_UNDER_WAY, "phases that had not ended when we did, whose time is not counted", "under_way",
      false},
+    {VMSCAN_UNTOLD,
+     "phases whose pages are not known: before 6.8 the multi-generational LRU "
+     "(/sys/kernel/mm/lru_gen/enabled) "
+     "tells nothing of them",
+     "untold", false},
     {0, NULL, NULL, false},
 };
 
