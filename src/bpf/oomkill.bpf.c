@@ -195,11 +195,23 @@ static __always_inline void put_memory(struct oomkill_memory *m, const struct mm
     m->swap_pages = mm_exact(mm, MM_SWAPENTS);
 }
 
+/* What the process is called in its own PID namespace, which has the largest level; 0: in the initial one. */
+static __always_inline __u32 inner_number(const struct task_struct *task)
+{
+    const struct pid *pid = BPF_CORE_READ(task, group_leader, thread_pid);
+    struct upid number = {0};
+    __u32 level = pid ? BPF_CORE_READ(pid, level) : 0;
+    if (level && level < PID_NAMESPACES_MAX)
+        bpf_core_read(&number, sizeof(number), &pid->numbers[level]);
+    return (__u32)number.nr;
+}
+
 static __attribute__((noinline)) int put_victim(struct oomkill_event *e, const struct task_struct *victim,
                                                 const struct mm_struct *mm)
 {
     const struct cgroup_subsys_state *css = memory_css(victim);
     e->victim_pid = BPF_CORE_READ(victim, tgid);
+    e->victim_inner_pid = inner_number(victim);
     e->victim_uid = BPF_CORE_READ(victim, real_cred, uid.val);
     BPF_CORE_READ_STR_INTO(&e->victim_comm, victim, comm);
     e->oom_score_adj = BPF_CORE_READ(victim, signal, oom_score_adj);

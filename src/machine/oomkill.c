@@ -18,6 +18,7 @@
 enum column {
     OUTCOME = EVENTS_COLUMNS,
     VICTIM_PID,
+    VICTIM_INNER_PID,
     VICTIM_COMM,
     VICTIM_UID,
     SCORE_ADJ,
@@ -56,6 +57,7 @@ static const struct table_column columns[] = {
     EVENTS_HEAD,
     [OUTCOME] = {"outcome", TABLE_PLAIN, TABLE_TEXT},
     [VICTIM_PID] = {"victim_pid", TABLE_PLAIN, TABLE_WHOLE},
+    [VICTIM_INNER_PID] = {"victim_container_pid", TABLE_PLAIN, TABLE_WHOLE},
     [VICTIM_COMM] = {"victim_comm", TABLE_PLAIN, TABLE_TEXT},
     [VICTIM_UID] = {"victim_uid", TABLE_PLAIN, TABLE_WHOLE},
     [SCORE_ADJ] = {"oom_score_adj", TABLE_PLAIN, TABLE_SIGNED},
@@ -123,6 +125,8 @@ static void put_victim(struct sys_session *s, struct table *t, const struct oomk
         return; /* only its number is known */
     table_text(t, OUTCOME, e->outcome == OOMKILL_KILLED ? "killed" : "exiting");
     table_text(t, VICTIM_COMM, e->victim_comm);
+    if (e->victim_inner_pid)
+        table_whole(t, VICTIM_INNER_PID, e->victim_inner_pid);
     table_whole(t, VICTIM_UID, e->victim_uid);
     table_signed(t, SCORE_ADJ, e->oom_score_adj);
     table_whole(t, ANON, (uint64_t)e->memory.anon_pages * page);

@@ -175,7 +175,10 @@ void oomkill_tell(struct buf *b, const struct oomkill_event *e, const struct oom
         oomkill_add_comm(b, e->victim_comm);
     else
         buf_addstr(b, "a process");
-    buf_printf(b, " (pid %u) %s: ", e->victim_pid,
+    buf_printf(b, " (pid %u", e->victim_pid);
+    if (e->victim_inner_pid)
+        buf_printf(b, ", in its container %u", e->victim_inner_pid);
+    buf_printf(b, ") %s: ",
                known && e->outcome == OOMKILL_EXITING ? "was ending anyway and got the last memory"
                                                       : "was killed");
     tell_why(b, e);

@@ -171,6 +171,7 @@ def test_nested():
             wait_until(lambda: removed(path + "/inner"), tap.TIMEOUT, "the inner cgroup can be removed")
     row = only(it.rows, victim_pid=pid)
     equal((row["memcg"], row["victim_cgroup"]), (path[len(ROOT):], path[len(ROOT):] + "/inner"), "cgroups")
+    equal(row["victim_container_pid"], None, "number in a container")
 
 
 def test_sharing():
@@ -254,18 +255,43 @@ def test_ring_full():
     check(len(it.rows) + it.lost["lost_events"] >= len(pids), "rows and what was lost", it.rows, it.lost)
 
 
+def in_container(path):
+    """The second process of a PID namespace grows until it is killed."""
+    shell = subprocess.Popen(["unshare", "--pid", "--fork", "sh", "-c", '"$0" grow; :', built("TEST_EATER")],
+                             stdin=subprocess.DEVNULL, preexec_fn=lambda: write(path + "/cgroup.procs", os.getpid()))
+    equal(shell.wait(tap.TIMEOUT), 0, "end of the namespace's first process")
+
+
+def test_container():
+    """The kernel's line has the victim's number outside, the row has both."""
+    with cgroup() as path, tool("oomkill") as it:
+        in_container(path)
+        it.stop()
+        row = only(it.rows, victim_cgroup=path[len(ROOT):])
+    check(kernel_lines([row["victim_pid"]]), "the kernel's log has no victim", row["victim_pid"])
+    equal((row["victim_comm"], row["victim_container_pid"]), ("eater", 2), "the victim, inside")
+
+
+def story_of(kill):
+    """What is printed of one, and what kill() returns."""
+    it = subprocess.Popen([built("ALLIUM"), "sys", "oomkill"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        check(b"ready" in it.stderr.readline(), "it is not ready")
+        killed = kill()
+    finally:
+        it.send_signal(signal.SIGINT)
+        out = it.communicate(timeout=tap.TIMEOUT)[0].decode()
+    return out, killed
+
+
 def test_story():
     with cgroup() as path:
-        it = subprocess.Popen([built("ALLIUM"), "sys", "oomkill"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        try:
-            check(b"ready" in it.stderr.readline(), "it is not ready")
-            pid = grow(path)
-        finally:
-            it.send_signal(signal.SIGINT)
-            out = it.communicate(timeout=tap.TIMEOUT)[0].decode()
+        out, pid = story_of(lambda: grow(path))
+        inner, _ = story_of(lambda: in_container(path))
     for words in ("eater (pid %d) was killed: memory cgroup %s is full (inferred)" % (pid, path[len(ROOT):]),
                   "memory used: ", "of a limit of 20 MiB", "it asked for memory itself", "largest of "):
         check(words in out, words, "is not in", out)
+    check(re.search(r"eater \(pid \d+, in its container 2\) was killed: memory cgroup %s is" % re.escape(path[len(ROOT):]), inner), inner)
 
 
 main([
@@ -281,4 +307,5 @@ main([
     ("no memory is taken when it matters", test_no_memory),
     ("a ring that is full", test_ring_full),
     ("the story", test_story),
+    ("a victim in a container has its number there, too", test_container),
 ])
