@@ -5,7 +5,7 @@
 # also looks at pages that it only sorts, of the hog's stack for one. Where it has no events (6.1) they are null, in drsnoop too.
 #: programs hog
 #: modules lzo-rle zram
-#: seconds 240
+#: seconds 400
 
 . /tests/tap.sh
 plan 22
