@@ -199,7 +199,7 @@ def under_way():
 def ring_full():
     """A reader that is held up, and a ring of one page: what was lost is counted to the event."""
     with file_on_disk(80) as path, group(LIMIT) as where:
-        with tool("drsnoop", "--comm", "cat") as whole, tool("drsnoop", "--comm", "cat", "--ring", "4096") as small:
+        with tool("drsnoop", "--cgroup", where.folder) as whole, tool("drsnoop", "--cgroup", where.folder, "--ring", "4096") as small:
             reader = child_allium(small.process.pid)
             os.kill(reader, signal.SIGSTOP)
             try:
@@ -217,9 +217,9 @@ def ring_full_recorded():
     """The whole way into a recording: what came faster than it was kept is counted there, to the event."""
     def asked(question):
         return json.loads(tap.succeed([lib.built("ALLIUM"), "sql", "--json", path, question]).stdout)["rows"][0]["n"]
-    with tap.private_dir() as folder, file_on_disk(80) as data, group(LIMIT) as where, tool("drsnoop", "--comm", "cat") as whole:
+    with tap.private_dir() as folder, file_on_disk(80) as data, group(LIMIT) as where, tool("drsnoop", "--cgroup", where.folder) as whole:
         path = folder + "/kept.allium"
-        kept = subprocess.Popen([lib.built("ALLIUM"), "sys", "drsnoop", "--comm", "cat", "--ring", "4096", "-o", path],
+        kept = subprocess.Popen([lib.built("ALLIUM"), "sys", "drsnoop", "--cgroup", where.folder, "--ring", "4096", "-o", path],
                                 stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
         try:
             check(b": ready: " in kept.stderr.readline(), "it did not get ready")
