@@ -24,12 +24,47 @@ _allium_options()
     set) echo --where --help ;;
     sys) echo -p --pid --interval --duration --sort --top --pss --json --no-pager --help ;;
     doctor) echo --json --help ;;
+    'sys '*) _allium_help sys "${1#sys }" | sed -n '/^options:/,/^$/s/^  \(\(-.\), \)\{0,1\}\(--[a-z-]*\).*/\2 \3/p' ;;
+    esac
+}
+
+# COMMAND...: what --help says of it. Tools of `allium sys` have options of their own, and columns: it knows them all.
+_allium_help()
+{
+    "${COMP_WORDS[0]}" "$@" --help 2>/dev/null
+}
+
+# COMMAND... HEADING: the words that its --help has below a line that begins so, without what stands in brackets.
+_allium_listed()
+{
+    _allium_help "${@:1:$#-1}" | sed -n "/^${*: -1}/,/^\$/{/^  /{s/\[[^]]*\]//g;p;};}"
+}
+
+# TOOL OPTION: what may follow that option of `allium sys TOOL`. Fails when it takes no value.
+_allium_tool_value()
+{
+    case $2 in
+    --sort | --where | --alert | --only) _allium_words "$(_allium_listed sys "$1" columns,)" ;;
+    --attach) _allium_words "$(_allium_listed sys "$1" 'ways to attach')" ;;
+    --by) _allium_words "$(_allium_help sys "$1" | sed -n '/^  --by/{s/.*rows by//;s/,//g;s/ or / /;p;}')" ;;
+    --stacks) _allium_words user kernel both none ;;
+    -o | --output | --from) _allium_files ;;
+    -p | --pid) _allium_words "$(_allium_pids)" ;;
+    -u | --uid | --user) _allium_offer -u ;;
+    --cgroup) _allium_offer -d ;;
+    -h | --help | --json | --hist | --folded | --quiet | --growth | --live) return 1 ;;
     esac
 }
 
 # COMMAND OPTION: what may follow it. Fails when it takes no value.
 _allium_value()
 {
+    case $1 in
+    'sys '*)
+        _allium_tool_value "${1#sys }" "$2"
+        return
+        ;;
+    esac
     case $2 in
     -o | --output) _allium_files ;;
     --by) _allium_words stack function file module owner thread size process ;;
@@ -56,6 +91,7 @@ _allium_value()
 _allium_argument()
 {
     case $1 in
+    sys) _allium_words "$(_allium_help sys | sed -n '/^tools,/,/^$/s/^  \([a-z]*\) .*/\1/p')" ;;
     snapshot) _allium_words "$(_allium_pids)" ;;
     set) _allium_words "$(_allium_pids)" period= on off free-stacks=all free-stacks=some ;;
     report | watch | diff | who | frees | export | sql)
@@ -116,10 +152,13 @@ _allium()
 {
     local cur=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]} index
     COMPREPLY=()
+    if [ "$command" = sys ] && ((COMP_CWORD > 2)) && [[ ${COMP_WORDS[2]} != -* ]]; then
+        command="sys ${COMP_WORDS[2]}"
+    fi
     for ((index = 2; index < COMP_CWORD; index++)); do
         if [ "${COMP_WORDS[index]}" = -- ]; then
             case $command in
-            run) _allium_foreign $((index + 1)) ;;
+            run | 'sys '*) _allium_foreign $((index + 1)) ;;
             *) _allium_argument "$command" ;;
             esac
             return

@@ -27,7 +27,7 @@ void sys_durations_add(struct sys_durations *d, const struct table *t, uint32_t 
 }
 
 void sys_durations_write(const struct sys_durations *d, struct sink *out, const struct text_style *style,
-                         bool json)
+                         bool json, uint64_t time_ns)
 {
     struct table *t = table_new("sys-durations", 1, columns, N_COLUMNS);
     table_row(t);
@@ -36,7 +36,7 @@ void sys_durations_write(const struct sys_durations *d, struct sink *out, const 
     table_whole(t, LONGEST, d->longest_ns);
     table_histogram(t, HISTOGRAM, d->slots, TABLE_SLOTS);
     if (json)
-        table_view_json_row(out, t, 0);
+        table_view_json_row_at(out, t, 0, time_ns);
     else
         table_view_text(out, t, style);
     table_free(t);

@@ -21,8 +21,8 @@ struct sys_durations {
 
 /** Adds the durations, in ns, of all rows of a table. */
 void sys_durations_add(struct sys_durations *d, const struct table *t, uint32_t column);
-/** As one row, with its histogram. */
+/** As one row, with its histogram; in JSON, with the moment of the report, in ns since 1970, 0: none. */
 void sys_durations_write(const struct sys_durations *d, struct sink *out, const struct text_style *style,
-                         bool json);
+                         bool json, uint64_t time_ns);
 
 #endif

@@ -77,7 +77,7 @@ static void say_count(const struct sys_session *s, const struct said *l, unsigne
     fprintf(stderr, "allium: %" PRIu64 " %s\n", n, l->words);
 }
 
-void sys_losses_write_json(const struct sys_session *s, struct sink *out)
+void sys_losses_write_json(const struct sys_session *s, uint64_t not_kept, struct sink *out)
 {
     struct json j = {.out = out, .line = true};
     json_open(&j, NULL, '{');
@@ -86,6 +86,8 @@ void sys_losses_write_json(const struct sys_session *s, struct sink *out)
         json_whole(&j, losses[i].key, s->counted[losses[i].count]);
     for (const struct sys_counted *c = s->tool->counted; c && c->words; c++)
         json_whole(&j, c->key, s->counted[c->count]);
+    if (s->tool->event)
+        json_whole(&j, "not_kept_events", not_kept);
     json_close(&j, '}');
     write_samples_json(s, &j);
     json_close(&j, '}');
@@ -101,17 +103,26 @@ int sys_losses_record(const struct sys_session *s, struct recording *recording, 
         buf_printf(&key, "sys_%s_%s", s->tool->name, losses[i].key);
         bad = recording_set_number(recording, buf_str(&key), (int64_t)s->counted[losses[i].count], e);
     }
+    for (const struct sys_counted *c = s->tool->counted; c && c->words && !bad; c++) {
+        buf_reset(&key);
+        buf_printf(&key, "sys_%s_%s", s->tool->name, c->key);
+        bad = recording_set_number(recording, buf_str(&key), (int64_t)s->counted[c->count], e);
+    }
     buf_release(&key);
     return bad;
 }
 
-void sys_losses_say(const struct sys_session *s)
+void sys_losses_say(const struct sys_session *s, uint64_t not_kept)
 {
     unsigned lost = 0;
     for (size_t i = 0; i < sizeof(losses) / sizeof(*losses); i++)
         say_count(s, &losses[i], &lost);
     for (const struct sys_counted *c = s->tool->counted; c && c->words; c++)
         say_count(s, &(struct said){c->count, c->words, c->key, c->lost}, &lost);
+    if (not_kept)
+        fprintf(stderr, "allium: %" PRIu64 " events not shown: no room to keep them (--rows makes it)\n",
+                not_kept);
+    lost += not_kept != 0;
     say_samples(s);
     if (names_untrusted(s->names))
         fprintf(stderr,

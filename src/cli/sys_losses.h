@@ -14,10 +14,10 @@
 #include "store/recording.h"
 #include "view/sink.h"
 
-/** In words, on stderr. */
-void sys_losses_say(const struct sys_session *s);
+/** In words, on stderr. `not_kept`: events for which sys_kept had no room. */
+void sys_losses_say(const struct sys_session *s, uint64_t not_kept);
 /** As an object of one line: {"lost":{...}}. */
-void sys_losses_write_json(const struct sys_session *s, struct sink *out);
+void sys_losses_write_json(const struct sys_session *s, uint64_t not_kept, struct sink *out);
 /** Beside the rows of a recording. 0, or -errno with a line. */
 int sys_losses_record(const struct sys_session *s, struct recording *recording, struct error *e);
 

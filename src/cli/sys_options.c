@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "cli/sys_command.h"
 #include "cli/words.h"
 #include "query/field.h"
 #include "collect/cgroup.h"
@@ -15,123 +16,11 @@
 
 #define INTERVAL_LEAST_NS 10000000u
 
-static const struct option_doc common[] = {
-    {"pid", 'p', "PID", "only this process"},
-    {"tid", 't', "TID", "only this thread"},
-    {"uid", 'u', "UID", "only this user, a name or number"},
-    {"comm", 0, "NAME", "only processes of this name"},
-    {"cgroup", 0, "PATH", "only this cgroup and those below it"},
-    {"user", 0, "USER", "start CMD as this user"},
-    {"duration", 0, "TIME", "end after so long"},
-    {"attach", 0, "RUNG", "attach this way, see allium doctor"},
-    {"json", 0, NULL, "an object a line, see allium-json(5)"},
-    {"output", 'o', "FILE", "record rows there instead of showing them"},
-    {"from", 0, "FILE", "show what was recorded"},
-    {"where", 0, "QUERY", "only rows that fit, see allium-query(7); columns are its fields"},
-    {"alert", 0, "CONDITION", "say when a row fits a query: 'allocated>1G', 'allocated>1G for 30s'"},
-    {"exec", 0, "CMD", "and run CMD with sh; ALLIUM_ROW is the row, as JSON"},
-    {"stacks", 0, "WHICH", "user, kernel, both or none"},
-    {"folded", 0, NULL, "stacks as folded lines, for flame graphs"},
-    {"stack-slots", 0, "N", "room for about so many different stacks (16384)"},
-    {"quiet", 0, NULL, "say nothing on stderr"},
-    {NULL, 0, NULL, NULL},
-};
-
-/* Of tools that take user stacks. */
-static const struct option_doc of_samples[] = {
-    {"sample", 0, "N", "of one event in N the user stack's bytes: for code without frame pointers"},
-    {"sample-ring", 0, "SIZE", "room for samples that were not read yet, a power of two (8M)"},
-    {NULL, 0, NULL, NULL},
-};
-
-static const struct option_doc of_rows[] = {
-    {"interval", 0, "TIME", "a report so often; without it, one at the end"},
-    {"by", 0, "PART", NULL},
-    {"sort", 0, "COLUMN", "rows with the most of it first"},
-    {"top", 0, "N", "at most so many rows (20); 0: all"},
-    {"rows", 0, "N", "room for so many rows (16384)"},
-    {NULL, 0, NULL, NULL},
-};
-
-static const struct option_doc of_events[] = {
-    {"ring", 0, "SIZE", "room for events that were not read yet, a power of two"},
-    {NULL, 0, NULL, NULL},
-};
-
-/* Of tools that measure how long things take: events whose weight is a duration, rows with histograms. */
-static const struct option_doc of_durations[] = {
-    {"hist", 0, NULL, "how many took how long, as a histogram"},
-    {NULL, 0, NULL, NULL},
-};
-
 #define TOP_DEFAULT 20u
-
-/* Bits of the columns that are histograms. */
-static uint64_t histograms(const struct sys_tool *tool)
-{
-    uint64_t bits = 0;
-    for (uint32_t i = 0; i < tool->n_columns; i++)
-        bits |= (uint64_t)(tool->columns[i].type == TABLE_HISTOGRAM) << i;
-    return bits;
-}
-
-static bool has_durations(const struct sys_tool *tool)
-{
-    return tool->parts ? histograms(tool) != 0 : tool->columns[tool->weight].unit == TABLE_DURATION;
-}
-
-static void add_options(struct sys_request *r, size_t *n, const struct option_doc *o)
-{
-    for (; o->name; o++)
-        r->options[(*n)++] = *o;
-}
-
-static bool takes_user_stacks(const struct sys_tool *tool)
-{
-    return tool->parts ? tool->user_stack_at != 0 : tool->event != NULL;
-}
-
-/* What `--by` takes, as help says it: the parts' names. */
-static char *parts_doc(const struct sys_tool *tool)
-{
-    struct buf b = BUF_INIT;
-    for (const struct sys_part *p = tool->parts; p->name; p++)
-        buf_printf(&b, "%s%s", p == tool->parts ? "rows by " : p[1].name ? ", " : " or ", p->name);
-    return buf_detach(&b);
-}
-
-static void make_command(struct sys_request *r)
-{
-    size_t n = 0;
-    const struct sys_tool *tool = r->tool;
-    for (const struct sys_option *o = tool->options; o && o->name; o++)
-        r->options[n++] = (struct option_doc){o->name, 0, o->value, o->doc, false};
-    add_options(r, &n, tool->parts ? of_rows : of_events);
-    if (has_durations(tool))
-        add_options(r, &n, of_durations);
-    if (takes_user_stacks(tool))
-        add_options(r, &n, of_samples);
-    add_options(r, &n, common);
-    for (size_t i = 0; i < n; i++)
-        if (!strcmp(r->options[i].name, "by"))
-            r->options[i].doc = parts_doc(tool);
-        else if (!strcmp(r->options[i].name, "interval") && tool->interval_ns)
-            r->options[i].doc = "a report so often (1s)";
-    snprintf(r->name, sizeof(r->name), "sys %s", tool->name);
-    r->as_command = (struct command){
-        .name = r->name,
-        .usage = "[options] [-- CMD ARG...]",
-        .summary = tool->summary,
-        .examples = tool->examples,
-        .options = r->options,
-    };
-}
 
 void sys_options_release(struct sys_request *r)
 {
-    for (size_t i = 0; r->options[i].name; i++)
-        if (!strcmp(r->options[i].name, "by"))
-            free((char *)(uintptr_t)r->options[i].doc);
+    sys_command_release(r);
     sampled_tool_free(r->sampled_tool);
     table_query_release(&r->show.where);
     sys_alert_release(&r->show.alert);
@@ -272,7 +161,7 @@ static void sample(struct parse *p)
 {
     struct sys_request *r = p->r;
     struct sys_settings *s = &r->settings;
-    if (!takes_user_stacks(r->tool) || !number(p, "sample", &s->config.sample))
+    if (!sys_tool_takes_user_stacks(r->tool) || !number(p, "sample", &s->config.sample))
         return;
     if (!s->config.sample)
         refuse(p, "sample", "0", "number of events of which one is taken: at least 1");
@@ -319,6 +208,10 @@ static void order(struct parse *p)
     struct sys_show *show = &p->r->show;
     show->sort = tool->weight;
     struct query_field names[NAMES_MAX];
+    if (text && (*text == '+' || *text == '-')) {
+        show->order = *text == '+' ? TABLE_LEAST_FIRST : TABLE_MOST_FIRST;
+        text++;
+    }
     for (uint32_t i = 0; text && i < tool->n_columns && i < NAMES_MAX; i++) {
         names[i] = (struct query_field){.name = tool->columns[i].name};
         if (!strcmp(names[i].name, text)) {
@@ -330,6 +223,31 @@ static void order(struct parse *p)
         refuse_name(p, "sort", text, names, tool->n_columns);
 }
 
+/* Reports: of rows there always are some; of events, when one of these is asked for. */
+static void reports(struct parse *p)
+{
+    struct sys_show *show = &p->r->show;
+    const struct sys_tool *tool = p->r->tool;
+    const char *choice = value(p, "sort") ? "sort" : value(p, "top") ? "top" : NULL;
+    show->top = show->json || show->folded ? 0 : TOP_DEFAULT;
+    show->interval_ns = tool->interval_ns;
+    duration(p, "interval", &show->interval_ns);
+    number(p, "top", &show->top);
+    order(p);
+    if (value(p, "from") && value(p, "interval"))
+        p->code = command_misuse(&p->r->as_command,
+                                 "--from shows reports as they were recorded: leave out --interval");
+    if (tool->parts) {
+        size(p, "rows", &p->r->settings.rows_max);
+        return;
+    }
+    size(p, "rows", &show->room);
+    size(p, "ring", &p->r->settings.ring_bytes);
+    show->keep = !show->histogram && (show->interval_ns || choice);
+    if (show->histogram && choice)
+        p->code = command_misuse(&p->r->as_command, "--hist shows no events: leave out --%s", choice);
+}
+
 static void shape(struct parse *p)
 {
     struct sys_show *show = &p->r->show;
@@ -337,25 +255,16 @@ static void shape(struct parse *p)
     show->json = value(p, "json") != NULL;
     show->folded = value(p, "folded") != NULL;
     show->quiet = value(p, "quiet") != NULL;
-    show->histogram = has_durations(p->r->tool) && value(p, "hist");
+    show->histogram = sys_tool_has_durations(p->r->tool) && value(p, "hist");
     if (!show->histogram && !value(p, "output")) /* who looks at a recording may ask for them */
-        show->hidden |= histograms(p->r->tool);
+        show->hidden |= sys_tool_histograms(p->r->tool);
     duration(p, "duration", &show->duration_ns);
     size(p, "stack-slots", &s->stacks_max);
     s->rung = value(p, "attach");
     p->r->user = value(p, "user");
     p->r->output = value(p, "output");
     p->r->from = value(p, "from");
-    if (p->r->tool->parts) {
-        show->top = show->json || show->folded ? 0 : TOP_DEFAULT;
-        show->interval_ns = p->r->tool->interval_ns;
-        duration(p, "interval", &show->interval_ns);
-        number(p, "top", &show->top);
-        size(p, "rows", &s->rows_max);
-        order(p);
-    } else {
-        size(p, "ring", &s->ring_bytes);
-    }
+    reports(p);
 }
 
 int sys_options_parse(struct sys_request *r, const struct sys_tool *tool, int argc, char **argv)
@@ -364,7 +273,7 @@ int sys_options_parse(struct sys_request *r, const struct sys_tool *tool, int ar
     struct error e = {""};
     struct parse p = {.r = r, .a = &a, .code = -1};
     *r = (struct sys_request){.tool = tool};
-    make_command(r);
+    sys_command_make(r);
     int code = command_parse(&r->as_command, argc, argv, true, &a);
     if (code >= 0)
         return code;

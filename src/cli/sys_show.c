@@ -16,6 +16,7 @@
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/sys_durations.h"
+#include "cli/sys_kept.h"
 #include "cli/sys_losses.h"
 #include "cli/terminal.h"
 #include "machine/names.h"
@@ -35,11 +36,14 @@ struct show {
     struct text_style style;
     struct table_stream stream;
     struct sys_durations durations;
+    struct sys_kept kept;
+    struct buf heading; /* of the next report; empty: it has none */
     int signals, ticks, end;
     uint64_t began_ns, shown_ns, committed_ns;
-    uint64_t recorded;  /* rows */
-    bool redraws;       /* each report stands where the last one stood */
-    uint64_t report_ns; /* of rows that come every interval: when, since 1970 */
+    uint64_t recorded;   /* rows */
+    uint64_t shown, all; /* of the last report: rows, and how many there were before it was cut */
+    bool redraws;        /* each report stands where the last one stood */
+    uint64_t report_ns;  /* of rows that come every interval: when, since 1970 */
     bool over;
     int code;
 };
@@ -115,32 +119,29 @@ static void record(struct show *w)
         w->code = command_fail(EXIT_FAILED, "%s", e.text);
         w->over = true;
     }
-    table_clear(w->table);
 }
 
-static void write_table(struct show *w)
+/* "--- 5.00 s after the start, the last 5.00 s: 10 of 133 events" */
+static void put_heading(struct show *w)
 {
-    const struct sys_show *o = w->o;
-    struct table *t = w->table;
-    alert(w);
-    table_query_apply(&o->where, t);
-    if (o->recording) {
-        record(w);
+    const char *what = !w->tool->event ? "rows" : w->all == 1 ? "event" : "events";
+    if (!w->heading.len)
         return;
-    }
-    if (o->histogram && w->tool->event) {
-        sys_durations_add(&w->durations, t, w->tool->weight);
-        table_clear(t);
-        return;
-    }
-    if (!w->tool->event) {
-        table_sort(t, o->sort);
-        if (o->top)
-            table_cut(t, o->top);
-    }
-    if (o->folded)
+    if (w->shown < w->all)
+        buf_printf(&w->heading, ": %" PRIu64 " of %" PRIu64 " %s", w->shown, w->all, what);
+    else if (w->tool->event)
+        buf_printf(&w->heading, ": %" PRIu64 " %s", w->all, what);
+    sink_printf(&w->out, "%s\n", buf_str(&w->heading));
+    buf_reset(&w->heading);
+}
+
+/* All rows of a table that is sorted and cut. */
+static void draw(struct show *w, const struct table *t)
+{
+    put_heading(w);
+    if (w->o->folded)
         table_folded_write(&w->out, t, w->tool->weight);
-    else if (o->json)
+    else if (w->o->json)
         for (uint32_t row = 0; row < table_rows(t); row++)
             table_view_json_row_at(&w->out, t, row, w->report_ns);
     else if (w->tool->event)
@@ -149,38 +150,94 @@ static void write_table(struct show *w)
         table_view_text(&w->out, t, &w->style);
     if (sink_finish(&w->out))
         w->over = true;
+}
+
+/* What has come: rows of a report, or events, which are shown at once, kept, or counted. */
+static void write_table(struct show *w)
+{
+    const struct sys_show *o = w->o;
+    struct table *t = w->table;
+    alert(w);
+    table_query_apply(&o->where, t);
+    if (o->recording)
+        record(w);
+    else if (w->tool->event && o->histogram)
+        sys_durations_add(&w->durations, t, w->tool->weight);
+    else if (w->tool->event && o->keep)
+        sys_kept_add(&w->kept, t);
+    else {
+        w->all = table_rows(t);
+        if (!w->tool->event)
+            table_sort(t, o->sort, o->order);
+        if (!w->tool->event && o->top)
+            table_cut(t, o->top);
+        w->shown = table_rows(t);
+        draw(w, t);
+    }
     table_clear(t);
 }
 
-/* What --hist shows instead of events. */
-static void write_durations(struct show *w)
+static void begin_heading(struct show *w, uint64_t now)
 {
-    if (w->o->histogram && w->tool->event && !w->o->recording)
-        sys_durations_write(&w->durations, &w->out, &w->style, w->o->json);
+    char took[UNITS_TEXT_BYTES], last[UNITS_TEXT_BYTES];
+    if (w->o->json || w->o->folded || w->o->recording || !w->o->interval_ns)
+        return;
+    buf_printf(&w->heading, "%s--- %s after the start, the last %s",
+               w->redraws                   ? CLEAR_SCREEN
+               : w->shown_ns == w->began_ns ? ""
+                                            : "\n",
+               units_format_duration(took, (double)(now - w->began_ns)),
+               units_format_duration(last, (double)(now - w->shown_ns)));
 }
 
-/* The rows since the last report. */
+/* What was kept of the events since the last report, or how long they took. */
+static void report_events(struct show *w)
+{
+    struct sys_kept *k = &w->kept;
+    if (w->o->recording || (!w->o->keep && !w->o->histogram))
+        return;
+    if (w->o->histogram) {
+        w->all = w->shown = w->durations.events;
+        put_heading(w);
+        sys_durations_write(&w->durations, &w->out, &w->style, w->o->json, w->report_ns);
+        w->durations = (struct sys_durations){0};
+        return;
+    }
+    w->all = k->come;
+    sys_kept_settle(k);
+    w->shown = table_rows(k->table);
+    w->stream.rows = 0;
+    draw(w, k->table);
+    sys_kept_clear(k);
+}
+
+/* What has come since the last report. */
 static int report(struct show *w)
 {
     struct sys_session *s = w->o->session;
     uint64_t now = sys_now_ns();
-    int error = sys_take_rows(s, w->table);
+    int error = w->tool->event ? 0 : sys_take_rows(s, w->table);
     if (error)
         return command_fail(EXIT_FAILED, "cannot read the rows of sys %s: %s", s->tool->name,
                             strerror(-error));
-    if (!w->o->json && !w->o->folded && !w->o->recording && w->o->interval_ns) {
-        char took[UNITS_TEXT_BYTES];
-        sink_printf(&w->out, "%s--- %s after the start, the last %s\n",
-                    w->redraws                   ? CLEAR_SCREEN
-                    : w->shown_ns == w->began_ns ? ""
-                                                 : "\n",
-                    units_format_duration(took, (double)(now - w->began_ns)),
-                    units_format_duration((char[UNITS_TEXT_BYTES]){0}, (double)(now - w->shown_ns)));
-    }
+    begin_heading(w, now);
     w->shown_ns = now;
-    w->report_ns = w->o->interval_ns ? wall_ns() : 0;
-    write_table(w);
+    w->report_ns = w->o->interval_ns && !w->o->keep ? wall_ns() : 0;
+    if (w->tool->event)
+        report_events(w);
+    else
+        write_table(w);
     return EXIT_DONE;
+}
+
+/* A report without a heading has its counts here. */
+static void say_cut(const struct show *w)
+{
+    const struct sys_show *o = w->o;
+    bool told = o->interval_ns || w->kept.not_kept;
+    if (w->shown < w->all && !told && !o->recording && !o->quiet && !o->json)
+        fprintf(stderr, "allium: %" PRIu64 " of %" PRIu64 " %s are shown; --top 0 shows all\n", w->shown,
+                w->all, w->tool->event ? "events" : "rows");
 }
 
 /* Every report ends so. */
@@ -192,12 +249,13 @@ static void close_report(struct show *w)
     if (o->recording && sys_losses_record(o->session, o->recording, &e))
         w->code = command_fail(EXIT_FAILED, "%s", e.text);
     if (o->json && !o->recording) {
-        sys_losses_write_json(o->session, &w->out);
+        sys_losses_write_json(o->session, w->kept.not_kept, &w->out);
         return;
     }
     if (o->quiet)
         return;
-    sys_losses_say(o->session);
+    sys_losses_say(o->session, w->kept.not_kept);
+    say_cut(w);
     if (o->recording)
         fprintf(stderr, "allium: recorded %" PRIu64 " rows; `allium sys %s --from FILE` shows them\n",
                 w->recorded, w->tool->name);
@@ -230,7 +288,7 @@ static int loop(struct show *w)
         sys_alert_step(&w->o->alert);
         if (s->tool->event)
             write_table(w);
-        else if (fired(w->ticks) && !w->over && report(w))
+        if (fired(w->ticks) && !w->over && report(w))
             return EXIT_FAILED;
     }
     /* What was under way when we stopped is in the ring, or in the rows, or did not happen yet. */
@@ -241,10 +299,9 @@ static int loop(struct show *w)
         if (s->tool->rest)
             s->tool->rest(s, w->table);
         write_table(w);
-        write_durations(w);
-    } else if (report(w)) {
-        return EXIT_FAILED;
     }
+    if (report(w))
+        return EXIT_FAILED;
     close_report(w);
     sys_alert_end(&w->o->alert);
     return command_written(&w->out, w->code);
@@ -266,19 +323,39 @@ static void say_ready(const struct sys_session *s)
             s->rung->lacks ? ", which cannot show " : "", s->rung->lacks ? s->rung->lacks : "");
 }
 
+static void begin(struct show *w)
+{
+    const struct sys_show *o = w->o;
+    const struct sys_tool *tool = w->tool;
+    w->out = sink_to_file(stdout);
+    w->style = terminal_style(stdout);
+    w->table = table_new("sys", 1, tool->columns, tool->n_columns);
+    w->table->hidden = o->hidden;
+    w->stream.repeat = isatty(STDOUT_FILENO);
+    if (!o->keep)
+        return;
+    w->kept = (struct sys_kept){
+        .sort = o->sort, .order = o->order, .top = o->top, .room = o->room ? o->room : SYS_KEPT_DEFAULT};
+    w->kept.table = table_new("sys", 1, tool->columns, tool->n_columns);
+    w->kept.table->hidden = o->hidden;
+}
+
+static void end(struct show *w)
+{
+    table_free(w->table);
+    sys_kept_release(&w->kept);
+    buf_release(&w->heading);
+    for (int *fd = (int[]){w->signals, w->ticks, w->end, -2}; *fd != -2; fd++)
+        if (*fd >= 0)
+            close(*fd);
+}
+
 int sys_show(struct sys_show *o)
 {
     struct sys_session *s = o->session;
-    struct show w = {.o = o,
-                     .tool = s->tool,
-                     .out = sink_to_file(stdout),
-                     .style = terminal_style(stdout),
-                     .ticks = -1,
-                     .end = -1};
-    w.table = table_new("sys", 1, s->tool->columns, s->tool->n_columns);
-    w.table->hidden = o->hidden;
+    struct show w = {.o = o, .tool = s->tool, .signals = -1, .ticks = -1, .end = -1};
+    begin(&w);
     w.redraws = s->tool->interval_ns && isatty(STDOUT_FILENO);
-    w.stream.repeat = isatty(STDOUT_FILENO);
     w.signals = watch_signals(s->poll_fd);
     if (!o->quiet) /* from here on Ctrl-C ends with a report */
         say_ready(s);
@@ -293,10 +370,7 @@ int sys_show(struct sys_show *o)
                             o->command_name, strerror(error));
     else
         code = loop(&w);
-    table_free(w.table);
-    for (int *fd = (int[]){w.signals, w.ticks, w.end, -2}; *fd != -2; fd++)
-        if (*fd >= 0)
-            close(*fd);
+    end(&w);
     return code;
 }
 
@@ -305,10 +379,8 @@ static void show_recorded(void *arg, uint64_t time_ns)
     struct show *w = arg;
     w->report_ns = w->tool->event ? 0 : time_ns;
     if (!w->tool->event && !w->o->json && !w->o->folded) {
-        struct buf b = BUF_INIT;
-        text_add_instant(&b, time_ns);
-        sink_printf(&w->out, "%s--- %s\n", w->shown_ns ? "\n" : "", buf_str(&b));
-        buf_release(&b);
+        buf_printf(&w->heading, "%s--- ", w->shown_ns ? "\n" : "");
+        text_add_instant(&w->heading, time_ns);
         w->shown_ns = time_ns;
     }
     write_table(w);
@@ -318,14 +390,14 @@ int sys_show_recorded(struct sys_show *o, const struct sys_tool *tool, const cha
 {
     struct error e = {""};
     char name[64];
-    struct show w = {.o = o, .tool = tool, .out = sink_to_file(stdout), .style = terminal_style(stdout)};
-    w.table = table_new("sys", 1, tool->columns, tool->n_columns);
-    w.table->hidden = o->hidden;
-    w.stream.repeat = isatty(STDOUT_FILENO);
+    struct show w = {.o = o, .tool = tool, .signals = -1, .ticks = -1, .end = -1};
+    begin(&w);
     snprintf(name, sizeof(name), "sys_%s", tool->name);
     int bad = recording_load_rows(path, name, w.table, show_recorded, &w, &e);
-    if (!bad)
-        write_durations(&w);
-    table_free(w.table);
+    if (!bad && tool->event) {
+        report_events(&w);
+        say_cut(&w);
+    }
+    end(&w);
     return bad ? command_fail(EXIT_FAILED, "%s", e.text) : command_written(&w.out, EXIT_DONE);
 }

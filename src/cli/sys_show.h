@@ -26,7 +26,10 @@ struct sys_show {
     uint64_t hidden;                   /* bits of columns that have no meaning */
     uint64_t interval_ns, duration_ns; /* 0: not given */
     uint32_t sort;                     /* column */
-    uint32_t top;                      /* rows of a report; 0: all */
+    enum table_order order;
+    uint32_t top;  /* rows of a report; 0: all */
+    bool keep;     /* events, for a report at the end of an interval or of all */
+    uint32_t room; /* for so many of those; 0: SYS_KEPT_DEFAULT */
     bool json, folded, quiet;
     struct recording *recording; /* rows go there, not to the screen; NULL: none */
     bool histogram;              /* of rows: with theirs; of events: one instead of them */

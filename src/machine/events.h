@@ -26,7 +26,7 @@ enum events_column {
     [EVENTS_TIME] = {"time", TABLE_INSTANT, TABLE_WHOLE},                                                    \
     [EVENTS_PID] = {"pid", TABLE_PLAIN, TABLE_WHOLE},                                                        \
     [EVENTS_TID] = {"tid", TABLE_PLAIN, TABLE_WHOLE, .drop = 7},                                             \
-    [EVENTS_COMM] = {"comm", TABLE_PLAIN, TABLE_TEXT},                                                       \
+    [EVENTS_COMM] = {"comm", TABLE_PLAIN, TABLE_TEXT, .width = SYS_COMM_BYTES - 1},                                                       \
     [EVENTS_UID] = {"uid", TABLE_PLAIN, TABLE_WHOLE, .drop = 9},                                             \
     [EVENTS_CGROUP] = {"cgroup", TABLE_PLAIN, TABLE_TEXT, .drop = 8},                                        \
     [EVENTS_CONTAINER] = {"container", TABLE_PLAIN, TABLE_TEXT, .drop = 6, .rare = true}

@@ -142,6 +142,14 @@ double table_number(const struct table *t, uint32_t row, uint32_t column)
     }
 }
 
+void table_move_rows(struct table *to, struct table *from)
+{
+    assert(to->n_columns == from->n_columns);
+    vec_each (struct table_value, v, &from->values)
+        *vec_push(&to->values) = *v;
+    from->values.len = 0;
+}
+
 void table_cut(struct table *t, uint32_t rows)
 {
     while (t->values.len > (size_t)rows * t->n_columns) {
@@ -171,22 +179,32 @@ void table_keep(struct table *t, bool (*keeps)(const struct table *t, uint32_t r
 struct order {
     const struct table *t;
     uint32_t column;
+    enum table_order order;
 };
 
-static int compare(const struct order *o, uint32_t a, uint32_t b)
+/* Which of two rows has less of it; of texts, whose letters come first. */
+static int compare_values(const struct order *o, uint32_t a, uint32_t b)
 {
     const struct table_value *x = table_at(o->t, a, o->column), *y = table_at(o->t, b, o->column);
     enum table_type type = o->t->columns[o->column].type;
-    if (x->known != y->known)
-        return x->known ? -1 : 1;
-    if (!x->known)
-        return 0;
     if (type == TABLE_TEXT || type == TABLE_LINES)
         return strcmp(x->text, y->text);
     if (type == TABLE_WHOLE || type == TABLE_ADDRESS)
-        return x->whole > y->whole ? -1 : x->whole < y->whole;
+        return x->whole < y->whole ? -1 : x->whole > y->whole;
     double p = table_number(o->t, a, o->column), q = table_number(o->t, b, o->column);
-    return p > q ? -1 : p < q;
+    return p < q ? -1 : p > q;
+}
+
+/* What is not known is last in any order. */
+static int compare(const struct order *o, uint32_t a, uint32_t b)
+{
+    bool a_known = table_at(o->t, a, o->column)->known, b_known = table_at(o->t, b, o->column)->known;
+    enum table_type type = o->t->columns[o->column].type;
+    if (!a_known || !b_known)
+        return b_known - a_known;
+    int c = compare_values(o, a, b);
+    bool text = type == TABLE_TEXT || type == TABLE_LINES;
+    return o->order == TABLE_LEAST_FIRST || (text && o->order == TABLE_USUAL) ? c : -c;
 }
 
 static int compare_rows(const void *a, const void *b, void *arg)
@@ -196,10 +214,10 @@ static int compare_rows(const void *a, const void *b, void *arg)
     return c ? c : x < y ? -1 : 1;
 }
 
-void table_sort(struct table *t, uint32_t column)
+void table_sort(struct table *t, uint32_t column, enum table_order order_by)
 {
     uint32_t n = table_rows(t), *order = mem_array(n ? n : 1, sizeof(*order));
-    struct order o = {t, column};
+    struct order o = {t, column, order_by};
     for (uint32_t i = 0; i < n; i++)
         order[i] = i;
     qsort_r(order, n, sizeof(*order), compare_rows, &o);

@@ -51,7 +51,8 @@ struct table_column {
     bool story; /* of lines: what people read instead of the row, when rows come one by one; not in JSON */
     /* Of lines: what each one has, parted by tabs, as in "pid,comm:text": objects in JSON, nothing on a screen. */
     const char *fields;
-    unsigned drop; /* 0: stays; else those with the largest number leave a narrow screen first */
+    unsigned width; /* of texts: none is longer; 0: it is not known */
+    unsigned drop;  /* 0: stays; else those with the largest number leave a narrow screen first */
 };
 
 struct table_value {
@@ -104,8 +105,15 @@ uint32_t table_column_find(const struct table *t, const char *name);
 void table_add_key(struct buf *b, const struct table_column *c);
 /** Forgets all rows. */
 void table_clear(struct table *t);
-/** Orders rows by a column: numbers largest first, texts by their letters, what is not known last. Equal ones stay in order. */
-void table_sort(struct table *t, uint32_t column);
+enum table_order {
+    TABLE_USUAL, /* numbers largest first, texts by their letters */
+    TABLE_MOST_FIRST,
+    TABLE_LEAST_FIRST,
+};
+/** Orders rows by a column; what is not known comes last. Equal ones stay in order. */
+void table_sort(struct table *t, uint32_t column, enum table_order order);
+/** Appends all rows of `from`, which has the same columns, and is empty then. */
+void table_move_rows(struct table *to, struct table *from);
 /** Drops rows from number `rows` on. */
 void table_cut(struct table *t, uint32_t rows);
 /** Drops the rows for which `keeps` is false. */

@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import pwd
+import re
 import signal
 import subprocess
 import sys
@@ -262,6 +263,70 @@ def histogram():
     equal(sum(slot["count"] for slot in all_.rows[0]["duration_histogram_ns"]), len(each.rows), "in all slots")
 
 
+def shown_together():
+    """--sort, --top and --interval keep events and show them together: of each, what a run beside it shows one by one."""
+    last = "--sort", "+scanned_pages", "--top", "7"
+    with tap.private_dir() as folder, file_on_disk(64) as path, group(LIMIT) as where, contextlib.ExitStack() as stack:
+        def beside(*options):
+            return stack.enter_context(tool("drsnoop", "--cgroup", where.folder, *options))
+        each, longest, least = beside(), beside("--sort", "-duration", "--top", "5"), beside(*last)
+        few, often = beside("--rows", "6", "--sort", "duration"), beside("--interval", "10ms")
+        alerts = beside("--interval", "1h", "--alert", "scanned_pages>=0")
+        record = subprocess.Popen(lib.with_tracefs([lib.built("ALLIUM"), "sys", "drsnoop", "--cgroup", where.folder, "-o",
+                                                    folder + "/all.allium", *last]),
+                                  stderr=subprocess.PIPE)
+        stack.callback(record.kill)
+        check(b": ready: " in record.stderr.readline(), "not ready")
+        for _ in range(2):
+            run_in(where, reads(path))
+        all_ = each.stop().rows
+        record.send_signal(signal.SIGINT)
+        record.communicate(timeout=tap.TIMEOUT)
+
+        def sorted_by(rows, key, most=True):
+            return sorted((row[key] for row in rows), reverse=most)
+        check(len(all_) > 40, "too few events:", len(all_))
+        durations = sorted_by(longest.stop().rows, "duration_ns")
+        equal([row["duration_ns"] for row in longest.rows], durations, "in order")
+        equal(len(durations), 5, "rows of --top 5")
+        equal([row["scanned_pages"] for row in least.stop().rows], sorted_by(all_, "scanned_pages", False)[:7], "least first")
+        equal((len(few.stop().rows), few.lost["not_kept_events"]), (6, len(all_) - 6), "kept, and not kept")
+        equal(sorted_by(often.stop().rows, "tid"), sorted_by(all_, "tid"), "events of all intervals")
+        check(len(sorted_runs(often.rows)) > 1, "all came in one interval")
+        said = [line for line in alerts.stop().errors.splitlines() if line.startswith(b"allium: alert: ")]
+        equal((len(said), len(alerts.rows)), (len(all_), len(all_)), "alerts, rows")
+        from_ = [lib.built("ALLIUM"), "sys", "drsnoop", "--from", folder + "/all.allium", "--json"]
+        equal(len(tap.succeed(from_).stdout.splitlines()), len(all_), "events recorded")
+        again = [json.loads(line)["scanned_pages"] for line in tap.succeed([*from_, *last]).stdout.splitlines()]
+        equal(again, [row["scanned_pages"] for row in least.rows], "least first, of a recording")
+
+
+def sorted_runs(rows):
+    """How often rows that go from the longest to the shortest begin anew: the lengths of these."""
+    runs = [0]
+    for before, row in zip([None] + rows, rows):
+        if before and row["duration_ns"] > before["duration_ns"]:
+            runs.append(0)
+        runs[-1] += 1
+    return runs
+
+
+def headings():
+    """Each interval of events says how many it had, and how many of them it shows."""
+    with file_on_disk(64) as path, group(LIMIT) as where, tool("drsnoop", "--cgroup", where.folder) as each:
+        reader = where.command(["sh", "-c", "cat %s >/dev/null; sleep 0.3; cat %s >/dev/null" % (path, path)])
+        done = tap.succeed(lib.with_tracefs([lib.built("ALLIUM"), "sys", "drsnoop", "--cgroup", where.folder, "--interval", "100ms",
+                                             "--top", "2", "--", *reader]))
+        each.stop()
+    text = done.stdout.decode()
+    found = re.findall(r"^--- .* after the start, the last .*: (?:(\d+) of )?(\d+) events?$", text, re.M)
+    check(each.rows and len(found) >= 3, "too few intervals:", text)
+    equal(sum(int(all_) for _, all_ in found), len(each.rows), "events in the headings of " + text)
+    for few, all_ in found:
+        equal(few, "2" if int(all_) > 2 else "", "events shown of " + all_)
+    equal(len(re.findall("^ *TIME ", text, re.M)), sum(all_ != "0" for _, all_ in found), "lines of headers in " + text)
+
+
 TESTS = [("pages are those that the kernel counted, by " + rung, lambda rung=rung: pages(rung)) for rung in RUNGS]
 TESTS += [
     ("a missing event is noticed", lambda: loses(lambda env: pages("tp_btf", env))),
@@ -277,6 +342,8 @@ TESTS += [
     ("a full ring loses what it says", ring_full),
     ("a recording of events that come too fast says how many are missing", ring_full_recorded),
     ("--hist adds the events up", histogram),
+    ("events kept, sorted and cut are those that come one by one", shown_together),
+    ("each interval of events tells how many there were", headings),
 ]
 
 lib.main(TESTS)

@@ -28,8 +28,15 @@ def ends(process, code=0):
 
 def has_help(t):
     check(re.search(r"^examples:\n  allium sys %s" % t, t.help, re.M), "no example in:", t.help)
-    for option in COMMON + (("--by", "--sort", "--top", "--rows", "--interval") if t.has_rows else ("--ring",)):
+    for option in COMMON + ("--sort", "--top", "--rows", "--interval", "--by" if t.has_rows else "--ring"):
         check(re.search(r"^ .*%s( |$)" % option, t.help, re.M), option, "is not in --help")
+
+
+def documented(t):
+    """The words in bold of allium-json(5): of all tools, and of this one."""
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../man/allium-json.5.scd")) as file:
+        page = file.read().split("\n# TOOLS OF SYS\n")[1].split("\n# ")[0].split("\n## ")
+    return set(re.findall(r"\*([^*\s]+)\*", page[0] + next(part for part in page if part.startswith(t.name + "\n"))))
 
 
 def runs_a_command(t):
@@ -39,6 +46,8 @@ def runs_a_command(t):
     check(errors.startswith(b"allium: ready: %s using %s" % (t.name.encode(), t.rungs[0].encode())) or
           any(errors.startswith(b"allium: ready: %s using %s" % (t.name.encode(), r.encode())) for r in t.rungs), errors)
     well_said(errors)
+    unknown = {key for line in (*rows, lost) for key in line} - documented(t)
+    equal(unknown, set(), "keys that are not in allium-json(5)")
     for key, value in lost.items():
         check(isinstance(value, int) and value >= 0, "loss", key, value)
     for row in rows:
@@ -187,10 +196,9 @@ def records(t):
                 continue
             middle = sorted(values)[len(values) // 2]
             where = "%s>%s" % (column, middle)
-            if t.has_rows:
-                got = [number(row, column) for row in shown("--sort", column)]
-                equal(got, sorted(values, reverse=True), "sorted by " + column)
-                equal(len(shown("--sort", column, "--top", 1)), 1, "--top 1")
+            got = [number(row, column) for row in shown("--sort", column)]
+            equal(got, sorted(values, reverse=True), "sorted by " + column)
+            equal([number(row, column) for row in shown("--sort", "+" + column, "--top", 1)], [min(values)], "the least " + column)
             if not column.endswith(("time", "duration", "_per_s")) and all(type(value) is int for value in values):
                 equal(len(shown("--where", where)), sum(value > middle for value in values), where)
 
@@ -264,7 +272,9 @@ def knows_its_words(t):
     if t.has_rows:
         word = t.parts[-1]
         check("did you mean %s?" % word in refused(2, t.name, "--by", word + "x"), "--by")
-        check("did you mean %s?" % t.columns[0] in refused(2, t.name, "--sort", t.columns[0] + "x"), "--sort")
+    for sign in ("", "+", "-"):
+        check("did you mean %s?" % t.columns[0] in refused(2, t.name, "--sort", sign + t.columns[0] + "x"), "--sort")
+    refused(2, t.name, "--from", "/none", "--interval", "1s")
 
 
 def listed_rungs(t):

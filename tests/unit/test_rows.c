@@ -150,6 +150,42 @@ static void only_our_own_form_is_ours(void **state)
             fail_msg("%s", cases[i].sql);
 }
 
+/* In each order, what is not known comes last, and those that are equal stay as they were. */
+static void rows_are_sorted_both_ways(void **state)
+{
+    (void)state;
+    struct table *t = make_table(), *more = make_table();
+    for (uint64_t i = 0; i < 300; i++)
+        add(t, i);
+    for (uint64_t i = 300; i < 500; i++)
+        add(more, i);
+    table_move_rows(t, more);
+    assert_int_equal(table_rows(t), 500);
+    assert_int_equal(table_rows(more), 0);
+    for (enum table_order order = TABLE_USUAL; order <= TABLE_LEAST_FIRST; order++) {
+        table_sort(t, CHANGE, order);
+        for (uint32_t row = 1; row < 500; row++) {
+            double before = table_number(t, row - 1, CHANGE), here = table_number(t, row, CHANGE);
+            assert_int_equal(table_at(t, row, CHANGE)->known, row < 333);
+            if (row < 333)
+                assert_true(order == TABLE_LEAST_FIRST ? before < here : before > here);
+        }
+        table_sort(t, WHERE, TABLE_LEAST_FIRST);
+        table_sort(t, FLAG, order);
+        for (uint32_t row = 1; row < 500; row++)
+            assert_true(row == 250 || table_at(t, row - 1, WHERE)->whole < table_at(t, row, WHERE)->whole);
+        assert_int_equal(table_at(t, 0, FLAG)->flag, order != TABLE_LEAST_FIRST);
+        table_sort(t, NAME, order);
+        assert_true(!table_at(t, 400, NAME)->known);
+        for (uint32_t row = 1; row < 400; row++) {
+            int c = strcmp(table_at(t, row - 1, NAME)->text, table_at(t, row, NAME)->text);
+            assert_true(order == TABLE_MOST_FIRST ? c > 0 : c < 0);
+        }
+    }
+    table_free(more);
+    table_free(t);
+}
+
 static void rows_are_sorted_cut_and_kept(void **state)
 {
     (void)state;
@@ -157,10 +193,10 @@ static void rows_are_sorted_cut_and_kept(void **state)
     struct table_query q;
     for (uint64_t i = 0; i < 500; i++)
         add(t, i);
-    table_sort(t, BYTES);
+    table_sort(t, BYTES, TABLE_USUAL);
     for (uint32_t row = 1; row < table_rows(t); row++)
         assert_true(table_number(t, row - 1, BYTES) >= table_number(t, row, BYTES));
-    table_sort(t, NAME);
+    table_sort(t, NAME, TABLE_USUAL);
     assert_true(table_at(t, 0, NAME)->known && !table_at(t, 499, NAME)->known &&
                 !table_at(t, 400, NAME)->known);
     assert_int_equal(table_query_init(&q, "held>=512 !name:*3* stack:root", columns, t->n_columns, &err), 0);
@@ -185,6 +221,7 @@ int main(void)
         cmocka_unit_test_teardown(rows_come_back_as_they_went, empty_folder),
         cmocka_unit_test_teardown(what_was_hidden_is_not_recorded_and_stays_hidden, empty_folder),
         cmocka_unit_test(only_our_own_form_is_ours),
+        cmocka_unit_test(rows_are_sorted_both_ways),
         cmocka_unit_test(rows_are_sorted_cut_and_kept),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
