@@ -96,6 +96,7 @@ static int observe(struct sys_request *r)
                 strerror(-unlocked));
     privileges_drop(); /* what is missing from here on is missed where it is used */
     show->command = r->command ? &command : NULL;
+    show->recording_name = r->output;
     show->command_name = r->command ? r->command[0] : NULL;
     show->hidden |= show->session->rung->lacking;
     int code = sys_show(show);

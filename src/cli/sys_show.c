@@ -257,8 +257,8 @@ static void close_report(struct show *w)
     sys_losses_say(o->session, w->kept.not_kept);
     say_cut(w);
     if (o->recording)
-        fprintf(stderr, "allium: recorded %" PRIu64 " rows; `allium sys %s --from FILE` shows them\n",
-                w->recorded, w->tool->name);
+        fprintf(stderr, "allium: recorded %" PRIu64 " rows; `allium sys %s --from %s` shows them\n",
+                w->recorded, w->tool->name, o->recording_name);
 }
 
 static void look_at_ends(struct show *w)

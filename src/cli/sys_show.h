@@ -32,7 +32,8 @@ struct sys_show {
     uint32_t room; /* for so many of those; 0: SYS_KEPT_DEFAULT */
     bool json, folded, quiet;
     struct recording *recording; /* rows go there, not to the screen; NULL: none */
-    bool histogram;              /* of rows: with theirs; of events: one instead of them */
+    const char *recording_name;
+    bool histogram; /* of rows: with theirs; of events: one instead of them */
 };
 
 /** Until the end; returns the exit code. */

@@ -45,8 +45,8 @@ static const struct table_column columns[] = {
     [FREED] = {"freed", TABLE_BYTES, TABLE_WHOLE, .drop = 6},
     [ACTIVE] = {"active_objects", TABLE_COUNT, TABLE_WHOLE, .drop = 2},
     [OBJECTS] = {"objects", TABLE_COUNT, TABLE_WHOLE, .drop = 3},
-    [OBJECT_BYTES] = {"object", TABLE_BYTES, TABLE_WHOLE},
-    [SIZE] = {"cache_size", TABLE_BYTES, TABLE_WHOLE},
+    [OBJECT_BYTES] = {"object", TABLE_BYTES, TABLE_WHOLE, .drop = 1},
+    [SIZE] = {"cache_size", TABLE_BYTES, TABLE_WHOLE, .drop = 1},
     [ALIASES] = {"aliases", TABLE_PLAIN, TABLE_TEXT, .drop = 7},
 };
 

@@ -74,7 +74,7 @@ def rungs_agree():
 def ancestor():
     """A task in a cgroup without a limit, below one that has it: that one is named."""
     with file_on_disk(48) as path, group(LIMIT) as outer, group(name="inner", parent=outer) as inner:
-        with tool("drsnoop", "--comm", "cat") as it:
+        with tool("drsnoop", "--cgroup", outer.folder) as it:
             run_in(inner, reads(path))
             it.stop()
     check(it.rows, "nothing was seen")
@@ -253,11 +253,11 @@ def child_allium(pid):
 
 def histogram():
     """--hist is the same events, added up."""
-    with file_on_disk(64) as path, group(LIMIT) as where:
-        with tool("drsnoop", "--comm", "cat") as each, tool("drsnoop", "--comm", "cat", "--hist") as all_:
-            run_in(where, reads(path))
-            each.stop()
-            all_.stop()
+    with file_on_disk(64) as path, group(LIMIT) as where, contextlib.ExitStack() as stack:
+        each, all_ = (stack.enter_context(tool("drsnoop", "--cgroup", where.folder, *how)) for how in ((), ("--hist",)))
+        run_in(where, reads(path))
+        each.stop()
+        all_.stop()
     equal(len(all_.rows), 1, "rows: " + json.dumps(all_.rows))
     equal(all_.rows[0]["events"], len(each.rows), "events")
     equal(sum(slot["count"] for slot in all_.rows[0]["duration_histogram_ns"]), len(each.rows), "in all slots")
