@@ -210,7 +210,7 @@ static __attribute__((noinline)) int put_victim(struct oomkill_event *e, const s
                                                 const struct mm_struct *mm)
 {
     const struct cgroup_subsys_state *css = memory_css(victim);
-    e->victim_pid = BPF_CORE_READ(victim, tgid);
+    e->victim_pid = process_of(victim);
     e->victim_inner_pid = inner_number(victim);
     e->victim_uid = BPF_CORE_READ(victim, real_cred, uid.val);
     BPF_CORE_READ_STR_INTO(&e->victim_comm, victim, comm);
@@ -271,9 +271,10 @@ static __always_inline int marked(void *ctx, const struct task_struct *victim, _
     cpu_offsets_find();
     if (!victim)
         victim = walk_find(pid, r ? r->chosen : NULL);
-    e->victim_pid = pid;
+    e->victim_pid = config.pid_namespace ? 0 : pid;
     put_scope(e, victim, r);
     if (victim) {
+        e->asked_itself = (__u32)BPF_CORE_READ(victim, tgid) == bpf_get_current_pid_tgid() >> 32;
         const struct mm_struct *mm = BPF_CORE_READ(victim, signal, oom_mm);
         put_victim(e, victim, mm);
         put_largest(e, mm);

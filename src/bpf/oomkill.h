@@ -53,8 +53,8 @@ struct oomkill_process {
 struct oomkill_event {
     struct sys_event head;
     __u64 memcg_id, victim_cgroup_id; /* of the memory hierarchy */
-    __u32 victim_pid, victim_uid;
-    __u32 victim_inner_pid; /* in its own PID namespace; 0: that is the initial one, or it is not known */
+    __u32 victim_pid, victim_uid; /* as all numbers of processes: 0 where allium's PID namespace has none */
+    __u32 victim_inner_pid;       /* in its own PID namespace; 0: that is the initial one, or it is not known */
     __u32 reserved;
     char victim_comm[SYS_COMM_BYTES];
     struct oomkill_memory memory;
@@ -67,12 +67,12 @@ struct oomkill_event {
     __u8 walk_cut;    /* not all processes were looked at */
     __s32 order;      /* -1: SysRq asked for the kill */
     __u32 gfp;
-    __u64 total_pages;              /* that the scope has */
-    __u64 limit_pages, usage_pages; /* of the memory cgroup; OOMKILL_NO_LIMIT */
-    __u64 loads[3];                 /* times 2048, as the kernel keeps them */
-    __u32 loads_known;
-    __u32 processes; /* that were looked at, kernel threads left out */
-    __u32 sharing;   /* other processes that have the victim's memory too, and die with it */
+    __u64 total_pages;               /* that the scope has */
+    __u64 limit_pages, usage_pages;  /* of the memory cgroup; OOMKILL_NO_LIMIT */
+    __u64 loads[3];                  /* times 2048, as the kernel keeps them */
+    __u16 loads_known, asked_itself; /* the latter: the trigger is the victim */
+    __u32 processes;                 /* that were looked at, kernel threads left out */
+    __u32 sharing;                   /* other processes that have the victim's memory too, and die with it */
     __u32 n_largest;
     struct oomkill_process largest[OOMKILL_LARGEST]; /* in no order */
     struct oomkill_path memcg, victim_cgroup;

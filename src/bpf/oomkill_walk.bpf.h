@@ -75,7 +75,7 @@ static __always_inline void describe(struct oomkill_process *p, const struct tas
     p->memory.file_pages = mm_exact(mm, MM_FILEPAGES);
     p->memory.shmem_pages = mm_exact(mm, MM_SHMEMPAGES);
     p->memory.swap_pages = mm_exact(mm, MM_SWAPENTS);
-    p->pid = BPF_CORE_READ(task, tgid);
+    p->pid = process_of(task);
     p->oom_score_adj = BPF_CORE_READ(task, signal, oom_score_adj);
     p->in_memcg = is_in_memcg((__u64)task, memcg_id);
     BPF_CORE_READ_STR_INTO(&p->comm, task, comm);

@@ -182,7 +182,7 @@ static __always_inline bool take_registers(__u64 *to)
 static __attribute__((noinline)) bool sample_take(struct sample_room *r, __u32 number)
 {
     r->head.time_ns = bpf_ktime_get_ns();
-    r->head.pid = bpf_get_current_pid_tgid() >> 32;
+    r->head.pid = current_ids() >> 32;
     r->head.number = number;
     if (!take_registers(r->head.regs))
         return false;

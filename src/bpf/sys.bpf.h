@@ -147,6 +147,13 @@ static __always_inline __u64 current_ids(void)
     return config.pid_namespace ? ids_in_namespace() : bpf_get_current_pid_tgid();
 }
 
+/* A task's process, by the same numbers; 0: allium sees none. */
+static __always_inline __u32 process_of(const struct task_struct *task)
+{
+    return config.pid_namespace ? number_in_namespace(BPF_CORE_READ(task, group_leader, thread_pid))
+                                : (__u32)BPF_CORE_READ(task, tgid);
+}
+
 /* Is it the task that had this number when allium started? */
 static __always_inline bool began_at(const struct task_struct *task, __u64 ticks)
 {
@@ -160,7 +167,7 @@ static __always_inline bool wanted(void)
     if (!runs())
         return false;
     __u64 id = current_ids();
-    if (UNLIKELY(id >> 32 == config.own_tgid)) {
+    if (config.own_tgid && UNLIKELY(id >> 32 == config.own_tgid)) {
         count(SYS_OWN);
         return false;
     }

@@ -36,7 +36,7 @@ enum sys_stacks {
 
 /** Set before the programs are loaded; what it does not ask for, the verifier takes out. */
 struct sys_config {
-    __u32 own_tgid; /* the tool's own process, whose events are left out */
+    __u32 own_tgid; /* the tool's own process, whose events are left out; 0: none are */
     __u32
         pid_namespace; /* allium's, by its inode: numbers of processes are those that it sees; 0: the initial one */
     __u32 filters; /* enum sys_filter */

@@ -105,7 +105,7 @@ static void tell_limit(struct buf *b, const struct oomkill_event *e)
 static void tell_trigger(struct buf *b, const struct oomkill_event *e, const struct oomkill_told *told)
 {
     const struct sys_task *t = &e->head.task;
-    if (t->pid == e->victim_pid) {
+    if (e->asked_itself) {
         buf_addstr(b, "it asked for memory itself");
     } else {
         buf_addstr(b, "asked for by ");
@@ -164,7 +164,7 @@ static void tell_largest(struct buf *b, const struct oomkill_event *e, const str
         buf_printf(b, "  %c %7u %10s %10s %5d  ", p->in_memcg ? '*' : ' ', p->pid, rss, swap,
                    p->oom_score_adj);
         oomkill_add_comm(b, p->comm);
-        buf_addstr(b, p->pid == e->victim_pid ? "  <- the victim\n" : "\n");
+        buf_addstr(b, p->pid && p->pid == e->victim_pid ? "  <- the victim\n" : "\n");
     }
 }
 

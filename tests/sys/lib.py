@@ -15,6 +15,7 @@ import tap
 from tap import Failed, Skipped, built, check, equal, private_dir, wait_until  # noqa: F401, for the tests
 
 TRACEFS = "/sys/kernel/tracing"
+IN_NAMESPACE = ("unshare", "--pid", "--fork", "--mount-proc")  # a PID namespace of its own
 
 
 def with_tracefs(command):
@@ -47,8 +48,8 @@ def main(tests):
 class Tool:
     """`allium sys NAME --json`, ready. After stop(): rows, lost (its counts), code, errors."""
 
-    def __init__(self, name, *options, env=None):
-        command = with_tracefs([built("ALLIUM"), "sys", name, "--json", *map(str, options)])
+    def __init__(self, name, *options, env=None, before=()):
+        command = [*before, *with_tracefs([built("ALLIUM"), "sys", name, "--json", *map(str, options)])]
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                         stderr=subprocess.PIPE, env={**os.environ, **(env or {})})
         self.errors = b""
@@ -61,8 +62,14 @@ class Tool:
             self.process.wait()
             raise Failed("%s did not get ready: %s" % (command, self.errors.decode()))
 
+    @property
+    def pid(self):
+        """Of allium itself: unshare has it as a child."""
+        with open("/proc/%d/task/%d/children" % ((self.process.pid,) * 2)) as file:
+            return int((file.read().split() or [self.process.pid])[0])
+
     def stop(self):
-        self.process.send_signal(signal.SIGINT)
+        os.kill(self.pid, signal.SIGINT)
         try:
             out, errors = self.process.communicate(timeout=tap.TIMEOUT)
         except subprocess.TimeoutExpired:
@@ -81,14 +88,14 @@ class Tool:
 
     def abandon(self):
         if self.process.poll() is None:
-            self.process.kill()
+            os.kill(self.pid, signal.SIGKILL)
             self.process.communicate()
 
 
 @contextlib.contextmanager
-def tool(name, *options, env=None):
+def tool(name, *options, **how):
     """A Tool that is gone afterwards, whatever happens."""
-    it = Tool(name, *options, env=env)
+    it = Tool(name, *options, **how)
     try:
         yield it
     finally:

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import time
 
-from lib import built, check, equal, load, loses, main, only, tool, vmstat, wait_until
+from lib import IN_NAMESPACE, built, check, equal, load, loses, main, only, tool, vmstat, wait_until
 import tap
 
 ROOT = "/sys/fs/cgroup/memory"
@@ -244,6 +244,20 @@ def sleeps(pid):
         return file.read().rpartition(")")[2].split()[0] == "S"
 
 
+def test_namespace():
+    """In a PID namespace kills outside are told, too; numbers are those that are seen there, 0 of what is outside."""
+    inside = ["sh", "-c", 'echo $$; echo 0 >"$0"/cgroup.procs; exec "$@"']
+    with cgroup() as path, tool("oomkill", before=IN_NAMESPACE) as it:
+        grow(path)
+        done = subprocess.run(["nsenter", "--pid=/proc/%d/ns/pid" % it.pid, *inside, path, built("TEST_EATER"), "grow"],
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        it.stop()
+    rows = [row for row in it.rows if row["memcg"] == path[len(ROOT):]]
+    number = int(done.stdout.split()[0])
+    equal([(row["pid"], row["victim_pid"], row["victim_comm"]) for row in rows], [(0, 0, "eater"), (number, number, "eater")], "kills")
+    check(number in [p["pid"] for p in rows[1]["largest"]], number, rows[1]["largest"])
+
+
 def test_ring_full():
     """What the ring has no room for is counted: two events fit into none of 4 KiB while nobody reads."""
     with cgroup() as path, tool("oomkill", "--ring", 4096) as it:
@@ -305,6 +319,7 @@ main([
     ("the largest processes", test_largest),
     ("two rungs at once", test_two_rungs),
     ("no memory is taken when it matters", test_no_memory),
+    ("in a PID namespace", test_namespace),
     ("a ring that is full", test_ring_full),
     ("the story", test_story),
     ("a victim in a container has its number there, too", test_container),

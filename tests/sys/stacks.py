@@ -166,6 +166,16 @@ def exact_beside():
     equal(sum(row["faults"] for row in rows), sum(row["faults"] for row in exact.rows), "faults")
 
 
+def in_namespace():
+    """In a PID namespace the process has another number than the kernel's own."""
+    words = 'coproc "$0"; read <&${COPROC[0]}; echo plain 7 >&${COPROC[1]}; read <&${COPROC[0]}; kill $COPROC_PID'
+    done = lib.tap.run([*lib.IN_NAMESPACE, built("ALLIUM"), "sys", "faults", "--by", "stack", "--sample", "1", "--comm", "stacked", "--json",
+                        "--", "bash", "-c", words, built("TEST_STACKED")])
+    rows = [json.loads(line) for line in done.stdout.splitlines()][:-1]
+    row = max(rows, key=lambda row: row["faults"])
+    equal((row["faults"], plain_name(row["user_stack"][0])), (PAGES, "touch_pages"), "faults, of")
+
+
 def no_room():
     """Where there is no room for a sample, its event is still counted, and the loss is."""
     with program(built("TEST_STACKED")) as p, sample("-p", p.pid, "--sample-ring", 4096) as it:
@@ -198,6 +208,7 @@ lib.main([
     ("a recursion deeper than what is taken is cut, and said to be", too_deep),
     ("one in ten: rows are estimates with an interval", one_in_ten),
     ("one in one: the same sum as without samples", exact_beside),
+    ("in a PID namespace stacks have names", in_namespace),
     ("a full ring loses stacks, not events", no_room),
     ("programs of a millisecond: 99 % of frames are found", short_lived),
     ("the same, where allium has no turn as long as they run", lambda: short_lived(asleep=True)),
