@@ -2,6 +2,8 @@
 #include "machine/ring.h"
 
 #include <errno.h>
+#include <poll.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <time.h>
@@ -100,6 +102,16 @@ static int wait_once(struct sys_session *s, int timeout_ms, bool *other)
     return told;
 }
 
+/*
+ * Is a record's place taken, but not filled? Its program may have looked how we wait before we said so, and then wakes nobody:
+ * the kernel counts such places as something to read, ring_buffer__consume() does not.
+ */
+static bool is_being_written(const struct sys_session *s)
+{
+    struct pollfd rings[] = {{s->ring ? s->ring_fd : -1, POLLIN, 0}, {samples_fd(s), POLLIN, 0}};
+    return poll(rings, 2, 0) > 0;
+}
+
 int sys_wait(struct sys_session *s, int timeout_ms, struct table *t)
 {
     struct timespec began;
@@ -113,7 +125,8 @@ int sys_wait(struct sys_session *s, int timeout_ms, struct table *t)
     }
     /* Said before the ring is looked at: a record that comes after the look finds it said. */
     say(s, SYS_READER_SLEEPS);
-    n = consume(s);
+    while (!(n = consume(s)) && is_being_written(s))
+        sched_yield();
     if (n) {
         say(s, SYS_READER_BUSY);
         return n;

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The rows of a tool: taken from the table that nobody writes to any more. */
 #include <errno.h>
-#include <linux/membarrier.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "machine/live.h"
@@ -13,10 +11,18 @@
 
 #define BATCH 512u
 
-/* Returns when every program that was running has ended: they run where the kernel's grace periods see them. */
-static void wait_for_programs(void)
+/*
+ * Returns when every program that was running has ended: whoever changes a map of maps is made to wait for that by the kernel.
+ * (membarrier(2) waits for the same, but not with one CPU, where a program may have been interrupted by us, nor with nohz_full.)
+ */
+static void wait_for_programs(struct sys_session *s, int table)
 {
-    if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0))
+    LIBBPF_OPTS(bpf_map_create_opts, of, .inner_map_fd = (uint32_t)table);
+    const uint32_t zero = 0;
+    if (s->waits_fd < 0)
+        s->waits_fd =
+            bpf_map_create(BPF_MAP_TYPE_ARRAY_OF_MAPS, "waits", sizeof(zero), sizeof(uint32_t), 1, &of);
+    if (bpf_map_update_elem(s->waits_fd, &zero, &table, BPF_ANY))
         usleep(20000);
 }
 
@@ -81,13 +87,14 @@ static void batch_release(struct batch *b)
 }
 
 /* Programs write to the other table from now on; returns the one that is nobody else's any more. */
-static const char *turn_tables(struct sys_session *s)
+static int turn_tables(struct sys_session *s)
 {
     uint32_t was = __atomic_load_n(&s->state->active, __ATOMIC_RELAXED);
+    int table = sys_map(s, was ? "table_1" : "table_0");
     __atomic_store_n(&s->state->active, !was, __ATOMIC_SEQ_CST);
-    wait_for_programs();
+    wait_for_programs(s, table);
     samples_read(s); /* what the rows speak of */
-    return was ? "table_1" : "table_0";
+    return table;
 }
 
 int sys_take_rows(struct sys_session *s, struct table *t)
@@ -97,11 +104,11 @@ int sys_take_rows(struct sys_session *s, struct table *t)
     uint64_t now = s->until_ns ? s->until_ns : sys_now_ns();
     s->rows_ns = now - s->since_ns;
     s->since_ns = now;
-    const char *table = turn_tables(s);
+    int table = turn_tables(s);
     live_gather(s);
     if (s->tool->gather)
         s->tool->gather(s);
-    int error = drain(s, sys_map(s, table), &b, t);
+    int error = drain(s, table, &b, t);
     if (sampled_rows_are(s))
         sampled_rows_take(s, t);
     live_rest(s, t);
@@ -119,7 +126,7 @@ void rows_gather(struct sys_session *s)
         return;
     s->gathered = taken;
     batch_init(&b, s);
-    drain(s, sys_map(s, turn_tables(s)), &b, NULL);
+    drain(s, turn_tables(s), &b, NULL);
     batch_release(&b);
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/sigsafe/compiler.h"
 #include "collect/cgroup_mounts.h"
@@ -76,7 +77,7 @@ int sys_open(struct sys_session **out, const struct sys_tool *tool, const struct
 {
     struct sys_session *s = mem_alloc(sizeof(*s));
     *out = NULL;
-    *s = (struct sys_session){.tool = tool, .ring_fd = -1, .poll_fd = -1};
+    *s = (struct sys_session){.tool = tool, .ring_fd = -1, .poll_fd = -1, .waits_fd = -1};
     fill_settings(s, settings);
     s->lose = lose_from_environment();
     int error = whose_fill(&s->settings.config, e);
@@ -121,6 +122,8 @@ void sys_close(struct sys_session *s)
         return;
     sys_stop(s);
     ring_close(s);
+    if (s->waits_fd >= 0)
+        close(s->waits_fd);
     samples_close(s);
     sampled_rows_free(s->sampled);
     live_free(s->live);

@@ -49,6 +49,7 @@ struct sys_session {
     struct sys_state *state; /* among them */
     struct ring_buffer *ring;
     int ring_fd, poll_fd;
+    int waits_fd;                 /* see rows.c; -1: not yet */
     struct table *rows;           /* that events are being added to */
     uint64_t counted[SYS_COUNTS]; /* at the last look */
     uint64_t since_ns, until_ns;  /* CLOCK_MONOTONIC: when rows began anew; when it was stopped, or 0 */
