@@ -6,7 +6,7 @@
  * (bpf_get_kmem_cache(), since 6.13), else of the page that the object lies in. So a free is counted in the cache that the
  * object came from, whoever frees it by whichever call, and whether or not we saw it allocated.
  */
-#include "bpf/sys.bpf.h"
+#include "bpf/slab.bpf.h"
 
 #include "bpf/slabratetop.h"
 
@@ -19,9 +19,6 @@ const volatile __u64 page_offset_base_at = 0, vmemmap_base_at = 0;
 #define PAGE_OFFSET_FIXED 0xffff888000000000ull
 #define VMEMMAP_FIXED     0xffffea0000000000ull
 #define PAGE_SHIFT        12
-
-/* kmalloc() of 0 bytes gives 16, which is nothing either. */
-#define NOTHING(object) ((object) <= 16)
 
 SYS_TABLE(struct slabratetop_key, struct slabratetop_value)
 
@@ -39,11 +36,6 @@ struct {
     __uint(key_size, sizeof(__u64));
     __uint(value_size, sizeof(__u64));
 } followed SEC(".maps");
-
-struct object {
-    __u64 address, cache;
-    __u64 allocated_bytes; /* 0: the cache's */
-};
 
 static __attribute__((noinline)) int describe_cache(__u64 cache)
 {
@@ -78,54 +70,6 @@ static __always_inline bool is_followed(__u64 address)
     return !(address * 0x9e3779b97f4a7c15ull >> (64 - SLABRATETOP_FOLLOWED_SHIFT));
 }
 
-static __always_inline int allocated(const struct object *o)
-{
-    const __u64 mark = 1;
-    bool again = false;
-    if (NOTHING(o->address))
-        return 0;
-    /* Whoever asks: an address that is left out here would seem to come again later. */
-    if (runs() && is_followed(o->address))
-        again = bpf_map_update_elem(&followed, &o->address, &mark, BPF_NOEXIST) == -KERNEL_EEXIST;
-    if (!wanted())
-        return 0;
-    struct slabratetop_value *v = row_of(o->cache);
-    if (!v)
-        return 0;
-    v->allocations++;
-    v->allocated_bytes += o->allocated_bytes ? o->allocated_bytes : slot_bytes(o->cache);
-    if (UNLIKELY(again)) {
-        v->reused++;
-        count(SLABRATETOP_REUSED);
-    }
-    return 0;
-}
-
-static __always_inline int freed(__u64 address, __u64 cache)
-{
-    if (NOTHING(address)) {
-        if (runs())
-            count(SLABRATETOP_NULL_FREES);
-        return 0;
-    }
-    if (is_followed(address))
-        bpf_map_delete_elem(&followed, &address);
-    if (!wanted())
-        return 0;
-    struct slabratetop_value *v = row_of(cache);
-    if (v) {
-        v->frees++;
-        v->freed_bytes += slot_bytes(cache);
-    }
-    return 0;
-}
-
-/* The cache of an object, as the kernel tells it; 0: none, it is of whole pages. */
-static __always_inline __u64 cache_asked(__u64 address)
-{
-    return NOTHING(address) ? 0 : (__u64)bpf_get_kmem_cache(address);
-}
-
 static __always_inline bool is_slab(const struct page *page)
 {
     if (bpf_core_enum_value_exists(enum pagetype, PGTY_slab)) /* since 6.11 */
@@ -135,12 +79,10 @@ static __always_inline bool is_slab(const struct page *page)
            1;
 }
 
-/* The same, read from the page. */
+/* The cache of an object, read from its page; 0: none, it is of whole pages. */
 static __always_inline __u64 cache_read(__u64 address)
 {
     __u64 offset = PAGE_OFFSET_FIXED, map = VMEMMAP_FIXED;
-    if (NOTHING(address))
-        return 0;
     if (page_offset_base_at)
         bpf_probe_read_kernel(&offset, sizeof(offset), (const void *)page_offset_base_at);
     if (vmemmap_base_at)
@@ -157,98 +99,56 @@ static __always_inline __u64 cache_read(__u64 address)
     return (__u64)BPF_CORE_READ((const struct page___before_5_17 *)page, slab_cache);
 }
 
-/* By position: first the kernel's answer, then ours. */
-SEC("tp_btf/kmalloc")
-int BPF_PROG(btf_kmalloc, __u64 call_site, __u64 ptr, __u64 bytes_req, __u64 bytes_alloc)
+/* By the kernel's answer where it gives one. */
+static __always_inline __u64 cache_of(const struct slab_object *o, enum slab_way way)
 {
-    struct object o = {ptr, cache_asked(ptr), bytes_alloc};
-    return allocated(&o);
+    if (o->cache)
+        return (__u64)o->cache;
+    if (SLAB_NOTHING(o->address))
+        return 0;
+    return way == SLAB_BTF ? (__u64)bpf_get_kmem_cache(o->address) : cache_read(o->address);
 }
 
-SEC("tp_btf/kmem_cache_alloc")
-int BPF_PROG(btf_cache_alloc, __u64 call_site, __u64 ptr, const struct kmem_cache *s)
+static __always_inline int slab_allocated(void *ctx, enum slab_way way, const struct slab_object *o)
 {
-    struct object o = {ptr, (__u64)s, 0};
-    return allocated(&o);
-}
-
-SEC("tp_btf/kfree") int BPF_PROG(btf_kfree, __u64 call_site, __u64 ptr)
-{
-    return freed(ptr, cache_asked(ptr));
-}
-
-SEC("tp_btf/kmem_cache_free")
-int BPF_PROG(btf_cache_free, __u64 call_site, __u64 ptr, const struct kmem_cache *s)
-{
-    return freed(ptr, (__u64)s);
-}
-
-SEC("raw_tp/kmalloc")
-int BPF_PROG(raw_kmalloc, __u64 call_site, __u64 ptr, __u64 bytes_req, __u64 bytes_alloc)
-{
-    struct object o = {ptr, cache_read(ptr), bytes_alloc};
-    return allocated(&o);
-}
-
-SEC("raw_tp/kmem_cache_alloc")
-int BPF_PROG(raw_cache_alloc, __u64 call_site, __u64 ptr, const struct kmem_cache *s)
-{
-    struct object o = {ptr, (__u64)s, 0};
-    return allocated(&o);
-}
-
-SEC("raw_tp/kfree") int BPF_PROG(raw_kfree, __u64 call_site, __u64 ptr)
-{
-    return freed(ptr, cache_read(ptr));
-}
-
-SEC("raw_tp/kmem_cache_free") int BPF_PROG(raw_cache_free, __u64 call_site, __u64 ptr)
-{
-    return freed(ptr, cache_read(ptr));
-}
-
-/* By name. */
-static __always_inline int allocated_read(const void *object, __u64 bytes)
-{
-    struct object o = {(__u64)object, cache_read((__u64)object), bytes};
-    return allocated(&o);
-}
-
-SEC("tp/kmem/kmalloc") int tp_kmalloc(struct trace_event_raw_kmalloc *ctx)
-{
-    if (!bpf_core_type_exists(struct trace_event_raw_kmalloc)) {
-        struct trace_event_raw_kmem_alloc *old = (void *)ctx;
-        return allocated_read(old->ptr, old->bytes_alloc);
+    const __u64 mark = 1;
+    bool again = false;
+    if (SLAB_NOTHING(o->address))
+        return 0;
+    /* Whoever asks: an address that is left out here would seem to come again later. */
+    if (runs() && is_followed(o->address))
+        again = bpf_map_update_elem(&followed, &o->address, &mark, BPF_NOEXIST) == -KERNEL_EEXIST;
+    if (!wanted())
+        return 0;
+    const __u64 cache = cache_of(o, way);
+    struct slabratetop_value *v = row_of(cache);
+    if (!v)
+        return 0;
+    v->allocations++;
+    v->allocated_bytes += o->allocated_bytes ? o->allocated_bytes : slot_bytes(cache);
+    if (UNLIKELY(again)) {
+        v->reused++;
+        count(SLABRATETOP_REUSED);
     }
-    return allocated_read(ctx->ptr, ctx->bytes_alloc);
+    return 0;
 }
 
-SEC("tp/kmem/kmem_cache_alloc") int tp_cache_alloc(struct trace_event_raw_kmem_cache_alloc *ctx)
+static __always_inline int slab_freed(void *ctx, enum slab_way way, const struct slab_object *o)
 {
-    if (!bpf_core_type_exists(struct trace_event_raw_kmem_cache_alloc)) {
-        struct trace_event_raw_kmem_alloc *old = (void *)ctx;
-        return allocated_read(old->ptr, 0);
+    if (SLAB_NOTHING(o->address)) {
+        if (runs())
+            count(SLABRATETOP_NULL_FREES);
+        return 0;
     }
-    return allocated_read(ctx->ptr, 0);
-}
-
-/* Before 6.1. */
-SEC("tp/kmem/kmalloc_node") int tp_kmalloc_node(struct trace_event_raw_kmem_alloc_node *ctx)
-{
-    return allocated_read(ctx->ptr, ctx->bytes_alloc);
-}
-
-SEC("tp/kmem/kmem_cache_alloc_node") int tp_cache_alloc_node(struct trace_event_raw_kmem_alloc_node *ctx)
-{
-    return allocated_read(ctx->ptr, 0);
-}
-
-SEC("tp/kmem/kfree") int tp_kfree(struct trace_event_raw_kfree *ctx)
-{
-    return freed((__u64)ctx->ptr, cache_read((__u64)ctx->ptr));
-}
-
-SEC("tp/kmem/kmem_cache_free") int tp_cache_free(struct trace_event_raw_kmem_cache_free *ctx)
-{
-    return freed((__u64)ctx->ptr, cache_read((__u64)ctx->ptr));
+    if (is_followed(o->address))
+        bpf_map_delete_elem(&followed, &o->address);
+    if (!wanted())
+        return 0;
+    const __u64 cache = cache_of(o, way);
+    struct slabratetop_value *v = row_of(cache);
+    if (v) {
+        v->frees++;
+        v->freed_bytes += slot_bytes(cache);
+    }
+    return 0;
 }

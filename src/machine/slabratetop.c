@@ -11,6 +11,7 @@
 #include "collect/slab.h"
 #include "machine/lookup.h"
 #include "machine/session.h"
+#include "machine/slab_rungs.h"
 
 enum column {
     CACHE,
@@ -174,28 +175,10 @@ static const struct sys_counted counted[] = {
     {0, NULL, NULL, false},
 };
 
-#define KMALLOC_ARGUMENTS "call_site,ptr,bytes_req,bytes_alloc"
-#define CACHE_ARGUMENTS   "call_site,ptr,s"
-#define KFREE_ARGUMENTS   "call_site,ptr"
-
 static const struct sys_rung rungs[] = {
-    {.name = "tp_btf",
-     .attach = {{"btf_kmalloc", "kmalloc", KMALLOC_ARGUMENTS, NULL},
-                {"btf_cache_alloc", "kmem_cache_alloc", CACHE_ARGUMENTS, NULL},
-                {"btf_kfree", "kfree", KFREE_ARGUMENTS, NULL},
-                {"btf_cache_free", "kmem_cache_free", CACHE_ARGUMENTS, NULL}}},
-    {.name = "raw_tp",
-     .attach = {{"raw_kmalloc", "kmalloc", KMALLOC_ARGUMENTS, NULL},
-                {"raw_cache_alloc", "kmem_cache_alloc", CACHE_ARGUMENTS, NULL},
-                {"raw_kfree", "kfree", KFREE_ARGUMENTS, NULL},
-                {"raw_cache_free", "kmem_cache_free", KFREE_ARGUMENTS, NULL}}},
-    {.name = "tp",
-     .attach = {{"tp_kmalloc", NULL, NULL, NULL},
-                {"tp_cache_alloc", NULL, NULL, NULL},
-                {"tp_kmalloc_node", NULL, NULL, "trace_event_raw_kmem_alloc_node"},
-                {"tp_cache_alloc_node", NULL, NULL, "trace_event_raw_kmem_alloc_node"},
-                {"tp_kfree", NULL, NULL, NULL},
-                {"tp_cache_free", NULL, NULL, NULL}}},
+    {.name = "tp_btf", .attach = SLAB_BY_POSITION("btf")},
+    {.name = "raw_tp", .attach = SLAB_BY_POSITION("raw")},
+    {.name = "tp", .attach = SLAB_BY_NAME},
     {.name = NULL},
 };
 

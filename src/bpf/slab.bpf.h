@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef BPF_SLAB_BPF_H
+#define BPF_SLAB_BPF_H
+
+/*
+ * The slab allocator's events, on each way to attach. Whoever includes this defines what is done with them; the descriptor has
+ * the programs' names from machine/slab_rungs.h.
+ *
+ * Runs in: the kernel.
+ */
+
+#include "bpf/sys.bpf.h"
+
+/* Always a constant: what another way needs is left out. */
+enum slab_way { SLAB_BTF, SLAB_RAW, SLAB_NAMED };
+
+/** One that was allocated, or is freed. What an event does not tell is 0. */
+struct slab_object {
+    __u64 call_site, address;
+    const struct kmem_cache *cache;         /* told by position, by events of caches */
+    __u64 requested_bytes, allocated_bytes; /* told by all allocations but those that tell the cache */
+    __u32 gfp;
+};
+
+/* kmalloc() of 0 bytes gives 16, which is nothing either: it has no event, but its kfree() has. */
+#define SLAB_NOTHING(address) ((address) <= 16)
+
+static __always_inline int slab_allocated(void *ctx, enum slab_way way, const struct slab_object *o);
+static __always_inline int slab_freed(void *ctx, enum slab_way way, const struct slab_object *o);
+
+/* By position, as kernels since 6.1 have them. */
+#define SLAB_BY_POSITION(prefix, section, way)                                                               \
+    SEC(section "/kmalloc")                                                                                  \
+    int BPF_PROG(prefix##_kmalloc, __u64 call_site, __u64 ptr, __u64 bytes_req, __u64 bytes_alloc,           \
+                 __u32 gfp)                                                                                  \
+    {                                                                                                        \
+        struct slab_object o = {call_site, ptr, NULL, bytes_req, bytes_alloc, gfp};                          \
+        return slab_allocated(ctx, way, &o);                                                                 \
+    }                                                                                                        \
+    SEC(section "/kmem_cache_alloc")                                                                         \
+    int BPF_PROG(prefix##_cache_alloc, __u64 call_site, __u64 ptr, const struct kmem_cache *s, __u32 gfp)    \
+    {                                                                                                        \
+        struct slab_object o = {call_site, ptr, s, 0, 0, gfp};                                               \
+        return slab_allocated(ctx, way, &o);                                                                 \
+    }                                                                                                        \
+    SEC(section "/kfree") int BPF_PROG(prefix##_kfree, __u64 call_site, __u64 ptr)                           \
+    {                                                                                                        \
+        struct slab_object o = {call_site, ptr, NULL, 0, 0, 0};                                              \
+        return slab_freed(ctx, way, &o);                                                                     \
+    }                                                                                                        \
+    SEC(section "/kmem_cache_free")                                                                          \
+    int BPF_PROG(prefix##_cache_free, __u64 call_site, __u64 ptr, const struct kmem_cache *s)                \
+    {                                                                                                        \
+        struct slab_object o = {call_site, ptr, s, 0, 0, 0};                                                 \
+        return slab_freed(ctx, way, &o);                                                                     \
+    }
+
+SLAB_BY_POSITION(btf, "tp_btf", SLAB_BTF)
+SLAB_BY_POSITION(raw, "raw_tp", SLAB_RAW)
+
+/* By name. */
+#define SLAB_NAMED_ALLOCATED(event)                                                                          \
+    struct slab_object o = {(event)->call_site, (__u64)(event)->ptr,  NULL,                                  \
+                            (event)->bytes_req, (event)->bytes_alloc, (event)->gfp_flags};                   \
+    return slab_allocated(ctx, SLAB_NAMED, &o)
+#define SLAB_NAMED_FREED(event)                                                                              \
+    struct slab_object o = {(event)->call_site, (__u64)(event)->ptr, NULL, 0, 0, 0};                         \
+    return slab_freed(ctx, SLAB_NAMED, &o)
+
+SEC("tp/kmem/kmalloc") int tp_kmalloc(struct trace_event_raw_kmalloc *ctx)
+{
+    if (!bpf_core_type_exists(struct trace_event_raw_kmalloc)) {
+        struct trace_event_raw_kmem_alloc *old = (void *)ctx;
+        SLAB_NAMED_ALLOCATED(old);
+    }
+    SLAB_NAMED_ALLOCATED(ctx);
+}
+
+SEC("tp/kmem/kmem_cache_alloc") int tp_cache_alloc(struct trace_event_raw_kmem_cache_alloc *ctx)
+{
+    if (!bpf_core_type_exists(struct trace_event_raw_kmem_cache_alloc)) {
+        struct trace_event_raw_kmem_alloc *old = (void *)ctx;
+        SLAB_NAMED_ALLOCATED(old);
+    }
+    SLAB_NAMED_ALLOCATED(ctx);
+}
+
+/* Before 6.1. */
+SEC("tp/kmem/kmalloc_node") int tp_kmalloc_node(struct trace_event_raw_kmem_alloc_node *ctx)
+{
+    SLAB_NAMED_ALLOCATED(ctx);
+}
+
+SEC("tp/kmem/kmem_cache_alloc_node") int tp_cache_alloc_node(struct trace_event_raw_kmem_alloc_node *ctx)
+{
+    SLAB_NAMED_ALLOCATED(ctx);
+}
+
+SEC("tp/kmem/kfree") int tp_kfree(struct trace_event_raw_kfree *ctx)
+{
+    SLAB_NAMED_FREED(ctx);
+}
+
+SEC("tp/kmem/kmem_cache_free") int tp_cache_free(struct trace_event_raw_kmem_cache_free *ctx)
+{
+    SLAB_NAMED_FREED(ctx);
+}
+
+#endif
