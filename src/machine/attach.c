@@ -214,8 +214,8 @@ static int find_rung(struct sys_session *s, const struct btf *kernel, const stru
 int attach_by_best_rung(struct sys_session *s, struct error *e)
 {
     struct buf bytes = BUF_INIT;
+    libbpf_set_print(hear_loader); /* before anything is asked of it */
     struct btf *kernel = btf__load_vmlinux_btf();
-    libbpf_set_print(hear_loader);
     int error = kernel ? object_inflate(s->tool, &bytes) : 0;
     if (!kernel)
         error =
