@@ -138,17 +138,20 @@ def is_soon_verified(t):
 
 
 def leaves_itself_out(t):
-    """A copy of allium with a name of its own: under its name nothing is seen, whatever its namespace."""
+    """A copy of allium with a name of its own: under its name nothing is seen, whatever its namespace. Events of its own are
+    seldom, so that there may be none in a run.
+    """
     with tap.private_dir() as folder:
         copy = folder + "/own-%d" % os.getpid()
         subprocess.run(["cp", built("ALLIUM"), copy], check=True)
-        counts = []
-        for before in ([], ["unshare", "--pid", "--fork", "--mount-proc"]):
+
+        def left_out(*before):
             done = tap.succeed([*before, copy, "sys", t.name, "--json", *t.one_report, "--comm", os.path.basename(copy), "--duration", "300ms"])
             rows, lost = parse(done.stdout)
             equal([row for row in rows if row.get("pid")], [], "rows of its own")
-            counts.append(lost["own_events"] > 0)
-    equal(counts[0], counts[1], "own events are left out alike in a PID namespace")
+            return lost["own_events"] > 0
+        if any(left_out() for _ in range(3)):
+            check(any(left_out("unshare", "--pid", "--fork", "--mount-proc") for _ in range(30)), "none in a PID namespace")
 
 
 def number(row, column):
