@@ -53,7 +53,8 @@ static const struct table_column columns[] = {
 
 struct own {
     struct map unseen;      /* caches of which an object once came again without a free */
-    struct slab_caches now; /* when rows were taken */
+    struct slab_caches now; /* read for the first row of a report: an idle tool leaves /proc/slabinfo alone */
+    bool is_now;
 };
 
 static int ready(struct sys_session *s, struct error *e)
@@ -84,10 +85,19 @@ static void release(struct sys_session *s)
 static void gather(struct sys_session *s)
 {
     struct own *o = s->own;
+    o->is_now = false;
+}
+
+static const struct slab_cache *find_now(struct own *o, const char *name)
+{
     struct error unread; /* then the columns stay empty */
-    slab_release(&o->now);
-    o->now = (struct slab_caches){0};
-    slab_read(&o->now, "", &unread);
+    if (!o->is_now) {
+        slab_release(&o->now);
+        o->now = (struct slab_caches){0};
+        slab_read(&o->now, "", &unread);
+        o->is_now = true;
+    }
+    return slab_find(&o->now, name);
 }
 
 static void add(void *sum, const void *value)
@@ -102,9 +112,9 @@ static void add(void *sum, const void *value)
 }
 
 /* Caches that the kernel made one are known to its events by one name. */
-static void add_slabinfo(const struct own *o, struct table *t, const char *name)
+static void add_slabinfo(struct own *o, struct table *t, const char *name)
 {
-    const struct slab_cache *c = slab_find(&o->now, name);
+    const struct slab_cache *c = find_now(o, name);
     struct buf aliases = BUF_INIT;
     if (!c)
         return;
