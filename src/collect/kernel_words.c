@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "collect/kernel_words.h"
 
-#include <ctype.h>
-#include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -22,44 +20,17 @@ void kernel_words_release(struct kernel_words *w)
 
 /* ---- BTF ---- */
 
-/* Counts, and a boundary that has the number of a type. */
-static bool is_type(const char *name)
-{
-    return !strncmp(name, "MIGRATE_", 8) && strcmp(name, "MIGRATE_TYPES") != 0 &&
-           strcmp(name, "MIGRATE_PCPTYPES") != 0;
-}
-
-static void take_type(struct kernel_words *w, const char *name, uint64_t value)
-{
-    size_t len = strlen(name += strlen("MIGRATE_"));
-    if (value >= KERNEL_WORDS_TYPES || len >= sizeof(w->migrate[0]) || w->migrate[value][0])
-        return;
-    for (size_t i = 0; i <= len; i++)
-        w->migrate[value][i] = (char)tolower((unsigned char)name[i]);
-}
-
-static void take_enum(struct kernel_words *w, struct gfp_bits *bits, const struct btf *btf,
-                      const struct btf_type *type)
-{
-    const struct btf_enum *value = btf_enum(type);
-    const char *name = btf__name_by_offset(btf, type->name_off);
-    bool types = name && !strcmp(name, "migratetype"); /* other enums have MIGRATE_SYNC */
-    for (unsigned i = 0; i < btf_vlen(type); i++) {
-        const char *word = btf__name_by_offset(btf, value[i].name_off);
-        if (word && types && value[i].val >= 0 && is_type(word))
-            take_type(w, word, (uint64_t)value[i].val);
-        else if (word && !types && value[i].val >= 0)
-            gfp_bits_add(bits, word, (uint64_t)value[i].val);
-    }
-}
-
-static void read_btf(struct kernel_words *w, struct gfp_bits *bits)
+static void read_btf(struct gfp_bits *bits)
 {
     struct btf *btf = btf__parse(VMLINUX_BTF, NULL);
     for (unsigned id = 1, n = btf ? btf__type_cnt(btf) : 0; id < n; id++) {
         const struct btf_type *type = btf__type_by_id(btf, id);
-        if (btf_is_enum(type))
-            take_enum(w, bits, btf, type);
+        const struct btf_enum *value = btf_enum(type);
+        for (unsigned i = 0; btf_is_enum(type) && i < btf_vlen(type); i++) {
+            const char *word = btf__name_by_offset(btf, value[i].name_off);
+            if (word && value[i].val >= 0)
+                gfp_bits_add(bits, word, (uint64_t)value[i].val);
+        }
     }
     btf__free(btf);
 }
@@ -110,18 +81,10 @@ void kernel_words_read(struct kernel_words *w)
 {
     struct gfp_bits bits = {0};
     *w = (struct kernel_words){.gfp_from = KERNEL_WORDS_NONE};
-    read_btf(w, &bits);
+    read_btf(&bits);
     if (read_format(w, &bits))
         w->gfp_from = KERNEL_WORDS_FORMAT;
     else if (!gfp_from_bits(&w->gfp, &bits))
         w->gfp_from = KERNEL_WORDS_BTF;
     vec_release(&bits);
-}
-
-void kernel_words_migrate(const struct kernel_words *w, int64_t type, struct buf *out)
-{
-    if (type >= 0 && type < KERNEL_WORDS_TYPES && w->migrate[type][0])
-        buf_addstr(out, w->migrate[type]);
-    else
-        buf_printf(out, "%" PRId64, type);
 }

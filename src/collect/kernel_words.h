@@ -3,7 +3,7 @@
 #define COLLECT_KERNEL_WORDS_H
 
 /*
- * Words that this kernel has for numbers in its events: GFP flags and migrate types. Read from tracefs, where it is mounted
+ * Words that this kernel has for the GFP flags in its events. Read from tracefs, where it is mounted
  * (nothing is mounted for it), and from BTF; what neither tells stays a number.
  *
  * Runs in: the tool. Threads: one at a time. Owns: its tables, until kernel_words_release().
@@ -15,8 +15,6 @@
 #include "base/buf.h"
 #include "model/gfp.h"
 
-#define KERNEL_WORDS_TYPES 16
-
 enum kernel_words_source {
     KERNEL_WORDS_NONE, /* flags are shown in hex */
     KERNEL_WORDS_BTF, /* bits are the kernel's; composed masks as include/linux/gfp_types.h has had them since 6.10 */
@@ -26,15 +24,11 @@ enum kernel_words_source {
 struct kernel_words {
     enum kernel_words_source gfp_from;
     struct gfp_names gfp;
-    char migrate[KERNEL_WORDS_TYPES][24]; /* "movable"; "": not known */
 };
 
 /** Never fails: what cannot be read is left out. */
 void kernel_words_read(struct kernel_words *w);
 void kernel_words_release(struct kernel_words *w);
-
-/** Appends "movable", or the number where it has no name. */
-void kernel_words_migrate(const struct kernel_words *w, int64_t type, struct buf *out);
 
 /** Where tracefs is mounted: a folder in `out`. False: nowhere. */
 bool kernel_words_tracefs(struct buf *out);

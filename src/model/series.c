@@ -179,12 +179,6 @@ void series_look(struct series *s, uint64_t time_ns)
     index_stacks(s);
 }
 
-struct series_sample *series_find(const struct series *s, uint64_t serial)
-{
-    struct series_sample key = {.serial = serial};
-    return s->samples.len ? bsearch(&key, s->samples.at, s->samples.len, sizeof(key), by_serial) : NULL;
-}
-
 struct series_sum series_arrived(const struct series *s, uint32_t stack, uint64_t from_ns, uint64_t to_ns)
 {
     const struct series_stack *of = &s->stacks.at[stack];

@@ -78,8 +78,6 @@ uint32_t series_stack_of(struct series *s, const void *key, size_t key_bytes);
 void series_see(struct series *s, const struct series_sample *sample);
 /** Ends the look, at that time: what was not seen has left. A time before the last look counts as just after it. */
 void series_look(struct series *s, uint64_t time_ns);
-/** NULL: not seen by the last look. */
-struct series_sample *series_find(const struct series *s, uint64_t serial);
 
 /** What arrived in (from, to] and is still here, and what was here at look j and has left. */
 struct series_sum series_arrived(const struct series *s, uint32_t stack, uint64_t from_ns, uint64_t to_ns);

@@ -112,14 +112,6 @@ void table_histogram(struct table *t, uint32_t column, const uint64_t *slots, ui
     memcpy(v->slots, slots, n * sizeof(*slots));
 }
 
-uint32_t table_column_find(const struct table *t, const char *name)
-{
-    for (uint32_t i = 0; i < t->n_columns; i++)
-        if (!strcmp(t->columns[i].name, name))
-            return i;
-    return UINT32_MAX;
-}
-
 double table_number(const struct table *t, uint32_t row, uint32_t column)
 {
     const struct table_value *v = table_at(t, row, column);

@@ -99,8 +99,6 @@ static inline bool table_hides(const struct table *t, uint32_t column)
 {
     return column < 64 && t->hidden >> column & 1;
 }
-/** A column by name; UINT32_MAX: there is none. */
-uint32_t table_column_find(const struct table *t, const char *name);
 /** Appends the name under which JSON and SQL know the column: "live_bytes". */
 void table_add_key(struct buf *b, const struct table_column *c);
 /** Forgets all rows. */

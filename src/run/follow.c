@@ -74,7 +74,7 @@ struct follow {
     uint64_t next_scan, next_strays, next_commit, commit_ns;
     struct container_roots roots;
     uint64_t naming_ns; /* of the latest image: most of the first moment's time, and of no later one's */
-    uint64_t images, dropped;
+    uint64_t images;
     size_t stored, waiting; /* tracks that are */
     bool last;              /* nothing waits any more */
     struct unseen *unseen;
@@ -128,16 +128,6 @@ void follow_free(struct follow *f)
 int follow_fd(const struct follow *f)
 {
     return f->inotify_fd;
-}
-
-uint64_t follow_images(const struct follow *f)
-{
-    return f->images;
-}
-
-uint64_t follow_images_dropped(const struct follow *f)
-{
-    return f->dropped;
 }
 
 static bool is_known(const struct follow *f, const struct ledger_entry *e)
@@ -316,7 +306,6 @@ static int harvest(struct follow *f, struct track *t, uint64_t now, struct error
     if (t->waits && may_wait(f, t, now))
         return 0;
     if (!t->put && (f->images >= IMAGES_MAX || f->tracks.len > BACKLOG_MAX)) {
-        f->dropped++;
         set_stored(f, t, now);
         bool read = !ledger_copy_header(t->fd, &h, NULL);
         return recording_drop_image(f->o.recording, read ? (double)h.peak_bytes_q / (1u << LEDGER_Q) : 0, e);

@@ -35,8 +35,4 @@ int follow_step(struct follow *f, int *wait_ms, struct error *e);
 /** The last look: what has ended is stored and removed, what runs on is stored as running and left alone. */
 int follow_finish(struct follow *f, struct error *e);
 
-/** Images stored in full, and those of which only a count was kept. */
-uint64_t follow_images(const struct follow *f);
-uint64_t follow_images_dropped(const struct follow *f);
-
 #endif

@@ -16,6 +16,7 @@
 #include "collect/cgroup.h"
 #include "collect/kernel_words.h"
 #include "collect/slab.h"
+#include "machine/enums.h"
 #include "machine/lookup.h"
 #include "symbol/kernel.h"
 
@@ -59,11 +60,13 @@ static int tell_addresses(void)
 static int tell_words(void)
 {
     struct kernel_words w;
+    struct enums types;
     uint64_t flags;
     kernel_words_read(&w);
+    enums_load(&types, "migratetype", "MIGRATE_");
     printf("%d", w.gfp_from);
-    for (int i = 0; i < KERNEL_WORDS_TYPES; i++)
-        printf(" %s", w.migrate[i][0] ? w.migrate[i] : "-");
+    for (int i = 0; i < 16; i++)
+        printf(" %s", types.names[i] ? types.names[i] : "-");
     putchar('\n');
     while (scanf("%" SCNx64, &flags) == 1) {
         struct buf b = BUF_INIT;
@@ -72,6 +75,7 @@ static int tell_words(void)
         buf_release(&b);
     }
     kernel_words_release(&w);
+    enums_release(&types);
     return 0;
 }
 
