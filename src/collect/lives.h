@@ -34,6 +34,7 @@ struct life {
     pid_t pid, parent_pid;
     uint64_t began_ns;        /* 0: before we listened */
     uint64_t ended_ns;        /* 0: lives */
+    uint64_t seen_ns;         /* the latest time at which it was known to live */
     long threads;             /* 0: not known */
     uint64_t boot_ns;         /* when it began by /proc, CLOCK_BOOTTIME; 0: not read */
     uint64_t suspect_ns;      /* records may be missing since; 0: none */

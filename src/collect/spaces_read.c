@@ -85,6 +85,7 @@ int spaces_read_life(struct spaces *s, struct life *life, uint64_t since_ns)
     take_reading(&life->images.at[life->images.len - 1], &list, since_ns, life->suspect_late_ns, now);
     maps_release(&s->lives.files, &list);
     life->boot_ns = boot;
+    life->seen_ns = now;
     if (!life->names.len || life->suspect_ns)
         life_rename(life, name, life->names.len ? now : 0, spaces_settled_ns(s));
     life->suspect_ns = life->suspect_late_ns = 0;
@@ -98,7 +99,10 @@ void spaces_complete(struct spaces *s, struct life *life)
         return;
     uint64_t since = image->told ? life->suspect_ns : image->from_ns;
     int bad = spaces_read_life(s, life, since);
-    if (bad == -ESRCH) /* the record of its end was lost, or is on its way */
-        lives_end(&s->lives, life, life->suspect_ns ? life->suspect_ns : clock_ns(CLOCK_MONOTONIC));
+    if (bad == -ESRCH) { /* the record of its end was lost, or is on its way */
+        /* A gap may begin before what another CPU told of it, or before it was read. */
+        uint64_t suspect = life->suspect_ns > life->seen_ns ? life->suspect_ns : life->seen_ns;
+        lives_end(&s->lives, life, life->suspect_ns ? suspect : clock_ns(CLOCK_MONOTONIC));
+    }
     life->unreadable = bad && bad != -ETIMEDOUT;
 }

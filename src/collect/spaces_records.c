@@ -11,7 +11,7 @@
 #define STALE_MIN 16384 /* so many mappings come before the process is looked at: most must be gone */
 
 /* The one that a record is about, made if it was there before we listened. */
-static struct life *life_of(struct spaces *s, pid_t pid, uint64_t time_ns)
+static struct life *find_or_make(struct spaces *s, pid_t pid, uint64_t time_ns)
 {
     struct life *life = lives_latest(&s->lives, pid);
     if (!life)
@@ -20,6 +20,14 @@ static struct life *life_of(struct spaces *s, pid_t pid, uint64_t time_ns)
         return lives_begin(&s->lives, pid, time_ns, layers_new(NULL, time_ns));
     if (life->ended_ns) /* its main thread had ended only */
         lives_revive(&s->lives, life);
+    return life;
+}
+
+static struct life *life_of(struct spaces *s, pid_t pid, uint64_t time_ns)
+{
+    struct life *life = find_or_make(s, pid, time_ns);
+    if (time_ns > life->seen_ns)
+        life->seen_ns = time_ns;
     return life;
 }
 

@@ -4,6 +4,7 @@
  * what comes late, what is bounded; and a history that is also kept page by page in an array.
  */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -11,6 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 #include <linux/perf_event.h>
@@ -185,6 +189,51 @@ static void threads(void **state)
     spaces_free(s);
 }
 
+static void take_gap(struct spaces *s, uint64_t since_ns, uint64_t time_ns)
+{
+    spaces_take(s,
+                &(struct sideband_record){
+                    .type = SIDEBAND_GAP, .since_ns = since_ns, .time_ns = time_ns, .lost = 1, .text = ""});
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* The gap of a CPU that had been silent for long begins before what another CPU told, and before the process was read. */
+static void lost_ends(void **state)
+{
+    (void)state;
+    struct spaces *s = with_process(NULL);
+    struct spaces_process p;
+    take_gap(s, 50, 300);
+    assert_true(spaces_process(s, PID, 120, &p));
+    assert_int_equal(p.ended_ns, 120);
+    is_at(s, PID, 120, 0x10000, "/a");
+    spaces_free(s);
+
+    s = spaces_new(NULL, NULL);
+    pid_t pid = fork();
+    if (!pid)
+        for (;;)
+            pause();
+    uint64_t began = now_ns();
+    take_fork(s, 1, pid, pid, began);
+    uint64_t alive = now_ns();
+    bool was_known = spaces_process(s, pid, alive, &p) && p.complete;
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+    assert_true(was_known);
+    take_gap(s, 50, now_ns());
+    assert_true(spaces_process(s, pid, alive, &p));
+    assert_int_equal(p.began_ns, began);
+    assert_true(p.ended_ns >= alive);
+    spaces_free(s);
+}
+
 static void bounds(void **state)
 {
     (void)state;
@@ -353,6 +402,7 @@ int main(void)
         {"a child has what its parent had, and each changes its own", forks, NULL, NULL, NULL},
         {"a number that is used again is another process", numbers, NULL, NULL, NULL},
         {"a process ends with its last thread", threads, NULL, NULL, NULL},
+        {"an end that was lost is not before what is known of the process", lost_ends, NULL, NULL, NULL},
         {"ended processes are bounded, the oldest go first, and are counted", bounds, NULL, NULL, NULL},
         {"one that forks thousands of times stays small and right", shells, NULL, NULL, NULL},
         {"a long history is right page by page, and at times past", history, NULL, NULL, NULL},
