@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,7 +14,8 @@ static const struct command *const commands[] = {
     &command_sql,   &command_set,  &command_sys, &command_doctor,
 };
 
-#define N_COMMANDS (sizeof(commands) / sizeof(*commands))
+#define LARGE_BYTES (128 << 10)
+#define N_COMMANDS  (sizeof(commands) / sizeof(*commands))
 
 static int print_overview(int code)
 {
@@ -59,8 +61,19 @@ static int report_no_command(const char *name)
                         names[meant].name);
 }
 
+/*
+ * What is large goes back to the kernel when it is freed: debug files and copies of ledgers take tens of megabytes for a moment,
+ * and `allium run` may stay for months. glibc keeps them, as its thresholds grow with what is freed, unless they are set.
+ */
+static void give_back_what_is_freed(void)
+{
+    mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
+    mallopt(M_TRIM_THRESHOLD, LARGE_BYTES);
+}
+
 int main(int argc, char **argv)
 {
+    give_back_what_is_freed();
     if (argc < 2)
         return print_overview(EXIT_USAGE);
     const struct command *command = find_command(argv[1]);
