@@ -162,6 +162,10 @@ static __always_inline void classify(struct faults_file *is, __u64 address)
     struct mapping_seen *seen = bpf_map_lookup_elem(&mapping_seen, &zero);
     if (!seen)
         return;
+    if (!mapped_can_be_found()) {
+        is->class = FAULTS_CLASS_UNKNOWN;
+        return;
+    }
     const struct task_struct *task = bpf_get_current_task_btf();
     const struct mm_struct *mm = task->mm;
     __u32 writes = *(volatile __u32 *)&seen->writes;

@@ -50,14 +50,15 @@ enum faults_mark {
     FAULTS_FILE,
     FAULTS_SHARED,
     FAULTS_HUGETLB,
-    FAULTS_OTHER, /* vdso; nothing that was found */
+    FAULTS_OTHER,         /* vdso; nothing that was found */
+    FAULTS_CLASS_UNKNOWN, /* this kernel does not let it be found */
 
     FAULTS_MARKS
 };
 #define FAULTS_KINDS    (3u << FAULTS_MINOR)
 #define FAULTS_MODES    (7u << FAULTS_USER)
 #define FAULTS_ACCESSES (15u << FAULTS_READ)
-#define FAULTS_CLASSES  (127u << FAULTS_HEAP)
+#define FAULTS_CLASSES  (255u << FAULTS_HEAP)
 
 struct faults_value {
     __u64 marked[FAULTS_MARKS];

@@ -8,7 +8,7 @@
  * fault handler does, without a lock: nodes stay until everybody who may be reading has ended, as programs have by then.
  * What is found is held against its own bounds; if another thread changed it meanwhile, nothing is found.
  *
- * Runs in: the kernel, since 6.1; before that nothing is found.
+ * Runs in: the kernel, since 6.1; before that there is no such tree, which mapped_can_be_found() says.
  */
 
 #include "bpf/kernel.h"
@@ -56,11 +56,16 @@ static __always_inline __u64 step(__u64 entry, __u64 address, bool *leaf)
     return bpf_probe_read_kernel(&next, sizeof(next), (const void *)slot) ? 0 : next;
 }
 
+static __always_inline bool mapped_can_be_found(void)
+{
+    return bpf_core_field_exists(struct mm_struct, mm_mt);
+}
+
 /* The struct vm_area_struct that ends above `address` and begins below it; NULL: there is none. */
 static __attribute__((noinline)) __u64 mapped_find(const struct mm_struct *mm, __u64 address)
 {
     bool leaf = false;
-    if (!bpf_core_field_exists(mm->mm_mt))
+    if (!mapped_can_be_found())
         return 0;
     __u64 entry = (__u64)BPF_CORE_READ(mm, mm_mt.ma_root);
     if (!is_root_node(entry)) /* one mapping at most */

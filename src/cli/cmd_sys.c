@@ -98,7 +98,7 @@ static int observe(struct sys_request *r)
     show->command = r->command ? &command : NULL;
     show->recording_name = r->output;
     show->command_name = r->command ? r->command[0] : NULL;
-    show->hidden |= show->session->rung->lacking;
+    show->hidden |= show->session->lacking;
     int code = sys_show(show);
     if (r->command)
         bystander_release(&command);

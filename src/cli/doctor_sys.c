@@ -24,8 +24,8 @@ static void check_tool(struct table *t, const struct sys_tool *tool, add_fn add)
     buf_printf(&what, "sys %s", tool->name);
     if (works) {
         buf_printf(&found, "%s", s->rung->name);
-        if (s->rung->lacks)
-            buf_printf(&found, " (cannot show %s)", s->rung->lacks);
+        if (s->lacks.len)
+            buf_printf(&found, " (cannot show %s)", buf_str(&s->lacks));
         vec_each (const struct sys_refusal, r, &s->refused)
             buf_printf(&found, "; not %s: %s", r->rung->name, r->why);
     } else {

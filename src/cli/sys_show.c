@@ -320,7 +320,7 @@ static int begin_command(struct show *w)
 static void say_ready(const struct sys_session *s)
 {
     fprintf(stderr, "allium: ready: %s using %s%s%s\n", s->tool->name, s->rung->name,
-            s->rung->lacks ? ", which cannot show " : "", s->rung->lacks ? s->rung->lacks : "");
+            s->lacks.len ? ", which cannot show " : "", buf_str(&s->lacks));
 }
 
 static void begin(struct show *w)

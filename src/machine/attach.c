@@ -116,6 +116,20 @@ static int attach_programs(struct sys_session *s, const struct sys_rung *rung, s
     return 0;
 }
 
+/* What the rung cannot show on this kernel. */
+static void tell_what_lacks(struct sys_session *s, const struct sys_rung *rung, const struct btf *kernel)
+{
+    const struct sys_without *w = rung->without;
+    buf_reset(&s->lacks);
+    s->lacking = rung->lacking;
+    if (rung->lacks)
+        buf_addstr(&s->lacks, rung->lacks);
+    if (w && !rungs_has_member(kernel, w->type, w->member)) {
+        buf_printf(&s->lacks, "%s%s", s->lacks.len ? "; " : "", w->lacks);
+        s->lacking |= w->lacking;
+    }
+}
+
 /* Loads and attaches the programs of one rung. 0, or -errno with the reason. */
 static int try_rung(struct sys_session *s, const struct sys_rung *rung, const struct btf *kernel,
                     const struct buf *bytes, struct buf *why, struct error *e)
@@ -131,6 +145,7 @@ static int try_rung(struct sys_session *s, const struct sys_rung *rung, const st
     int error = choose_programs(s, rung, kernel, why) ? 0 : -EOPNOTSUPP;
     if (error)
         goto out;
+    tell_what_lacks(s, rung, kernel);
     object_size_maps(s);
     struct sys_config *config = sys_variable(s, "config", sizeof(*config));
     *config = s->settings.config;
@@ -139,6 +154,8 @@ static int try_rung(struct sys_session *s, const struct sys_rung *rung, const st
         error = s->tool->ready(s, e);
     if (error) {
         buf_addstr(why, e->text);
+        if (error != -EINVAL) /* another way may do what this one cannot */
+            *e = (struct error){""};
         goto out;
     }
     error = bpf_object__load(s->object);

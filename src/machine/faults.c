@@ -35,6 +35,7 @@ enum column {
     SHARED,
     HUGETLB,
     OTHER,
+    CLASS_UNKNOWN,
     USER_STACK,
     KERNEL_STACK
 };
@@ -64,18 +65,30 @@ static const struct table_column columns[] = {
     [SHARED] = {"shared", TABLE_COUNT, TABLE_WHOLE, .drop = 1},
     [HUGETLB] = {"hugetlb", TABLE_COUNT, TABLE_WHOLE, .drop = 3},
     [OTHER] = {"other", TABLE_COUNT, TABLE_WHOLE, .rare = true, .drop = 10},
+    [CLASS_UNKNOWN] = {"class_unknown", TABLE_COUNT, TABLE_WHOLE, .rare = true, .drop = 12},
     [USER_STACK] = {"user_stack", TABLE_PLAIN, TABLE_LINES},
     [KERNEL_STACK] = {"kernel_stack", TABLE_PLAIN, TABLE_LINES},
 };
 
 /* Each mark's column, which is also its word in --only. */
 static const enum column column_of[FAULTS_MARKS] = {
-    [FAULTS_MINOR] = MINOR,     [FAULTS_MAJOR] = MAJOR,     [FAULTS_USER] = USER,
-    [FAULTS_KERNEL] = KERNEL,   [FAULTS_ASKED] = ASKED,     [FAULTS_READ] = READ,
-    [FAULTS_WRITE] = WRITE,     [FAULTS_EXECUTE] = EXECUTE, [FAULTS_ACCESS_UNKNOWN] = ACCESS_UNKNOWN,
-    [FAULTS_HEAP] = HEAP,       [FAULTS_STACK] = STACK,     [FAULTS_ANONYMOUS] = ANONYMOUS,
-    [FAULTS_FILE] = FILE_PAGES, [FAULTS_SHARED] = SHARED,   [FAULTS_HUGETLB] = HUGETLB,
+    [FAULTS_MINOR] = MINOR,
+    [FAULTS_MAJOR] = MAJOR,
+    [FAULTS_USER] = USER,
+    [FAULTS_KERNEL] = KERNEL,
+    [FAULTS_ASKED] = ASKED,
+    [FAULTS_READ] = READ,
+    [FAULTS_WRITE] = WRITE,
+    [FAULTS_EXECUTE] = EXECUTE,
+    [FAULTS_ACCESS_UNKNOWN] = ACCESS_UNKNOWN,
+    [FAULTS_HEAP] = HEAP,
+    [FAULTS_STACK] = STACK,
+    [FAULTS_ANONYMOUS] = ANONYMOUS,
+    [FAULTS_FILE] = FILE_PAGES,
+    [FAULTS_SHARED] = SHARED,
+    [FAULTS_HUGETLB] = HUGETLB,
     [FAULTS_OTHER] = OTHER,
+    [FAULTS_CLASS_UNKNOWN] = CLASS_UNKNOWN,
 };
 
 struct own {
@@ -121,6 +134,23 @@ static int parse_only(const char *text, uint32_t *only, struct error *e)
     return 0;
 }
 
+/* A way that cannot tell what is asked for would show nothing, or all as one. */
+static int check_rung(const struct sys_session *s, const char *only, struct error *e)
+{
+    for (const char *at = only ? only : ""; *at;) {
+        size_t len = strcspn(at, ",");
+        int mark = mark_of(at, len);
+        if (mark >= 0 && s->lacking & BIT(column_of[mark]))
+            return error_set(e, EOPNOTSUPP, "--only %.*s: it cannot tell which faults are %s", (int)len, at,
+                             columns[column_of[mark]].name);
+        at += len + (at[len] == ',');
+    }
+    if (s->settings.part->bits & FAULTS_BY_FILE && s->lacking & BIT(FILE_PAGES))
+        return error_set(e, EOPNOTSUPP, "--by %s: it cannot tell what is mapped where",
+                         s->settings.part->name);
+    return 0;
+}
+
 static bool is_loaded(const struct sys_session *s, const char *program)
 {
     const struct bpf_program *p = bpf_object__find_program_by_name(s->object, program);
@@ -144,6 +174,9 @@ static int ready(struct sys_session *s, struct error *e)
         return -EINVAL;
     if (growth && !(s->settings.part->bits & FAULTS_BY_PROCESS && s->settings.part == s->tool->parts))
         return error_set(e, EINVAL, "--growth is of processes: leave out --by");
+    int error = check_rung(s, only, e);
+    if (error)
+        return error;
     if (!is_loaded(s, "begin_user"))
         shrink(s, "begun");
     if (!(s->settings.part->bits & FAULTS_BY_FILE))
@@ -265,15 +298,23 @@ static const struct sys_counted counted[] = {
 
 #define ARGUMENTS "address,regs,error_code"
 
+#define CLASSES                                                                                              \
+    (BIT(HEAP) | BIT(STACK) | BIT(ANONYMOUS) | BIT(FILE_PAGES) | BIT(SHARED) | BIT(HUGETLB) | BIT(OTHER))
+
+static const struct sys_without no_tree = {
+    "mm_struct", "mm_mt", "which memory it was (heap, stack, file and so on): that takes kernel 6.1",
+    CLASSES};
+
 #define NO_KINDS                                                                                             \
     .lacks = "which faults are major, which fail; memory that is asked for, not touched (populate, pinned)", \
-    .lacking = BIT(MINOR) | BIT(MAJOR) | BIT(ASKED)
+    .lacking = BIT(MINOR) | BIT(MAJOR) | BIT(ASKED), .without = &no_tree
 
 static const struct sys_rung rungs[] = {
     {.name = "fexit", .attach = {{.program = "exit_fault"}}},
     {.name = "perf",
      .lacks = "memory that is asked for, not touched (populate, pinned)",
      .lacking = BIT(ASKED),
+     .without = &no_tree,
      .attach = {{.program = "perf_minor", .software_event = PERF_COUNT_SW_PAGE_FAULTS_MIN},
                 {.program = "perf_major", .software_event = PERF_COUNT_SW_PAGE_FAULTS_MAJ},
                 {"begin_user", "page_fault_user", ARGUMENTS, NULL, 0},

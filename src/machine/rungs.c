@@ -83,3 +83,23 @@ bool rungs_program_fits(const struct btf *btf, const struct bpf_program *p, stru
     }
     return true;
 }
+
+/* Members of a member without a name count as the outer one's. */
+static bool type_has_member(const struct btf *btf, const struct btf_type *type, const char *member)
+{
+    const struct btf_member *m = btf_members(type);
+    for (unsigned i = 0; btf_is_composite(type) && i < btf_vlen(type); i++) {
+        const char *name = btf__name_by_offset(btf, m[i].name_off);
+        if (*name ? !strcmp(name, member)
+                  : type_has_member(btf, btf__type_by_id(btf, (uint32_t)btf__resolve_type(btf, m[i].type)),
+                                    member))
+            return true;
+    }
+    return false;
+}
+
+bool rungs_has_member(const struct btf *btf, const char *type, const char *member)
+{
+    int id = btf__find_by_name_kind(btf, type, BTF_KIND_STRUCT);
+    return id > 0 && type_has_member(btf, btf__type_by_id(btf, (uint32_t)id), member);
+}

@@ -25,4 +25,7 @@ bool rungs_arguments_fit(const struct btf *btf, const char *tracepoint, const ch
  */
 bool rungs_program_fits(const struct btf *btf, const struct bpf_program *p, struct buf *why);
 
+/** Has the kernel's struct that member, as it is called there? */
+bool rungs_has_member(const struct btf *btf, const char *type, const char *member);
+
 #endif

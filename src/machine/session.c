@@ -134,6 +134,7 @@ void sys_close(struct sys_session *s)
     if (s->tool->release)
         s->tool->release(s);
     names_free(s->names);
+    buf_release(&s->lacks);
     free(s);
 }
 

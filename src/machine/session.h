@@ -12,6 +12,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 
+#include "base/buf.h"
 #include "base/vec.h"
 #include "machine/tool.h"
 
@@ -41,6 +42,8 @@ struct sys_session {
     const struct sys_tool *tool;
     struct sys_settings settings;
     const struct sys_rung *rung;
+    struct buf lacks; /* what it cannot show here, in words; empty: nothing */
+    uint64_t lacking; /* bits of the columns that it cannot fill here */
     struct VEC(struct sys_refusal) refused;
     struct bpf_object *object;
     struct VEC(struct bpf_link *) links;

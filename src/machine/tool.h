@@ -34,11 +34,19 @@ struct sys_attachment {
 
 #define SYS_ATTACHMENTS_MAX 20
 
+/** What a rung cannot show, either, where the kernel has no such member of a struct. */
+struct sys_without {
+    const char *type, *member;
+    const char *lacks; /* as of the rung; with the version that has it */
+    uint64_t lacking;
+};
+
 /** One way to attach. They are ordered by what they show, then by cost; the first that works is taken. */
 struct sys_rung {
-    const char *name;  /* of --attach */
-    const char *lacks; /* what it cannot show, in words; NULL: nothing */
-    uint64_t lacking;  /* bits of the columns that it cannot fill: they are not shown */
+    const char *name;                  /* of --attach */
+    const char *lacks;                 /* what it cannot show, in words; NULL: nothing */
+    uint64_t lacking;                  /* bits of the columns that it cannot fill: they are not shown */
+    const struct sys_without *without; /* NULL: nothing */
     struct sys_attachment attach[SYS_ATTACHMENTS_MAX]; /* ends with a program of NULL */
 };
 

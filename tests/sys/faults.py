@@ -13,6 +13,7 @@ import lib
 from lib import Failed, built, check, equal, loses, only, tool, vmstat
 
 N = 300
+CLASSES = ("heap", "stack", "anonymous", "file", "shared", "hugetlb", "other")
 RUNGS = ["perf", "tp_btf", "raw_tp", "tp"]  # fexit: tests/kernels/guest/faults.sh
 CLASSES = ["heap", "stack", "anonymous", "file", "shared", "hugetlb", "other"]
 HUGE = "/proc/sys/vm/nr_hugepages"
@@ -258,6 +259,42 @@ def growth(env=None):
     equal(after - before, 6 * N * 4096, "growth by VmRSS")
 
 
+@contextlib.contextmanager
+def before_6_1():
+    """The kernel's BTF, but for the tree of mappings: as older kernels have it. -> what a command begins with that sees it."""
+    with open("/sys/kernel/btf/vmlinux", "rb") as file:
+        btf = file.read()
+    equal(btf.count(b"\0mm_mt\0"), 1, "members of that name")
+    with lib.tap.private_dir() as folder:
+        with open(folder + "/btf", "wb") as file:
+            file.write(btf.replace(b"\0mm_mt\0", b"\0mm_rb\0"))
+        yield ["unshare", "-m", "sh", "-c", 'mount --bind %s/btf /sys/kernel/btf/vmlinux && exec "$@"' % folder, "sh"]
+
+
+def no_tree(rung):
+    """What lies at an address cannot be told: no class is guessed, all faults are counted, and that is said."""
+    with before_6_1() as before, toucher() as t:
+        with tool("faults", "--attach", rung, "-p", t.pid, before=before) as it:
+            t.do("heap %d" % N)
+            it.stop()
+        row = only(it.rows, pid=t.pid)
+        check(row["faults"] >= N and row["write"] >= N, "faults that write:", row)
+        equal(row["class_unknown"], row["faults"], "of no known class")
+        equal([name for name in CLASSES if row.get(name) is not None], [], "classes")
+        check(b"which memory it was" in it.errors.splitlines()[0], it.errors)
+        for words in (["--by", "file"], ["--only", "major,heap"]):
+            done = lib.tap.run([*before, *lib.with_tracefs([built("ALLIUM"), "sys", "faults", "--attach", rung, *words])])
+            equal((done.returncode, len(done.stderr.splitlines())), (3, 1), "code, lines of %s: %s" % (words, done.stderr))
+            check(b"it cannot tell" in done.stderr, done.stderr)
+
+
+def no_tree_is_told():
+    with before_6_1() as before:
+        lines = lib.tap.run([*before, built("ALLIUM"), "doctor"]).stdout.decode().split("\nsys ")
+    told, = [" ".join(line.split()) for line in lines if line.startswith("faults ")]
+    check("which memory it was" in told, told)
+
+
 def table_full():
     with load(), toucher() as t:
         with tool("faults", "--rows", "1", "--by", "place", "--comm", "toucher") as it:
@@ -295,6 +332,8 @@ TESTS += [
     ("all rungs at once show the same", rungs_agree),
     ("all rows together fit the kernel's own count", whole_machine),
     ("--only leaves out the rest", only_some),
+    *(("without the kernel's tree of mappings no class is guessed, by " + rung, lambda rung=rung: no_tree(rung)) for rung in RUNGS),
+    ("doctor tells that classes are missing", no_tree_is_told),
     ("rows by file have the file's name", by_file),
     ("rows by code have the function's name", by_code),
     ("folded stacks weigh faults", folded),
