@@ -6,6 +6,7 @@
 
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/sys_columns.h"
 #include "cli/sys_options.h"
 #include "cli/sys_overview.h"
 #include "cli/sys_show.h"
@@ -84,11 +85,17 @@ static int observe(struct sys_request *r)
                                               : EXIT_IMPOSSIBLE,
                             "%s", e.text);
     }
-    if (r->output && recording_create(&show->recording, r->output, false, &e)) {
+    int code = sys_columns_check_attached(r, show->session);
+    error = code < 0 && r->output ? recording_create(&show->recording, r->output, false, &e) : 0;
+    if (error == -EEXIST)
+        code = command_fail(EXIT_FAILED, "%s exists: remove it, or give -o another name", r->output);
+    else if (error)
+        code = command_fail(EXIT_FAILED, "%s", e.text);
+    if (code >= 0) {
         if (r->command)
             bystander_release(&command);
         sys_close(show->session);
-        return command_fail(EXIT_FAILED, "%s", e.text);
+        return code;
     }
     int unlocked = r->tool->urgent ? reserve_memory(show->session) : 0;
     if (unlocked && !show->quiet)
@@ -99,7 +106,7 @@ static int observe(struct sys_request *r)
     show->recording_name = r->output;
     show->command_name = r->command ? r->command[0] : NULL;
     show->hidden |= show->session->lacking;
-    int code = sys_show(show);
+    code = sys_show(show);
     if (r->command)
         bystander_release(&command);
     sys_close(show->session);

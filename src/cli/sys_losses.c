@@ -5,7 +5,6 @@
 #include <stdio.h>
 
 #include "base/buf.h"
-#include "machine/names.h"
 #include "machine/samples.h"
 #include "view/json.h"
 
@@ -30,18 +29,30 @@ static const struct said losses[] = {
     {SYS_MAPS_LOST, "records of what processes map were lost: code of some that ended since has no name",
      "lost_mappings", true},
     {SYS_OWN, "events of allium itself, left out", "own_events", false},
+    {SYS_UNTRUSTED, "frames of user stacks are marked ?: code without frame pointers, see allium-sys(1)",
+     "untrusted_frames", false},
 };
 
-/* How walks of sampled stacks ended. */
-static void say_samples(const struct sys_session *s)
+#define LOSSES (sizeof(losses) / sizeof(*losses))
+
+static const struct samples_counts *samples_of(const struct sys_losses *l)
 {
-    const struct samples_counts *c = samples_counted(s);
-    uint32_t n = s->settings.config.sample;
+    return l->session ? samples_counted(l->session) : NULL;
+}
+
+/* How walks of sampled stacks ended. */
+static void say_samples(const struct sys_losses *l)
+{
+    const struct samples_counts *c = samples_of(l);
     if (!c)
         return;
-    fprintf(stderr, "allium: %" PRIu64 " user stacks were sampled, one for every %" PRIu32 " events%s\n",
-            c->taken, n,
-            n > 1 && !s->tool->event ? "; figures are estimates, _low and _high their 95 % interval" : "");
+    uint32_t n = l->session->settings.config.sample;
+    fprintf(stderr, "allium: %" PRIu64 " user stacks were sampled, ", c->taken);
+    if (n == 1)
+        fprintf(stderr, "one for each event\n");
+    else
+        fprintf(stderr, "one for every %" PRIu32 " events%s\n", n,
+                l->tool->event ? "" : "; figures are estimates, _low and _high their 95 % interval");
     for (enum captured_end end = CAPTURED_DEEP; end < CAPTURED_ENDS; end++)
         if (c->ends[end])
             fprintf(stderr, "allium: %" PRIu64 " of them are not whole: %s\n", c->ends[end],
@@ -51,13 +62,13 @@ static void say_samples(const struct sys_session *s)
                 c->not_found, c->frames);
 }
 
-static void write_samples_json(const struct sys_session *s, struct json *j)
+static void write_samples_json(const struct sys_losses *l, struct json *j)
 {
-    const struct samples_counts *c = samples_counted(s);
+    const struct samples_counts *c = samples_of(l);
     if (!c)
         return;
     json_open(j, "samples", '{');
-    json_whole(j, "events_each", s->settings.config.sample);
+    json_whole(j, "events_each", l->session->settings.config.sample);
     json_whole(j, "taken", c->taken);
     json_whole(j, "in_exec", c->in_exec);
     json_whole(j, "whole", c->ends[CAPTURED_WHOLE]);
@@ -68,67 +79,112 @@ static void write_samples_json(const struct sys_session *s, struct json *j)
     json_close(j, '}');
 }
 
-static void say_count(const struct sys_session *s, const struct said *l, unsigned *lost)
+static void say_count(uint64_t n, const char *words, bool is_loss, unsigned *lost)
 {
-    uint64_t n = s->counted[l->count];
     if (!n)
         return;
-    *lost += l->lost;
-    fprintf(stderr, "allium: %" PRIu64 " %s\n", n, l->words);
+    *lost += is_loss;
+    fprintf(stderr, "allium: %" PRIu64 " %s\n", n, words);
 }
 
-void sys_losses_write_json(const struct sys_session *s, uint64_t not_kept, struct sink *out)
+void sys_losses_say(const struct sys_losses *l)
+{
+    unsigned lost = 0;
+    if (!l->counted) {
+        fprintf(stderr, "allium: what was lost is not known: the recording goes on still, or was cut off\n");
+        return;
+    }
+    for (size_t i = 0; i < LOSSES; i++)
+        say_count(l->counted[losses[i].count], losses[i].words, losses[i].lost, &lost);
+    for (const struct sys_counted *c = l->tool->counted; c && c->words; c++)
+        say_count(l->counted[c->count], c->words, c->lost, &lost);
+    say_count(l->not_kept, "events not shown: no room to keep them (--rows makes it)", true, &lost);
+    say_samples(l);
+    if (!lost)
+        fprintf(stderr, "allium: nothing was lost\n");
+}
+
+void sys_losses_write_json(const struct sys_losses *l, struct sink *out)
 {
     struct json j = {.out = out, .line = true};
     json_open(&j, NULL, '{');
+    if (!l->counted) {
+        json_null(&j, "lost");
+        json_close(&j, '}');
+        return;
+    }
     json_open(&j, "lost", '{');
-    for (size_t i = 0; i < sizeof(losses) / sizeof(*losses); i++)
-        json_whole(&j, losses[i].key, s->counted[losses[i].count]);
-    for (const struct sys_counted *c = s->tool->counted; c && c->words; c++)
-        json_whole(&j, c->key, s->counted[c->count]);
-    if (s->tool->event)
-        json_whole(&j, "not_kept_events", not_kept);
+    for (size_t i = 0; i < LOSSES; i++)
+        json_whole(&j, losses[i].key, l->counted[losses[i].count]);
+    for (const struct sys_counted *c = l->tool->counted; c && c->words; c++)
+        json_whole(&j, c->key, l->counted[c->count]);
+    if (l->tool->event)
+        json_whole(&j, "not_kept_events", l->not_kept);
     json_close(&j, '}');
-    write_samples_json(s, &j);
+    write_samples_json(l, &j);
     json_close(&j, '}');
+}
+
+/* Calls for each key under which a count is recorded; stops at what is not 0. */
+static int each_key(const struct sys_tool *tool, int (*f)(void *arg, const char *key, uint32_t count),
+                    void *arg)
+{
+    struct buf key = BUF_INIT;
+    int stop = 0;
+    for (size_t i = 0; i < LOSSES && !stop; i++) {
+        buf_reset(&key);
+        buf_printf(&key, "sys_%s_%s", tool->name, losses[i].key);
+        stop = f(arg, buf_str(&key), losses[i].count);
+    }
+    for (const struct sys_counted *c = tool->counted; c && c->words && !stop; c++) {
+        buf_reset(&key);
+        buf_printf(&key, "sys_%s_%s", tool->name, c->key);
+        stop = f(arg, buf_str(&key), c->count);
+    }
+    buf_release(&key);
+    return stop;
+}
+
+struct put {
+    const struct sys_session *session;
+    struct recording *recording;
+    struct error *e;
+};
+
+static int put(void *arg, const char *key, uint32_t count)
+{
+    const struct put *p = arg;
+    return recording_set_number(p->recording, key, (int64_t)p->session->counted[count], p->e);
 }
 
 int sys_losses_record(const struct sys_session *s, struct recording *recording, struct error *e)
 {
-    struct buf key = BUF_INIT;
-    buf_printf(&key, "sys_%s_rung", s->tool->name);
-    int bad = recording_set_text(recording, buf_str(&key), s->rung->name, e);
-    for (size_t i = 0; i < sizeof(losses) / sizeof(*losses) && !bad; i++) {
-        buf_reset(&key);
-        buf_printf(&key, "sys_%s_%s", s->tool->name, losses[i].key);
-        bad = recording_set_number(recording, buf_str(&key), (int64_t)s->counted[losses[i].count], e);
-    }
-    for (const struct sys_counted *c = s->tool->counted; c && c->words && !bad; c++) {
-        buf_reset(&key);
-        buf_printf(&key, "sys_%s_%s", s->tool->name, c->key);
-        bad = recording_set_number(recording, buf_str(&key), (int64_t)s->counted[c->count], e);
-    }
-    buf_release(&key);
-    return bad;
+    char key[64];
+    struct put p = {s, recording, e};
+    snprintf(key, sizeof(key), "sys_%s_rung", s->tool->name);
+    int bad = recording_set_text(recording, key, s->rung->name, e);
+    return bad ? bad : each_key(s->tool, put, &p);
 }
 
-void sys_losses_say(const struct sys_session *s, uint64_t not_kept)
+struct get {
+    const struct recording_summary *recording;
+    uint64_t *counted;
+};
+
+static int get(void *arg, const char *key, uint32_t count)
 {
-    unsigned lost = 0;
-    for (size_t i = 0; i < sizeof(losses) / sizeof(*losses); i++)
-        say_count(s, &losses[i], &lost);
-    for (const struct sys_counted *c = s->tool->counted; c && c->words; c++)
-        say_count(s, &(struct said){c->count, c->words, c->key, c->lost}, &lost);
-    if (not_kept)
-        fprintf(stderr, "allium: %" PRIu64 " events not shown: no room to keep them (--rows makes it)\n",
-                not_kept);
-    lost += not_kept != 0;
-    say_samples(s);
-    if (names_untrusted(s->names))
-        fprintf(stderr,
-                "allium: %" PRIu64
-                " frames of user stacks are marked ?: code without frame pointers, see allium-sys(1)\n",
-                names_untrusted(s->names));
-    if (!lost)
-        fprintf(stderr, "allium: nothing was lost\n");
+    const struct get *g = arg;
+    int64_t n = 0;
+    recording_number(g->recording, key, &n); /* what an older version did not count stays 0 */
+    g->counted[count] = n > 0 ? (uint64_t)n : 0;
+    return 0;
+}
+
+bool sys_losses_recorded(const struct sys_tool *tool, const struct recording_summary *recording,
+                         uint64_t counted[static SYS_COUNTS])
+{
+    char key[64];
+    struct get g = {recording, counted};
+    snprintf(key, sizeof(key), "sys_%s_rung", tool->name);
+    return recording_text(recording, key) && !each_key(tool, get, &g);
 }

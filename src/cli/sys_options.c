@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "cli/sys_columns.h"
 #include "cli/sys_command.h"
 #include "cli/words.h"
 #include "query/field.h"
@@ -161,7 +162,11 @@ static void sample(struct parse *p)
 {
     struct sys_request *r = p->r;
     struct sys_settings *s = &r->settings;
-    if (!sys_tool_takes_user_stacks(r->tool) || !number(p, "sample", &s->config.sample))
+    if (!sys_tool_takes_user_stacks(r->tool))
+        return;
+    if (s->part && value(p, "from")) /* a recording may have their columns */
+        r->tool = r->sampled_tool = sampled_tool_new(r->tool);
+    if (value(p, "from") || !number(p, "sample", &s->config.sample))
         return;
     if (!s->config.sample)
         refuse(p, "sample", "0", "number of events of which one is taken: at least 1");
@@ -234,9 +239,6 @@ static void reports(struct parse *p)
     duration(p, "interval", &show->interval_ns);
     number(p, "top", &show->top);
     order(p);
-    if (value(p, "from") && value(p, "interval"))
-        p->code = command_misuse(&p->r->as_command,
-                                 "--from shows reports as they were recorded: leave out --interval");
     if (tool->parts) {
         size(p, "rows", &p->r->settings.rows_max);
         return;
@@ -246,6 +248,17 @@ static void reports(struct parse *p)
     show->keep = !show->histogram && (show->interval_ns || choice);
     if (show->histogram && choice)
         p->code = command_misuse(&p->r->as_command, "--hist shows no events: leave out --%s", choice);
+}
+
+/* Columns that have no values, as none of the tool's own options that fill them was given. */
+static uint64_t columns_of_options(const struct sys_request *r)
+{
+    uint64_t all = 0, filled = 0;
+    for (size_t i = 0; r->tool->options && r->tool->options[i].name; i++) {
+        all |= r->tool->options[i].columns;
+        filled |= r->own[i] ? r->tool->options[i].columns : 0;
+    }
+    return all & ~filled;
 }
 
 static void shape(struct parse *p)
@@ -264,7 +277,24 @@ static void shape(struct parse *p)
     p->r->user = value(p, "user");
     p->r->output = value(p, "output");
     p->r->from = value(p, "from");
+    p->r->show.hidden |= p->r->from ? 0 : columns_of_options(p->r);
     reports(p);
+}
+
+/* What was recorded is shown as it was observed: what is about observing would do nothing. */
+static void recorded(struct parse *p)
+{
+    static const char *const shows[] = {"from", "json", "folded", "where", "sort", "top", "hist", "quiet"};
+    for (const struct option_doc *o = p->r->options; o->name && value(p, "from"); o++) {
+        bool fits = !strcmp(o->name, "rows") && !p->r->tool->parts; /* room for events that are sorted */
+        for (size_t i = 0; i < sizeof(shows) / sizeof(*shows); i++)
+            fits = fits || !strcmp(o->name, shows[i]);
+        if (!fits && value(p, o->name))
+            p->code =
+                command_misuse(&p->r->as_command, "--from shows what was recorded: leave out --%s", o->name);
+    }
+    if (value(p, "from") && p->r->command)
+        p->code = command_misuse(&p->r->as_command, "--from shows what was recorded: it starts no command");
 }
 
 int sys_options_parse(struct sys_request *r, const struct sys_tool *tool, int argc, char **argv)
@@ -289,6 +319,7 @@ int sys_options_parse(struct sys_request *r, const struct sys_tool *tool, int ar
     part(&p);
     sample(&p);
     shape(&p);
+    recorded(&p);
     if (p.code >= 0)
         return p.code;
     if (table_query_init(&r->show.where, command_value(&r->as_command, &a, "where"), r->tool->columns,
@@ -298,5 +329,5 @@ int sys_options_parse(struct sys_request *r, const struct sys_tool *tool, int ar
     if (sys_alert_init(&r->show.alert, command_value(&r->as_command, &a, "alert"),
                        command_value(&r->as_command, &a, "exec"), &columns, !tool->parts, &e))
         return command_misuse(&r->as_command, "%s", e.text);
-    return -1;
+    return sys_columns_check(r);
 }

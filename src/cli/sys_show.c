@@ -15,6 +15,7 @@
 
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/sys_columns.h"
 #include "cli/sys_durations.h"
 #include "cli/sys_kept.h"
 #include "cli/sys_losses.h"
@@ -40,10 +41,11 @@ struct show {
     struct buf heading; /* of the next report; empty: it has none */
     int signals, ticks, end;
     uint64_t began_ns, shown_ns, committed_ns;
-    uint64_t recorded;   /* rows */
-    uint64_t shown, all; /* of the last report: rows, and how many there were before it was cut */
-    bool redraws;        /* each report stands where the last one stood */
-    uint64_t report_ns;  /* of rows that come every interval: when, since 1970 */
+    uint64_t recorded;         /* rows */
+    const char *recorded_name; /* of what is shown again */
+    uint64_t shown, all;       /* of the last report: rows, and how many there were before it was cut */
+    bool redraws;              /* each report stands where the last one stood */
+    uint64_t report_ns;        /* of rows that come every interval: when, since 1970 */
     bool over;
     int code;
 };
@@ -246,15 +248,16 @@ static void close_report(struct show *w)
     struct error e = {""};
     const struct sys_show *o = w->o;
     sys_read_counts(o->session);
+    struct sys_losses lost = {w->tool, o->session, o->session->counted, w->kept.not_kept};
     if (o->recording && sys_losses_record(o->session, o->recording, &e))
         w->code = command_fail(EXIT_FAILED, "%s", e.text);
     if (o->json && !o->recording) {
-        sys_losses_write_json(o->session, w->kept.not_kept, &w->out);
+        sys_losses_write_json(&lost, &w->out);
         return;
     }
     if (o->quiet)
         return;
-    sys_losses_say(o->session, w->kept.not_kept);
+    sys_losses_say(&lost);
     say_cut(w);
     if (o->recording)
         fprintf(stderr, "allium: recorded %" PRIu64 " rows; `allium sys %s --from %s` shows them\n",
@@ -377,6 +380,12 @@ int sys_show(struct sys_show *o)
 static void show_recorded(void *arg, uint64_t time_ns)
 {
     struct show *w = arg;
+    int code = w->over ? w->code : sys_columns_check_recorded(w->o, w->table, w->recorded_name);
+    if (code >= 0) {
+        w->code = code;
+        w->over = true;
+        return;
+    }
     w->report_ns = w->tool->event ? 0 : time_ns;
     if (!w->tool->event && !w->o->json && !w->o->folded) {
         buf_printf(&w->heading, "%s--- ", w->shown_ns ? "\n" : "");
@@ -386,18 +395,40 @@ static void show_recorded(void *arg, uint64_t time_ns)
     write_table(w);
 }
 
+/* As close_report(), with what was lost when it was recorded. */
+static int close_recorded(struct show *w, struct error *e)
+{
+    struct recording_summary recording;
+    uint64_t counted[SYS_COUNTS] = {0};
+    struct sys_losses lost = {w->tool, NULL, counted, w->kept.not_kept};
+    int bad = recording_summarize(&recording, w->recorded_name, e);
+    if (bad)
+        return bad;
+    if (!sys_losses_recorded(w->tool, &recording, counted))
+        lost.counted = NULL;
+    if (w->o->json)
+        sys_losses_write_json(&lost, &w->out);
+    else if (!w->o->quiet) {
+        sys_losses_say(&lost);
+        if (w->tool->event)
+            say_cut(w);
+    }
+    recording_summary_release(&recording);
+    return 0;
+}
+
 int sys_show_recorded(struct sys_show *o, const struct sys_tool *tool, const char *path)
 {
     struct error e = {""};
     char name[64];
-    struct show w = {.o = o, .tool = tool, .signals = -1, .ticks = -1, .end = -1};
+    struct show w = {.o = o, .tool = tool, .signals = -1, .ticks = -1, .end = -1, .recorded_name = path};
     begin(&w);
     snprintf(name, sizeof(name), "sys_%s", tool->name);
     int bad = recording_load_rows(path, name, w.table, show_recorded, &w, &e);
-    if (!bad && tool->event) {
+    if (!bad && w.code == EXIT_DONE && tool->event)
         report_events(&w);
-        say_cut(&w);
-    }
+    if (!bad && w.code == EXIT_DONE)
+        bad = close_recorded(&w, &e);
     end(&w);
-    return bad ? command_fail(EXIT_FAILED, "%s", e.text) : command_written(&w.out, EXIT_DONE);
+    return bad ? command_fail(EXIT_FAILED, "%s", e.text) : command_written(&w.out, w.code);
 }

@@ -287,8 +287,8 @@ static const struct sys_part parts[] = {
 
 static const struct sys_option options[] = {
     {"only", "COLUMNS", "only faults that these columns count, as major,heap"},
-    {"growth", NULL, "also by how much the resident memory of each process grew"},
-    {NULL, NULL, NULL},
+    {"growth", NULL, "also by how much the resident memory of each process grew", 1ull << GROWTH},
+    {NULL},
 };
 
 static const struct sys_counted counted[] = {

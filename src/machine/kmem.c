@@ -144,9 +144,10 @@ static const struct sys_part parts[] = {
 };
 
 static const struct sys_option options[] = {
-    {"live", NULL, "follow each object until it is freed, and tell what is live"},
-    {"live-objects", "N", "at most so many of them (512K); implies --live"},
-    {NULL, NULL, NULL},
+    {"live", NULL, "follow each object until it is freed, and tell what is live",
+     1u << LIVE | 1u << LIVE_OBJECTS},
+    {"live-objects", "N", "at most so many of them (512K); implies --live", 1u << LIVE | 1u << LIVE_OBJECTS},
+    {NULL},
 };
 
 static const struct sys_counted counted[] = {

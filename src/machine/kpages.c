@@ -191,9 +191,10 @@ static const struct sys_part parts[] = {
 };
 
 static const struct sys_option options[] = {
-    {"live", NULL, "follow each block until it is freed, and tell what is live"},
-    {"live-blocks", "N", "at most so many of them (256K); implies --live"},
-    {NULL, NULL, NULL},
+    {"live", NULL, "follow each block until it is freed, and tell what is live",
+     1u << LIVE | 1u << LIVE_BLOCKS},
+    {"live-blocks", "N", "at most so many of them (256K); implies --live", 1u << LIVE | 1u << LIVE_BLOCKS},
+    {NULL},
 };
 
 static const struct sys_counted counted[] = {

@@ -166,6 +166,7 @@ void sys_read_counts(struct sys_session *s)
     }
     s->counted[SYS_MISSED] = missed(s);
     s->counted[SYS_MAPS_LOST] = names_lost(s->names);
+    s->counted[SYS_UNTRUSTED] = names_untrusted(s->names);
     free(each);
     if (s->tool->settle)
         s->tool->settle(s);

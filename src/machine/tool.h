@@ -64,6 +64,7 @@ struct sys_part {
 /** An option of its own; its value is asked for with sys_option(). */
 struct sys_option {
     const char *name, *value, *doc; /* as struct option_doc has them */
+    uint64_t columns; /* bits of those that have values only with it, or with another one of these bits */
 };
 
 /** A count of its own (from SYS_COUNT_OWN), and what it means. */

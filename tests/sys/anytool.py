@@ -89,6 +89,7 @@ class Stirring:
         self.folder = self.dir.__enter__()
         self.group_context = reclaim.group(LIMIT_MIB)
         self.group = self.group_context.__enter__()
+        self.group.does_not_swap()  # another's swap would be room
         return self
 
     def __exit__(self, *error):

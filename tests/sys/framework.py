@@ -182,6 +182,58 @@ def beside(t, stirring, path):
     raise Failed("events were missed in each of thirty runs")
 
 
+def shows_losses_again(t, path, errors):
+    """What was said when it was recorded is said when it is shown, and in JSON; what is about observing is refused."""
+    def said(text):
+        return [line for line in text.splitlines() if not re.search(rb": ready: |: recorded |are shown", line)]
+    equal(said(tap.succeed(sys_(t.name, "--from", path, "--top", 1)).stderr), said(errors), "closing lines")
+    lost = parse(tap.succeed(sys_(t.name, "--from", path, "--json")).stdout)[1]
+    own = re.search(rb"(\d+) events of allium itself", errors)
+    equal(lost["own_events"], int(own.group(1)) if own else 0, "events of its own")
+    for words in (["--pid", 1], ["--attach", t.rungs[0]], ["--alert", "pid>1"], ["--duration", "1s"], ["--stack-slots", "4K"], ["--", "true"],
+                  ["--by", t.parts[0]] if t.has_rows else ["--ring", "4K"]):
+        check("--from shows what was recorded" in refused(2, t.name, "--from", path, *words), words)
+    check("exists" in refused(1, t.name, "-o", path, "--duration", "20ms"), "-o with a file that is there")
+
+
+def columns_without_values(t):
+    """A column that rows of a run do not have cannot be asked for; all the others can, in one question."""
+    rows, _, _ = json_of(t)
+    check(rows, "nothing was seen")
+    terms = []
+    for column in re.findall(r"([a-z_0-9]+)(?:\[\w+\])?", t.help.split("in brackets:\n")[1].split("\n\n")[0]):
+        key = next((column + unit for unit in ("", *UNITS, "_percent") if column + unit in rows[0]), None)
+        values = [row[key] for row in rows if row.get(key) is not None] if key else []
+        if not key or column.endswith("_stack") and not values:
+            done = tap.run(sys_(t.name, "--sort", column, "--duration", "20ms"))
+            check(done.returncode in (2, 3) and b"--sort asks for %s" % column.encode() in done.stderr, column, done)
+            check(len(done.stderr.splitlines()) == 1, "not one line:", done.stderr)
+        elif values:
+            terms.append(column + (":*" if isinstance(values[0], (str, list)) else ">=0"))
+    check(terms, "no column has a value")
+    both = tap.succeed(sys_(t.name, "--quiet", "--where", " or ".join(terms), "--alert", " or ".join(terms), "--duration", "20ms"))
+    equal([line for line in both.stderr.splitlines() if b": alert: " not in line], [], "stderr")
+
+
+def is_cut_off():
+    """Of a recording whose writer was killed nobody knows what was lost."""
+    about = anytool.About("slabratetop")
+    with tap.private_dir() as folder:
+        path = folder + "/cut.allium"
+        process = begin(about, "-o", path, "--interval", "50ms")
+
+        def has_rows():
+            return tap.run(sys_("slabratetop", "--from", path, "--json")).returncode == 0
+        wait_until(has_rows, tap.TIMEOUT, "rows are committed")
+        for _ in range(2):
+            done = tap.succeed(sys_("slabratetop", "--from", path, "--top", 1))
+            check(b"what was lost is not known" in done.stderr, done.stderr)
+            out = tap.succeed(sys_("slabratetop", "--from", path, "--json")).stdout
+            equal(out.splitlines()[-1], b'{"lost":null}', "the last line")
+            process.kill()
+            process.communicate(timeout=tap.TIMEOUT)
+
+
 def records(t):
     """A recording shows what a second run beside it showed, sorted and chosen by each column, and to SQL."""
     timed = re.compile("time|_ns$|per_s|^histogram|_at_|ago")
@@ -191,8 +243,9 @@ def records(t):
         check(b"recorded %d rows" % len(rows) in errors, "rows are %d, but" % len(rows), errors)
 
         def shown(*options):
-            return [lib.json.loads(line) for line in tap.succeed(sys_(t.name, "--from", path, "--json", *options)).stdout.splitlines()]
+            return parse(tap.succeed(sys_(t.name, "--from", path, "--json", *options)).stdout)[0]
         again = shown()
+        shows_losses_again(t, path, errors)
         equal(len(again), len(rows), "rows")
 
         def stable(all_rows):
@@ -348,6 +401,8 @@ for about in map(anytool.About, anytool.names()):
         ("stacks are folded", folds),
         ("an alert runs its command, once", alerts),
         ("a recording shows the same rows", records),
+        ("columns without values cannot be asked for", columns_without_values),
     )]
+TESTS.append(("of a recording that was cut off nobody knows what was lost", is_cut_off))
 
 lib.main(TESTS)

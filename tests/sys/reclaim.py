@@ -36,6 +36,11 @@ class Group:
         """The command, run in the group: its shell goes in, and becomes it."""
         return ["sh", "-c", 'echo $$ >%s/cgroup.procs && exec "$@"' % self.folder, "sh", *command]
 
+    def does_not_swap(self):
+        swap = "/memory.swappiness" if self.v1 else "/memory.swap.max"
+        if os.path.exists(self.folder + swap):
+            write(self.folder + swap, 0)
+
     def remove(self):
         def gone():
             with contextlib.suppress(OSError):

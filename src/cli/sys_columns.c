@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/sys_columns.h"
+
+#include <string.h>
+
+#define COLUMNS_MOST 64u /* that have bits */
+
+/* Which option asks for this column; NULL: none. */
+static const char *asked_by(const struct sys_show *show, uint32_t column)
+{
+    if (show->where.query && query_uses(show->where.query, column))
+        return "--where";
+    if (show->alert.query.query && query_uses(show->alert.query.query, column))
+        return "--alert";
+    return show->sort == column ? "--sort" : NULL;
+}
+
+/* Of rows: a column that has a meaning only by other parts. */
+static void lacks_part(const struct sys_request *r, uint64_t bit, struct buf *why)
+{
+    const struct sys_part *now = r->settings.part;
+    struct buf parts = BUF_INIT;
+    for (const struct sys_part *p = r->tool->parts; p && p->name; p++)
+        if (p->columns & bit)
+            buf_printf(&parts, "%s%s", parts.len ? " or " : "", p->name);
+    if (parts.len && !(now->columns & bit))
+        buf_printf(why, "rows by %s have none: take --by %s", now->name, buf_str(&parts));
+    buf_release(&parts);
+}
+
+/* A column that only an option of the tool's own fills. */
+static void lacks_option(const struct sys_request *r, uint64_t bit, struct buf *why)
+{
+    const char *takes = NULL;
+    for (size_t i = 0; r->tool->options && r->tool->options[i].name; i++) {
+        if (!(r->tool->options[i].columns & bit))
+            continue;
+        if (r->own[i])
+            return;
+        takes = takes ? takes : r->tool->options[i].name;
+    }
+    if (takes)
+        buf_printf(why, "it is known with --%s only", takes);
+}
+
+static void lacks_stacks(const struct sys_request *r, const char *name, struct buf *why)
+{
+    uint32_t taken = r->settings.config.stacks;
+    if (!strcmp(name, "kernel_stack") && !(taken & SYS_STACK_KERNEL))
+        buf_addstr(why, "it is taken with --stacks kernel or both only");
+    if (!strcmp(name, "user_stack") && !(taken & SYS_STACK_USER))
+        buf_addstr(why, "it is taken with --stacks user or both only");
+}
+
+int sys_columns_check(const struct sys_request *r)
+{
+    int code = -1;
+    for (uint32_t i = 0; i < COLUMNS_MOST && i < r->tool->n_columns && code < 0; i++) {
+        const struct table_column *c = &r->tool->columns[i];
+        const char *option = asked_by(&r->show, i);
+        struct buf why = BUF_INIT;
+        if (option && c->type == TABLE_HISTOGRAM)
+            buf_addstr(&why, "it is a histogram, which has no one value");
+        else if (option && !r->from) { /* what a recording has, it tells itself */
+            lacks_part(r, 1ull << i, &why);
+            if (!why.len)
+                lacks_option(r, 1ull << i, &why);
+            if (!why.len)
+                lacks_stacks(r, c->name, &why);
+        }
+        if (why.len)
+            code = command_misuse(&r->as_command, "%s asks for %s: %s", option, c->name, buf_str(&why));
+        buf_release(&why);
+    }
+    return code;
+}
+
+int sys_columns_check_attached(const struct sys_request *r, const struct sys_session *s)
+{
+    for (uint32_t i = 0; i < COLUMNS_MOST && i < r->tool->n_columns; i++)
+        if (s->lacking >> i & 1 && asked_by(&r->show, i))
+            return command_fail(r->settings.rung ? EXIT_USAGE : EXIT_IMPOSSIBLE,
+                                "%s asks for %s, which sys %s cannot tell using %s; `allium doctor` says why",
+                                asked_by(&r->show, i), r->tool->columns[i].name, r->tool->name,
+                                s->rung->name);
+    return -1;
+}
+
+int sys_columns_check_recorded(const struct sys_show *show, const struct table *t, const char *path)
+{
+    for (uint32_t i = 0; i < t->n_columns; i++)
+        if (table_hides(t, i) && t->columns[i].type != TABLE_HISTOGRAM && asked_by(show, i))
+            return command_fail(EXIT_FAILED, "%s asks for %s, which was not recorded in %s",
+                                asked_by(show, i), t->columns[i].name, path);
+    return -1;
+}
