@@ -38,13 +38,15 @@
 #define COMMIT_LAST_NS    (5000 * MS)
 #define STORED_NS         (500 * MS) /* what has ended is committed, and its ledger removed, after so long */
 #define STORED_MAX        64         /* or when there are so many */
-#define WAIT_NS           (50 * MS)
-#define WAITING_MAX       32 /* that have ended and are not stored yet; other images' names come with theirs */
-#define BACKLOG_MAX       400 /* more than that at once: they end faster than they can be stored, and are counted */
-#define IMAGES_MAX        1000 /* stored in full; further ones are counted, with their peaks */
-#define ARGS_BYTES_MAX    1000
-#define ENDING_MS         200  /* an ended process may be held for so long */
-#define UNOBSERVED_MAX    1000 /* programs that are told apart */
+#define HARVEST_NS                                                                                           \
+    (100 * MS) /* what has ended is stored for so long before what came up meanwhile is looked for */
+#define WAIT_NS        (50 * MS)
+#define WAITING_MAX    32 /* that have ended and are not stored yet; other images' names come with theirs */
+#define BACKLOG_MAX    400 /* more than that at once: they end faster than they can be stored, and are counted */
+#define IMAGES_MAX     1000 /* stored in full; further ones are counted, with their peaks */
+#define ARGS_BYTES_MAX 1000
+#define ENDING_MS      200  /* an ended process may be held for so long */
+#define UNOBSERVED_MAX 1000 /* programs that are told apart */
 
 _Static_assert(RECORD_PERIOD_DEFAULT_BYTES == LEDGER_PERIOD_DEFAULT &&
                    RECORD_PERIOD_MAX_BYTES == LEDGER_PERIOD_MAX,
@@ -299,13 +301,18 @@ static void set_stored(struct follow *f, struct track *t, uint64_t now)
         f->next_commit = now + STORED_NS;
 }
 
+static bool is_crowded(const struct follow *f)
+{
+    return f->tracks.len - f->stored > BACKLOG_MAX;
+}
+
 /* What is stored of an image that has ended: all, or, beyond IMAGES_MAX, that it was there. */
 static int harvest(struct follow *f, struct track *t, uint64_t now, struct error *e)
 {
     struct ledger_header h;
     if (t->waits && may_wait(f, t, now))
         return 0;
-    if (!t->put && (f->images >= IMAGES_MAX || f->tracks.len > BACKLOG_MAX)) {
+    if (!t->put && (f->images >= IMAGES_MAX || is_crowded(f))) {
         set_stored(f, t, now);
         bool read = !ledger_copy_header(t->fd, &h, NULL);
         return recording_drop_image(f->o.recording, read ? (double)h.peak_bytes_q / (1u << LEDGER_Q) : 0, e);
@@ -398,17 +405,22 @@ static int commit(struct follow *f, struct error *e)
 
 int follow_step(struct follow *f, int *wait_ms, struct error *e)
 {
-    uint64_t now = now_ns(CLOCK_MONOTONIC), next;
+    uint64_t now = now_ns(CLOCK_MONOTONIC), next, spent_ns = 0;
     int bad = 0;
     scan(f, now, false);
-    for (size_t i = 0; i < f->tracks.len && f->stored < STORED_MAX && !bad; i++) {
+    for (size_t i = 0; i < f->tracks.len && !bad; i++) {
         struct track *t = &f->tracks.at[i];
+        if ((f->stored >= STORED_MAX || spent_ns > HARVEST_NS) && !is_crowded(f))
+            break;
         if (t->stored)
             continue;
-        if (!is_alive(t))
-            bad = harvest(f, t, now, e);
-        else if (now >= t->next_point)
-            bad = add_point(f, t, now, e);
+        if (is_alive(t)) {
+            bad = now >= t->next_point ? add_point(f, t, now, e) : 0;
+            continue;
+        }
+        uint64_t began = now_ns(CLOCK_MONOTONIC);
+        bad = harvest(f, t, now, e);
+        spent_ns += now_ns(CLOCK_MONOTONIC) - began;
     }
     now = now_ns(CLOCK_MONOTONIC);
     if (!bad && now >= f->next_commit) {
