@@ -4,13 +4,14 @@ import json
 import os
 import re
 import sys
+import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import book
 import tap
 from place import placed, program
-from tap import check, equal
+from tap import built, check, equal
 
 LARGE, SMALL, EACH, ADDED = 128 * 1024 - 64, 4096, 16, 64  # of grower.c
 LEAKED = EACH * SMALL  # in one step
@@ -30,9 +31,26 @@ def rows(found):
     return {row["name"]: row for row in found["rows"]}
 
 
-def when(place, name, live_bytes):
-    """The first moment kept of a recording of one image at which it held so much. (A time would be another one on a busy machine.)"""
-    return "%s@%dns" % (name, book.moment(place.path(name), "live_bytes >= %s" % live_bytes))
+def in_pause(place, name):
+    """A moment of a recording that is being made: of the pause in which the program is. (A time would be another one on a busy machine.)"""
+    now = time.time_ns()
+    return "%s@%dns" % (name, tap.wait_until(lambda: book.moment(place.path(name), "time_ns > %d" % now), 60, "a moment in a pause"))
+
+
+def paused(place, name, *words, **env):
+    """As record(), of a grower that pauses; -> a moment in each pause, of which the first one comes before all steps."""
+    _, steps, pause = (int(word) for word in words[-1].split())
+    process = place.start(built("ALLIUM"), "run", "--quiet", "-o", name, *words[:-1], "--", program("grower"), *words[-1].split(),
+                          env=dict(place.env, **env))
+    moments = []
+    for word in [b"settled\n"] + [b"paused\n"] * (steps // pause):
+        equal(process.stdout.readline(), word, "what it said")
+        moments.append(in_pause(place, name))
+        process.stdin.write(b"\n")
+        process.stdin.flush()
+    process.stdin.close()
+    equal((process.stdout.readline(), process.wait(tap.TIMEOUT)), (b"grown\n", 0), "what it said at last, and its code")
+    return moments
 
 
 def numbers(text):
@@ -46,29 +64,24 @@ def close(have, want, what):
 
 
 def exact(place):
-    record(place, "r.allium", "--period", "1", "10 150 20")
-    for words in (("r.allium@1s", "r.allium@2s"), ("r.allium@1s", "r.allium")):
+    _, first, second, _ = paused(place, "r.allium", "--period", "1", "10 150 50")
+    for words, steps in (((first, second), 50), ((first, "r.allium"), 100)):
         found = diff(place, *words, "--by", "function")
-        live, leak = found["total"]["live"], rows(found)["leak"]["self"]
+        leak, total = rows(found)["leak"]["self"], found["total"]
         check(found["before"]["exact"] and found["after"]["exact"] and found["images_in_both"] == 1, found["before"])
-        grown = leak["change_bytes"]
-        check(grown >= 10 * LEAKED and grown % SMALL == 0, words, "leak() grew by", grown)
-        equal((leak["change_bytes_low"], leak["change_bytes_high"]), (grown, grown), "its interval")
-        equal(leak["change_count"], grown // SMALL, "objects it leaked")
-        # A moment may fall between free() and malloc() of turn() or shift().
-        check(abs(live["change_bytes"] - grown) <= SMALL + LARGE, "live grew by", live["change_bytes"], "leak() by", grown)
+        grown = steps * LEAKED
+        equal([leak["change_" + key] for key in ("bytes", "bytes_low", "bytes_high", "count")], [grown] * 3 + [steps * EACH], "leak()")
+        equal((total["live"]["change_bytes"], total["allocated"]["change_bytes"]), (grown, 2 * grown + steps * LARGE), "in all")
         check("settle" not in rows(found) and found["rows"][0]["name"] == "leak", rows(found).keys())
-        step = found["total"]["allocated"]["change_bytes"] / grown * LEAKED
-        check(abs(step - (2 * LEAKED + LARGE)) < 0.3 * LARGE, "a step allocated", step)
     for metric in ("live", "allocated"):
         one, two, all = (diff(place, *words)["total"][metric]["change_bytes"] for words in
-                         (("r.allium@1s", "r.allium@2s"), ("r.allium@2s", "r.allium"), ("r.allium@1s", "r.allium")))
+                         ((first, second), (second, "r.allium"), (first, "r.allium")))
         equal(one + two, all, metric + ": the change in two parts and in one")
 
 
 def twice(place):
-    record(place, "r.allium", "2 20 20")
-    for words in (("r.allium", "r.allium"), (when(place, "r.allium", 1),) * 2):
+    before, _ = paused(place, "r.allium", "16 20 20", ALLIUM_SEED="1")
+    for words in (("r.allium", "r.allium"), (before, before)):
         found = diff(place, *words)
         equal(found["rows"], [], "rows that changed")
         for metric, total in found["total"].items():
@@ -81,8 +94,7 @@ def twice(place):
 
 def sampled(place):
     """Of 1 GiB, known to some 30 MiB either way, 10 MiB more show; what is only replaced does not."""
-    record(place, "r.allium", "1024 160 20", ALLIUM_SEED="1")
-    settled = when(place, "r.allium", 990 << 20)
+    settled, _ = paused(place, "r.allium", "1024 160 160", ALLIUM_SEED="1")
     found = diff(place, settled, "r.allium")
     live = found["total"]["live"]
     equal(found["before"]["periods_bytes"], [512 * 1024], "the period unless told")
@@ -92,8 +104,7 @@ def sampled(place):
     check(not named["leak"]["within_noise"] and found["rows"][0]["name"] == "leak", [row["name"] for row in found["rows"]])
     for name in ("turn", "shift", "settle"):
         check(name not in named or named[name]["within_noise"], name, "changed for certain:", named.get(name))
-    # leak() is all that grew: 160 steps, less those before the moment
-    check(live["change_bytes_low"] <= 160 * LEAKED and live["change_bytes_high"] >= 100 * LEAKED, live)
+    check(live["change_bytes_low"] <= 160 * LEAKED <= live["change_bytes_high"], live)  # leak() is all that grew
     told = place.allium("diff", settled, "r.allium").out
     check(re.search(r"\n  live +\+[0-9.]+ MiB \(\+.* an hour\n", told), told)
     place.allium("diff", settled, "r.allium", "--fail-if", "live+50MiB", "--fail-if", "live+10%", code=0)
@@ -102,30 +113,32 @@ def sampled(place):
 
 
 def running(place):
-    process = place.start_allium("run", "--quiet", "--period", "1", "-o", "r.allium", "--", program("grower"), "1", "60", "20")
-    equal([process.stdout.readline() for _ in range(2)], [b"settled\n", b"grown\n"], "what it said")
+    process = place.start_allium("run", "--quiet", "--period", "1", "-o", "r.allium", "--", program("grower"), "1", "60", "60")
+    equal(process.stdout.readline(), b"settled\n", "what it said")
+    begun = in_pause(place, "r.allium")
+    process.stdin.write(b"\n")
+    process.stdin.flush()
+    equal([process.stdout.readline() for _ in range(2)], [b"paused\n", b"grown\n"], "what it said")
     pid, = {int(os.path.basename(path).split("-")[0]) for path in place.ledgers()}
-    tap.wait_until(lambda: not when(place, "r.allium", 1).endswith("@0ns"), 60, "a moment is in the recording")
-    begun = when(place, "r.allium", 1)  # the first one: it may be that nothing had leaked yet
     found = diff(place, begun, str(pid), "--by", "function")
     equal((found["images_in_both"], found["matched_by_name"]), (1, False), "images in both, and how they are matched")
     leak = rows(found)["leak"]["self"]
-    check(leak["after_bytes"] == 60 * LEAKED and 0 < leak["change_bytes"] <= 60 * LEAKED, leak)
+    equal((leak["after_bytes"], leak["change_bytes"]), (60 * LEAKED,) * 2, "bytes of leak(), and by how much they grew")
     check(found["apart_ns"] > 0 and found["live_bytes_per_hour"] > 0, found["apart_ns"])
     back = diff(place, str(pid), begun, "--by", "function")
-    equal(rows(back)["leak"]["self"]["change_bytes"], -leak["change_bytes"], "the change backwards")
+    equal(rows(back)["leak"]["self"]["change_bytes"], -60 * LEAKED, "the change backwards")
     check("EARLIER" in place.allium("diff", str(pid), begun).out, "the order is not told")
     still = diff(place, str(pid), str(pid))["total"]["live"]
     equal((still["change_bytes_low"], still["change_bytes_high"]), (0, 0), "what an idle process grew by")
     process.stdin.close()
     equal(process.wait(20), 0, "its code")
     done = diff(place, begun, "r.allium", "--by", "function")
-    equal(rows(done)["leak"]["self"]["change_bytes"], leak["change_bytes"], "the change when it had ended")
+    equal(rows(done)["leak"]["self"]["change_bytes"], 60 * LEAKED, "the change when it had ended")
 
 
 def versions(place):
-    record(place, "old.allium", "--period", "1", "1 5 1")
-    record(place, "new.allium", "--period", "1", "1 5 1", newer=True)
+    record(place, "old.allium", "--period", "1", "1 5 0")
+    record(place, "new.allium", "--period", "1", "1 5 0", newer=True)
     found = diff(place, "old.allium", "new.allium")
     equal([row["name"] for row in found["rows"]], ["added"], "what is new")
     row = found["rows"][0]
@@ -147,9 +160,9 @@ def versions(place):
 
 def runs(place):
     """Two runs of one program at a sampling period: nothing is certain but what differs."""
-    record(place, "a.allium", "--period", "64K", "16 20 1", ALLIUM_SEED="11")
-    record(place, "b.allium", "--period", "64K", "16 20 1", ALLIUM_SEED="12")
-    record(place, "c.allium", "--period", "64K", "64 20 1", ALLIUM_SEED="13")
+    record(place, "a.allium", "--period", "64K", "16 20 0", ALLIUM_SEED="11")
+    record(place, "b.allium", "--period", "64K", "16 20 0", ALLIUM_SEED="12")
+    record(place, "c.allium", "--period", "64K", "64 20 0", ALLIUM_SEED="13")
     found = diff(place, "a.allium", "b.allium")
     check(found["total"]["live"]["bytes_within_noise"] and all(row["within_noise"] for row in found["rows"]), found["rows"])
     place.allium("diff", "a.allium", "b.allium", "--fail-if", "live+25%", code=0)
@@ -164,10 +177,10 @@ def runs(place):
 
 def screen(place):
     """What is printed is what JSON has, rounded."""
-    record(place, "r.allium", "--period", "64K", "64 60 20", ALLIUM_SEED="5")
+    _, then, _ = paused(place, "r.allium", "--period", "64K", "64 60 30", ALLIUM_SEED="5")
     for group in ("stack", "function", "file", "module", "owner", "thread", "size", "process"):
         for sort in ("live", "allocated", "allocations"):
-            words = ("r.allium@300ms", "r.allium", "--by", group, "--sort", sort, "--top", "0")
+            words = (then, "r.allium", "--by", group, "--sort", sort, "--top", "0")
             found = diff(place, *words[:-2])
             key = "count" if sort == "allocations" else "bytes"
             value = "self" if group == "stack" else "inclusive"
@@ -179,8 +192,8 @@ def screen(place):
                 have = numbers(line.split("  ")[1] if line.startswith("  +") else line.strip().split("  ")[0])
                 close(have[0], row[value]["change_" + key], "change in " + line)
                 equal("within noise" in line, row["within_noise"], "noise in " + line)
-    told = place.allium("diff", "r.allium@300ms", "r.allium", env={"LC_ALL": "C"}).out
-    total = diff(place, "r.allium@300ms", "r.allium")["total"]["live"]
+    told = place.allium("diff", then, "r.allium", env={"LC_ALL": "C"}).out
+    total = diff(place, then, "r.allium")["total"]["live"]
     line = re.search(r"  live +(.*)", told).group(1)
     wanted = [total["change_bytes"], None, total["change_bytes_high"], total["before_bytes"], total["after_bytes"]]
     for have, want in zip(numbers(line), wanted):
@@ -190,7 +203,7 @@ def screen(place):
 
 
 def misused(place):
-    record(place, "r.allium", "--period", "1", "1 30 20")
+    _, then, _ = paused(place, "r.allium", "--period", "1", "1 30 15")
     for condition, column in (("live", 5), ("live+", 6), ("", 1), ("liv+1", 1), ("age+1", 1), ("live10%", 1), ("live+x", 6),
                               ("live+1x", 6), ("live+10%%", 6), ("live+%", 6), ("peak+-1", 6), ("live+1.2.3%", 6),
                               ("allocations+1M", 13), ("allocations+", 13), ("live+1e3", 6), (" live+1", 1),
@@ -200,8 +213,8 @@ def misused(place):
         equal((done.err.count("\n"), done.out), (1, ""), "lines of stderr, and stdout, for " + condition[:40])
     for words in ((), ("r.allium",), ("r.allium",) * 3, ("r.allium", "r.allium", "--by", "x"),
                   ("r.allium", "r.allium", "--sort", "age"), ("r.allium", "r.allium", "--where", "size>4k"),
-                  ("r.allium", "r.allium", "--where", "func:"), ("r.allium@300ms", "r.allium", "--sort", "temporary"),
-                  ("r.allium@300ms", "r.allium", "--fail-if", "peak+1"), ("r.allium", "r.allium", "--top", "x"),
+                  ("r.allium", "r.allium", "--where", "func:"), (then, "r.allium", "--sort", "temporary"),
+                  (then, "r.allium", "--fail-if", "peak+1"), ("r.allium", "r.allium", "--top", "x"),
                   ("r.allium", "r.allium") + ("--fail-if", "live+1") * 17):
         done = place.allium("diff", *words, code=2)
         equal((done.err.count("\n"), done.out), (1, ""), "lines of stderr, and stdout, for %s" % (words,))

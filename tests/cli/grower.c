@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A program whose growth is known: grower MIB STEPS MS. It takes MIB from settle(), in blocks of 128 KiB less 64 bytes,
- * and says "settled". Then, every MS milliseconds and STEPS times, it leaks 16 blocks of 4096 bytes from leak(), and
- * replaces 16 of the same size in turn() and one large one in shift(). At the end it says "grown" and waits for its input
- * to end. Built with -DNEWER it also takes 64 blocks of 4096 bytes from added().
+ * A program whose growth is known: grower MIB STEPS PAUSE. It takes MIB from settle(), in blocks of 128 KiB less 64 bytes,
+ * and says "settled". Then, STEPS times, it leaks 16 blocks of 4096 bytes from leak(), and replaces 16 of the same size in
+ * turn() and one large one in shift(). Before each PAUSE steps (0: never) it waits for a byte of input, and after them says
+ * "paused". At the end it says "grown" and waits for its input to end. Built with -DNEWER it also takes 64 blocks of 4096
+ * bytes from added().
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define LARGE (128 * 1024 - 64)
@@ -67,7 +67,7 @@ static void say(const char *word)
 int main(int argc, char **argv)
 {
     long mib = argc > 1 ? atol(argv[1]) : 1, steps = argc > 2 ? atol(argv[2]) : 0;
-    long ms = argc > 3 ? atol(argv[3]) : 0;
+    long pause = argc > 3 ? atol(argv[3]) : 0;
     char c;
     settle(mib);
 #ifdef NEWER
@@ -77,11 +77,13 @@ int main(int argc, char **argv)
     shift();
     say("settled\n");
     for (long i = 0; i < steps; i++) {
-        struct timespec t = {ms / 1000, ms % 1000 * 1000000};
-        nanosleep(&t, NULL);
+        if (pause && i % pause == 0 && read(0, &c, 1) != 1)
+            return 1;
         leak();
         turn();
         shift();
+        if (pause && (i + 1) % pause == 0)
+            say("paused\n");
     }
     say("grown\n");
     while (read(0, &c, 1) > 0)
