@@ -333,6 +333,13 @@ def interrupted(place):
     equal(sorted(name for name in os.listdir(place.folder)), ["d.allium", "out"], "files")
 
 
+def is_taken(process, number):
+    """None such waits for the process to run; or it has ended of it."""
+    with open("/proc/%d/status" % process.pid) as file:
+        waiting = re.findall(r"^(?:Sig|Shd)Pnd:\s+(\w+)", file.read(), re.M)
+    return not any(int(mask, 16) >> number - 1 & 1 for mask in waiting)
+
+
 def interrupted_twice(place):
     """SQLite does not look up from a single function that takes long: a second SIGINT does not ask it."""
     crash(place, "--period", "1")
@@ -341,7 +348,7 @@ def interrupted_twice(place):
     time.sleep(0.5)
     equal(process.poll(), None, "its code, while it goes on")
     process.send_signal(signal.SIGINT)
-    time.sleep(0.1)
+    wait_until(lambda: is_taken(process, signal.SIGINT), 60, "the signal has come")  # two that wait are one
     process.send_signal(signal.SIGINT)
     equal(process.wait(30), -signal.SIGINT, "what ended it")
 

@@ -12,7 +12,7 @@ from place import placed
 from tap import built, check, equal
 
 PYTHON = "/usr/bin/python3"
-# Workers of each kind keep blocks of 2 MB: at 256 KiB one in 2,000 is no sample. What they hold tracemalloc counts.
+# Workers of each kind keep blocks of 2 MB: at 64 KiB one of 10 ** 13 is no sample. What they hold tracemalloc counts.
 SERVICE = r"""
 import json, multiprocessing, os, signal, sys, tracemalloc
 
@@ -90,7 +90,7 @@ def finish(process):
 
 def multiprocessing_service(place):
     """Each worker is there, by its own number, and holds what tracemalloc counted; who died is not, and nothing is lost."""
-    process, said, namespace = serve(place, "256K")
+    process, said, namespace = serve(place, "64K")
     found = listed(place, namespace)
     for how in ("fork", "spawn"):
         inner, traced = said[how]

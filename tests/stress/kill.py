@@ -7,7 +7,6 @@ import signal
 import struct
 import subprocess
 import sys
-import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
@@ -24,7 +23,7 @@ def program(name):
 
 def killed():
     random.seed(20240101)
-    slowest, times, confirmed = 0.0, pick(50, 1000), 0
+    times, confirmed = pick(50, 1000), 0
     for number in range(times):
         with private_dir() as ledgers:
             delay = random.random() * 0.08  # from before its exec on
@@ -38,9 +37,7 @@ def killed():
             equal(process.returncode, -signal.SIGKILL, "code")
             allocated, freed = struct.unpack("QQ", said[-16:]) if said else (0, 0)
             confirmed += allocated > 0
-            began = time.monotonic()
             found = totals(ledgers)
-            slowest = max(slowest, time.monotonic() - began)
             if not allocated and (not found or "error" in found[0]):
                 continue  # before its first block, or while the ledger was being made
             equal(len(found), 1, "ledgers after %d confirmed blocks" % allocated)
@@ -57,9 +54,8 @@ def killed():
         check(abs(torn) <= 2, where, "live objects and sums differ by", torn)
         check(ledger["begun"] - ledger["done"] <= 2, where, "operations under way:", ledger["begun"] - ledger["done"])
         check(ledger["torn"] <= 2, where, "torn", ledger["torn"])
-    check(slowest < 1, "reading took %.2f s" % slowest)
     check(confirmed > times / 2, "of", times, "only", confirmed, "had confirmed anything")
-    print("# %d of %d had confirmed something; slowest reading: %.3f s" % (confirmed, times, slowest))
+    print("# %d of %d had confirmed something" % (confirmed, times))
 
 
 def is_main(stack):
@@ -92,6 +88,6 @@ def steady():
 
 
 tap.main([
-    ("a ledger holds what was confirmed before SIGKILL, and is read at once", killed),
+    ("a ledger holds what was confirmed before SIGKILL", killed),
     ("a steady process makes no system call more than without the agent", steady),
 ])
