@@ -272,13 +272,13 @@ def agrees(program):
 
 def redis_agrees():
     with private_dir() as folder, observed() as (results, env):
-        with workloads.redis(folder, env) as (port, process):
-            to = ["-p", str(port)]
+        with workloads.redis(folder, env) as (path, process):
+            to = ["-s", path]
             succeed(["redis-benchmark", *to, "-q", "-n", "2000", "-c", "10", "-P", "4", "-r", "1000", "-d", "100"])
             succeed(["redis-cli", *to, "EVAL", LUA, "0", "60"])
             succeed(["redis-cli", *to], input="\n".join(REDIS).encode())
             tap.run(["redis-cli", *to, "shutdown", "nosave"])
-            process.wait(20)
+            process.wait(tap.TIMEOUT)
         seen = Seen(results)
         seen.judge("redis-server")
         stacks.update(seen.stacks)

@@ -10,7 +10,6 @@ import resource
 import socket
 import subprocess
 import sys
-import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
 import tap
@@ -174,10 +173,10 @@ class Redis(Workload):
     """The server, while redis-benchmark and redis-cli ask it; only the server is wrapped. What it says holds times."""
 
     def run(self, folder, env, wrap=lambda: []):
-        with self.serving(folder, env, wrap) as (port, process):
-            done = succeed(["redis-cli", "-p", str(port)], input="\n".join(REDIS_CLI).encode())
-            tap.run(["redis-cli", "-p", str(port), "shutdown", "nosave"])
-            code = process.wait(20)
+        with self.serving(folder, env, wrap) as (path, process):
+            done = succeed(["redis-cli", "-s", path], input="\n".join(REDIS_CLI).encode())
+            tap.run(["redis-cli", "-s", path, "shutdown", "nosave"])
+            code = process.wait(tap.TIMEOUT)
         return [(["redis-cli"], done), (["redis-server"], subprocess.CompletedProcess([], code, b"", b""))]
 
     def cpu(self):
@@ -187,11 +186,11 @@ class Redis(Workload):
 
     @contextlib.contextmanager
     def serving(self, folder, env, wrap=lambda: []):
-        with redis(folder, env, wrap()) as (port, process):
+        with redis(folder, env, wrap()) as (path, process):
             # each request of a kind is the same, and their number a multiple of the pipeline's: so the file of commands is
-            succeed(["redis-benchmark", "-p", str(port), "-q", "-n", str(2000 * self.rounds), "-c", "10", "-P", "4",
+            succeed(["redis-benchmark", "-s", path, "-q", "-n", str(2000 * self.rounds), "-c", "10", "-P", "4",
                      "-d", "100", "-t", "set,get,lpush,lrange_100,sadd,hset,zadd"])
-            yield port, process
+            yield path, process
 
 
 GIT_ENV = dict(GIT_AUTHOR_NAME="a", GIT_AUTHOR_EMAIL="a@b", GIT_COMMITTER_NAME="a", GIT_COMMITTER_EMAIL="a@b",
@@ -229,28 +228,26 @@ WORKLOADS = [
 ]
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+def listens(path):
+    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as s:
+        s.connect(path)
+        return True
 
 
 @contextlib.contextmanager
 def redis(folder, env, wrap=()):
-    """A private redis-server on a loopback port; yields (port, process). It is stopped by its process id."""
-    port = free_port()
+    """A private redis-server, at a path, as a port may be taken by somebody else; yields (path, process). It is stopped by its process id."""
+    path = os.path.join(folder, "redis.sock")
     with open(os.path.join(folder, "redis.log"), "wb") as log:
-        process = subprocess.Popen([*wrap, "redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", "",
+        process = subprocess.Popen([*wrap, "redis-server", "--port", "0", "--unixsocket", path, "--save", "",
                                     "--dir", folder, "--appendonly", "yes", "--auto-aof-rewrite-percentage", "0",
                                     "--enable-debug-command", "local"], cwd=folder, env=env,
                                    stdin=subprocess.DEVNULL, stdout=log, stderr=log)
     try:
-        end = time.monotonic() + 20
-        while True:
-            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-                break
-            check(process.poll() is None and time.monotonic() < end, "redis-server did not come up")
-            time.sleep(0.02)
-        yield port, process
+        def up():
+            check(process.poll() is None, "redis-server has ended")
+            return listens(path)
+        tap.wait_until(up, 60, "redis-server is up")
+        yield path, process
     finally:
         stop(process)

@@ -119,6 +119,13 @@ def own_cgroup():
     return "/sys/fs/cgroup" + [path for number, _, path in lines if number == "0"][0], True
 
 
+def removed(folder):
+    """A group whose process has just ended is busy for a moment."""
+    with contextlib.suppress(OSError):
+        os.rmdir(folder)
+    return not os.path.exists(folder)
+
+
 @contextlib.contextmanager
 def cgroup(limit_bytes):
     """A child of our memory cgroup with a limit; it goes in any case."""
@@ -130,7 +137,7 @@ def cgroup(limit_bytes):
             file.write(str(limit_bytes))
         yield folder
     finally:
-        os.rmdir(folder)
+        tap.wait_until(lambda: removed(folder), 30, "rmdir " + folder)
 
 
 def near_the_limit():
