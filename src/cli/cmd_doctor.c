@@ -51,15 +51,21 @@ static const struct table_column columns[] = {
     [ADVICE] = {"what_to_do", TABLE_PLAIN, TABLE_TEXT, true},
 };
 
-static bool add(struct table *t, const char *what, bool works, const char *found, const char *advice)
+/* Of what works in a lesser way there may be advice, too. */
+static bool add_advised(struct table *t, const char *what, bool works, const char *found, const char *advice)
 {
     table_row(t);
     table_text(t, WHAT, what);
     table_text(t, WORKS, works ? "yes" : "no");
     table_text(t, FOUND, found);
-    if (!works && advice)
+    if (advice)
         table_text(t, ADVICE, advice);
     return works;
+}
+
+static bool add(struct table *t, const char *what, bool works, const char *found, const char *advice)
+{
+    return add_advised(t, what, works, found, works ? NULL : advice);
 }
 
 static bool check_agent(struct table *t)
@@ -215,7 +221,7 @@ static int run(int argc, char **argv)
     fine = check_debug_files(t) && fine;
     fine = check_servers(t) && fine;
     fine = check_probes(t) && fine;
-    doctor_sys(t, add);
+    doctor_sys(t, add_advised);
     struct sink out = sink_to_file(stdout);
     struct text_style style = terminal_style(stdout);
     if (command_value(&command_doctor, &a, "json"))

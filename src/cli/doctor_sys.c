@@ -1,16 +1,34 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/doctor_sys.h"
 
+#include <string.h>
 #include <sys/utsname.h>
 
 #include "machine/kernels.h"
 #include "machine/privileges.h"
 #include "machine/session.h"
 
-#define ADVICE_RUNGS                                                                                         \
-    "a kernel with BTF (CONFIG_DEBUG_INFO_BTF), tracepoints and, for the better rungs, fentry "              \
-    "(CONFIG_FUNCTION_TRACER, "                                                                              \
-    "CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS) or kprobes (CONFIG_KPROBES)"
+#define ADVICE_RUNGS "a kernel with BTF (CONFIG_DEBUG_INFO_BTF) and tracepoints would help"
+
+/* What a way to attach takes of the kernel; NULL: nothing that a user could change. */
+static const char *takes(const char *rung)
+{
+    if (!strcmp(rung, "fentry") || !strcmp(rung, "fexit"))
+        return "a kernel with CONFIG_FUNCTION_TRACER and CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS";
+    if (!strcmp(rung, "kprobe"))
+        return "a kernel with CONFIG_KPROBES and CONFIG_KPROBE_EVENTS";
+    return NULL;
+}
+
+/* Why it is none of the better ways, and what would help. */
+static void add_refusals(const struct sys_session *s, struct buf *advice)
+{
+    vec_each (const struct sys_refusal, r, &s->refused) {
+        buf_printf(advice, "%snot %s: %s", advice->len ? "; " : "", r->rung->name, r->why);
+        if (takes(r->rung->name))
+            buf_printf(advice, "; %s would help", takes(r->rung->name));
+    }
+}
 
 typedef bool (*add_fn)(struct table *t, const char *what, bool works, const char *found, const char *advice);
 
@@ -19,19 +37,20 @@ static void check_tool(struct table *t, const struct sys_tool *tool, add_fn add)
     struct sys_settings settings = {{0}};
     struct sys_session *s;
     struct error e = {""};
-    struct buf what = BUF_INIT, found = BUF_INIT;
+    struct buf what = BUF_INIT, found = BUF_INIT, advice = BUF_INIT;
     bool works = !sys_open(&s, tool, &settings, &e);
     buf_printf(&what, "sys %s", tool->name);
     if (works) {
         buf_printf(&found, "%s", s->rung->name);
         if (s->lacks.len)
             buf_printf(&found, " (cannot show %s)", buf_str(&s->lacks));
-        vec_each (const struct sys_refusal, r, &s->refused)
-            buf_printf(&found, "; not %s: %s", r->rung->name, r->why);
+        add_refusals(s, &advice);
     } else {
         buf_addstr(&found, e.text);
+        buf_addstr(&advice, ADVICE_RUNGS);
     }
-    add(t, buf_str(&what), works, buf_str(&found), ADVICE_RUNGS);
+    add(t, buf_str(&what), works, buf_str(&found), advice.len ? buf_str(&advice) : NULL);
+    buf_release(&advice);
     sys_close(s);
     buf_release(&what);
     buf_release(&found);

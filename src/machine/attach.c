@@ -196,6 +196,17 @@ static int fail_all(struct sys_session *s, int error, struct error *e)
     return error;
 }
 
+/* One name may stand for several rungs, of several kernels: what all of them meet is told once. */
+static void refuse(struct sys_session *s, const struct sys_rung *rung, struct buf *why)
+{
+    vec_each (const struct sys_refusal, r, &s->refused)
+        if (!strcmp(r->rung->name, rung->name) && !strcmp(r->why, buf_str(why))) {
+            buf_release(why);
+            return;
+        }
+    *vec_push(&s->refused) = (struct sys_refusal){rung, buf_detach(why)};
+}
+
 static int find_rung(struct sys_session *s, const struct btf *kernel, const struct buf *bytes,
                      struct error *e)
 {
@@ -212,14 +223,15 @@ static int find_rung(struct sys_session *s, const struct btf *kernel, const stru
             buf_release(&why);
             return 0;
         }
-        *vec_push(&s->refused) = (struct sys_refusal){r, buf_detach(&why)};
+        refuse(s, r, &why);
         if (error == -EINVAL && *e->text) /* ready() said so: what was asked for makes no sense on any rung */
             return error;
     }
     if (!known) {
         struct buf b = BUF_INIT;
         for (const struct sys_rung *r = s->tool->rungs; r->name; r++)
-            buf_printf(&b, "%s%s", b.len ? ", " : "", r->name);
+            if (r == s->tool->rungs || strcmp(r[-1].name, r->name))
+                buf_printf(&b, "%s%s", b.len ? ", " : "", r->name);
         error = error_set(e, EINVAL, "sys %s has no --attach %s: it has %s", s->tool->name, s->settings.rung,
                           buf_str(&b));
         buf_release(&b);
