@@ -251,6 +251,8 @@ static void close_report(struct show *w)
     struct sys_losses lost = {w->tool, o->session, o->session->counted, w->kept.not_kept};
     if (o->recording && sys_losses_record(o->session, o->recording, &e))
         w->code = command_fail(EXIT_FAILED, "%s", e.text);
+    if (*names_kernel_hidden(o->session->names) && !o->quiet)
+        fprintf(stderr, "allium: %s\n", names_kernel_hidden(o->session->names));
     if (o->json && !o->recording) {
         sys_losses_write_json(&lost, &w->out);
         return;

@@ -21,6 +21,7 @@ struct names {
     struct symbols *symbols;
     uint64_t untrusted;
     struct kernel_symbols *kernel;
+    struct error no_kernel; /* why that is NULL */
     struct kernel_words words;
     bool kernel_asked, words_asked;
     struct cgroups *cgroups;
@@ -89,6 +90,11 @@ uint64_t names_untrusted(const struct names *n)
     return n->untrusted;
 }
 
+const char *names_kernel_hidden(const struct names *n)
+{
+    return n->no_kernel.text;
+}
+
 static struct symbols *symbols_of(struct names *n)
 {
     if (!n->symbols) {
@@ -101,7 +107,7 @@ static struct symbols *symbols_of(struct names *n)
 
 static struct kernel_symbols *kernel_of(struct names *n)
 {
-    if (!n->kernel_asked && kernel_symbols_new("", &n->kernel, NULL))
+    if (!n->kernel_asked && kernel_symbols_new("", &n->kernel, &n->no_kernel))
         n->kernel = NULL;
     n->kernel_asked = true;
     return n->kernel;

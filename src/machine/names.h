@@ -31,6 +31,8 @@ struct spaces *names_spaces(struct names *n);
 void names_know(struct names *n, int pid);
 /** Frames of user stacks that came from following an rbp that was no frame pointer: they are marked. */
 uint64_t names_untrusted(const struct names *n);
+/** Why code of the kernel, which was asked for, has addresses for names, in words with what to do; "": it has names. */
+const char *names_kernel_hidden(const struct names *n);
 
 /** "kmem_cache_alloc+0x1b [module]": a place in the kernel. */
 void names_kernel(struct sys_session *s, struct table *t, uint32_t column, uint64_t address);

@@ -58,6 +58,12 @@ void privileges_missing(struct buf *b)
             buf_printf(b, "%s%s", b->len ? " and " : "", needed[i].name);
 }
 
+bool privileges_all(void)
+{
+    struct capabilities c;
+    return !get(&c) && c.effective & BIT(CAP_SYS_ADMIN);
+}
+
 /*
  * bpf(2) on maps takes CAP_BPF before 5.19 and where unprivileged BPF is off; /proc of others CAP_SYS_PTRACE; their files
  * CAP_DAC_READ_SEARCH; addresses in kallsyms CAP_SYSLOG; the file of a recording is ours.

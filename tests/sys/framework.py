@@ -388,6 +388,22 @@ def attaches_each_way(t):
     check(bare.returncode == 0 or bare.returncode == 3 and b"mount -t tracefs" in bare.stderr, bare)
 
 
+def takes_two_capabilities(t):
+    """CAP_BPF and CAP_PERFMON will do. What has no name for want of others is told."""
+    def only(*capabilities):
+        return ["setpriv", "--bounding-set", ",".join(("-all", *("+" + name for name in capabilities)))]
+    command = sys_(t.name, "--json", *t.one_report, "--duration", "200ms")
+    if t.has_rows and "site" in t.parts:
+        command = sys_(t.name, "--json", *t.one_report, "--", "cat", "/proc/self/status")
+    done = tap.run([*only("bpf", "perfmon"), *command])
+    equal(done.returncode, 0, "exit code (%s)" % done.stderr.decode())
+    if any(str(row.get("call_site", "")).startswith("0x") for line in done.stdout.splitlines() if line.startswith(b"{") for row in [lib.json.loads(line)]):
+        check(b"CAP_SYSLOG" in done.stderr or b"kptr_restrict" in done.stderr, "no word about addresses:", done.stderr)
+    line = tap.run([*only("bpf"), *command])
+    equal((line.returncode, line.stdout, len(line.stderr.splitlines())), (3, b"", 1), "code, output, lines")
+    check(b"lacks CAP_PERFMON:" in line.stderr, line.stderr)
+
+
 def lacks_privilege(t):
     line = tap.run(["setpriv", "--reuid", "65534", "--clear-groups", "--bounding-set", "-all", "--inh-caps", "-all", *sys_(t.name)])
     equal((line.returncode, len(line.stderr.splitlines())), (3, 1), "code, lines")
@@ -407,6 +423,7 @@ for about in map(anytool.About, anytool.names()):
         ("it knows its words, and says what is meant", knows_its_words),
         ("each way to attach works, or says why not", attaches_each_way),
         ("without privilege or BTF one line says so", lacks_privilege),
+        ("two capabilities will do", takes_two_capabilities),
         ("a command is observed from ready to its end", runs_a_command),
         ("exit codes of a command are passed on", passes_on_codes),
         ("a command is started as another user", starts_as_user),
