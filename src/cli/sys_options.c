@@ -59,19 +59,22 @@ static void refuse_name(struct parse *p, const char *option, const char *text,
     buf_release(&b);
 }
 
+static bool read_number(const char *text, uint32_t *out)
+{
+    char *end;
+    errno = 0;
+    unsigned long n = strtoul(text, &end, 10);
+    *out = (uint32_t)n;
+    return *text && !*end && !errno && n <= UINT32_MAX && *text != '-';
+}
+
 /* Numbers: false when the option was not given. */
 static bool number(struct parse *p, const char *name, uint32_t *out)
 {
     const char *text = value(p, name);
-    char *end;
-    if (!text)
-        return false;
-    errno = 0;
-    unsigned long n = strtoul(text, &end, 10);
-    if (!*text || *end || errno || n > UINT32_MAX || *text == '-')
+    if (text && !read_number(text, out))
         refuse(p, name, text, "number");
-    *out = (uint32_t)n;
-    return true;
+    return text != NULL;
 }
 
 static void duration(struct parse *p, const char *name, uint64_t *out)
@@ -101,8 +104,8 @@ static void uid(struct parse *p)
     c->filters |= SYS_FILTER_UID;
     if (user)
         c->uid = user->pw_uid;
-    else
-        number(p, "uid", &c->uid);
+    else if (!read_number(text, &c->uid))
+        refuse(p, "uid", text, "user here: write a name or a number");
 }
 
 static void cgroup(struct parse *p)

@@ -68,6 +68,15 @@ void oomkill_loads(const struct oomkill_event *e, struct oomkill_told *told)
     told->loads_later_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec - e->head.time_ns;
 }
 
+/* A process outside of our PID namespace has no number here. */
+static void add_pid(struct buf *b, uint32_t pid)
+{
+    if (pid)
+        buf_printf(b, "pid %u", pid);
+    else
+        buf_addstr(b, "outside of this PID namespace");
+}
+
 static void tell_why(struct buf *b, const struct oomkill_event *e)
 {
     switch (e->scope) {
@@ -110,7 +119,9 @@ static void tell_trigger(struct buf *b, const struct oomkill_event *e, const str
     } else {
         buf_addstr(b, "asked for by ");
         oomkill_add_comm(b, t->comm);
-        buf_printf(b, " (pid %u, uid %u)", t->pid, t->uid);
+        buf_addstr(b, " (");
+        add_pid(b, t->pid);
+        buf_printf(b, ", uid %u)", t->uid);
     }
     if (e->exact && e->order >= 0)
         buf_printf(b, ": order %d, %s", e->order, told->gfp ? told->gfp : "gfp not known");
@@ -157,12 +168,13 @@ static void tell_largest(struct buf *b, const struct oomkill_event *e, const str
     buf_addstr(b, "        PID   RESIDENT       SWAP   ADJ  COMM\n");
     for (uint32_t i = 0; i < told->n_largest; i++) {
         const struct oomkill_process *p = &told->largest[i];
-        char rss[UNITS_TEXT_BYTES], swap[UNITS_TEXT_BYTES];
+        char rss[UNITS_TEXT_BYTES], swap[UNITS_TEXT_BYTES], pid[12] = "-";
         const double page = (double)sysconf(_SC_PAGESIZE);
         units_format_size(rss, (double)oomkill_resident(p) * page);
         units_format_size(swap, (double)p->memory.swap_pages * page);
-        buf_printf(b, "  %c %7u %10s %10s %5d  ", p->in_memcg ? '*' : ' ', p->pid, rss, swap,
-                   p->oom_score_adj);
+        if (p->pid)
+            snprintf(pid, sizeof(pid), "%u", p->pid);
+        buf_printf(b, "  %c %7s %10s %10s %5d  ", p->in_memcg ? '*' : ' ', pid, rss, swap, p->oom_score_adj);
         oomkill_add_comm(b, p->comm);
         buf_addstr(b, p->pid && p->pid == e->victim_pid ? "  <- the victim\n" : "\n");
     }
@@ -175,8 +187,9 @@ void oomkill_tell(struct buf *b, const struct oomkill_event *e, const struct oom
         oomkill_add_comm(b, e->victim_comm);
     else
         buf_addstr(b, "a process");
-    buf_printf(b, " (pid %u", e->victim_pid);
-    if (e->victim_inner_pid)
+    buf_addstr(b, " (");
+    add_pid(b, e->victim_pid);
+    if (e->victim_inner_pid && e->victim_inner_pid != e->victim_pid)
         buf_printf(b, ", in its container %u", e->victim_inner_pid);
     buf_printf(b, ") %s: ",
                known && e->outcome == OOMKILL_EXITING ? "was ending anyway and got the last memory"

@@ -357,6 +357,7 @@ def knows_its_words(t):
     check("none, kernel, user or both" in refused(2, t.name, "--stacks", "both-of-them"), "--stacks")
     for option in ("--pid", "--tid", "--stack-slots", "--duration"):
         refused(2, t.name, option, "1x1")
+    check("is no user here" in refused(2, t.name, "--uid", "none-such"), "--uid")
     refused(2, t.name, "extra")
     if t.has_rows:
         word = t.parts[-1]

@@ -286,16 +286,33 @@ def test_container():
     equal((row["victim_comm"], row["victim_container_pid"]), ("eater", 2), "the victim, inside")
 
 
-def story_of(kill):
-    """What is printed of one, and what kill() returns."""
-    it = subprocess.Popen([built("ALLIUM"), "sys", "oomkill"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+def story_of(kill, before=()):
+    """What is printed of one, and what kill() returns. `before`: a namespace, in which kill() is given a process."""
+    it = subprocess.Popen([*before, built("ALLIUM"), "sys", "oomkill"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    allium = it.pid
     try:
         check(b"ready" in it.stderr.readline(), "it is not ready")
-        killed = kill()
+        allium = int(open("/proc/%d/task/%d/children" % (it.pid, it.pid)).read()) if before else it.pid
+        killed = kill(allium) if before else kill()
     finally:
-        it.send_signal(signal.SIGINT)
+        os.kill(allium, signal.SIGINT)
         out = it.communicate(timeout=tap.TIMEOUT)[0].decode()
     return out, killed
+
+
+def test_story_in_a_namespace():
+    """What is outside has no number there, and is said to be; what is inside has one, not another one "in its container"."""
+    def within(allium):
+        done = subprocess.run(["nsenter", "--pid=/proc/%d/ns/pid" % allium, "sh", "-c", 'echo $$; echo 0 >"$0"/cgroup.procs; exec "$@"', path,
+                               built("TEST_EATER"), "grow"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        return int(done.stdout.split()[0])
+    with cgroup() as path:
+        outside, _ = story_of(lambda _: grow(path), IN_NAMESPACE)
+        inside, number = story_of(within, IN_NAMESPACE)
+    check("eater (outside of this PID namespace) was killed" in outside, outside)
+    check("eater (pid %d) was killed" % number in inside, inside)
+    for story in outside, inside:
+        check(" pid 0" not in story and not re.search(r"^ *[* ] +0 ", story, re.M), "a process has number 0:", story)
 
 
 def test_story():
@@ -322,5 +339,6 @@ main([
     ("in a PID namespace", test_namespace),
     ("a ring that is full", test_ring_full),
     ("the story", test_story),
+    ("the story, in a PID namespace", test_story_in_a_namespace),
     ("a victim in a container has its number there, too", test_container),
 ])
