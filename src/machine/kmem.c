@@ -8,9 +8,11 @@
 #include "machine/names.h"
 #include "machine/session.h"
 #include "machine/slab_rungs.h"
+#include "model/table_merge.h"
 
 enum column {
     SITE,
+    FUNCTION,
     PID,
     COMM,
     TOTAL,
@@ -30,6 +32,7 @@ enum column {
 
 static const struct table_column columns[] = {
     [SITE] = {"call_site", TABLE_PLAIN, TABLE_TEXT},
+    [FUNCTION] = {"function", TABLE_PLAIN, TABLE_TEXT},
     [PID] = {"pid", TABLE_PLAIN, TABLE_WHOLE},
     [COMM] = {"comm", TABLE_PLAIN, TABLE_TEXT},
     [TOTAL] = {"allocated", TABLE_BYTES, TABLE_WHOLE},
@@ -78,7 +81,9 @@ static void name_row(struct sys_session *s, struct table *t, const void *data, u
     const struct kmem_key *key = data;
     uint32_t parts = s->settings.config.parts;
     table_row(t);
-    if (parts & KMEM_BY_SITE)
+    if (parts & KMEM_BY_FUNCTION)
+        names_kernel_function(s, t, FUNCTION, key->call_site);
+    else if (parts & KMEM_BY_SITE)
         names_kernel(s, t, SITE, key->call_site);
     if (parts & KMEM_BY_PROCESS) {
         table_whole(t, PID, key->pid);
@@ -116,6 +121,12 @@ static void row(struct sys_session *s, struct table *t, const void *key, const v
         names_gfp(s, t, GFP, v->gfp);
 }
 
+static void rest(struct sys_session *s, struct table *t)
+{
+    if (s->settings.config.parts & KMEM_BY_FUNCTION)
+        table_merge(t, FUNCTION);
+}
+
 static uint64_t live_bytes(const void *value)
 {
     return ((const struct kmem_live *)value)->allocated_bytes;
@@ -135,11 +146,13 @@ static const struct sys_live live = {
 
 static const struct sys_part parts[] = {
     {"site", "the call that allocates, or frees", KMEM_BY_SITE, offsetof(struct kmem_key, kernel_stack),
-     BIT(SITE), 0},
+     BIT(SITE) | BIT(GFP), 0},
     {"stack", "the whole stack, see --stacks", KMEM_BY_STACK, offsetof(struct kmem_key, comm),
-     BIT(KERNEL_STACK) | BIT(USER_STACK), SYS_STACK_KERNEL},
+     BIT(KERNEL_STACK) | BIT(USER_STACK) | BIT(GFP), SYS_STACK_KERNEL},
     {"process", "the process that was running", KMEM_BY_PROCESS, sizeof(struct kmem_key),
-     BIT(PID) | BIT(COMM), 0},
+     BIT(PID) | BIT(COMM) | BIT(GFP), 0},
+    {"function", "the function in which the call is", KMEM_BY_SITE | KMEM_BY_FUNCTION,
+     offsetof(struct kmem_key, kernel_stack), BIT(FUNCTION), 0},
     {NULL, NULL, 0, 0, 0, 0},
 };
 
@@ -196,5 +209,6 @@ const struct sys_tool sys_kmem = {
     .weigh = weigh,
     .row = row,
     .live = &live,
+    .rest = rest,
     .ready = ready,
 };

@@ -140,6 +140,19 @@ void names_kernel(struct sys_session *s, struct table *t, uint32_t column, uint6
     buf_release(&b);
 }
 
+void names_kernel_function(struct sys_session *s, struct table *t, uint32_t column, uint64_t address)
+{
+    struct buf b = BUF_INIT;
+    struct kernel_symbol k;
+    struct kernel_symbols *symbols = kernel_of(s->names);
+    if (symbols && kernel_symbols_find(symbols, address - 1, &k))
+        buf_printf(&b, "%s%s%s%s", k.function, *k.module ? " [" : "", k.module, *k.module ? "]" : "");
+    else
+        buf_printf(&b, "0x%" PRIx64, address);
+    table_text(t, column, buf_str(&b));
+    buf_release(&b);
+}
+
 /* Is it part of how our program came to be called, and not of what it looks at? */
 static bool is_our_own(struct names *n, uint64_t address)
 {

@@ -36,6 +36,8 @@ const char *names_kernel_hidden(const struct names *n);
 
 /** "kmem_cache_alloc+0x1b [module]": a place in the kernel. */
 void names_kernel(struct sys_session *s, struct table *t, uint32_t column, uint64_t address);
+/** "kmem_cache_alloc [module]": its function, without what the compiler added. */
+void names_kernel_function(struct sys_session *s, struct table *t, uint32_t column, uint64_t address);
 /** "function (file)": a place in a process at a time (CLOCK_MONOTONIC). */
 void names_user(struct sys_session *s, struct table *t, uint32_t column, uint64_t address, uint32_t pid,
                 uint64_t time_ns);

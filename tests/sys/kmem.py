@@ -1,11 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
 """`allium sys kmem`: objects by the call that asks for them, against files and timers made, and the sizes of /proc/slabinfo."""
+import re
 import sys
 
 sys.dont_write_bytecode = True
 import lib
-from lib import check, equal, load, loses, maker, tool
+from lib import check, equal, load, loses, maker, only, tool
 
 RUNGS = ("tp_btf", "raw_tp", "tp")
 N, TIMERS = 700, 30
@@ -89,9 +90,27 @@ def live_full():
     check(sum(row["live_objects"] for row in it.rows) <= 100, "more live objects than there is room for")
 
 
+def by_function():
+    """Rows of a function are the sums of those of its call sites, of a run beside it."""
+    with maker() as m:
+        with tool("kmem", "-p", m.pid, "--live", "--by", "function") as it, tool("kmem", "-p", m.pid, "--live") as beside:
+            m.do("files %d" % N, "timers %d" % TIMERS, "pipes 40", "touch 50", "untimers")
+            it.stop()
+            beside.stop()
+    sums = {}
+    for row in beside.rows:
+        site, _, module = row["call_site"].partition(" ")
+        name = re.sub(r"(\.(part|isra|constprop|cold|llvm)(\.\d+)?)*\+0x[0-9a-f]+$", "", site) + (" " + module if module else "")
+        sums[name] = tuple(a + row[key] for a, key in zip(sums.get(name, (0,) * len(SUMS)), SUMS))
+    equal({row["function"]: tuple(row[key] for key in SUMS) for row in it.rows}, sums, "rows")
+    equal(len(it.rows), len(sums), "rows, each function once")
+    equal(only(it.rows, function=OPENING)["live_objects"], N + 80, "files that are open")
+
+
 TESTS = [("files and timers are counted, with a load beside it, by " + rung, lambda rung=rung: made(rung)) for rung in RUNGS]
 TESTS += [
     ("ways to attach show the same rows", agree),
+    ("rows by function add up those by site", by_function),
     ("live objects are those that are held", live),
     ("a full map of live objects is counted", live_full),
     ("a test of files made fails when a row is missing", lambda: loses(lambda env: made("tp_btf", env))),

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Rows that have one text become one. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "model/table_merge.h"
+
+enum { FUNCTION, PID, BYTES, GROWTH, CACHE };
+
+static const struct table_column columns[] = {
+    [FUNCTION] = {"function", TABLE_PLAIN, TABLE_TEXT}, [PID] = {"pid", TABLE_PLAIN, TABLE_REAL},
+    [BYTES] = {"bytes", TABLE_BYTES, TABLE_WHOLE},      [GROWTH] = {"growth", TABLE_BYTES, TABLE_SIGNED},
+    [CACHE] = {"cache", TABLE_PLAIN, TABLE_TEXT},
+};
+
+static struct table *begin(void **state)
+{
+    struct table *t = table_new("test", 1, columns, sizeof(columns) / sizeof(*columns));
+    *state = t;
+    return t;
+}
+
+static int end(void **state)
+{
+    table_free(*state);
+    return 0;
+}
+
+static void add(struct table *t, const char *function, uint64_t bytes, const char *cache)
+{
+    table_row(t);
+    table_text(t, FUNCTION, function);
+    table_whole(t, BYTES, bytes);
+    table_text(t, CACHE, cache);
+}
+
+static void holds(const struct table *t, uint32_t row, const char *function, uint64_t bytes,
+                  const char *cache)
+{
+    assert_string_equal(table_at(t, row, FUNCTION)->text, function);
+    assert_int_equal(table_at(t, row, BYTES)->whole, bytes);
+    if (cache)
+        assert_string_equal(table_at(t, row, CACHE)->text, cache);
+    else
+        assert_false(table_at(t, row, CACHE)->known);
+}
+
+static void rows_of_a_text_stand_where_the_first_stood(void **state)
+{
+    struct table *t = begin(state);
+    add(t, "a", 1, "x");
+    add(t, "b", 10, NULL);
+    add(t, "a", 2, "x");
+    add(t, "c", 100, "y");
+    add(t, "b", 20, "z");
+    add(t, "c", 200, "w");
+    add(t, "c", 300, "w");
+    add(t, "a", 4, NULL);
+    table_merge(t, FUNCTION);
+    assert_int_equal(table_rows(t), 3);
+    holds(t, 0, "a", 7, "x");
+    holds(t, 1, "b", 30, "z");
+    holds(t, 2, "c", 600, "y and others");
+}
+
+static void others_are_said_once(void **state)
+{
+    struct table *t = begin(state);
+    add(t, "a", 1, "x and others");
+    add(t, "a", 1, "y");
+    add(t, "b", 1, "x");
+    add(t, "b", 1, "x and others");
+    table_merge(t, FUNCTION);
+    assert_int_equal(table_rows(t), 2);
+    holds(t, 0, "a", 2, "x and others");
+    holds(t, 1, "b", 2, "x and others");
+}
+
+static void what_is_not_known_adds_nothing(void **state)
+{
+    struct table *t = begin(state);
+    add(t, "a", 1, NULL);
+    table_row(t);
+    table_text(t, FUNCTION, "a");
+    table_signed(t, GROWTH, -5);
+    table_row(t);
+    table_text(t, FUNCTION, "a");
+    table_signed(t, GROWTH, 2);
+    table_merge(t, FUNCTION);
+    assert_int_equal(table_rows(t), 1);
+    holds(t, 0, "a", 1, NULL);
+    assert_int_equal(table_at(t, 0, GROWTH)->negative_too, -3);
+    assert_false(table_at(t, 0, PID)->known);
+}
+
+static void rows_without_the_text_are_alike_and_unlike_an_empty_one(void **state)
+{
+    struct table *t = begin(state);
+    add(t, NULL, 1, NULL);
+    add(t, "", 10, NULL);
+    add(t, NULL, 2, NULL);
+    add(t, "", 20, NULL);
+    table_merge(t, FUNCTION);
+    assert_int_equal(table_rows(t), 2);
+    assert_false(table_at(t, 0, FUNCTION)->known);
+    assert_int_equal(table_at(t, 0, BYTES)->whole, 3);
+    holds(t, 1, "", 30, NULL);
+}
+
+static void a_table_without_rows_stays_so(void **state)
+{
+    struct table *t = begin(state);
+    table_merge(t, FUNCTION);
+    assert_int_equal(table_rows(t), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(rows_of_a_text_stand_where_the_first_stood, end),
+        cmocka_unit_test_teardown(others_are_said_once, end),
+        cmocka_unit_test_teardown(what_is_not_known_adds_nothing, end),
+        cmocka_unit_test_teardown(rows_without_the_text_are_alike_and_unlike_an_empty_one, end),
+        cmocka_unit_test_teardown(a_table_without_rows_stays_so, end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
