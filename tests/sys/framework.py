@@ -391,6 +391,20 @@ def attaches_each_way(t):
     check(bare.returncode == 0 or bare.returncode == 3 and b"mount -t tracefs" in bare.stderr, bare)
 
 
+def drops_privileges(t):
+    """What it has and could get again, once it is ready, is what reading takes."""
+    names = {1: "DAC_OVERRIDE", 2: "DAC_READ_SEARCH", 5: "KILL", 19: "SYS_PTRACE", 34: "SYSLOG", 38: "PERFMON", 39: "BPF"}
+    process = begin(t)
+
+    def sets():
+        with open("/proc/%d/status" % process.pid) as file:
+            return {line.split()[0]: int(line.split()[1], 16) for line in file if line.startswith("Cap")}
+    for kind, bits in sets().items():
+        check(bits & ~sum(1 << number for number in names) == 0, kind, "%x" % bits)
+    process.send_signal(signal.SIGTERM)
+    ends(process)
+
+
 def takes_two_capabilities(t):
     """CAP_BPF and CAP_PERFMON will do. What has no name for want of others is told."""
     def only(*capabilities):
@@ -427,6 +441,7 @@ for about in map(anytool.About, anytool.names()):
         ("each way to attach works, or says why not", attaches_each_way),
         ("without privilege or BTF one line says so", lacks_privilege),
         ("two capabilities will do", takes_two_capabilities),
+        ("what is no longer needed is dropped", drops_privileges),
         ("a command is observed from ready to its end", runs_a_command),
         ("exit codes of a command are passed on", passes_on_codes),
         ("a command is started as another user", starts_as_user),
