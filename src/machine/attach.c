@@ -175,11 +175,27 @@ out:
     return error;
 }
 
+/* "perf, tp: why; raw_tp: another why": what several ways lack is told once. */
+static void add_refusals(const struct sys_session *s, struct buf *b)
+{
+    vec_each (const struct sys_refusal, r, &s->refused) {
+        const struct sys_refusal *first = s->refused.at;
+        while (strcmp(first->why, r->why))
+            first++;
+        if (first != r)
+            continue;
+        buf_printf(b, "%s%s", b->len ? "; " : "", r->rung->name);
+        for (const struct sys_refusal *same = r + 1; same < s->refused.at + s->refused.len; same++)
+            if (!strcmp(same->why, r->why))
+                buf_printf(b, ", %s", same->rung->name);
+        buf_printf(b, ": %s", r->why);
+    }
+}
+
 static int fail_all(struct sys_session *s, int error, struct error *e)
 {
     struct buf b = BUF_INIT;
-    vec_each (const struct sys_refusal, r, &s->refused)
-        buf_printf(&b, "%s%s: %s", b.len ? "; " : "", r->rung->name, r->why);
+    add_refusals(s, &b);
     struct buf missing = BUF_INIT;
     privileges_missing(&missing);
     /* EACCES is how the verifier refuses, and of one rung that is asked for EPERM says nothing about the others. */

@@ -295,6 +295,15 @@ def no_tree_is_told():
     check("which memory it was" in told, told)
 
 
+def without_tracefs():
+    """What all ways lack is told once, and the line is not cut."""
+    bare = ["unshare", "-m", "sh", "-c", "umount %s 2>/dev/null; umount /sys/kernel/debug 2>/dev/null; exec \"$@\"" % lib.TRACEFS, "sh"]
+    done = lib.tap.run([*bare, built("ALLIUM"), "sys", "faults", "--growth", "--duration", "20ms"])
+    equal((done.returncode, len(done.stderr.splitlines())), (3, 1), "code, lines (%s)" % done.stderr)
+    check(done.stderr.count(b"kmem/rss_stat: tracefs is not mounted") == 1, "not once:", done.stderr)
+    check(done.stderr.endswith(b"/sys/kernel/tracing\n"), "it is cut:", done.stderr)
+
+
 def table_full():
     with load(), toucher() as t:
         with tool("faults", "--rows", "1", "--by", "place", "--comm", "toucher") as it:
@@ -334,6 +343,7 @@ TESTS += [
     ("--only leaves out the rest", only_some),
     *(("without the kernel's tree of mappings no class is guessed, by " + rung, lambda rung=rung: no_tree(rung)) for rung in RUNGS),
     ("doctor tells that classes are missing", no_tree_is_told),
+    ("growth without tracefs: one line says what to mount", without_tracefs),
     ("rows by file have the file's name", by_file),
     ("rows by code have the function's name", by_code),
     ("folded stacks weigh faults", folded),
