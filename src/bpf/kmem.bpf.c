@@ -126,13 +126,13 @@ static __always_inline int slab_freed(void *ctx, enum slab_way way, const struct
 {
     struct kmem_key key = {0};
     if (SLAB_NOTHING(o->address)) {
-        if (runs())
+        if (wanted())
             count(KMEM_NULL_FREES);
         return 0;
     }
     /* Whoever frees it: it was followed because its allocation was wanted. */
-    if (follow_live && runs() && bpf_map_delete_elem(&live, &o->address))
-        count(KMEM_FREED_BEFORE);
+    if (follow_live && runs() && bpf_map_delete_elem(&live, &o->address) && !config.filters)
+        count(KMEM_FREED_BEFORE); /* with filters it may be any that was not asked for */
     if (!wanted())
         return 0;
     key_now(&key, ctx, o->call_site);

@@ -98,7 +98,8 @@ static __attribute__((noinline)) int forget_block(__u64 frame, __u32 order)
             leave_rest(&whole, frame, order);
         return 0;
     }
-    add_count(KPAGES_FREED_BEFORE, 1ull << (order & 31));
+    if (!config.filters) /* else it may be any that was not asked for */
+        add_count(KPAGES_FREED_BEFORE, 1ull << (order & 31));
     return 0;
 }
 

@@ -136,7 +136,7 @@ static __always_inline int slab_allocated(void *ctx, enum slab_way way, const st
 static __always_inline int slab_freed(void *ctx, enum slab_way way, const struct slab_object *o)
 {
     if (SLAB_NOTHING(o->address)) {
-        if (runs())
+        if (wanted())
             count(SLABRATETOP_NULL_FREES);
         return 0;
     }

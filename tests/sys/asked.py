@@ -276,6 +276,20 @@ def accounted():
     equal(lacking, [], "tools of which no test is shown to fail")
 
 
+def counts_nothing_of_others():
+    """Of a process that sleeps no free is told, of NULL or of what was not followed, while others free; without a choice some are."""
+    tools = {"kmem": ("null_frees", "frees_of_unknown"), "kpages": ("freed_pages_of_unknown",), "slabratetop": ("null_frees",)}
+    for name, counts in tools.items():
+        live = ["--live"] if name != "slabratetop" else []
+        with opener() as sleeps, opener() as other, load():
+            with tool(name, "-p", sleeps.pid, *live) as it, tool(name, *live) as of_all:
+                other.do(N)
+                it.stop()
+                of_all.stop()
+        equal({count: it.lost[count] for count in counts}, dict.fromkeys(counts, 0), name + ", of a process that sleeps")
+        check(all(of_all.lost[count] for count in counts if count != "null_frees"), "none of", counts, "of all", of_all.lost)
+
+
 TESTS = [
     ("-p: one process, all its threads", lambda: sees(lambda: None, lambda o: ["-p", o.pid], N + 11)),
     ("-t: its first thread alone", lambda: sees(lambda: None, lambda o: ["-t", o.pid])),
@@ -289,6 +303,7 @@ TESTS = [
     ("-p in a PID namespace is the number there", in_namespace),
     ("-p: a number that is used again is another process", lambda: reused("-p")),
     ("-t: a number that is used again is another thread", lambda: reused("-t")),
+    ("-p: frees of others are not told", counts_nothing_of_others),
     ("a full table of kmem is counted, to the unit", lambda: table_full("kmem", 8)),
     ("a full ring is counted, to the unit", ring_full),
     ("stacks that collide stay apart", lambda: stacks_collide(16, False)),
