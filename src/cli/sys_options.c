@@ -332,5 +332,8 @@ int sys_options_parse(struct sys_request *r, const struct sys_tool *tool, int ar
     if (sys_alert_init(&r->show.alert, command_value(&r->as_command, &a, "alert"),
                        command_value(&r->as_command, &a, "exec"), &columns, !tool->parts, &e))
         return command_misuse(&r->as_command, "%s", e.text);
+    if (r->show.alert.for_ns && !r->show.interval_ns)
+        return command_misuse(&r->as_command, "--alert with \"for\" looks at one report after the other: "
+                                              "give --interval");
     return sys_columns_check(r);
 }

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
 """What all tools of `allium sys` have in common, of each of them: how they begin, end, and say what they saw."""
+import collections
 import os
 import re
 import signal
@@ -164,12 +165,13 @@ def number(row, column):
 
 def beside(t, stirring, path):
     """What one tells, and what another one beside it says that keeps its rows in a file. An event that comes while a program of
-    a tool is at work on that CPU is missed by that tool, so that the two may differ: such a run is no comparison.
+    a tool is at work on that CPU is missed by that tool, so that the two may differ: also told is in how many. On a busy machine there
+    is no run without.
     """
     # By stack a few rows of interrupts may differ: a program does not run where it was interrupted itself.
     # A process that is killed, and has no turn to end, lets others try to reclaim again and again.
     by = ["--by", next(part for part in t.parts if part != "stack")] if t.has_rows else ["--ring", "64M"]
-    for _ in range(30):
+    for left in reversed(range(10)):
         direct = begin(t, "--json", *t.one_report, *by, "--cgroup", stirring.group.folder)
         kept = begin(t, "-o", path, *t.one_report, *by, "--cgroup", stirring.group.folder)
         subprocess.run(stirring.command(0), check=True)
@@ -178,11 +180,12 @@ def beside(t, stirring, path):
         rows, lost = parse(ends(direct)[0])
         out, errors = ends(kept)
         equal(out, b"", "output beside -o")
-        fits = len(rows) < ROOM / 2 and not lost["missed_events"] and not lost["lost_events"]
-        if fits and not re.search(b"were missed|events lost", errors):
-            return rows, errors
+        missed = lost["missed_events"] + sum(map(int, re.findall(rb"(\d+) events, wanted or not, .* were missed", errors)))
+        fits = len(rows) < ROOM / 2 and not lost["lost_events"] and b"events lost" not in errors
+        if fits and (not missed or left < 5):
+            return rows, errors, missed
         os.unlink(path)
-    raise Failed("events were missed in each of thirty runs")
+    raise Failed("events were lost in each of ten runs")
 
 
 def shows_losses_again(t, path, errors):
@@ -262,25 +265,25 @@ def records(t):
     timed = re.compile("time|_ns$|per_s|^histogram|_at_|ago")
     with tap.private_dir() as folder, anytool.Stirring() as s:
         path = folder + "/one.allium"
-        rows, errors = beside(t, s, path)
-        check(b"recorded %d rows" % len(rows) in errors, "rows are %d, but" % len(rows), errors)
+        rows, errors, missed = beside(t, s, path)
 
         def shown(*options):
             return parse(tap.succeed(sys_(t.name, "--from", path, "--json", *options)).stdout)[0]
         again = shown()
         shows_losses_again(t, path, errors)
-        equal(len(again), len(rows), "rows")
+        check(b"recorded %d rows" % len(again) in errors, "rows are %d, but" % len(again), errors)
 
         def stable(all_rows):
             return sorted(tuple((key, str(value)) for key, value in row.items() if not timed.search(key)) for row in all_rows)
-        equal([set(dict(row)) for row in stable(again)], [set(dict(row)) for row in stable(rows)], "keys of recorded rows")
+        equal({frozenset(dict(row)) for row in stable(again)}, {frozenset(dict(row)) for row in stable(rows)}, "keys of recorded rows")
         text = [column for column in t.columns if any(isinstance(row.get(column), str) for row in rows)]
 
         def words(all_rows):
-            return sorted(tuple(str(row.get(column)) for column in text) for row in all_rows)
-        equal(words(again), words(rows), "rows")
+            return collections.Counter(tuple(str(row.get(column)) for column in text) for row in all_rows)
+        differ = (words(again) - words(rows)) + (words(rows) - words(again))
+        check(differ.total() <= 2 * missed, "rows differ, of", missed, "missed events:", differ)
         count = tap.succeed([built("ALLIUM"), "sql", path, "SELECT count(*) FROM sys_%s" % t]).stdout
-        check(str(len(rows)) in count.decode(), "sql counts", count)
+        check(str(len(again)) in count.decode(), "sql counts", count)
         for column in t.columns:
             values = [number(row, column) for row in again]
             if not values or not all(type(value) in (int, float) for value in values):
@@ -367,6 +370,10 @@ def knows_its_words(t):
     for sign in ("", "+", "-"):
         check("did you mean %s?" % t.columns[0] in refused(2, t.name, "--sort", sign + t.columns[0] + "x"), "--sort")
     refused(2, t.name, "--from", "/none", "--interval", "1s")
+    for condition in re.findall(r"'(\w+>\w+ for 30s)'", t.help):
+        if "a report so often (1s)" not in t.help:
+            check("give --interval" in refused(2, t.name, "--alert", condition), "--alert without --interval")
+        tap.succeed(sys_(t.name, "--alert", condition, "--interval", "1s", "--duration", "20ms"))
 
 
 def listed_rungs(t):
