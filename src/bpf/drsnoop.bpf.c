@@ -5,8 +5,6 @@
 
 #include "bpf/drsnoop.h"
 
-#define DRSNOOP_LEVELS 16 /* cgroups above a task's that are looked at */
-
 /* Reclaims under way, by thread; one within another (a memory cgroup's within the machine's) has a place of its own. */
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
@@ -21,31 +19,20 @@ static __always_inline __u64 key_of(__u32 kind)
 }
 
 /*
- * The event does not say which group is at its limit. It is one on the way from the task's own to the root, and the one that
- * has the least room: what was asked for did not fit there. Charges of other tasks' memory (of a file that is shared, for
- * example) are the exception.
+ * The event does not say which group is at its limit: one that the task is in. Charges of other tasks' memory (of a file that is
+ * shared, for example) are the exception.
  */
-static __always_inline void find_full_group(struct drsnoop_event *e)
+static __always_inline void put_full_group(struct drsnoop_event *e)
 {
-    const __u32 memory = bpf_core_enum_value(enum cgroup_subsys_id___memory, memory_cgrp_id);
-    const struct task_struct *task = (const void *)bpf_get_current_task();
-    const struct css_set *set = BPF_CORE_READ(task, cgroups);
-    const struct mem_cgroup *group = NULL, *full = NULL;
-    bpf_core_read(&group, sizeof(group), &set->subsys[memory & 15]);
-    const struct page_counter *counter =
-        group ? (const void *)group + bpf_core_field_offset(group->memory) : NULL;
-    __s64 least = 0;
-    for (int i = 0; i < DRSNOOP_LEVELS && counter; i++) {
-        __s64 usage = BPF_CORE_READ(counter, usage.counter), limit = BPF_CORE_READ(counter, max);
-        if (!full || limit - usage < least) {
-            full = (const void *)counter - bpf_core_field_offset(group->memory);
-            least = limit - usage;
-            e->limit_pages = limit;
-            e->usage_pages = usage;
-        }
-        counter = BPF_CORE_READ(counter, parent);
-    }
-    e->memcg = BPF_CORE_READ(full, css.cgroup, kn, id);
+    const struct cgroup_subsys_state *css = (const void *)memcg_full(bpf_get_current_task());
+    enum memcg_limit of;
+    if (!css)
+        return;
+    const struct page_counter *c = memcg_counter(css, &of);
+    e->limit_pages = BPF_CORE_READ(c, max);
+    e->usage_pages = BPF_CORE_READ(c, usage.counter);
+    e->limit = of;
+    e->memcg = BPF_CORE_READ(css, cgroup, kn, id);
 }
 
 static __always_inline int begun(void *ctx, __u32 kind, int order, __u32 gfp)
@@ -60,7 +47,7 @@ static __always_inline int begun(void *ctx, __u32 kind, int order, __u32 gfp)
     e.kind = (__u8)kind;
     e.untold = lru_is_silent();
     if (kind == DRSNOOP_MEMCG)
-        find_full_group(&e);
+        put_full_group(&e);
     if (bpf_map_update_elem(&under_way, &key, &e, BPF_ANY))
         count(SYS_TABLE_FULL);
     return 0;

@@ -6,6 +6,7 @@
  * Events of `allium sys drsnoop`: a task that had to reclaim memory itself before it got any.
  */
 
+#include "bpf/memcg.h"
 #include "bpf/sys.h"
 
 enum drsnoop_kind {
@@ -20,13 +21,14 @@ struct drsnoop_event {
     __u64 duration_ns;
     __u64 reclaimed_pages;
     __u64 scanned_pages; /* that /proc/vmstat counts as pgscan */
-    __u64
-        memcg; /* of DRSNOOP_MEMCG: the id of the cgroup that has the least room, on the way from the task's to the root; 0 */
+    __u64 memcg;         /* of DRSNOOP_MEMCG: the id of the cgroup that was full; 0: none has a limit */
     __u64 limit_pages, usage_pages; /* of that one */
     __u32 gfp;
     __s16 order;
     __u8 kind;   /* enum drsnoop_kind */
     __u8 untold; /* not 0: the kernel does not tell which pages it looks at */
+    __u8 limit;  /* enum memcg_limit */
+    __u8 reserved[7];
 };
 
 enum drsnoop_count {

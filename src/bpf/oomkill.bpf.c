@@ -8,8 +8,6 @@
 #include "bpf/oomkill.h"
 #include "bpf/oomkill_walk.bpf.h"
 
-#define MEMCG_LEVELS 32u
-
 /* What the kernel knows of a kill before it has marked who dies; by the thread that asked for memory. */
 struct request {
     const struct mem_cgroup *memcg;
@@ -35,17 +33,12 @@ struct {
     __uint(value_size, sizeof(__u64));
 } killed SEC(".maps");
 
-/* What is being put together. */
-struct draft {
-    struct oomkill_event event;
-    __u64 full_memcg, locked_memcg; /* struct cgroup_subsys_state */
-};
-
+/* The event that is being put together. */
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
     __uint(max_entries, 1);
     __uint(key_size, sizeof(__u32));
-    __uint(value_size, sizeof(struct draft));
+    __uint(value_size, sizeof(struct oomkill_event));
 } drafts SEC(".maps");
 
 /* Where the load averages are; 0: the kernel's names do not have its variables. Set before the programs are loaded. */
@@ -87,10 +80,10 @@ GLOBAL int put_path(__u64 css_at, __u32 victims)
 {
     __u32 zero = 0;
     const struct cgroup_subsys_state *css = (const void *)css_at;
-    struct draft *d = bpf_map_lookup_elem(&drafts, &zero);
-    if (!d)
+    struct oomkill_event *e = bpf_map_lookup_elem(&drafts, &zero);
+    if (!e)
         return 0;
-    struct oomkill_path *path = victims ? &d->event.victim_cgroup : &d->event.memcg;
+    struct oomkill_path *path = victims ? &e->victim_cgroup : &e->memcg;
     const struct kernfs_node *node = BPF_CORE_READ(css, cgroup, kn), *parent;
     for (__u32 i = 0; i < OOMKILL_LEVELS; i++) {
         parent = node ? kernfs_parent(node) : NULL;
@@ -104,68 +97,25 @@ GLOBAL int put_path(__u64 css_at, __u32 victims)
     return 0;
 }
 
-static __always_inline void put_memcg(struct oomkill_event *e, const struct cgroup_subsys_state *css,
-                                      const struct task_struct *task)
+static __always_inline void put_memcg(struct oomkill_event *e, const struct cgroup_subsys_state *css)
 {
-    const struct mem_cgroup *memcg = memcg_of(css);
-    const struct page_counter *c = &memcg->memory;
-    e->limit = OOMKILL_MEMORY;
-    if (memcg_is_v1(css, task) && !counter_is_full(c) && counter_is_full(&memcg->memsw)) {
-        c = &memcg->memsw;
-        e->limit = OOMKILL_MEMORY_AND_SWAP;
-    }
+    enum memcg_limit of;
+    const struct page_counter *c = memcg_counter(css, &of);
     __u64 max = BPF_CORE_READ(c, max);
     e->scope = OOMKILL_MEMCG;
+    e->limit = of;
     e->limit_pages = max < MEMCG_UNLIMITED ? max : OOMKILL_NO_LIMIT;
     e->usage_pages = BPF_CORE_READ(c, usage.counter);
     e->memcg_id = BPF_CORE_READ(css, cgroup, kn, id);
     put_path((__u64)css, false);
 }
 
-/* Is it one that may have caused the kill? It has a limit, and both have to stay below that, or the victim is beyond it. */
-static __always_inline bool memcg_counts(const struct cgroup_subsys_state *css, bool v1)
+/* The memory cgroup for whose limit the kernel kills, where nobody tells; NULL: the machine was short, or a part of it. */
+static __always_inline const struct cgroup_subsys_state *full_group(const struct task_struct *victim)
 {
-    const struct mem_cgroup *memcg = memcg_of(css);
-    const struct cgroup *trigger = BPF_CORE_READ(memory_css((const void *)bpf_get_current_task()), cgroup);
-    bool limited = BPF_CORE_READ(memcg, memory.max) < MEMCG_UNLIMITED ||
-                   (v1 && BPF_CORE_READ(memcg, memsw.max) < MEMCG_UNLIMITED);
-    return limited &&
-           (counter_is_over(&memcg->memory) ||
-            cgroup_below(trigger, BPF_CORE_READ(css, cgroup, level), BPF_CORE_READ(css, cgroup, kn, id)));
-}
-
-GLOBAL int memcg_look(__u64 css_at, __u64 victim)
-{
-    __u32 zero = 0;
-    struct draft *d = bpf_map_lookup_elem(&drafts, &zero);
-    const struct cgroup_subsys_state *css = (const void *)css_at;
-    const struct mem_cgroup *memcg = memcg_of(css);
-    bool v1 = memcg_is_v1(css, (const void *)victim);
-    if (!d || !memcg_counts(css, v1))
-        return 0;
-    if (bpf_core_field_exists(memcg->oom_lock) && BPF_CORE_READ(memcg, oom_lock))
-        d->locked_memcg = css_at;
-    if (!d->full_memcg && (counter_is_full(&memcg->memory) || (v1 && counter_is_full(&memcg->memsw))))
-        d->full_memcg = css_at;
-    return 0;
-}
-
-/*
- * The memory cgroup that was full, where nobody tells: one that the victim is in, and the trigger too unless it is beyond its
- * limit, which only happens when that was lowered under it. The kernel locks the one whose limit was met, and those below it;
- * else it is the lowest that has no room. 0: none, so that the machine was short, or a part of it.
- */
-GLOBAL __u64 full_memcg(__u64 victim)
-{
-    __u32 zero = 0;
-    struct draft *d = bpf_map_lookup_elem(&drafts, &zero);
-    const struct cgroup_subsys_state *css = memory_css((const void *)victim);
-    if (!d)
-        return 0;
-    d->locked_memcg = d->full_memcg = 0;
-    for (__u32 i = 0; i < MEMCG_LEVELS && css; i++, css = BPF_CORE_READ(css, parent))
-        memcg_look((__u64)css, victim);
-    return d->locked_memcg ? d->locked_memcg : d->full_memcg;
+    const struct cgroup_subsys_state *css = (const void *)memcg_full(number_of_pointer(victim));
+    enum memcg_limit of;
+    return css && (memcg_is_locked(css) || counter_is_full(memcg_counter(css, &of))) ? css : NULL;
 }
 
 static __always_inline void put_scope(struct oomkill_event *e, const struct task_struct *victim,
@@ -181,10 +131,10 @@ static __always_inline void put_scope(struct oomkill_event *e, const struct task
         e->total_pages = r->total_pages;
         css = r->memcg ? &r->memcg->css : NULL;
     } else if (victim) {
-        css = (const void *)full_memcg(number_of_pointer(victim));
+        css = full_group(victim);
     }
     if (css)
-        put_memcg(e, css, (const void *)bpf_get_current_task());
+        put_memcg(e, css);
 }
 
 static __always_inline void put_memory(struct oomkill_memory *m, const struct mm_struct *mm)
@@ -262,7 +212,7 @@ static __always_inline int marked(void *ctx, const struct task_struct *victim, _
 {
     __u32 zero = 0;
     __u64 thread = bpf_get_current_pid_tgid();
-    struct oomkill_event *e = bpf_map_lookup_elem(&drafts, &zero), *out; /* the draft's first member */
+    struct oomkill_event *e = bpf_map_lookup_elem(&drafts, &zero), *out;
     const struct request *r = bpf_map_lookup_elem(&requests, &thread);
     if (!e || !wanted())
         return 0;

@@ -7,6 +7,7 @@
  * trigger's: the task that asked for memory when there was none.
  */
 
+#include "bpf/memcg.h"
 #include "bpf/sys.h"
 
 #define OOMKILL_LARGEST    10
@@ -19,11 +20,6 @@ enum oomkill_scope {
     OOMKILL_CPUSET,
     OOMKILL_MEMPOLICY,
     OOMKILL_MEMCG,
-};
-
-enum oomkill_limit {
-    OOMKILL_MEMORY,
-    OOMKILL_MEMORY_AND_SWAP, /* of the v1 hierarchy */
 };
 
 enum oomkill_outcome {
@@ -63,7 +59,7 @@ struct oomkill_event {
     __u8 outcome, scope; /* enum oomkill_outcome, oomkill_scope */
     __u8 exact;       /* scope, order, gfp and total_pages are the kernel's own; else the scope is inferred */
     __u8 approximate; /* memory may lack what CPUs or threads have not added up yet */
-    __u8 limit;       /* enum oomkill_limit: which one */
+    __u8 limit;       /* enum memcg_limit */
     __u8 walk_cut;    /* not all processes were looked at */
     __s32 order;      /* -1: SysRq asked for the kill */
     __u32 gfp;

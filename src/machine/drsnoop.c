@@ -7,8 +7,6 @@
 #include "machine/events.h"
 #include "machine/names.h"
 
-#define LIMIT_NONE (1ull << 50) /* pages: beyond this the kernel means that there is none */
-
 enum column {
     KIND = EVENTS_COLUMNS,
     DURATION,
@@ -18,6 +16,7 @@ enum column {
     ORDER,
     GFP,
     MEMCG,
+    LIMIT_OF,
     LIMIT,
     USAGE,
     UNDER_WAY,
@@ -35,6 +34,7 @@ static const struct table_column columns[] = {
     [ORDER] = {"order", TABLE_PLAIN, TABLE_SIGNED, .drop = 3},
     [GFP] = {"gfp", TABLE_PLAIN, TABLE_TEXT, .drop = 2},
     [MEMCG] = {"memcg", TABLE_PLAIN, TABLE_TEXT, .drop = 1},
+    [LIMIT_OF] = {"limit_of", TABLE_PLAIN, TABLE_TEXT, .drop = 8},
     [LIMIT] = {"memcg_limit", TABLE_BYTES, TABLE_WHOLE, .drop = 4},
     [USAGE] = {"memcg_usage", TABLE_BYTES, TABLE_WHOLE, .drop = 7},
     [UNDER_WAY] = {"under_way", TABLE_PLAIN, TABLE_FLAG, .drop = 10},
@@ -45,12 +45,12 @@ static const struct table_column columns[] = {
 static void add_memcg(struct sys_session *s, struct table *t, const struct drsnoop_event *e)
 {
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-    if (e->memcg)
-        names_memcg(s, t, MEMCG, e->memcg);
-    if (e->memcg && e->limit_pages < LIMIT_NONE)
-        table_whole(t, LIMIT, e->limit_pages * page);
-    if (e->memcg)
-        table_whole(t, USAGE, e->usage_pages * page);
+    if (!e->memcg)
+        return;
+    names_memcg(s, t, MEMCG, e->memcg);
+    table_text(t, LIMIT_OF, events_limit_word(e->limit));
+    table_whole(t, LIMIT, e->limit_pages * page);
+    table_whole(t, USAGE, e->usage_pages * page);
 }
 
 /* What is known from the beginning on. */

@@ -3,6 +3,7 @@
 
 #include <time.h>
 
+#include "bpf/memcg.h"
 #include "machine/names.h"
 
 static uint64_t clock_ns(clockid_t id)
@@ -27,4 +28,9 @@ void events_row(struct sys_session *s, struct table *t, const struct sys_event *
     table_text(t, EVENTS_COMM, e->task.comm);
     table_whole(t, EVENTS_UID, e->task.uid);
     names_cgroup(s, t, EVENTS_CGROUP, EVENTS_CONTAINER, e->task.cgroup);
+}
+
+const char *events_limit_word(uint32_t limit)
+{
+    return limit == MEMCG_MEMORY_AND_SWAP ? "memory+swap" : "memory";
 }

@@ -34,5 +34,7 @@ enum events_column {
 
 /** Begins a row and fills the columns above. */
 void events_row(struct sys_session *s, struct table *t, const struct sys_event *e);
+/** How an enum memcg_limit is called. */
+const char *events_limit_word(uint32_t limit);
 
 #endif

@@ -25,6 +25,7 @@ struct names {
     struct kernel_words words;
     bool kernel_asked, words_asked;
     struct cgroups *cgroups;
+    enum cgroup_hierarchy memory; /* the controller's, when cgroups were first asked for */
 };
 
 struct names *names_new(bool spaces)
@@ -264,14 +265,20 @@ void names_gfp(struct sys_session *s, struct table *t, uint32_t column, uint64_t
     buf_release(&b);
 }
 
+static struct cgroups *cgroups_of(struct names *n)
+{
+    if (!n->cgroups) {
+        n->cgroups = cgroups_new();
+        n->memory = sys_memory_is_v1() ? CGROUP_V1_MEMORY : CGROUP_V2;
+    }
+    return n->cgroups;
+}
+
 void names_cgroup(struct sys_session *s, struct table *t, uint32_t column, uint32_t container, uint64_t id)
 {
-    struct names *n = s->names;
     char name[CONTAINER_ID_BYTES];
-    if (!n->cgroups)
-        n->cgroups = cgroups_new();
     const char *path =
-        cgroups_path(n->cgroups, s->settings.config.cgroup_v1 ? CGROUP_V1_MEMORY : CGROUP_V2, id);
+        cgroups_path(cgroups_of(s->names), s->settings.config.cgroup_v1 ? CGROUP_V1_MEMORY : CGROUP_V2, id);
     if (!path)
         return;
     table_text(t, column, path);
@@ -282,7 +289,6 @@ void names_cgroup(struct sys_session *s, struct table *t, uint32_t column, uint3
 void names_memcg(struct sys_session *s, struct table *t, uint32_t column, uint64_t id)
 {
     struct names *n = s->names;
-    if (!n->cgroups)
-        n->cgroups = cgroups_new();
-    table_text(t, column, cgroups_path(n->cgroups, sys_memory_is_v1() ? CGROUP_V1_MEMORY : CGROUP_V2, id));
+    struct cgroups *all = cgroups_of(n);
+    table_text(t, column, cgroups_path(all, n->memory, id));
 }

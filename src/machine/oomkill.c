@@ -154,7 +154,7 @@ static void put_scope(struct sys_session *s, struct table *t, const struct oomki
     table_text(t, SCOPE_IS, e->exact ? "exact" : "inferred");
     if (e->scope == OOMKILL_MEMCG) {
         path_text(t, MEMCG, &e->memcg);
-        table_text(t, LIMIT_OF, e->limit == OOMKILL_MEMORY ? "memory" : "memory+swap");
+        table_text(t, LIMIT_OF, events_limit_word(e->limit));
         if (e->limit_pages != OOMKILL_NO_LIMIT)
             table_whole(t, LIMIT, e->limit_pages * page);
         table_whole(t, USAGE, e->usage_pages * page);

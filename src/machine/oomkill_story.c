@@ -100,7 +100,7 @@ static void tell_why(struct buf *b, const struct oomkill_event *e)
 static void tell_limit(struct buf *b, const struct oomkill_event *e)
 {
     if (e->scope == OOMKILL_MEMCG) {
-        add_pages(b, e->limit == OOMKILL_MEMORY ? "memory used: " : "memory and swap used: ",
+        add_pages(b, e->limit == MEMCG_MEMORY ? "memory used: " : "memory and swap used: ",
                   (int64_t)e->usage_pages);
         if (e->limit_pages != OOMKILL_NO_LIMIT)
             add_pages(b, " of a limit of ", (int64_t)e->limit_pages);

@@ -19,7 +19,7 @@ from reclaim import MIB, Counted, file_on_disk, group, reads, run_in, swap, tota
 RUNGS = ("tp_btf", "raw_tp", "tp")
 LIMIT = 32  # MiB
 SAME = ("pid", "tid", "comm", "uid", "cgroup", "reclaim", "reclaimed_pages", "scanned_pages", "order", "gfp", "memcg",
-        "memcg_limit_bytes")
+        "limit_of", "memcg_limit_bytes")
 V2 = "/sys/fs/cgroup/unified" if os.path.exists("/sys/fs/cgroup/unified") else "/sys/fs/cgroup"
 
 # Reads a file in a thread of its own, and says which.
@@ -80,6 +80,47 @@ def ancestor():
     check(it.rows, "nothing was seen")
     for row in it.rows:
         equal((row["memcg"], row["memcg_limit_bytes"]), (outer.path, LIMIT * MIB), "the cgroup at its limit")
+
+
+# Has so many MiB in swap, for the most part, when it says so; then it reads a file.
+SWAPPED = """
+import sys
+held = bytearray(%d << 20)
+for i in range(0, len(held), 4096): held[i] = 1
+print("held", flush=True)
+sys.stdin.readline()
+with open(sys.argv[1], "rb", buffering=0) as file:
+    while file.read(1 << 20):
+        pass
+"""
+
+
+def memory_and_swap():
+    """Version 1 has a limit of memory and swap together: when that one is met there is room below the other. Version 2 has none.
+    The kernel counts how often the one of memory was met; the other one's count newer kernels leave at 0.
+    """
+    failures = "/memory.failcnt"
+    with file_on_disk(64) as path, swap(), group(24) as where:
+        if where.v1:
+            reclaim.write(where.folder + "/memory.memsw.limit_in_bytes", 56 * MIB)
+        process = subprocess.Popen(where.command(["/usr/bin/python3", "-c", SWAPPED % 40, path]), stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE)
+        equal(process.stdout.readline(), b"held\n", "what it says")
+        limits = {"memory": 24}
+        if where.v1:
+            limits = {"memory": 50, "memory+swap": 56}
+            reclaim.write(where.folder + "/memory.limit_in_bytes", 50 * MIB)
+            reclaim.write(where.folder + failures, 0)
+        with tool("drsnoop", "-p", process.pid) as it:
+            process.communicate(b"\n", timeout=tap.TIMEOUT)
+            it.stop()
+        if where.v1 and not int(open(where.folder + failures).read()):
+            del limits["memory"]
+    check(len(it.rows) >= 8, "too few reclaims:", it.rows)
+    equal({row["limit_of"] for row in it.rows} - set(limits), set(), "limits that were not met")
+    for row in it.rows:
+        limit = limits[row["limit_of"]]
+        equal((row["memcg"], row["memcg_limit_bytes"]), (where.path, limit * MIB), "the limit that was met")
 
 
 def threads():
@@ -332,6 +373,7 @@ TESTS += [
     ("a missing event is noticed", lambda: loses(lambda env: pages("tp_btf", env))),
     ("ways to attach agree", rungs_agree),
     ("the limit of a cgroup above", ancestor),
+    ("the limit of memory and swap together", memory_and_swap),
     ("threads and processes", threads),
     ("anonymous pages", anonymous),
     ("filters by process, thread, user and name", filters),
