@@ -149,7 +149,10 @@ static __always_inline int freed(void *ctx, const struct block *b)
     return 0;
 }
 
-/* struct page are in an array whose beginning is aligned to more than the largest block: as good as a frame's number. */
+/*
+ * struct page are in an array whose beginning is aligned to more than the largest block: as good as a frame's number, where a
+ * struct page is of a power of two of bytes. Where it is not, the descriptor refuses to follow blocks by it.
+ */
 static __always_inline __u64 frame_of(const struct page *page)
 {
     return (__u64)page / bpf_core_type_size(struct page);

@@ -2,12 +2,15 @@
 /* `allium sys kpages`: pages of the kernel's page allocator, by who takes them. */
 #include "bpf/kpages.h"
 
+#include <errno.h>
+#include <inttypes.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "machine/enums.h"
+#include "machine/lookup.h"
 #include "machine/names.h"
 #include "machine/session.h"
 
@@ -59,14 +62,32 @@ static void release(struct sys_session *s)
     s->own = NULL;
 }
 
+/*
+ * Blocks that are followed are known by their frames' numbers, whose lower bits tell a block's beginning. By position an event has
+ * the page's address alone, from which these bits come only if struct page is of a power of two of bytes, see frame_of() in kpages.bpf.c.
+ */
+static int check_frames(const struct sys_session *s, struct error *e)
+{
+    const struct bpf_program *by_address = bpf_object__find_program_by_name(s->object, "raw_alloc");
+    if (!s->live || !by_address || !bpf_program__autoload(by_address))
+        return 0;
+    uint32_t bytes = lookup_struct_bytes("page");
+    if (bytes && !(bytes & (bytes - 1)))
+        return 0;
+    return error_set(e, EOPNOTSUPP,
+                     "struct page has %" PRIu32
+                     " bytes here, no power of two: a page's address does not tell its frame, "
+                     "leave out --live",
+                     bytes);
+}
+
 static int ready(struct sys_session *s, struct error *e)
 {
-    (void)e;
-    if (s->own)
-        return 0;
-    s->own = mem_alloc(sizeof(struct enums));
-    enums_load(s->own, "migratetype", "MIGRATE_");
-    return 0;
+    if (!s->own) {
+        s->own = mem_alloc(sizeof(struct enums));
+        enums_load(s->own, "migratetype", "MIGRATE_");
+    }
+    return check_frames(s, e);
 }
 
 static uint64_t bytes_of(uint64_t pages)

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <linux/filter.h>
 
 #include "base/buf.h"
@@ -108,4 +109,13 @@ uint64_t lookup_kernel(const char *name)
     int error = bpf_prog_test_run_opts(fd, &run);
     close(fd);
     return error ? 0 : asked.address;
+}
+
+uint32_t lookup_struct_bytes(const char *name)
+{
+    struct btf *kernel = btf__load_vmlinux_btf();
+    int id = kernel ? btf__find_by_name_kind(kernel, name, BTF_KIND_STRUCT) : -1;
+    uint32_t bytes = id > 0 ? btf__type_by_id(kernel, (uint32_t)id)->size : 0;
+    btf__free(kernel);
+    return bytes;
 }

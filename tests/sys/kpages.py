@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """`allium sys kpages`: pages are counted once each, on every way to attach, against pages touched and the kernel's own count."""
 import os
+import struct
 import sys
 
 sys.dont_write_bytecode = True
@@ -12,6 +13,27 @@ PAGE = os.sysconf("SC_PAGE_SIZE")
 RUNGS = ("raw_tp", "tp")
 N = 3000
 NEVER = ("lost_events", "lost_rows", "stacks_failed", "stacks_lost", "lost_live_objects")
+
+
+# How much follows a type of BTF, by its kind: (bytes once, bytes for each of its vlen). include/uapi/linux/btf.h.
+STRUCT = 4
+BEHIND = {1: (4, 0), 3: (12, 0), 4: (0, 12), 5: (0, 12), 6: (0, 8), 13: (0, 8), 14: (4, 0), 15: (0, 12), 17: (4, 0), 19: (0, 12)}
+
+
+def set_struct_size(btf, name, size):
+    """Writes another size of a struct into the kernel's BTF."""
+    header, type_at, type_bytes, text_at = struct.unpack_from("<IIII", btf, 4)
+    at, end, texts = header + type_at, header + type_at + type_bytes, header + text_at
+    found = 0
+    while at < end:
+        name_at, info = struct.unpack_from("<II", btf, at)
+        kind, n = info >> 24 & 31, info & 0xffff
+        if kind == STRUCT and btf[texts + name_at:texts + name_at + len(name) + 1] == name + b"\0":
+            struct.pack_into("<I", btf, at + 8, size)
+            found += 1
+        once, each = BEHIND.get(kind, (0, 0))
+        at += 12 + once + each * n
+    equal(found, 1, "structs of that name")
 
 
 def nothing_lost(it):
@@ -200,6 +222,27 @@ def process_gone():
     check(row["allocations"] >= N and row["live_bytes"] < N * PAGE // 10, row)
 
 
+def odd_pages():
+    """Where struct page is of no power of two of bytes, its address does not tell the frame: --live takes the way that has it."""
+    with lib.private_dir() as folder:
+        odd = folder + "/btf"
+        with open("/sys/kernel/btf/vmlinux", "rb") as file:
+            text = bytearray(file.read())
+        set_struct_size(text, b"page", 56)
+        with open(odd, "wb") as file:
+            file.write(text)
+
+        def run(*options):
+            return lib.tap.run(["unshare", "-m", "sh", "-c", 'mount --bind %s /sys/kernel/btf/vmlinux && exec "$@"' % odd, "sh",
+                                *lib.with_tracefs([lib.built("ALLIUM"), "sys", "kpages", "--duration", "20ms", *options])])
+        refused = run("--live", "--attach", "raw_tp")
+        equal((refused.returncode, len(refused.stderr.splitlines())), (3, 1), "code, lines (%s)" % refused.stderr)
+        check(b"struct page has 56 bytes here" in refused.stderr, refused.stderr)
+        for options, rung in ((["--live"], b"tp"), ([], b"raw_tp")):
+            done = run(*options)
+            check(done.returncode == 0 and done.stderr.startswith(b"allium: ready: kpages using %s\n" % rung), options, done)
+
+
 def names_no_such_rung():
     done = lib.tap.run([lib.built("ALLIUM"), "sys", "kpages", "--attach", "kprobe"])
     equal(done.returncode, 2, "exit code")
@@ -226,6 +269,7 @@ TESTS += [
     ("a full map of live blocks is counted", live_map_full),
     ("a full table of rows is counted", table_full),
     ("a process that is gone keeps its row", process_gone),
+    ("a struct page of another length is no frame number", odd_pages),
     ("an unknown way to attach is refused with those there are", names_no_such_rung),
 ]
 
