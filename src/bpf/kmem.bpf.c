@@ -7,25 +7,6 @@
 SYS_TABLE(struct kmem_key, struct kmem_value)
 SYS_LIVE(struct kmem_live)
 
-struct cache_name {
-    char text[KMEM_CACHE_NAME_BYTES];
-};
-
-struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, 1024);
-    __uint(key_size, sizeof(__u64));
-    __uint(value_size, sizeof(struct cache_name));
-} cache_names SEC(".maps");
-
-/* By address of struct kmem_cache: how many of its objects were handed out twice without a free in between. */
-struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, 1024);
-    __uint(key_size, sizeof(__u64));
-    __uint(value_size, sizeof(__u64));
-} reused SEC(".maps");
-
 static __always_inline void key_now(struct kmem_key *key, void *ctx, __u64 call_site)
 {
     if (config.parts & KMEM_BY_SITE)
@@ -42,48 +23,34 @@ static __always_inline void key_now(struct kmem_key *key, void *ctx, __u64 call_
     }
 }
 
-static __attribute__((noinline)) int name_cache(__u64 cache)
+static __attribute__((noinline)) int name_row(struct kmem_value *v, __u64 cache)
 {
-    struct cache_name name = {0};
-    if (!bpf_map_lookup_elem(&cache_names, &cache)) {
-        const struct kmem_cache *s = (const void *)cache;
-        bpf_probe_read_kernel_str(name.text, sizeof(name.text), BPF_CORE_READ(s, name));
-        bpf_map_update_elem(&cache_names, &cache, &name, BPF_ANY);
-    }
+    __u32 number = slab_name_number(cache, KMEM_NAMES_FULL), had = v->name;
+    bool other = had && (had & ~KMEM_AND_OTHERS) != number;
+    v->name = number | (had & KMEM_AND_OTHERS) | (other ? KMEM_AND_OTHERS : 0);
     return 0;
 }
 
-static __always_inline void cache_of_row(struct kmem_value *v, __u64 cache)
+static __always_inline void cache_of_row(struct kmem_value *v, const struct kmem_cache *cache,
+                                         enum slab_way way)
 {
-    if (LIKELY(v->cache == cache))
+    __u64 named_at = way == SLAB_BTF ? (__u64)cache->name : (__u64)BPF_CORE_READ(cache, name);
+    if (LIKELY(v->cache == (__u64)cache && v->named_at == named_at))
         return;
-    if (v->cache)
-        v->caches_differ = 1;
-    v->cache = cache;
-    name_cache(cache);
-}
-
-static __attribute__((noinline)) int count_reused(__u64 cache)
-{
-    __u64 one = 1, *n = bpf_map_lookup_elem(&reused, &cache);
-    count(KMEM_REUSED);
-    if (n)
-        __sync_fetch_and_add(n, 1);
-    else
-        bpf_map_update_elem(&reused, &cache, &one, BPF_NOEXIST);
-    return 0;
+    v->cache = (__u64)cache;
+    v->named_at = named_at;
+    name_row(v, (__u64)cache);
 }
 
 static __always_inline void follow(const struct kmem_key *key, const struct slab_object *o)
 {
     struct kmem_live object = {.requested_bytes = o->requested_bytes,
                                .allocated_bytes = o->allocated_bytes,
-                               .cache = (__u64)o->cache,
                                .time_ns = bpf_ktime_get_ns(),
                                .key = *key};
     long error = bpf_map_update_elem(&live, &o->address, &object, BPF_NOEXIST);
     if (UNLIKELY(error == -KERNEL_EEXIST)) {
-        count_reused((__u64)o->cache);
+        count(KMEM_REUSED);
         error = bpf_map_update_elem(&live, &o->address, &object, BPF_ANY);
     }
     if (UNLIKELY(error))
@@ -116,7 +83,7 @@ static __always_inline int slab_allocated(void *ctx, enum slab_way way, const st
     if (config.stacks & SYS_STACK_USER)
         v->time_ns = bpf_ktime_get_ns();
     if (o.cache)
-        cache_of_row(v, (__u64)o.cache);
+        cache_of_row(v, o.cache, way);
     if (follow_live)
         follow(&key, &o);
     return 0;

@@ -28,17 +28,17 @@ struct kmem_key {
 struct kmem_value {
     __u64 allocations, frees;
     __u64 requested_bytes, allocated_bytes;
-    __u64 cache;   /* struct kmem_cache, 0: none seen */
-    __u64 time_ns; /* of the latest, where user stacks are taken: they have names at that time */
-    __u32 gfp;     /* of all allocations together */
-    __u32 caches_differ;
+    __u64 cache, named_at; /* the latest struct kmem_cache, and where its name lies; 0: none seen */
+    __u64 time_ns;         /* of the latest, where user stacks are taken: they have names at that time */
+    __u32 gfp;             /* of all allocations together */
+    __u32 name;            /* the cache's number in cache_names, 0: none; KMEM_AND_OTHERS */
 };
 
-#define KMEM_CACHE_NAME_BYTES 32
+#define KMEM_AND_OTHERS (1u << 31)
 
 /** An object that is live, by its address. Ends with its row's key, as far as that reaches. */
 struct kmem_live {
-    __u64 cache, time_ns;
+    __u64 time_ns;
     __u32 requested_bytes, allocated_bytes; /* the largest object is some MiB */
     struct kmem_key key;
 };
@@ -47,6 +47,7 @@ struct kmem_live {
 enum kmem_count {
     KMEM_NULL_FREES = SYS_COUNT_OWN, /* kfree() of NULL, or of what kmalloc(0) gives */
     KMEM_REUSED,                     /* a live object's address was handed out again: its free had no event */
+    KMEM_NAMES_FULL,                 /* times a cache's name found no room */
     KMEM_FREED_BEFORE, /* frees of objects from before the start, or of ones that were not followed */
 };
 

@@ -9,6 +9,7 @@
  * Runs in: the kernel.
  */
 
+#include "bpf/slab.h"
 #include "bpf/sys.bpf.h"
 
 /* Always a constant: what another way needs is left out. */
@@ -21,6 +22,42 @@ struct slab_object {
     __u64 requested_bytes, allocated_bytes; /* told by all allocations but those that tell the cache */
     __u32 gfp;
 };
+
+/*
+ * Caches by name. Their addresses do for a glance, but a cache may be destroyed, and another one made in its place: what is known
+ * of an address holds only as long as the name lies where it lay, and no longer than a report.
+ */
+struct slab_name {
+    char text[SLAB_NAME_BYTES];
+};
+
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, SLAB_NAMES_MOST);
+    __uint(key_size, sizeof(struct slab_name));
+    __uint(value_size, sizeof(__u32));
+} cache_names SEC(".maps");
+
+__u32 cache_names_used = 0;
+
+/* The number of a cache's name, as it is now, from 1 on; 0: there is no room, which is counted as `full`. */
+static __attribute__((noinline)) __u32 slab_name_number(__u64 cache, __u32 full)
+{
+    struct slab_name name = {0};
+    const struct kmem_cache *s = (const void *)cache;
+    bpf_probe_read_kernel_str(name.text, sizeof(name.text), BPF_CORE_READ(s, name));
+    __u32 *number = bpf_map_lookup_elem(&cache_names, &name);
+    if (number)
+        return *number;
+    __u32 next = __sync_fetch_and_add(&cache_names_used, 1) + 1;
+    if (!bpf_map_update_elem(&cache_names, &name, &next, BPF_NOEXIST))
+        return next;
+    number = bpf_map_lookup_elem(&cache_names, &name); /* another CPU was faster */
+    if (number)
+        return *number;
+    count(full);
+    return 0;
+}
 
 /* kmalloc() of 0 bytes gives 16, which is nothing either: it has no event, but its kfree() has. */
 #define SLAB_NOTHING(address) ((address) <= 16)

@@ -22,13 +22,6 @@ const volatile __u64 page_offset_base_at = 0, vmemmap_base_at = 0;
 
 SYS_TABLE(struct slabratetop_key, struct slabratetop_value)
 
-struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, 2048);
-    __uint(key_size, sizeof(__u64));
-    __uint(value_size, sizeof(struct slabratetop_cache));
-} caches SEC(".maps");
-
 /* Objects that are followed and live. The oldest give way: then we miss a reuse, but never see one that was none. */
 struct {
     __uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -36,19 +29,6 @@ struct {
     __uint(key_size, sizeof(__u64));
     __uint(value_size, sizeof(__u64));
 } followed SEC(".maps");
-
-static __attribute__((noinline)) int describe_cache(__u64 cache)
-{
-    struct slabratetop_cache about = {0};
-    if (bpf_map_lookup_elem(&caches, &cache))
-        return 0;
-    const struct kmem_cache *s = (const void *)cache;
-    about.object_bytes = BPF_CORE_READ(s, object_size);
-    about.slot_bytes = BPF_CORE_READ(s, size);
-    bpf_probe_read_kernel_str(about.name, sizeof(about.name), BPF_CORE_READ(s, name));
-    bpf_map_update_elem(&caches, &cache, &about, BPF_ANY);
-    return 0;
-}
 
 static __always_inline __u64 slot_bytes(__u64 cache)
 {
@@ -58,10 +38,13 @@ static __always_inline __u64 slot_bytes(__u64 cache)
 
 static __always_inline struct slabratetop_value *row_of(__u64 cache)
 {
-    const struct slabratetop_key key = {cache};
+    const struct slabratetop_key key = {
+        cache, cache ? (__u64)BPF_CORE_READ((const struct kmem_cache *)cache, name) : 0};
     struct slabratetop_value *v = row_for(&key);
-    if (v && UNLIKELY(!v->allocations && !v->frees) && cache)
-        describe_cache(cache);
+    if (v && UNLIKELY(!v->allocations && !v->frees) && cache) {
+        v->name = slab_name_number(cache, SLABRATETOP_NAMES_FULL);
+        v->slot_bytes = slot_bytes(cache);
+    }
     return v;
 }
 

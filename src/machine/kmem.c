@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "base/buf.h"
+#include "machine/cache_names.h"
 #include "machine/names.h"
 #include "machine/session.h"
 #include "machine/slab_rungs.h"
@@ -48,11 +49,18 @@ static const struct table_column columns[] = {
     [USER_STACK] = {"user_stack", TABLE_PLAIN, TABLE_LINES},
 };
 
+static void release(struct sys_session *s)
+{
+    cache_names_free(s->own);
+    s->own = NULL;
+}
+
 /* An object that is live takes no more room than its key reaches. */
 static int ready(struct sys_session *s, struct error *e)
 {
     struct bpf_map *live = bpf_object__find_map_by_name(s->object, "live");
     (void)e;
+    s->own = s->own ? s->own : cache_names_new();
     bpf_map__set_value_size(live, (uint32_t)offsetof(struct kmem_live, key) + s->settings.part->key_bytes);
     return 0;
 }
@@ -66,8 +74,9 @@ static void add(void *sum, const void *value)
     a->requested_bytes += v->requested_bytes;
     a->allocated_bytes += v->allocated_bytes;
     a->gfp |= v->gfp;
-    a->caches_differ |= v->caches_differ || (a->cache && v->cache && a->cache != v->cache);
-    a->cache = v->cache ? v->cache : a->cache;
+    a->name = !a->name || !v->name ? a->name | v->name
+              : a->name == v->name ? a->name
+                                   : v->name | KMEM_AND_OTHERS;
     a->time_ns = v->time_ns > a->time_ns ? v->time_ns : a->time_ns;
 }
 
@@ -97,12 +106,11 @@ static void name_row(struct sys_session *s, struct table *t, const void *data, u
 
 static void add_cache(struct sys_session *s, struct table *t, const struct kmem_value *v)
 {
-    char name[KMEM_CACHE_NAME_BYTES] = "";
+    const char *name = cache_names_find(s->own, s, v->name & ~KMEM_AND_OTHERS);
     struct buf b = BUF_INIT;
-    if (!v->cache || bpf_map_lookup_elem(sys_map(s, "cache_names"), &v->cache, name))
+    if (!name)
         return;
-    name[KMEM_CACHE_NAME_BYTES - 1] = '\0';
-    buf_printf(&b, "%s%s", name, v->caches_differ ? " and others" : "");
+    buf_printf(&b, "%s%s", name, v->name & KMEM_AND_OTHERS ? " and others" : "");
     table_text(t, CACHE, buf_str(&b));
     buf_release(&b);
 }
@@ -167,6 +175,7 @@ static const struct sys_counted counted[] = {
     {KMEM_NULL_FREES, "frees of NULL, which free nothing", "null_frees", false},
     {KMEM_REUSED, "live objects whose address came again: their free had no event", "frees_without_event",
      false},
+    {KMEM_NAMES_FULL, "times a cache's name found no room", "cache_names_lost", true},
     {KMEM_FREED_BEFORE, "frees of objects from before the start", "frees_of_unknown", false},
     {0, NULL, NULL, false},
 };
@@ -211,4 +220,5 @@ const struct sys_tool sys_kmem = {
     .live = &live,
     .rest = rest,
     .ready = ready,
+    .release = release,
 };

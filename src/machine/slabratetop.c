@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/map.h"
 #include "collect/slab.h"
+#include "machine/cache_names.h"
 #include "machine/lookup.h"
 #include "machine/session.h"
 #include "machine/slab_rungs.h"
@@ -52,7 +53,8 @@ static const struct table_column columns[] = {
 };
 
 struct own {
-    struct map unseen;      /* caches of which an object once came again without a free */
+    struct cache_names *names;
+    struct map unseen;      /* names of caches of which an object once came again without a free */
     struct slab_caches now; /* read for the first row of a report: an idle tool leaves /proc/slabinfo alone */
     bool is_now;
 };
@@ -66,8 +68,10 @@ static int ready(struct sys_session *s, struct error *e)
         *offset = lookup_kernel("page_offset_base");
         *map = lookup_kernel("vmemmap_base");
     }
-    if (!s->own)
-        s->own = mem_alloc(sizeof(struct own));
+    if (s->own)
+        return 0;
+    struct own *o = s->own = mem_alloc(sizeof(*o));
+    o->names = cache_names_new();
     return 0;
 }
 
@@ -76,6 +80,7 @@ static void release(struct sys_session *s)
     struct own *o = s->own;
     if (!o)
         return;
+    cache_names_free(o->names);
     map_release(&o->unseen);
     slab_release(&o->now);
     free(o);
@@ -109,6 +114,8 @@ static void add(void *sum, const void *value)
     a->allocated_bytes += v->allocated_bytes;
     a->freed_bytes += v->freed_bytes;
     a->reused += v->reused;
+    a->name = v->name ? v->name : a->name;
+    a->slot_bytes = v->slot_bytes ? v->slot_bytes : a->slot_bytes;
 }
 
 /* Caches that the kernel made one are known to its events by one name. */
@@ -129,37 +136,36 @@ static void add_slabinfo(struct own *o, struct table *t, const char *name)
 }
 
 /* What is of whole pages has no cache; how much of it is freed, kfree() does not tell. */
-static void add_cache(struct sys_session *s, struct table *t, uint64_t cache,
+static void add_cache(struct sys_session *s, struct table *t, const char *name,
                       const struct slabratetop_value *v)
 {
-    struct slabratetop_cache about = {0};
     double seconds = (double)s->rows_ns / 1e9;
     int64_t net_bytes = (int64_t)(v->allocated_bytes - v->freed_bytes);
-    if (!cache) {
-        table_text(t, CACHE, "(pages)");
-        return;
-    }
     table_whole(t, FREED, v->freed_bytes);
     if (seconds > 0)
         table_real(t, NET_RATE, (double)net_bytes / seconds);
-    if (bpf_map_lookup_elem(sys_map(s, "caches"), &cache, &about))
-        return;
-    about.name[SLABRATETOP_NAME_BYTES - 1] = '\0';
-    table_text(t, CACHE, about.name);
-    table_whole(t, OBJECT_BYTES, about.slot_bytes);
-    add_slabinfo(s->own, t, about.name);
+    table_whole(t, OBJECT_BYTES, v->slot_bytes);
+    if (name)
+        add_slabinfo(s->own, t, name);
+}
+
+static bool has_unseen_frees(struct own *o, const char *name, const struct slabratetop_value *v)
+{
+    if (v->reused)
+        map_put(&o->unseen, name, strlen(name), 1, NULL);
+    return map_get(&o->unseen, name, strlen(name)) != MAP_NONE;
 }
 
 static void row(struct sys_session *s, struct table *t, const void *key, const void *sum)
 {
     const struct slabratetop_value *v = sum;
     struct own *o = s->own;
-    uint64_t cache = ((const struct slabratetop_key *)key)->cache;
+    bool is_cache = ((const struct slabratetop_key *)key)->cache != 0;
+    const char *name = is_cache ? cache_names_find(o->names, s, v->name) : "(pages)";
     double seconds = (double)s->rows_ns / 1e9;
     table_row(t);
-    if (v->reused)
-        map_put_u64(&o->unseen, cache, 1, NULL);
-    if (map_get_u64(&o->unseen, cache) != MAP_NONE)
+    table_text(t, CACHE, name);
+    if (name && has_unseen_frees(o, name, v))
         table_flag(t, UNSEEN, true);
     table_whole(t, ALLOCATIONS, v->allocations);
     table_whole(t, FREES, v->frees);
@@ -169,7 +175,8 @@ static void row(struct sys_session *s, struct table *t, const void *key, const v
         table_real(t, ALLOCATION_RATE, (double)v->allocations / seconds);
         table_real(t, FREE_RATE, (double)v->frees / seconds);
     }
-    add_cache(s, t, cache, v);
+    if (is_cache)
+        add_cache(s, t, name, v);
 }
 
 static const struct sys_part parts[] = {
@@ -182,6 +189,7 @@ static const struct sys_counted counted[] = {
     {SLABRATETOP_REUSED,
      "objects, of one in 16 that are followed, came again without a free: UNSEEN FREES tells of which caches",
      "frees_without_event", false},
+    {SLABRATETOP_NAMES_FULL, "times a cache's name found no room", "cache_names_lost", true},
     {0, NULL, NULL, false},
 };
 
