@@ -21,4 +21,5 @@ equal "its cgroup counts one kill" "$(sed -n 's/^oom_kill //p' $small/memory.eve
 dmesg >/tmp/dmesg
 holds "the kernel names the cgroup" 'oom-kill:constraint=CONSTRAINT_MEMCG,.*oom_memcg=/small,.*task=hog,' /tmp/dmesg
 swapoff /dev/zram0
+echo 1 >/sys/block/zram0/reset
 rmdir $small
