@@ -51,7 +51,7 @@ def without_boot():
     yield "no kernel fits, none is found", debian.find("6.12", ["linux-image-6.1.0-56-cloud-amd64"]) is None
     yield "a script's own words are read", read_script("#: seconds 7\n#: kernels 6.1\n#: cgroup v1\n#: long\n") == \
         (7, ["6.1"], "256M v1", True)
-    yield "a script without any has the usual", read_script("plan 1\n") == (60, list(debian.PACKAGES), "256M v2", False)
+    yield "a script without any has the usual", read_script("plan 1\n") == (600, list(debian.PACKAGES), "256M v2", False)
     for wrong in ("#: second 7\n", "#: kernels 5.15\n", "#: cgroup v3\n", "#: seconds 1\n#: seconds 2\n", "#:\n"):
         yield "a script with %s is refused" % wrong.split("\n")[-2], read_script(wrong) is None
     with tempfile.TemporaryDirectory(prefix="allium-check-") as empty:

@@ -2,7 +2,7 @@
 """What a guest test says of itself: lines `#: KEY VALUE...` in its script, all of them optional.
 
 kernels    the names (debian.py) of the kernels it is for; else all
-seconds    how long it may take, in the guest; else 60
+seconds    how long it may take, in the guest, until it is taken to hang; else 600. What takes 5 s alone may take minutes beside others
 programs   of tests/kernels, to lie in its PATH
 copies     programs of this machine to lie in its PATH, with their libraries
 modules    kernel modules to be loaded before the first test, with those they need
@@ -29,7 +29,7 @@ class Test:
                     raise Wrong("%s: no such key, or twice: %s" % (path, key))
                 said[key] = words.split()
         self.kernels = said.get("kernels", list(PACKAGES))
-        self.seconds = int(said.get("seconds", ["60"])[0])
+        self.seconds = int(said.get("seconds", ["600"])[0])
         self.programs, self.copies, self.modules = (said.get(key, []) for key in ("programs", "copies", "modules"))
         self.machine = Machine(said.get("memory", ["256M"])[0], said.get("cgroup", ["v2"])[0])
         self.long = "long" in said

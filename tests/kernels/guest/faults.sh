@@ -3,7 +3,6 @@
 # `allium sys faults` of a program that touches known numbers of pages: two runs that differ in 600 pages of each kind differ
 # in 600 faults of each, on every rung.
 #: programs toucher
-#: seconds 300
 
 . /tests/tap.sh
 plan 18
