@@ -3,9 +3,9 @@
  * Signal handlers that allocate, free and realloc, wherever they strike: in the agent, in the allocator (signal_alloc.c,
  * which bears it), in both. Main code and handlers free each other's blocks.
  *
- *     signals SECONDS THREADS
+ *     signals COUNT THREADS
  *
- * Says what was done beyond what a run of 0 seconds does.
+ * Ends when there were COUNT signals, in all threads. Says what was done beyond what a run of 0 does.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -20,7 +20,7 @@
 
 static _Atomic(void *) slots[SLOTS];
 static _Atomic uint64_t allocated, bytes, freed, signals, missing;
-static double seconds;
+static uint64_t wanted;
 
 static void step(uint64_t random)
 {
@@ -52,14 +52,7 @@ static void strike(int sig)
         step((r + (uint64_t)i) * 6364136223846793005u >> 3);
 }
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-/* SIGPROF to this thread, 1,000 times a second. ITIMER_PROF gives no more than the kernel has ticks, and to any thread. */
+/* SIGPROF to this thread, 1,000 times a second, if it runs. ITIMER_PROF gives no more than the kernel has ticks, and to any thread. */
 static timer_t strike_me(void)
 {
     struct sigevent event = {
@@ -68,7 +61,7 @@ static timer_t strike_me(void)
     timer_t timer;
     if (timer_create(CLOCK_MONOTONIC, &event, &timer))
         exit(1);
-    if (seconds > 0)
+    if (wanted)
         timer_settime(timer, 0, &each, NULL);
     return timer;
 }
@@ -77,7 +70,7 @@ static void *work(void *arg)
 {
     uint64_t random = (uint64_t)(long)arg + 1;
     timer_t timer = strike_me();
-    for (double end = now() + seconds; now() < end;)
+    while (signals < wanted)
         for (int i = 0; i < 1000; i++) {
             random = random * 6364136223846793005u + 1442695040888963407u;
             step(random >> 5);
@@ -90,7 +83,7 @@ int main(int argc, char **argv)
 {
     pthread_t threads[64];
     int n = argc > 2 ? atoi(argv[2]) : 1;
-    seconds = argc > 1 ? atof(argv[1]) : 0;
+    wanted = argc > 1 ? strtoull(argv[1], NULL, 10) : 0;
     struct sigaction act = {.sa_handler = strike, .sa_flags = SA_RESTART | SA_NODEFER};
     sigaction(SIGPROF, &act, NULL);
     for (long i = 0; i < n; i++)
