@@ -353,7 +353,6 @@ def interrupted_twice(place):
     equal(process.wait(30), -signal.SIGINT, "what ended it")
 
 
-signal.signal(signal.SIGINT, signal.default_int_handler)  # not ignored, and so not by what is started here
 tap.main([(name, placed(function)) for name, function in [
     ("who names the three functions of a use after free", use_after_free),
     ("who has a screen of its own, with the thread that freed it", screen),

@@ -505,7 +505,6 @@ def no_library(place):
     equal(server.asked, [], "files asked for")
 
 
-signal.signal(signal.SIGINT, signal.default_int_handler)  # not ignored, and so not by what is started here
 tap.main([(name, placed(function)) for name, function in [
     ("debuginfod's names and lines are those of an installed debug file", real),
     ("what dwz has moved into a third file comes, too", shared_by_dwz),

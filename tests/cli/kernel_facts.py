@@ -4,6 +4,7 @@ import bisect
 import collections
 import contextlib
 import ctypes
+import glob
 import os
 import random
 import re
@@ -126,14 +127,22 @@ def bpf_symbols():
     return {words[2]: int(words[0], 16) for words in lines}
 
 
+def programs_of(pid):
+    """Names of the BPF programs that a process has, by their tags: others come and go, too."""
+    texts = []
+    for path in glob.glob("/proc/%d/fdinfo/*" % pid):
+        with contextlib.suppress(OSError):
+            texts.append(read(path))
+    tags = re.findall(r"^prog_tag:\s*(\w+)", "".join(texts), re.M)
+    return {name for name in bpf_symbols() if any(tag in name for tag in tags)}
+
+
 def programs_that_come_and_go():
     with Symbols() as symbols:
-        before = bpf_symbols()
         tracer = subprocess.Popen(["bpftrace", "-e", "interval:s:600 { @ = count(); }"], stdout=subprocess.DEVNULL,
                                   stderr=subprocess.DEVNULL)
         try:
-            tap.wait_until(lambda: set(bpf_symbols()) - set(before), 60, "a BPF program of bpftrace")
-            name = min(set(bpf_symbols()) - set(before))
+            name = min(tap.wait_until(lambda: programs_of(tracer.pid), 60, "a BPF program of bpftrace"))
             place = bpf_symbols()[name] + 4
             check(name.startswith("bpf_prog_"), name)
             # Somebody else's program may have been there before: then it takes a second until that is noticed.
@@ -353,16 +362,30 @@ def memory_as_set():
 # ---- slab ----
 
 
-def slab_as_others():
-    """vmstat -m has the sizes, find the links."""
+def caches():
+    """Names, sizes and aliases; not how many objects there are now."""
     rows = [line.split() for line in facts("slab").splitlines()]
+    return [[row[0], ""] + row[2:] for row in rows]
+
+
+def caches_of_others():
+    return [tap.succeed(words).stdout.decode() for words in
+            (["vmstat", "-m", "-n"], ["find", "/sys/kernel/slab", "-type", "l", "-printf", "%f %l\\n"])]
+
+
+def slab_as_others():
+    """vmstat -m has the sizes, find the links. Caches come and go: while they do it looks again."""
+    def steady():
+        before, seen, after = caches(), caches_of_others(), caches()
+        return before == after and (before, seen)
+    rows, (vmstat, found) = tap.wait_until(steady, 60, "caches that stay as they are for a look")
     sizes = {row[0]: int(row[2]) for row in rows}
     others = {line.split()[0]: int(line.split()[3])
-              for line in tap.succeed(["vmstat", "-m", "-n"]).stdout.decode().splitlines()[1:] if len(line.split()) == 5}
+              for line in vmstat.splitlines()[1:] if len(line.split()) == 5}
     check(len(others) > 50, len(others), "caches")
     equal({name[:24]: size for name, size in sizes.items()}, {name[:24]: size for name, size in others.items()}, "sizes")
     links = {}
-    for line in tap.succeed(["find", "/sys/kernel/slab", "-type", "l", "-printf", "%f %l\\n"]).stdout.decode().splitlines():
+    for line in found.splitlines():
         name, unique = line.rsplit(" ", 1)
         links.setdefault(unique, set()).add(name)
     merged = sorted(sorted(names) for names in links.values() if names & set(sizes))

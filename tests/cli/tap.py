@@ -63,7 +63,9 @@ def shorten(value, most=2000):
 def main(tests):
     """Runs [(name, function)], printing TAP. With arguments: only those whose name has one of them in it."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that what was begun is tidied up
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # ignored under nohup, and so in everything that is started here
+    for number in (signal.SIGHUP, signal.SIGQUIT, signal.SIGINT):  # ignored under nohup, and in a shell's background:
+        signal.signal(number, signal.SIG_DFL)  # and so in everything that is started here
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     wanted = sys.argv[1:]
     tests = [test for test in tests if not wanted or any(word in test[0] for word in wanted)]
     print("1..%d" % len(tests), flush=True)
@@ -170,6 +172,14 @@ def wait_until(condition, seconds, what):
             return got
         time.sleep(0.01)
     raise Failed("after %g s still not: %s" % (seconds, what))
+
+
+def keep_from_swap(group):
+    """What is in a memory cgroup stays in memory, or is killed; also where the machine has swap."""
+    for name in ("memory.swappiness", "memory.swap.max"):  # of version 1, of version 2; not of a kernel without swap
+        if os.path.exists(group + "/" + name):
+            with open(group + "/" + name, "w") as file:
+                file.write("0")
 
 
 def stop(process, sig=signal.SIGTERM, seconds=20):

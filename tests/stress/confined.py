@@ -135,6 +135,7 @@ def cgroup(limit_bytes):
     try:
         with open(folder + ("/memory.max" if v2 else "/memory.limit_in_bytes"), "w") as file:
             file.write(str(limit_bytes))
+        tap.keep_from_swap(folder)
         yield folder
     finally:
         tap.wait_until(lambda: removed(folder), 30, "rmdir " + folder)
