@@ -4,12 +4,14 @@ import ctypes
 import os
 import re
 import secrets
+import shutil
 import signal
 import subprocess
 import time
 
 import initramfs
 
+BOOTS_MOST = 3
 SILENCE_SECONDS = 60  # of a guest that hangs, beyond what its longest test may take
 PR_SET_PDEATHSIG = 1
 OVER, PANICKED, HUNG, DIED = "over", "panicked", "hung", "ended without a word"
@@ -30,6 +32,7 @@ class Boot:
 
     def __init__(self, fate, ran, console, boot_seconds):
         self.fate, self.ran, self.console, self.boot_seconds = fate, ran, console, boot_seconds
+        self.panics_before = 0  # of this kernel, until it came to its first test
 
     def panic(self):
         """The kernel's last words on why."""
@@ -53,6 +56,22 @@ def qemu(kernel, machine, token, folder):
 
 def boot(kernel, tests, folder, build, silence=None):
     """Runs tests that share a machine, in a new FOLDER that is left with what the guest printed."""
+    return until_begun(lambda: boot_once(kernel, tests, folder, build, silence))
+
+
+def until_begun(once):
+    """A kernel that panics before its first test does so for itself, or for the emulator: nothing of ours has run in it. (Seen once: a
+    double fault within its first second.) It boots again."""
+    for panics in range(BOOTS_MOST):
+        booted = once()
+        booted.panics_before = panics
+        if booted.ran or booted.fate != PANICKED:
+            break
+    return booted
+
+
+def boot_once(kernel, tests, folder, build, silence):
+    shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
     initramfs.make(folder, kernel, tests, build)
     silence = silence or SILENCE_SECONDS + max(test.seconds for test in tests)

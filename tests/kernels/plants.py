@@ -64,6 +64,11 @@ def without_boot():
     ran, over = boot.parse("\nT begin a\nok\nT end a 1 2\nX over\n\nT begin b\nwell\nT end b 13", "T")
     yield "half a mark is none", not over and (ran["a"].code, ran["a"].seconds, ran["b"].code) == (1, 2, None)
     yield "output belongs to its test", (ran["a"].output, ran["b"].output) == ("ok\n", "well\nT end b 13")
+    ends = [boot.Boot(boot.PANICKED, {}, "", None), boot.Boot(boot.PANICKED, {"a": boot.Ran("")}, "", 1)]
+    booted = boot.until_begun(iter(ends).__next__)
+    yield "a kernel that panics before its first test boots again, not after it", booted is ends[1] and booted.panics_before == 1
+    never = boot.until_begun(lambda: boot.Boot(boot.PANICKED, {}, "", None))
+    yield "one that always does is told", (never.fate, never.panics_before) == (boot.PANICKED, boot.BOOTS_MOST - 1)
     yield "the guest's end is told", boot.parse("T over\n", "T") == ({}, True)
 
 
