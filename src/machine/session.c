@@ -99,6 +99,7 @@ int sys_open(struct sys_session **out, const struct sys_tool *tool, const struct
         sys_close(s);
         return error;
     }
+    names_drain(s->names); /* attaching took long enough to fill the band where much is mapped */
     s->since_ns = sys_now_ns();
     __atomic_store_n(&s->state->runs, 1, __ATOMIC_SEQ_CST);
     *out = s;
