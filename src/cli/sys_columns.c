@@ -52,6 +52,29 @@ static void lacks_stacks(const struct sys_request *r, const char *name, struct b
         buf_addstr(why, "it is taken with --stacks user or both only");
 }
 
+/* Bits of the columns of stacks. */
+static uint64_t stack_columns(const struct sys_tool *tool)
+{
+    uint64_t bits = 0;
+    for (uint32_t i = 0; i < tool->n_columns; i++)
+        bits |= (uint64_t)(!strcmp(tool->columns[i].name, "kernel_stack") ||
+                           !strcmp(tool->columns[i].name, "user_stack"))
+                << i;
+    return bits;
+}
+
+int sys_columns_check_stacks(const struct sys_request *r, const char *option)
+{
+    const uint64_t stacks = stack_columns(r->tool);
+    const struct sys_part *part = r->settings.part;
+    if (!stacks)
+        return command_misuse(&r->as_command, "%s takes no stacks: leave out --%s", r->name, option);
+    if (part && !(part->columns & stacks) && !r->from)
+        return command_misuse(&r->as_command, "--%s: rows by %s have no stacks, take --by stack", option,
+                              part->name);
+    return -1;
+}
+
 int sys_columns_check(const struct sys_request *r)
 {
     int code = -1;

@@ -11,6 +11,8 @@
 
 #include "cli/sys_options.h"
 
+/** Refuses an option about stacks where there will be none: -1 to go on, or an exit code, after a line on stderr. */
+int sys_columns_check_stacks(const struct sys_request *r, const char *option);
 /** What depends on the other options. -1: fine; else an exit code, after a line on stderr. */
 int sys_columns_check(const struct sys_request *r);
 /** What depends on how it was attached; to be asked when it is. As above. */

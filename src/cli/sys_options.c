@@ -284,6 +284,15 @@ static void shape(struct parse *p)
     reports(p);
 }
 
+/* Options about stacks, where there are none. */
+static void about_stacks(struct parse *p)
+{
+    static const char *const options[] = {"stacks", "folded", "stack-slots"};
+    for (size_t i = 0; i < sizeof(options) / sizeof(*options) && p->code < 0; i++)
+        if (value(p, options[i]))
+            p->code = sys_columns_check_stacks(p->r, options[i]);
+}
+
 /* What was recorded is shown as it was observed: what is about observing would do nothing. */
 static void recorded(struct parse *p)
 {
@@ -323,6 +332,7 @@ int sys_options_parse(struct sys_request *r, const struct sys_tool *tool, int ar
     sample(&p);
     shape(&p);
     recorded(&p);
+    about_stacks(&p);
     if (p.code >= 0)
         return p.code;
     if (table_query_init(&r->show.where, command_value(&r->as_command, &a, "where"), r->tool->columns,

@@ -308,6 +308,8 @@ def folds(t):
     """Stacks of each kind, as a flame graph's maker reads them."""
     part = ["--by", "stack"] if "stack" in t.parts else []
     has = [column for column in t.columns if column.endswith("_stack")]
+    if "kernel_stack" not in t.help:
+        return refuses_stacks(t)
     with anytool.Stirring() as s:
         for which in ("none", "kernel", "user", "both"):
             done = tap.run(sys_(t.name, "--folded", "--comm", "cat", *t.one_report, *part, "--stacks", which, "--quiet", "--", *s.command(0)))
@@ -320,6 +322,21 @@ def folds(t):
                 check(not any(frame.startswith("? ") for frame in frames), "a frame that cannot be trusted:", line)
             if which == "both" and part and has:
                 check(lines, "no folded lines")
+
+
+def refuses_stacks(t):
+    """What is about stacks is refused in one line where there are none: of the tool, or of rows that are told apart by something else."""
+    about = (["--stacks", "kernel"], ["--stacks", "none"], ["--folded"], ["--stack-slots", "1000"])
+    has = "kernel_stack" in t.help  # the columns that a refusal names may be cut
+    for options in about:
+        if not has:
+            check("sys %s takes no stacks: leave out %s" % (t, options[0]) in refused(2, t.name, *options), options)
+        for part in t.parts:
+            words = ["--by", part, *options]
+            if has and part != "stack":
+                check("%s: rows by %s have no stacks, take --by stack" % (options[0], part) in refused(2, t.name, *words), words)
+            elif has:
+                equal(tap.run(sys_(t.name, "--duration", "20ms", "--quiet", *words)).returncode, 0, "exit code of %s" % words)
 
 
 def what_fits_all(t):
@@ -462,6 +479,7 @@ for about in map(anytool.About, anytool.names()):
         ("its own events are left out, in a PID namespace, too", leaves_itself_out),
         ("rows are told apart by each part", tells_rows_apart),
         ("stacks are folded", folds),
+        ("what is about stacks is refused where there are none", refuses_stacks),
         ("an alert runs its command, once", alerts),
         ("a recording shows the same rows", records),
         ("columns without values cannot be asked for", columns_without_values),
