@@ -137,7 +137,14 @@ static void add_place(struct places *p, const char *parent, const char *name, co
     *vec_push(p) = buf_detach(&path);
 }
 
-/* Every PARENT/NAME SUFFIX BELOW whose NAME begins with `prefix`. */
+/* Is it PREFIX and a user's number? What is named otherwise, somebody made for a purpose of his own. */
+static bool is_users(const char *name, const char *prefix)
+{
+    size_t len = strlen(prefix);
+    return !strncmp(name, prefix, len) && name[len] && name[len + strspn(name + len, "0123456789")] == '\0';
+}
+
+/* Every PARENT/NAME SUFFIX BELOW whose NAME is a user's. */
 static void add_users(struct places *p, const char *parent, const char *prefix, const char *suffix,
                       const char *below)
 {
@@ -145,9 +152,8 @@ static void add_users(struct places *p, const char *parent, const char *prefix, 
     if (!d)
         return;
     for (struct dirent *entry; (entry = readdir(d));) {
-        if (entry->d_name[0] == '.' || strncmp(entry->d_name, prefix, strlen(prefix)))
-            continue;
-        add_place(p, parent, entry->d_name, suffix, below);
+        if (is_users(entry->d_name, prefix))
+            add_place(p, parent, entry->d_name, suffix, below);
     }
     closedir(d);
 }

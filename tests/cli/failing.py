@@ -222,7 +222,8 @@ def children_ignored(place):
 
 
 def planted_links(place):
-    """A link in the place of a user's directory of ledgers, or of one in it, leads root nowhere: nothing is read or removed there."""
+    """A link in the place of a user's directory of ledgers, or of one in it, leads root nowhere, nor is a directory of another
+    name one of ledgers: nothing is read or removed there."""
     if os.geteuid():
         return
     script = """
@@ -230,6 +231,7 @@ def planted_links(place):
         LD_PRELOAD=$PWD/bin/liballium-agent.so ALLIUM_DIR=$PWD/victim ALLIUM_PERIOD=1 holder 0
         link() { setpriv --reuid 65534 --regid 65534 --clear-groups ln -s "$@" || exit 91; }
         mkdir -m 700 allium-65534 && chown 65534:65534 allium-65534 || exit 92
+        cp -a victim allium-mine # whose name is no user's
         link /dev/shm/victim allium-1
         link /dev/shm/victim allium-65534/run-abc
         ls victim | sort >before
@@ -238,7 +240,8 @@ def planted_links(place):
         XDG_RUNTIME_DIR= allium run --quiet --period 1 -o r.allium -- sh -c '
             holder 0; setpriv --reuid 65534 --regid 65534 --clear-groups ln -s /dev/shm/victim allium-65534/$(ls allium-0)'
         for dir in allium-1 allium-65534/run-abc; do XDG_RUNTIME_DIR= allium set $(ls victim | sed -n 's/-.*ledger//p') off; done
-        ls victim | sort | diff before - && grep -q kept victim/unobserved && ls -A allium-0 && echo untouched >&3
+        ls victim | sort | diff before - && grep -q kept victim/unobserved && ls -A allium-0 &&
+            ls allium-mine | sort | diff before - && echo untouched >&3
         allium report r.allium --json >report
     """
     done = apart(place, script)
