@@ -15,6 +15,7 @@
 #include "machine/ring.h"
 #include "machine/sampled_rows.h"
 #include "machine/samples.h"
+#include "machine/stacks.h"
 #include "machine/whose.h"
 
 #define BACKLOG_PART 4u /* of the ring: then the reader is woken */
@@ -127,6 +128,7 @@ void sys_close(struct sys_session *s)
         close(s->waits_fd);
     samples_close(s);
     sampled_rows_free(s->sampled);
+    stacks_release(s);
     live_free(s->live);
     object_close(s);
     vec_each (struct sys_refusal, r, &s->refused)
