@@ -62,12 +62,12 @@ static __always_inline void mark(struct faults_value *v, __u32 which)
 
 static __always_inline int account(void *ctx, struct fault *f)
 {
-    struct faults_key key = {0};
+    struct row_key row = {0};
     __u32 marks = 1u << f->kind | 1u << f->mode | 1u << (f->access & 31) | 1u << (f->in.class & 31);
     if ((marks & only) != marks)
         return 0;
-    key_now(&key, ctx, f);
-    struct faults_value *v = row_for(&key);
+    key_now(&row.key, ctx, f);
+    struct faults_value *v = row_at(&row);
     if (!v)
         return 0;
     mark(v, f->kind);

@@ -66,14 +66,14 @@ static __always_inline void ask_cache(struct slab_object *o, enum slab_way way)
 
 static __always_inline int slab_allocated(void *ctx, enum slab_way way, const struct slab_object *told)
 {
-    struct kmem_key key = {0};
+    struct row_key row = {0};
     struct slab_object o = *told;
     if (!o.address || !wanted())
         return 0;
     if (o.cache)
         ask_cache(&o, way);
-    key_now(&key, ctx, o.call_site);
-    struct kmem_value *v = row_for(&key);
+    key_now(&row.key, ctx, o.call_site);
+    struct kmem_value *v = row_at(&row);
     if (!v)
         return 0;
     v->allocations++;
@@ -85,13 +85,13 @@ static __always_inline int slab_allocated(void *ctx, enum slab_way way, const st
     if (o.cache)
         cache_of_row(v, o.cache, way);
     if (follow_live)
-        follow(&key, &o);
+        follow(&row.key, &o);
     return 0;
 }
 
 static __always_inline int slab_freed(void *ctx, enum slab_way way, const struct slab_object *o)
 {
-    struct kmem_key key = {0};
+    struct row_key row = {0};
     if (SLAB_NOTHING(o->address)) {
         if (wanted())
             count(KMEM_NULL_FREES);
@@ -102,8 +102,8 @@ static __always_inline int slab_freed(void *ctx, enum slab_way way, const struct
         count(KMEM_FREED_BEFORE); /* with filters it may be any that was not asked for */
     if (!wanted())
         return 0;
-    key_now(&key, ctx, o->call_site);
-    struct kmem_value *v = row_for(&key);
+    key_now(&row.key, ctx, o->call_site);
+    struct kmem_value *v = row_at(&row);
     if (!v)
         return 0;
     v->frees++;

@@ -105,11 +105,11 @@ static __attribute__((noinline)) int forget_block(__u64 frame, __u32 order)
 
 static __always_inline int allocated(void *ctx, const struct block *b)
 {
-    struct kpages_key key = {0};
+    struct row_key row = {0};
     if (!wanted())
         return 0;
-    key_now(&key, ctx, b);
-    struct kpages_value *v = row_for(&key);
+    key_now(&row.key, ctx, b);
+    struct kpages_value *v = row_at(&row);
     if (!v)
         return 0;
     v->gfp |= b->gfp;
@@ -125,20 +125,20 @@ static __always_inline int allocated(void *ctx, const struct block *b)
     v->allocations++;
     v->allocated_pages += 1ull << (b->order & 31);
     if (follow_live)
-        follow(&key, b);
+        follow(&row.key, b);
     return 0;
 }
 
 static __always_inline int freed(void *ctx, const struct block *b)
 {
-    struct kpages_key key = {0};
+    struct row_key row = {0};
     /* Whoever frees it: it was followed because its allocation was wanted. */
     if (follow_live && runs())
         forget_block(b->frame, b->order);
     if (config.parts & KPAGES_BY_TYPE || !wanted()) /* a free does not tell the type */
         return 0;
-    key_now(&key, ctx, b);
-    struct kpages_value *v = row_for(&key);
+    key_now(&row.key, ctx, b);
+    struct kpages_value *v = row_at(&row);
     if (!v)
         return 0;
     v->orders |= 1u << (b->order & 31);

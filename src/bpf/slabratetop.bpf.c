@@ -38,9 +38,9 @@ static __always_inline __u64 slot_bytes(__u64 cache)
 
 static __always_inline struct slabratetop_value *row_of(__u64 cache)
 {
-    const struct slabratetop_key key = {
-        cache, cache ? (__u64)BPF_CORE_READ((const struct kmem_cache *)cache, name) : 0};
-    struct slabratetop_value *v = row_for(&key);
+    struct row_key row = {
+        .key = {cache, cache ? (__u64)BPF_CORE_READ((const struct kmem_cache *)cache, name) : 0}};
+    struct slabratetop_value *v = row_at(&row);
     if (v && UNLIKELY(!v->allocations && !v->frees) && cache) {
         v->name = slab_name_number(cache, SLABRATETOP_NAMES_FULL);
         v->slot_bytes = slot_bytes(cache);

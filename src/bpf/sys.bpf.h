@@ -367,21 +367,28 @@ static __always_inline void histogram_add(struct sys_histogram *h, __u64 duratio
 }
 
 /*
- * Rows: two tables of values for each CPU, of which one is written to. The reader makes the other one the active one, waits
- * until no program runs that began before, and then has all to itself.
+ * Rows: two tables, of which one is written to. The reader makes the other one the active one, waits until no program runs that
+ * began before, and then has all to itself. Each CPU has rows of its own, as its number is a part of the key: a row takes room
+ * for the CPUs that it happened on, where a table with values for each CPU takes it for all that there may be.
  */
 #define SYS_TABLE(key_type, value_type)                                                                      \
+    struct row_key {                                                                                         \
+        __u64 cpu;                                                                                           \
+        key_type key;                                                                                        \
+    };                                                                                                       \
     struct {                                                                                                 \
-        __uint(type, BPF_MAP_TYPE_PERCPU_HASH);                                                              \
+        __uint(type, BPF_MAP_TYPE_HASH);                                                                     \
         __uint(max_entries, 10240);                                                                          \
-        __uint(key_size, sizeof(key_type));                                                                  \
+        __uint(key_size, sizeof(struct row_key));                                                            \
         __uint(value_size, sizeof(value_type));                                                              \
     } table_0 SEC(".maps"), table_1 SEC(".maps");                                                            \
     static const value_type table_zero = {0};                                                                \
                                                                                                              \
-    static __attribute__((noinline)) value_type *row_new(const key_type *key)                                \
+    static __attribute__((noinline)) value_type *row_new(const struct row_key *key)                          \
     {                                                                                                        \
-        void *table = state.active ? (void *)&table_1 : (void *)&table_0;                                    \
+        bool active = state.active;                                                                          \
+        void *table = active ? (void *)&table_1 : (void *)&table_0;                                          \
+        state.has_rows[active] = 1;                                                                          \
         bpf_map_update_elem(table, key, &table_zero, BPF_NOEXIST);                                           \
         value_type *v = bpf_map_lookup_elem(table, key);                                                     \
         if (!v)                                                                                              \
@@ -389,14 +396,17 @@ static __always_inline void histogram_add(struct sys_histogram *h, __u64 duratio
         return v;                                                                                            \
     }                                                                                                        \
                                                                                                              \
-    /* This CPU's values for the key; NULL: no room, which is counted. */                                    \
-    static __always_inline value_type *row_for(const key_type *key)                                          \
+    /* This CPU's row; NULL: no room, which is counted. A call for each table: those are inlined. */         \
+    static __always_inline value_type *row_at(struct row_key *key)                                           \
     {                                                                                                        \
         value_type *v;                                                                                       \
-        if (state.active)                                                                                    \
+        key->cpu = bpf_get_smp_processor_id();                                                               \
+        if (state.active) {                                                                                  \
             v = bpf_map_lookup_elem(&table_1, key);                                                          \
-        else                                                                                                 \
+            barrier();                                                                                       \
+        } else {                                                                                             \
             v = bpf_map_lookup_elem(&table_0, key);                                                          \
+        }                                                                                                    \
         return LIKELY(v != NULL) ? v : row_new(key);                                                         \
     }
 

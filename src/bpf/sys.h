@@ -64,11 +64,15 @@ enum sys_reader {
 
 /** Whether anything is counted yet, or still; which of a tool's two tables is written to; how the reader of its events waits. */
 struct sys_state {
-    __u32 reader;  /* enum sys_reader; swapped by whoever wakes */
-    __u32 active;  /* 0 or 1 */
-    __u32 samples; /* of user stacks, begun so far */
-    __u32 runs;    /* 1 from when all programs are attached until the first is detached */
+    __u32 reader;      /* enum sys_reader; swapped by whoever wakes */
+    __u32 active;      /* 0 or 1 */
+    __u32 samples;     /* of user stacks, begun so far */
+    __u32 runs;        /* 1 from when all programs are attached until the first is detached */
+    __u32 has_rows[2]; /* of each table: 0 when nothing has been added since it was taken */
 };
+
+/** What stands before the key of a row: the CPU whose row it is. */
+#define SYS_ROW_CPU_BYTES 8u
 
 /** Counted on each CPU. */
 enum sys_count {

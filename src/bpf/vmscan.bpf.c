@@ -62,14 +62,14 @@ static __always_inline __u32 phase_below(const struct vmscan_task *t, __u32 limi
 
 static __always_inline struct vmscan_value *row_of(__u32 phase, __u32 within, __u64 shrinker)
 {
-    struct vmscan_key key = {.phase = phase, .within = within};
+    struct row_key row = {.key = {.phase = phase, .within = within}};
     if (config.parts & VMSCAN_BY_SHRINKER)
-        key.shrinker = shrinker;
+        row.key.shrinker = shrinker;
     if (config.parts & VMSCAN_BY_PROCESS) {
-        key.pid = current_ids() >> 32;
-        bpf_get_current_comm(key.comm, sizeof(key.comm));
+        row.key.pid = current_ids() >> 32;
+        bpf_get_current_comm(row.key.comm, sizeof(row.key.comm));
     }
-    struct vmscan_value *v = row_for(&key);
+    struct vmscan_value *v = row_at(&row);
     if (v && lru_is_silent())
         v->untold++;
     return v;

@@ -41,7 +41,7 @@ static const struct option_doc of_rows[] = {
     {"by", 0, "PART", NULL},
     {"sort", 0, "COLUMN", "rows with the most of it first; with +COLUMN the least"},
     {"top", 0, "N", "at most so many rows (20); 0: all"},
-    {"rows", 0, "N", "room for so many rows (16384)"},
+    {"rows", 0, "N", "room for so many rows, counted on each CPU (16384 for each of up to 4 CPUs)"},
     {NULL, 0, NULL, NULL},
 };
 

@@ -4,6 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/map.h"
+#include "base/vec.h"
 #include "machine/live.h"
 #include "machine/sampled_rows.h"
 #include "machine/samples.h"
@@ -26,108 +28,120 @@ static void wait_for_programs(struct sys_session *s, int table)
         usleep(20000);
 }
 
-struct batch {
-    char *keys, *values, *sum;
-    size_t value_bytes; /* of one CPU, as the map lays them out */
-    int cpus;
+/* What a table holds, by key: each CPU's row is added to the others of its key. */
+struct gathered {
+    struct map index;
+    struct VEC(char *) rows; /* a sum, and behind it the key */
 };
 
-static void add_row(struct sys_session *s, struct table *t, struct batch *b, uint32_t i)
+static void gathered_release(struct gathered *g)
 {
-    const struct sys_tool *tool = s->tool;
-    const char *value = b->values + (size_t)i * b->value_bytes * (size_t)b->cpus;
-    _Alignas(8) char key[SYS_KEY_BYTES_MAX] = {0};
-    const uint32_t before = t ? table_rows(t) : 0;
-    memcpy(key, b->keys + (size_t)i * s->settings.part->key_bytes, s->settings.part->key_bytes);
-    memset(b->sum, 0, tool->value_bytes);
-    for (int c = 0; c < b->cpus; c++)
-        tool->add(b->sum, value + (size_t)c * b->value_bytes);
-    if (sys_loses(s))
-        return;
-    if (sampled_rows_are(s)) {
-        sampled_rows_add(s, key, b->sum);
-        return;
+    vec_each (char *, row, &g->rows)
+        free(*row);
+    vec_release(&g->rows);
+    map_release(&g->index);
+}
+
+static void gathered_add(struct gathered *g, const struct sys_session *s, const char *key, const char *value)
+{
+    const size_t key_bytes = s->settings.part->key_bytes, sum_bytes = s->tool->value_bytes;
+    bool added;
+    size_t at = map_put(&g->index, key, key_bytes, g->rows.len, &added);
+    if (added) {
+        char *row = mem_alloc(sum_bytes + key_bytes);
+        memcpy(row + sum_bytes, key, key_bytes);
+        *vec_push(&g->rows) = row;
     }
-    tool->row(s, t, key, b->sum);
-    if (table_rows(t) > before)
-        live_row(s, t, key);
+    s->tool->add(g->rows.at[at], value);
 }
 
 /* Everything in the map, which is empty afterwards. 0 or -errno. */
-static int drain(struct sys_session *s, int map, struct batch *b, struct table *t)
+static int gather(struct sys_session *s, int map, struct gathered *g)
 {
+    const size_t key_bytes = SYS_ROW_CPU_BYTES + s->settings.part->key_bytes;
+    const size_t value_bytes = s->tool->value_bytes;
+    char *keys = mem_array(BATCH, key_bytes), *values = mem_array(BATCH, value_bytes);
     uint32_t at = 0, n, more = 0;
     int error;
     do {
         n = BATCH;
-        error = bpf_map_lookup_and_delete_batch(map, more ? &at : NULL, &at, b->keys, b->values, &n, NULL);
+        error = bpf_map_lookup_and_delete_batch(map, more ? &at : NULL, &at, keys, values, &n, NULL);
         if (error == -ENOENT || !error || error == -ENOSPC)
             for (uint32_t i = 0; i < n; i++)
-                add_row(s, t, b, i);
+                gathered_add(g, s, keys + i * key_bytes + SYS_ROW_CPU_BYTES, values + i * value_bytes);
         more = 1;
     } while (!error);
+    free(keys);
+    free(values);
     return error == -ENOENT ? 0 : error;
 }
 
-static void batch_init(struct batch *b, const struct sys_session *s)
+static void add_row(struct sys_session *s, struct table *t, const char *sum)
 {
-    int cpus = libbpf_num_possible_cpus();
-    b->cpus = cpus > 0 ? cpus : 1;
-    b->value_bytes = (s->tool->value_bytes + 7) & ~(size_t)7;
-    b->keys = mem_array(BATCH, s->settings.part->key_bytes);
-    b->values = mem_array(BATCH * (size_t)b->cpus, b->value_bytes);
-    b->sum = mem_alloc(s->tool->value_bytes);
+    const struct sys_tool *tool = s->tool;
+    _Alignas(8) char key[SYS_KEY_BYTES_MAX] = {0};
+    const uint32_t before = t ? table_rows(t) : 0;
+    memcpy(key, sum + tool->value_bytes, s->settings.part->key_bytes);
+    if (sys_loses(s))
+        return;
+    if (sampled_rows_are(s)) {
+        sampled_rows_add(s, key, sum);
+        return;
+    }
+    tool->row(s, t, key, sum);
+    if (table_rows(t) > before)
+        live_row(s, t, key);
 }
 
-static void batch_release(struct batch *b)
+/* Rows of the table that programs do not write to any more. 0 or -errno. */
+static int drain(struct sys_session *s, uint32_t table, struct table *t)
 {
-    free(b->keys);
-    free(b->values);
-    free(b->sum);
+    struct gathered g = {0};
+    if (!s->state->has_rows[table])
+        return 0;
+    int error = gather(s, sys_map(s, table ? "table_1" : "table_0"), &g);
+    s->state->has_rows[table] = error != 0; /* what could not be taken is taken the next time */
+    vec_each (char *, row, &g.rows)
+        add_row(s, t, *row);
+    gathered_release(&g);
+    return error;
 }
 
 /* Programs write to the other table from now on; returns the one that is nobody else's any more. */
-static int turn_tables(struct sys_session *s)
+static uint32_t turn_tables(struct sys_session *s)
 {
     uint32_t was = __atomic_load_n(&s->state->active, __ATOMIC_RELAXED);
-    int table = sys_map(s, was ? "table_1" : "table_0");
     __atomic_store_n(&s->state->active, !was, __ATOMIC_SEQ_CST);
-    wait_for_programs(s, table);
+    wait_for_programs(s, sys_map(s, was ? "table_1" : "table_0"));
     samples_read(s); /* what the rows speak of */
-    return table;
+    return was;
 }
 
 int sys_take_rows(struct sys_session *s, struct table *t)
 {
-    struct batch b;
-    batch_init(&b, s);
     uint64_t now = s->until_ns ? s->until_ns : sys_now_ns();
     s->rows_ns = now - s->since_ns;
     s->since_ns = now;
-    int table = turn_tables(s);
+    const uint32_t table = turn_tables(s);
     live_gather(s);
     if (s->tool->gather)
         s->tool->gather(s);
-    int error = drain(s, table, &b, t);
+    int error = drain(s, table, t);
     if (sampled_rows_are(s))
         sampled_rows_take(s, t);
     live_rest(s, t);
     if (s->tool->rest)
         s->tool->rest(s, t);
-    batch_release(&b);
     return error;
 }
 
 void rows_gather(struct sys_session *s)
 {
     uint32_t taken = __atomic_load_n(&s->state->samples, __ATOMIC_RELAXED);
-    struct batch b;
     if (taken - s->gathered < s->settings.rows_max / 4)
         return;
     s->gathered = taken;
-    batch_init(&b, s);
-    drain(s, turn_tables(s), &b, NULL);
-    batch_release(&b);
+    drain(s, turn_tables(s), NULL);
 }
 
 void sys_each(struct sys_session *s, const char *map,

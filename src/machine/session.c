@@ -38,12 +38,22 @@ bool sys_memory_is_v1(void)
     return found;
 }
 
+/* A row may be on each CPU; the more there are, the fewer are on all. */
+static uint32_t rows_default(void)
+{
+    const int known = libbpf_num_possible_cpus();
+    const uint32_t cpus = known > 0 ? (uint32_t)known : 1;
+    const uint32_t few = SYS_ROWS_DEFAULT * (cpus < SYS_ROWS_CPUS ? cpus : SYS_ROWS_CPUS);
+    const uint32_t many = SYS_ROWS_LEAST * cpus;
+    return few > many ? few : many;
+}
+
 static void fill_settings(struct sys_session *s, const struct sys_settings *settings)
 {
     struct sys_settings *set = &s->settings;
     *set = *settings;
     set->part = set->part ? set->part : s->tool->parts;
-    set->rows_max = set->rows_max ? set->rows_max : SYS_ROWS_DEFAULT;
+    set->rows_max = set->rows_max ? set->rows_max : rows_default();
     set->stacks_max = set->stacks_max ? set->stacks_max : SYS_STACKS_DEFAULT;
     set->ring_bytes = set->ring_bytes ? set->ring_bytes : s->tool->ring_bytes ? s->tool->ring_bytes : 4096;
     set->sample_ring_bytes = set->sample_ring_bytes ? set->sample_ring_bytes : SYS_SAMPLE_RING_BYTES;

@@ -22,14 +22,16 @@ struct sys_settings {
     struct sys_config config;    /* filters and stacks; the rest is filled in */
     const char *rung;            /* NULL: the first that works */
     const struct sys_part *part; /* NULL: the tool's first */
-    uint32_t rows_max;           /* 0: SYS_ROWS_DEFAULT */
+    uint32_t rows_max;           /* counted on each CPU; 0: rows_default() */
     uint32_t ring_bytes;         /* 0: the tool's */
     uint32_t sample_ring_bytes;  /* 0: SYS_SAMPLE_RING_BYTES */
     uint32_t stacks_max;         /* 0: SYS_STACKS_DEFAULT */
     const char *const *options;  /* values of the tool's own options, in their order; NULL: not given */
 };
 
-#define SYS_ROWS_DEFAULT   16384u
+#define SYS_ROWS_DEFAULT   16384u /* for each CPU, */
+#define SYS_ROWS_CPUS      4u     /* ... of so many; but */
+#define SYS_ROWS_LEAST     2048u  /* ... for each of however many */
 #define SYS_STACKS_DEFAULT 16384u
 
 /** A rung that was tried and did not work here. */
