@@ -76,6 +76,7 @@ static __always_inline int account(void *ctx, struct fault *f)
     mark(v, f->in.class);
     if (config.parts & (FAULTS_BY_PLACE | FAULTS_BY_STACK))
         v->time_ns = bpf_ktime_get_ns();
+    row_done(v);
     return 0;
 }
 

@@ -84,6 +84,7 @@ static __always_inline int slab_allocated(void *ctx, enum slab_way way, const st
         v->time_ns = bpf_ktime_get_ns();
     if (o.cache)
         cache_of_row(v, o.cache, way);
+    row_done(v);
     if (follow_live)
         follow(&row.key, &o);
     return 0;
@@ -109,5 +110,6 @@ static __always_inline int slab_freed(void *ctx, enum slab_way way, const struct
     v->frees++;
     if (config.stacks & SYS_STACK_USER)
         v->time_ns = bpf_ktime_get_ns();
+    row_done(v);
     return 0;
 }

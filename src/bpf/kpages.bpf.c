@@ -25,7 +25,7 @@ static __always_inline void add_count(__u32 what, __u64 more)
 {
     __u64 *n = bpf_map_lookup_elem(&counts, &what);
     if (n)
-        *n += more;
+        __sync_fetch_and_add(n, more);
 }
 
 static __always_inline void key_now(struct kpages_key *key, void *ctx, const struct block *b)
@@ -120,11 +120,12 @@ static __always_inline int allocated(void *ctx, const struct block *b)
     if (UNLIKELY(b->failed)) {
         v->failures++;
         count(KPAGES_FAILED);
-        return 0;
+    } else {
+        v->allocations++;
+        v->allocated_pages += 1ull << (b->order & 31);
     }
-    v->allocations++;
-    v->allocated_pages += 1ull << (b->order & 31);
-    if (follow_live)
+    row_done(v);
+    if (follow_live && !b->failed)
         follow(&row.key, b);
     return 0;
 }
@@ -146,6 +147,7 @@ static __always_inline int freed(void *ctx, const struct block *b)
         v->time_ns = bpf_ktime_get_ns();
     v->frees++;
     v->freed_pages += 1ull << (b->order & 31);
+    row_done(v);
     return 0;
 }
 

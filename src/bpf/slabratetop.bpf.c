@@ -113,6 +113,7 @@ static __always_inline int slab_allocated(void *ctx, enum slab_way way, const st
         v->reused++;
         count(SLABRATETOP_REUSED);
     }
+    row_done(v);
     return 0;
 }
 
@@ -132,6 +133,7 @@ static __always_inline int slab_freed(void *ctx, enum slab_way way, const struct
     if (v) {
         v->frees++;
         v->freed_bytes += slot_bytes(cache);
+        row_done(v);
     }
     return 0;
 }

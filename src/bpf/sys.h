@@ -71,8 +71,10 @@ struct sys_state {
     __u32 has_rows[2]; /* of each table: 0 when nothing has been added since it was taken */
 };
 
-/** What stands before the key of a row: the CPU whose row it is. */
-#define SYS_ROW_CPU_BYTES 8u
+/** What stands before the key of a row: whose it is, see SYS_TABLE(). */
+#define SYS_ROW_HEAD_BYTES 8u
+/** So many programs can be under way on a CPU, each interrupting the other: of a task, softirq, interrupt, NMI. */
+#define SYS_ROW_LEVELS 4u
 
 /** Counted on each CPU. */
 enum sys_count {

@@ -60,6 +60,7 @@ static __always_inline __u32 phase_below(const struct vmscan_task *t, __u32 limi
     return BPF_CORE_READ(task, flags) & KERNEL_PF_KSWAPD ? VMSCAN_KSWAPD : VMSCAN_NONE;
 }
 
+/* Busy until row_done(). */
 static __always_inline struct vmscan_value *row_of(__u32 phase, __u32 within, __u64 shrinker)
 {
     struct row_key row = {.key = {.phase = phase, .within = within}};
@@ -115,8 +116,10 @@ static __attribute__((noinline)) int ended(__u32 phase)
         return 0;
     }
     struct vmscan_value *v = row_of(phase, phase_below(t, phase), 0);
-    if (v)
+    if (v) {
         add_time(v, bpf_ktime_get_ns() - t->began_ns[phase]);
+        row_done(v);
+    }
     if (lru_is_silent())
         count(VMSCAN_UNTOLD);
     t->began_ns[phase] = 0;
@@ -132,8 +135,10 @@ static __always_inline void end_run(struct vmscan_task *t)
 {
     struct vmscan_value *v = row_of(VMSCAN_KSWAPD, VMSCAN_NONE, 0);
     __u64 began = t->began_ns[VMSCAN_KSWAPD];
-    if (v)
+    if (v) {
         add_time(v, t->step_ns > began ? t->step_ns - began : 0);
+        row_done(v);
+    }
     if (lru_is_silent())
         count(VMSCAN_UNTOLD);
     t->began_ns[VMSCAN_KSWAPD] = 0;
@@ -167,8 +172,10 @@ static __always_inline int kswapd_sleeps(void)
 static __always_inline int kswapd_woken(void)
 {
     struct vmscan_value *v = wanted() ? row_of(VMSCAN_WAKEUP, VMSCAN_NONE, 0) : NULL;
-    if (v)
+    if (v) {
         v->times++;
+        row_done(v);
+    }
     return 0;
 }
 
@@ -198,6 +205,7 @@ static __always_inline int slab_ended(__u64 left, __u64 freed)
         add_time(v, now - t->began_ns[VMSCAN_SLAB]);
         v->objects_scanned += t->objects - left;
         v->objects_freed += freed;
+        row_done(v);
     }
     t->step_ns = now;
     t->began_ns[VMSCAN_SLAB] = 0;
@@ -209,10 +217,13 @@ static __always_inline int scanned(__u64 pages, __u32 lru)
 {
     int list = lru_inactive(lru);
     struct vmscan_value *v = list >= 0 && wanted() ? row_of_pages() : NULL;
-    if (v && list)
+    if (!v)
+        return 0;
+    if (list)
         v->scanned[1] += pages;
-    else if (v)
+    else
         v->scanned[0] += pages;
+    row_done(v);
     return 0;
 }
 
@@ -233,14 +244,17 @@ static __always_inline int shrunk(const struct shrunk *s)
     v->dirty += s->dirty;
     v->writeback += s->writeback;
     v->activated += s->activated;
+    row_done(v);
     return 0;
 }
 
 static __always_inline int written(void)
 {
     struct vmscan_value *v = wanted() ? row_of_pages() : NULL;
-    if (v)
+    if (v) {
         v->written++;
+        row_done(v);
+    }
     return 0;
 }
 

@@ -83,7 +83,7 @@ void object_size_maps(struct sys_session *s)
     for (int i = 0; i < 2; i++)
         if (tools_map(s, i ? "table_1" : "table_0", &map)) {
             bpf_map__set_max_entries(map, set->rows_max);
-            bpf_map__set_key_size(map, SYS_ROW_CPU_BYTES + set->part->key_bytes);
+            bpf_map__set_key_size(map, SYS_ROW_HEAD_BYTES + set->part->key_bytes);
         }
     bool stacks = set->config.stacks != 0;
     if (tools_map(s, "stacks", &map))

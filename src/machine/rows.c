@@ -56,10 +56,10 @@ static void gathered_add(struct gathered *g, const struct sys_session *s, const 
 }
 
 /* Everything in the map, which is empty afterwards. 0 or -errno. */
-static int gather(struct sys_session *s, int map, struct gathered *g)
+static int gather(struct sys_session *s, const struct bpf_map *m, struct gathered *g)
 {
-    const size_t key_bytes = SYS_ROW_CPU_BYTES + s->settings.part->key_bytes;
-    const size_t value_bytes = s->tool->value_bytes;
+    const size_t key_bytes = bpf_map__key_size(m), value_bytes = bpf_map__value_size(m);
+    const int map = bpf_map__fd(m);
     char *keys = mem_array(BATCH, key_bytes), *values = mem_array(BATCH, value_bytes);
     uint32_t at = 0, n, more = 0;
     int error;
@@ -68,7 +68,7 @@ static int gather(struct sys_session *s, int map, struct gathered *g)
         error = bpf_map_lookup_and_delete_batch(map, more ? &at : NULL, &at, keys, values, &n, NULL);
         if (error == -ENOENT || !error || error == -ENOSPC)
             for (uint32_t i = 0; i < n; i++)
-                gathered_add(g, s, keys + i * key_bytes + SYS_ROW_CPU_BYTES, values + i * value_bytes);
+                gathered_add(g, s, keys + i * key_bytes + SYS_ROW_HEAD_BYTES, values + i * value_bytes);
         more = 1;
     } while (!error);
     free(keys);
@@ -99,7 +99,7 @@ static int drain(struct sys_session *s, uint32_t table, struct table *t)
     struct gathered g = {0};
     if (!s->state->has_rows[table])
         return 0;
-    int error = gather(s, sys_map(s, table ? "table_1" : "table_0"), &g);
+    int error = gather(s, bpf_object__find_map_by_name(s->object, table ? "table_1" : "table_0"), &g);
     s->state->has_rows[table] = error != 0; /* what could not be taken is taken the next time */
     vec_each (char *, row, &g.rows)
         add_row(s, t, *row);
