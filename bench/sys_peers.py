@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What else does the work of each tool of `allium sys`: the original of bcc or bpftrace, a one-liner of bpftrace, perf record,
+ftrace's ring. And work that makes a tool's events, with what one of them takes.
+"""
+import contextlib
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+
+import kernel_ways
+
+NOBODY = "nobody-has-this"
+SLAB = ("kmem:kmalloc", "kmem:kmem_cache_alloc", "kmem:kfree", "kmem:kmem_cache_free")
+STALLS = ("vmscan:mm_vmscan_direct_reclaim", "vmscan:mm_vmscan_memcg_reclaim")
+RECLAIM = (*(stall + end for stall in STALLS for end in ("_begin", "_end")), "vmscan:mm_shrink_slab_start", "vmscan:mm_shrink_slab_end",
+           "vmscan:mm_vmscan_lru_isolate", "vmscan:mm_vmscan_lru_shrink_inactive")
+
+
+def each(events, action):
+    return [("tracepoint:" + event, action) for event in events]
+
+
+def timed(stalls, key):
+    """How long each took, summed up."""
+    return [probe for stall in stalls for probe in (
+        ("tracepoint:%s_begin" % stall, "@began[tid] = nsecs;"),
+        ("tracepoint:%s_end" % stall, "if (@began[tid]) { @ns[%s] = sum(nsecs - @began[tid]); delete(@began[tid]); }" % key))]
+
+
+ONE_LINERS = {
+    "drsnoop": timed(STALLS, "pid, comm"),
+    "faults": [("software:page-faults:1", "@[pid, comm] = count();")],
+    "kmem": each(SLAB[:2], "@calls[args->call_site] = count(); @bytes[args->call_site] = sum(args->bytes_alloc);") +
+            each(SLAB[2:], "@calls[args->call_site] = count();"),
+    "kpages": each(("kmem:mm_page_alloc", "kmem:mm_page_free"), "@[kstack] = sum(1 << args->order);"),
+    "oomkill": [("tracepoint:oom:mark_victim", "printf(\"%d\\n\", args->pid);")],
+    "slabratetop": each(("kmem:kmem_cache_alloc",), "@[str(args->name)] = count();"),
+    "vmscan": timed(STALLS, "probe") + each(RECLAIM[-2:], "@pages[probe] = count();"),
+}
+EVENTS = {
+    "drsnoop": RECLAIM[:4], "faults": ("exceptions:page_fault_user",), "kmem": SLAB, "kpages": ("kmem:mm_page_alloc", "kmem:mm_page_free"),
+    "oomkill": ("oom:mark_victim",), "slabratetop": SLAB, "vmscan": RECLAIM,
+}
+ORIGINALS = {
+    "drsnoop": ["drsnoop-bpfcc"], "kmem": ["memleak-bpfcc"], "oomkill": ["oomkill-bpfcc"], "slabratetop": ["slabratetop-bpfcc", "-C"],
+}
+
+
+def one_liner(tool, filtered=False):
+    where = ' /comm == "%s"/' % NOBODY if filtered else ""
+    return kernel_ways.bpftrace(" ".join("%s%s { %s }" % (probe, where, action) for probe, action in ONE_LINERS[tool]))
+
+
+def original(tool):
+    """The way to run it, or why there is none here."""
+    command = ORIGINALS.get(tool)
+    if not command:
+        return None, "it has none"
+    if not shutil.which(command[0]):
+        return None, "%s is not installed" % command[0]
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    os.set_blocking(process.stdout.fileno(), False)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(20)
+    text = process.stdout.read() or b""
+    if process.poll() is None:
+        process.send_signal(2)
+        process.communicate()
+        return lambda: kernel_ways.beside(["stdbuf", "-oL", *command], b"", "stdout"), None
+    process.stdout.close()
+    return None, "%s: %s" % (command[0], text.decode(errors="replace").strip().splitlines()[-1] if text.strip() else "it ended")
+
+
+def started(tool):
+    """{name: way} of those of which it can be told when they are ready; and what is not there, in words."""
+    ways, absent = {}, []
+    way, why = original(tool)
+    if way:
+        ways[ORIGINALS[tool][0]] = way
+    else:
+        absent.append("original: " + why)
+    if shutil.which("bpftrace"):
+        ways["bpftrace"] = one_liner(tool)
+    else:
+        absent.append("bpftrace is not installed")
+    return ways, absent
+
+
+def weighed(tool):
+    """{name: way} of those that are attached to what the tool is attached to."""
+    words = [word for event in EVENTS[tool] for word in ("-e", event)] if tool != "faults" else ["-e", "page-faults", "-c", "1"]
+    ways = {"ftrace": kernel_ways.ftrace(*(event.replace(":", "/") for event in EVENTS[tool]))}
+    if shutil.which("bpftrace"):
+        ways["bpftrace"] = one_liner(tool)
+    if shutil.which("perf"):
+        ways["perf record"] = kernel_ways.perf(*words)
+    return ways
+
+
+def idle(tool):
+    """{name: way} of those that see nothing, as nobody has the name they ask for."""
+    ways = {"bpftrace": one_liner(tool, True)} if shutil.which("bpftrace") else {}
+    if shutil.which("perf") and tool != "faults":  # of software events it takes no filter
+        words = [word for event in EVENTS[tool] for word in ("-e", event, "--filter", "common_pid == 4194304")]
+        ways["perf record"] = kernel_ways.perf(*words)
+    return ways
+
+
+@contextlib.contextmanager
+def reclaiming(mib=64, limit_mib=16):
+    """A function that reads a file which does not fit its memory cgroup."""
+    root = "/sys/fs/cgroup/memory" if os.path.exists("/sys/fs/cgroup/memory/cgroup.procs") else "/sys/fs/cgroup"
+    group = tempfile.mkdtemp(prefix="allium-bench-", dir=root)
+    try:
+        limit = "memory.limit_in_bytes" if root.endswith("/memory") else "memory.max"
+        with open(os.path.join(group, limit), "w") as file:
+            file.write(str(limit_mib << 20))
+        with tempfile.NamedTemporaryFile(dir="/var/tmp") as sparse:
+            sparse.truncate(mib << 20)
+            command = ["sh", "-c", "echo $$ >%s/cgroup.procs && exec cat %s" % (group, sparse.name)]
+            yield lambda: subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
+    finally:
+        for _ in range(100):
+            with contextlib.suppress(OSError):
+                os.rmdir(group)
+                break
+            time.sleep(0.1)
