@@ -58,7 +58,8 @@ class Symbols:
 def sorted_kallsyms():
     """[(address, {(name, module)})] in order, as sort(1) has it; an end, or data, is an empty set."""
     places = []
-    text = tap.succeed(["sort", "-s", "-k1,1", "/proc/kallsyms"], env=dict(os.environ, LC_ALL="C")).stdout.decode()
+    with open("/proc/kallsyms") as names:  # sort(1) itself would read it in pieces, each of which takes the kernel longer
+        text = tap.succeed(["sort", "-s", "-k1,1"], input=names.read().encode(), env=dict(os.environ, LC_ALL="C")).stdout.decode()
     for line in text.splitlines():
         words = line.split()
         address, module = int(words[0], 16), words[3].strip("[]") if len(words) > 3 else "-"
