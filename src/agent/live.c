@@ -14,6 +14,7 @@
 #define PROBE_BUCKETS   8u
 #define FIRST_LOG2      9u  /* buckets of the first table: key bits that the bucket implies */
 #define ROOM_LOG2       12u /* buckets of the table that is taken along into seccomp */
+#define KEYS_LOG2       11u /* from here on an entry tells whether it lies in its home bucket */
 #define TABLES_MAX      64u
 #define MOVE_PER_INSERT 2u
 #define RECORD_BITS     28u
@@ -170,14 +171,28 @@ static bool is_current(uint64_t entry, uint64_t *key)
     return address && tags_match(entry, *key);
 }
 
+/*
+ * The key of an entry that lies in its home bucket: what it lacks, the bucket implies. One that lies further on, in another group,
+ * is told by the bits that both have, of which a table of KEYS_LOG2 has enough; then its record has the key. To read that would
+ * cost what the record costs to come, and records lie elsewhere.
+ */
+static bool key_at_home(const struct table *t, uint64_t bucket, uint64_t entry, uint64_t *key)
+{
+    uint64_t low = entry >> RECORD_BITS, group = bucket >> GROUP_LOG2 ^ (low & 1);
+    *key = (bucket & ((1u << GROUP_LOG2) - 1)) << (PAGE_BITS + PLACE_BITS) |
+           group << (PAGE_BITS + PLACE_BITS + GROUP_LOG2 - t->log2) | low;
+    return t->log2 >= KEYS_LOG2 && bucket_of(*key, t->log2) == bucket &&
+           !((*key ^ low) & ((1ull << (64 - RECORD_BITS)) - 1));
+}
+
 /* Moves one slot of an old table to the newest and seals it. */
-static void move_slot(uint64_t *slot)
+static void move_slot(const struct table *from, uint64_t bucket, uint64_t *slot)
 {
     for (;;) {
         uint64_t entry = load_acquire(slot), key;
         if (entry == SEALED)
             return;
-        if (!entry || !is_current(entry, &key)) {
+        if (!entry || (!key_at_home(from, bucket, entry, &key) && !is_current(entry, &key))) {
             if (atomic_swap_if64(slot, entry, SEALED))
                 return;
             continue;
@@ -216,7 +231,7 @@ static void move_some(uint32_t from)
         bool whole = true;
         for (unsigned i = 0; i < BUCKET_ENTRIES; i++) {
             uint64_t *slot = &bucket_at(t, bucket)[i];
-            move_slot(slot);
+            move_slot(t, bucket, slot);
             whole = whole && load_acquire(slot) == SEALED;
         }
         if (!whole)

@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 #define LEDGER_MAGIC        0x3152454744454c41u /* "ALEDGER1", little endian */
-#define LEDGER_VERSION      1u
+#define LEDGER_VERSION      2u
 #define LEDGER_HEADER_BYTES 4096u
 #define LEDGER_PAGE_BYTES   4096u
 #define LEDGER_NONE         UINT32_MAX
@@ -219,11 +219,11 @@ struct ledger_cell {
     uint64_t
         peak_epoch; /* `at_peak` is of this epoch; behind the header's: what is live now was live at the peak */
     struct ledger_sums allocated;
-    struct ledger_sums freed;
-    struct ledger_sums at_peak;
     uint64_t temporary_samples;
     uint64_t temporary_bytes_q;
+    struct ledger_sums freed;
     uint32_t lifetimes[LEDGER_LIFETIMES]; /* freed samples by age */
+    struct ledger_sums at_peak;
 };
 
 struct ledger_sample {
