@@ -56,7 +56,7 @@ static struct stack {
     struct trace want;
 } stacks[STACKS];
 
-static struct walk_cache cache;
+static struct word_cache cache;
 static struct stack_bounds bounds;
 static uintptr_t pcs[PCS_MAX], base;
 static uint32_t never_sealed, pcs_used;

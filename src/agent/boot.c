@@ -103,7 +103,7 @@ void boot_agent(void)
     if (!next.malloc)
         find_allocator();
     if (!process.generation) {
-        atomic_init();
+        atomic_settle();
         module_init();
         process_init();
     }

@@ -44,7 +44,7 @@ unsigned trail_join(struct trail *t, const struct trail_walk *w, uintptr_t pc, u
             t->at[to] = (struct trail_place){sp, i ? *(const uintptr_t *)(sp - sizeof(sp)) : pc};
     }
     join_fps(t, w, from);
-    t->stack = t->hint = TRAIL_NONE;
+    t->stack = TRAIL_NONE;
     t->top = from + w->passed;
     t->at[t->top - 1].sp = 0;
     t->high = high;

@@ -44,8 +44,7 @@ struct trail {
     uint32_t generation; /* of the numbers of its frames */
     uintptr_t high;      /* end of the stack that its frames lie on */
     unsigned top;        /* [top, TRAIL_END) are kept, the innermost first */
-    uint32_t stack; /* what its owner calls the stack from `top` outwards, and something he knows of that; */
-    uint32_t hint;  /* TRAIL_NONE: nothing yet */
+    uint32_t stack;      /* what its owner calls the stack from `top` outwards; TRAIL_NONE: nothing yet */
     unsigned fps;
     struct trail_fp fp[TRAIL_MAX]; /* the outermost first */
 } __attribute__((aligned(4096)));  /* what is always used lies in one page */

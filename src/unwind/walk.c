@@ -9,7 +9,6 @@
 #include "unwind/expr.h"
 #include "unwind/module.h"
 #include "unwind/rule.h"
-#include "unwind/rule_cache.h"
 #include "unwind/trail.h"
 
 #define EXACT_BIT        (1ull << 63)
@@ -59,28 +58,21 @@ static __attribute__((noinline)) uint64_t compile_cold(const struct walker *w, u
     if (module == MODULE_NONE) /* code that comes and goes unseen is not remembered */
         return rule_pack(parts, RULE_MODULE_NONE, false, id);
     uint64_t rule = rule_pack(parts, module, m->permanent, id);
-    keep_rule(w->cache, pc | (exact ? EXACT_BIT : 0), rule);
+    word_cache_keep(w->cache, pc | (exact ? EXACT_BIT : 0), rule);
     return rule;
 }
 
-/* Beyond the first way: the others, then a rule that is compiled now. */
+/* Not where it is looked for first: elsewhere, or compiled now. */
 static __attribute__((noinline)) uint64_t rule_cold(const struct walker *w, uint64_t key)
 {
-    const struct walk_cache_entry *set =
-        rule_entry(w->cache, rule_place(key, rule_mask(w->cache)) & ~(SET_BYTES - 1));
-    for (unsigned i = 0; i < WALK_WAYS; i++) {
-        uint64_t r = load_relaxed(&set[i].rule);
-        if ((load_relaxed(&set[i].check) ^ r) == key)
-            return r;
-    }
-    return compile_cold(w, key & ~EXACT_BIT, (key & EXACT_BIT) != 0);
+    uint64_t rule = word_cache_find(w->cache, key);
+    return rule ? rule : compile_cold(w, key & ~EXACT_BIT, (key & EXACT_BIT) != 0);
 }
 
 static inline uint64_t rule_for(const struct walker *w, uint64_t key, uint64_t mask)
 {
-    const struct walk_cache_entry *e = rule_entry(w->cache, rule_place(key, mask));
-    uint64_t rule = load_relaxed(&e->rule);
-    return likely((load_relaxed(&e->check) ^ rule) == key) ? rule : rule_cold(w, key);
+    uint64_t rule = word_cache_first(w->cache, key, mask);
+    return likely(rule) ? rule : rule_cold(w, key);
 }
 
 /* The rule is of a module not looked at on this walk: is it the one that is loaded there now? */
@@ -191,7 +183,7 @@ static __attribute__((noinline)) bool leave_frames_cold(struct walk *k, struct p
 {
     do {
         uint64_t key = at->pc | (at->exact ? EXACT_BIT : 0);
-        uint64_t rule = current_rule(k, key, rule_for(k->w, key, rule_mask(k->w->cache)), k->count);
+        uint64_t rule = current_rule(k, key, rule_for(k->w, key, word_cache_mask(k->w->cache)), k->count);
         *end = WALK_NO_ROOM;
         if (rule == RULE_NONE)
             return false;
@@ -221,7 +213,7 @@ walk_cached(struct walk *k, const struct walk_start *start, const struct trail *
     const uintptr_t *fp_at = &start->fp;
     uint32_t *id = k->ids, *ids_end = id + k->max;
     const struct walker *w = k->w;
-    const uint64_t mask = rule_mask(w->cache);
+    const uint64_t mask = word_cache_mask(w->cache);
     for (;;) {
         if (trail) {
             if (unlikely(sp >= meets) && trail_met(trail, k->own, sp, fp_at, &meets))
@@ -474,18 +466,6 @@ const uint32_t *walk_along(const struct walker *w, struct trail *trail, struct t
 uint32_t walk_caller(const struct walker *w, uintptr_t pc)
 {
     struct walk k = {.w = w};
-    uint64_t rule = current_rule(&k, pc, rule_for(w, pc, rule_mask(w->cache)), 0);
+    uint64_t rule = current_rule(&k, pc, rule_for(w, pc, word_cache_mask(w->cache)), 0);
     return rule == RULE_NONE ? WALK_NO_ID : rule_id(rule);
-}
-
-void walk_forget(struct walk_cache *cache)
-{
-    uint64_t end = rule_mask(cache) + sizeof(struct walk_cache_entry);
-    for (uint64_t place = 0; place < end; place += sizeof(struct walk_cache_entry)) {
-        struct walk_cache_entry *e = rule_entry(cache, place);
-        if (load_relaxed(&e->rule) == RULE_NONE && !load_relaxed(&e->check))
-            continue; /* a page that was never written stays so */
-        store_relaxed(&e->rule, RULE_NONE);
-        store_relaxed(&e->check, 0);
-    }
 }

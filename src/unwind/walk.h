@@ -8,8 +8,7 @@
  * Runs in: target. Threads: any, signal handlers included. No lock, no allocation; no system call on the stacks of
  * threads (see stack.h for others).
  *
- * A rule is compiled when its pc is first met and then kept in a fixed cache, packed into one word beside its pc. An
- * entry is two words, pc ^ rule and rule: a reader that sees halves of two writes finds that they do not give its pc.
+ * A rule is compiled when its pc is first met and then kept in a cache, packed into one word.
  * Almost every frame needs only the stack pointer and rbp; a stack with a frame that needs more (CFA in another
  * register, hand-written code) is walked again from here with all preserved registers and without the cache.
  *
@@ -19,14 +18,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/sigsafe/word_cache.h"
 #include "unwind/stack.h"
 
-#define WALK_WAYS       4u
-#define WALK_SETS       4096u /* at most */
-#define WALK_SETS_FIRST 256u
-#define WALK_ID_BITS    22
-#define WALK_ID_MAX     ((1u << WALK_ID_BITS) - 1)
-#define WALK_NO_ID      UINT32_MAX
+#define WALK_ID_BITS 22
+#define WALK_ID_MAX  ((1u << WALK_ID_BITS) - 1)
+#define WALK_NO_ID   UINT32_MAX
 
 enum walk_end {
     WALK_WHOLE,   /* reached the outermost frame */
@@ -47,23 +44,11 @@ struct walk_start {
 /** Gives a frame its number (<= WALK_ID_MAX), once for each rule compiled; module is MODULE_NONE outside modules. */
 typedef uint32_t (*walk_name_fn)(void *arg, uint32_t module, uintptr_t pc, bool exact);
 
-struct walk_cache_entry {
-    uint64_t check; /* pc ^ rule; bit 63 of the pc stands for "exact" */
-    uint64_t rule;
-};
-
-/* Zeroed at first. It begins small, as each page of it that is touched for the first time costs what a rule costs. */
-struct walk_cache {
-    uint64_t grown;   /* bits of an entry's place beyond those of the first size */
-    uint64_t evicted; /* since it grew */
-    struct walk_cache_entry at[WALK_SETS][WALK_WAYS] __attribute__((aligned(64)));
-};
-
 struct trail;
 struct trail_walk;
 
 struct walker {
-    struct walk_cache *cache;
+    struct word_cache *cache; /* of rules, by pc; bit 63 stands for "exact" */
     walk_name_fn name;
     void *arg;
     const uint32_t *sealed; /* != 0: no system calls */
@@ -82,7 +67,5 @@ const uint32_t *walk_along(const struct walker *w, struct trail *trail, struct t
                            unsigned *depth, enum walk_end *end);
 /** The number of the frame with this return address alone; WALK_NO_ID when it could not be named. */
 uint32_t walk_caller(const struct walker *w, uintptr_t pc);
-/** Forgets all rules (a fork child's numbers are its own). */
-void walk_forget(struct walk_cache *cache);
 
 #endif

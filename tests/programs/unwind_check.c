@@ -40,7 +40,7 @@ struct result {
 static struct state {
     struct result *result;
     atomic_flag opening;
-    struct walk_cache cache;
+    struct word_cache cache;
     _Atomic uintptr_t pcs[PCS_MAX]; /* a frame's number is where its pc stands */
     _Atomic uint64_t keys[PCS_MAX]; /* module and offset: what a stack is told by */
     _Atomic uint64_t seen[DISTINCT_MAX * 2];

@@ -34,7 +34,7 @@ static struct call calls[DEPTH_MAX];
 static unsigned depth;
 static uintptr_t pcs[PCS_MAX], last_pc, last_sp;
 static uint32_t pcs_used, sealed;
-static struct walk_cache cache;
+static struct word_cache cache;
 static unsigned long steps, differences, rewriting;
 static char first_difference[2048];
 
@@ -118,7 +118,7 @@ static void trapped(int signal, siginfo_t *info, void *context)
     last_pc = pc;
     last_sp = sp;
     if (pcs_used > PCS_MAX / 2) {
-        walk_forget(&cache);
+        word_cache_forget(&cache);
         pcs_used = 0;
     }
 }

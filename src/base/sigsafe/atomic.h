@@ -15,7 +15,7 @@
 
 #include "base/sigsafe/compiler.h"
 
-/* glibc's __libc_single_threaded, once atomic_init() has found it (2.32 and later); until then every operation is locked. */
+/* glibc's __libc_single_threaded, once atomic_settle() has found it (2.32 and later); until then every operation is locked. */
 extern const char *atomic_alone_flag __attribute__((visibility("hidden")));
 
 #define load_relaxed(p)     __atomic_load_n((p), __ATOMIC_RELAXED)
@@ -24,7 +24,7 @@ extern const char *atomic_alone_flag __attribute__((visibility("hidden")));
 #define store_release(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
 
 /** Finds out whether glibc tells of threads; any number of times. */
-void atomic_init(void);
+void atomic_settle(void);
 
 static inline bool atomic_alone(void)
 {

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/sigsafe/word_cache.h"
+
+#include <stddef.h>
+
+/* What lies at another place now is not found again. */
+static void grow(struct word_cache *c, uint64_t mask)
+{
+    uint64_t evicted = load_relaxed(&c->evicted) + 1;
+    if (mask != WORD_CACHE_MASK_LAST && evicted > WORD_CACHE_EVICTED_MOST) {
+        uint64_t wider = (mask << 2 | mask) & WORD_CACHE_MASK_LAST;
+        __atomic_fetch_or(&c->grown, wider, __ATOMIC_RELAXED); /* never less */
+        evicted = 0;
+    }
+    store_relaxed(&c->evicted, evicted);
+}
+
+void word_cache_keep(struct word_cache *c, uint64_t key, uint64_t word)
+{
+    uint64_t mask = word_cache_mask(c), first = word_cache_place(key, mask);
+    struct word_cache_entry *to = NULL;
+    for (unsigned n = 0; n < WORD_CACHE_WAYS && !to; n++) {
+        struct word_cache_entry *e = word_cache_way(c, first, n);
+        uint64_t old = load_relaxed(&e->word);
+        if (!old || (load_relaxed(&e->check) ^ old) == key)
+            to = e;
+    }
+    if (!to) {
+        to = word_cache_way(c, first, 0);
+        grow(c, mask);
+    }
+    store_relaxed(&to->word, word);
+    store_relaxed(&to->check, key ^ word);
+}
+
+void word_cache_forget(struct word_cache *c)
+{
+    uint64_t end = word_cache_mask(c) + sizeof(struct word_cache_entry);
+    for (uint64_t place = 0; place < end; place += sizeof(struct word_cache_entry)) {
+        struct word_cache_entry *e = word_cache_entry(c, place);
+        if (!load_relaxed(&e->word) && !load_relaxed(&e->check))
+            continue; /* a page that was never written stays so */
+        store_relaxed(&e->word, 0);
+        store_relaxed(&e->check, 0);
+    }
+}

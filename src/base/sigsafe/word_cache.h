@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef BASE_SIGSAFE_WORD_CACHE_H
+#define BASE_SIGSAFE_WORD_CACHE_H
+
+/*
+ * A cache of words, none of them 0, under keys of 64 bits. It forgets what has no room; keeping a word again does no harm.
+ *
+ * Threads: any, signal handlers included, without a lock: an entry is two words, key ^ word and word, so that a reader who
+ * sees halves of two writes finds that they do not give its key. Plain memory, zero at first.
+ *
+ * It begins small, as each page of it that is touched for the first time costs as much as what it would save.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/sigsafe/atomic.h"
+
+#define WORD_CACHE_WAYS       4u
+#define WORD_CACHE_SETS       4096u /* at most */
+#define WORD_CACHE_SETS_FIRST 256u
+
+struct word_cache_entry {
+    uint64_t check; /* key ^ word */
+    uint64_t word;
+};
+
+struct word_cache {
+    uint64_t grown;   /* bits of an entry's place beyond those of the first size */
+    uint64_t evicted; /* since it grew */
+    struct word_cache_entry at[WORD_CACHE_SETS][WORD_CACHE_WAYS] __attribute__((aligned(64)));
+};
+
+#define WORD_CACHE_SET_BYTES    (WORD_CACHE_WAYS * sizeof(struct word_cache_entry))
+#define WORD_CACHE_MASK_FIRST   (WORD_CACHE_SETS_FIRST * WORD_CACHE_SET_BYTES - sizeof(struct word_cache_entry))
+#define WORD_CACHE_MASK_LAST    (WORD_CACHE_SETS * WORD_CACHE_SET_BYTES - sizeof(struct word_cache_entry))
+#define WORD_CACHE_EVICTED_MOST 32u /* before it grows; each costs its word found once more */
+
+/** Which bits of an entry's place are in use. */
+static inline uint64_t word_cache_mask(const struct word_cache *c)
+{
+    return WORD_CACHE_MASK_FIRST | load_relaxed(&c->grown);
+}
+
+/* Offset of the entry that is looked at first: the low bits of the key choose the way, the next ones the set. */
+static inline uint64_t word_cache_place(uint64_t key, uint64_t mask)
+{
+    return (key * sizeof(struct word_cache_entry) ^ key >> 10) & mask;
+}
+
+static inline struct word_cache_entry *word_cache_entry(struct word_cache *c, uint64_t place)
+{
+    return (struct word_cache_entry *)((char *)c->at + place);
+}
+
+/* The n-th entry to look at, of those in one set. */
+static inline struct word_cache_entry *word_cache_way(struct word_cache *c, uint64_t first, unsigned n)
+{
+    uint64_t set = first & ~(WORD_CACHE_SET_BYTES - 1);
+    return word_cache_entry(c, set | ((first + n * sizeof(struct word_cache_entry)) % WORD_CACHE_SET_BYTES));
+}
+
+static inline uint64_t word_cache_word(const struct word_cache_entry *e, uint64_t key)
+{
+    uint64_t word = load_relaxed(&e->word);
+    return likely((load_relaxed(&e->check) ^ word) == key) ? word : 0;
+}
+
+/** The word if it lies where it is looked for first, else 0, also for a key of 0. */
+static inline uint64_t word_cache_first(struct word_cache *c, uint64_t key, uint64_t mask)
+{
+    return word_cache_word(word_cache_entry(c, word_cache_place(key, mask)), key);
+}
+
+/** The word, or 0. */
+static inline uint64_t word_cache_find(struct word_cache *c, uint64_t key)
+{
+    uint64_t first = word_cache_place(key, word_cache_mask(c)), word = 0;
+    for (unsigned n = 0; n < WORD_CACHE_WAYS && !word; n++)
+        word = word_cache_word(word_cache_way(c, first, n), key);
+    return word;
+}
+
+/** Keeps a word, perhaps instead of another one. */
+ONE_COPY void word_cache_keep(struct word_cache *c, uint64_t key, uint64_t word);
+/** Forgets all words. Nobody else is at it. */
+ONE_COPY void word_cache_forget(struct word_cache *c);
+
+#endif
