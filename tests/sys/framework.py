@@ -278,8 +278,9 @@ def records(t):
         equal({frozenset(dict(row)) for row in stable(again)}, {frozenset(dict(row)) for row in stable(rows)}, "keys of recorded rows")
         text = [column for column in t.columns if any(isinstance(row.get(column), str) for row in rows)]
 
-        def words(all_rows):
-            return collections.Counter(tuple(str(row.get(column)) for column in text) for row in all_rows)
+        def words(all_rows):  # of several caches each run names the one that it happened to meet
+            return collections.Counter(tuple(re.sub(".+(?= and others$)", "", str(row.get(column))) for column in text)
+                                       for row in all_rows)
         differ = (words(again) - words(rows)) + (words(rows) - words(again))
         check(differ.total() <= 2 * missed, "rows differ, of", missed, "missed events:", differ)
         count = tap.succeed([built("ALLIUM"), "sql", path, "SELECT count(*) FROM sys_%s" % t]).stdout
