@@ -27,14 +27,19 @@ static int read_all(int fd, size_t max, struct buf *out)
     }
 }
 
-int file_read(const char *path, size_t max, struct buf *out)
+int file_read_at(int folder, const char *path, size_t max, struct buf *out)
 {
     buf_reserve(out, 0);
     out->data[out->len] = '\0';
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    int fd = openat(folder, path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     if (fd < 0)
         return -errno;
     int bad = read_all(fd, max, out);
     close(fd);
     return bad;
+}
+
+int file_read(const char *path, size_t max, struct buf *out)
+{
+    return file_read_at(AT_FDCWD, path, max, out);
 }

@@ -17,5 +17,7 @@
  * the beginning. A text of no bytes is "", not NULL.
  */
 int file_read(const char *path, size_t max, struct buf *out);
+/** The same of a file below `folder`, an open one, or AT_FDCWD. */
+int file_read_at(int folder, const char *path, size_t max, struct buf *out);
 
 #endif

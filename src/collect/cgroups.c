@@ -8,45 +8,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
+#include "collect/cgroup_mounts.h"
 #include "collect/lines.h"
 
 #define DEPTH_MAX      64u
 #define GROUPS_MAX     100000u
 #define TEXT_BYTES_MAX 65536u
 #define NO_LIMIT       (UINT64_C(1) << 62) /* version 1 has a number for it, which depends on the size of a page */
-
-static bool has_option(const char *options, const char *wanted)
-{
-    size_t len = strlen(wanted);
-    for (const char *p = options; *p; p += strcspn(p, ","), p += *p == ',')
-        if (strcspn(p, ",\n") == len && !strncmp(p, wanted, len))
-            return true;
-    return false;
-}
-
-/* "36 25 0:31 / /sys/fs/cgroup/memory rw,nosuid shared:12 - cgroup cgroup rw,memory" */
-bool cgroups_parse_mounts(const char *mountinfo, unsigned version, char **path)
-{
-    char line[LINES_BYTES], point[LINES_BYTES], type[16], skip[256];
-    while (lines_next(&mountinfo, line)) {
-        const char *at = line, *behind = strstr(line, " - ");
-        bool whole = behind != NULL;
-        for (int i = 0; i < 4 && whole; i++)
-            whole = lines_word(&at, skip, sizeof(skip));
-        if (!whole || !lines_word(&at, point, sizeof(point)))
-            continue;
-        behind += 3;
-        if (!lines_word(&behind, type, sizeof(type)) || !lines_word(&behind, skip, sizeof(skip)))
-            continue;
-        behind += strspn(behind, " ");
-        if (version == 2 ? strcmp(type, "cgroup2") != 0
-                         : strcmp(type, "cgroup") || !has_option(behind, "memory"))
-            continue;
-        *path = mem_strdup(point);
-        return true;
-    }
-    return false;
-}
 
 void cgroup_parse_stat(struct machine_cgroup *c, const char *text)
 {
@@ -81,7 +50,7 @@ void cgroup_parse_kills(struct machine_cgroup *c, const char *text)
 static bool read_text(int folder, const char *name, struct buf *text)
 {
     buf_reset(text);
-    return !lines_read(folder, name, TEXT_BYTES_MAX, text);
+    return !file_read_at(folder, name, TEXT_BYTES_MAX, text);
 }
 
 /* A file that holds one number, or "max". */
@@ -177,14 +146,13 @@ static void read_kinds(const char *mount, struct machine_cgroup *c, struct buf *
 int cgroups_read(struct machine *m, uint32_t top)
 {
     struct walk w = {.out = &m->cgroups};
-    struct buf mounts = BUF_INIT;
-    char *mount = NULL;
-    int bad = lines_read(AT_FDCWD, "/proc/self/mountinfo", 1u << 24, &mounts);
-    for (w.version = 2; !bad && w.version && !m->cgroups.len; w.version--) {
-        free(mount);
-        mount = NULL;
-        if (cgroups_parse_mounts(buf_str(&mounts), w.version, &mount))
-            walk_below(&w, AT_FDCWD, mount, "", 0);
+    struct mounts mounts;
+    const struct mount *mount = NULL;
+    int bad = mounts_read(&mounts);
+    for (w.version = 2; w.version && !m->cgroups.len; w.version--) {
+        mount = cgroup_mount_of(&mounts, w.version == 2 ? CGROUP_V2 : CGROUP_V1_MEMORY);
+        if (mount)
+            walk_below(&w, AT_FDCWD, mount->point, "", 0);
     }
     if (m->cgroups.len)
         qsort(m->cgroups.at, m->cgroups.len, sizeof(*m->cgroups.at), larger);
@@ -193,9 +161,8 @@ int cgroups_read(struct machine *m, uint32_t top)
     while (top && m->cgroups.len > top)
         free(m->cgroups.at[--m->cgroups.len].path);
     vec_each (struct machine_cgroup, c, &m->cgroups)
-        read_kinds(mount, c, &w.text);
-    free(mount);
-    buf_release(&mounts);
+        read_kinds(mount->point, c, &w.text);
+    mounts_release(&mounts);
     buf_release(&w.text);
     return bad;
 }

@@ -11,8 +11,6 @@
 
 #include "model/machine.h"
 
-/** Where the groups are, from /proc/self/mountinfo: version 1 or 2, the path for the caller to free. False: nowhere. */
-bool cgroups_parse_mounts(const char *mountinfo, unsigned version, char **path);
 /** memory.stat of either version. */
 void cgroup_parse_stat(struct machine_cgroup *c, const char *text);
 /** "oom_kill 3" of memory.events or memory.oom_control. */

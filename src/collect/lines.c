@@ -1,30 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "collect/lines.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 
-#define CHUNK_BYTES 16384u
-
-int lines_read(int folder, const char *path, size_t max, struct buf *out)
-{
-    int fd = openat(folder, path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    ssize_t n = 0;
-    if (fd < 0)
-        return -errno;
-    do {
-        buf_reserve(out, CHUNK_BYTES);
-        n = read(fd, out->data + out->len, CHUNK_BYTES);
-        if (n > 0)
-            out->len += (size_t)n;
-        out->data[out->len] = '\0';
-    } while ((n > 0 && out->len <= max) || (n < 0 && errno == EINTR));
-    int bad = n < 0 ? -errno : out->len > max ? -E2BIG : 0;
-    close(fd);
-    return bad;
-}
+#include "base/mem.h"
 
 bool lines_next(const char **text, char line[static LINES_BYTES])
 {
@@ -82,4 +61,25 @@ bool lines_word(const char **at, char *out, size_t size)
     out[kept] = '\0';
     *at = p + len;
     return len;
+}
+
+static bool is_octal(const char *text, size_t len)
+{
+    return len >= 3 && text[0] >= '0' && text[0] <= '3' && text[1] >= '0' && text[1] <= '7' &&
+           text[2] >= '0' && text[2] <= '7';
+}
+
+char *lines_unescape(const char *word, size_t len)
+{
+    char *out = mem_alloc(len + 1), *to = out;
+    for (const char *end = word + len; word < end;) {
+        if (*word == '\\' && is_octal(word + 1, (size_t)(end - word - 1)) && memcmp(word + 1, "000", 3)) {
+            *to++ = (char)((word[1] - '0') << 6 | (word[2] - '0') << 3 | (word[3] - '0'));
+            word += 4;
+        } else {
+            *to++ = *word++;
+        }
+    }
+    *to = '\0';
+    return out;
 }

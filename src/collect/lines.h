@@ -3,22 +3,18 @@
 #define COLLECT_LINES_H
 
 /*
- * Text files of the kernel: read whole, and taken apart line by line. Nothing here trusts what it reads: lines that are
+ * Text files of the kernel, read whole (base/file.h), taken apart line by line. Nothing here trusts what it reads: lines that are
  * too long are cut, numbers that are too large are UINT64_MAX, and no number begins on the line after.
  *
- * Runs in: the tool. Threads: pure, but for lines_read().
+ * Runs in: the tool. Threads: pure.
  */
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/buf.h"
-
 #define LINES_BYTES 4352 /* of a line: a path of PATH_MAX and what stands before it */
 
-/** Reads at most `max` bytes of a file below `folder` (or AT_FDCWD). 0 or -errno; E2BIG: there is more, `out` has the beginning. */
-int lines_read(int folder, const char *path, size_t max, struct buf *out);
 /** Copies the next line, without its end, and moves on. False: there is none. */
 bool lines_next(const char **text, char line[static LINES_BYTES]);
 /** Reads a decimal number after blanks, and moves behind it. False: there is none. */
@@ -29,5 +25,7 @@ bool lines_value(const char *line, const char *key, uint64_t *value);
 uint64_t lines_times(uint64_t a, uint64_t b);
 /** Copies a word (up to a blank) after blanks, cut to fit, and moves behind it. False: there is none. */
 bool lines_word(const char **at, char *out, size_t size);
+/** A word of mountinfo or swaps as it is: the kernel writes blanks, ends of lines and backslashes as \040. The caller frees it. */
+char *lines_unescape(const char *word, size_t len);
 
 #endif

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "collect/cgroups.h"
+#include "base/file.h"
 #include "collect/lines.h"
 #include "collect/meminfo.h"
 #include "collect/processes.h"
@@ -53,8 +54,8 @@ static void say_unknown(struct machine *m, const char *what, int bad)
 static const char *text_of(struct machine *m, const char *path, struct buf *text)
 {
     buf_reset(text);
-    int bad = lines_read(AT_FDCWD, path, TEXT_BYTES_MAX, text);
-    if (bad && bad != -E2BIG) {
+    int bad = file_read(path, TEXT_BYTES_MAX, text);
+    if (bad && bad != -EFBIG) {
         say_unknown(m, path, bad);
         return "";
     }
@@ -64,7 +65,7 @@ static const char *text_of(struct machine *m, const char *path, struct buf *text
 static bool number_of(int folder, const char *path, uint64_t *value)
 {
     struct buf text = BUF_INIT;
-    const char *at = lines_read(folder, path, 4096, &text) ? "" : buf_str(&text);
+    const char *at = file_read_at(folder, path, 4096, &text) ? "" : buf_str(&text);
     bool known = lines_number(&at, value);
     buf_release(&text);
     return known;
@@ -86,7 +87,7 @@ static void look_at_zram(struct machine *m)
         struct buf path = BUF_INIT, text = BUF_INIT;
         if (!strncmp(s->path, SWAP_DEVICE "zram", 9) && !strchr(s->path + 5, '/')) {
             buf_printf(&path, "/sys/block/%s/mm_stat", s->path + strlen(SWAP_DEVICE));
-            const char *at = lines_read(AT_FDCWD, buf_str(&path), 4096, &text) ? "" : buf_str(&text);
+            const char *at = file_read(buf_str(&path), 4096, &text) ? "" : buf_str(&text);
             uint64_t data, packed, used;
             if (lines_number(&at, &data) && lines_number(&at, &packed) && lines_number(&at, &used))
                 s->memory_bytes = used;
@@ -124,10 +125,10 @@ static void take_node(struct machine *m, int fd, uint64_t id)
 {
     struct machine_node n = {.id = (unsigned)id};
     struct buf text = BUF_INIT;
-    if (!lines_read(fd, "meminfo", TEXT_BYTES_MAX, &text))
+    if (!file_read_at(fd, "meminfo", TEXT_BYTES_MAX, &text))
         node_meminfo_parse(&n, buf_str(&text));
     buf_reset(&text);
-    if (!lines_read(fd, "numastat", TEXT_BYTES_MAX, &text))
+    if (!file_read_at(fd, "numastat", TEXT_BYTES_MAX, &text))
         node_numastat_parse(&n, buf_str(&text));
     buf_release(&text);
     *vec_push(&m->nodes) = n;
@@ -164,7 +165,7 @@ static void look_at_pages(struct machine *m, struct buf *text, uint32_t top)
     each_numbered("/sys/devices/system/node", "node", take_node, m);
     each_numbered("/sys/kernel/mm/hugepages", "hugepages-", take_huge, m);
     buf_reset(text);
-    if (!lines_read(AT_FDCWD, "/sys/kernel/mm/transparent_hugepage/enabled", 4096, text))
+    if (!file_read("/sys/kernel/mm/transparent_hugepage/enabled", 4096, text))
         chosen_parse(buf_str(text), m->thp, sizeof(m->thp));
     slabinfo_parse(m, text_of(m, "/proc/slabinfo", text), (uint64_t)sysconf(_SC_PAGESIZE));
     if (m->nodes.len)

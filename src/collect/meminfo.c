@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "collect/lines.h"
+#include "collect/slab.h"
 
 static const char *const keys[MACHINE_MEMORY_KINDS] = {
     [MACHINE_TOTAL] = "MemTotal",
@@ -76,24 +77,6 @@ void pressure_parse(struct machine_pressure *p, const char *text)
     }
 }
 
-/* Blanks and the like in a path are \040. */
-static char *unescape(const char *text)
-{
-    char *out = mem_alloc(strlen(text) + 1), *to = out;
-    while (*text) {
-        const char *p = text + 1;
-        if (*text == '\\' && p[0] >= '0' && p[0] <= '3' && p[1] >= '0' && p[1] <= '7' && p[2] >= '0' &&
-            p[2] <= '7' && (p[0] != '0' || p[1] != '0' || p[2] != '0')) {
-            *to++ = (char)((p[0] - '0') << 6 | (p[1] - '0') << 3 | (p[2] - '0'));
-            text += 4;
-        } else {
-            *to++ = *text++;
-        }
-    }
-    *to = '\0';
-    return out;
-}
-
 void swaps_parse(struct machine *m, const char *text)
 {
     char line[LINES_BYTES], path[LINES_BYTES];
@@ -111,29 +94,26 @@ void swaps_parse(struct machine *m, const char *text)
         s.size_bytes = lines_times(s.size_bytes, 1024);
         s.used_bytes = lines_times(s.used_bytes, 1024);
         s.priority = strtoll(at, NULL, 10);
-        s.path = unescape(path);
+        s.path = lines_unescape(path, strlen(path));
         *vec_push(&m->swaps) = s;
     }
 }
 
 void slabinfo_parse(struct machine *m, const char *text, uint64_t page_bytes)
 {
-    char line[LINES_BYTES];
-    while (lines_next(&text, line)) {
-        struct machine_slab s = {.bytes = 0};
-        uint64_t per_slab, pages, slabs, skip;
-        const char *at = line, *data = strstr(line, ": slabdata");
-        if (line[0] == '#' || !data || !lines_word(&at, s.name, sizeof(s.name)) ||
-            !lines_number(&at, &s.active) || !lines_number(&at, &s.objects) ||
-            !lines_number(&at, &s.object_bytes) || !lines_number(&at, &per_slab) ||
-            !lines_number(&at, &pages))
-            continue;
-        data += strlen(": slabdata");
-        if (!lines_number(&data, &skip) || !lines_number(&data, &slabs))
-            continue;
-        s.bytes = lines_times(lines_times(slabs, pages), page_bytes);
+    struct slab_caches caches = {.bad_lines = 0};
+    slab_parse(&caches, text);
+    vec_each (const struct slab_cache, c, &caches.all) {
+        struct machine_slab s = {
+            .bytes = lines_times(lines_times(c->slabs, c->pages_per_slab), page_bytes),
+            .objects = c->objects,
+            .active = c->active,
+            .object_bytes = c->stride_bytes,
+        };
+        snprintf(s.name, sizeof(s.name), "%s", c->name);
         *vec_push(&m->slabs) = s;
     }
+    slab_release(&caches);
 }
 
 void node_meminfo_parse(struct machine_node *n, const char *text)

@@ -4,25 +4,16 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "collect/lines.h"
 
 #define MOUNTINFO_BYTES_MAX (64u << 20)
 
-/* A word up to the next blank; the kernel writes blanks, ends of lines and backslashes as \040. */
 static char *take_word(const char **at, const char *end)
 {
-    struct buf word = BUF_INIT;
-    const char *p = *at;
-    for (; p < end && *p != ' '; p++) {
-        if (*p == '\\' && end - p > 3 && p[1] >= '0' && p[1] <= '3' && p[2] >= '0' && p[2] <= '7' &&
-            p[3] >= '0' && p[3] <= '7') {
-            buf_addch(&word, (char)((p[1] - '0') << 6 | (p[2] - '0') << 3 | (p[3] - '0')));
-            p += 3;
-        } else {
-            buf_addch(&word, *p);
-        }
-    }
-    *at = p < end ? p + 1 : end;
-    return buf_detach(&word);
+    const char *blank = memchr(*at, ' ', (size_t)(end - *at));
+    char *word = lines_unescape(*at, (size_t)((blank ? blank : end) - *at));
+    *at = blank ? blank + 1 : end;
+    return word;
 }
 
 static void skip_words(const char **at, const char *end, unsigned n)
@@ -59,13 +50,15 @@ void mounts_parse(struct mounts *m, const char *text)
     }
 }
 
-void mounts_read(struct mounts *m)
+int mounts_read(struct mounts *m)
 {
     struct buf text = BUF_INIT;
     *m = (struct mounts){.all = {0}};
-    if (!file_read("/proc/self/mountinfo", MOUNTINFO_BYTES_MAX, &text))
+    int bad = file_read("/proc/self/mountinfo", MOUNTINFO_BYTES_MAX, &text);
+    if (!bad)
         mounts_parse(m, buf_str(&text));
     buf_release(&text);
+    return bad;
 }
 
 void mounts_release(struct mounts *m)

@@ -22,8 +22,8 @@ struct mounts {
     struct VEC(struct mount) all; /* in the order of the file: later ones lie over earlier ones */
 };
 
-/** Nothing when the file cannot be read. */
-void mounts_read(struct mounts *m);
+/** 0; or why the file cannot be read: then there are none. */
+int mounts_read(struct mounts *m);
 /** Adds those of a text; lines that are none are passed over. */
 void mounts_parse(struct mounts *m, const char *text);
 void mounts_release(struct mounts *m);

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "base/guard.h"
+#include "base/file.h"
 #include "collect/lines.h"
 
 #define COMMAND_BYTES_MAX 512u
@@ -28,7 +29,7 @@ struct question {
 static void read_answer(void *work)
 {
     struct question *q = work;
-    q->bad = lines_read(AT_FDCWD, q->path, q->max, &q->text);
+    q->bad = file_read(q->path, q->max, &q->text);
 }
 
 static unsigned now_ms(void)
@@ -70,7 +71,7 @@ static enum machine_asked ask(struct process_asker *a, const struct machine_proc
         return MACHINE_MUTE;
     }
     *text = q.text;
-    return q.bad && q.bad != -E2BIG ? MACHINE_REFUSED : MACHINE_ANSWERED;
+    return q.bad && q.bad != -EFBIG ? MACHINE_REFUSED : MACHINE_ANSWERED;
 }
 
 static void ask_command(struct process_asker *a, struct machine_process *p)

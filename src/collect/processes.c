@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "collect/lines.h"
 
 #define TEXT_BYTES_MAX 65536u
@@ -66,11 +67,11 @@ static bool read_below(int folder, pid_t pid, struct machine_process *p, struct 
     *p = (struct machine_process){.faults_per_s = -1};
     snprintf(name, sizeof(name), "%d/stat", (int)pid);
     buf_reset(text);
-    if (lines_read(folder, name, TEXT_BYTES_MAX, text) || !process_parse_stat(p, buf_str(text)))
+    if (file_read_at(folder, name, TEXT_BYTES_MAX, text) || !process_parse_stat(p, buf_str(text)))
         return false;
     snprintf(name, sizeof(name), "%d/status", (int)pid);
     buf_reset(text);
-    if (lines_read(folder, name, TEXT_BYTES_MAX, text))
+    if (file_read_at(folder, name, TEXT_BYTES_MAX, text))
         return false;
     process_parse_status(p, buf_str(text));
     return true;

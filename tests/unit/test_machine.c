@@ -266,19 +266,6 @@ static void mappings_of_each_kernel(void **state)
 static void control_groups_of_both_versions(void **state)
 {
     (void)state;
-    static const char mounts[] =
-        "24 1 0:22 / /sys/fs/cgroup rw - tmpfs none rw\n"
-        "25 24 0:23 / /sys/fs/cgroup/cpu rw shared:9 - cgroup cgroup rw,cpu,memoryless\n"
-        "26 24 0:24 / /sys/fs/cgroup/memory rw shared:10 master:2 - cgroup cgroup rw,memory\n"
-        "27 24 0:25 / /sys/fs/cgroup/unified rw - cgroup2 none rw\n";
-    char *path;
-    assert_true(cgroups_parse_mounts(mounts, 1, &path));
-    assert_string_equal(path, "/sys/fs/cgroup/memory");
-    free(path);
-    assert_true(cgroups_parse_mounts(mounts, 2, &path));
-    assert_string_equal(path, "/sys/fs/cgroup/unified");
-    free(path);
-    assert_false(cgroups_parse_mounts("1 2 3\n - cgroup2\n27 24 0:25 / /x rw - ext4 none rw\n", 2, &path));
     struct machine_cgroup one = {.version = 1}, two = {.version = 2};
     cgroup_parse_stat(&one, "rss 1\ncache 2\ntotal_rss 100\ntotal_cache 50\ntotal_shmem 20\n");
     cgroup_parse_kills(&one, "oom_kill_disable 0\nunder_oom 0\noom_kill 7\n");

@@ -10,11 +10,10 @@
 
 #include <cmocka.h>
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "collect/lines.h"
+#include "base/file.h"
 
 static const char *const versions[] = {"6.1", "6.12", "6.18"};
 #define N_VERSIONS (sizeof(versions) / sizeof(*versions))
@@ -24,7 +23,7 @@ static inline char *recorded(const char *version, const char *name)
 {
     struct buf path = BUF_INIT, text = BUF_INIT;
     buf_printf(&path, "%s/%s/%s", RECORDED, version, name);
-    assert_int_equal(lines_read(AT_FDCWD, buf_str(&path), 1 << 20, &text), 0);
+    assert_int_equal(file_read(buf_str(&path), 1 << 20, &text), 0);
     buf_release(&path);
     return buf_detach(&text);
 }
