@@ -43,7 +43,9 @@ int kmsg_read(struct kmsg *k)
             kmsg_take(k, record);
         } else if (n == 0 || errno == EAGAIN) {
             return 0;
-        } else if (errno != EPIPE && errno != EINTR && errno != EINVAL) { /* overwritten; too long */
+        } else if (errno == EPIPE) {
+            k->begun = false;                           /* records were overwritten: it begins anew */
+        } else if (errno != EINTR && errno != EINVAL) { /* EINVAL: too long */
             return -errno;
         }
     }
@@ -94,6 +96,7 @@ static void forget_old(struct kmsg *k)
 {
     if (k->kills.len < KILLS_KEPT)
         return;
+    k->since_ns = k->kills.at[1].boot_ns;
     free(k->kills.at[0].cgroup);
     memmove(k->kills.at, k->kills.at + 1, --k->kills.len * sizeof(*k->kills.at));
 }
@@ -134,6 +137,14 @@ static void take_kill(struct kmsg *k, const char *text, uint64_t boot_us)
     *vec_push(&k->kills) = kill;
 }
 
+/* Records are numbered from 0 on. */
+static void begin(struct kmsg *k, uint64_t sequence, uint64_t boot_us)
+{
+    if (!k->begun && sequence)
+        k->since_ns = lines_times(boot_us, 1000);
+    k->begun = true;
+}
+
 void kmsg_take(struct kmsg *k, const char *record)
 {
     char line[LINES_BYTES];
@@ -146,6 +157,7 @@ void kmsg_take(struct kmsg *k, const char *record)
         !lines_number(&at, &boot_us) || !(text = strchr(at, ';')))
         return;
     text++;
+    begin(k, sequence, boot_us);
     if (priority >> 3) /* the facility: 0 is the kernel, and nobody else can say that */
         return;
     if (!take_constraint(k, text) && !take_trigger(k, text))

@@ -18,6 +18,9 @@ struct kmsg {
     int victim;                 /* of the line "oom-kill:" that came last; 0: none */
     char *cgroup;               /* of the same */
     struct machine_kills kills; /* oldest first; at_ns is not set */
+    bool begun;                 /* the oldest record was seen */
+    uint64_t
+        since_ns; /* of the log's clock: what was before had been overwritten; 0: it has all from boot on */
 };
 
 void kmsg_open(struct kmsg *k);

@@ -178,19 +178,24 @@ static void look_at_pages(struct machine *m, struct buf *text, uint32_t top)
         m->slabs.len = top;
 }
 
-/* The log's clock stands while the machine sleeps, as CLOCK_MONOTONIC does. */
+/* When it was by the log's clock, which stands while the machine sleeps, as CLOCK_MONOTONIC does. 0: not known. */
+static uint64_t wall_ns(const struct machine *m, uint64_t now, uint64_t log_ns)
+{
+    return log_ns <= now && m->taken_ns > now - log_ns ? m->taken_ns - (now - log_ns) : 0;
+}
+
 static void look_at_kills(struct machine_looker *l, struct machine *m)
 {
     uint64_t now = clock_ns(CLOCK_MONOTONIC);
     int bad = kmsg_read(&l->log);
     if (bad)
         say_unknown(m, "/dev/kmsg", bad);
+    m->kills_since_ns = l->log.since_ns ? wall_ns(m, now, l->log.since_ns) : 0;
     vec_each (const struct machine_kill, k, &l->log.kills) {
         struct machine_kill *copy = vec_push(&m->kills);
         *copy = *k;
         copy->cgroup = k->cgroup ? mem_strdup(k->cgroup) : NULL;
-        if (k->boot_ns <= now && m->taken_ns > now - k->boot_ns)
-            copy->at_ns = m->taken_ns - (now - k->boot_ns);
+        copy->at_ns = wall_ns(m, now, k->boot_ns);
     }
 }
 

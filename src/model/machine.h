@@ -220,6 +220,7 @@ struct machine {
     struct VEC(struct machine_huge) huge;
     char thp[16];                                        /* "always", "madvise", "never"; "": not known */
     struct machine_kills VEC(struct machine_kill) kills; /* oldest first */
+    uint64_t kills_since_ns; /* earlier ones are not known of; 0: all since boot */
     struct machine_event events[MACHINE_EVENTS_MAX];
     unsigned n_events;
     struct VEC(char *) unknown; /* what could not be read, in words, with the reason */

@@ -116,10 +116,35 @@ static void note_reclaim(struct machine *m)
         say(m, true, "%s a second come in from swap", units_format_size(one, rate[MACHINE_SWAPPED_IN]));
 }
 
+/* "at the limit of cgroup /a"; the kernel may keep the line back that has its name. */
+static void add_reason(struct buf *b, const struct machine_kill *k)
+{
+    if (k->cgroup_limit && k->cgroup)
+        buf_printf(b, "at the limit of cgroup %s", k->cgroup);
+    else
+        buf_addstr(b, k->cgroup_limit ? "at the limit of a cgroup" : "for want of memory in the machine");
+}
+
+/* The log is a ring: of a time before it nothing is known. */
+static void say_kills(struct machine *m, unsigned n, const struct machine_kill *last)
+{
+    char ago[UNITS_TEXT_BYTES], back[UNITS_TEXT_BYTES];
+    struct buf why = BUF_INIT, since = BUF_INIT;
+    const bool some = m->kills_since_ns && m->taken_ns - m->kills_since_ns < HOUR_NS;
+    add_reason(&why, last);
+    if (some)
+        buf_printf(&since, " (the log goes back %s)",
+                   units_format_duration(back, (double)(m->taken_ns - m->kills_since_ns)));
+    say(m, true, "%s%u OOM kill%s in the last hour%s, the latest %s (pid %d), %s ago, %s",
+        some ? "at least " : "", n, n == 1 ? "" : "s", buf_str(&since), last->name, last->pid,
+        units_format_duration(ago, (double)(m->taken_ns - last->at_ns)), buf_str(&why));
+    buf_release(&why);
+    buf_release(&since);
+}
+
 static void note_kills(struct machine *m)
 {
     const struct machine_kill *last = NULL;
-    char ago[UNITS_TEXT_BYTES];
     unsigned n = 0;
     double counted = m->rate[MACHINE_OOM_KILLS] * (double)m->interval_ns / 1e9;
     vec_each (const struct machine_kill, k, &m->kills) {
@@ -129,11 +154,7 @@ static void note_kills(struct machine *m)
         n++;
     }
     if (last)
-        say(m, true, "%u OOM kill%s in the last hour, the latest %s (pid %d), %s ago, %s%s", n,
-            n == 1 ? "" : "s", last->name, last->pid,
-            units_format_duration(ago, (double)(m->taken_ns - last->at_ns)),
-            last->cgroup_limit ? "at the limit of cgroup " : "for want of memory in the machine",
-            last->cgroup_limit ? (last->cgroup ? last->cgroup : "?") : "");
+        say_kills(m, n, last);
     else if (counted >= 0.5)
         say(m, true, "%.0f OOM kills, by the kernel's count, since the look before", counted);
 }

@@ -51,6 +51,12 @@ static void kills_are_found_in_the_log(void **state)
     assert_int_equal(one->page_table_bytes, 600 * 1024);
     assert_int_equal(one->score_adjust, -5);
     assert_int_equal(one->boot_ns, 5000000000ull);
+    assert_int_equal(k.since_ns, 5000000000ull); /* 1,234 records were before */
+    kmsg_close(&k);
+    k = (struct kmsg){.fd = -1};
+    kmsg_take(&k, "6,0,1000000,-;Linux version 6\n");
+    take(&k, 3, "Out of memory: " KILLED("big"));
+    assert_int_equal(k.since_ns, 0); /* it has all */
     kmsg_close(&k);
 }
 
@@ -166,6 +172,14 @@ static void kills_of_the_last_hour_are_noted(void **state)
             .pid = i, .name = "p", .at_ns = m.taken_ns - (61 - 30 * (uint64_t)i) * minute};
     expect(&m, true,
            "2 OOM kills in the last hour, the latest p (pid 2), 60 s ago, for want of memory in the machine");
+    m = quiet(); /* the log is a ring, and may not go back so far; nor does it always tell the cgroup */
+    *vec_push(&m.kills) =
+        (struct machine_kill){.pid = 1, .name = "p", .cgroup_limit = true, .at_ns = m.taken_ns - 2 * minute};
+    m.kills_since_ns = m.taken_ns - 12 * minute;
+    expect(
+        &m, true,
+        "at least 1 OOM kill in the last hour (the log goes back 12m00s), the latest p (pid 1), 2m00s ago, "
+        "at the limit of a cgroup");
     m = quiet();
     *vec_push(&m.kills) = (struct machine_kill){.pid = 1, .name = "p", .at_ns = m.taken_ns - 61 * minute};
     expect(&m, true, NULL);
