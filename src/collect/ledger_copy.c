@@ -175,6 +175,9 @@ int ledger_copy_read(int fd, struct ledger_copy *c, struct error *e)
     int bad = ledger_copy_header(fd, &c->header, e);
     if (bad)
         return bad;
+    c->taken_ticks = ticks_now(&c->header);
+    c->ticks_per_ns = clock_rate(&c->header, c->taken_ticks);
+    c->taken_realtime_ns = now_ns(CLOCK_REALTIME);
     /* What a record refers to was there before it, so that it is in what is copied after it. */
     for (int t = LEDGER_TABLES - 1; t >= 0 && !bad; t--) {
         struct ledger_header now;
@@ -201,9 +204,6 @@ int ledger_copy_read(int fd, struct ledger_copy *c, struct error *e)
     if (!read_all(fd, &end, sizeof(end), 0))
         for (int i = 0; i < LEDGER_SHARDS; i++)
             c->header.shards[i].begun = end.shards[i].begun;
-    c->taken_ticks = ticks_now(&c->header);
-    c->taken_realtime_ns = now_ns(CLOCK_REALTIME);
-    c->ticks_per_ns = clock_rate(&c->header, c->taken_ticks);
     return 0;
 }
 

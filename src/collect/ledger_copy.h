@@ -23,6 +23,7 @@ struct ledger_copy {
     uint64_t count[LEDGER_TABLES];
     uint64_t torn_samples; /* left out: they changed at each of several readings */
     double ticks_per_ns;   /* rate of the ledger's clock */
+    /* When it was begun: what had been booked by then is in it, some of what came while it was copied is, too. */
     uint64_t taken_ticks, taken_realtime_ns;
 };
 

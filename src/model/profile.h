@@ -64,7 +64,7 @@ struct profile_image {
         past; /* as it was at taken_ns, later than which it was seen: then live samples are too few, what was temporary
                 * and lifetimes are 0, the peak is if it came later, and cost and losses are those of its end */
     uint64_t began_ns; /* CLOCK_REALTIME when its ledger began (its first sample) */
-    uint64_t taken_ns; /* CLOCK_REALTIME of this reading, or of its end */
+    uint64_t taken_ns; /* CLOCK_REALTIME of this reading, or of its end: all that was before is in it */
     uint64_t
         ended_ns; /* CLOCK_REALTIME when its exit handlers ran; 0: not, or not known. Not kept in recordings */
     uint64_t peak_ns;  /* CLOCK_REALTIME of the peak; 0: none */
