@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "store/advice.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
 #include "query/field.h"
+#include "store/rows.h"
 #include "store/schema.h"
+#include "store/sql.h"
 
 #define BLANKS       " \t\r\n\f"
 #define EXAMPLES     "man allium-sql has examples"
 #define COLUMNS_MAX  256 /* of all tables together; there are some 120 */
 #define OWNERS_BYTES 400
+
+#define ROWS_TABLES      16 /* a recording has one, of the tool that made it */
+#define TABLE_NAME_BYTES 64
 
 /* What follows the words that `said` begins with; NULL: it begins otherwise. */
 static const char *behind(const char *said, const char *words)
@@ -26,16 +32,33 @@ static const char *last_part(const char *name)
     return dot ? dot + 1 : name;
 }
 
-static void add_table(struct buf *out, const char *name)
+/* Those of rows, which not every recording has (rows.h). Returns how many. */
+static size_t list_rows(sqlite3 *db, struct query_field *tables, char names[][TABLE_NAME_BYTES])
 {
-    struct query_field tables[SCHEMA_TABLES] = {{.name = NULL}};
+    struct sql s = {0};
+    size_t n = 0;
+    if (!sql_prepare(&s, db, ROWS_TABLES_QUERY))
+        while (n < ROWS_TABLES && sql_row(&s)) {
+            snprintf(names[n], TABLE_NAME_BYTES, "%s", sql_get_text(&s));
+            tables[n] = (struct query_field){.name = names[n]};
+            n++;
+        }
+    sql_finalize(&s);
+    return n;
+}
+
+static void add_table(struct buf *out, sqlite3 *db, const char *name)
+{
+    struct query_field tables[SCHEMA_TABLES + ROWS_TABLES] = {{.name = NULL}};
+    char names[ROWS_TABLES][TABLE_NAME_BYTES];
     for (int t = 0; t < SCHEMA_TABLES; t++)
         tables[t].name = schema_table_name((enum schema_table)t);
-    size_t meant = query_field_closest(tables, SCHEMA_TABLES, name, strlen(name));
+    size_t n = SCHEMA_TABLES + list_rows(db, tables + SCHEMA_TABLES, names);
+    size_t meant = query_field_closest(tables, n, name, strlen(name));
     if (meant != QUERY_NO_FIELD)
         buf_printf(out, "; did you mean %s?", tables[meant].name);
     buf_addstr(out, meant == QUERY_NO_FIELD ? "; tables are " : " tables are ");
-    for (int t = 0; t < SCHEMA_TABLES; t++)
+    for (size_t t = 0; t < n; t++)
         buf_printf(out, "%s%s", t ? ", " : "", tables[t].name);
 }
 
@@ -128,7 +151,7 @@ void advice_add(struct buf *out, sqlite3 *db, const char *sql, const char *said,
     }
     buf_add(out, said, strnlen(said, ADVICE_SAID_BYTES));
     if ((name = behind(said, "no such table: ")))
-        add_table(out, last_part(name));
+        add_table(out, db, last_part(name));
     else if ((name = behind(said, "no such column: ")))
         add_column(out, db, last_part(name));
     else if (behind(said, "near \""))

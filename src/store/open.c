@@ -87,8 +87,8 @@ static int check_kind(struct reader *r, struct error *e)
     if (application != SCHEMA_APPLICATION_ID || version < 1)
         return error_set(
             e, EBADMSG,
-            "%s is an SQLite database, but not an allium recording; give a file made by 'allium run' "
-            "or 'snapshot'",
+            "%s is an SQLite database, but not an allium recording; give what 'allium run', 'snapshot' or "
+            "'sys TOOL -o' made",
             r->shown);
     if (version > SCHEMA_VERSION)
         return refuse_newer(r, version, e);
@@ -218,12 +218,16 @@ static int find_file(const char *path, const char *shown, char **absolute, struc
     *absolute = realpath(path, NULL);
     if (!*absolute || stat(*absolute, &st))
         return errno == ENOENT
-                   ? error_set(e, ENOENT, "%s does not exist; give a file made by 'allium run'", shown)
+                   ? error_set(e, ENOENT,
+                               "%s does not exist; give what 'allium run', 'snapshot' or 'sys TOOL -o' made",
+                               shown)
                    : error_set(e, errno, "cannot open %s: %s", shown, strerror(errno));
     if (S_ISDIR(st.st_mode))
         return error_set(e, EISDIR, "%s is a directory; give a recording in it", shown);
     if (!S_ISREG(st.st_mode))
-        return error_set(e, EINVAL, "%s is not a regular file; give a file made by 'allium run'", shown);
+        return error_set(e, EINVAL,
+                         "%s is not a regular file; give what 'allium run', 'snapshot' or 'sys TOOL -o' made",
+                         shown);
     if (access(*absolute, R_OK))
         return error_set(e, errno, "cannot open %s: %s; only its owner may read a recording", shown,
                          strerror(errno));

@@ -209,6 +209,22 @@ static void get_value(struct sqlite3_stmt *stmt, struct table *t, uint32_t colum
         table_whole(t, column, (uint64_t)sqlite3_column_int64(stmt, at));
 }
 
+/* Which rows there are instead; a recording that was cut off before its first report has none. */
+static int say_none(struct reader *r, const char *name, struct error *e)
+{
+    struct sql s = {0};
+    int bad = 0;
+    if (!sql_prepare(&s, r->db, ROWS_TABLES_QUERY) && sql_row(&s))
+        bad = error_set(e, ENODATA, "%s has no rows of %s, but of %s", r->shown, name, sql_get_text(&s));
+    else
+        bad =
+            error_set(e, ENODATA,
+                      "%s has no rows of %s: it is of something else, or was cut off before its first report",
+                      r->shown, name);
+    sql_finalize(&s);
+    return bad;
+}
+
 int recording_load_rows(const char *path, const char *name, struct table *t,
                         void (*each)(void *arg, uint64_t time_ns), void *arg, struct error *e)
 {
@@ -239,7 +255,7 @@ int recording_load_rows(const char *path, const char *name, struct table *t,
     if (rc)
         bad = sql_error(e, r.db, rc, r.shown);
     else if (!has)
-        bad = error_set(e, ENODATA, "%s has no rows of \"%s\"", r.shown, name);
+        bad = say_none(&r, name, e);
     sql_finalize(&s);
     buf_release(&ask);
     reader_close(&r);

@@ -20,6 +20,12 @@
 #include "model/table.h"
 #include "store/sql.h"
 
+/** Asks which there are: one name a row. */
+#define ROWS_TABLES_QUERY                                                                                    \
+    "SELECT name FROM sqlite_schema WHERE type = 'table' AND name GLOB 'sys_*' AND name NOT GLOB "           \
+    "'*[^a-z_]*' "                                                                                           \
+    "ORDER BY name"
+
 /** Is this the text of a table of rows? */
 bool rows_is_ours(const char *name, const char *sql);
 

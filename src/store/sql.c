@@ -71,9 +71,9 @@ int sql_error(struct error *e, sqlite3 *db, int rc, const char *shown)
     case SQLITE_SCHEMA:
         return error_set(e, EBADMSG, "%s is damaged; nothing can be read from it, record again", shown);
     case SQLITE_NOTADB:
-        return error_set(e, EBADMSG,
-                         "%s is not an allium recording; give a file made by 'allium run' or 'snapshot'",
-                         shown);
+        return error_set(
+            e, EBADMSG,
+            "%s is not an allium recording; give what 'allium run', 'snapshot' or 'sys TOOL -o' made", shown);
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
         return error_set(e, EBUSY, "%s is locked by another program; try again when that has ended", shown);
