@@ -139,8 +139,9 @@ static void list_words(void)
         const struct table_column *c = &helped->columns[i];
         struct buf key = BUF_INIT;
         table_add_key(&key, c);
+        size_t same = strncmp(buf_str(&key), c->name, strlen(c->name)) ? 0 : strlen(c->name);
         if (!c->story)
-            list_word(&column, c->name, buf_str(&key) + strlen(c->name));
+            list_word(&column, c->name, buf_str(&key) + same);
         buf_release(&key);
     }
     printf("\n\nways to attach, best first, for --attach:\n ");

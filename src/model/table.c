@@ -222,11 +222,16 @@ void table_sort(struct table *t, uint32_t column, enum table_order order_by)
     free(order);
 }
 
+/* How names of rates end. */
+#define PER_SECOND "_per_s"
+
 void table_add_key(struct buf *b, const struct table_column *c)
 {
     static const char *const units[] = {
         [TABLE_PLAIN] = "",       [TABLE_COUNT] = "",      [TABLE_BYTES] = "_bytes",
         [TABLE_DURATION] = "_ns", [TABLE_INSTANT] = "_ns", [TABLE_PERCENT] = "_percent",
     };
-    buf_printf(b, "%s%s", c->name, units[c->unit]);
+    const char *rate = strstr(c->name, PER_SECOND);
+    int len = (int)(rate && !rate[strlen(PER_SECOND)] ? (size_t)(rate - c->name) : strlen(c->name));
+    buf_printf(b, "%.*s%s%s", len, c->name, units[c->unit], c->name + len);
 }

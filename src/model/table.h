@@ -31,7 +31,7 @@ enum table_type {
 /** Slots of a histogram: number 0 counts values of 0 and 1, number i those from 2^i to below 2^(i + 1). */
 #define TABLE_SLOTS 64u
 
-/** What a number counts. In JSON it ends the key: live_bytes. */
+/** What a number counts. In JSON it ends the key: live_bytes; of rates, what counts in a second: live_bytes_per_s. */
 enum table_unit {
     TABLE_PLAIN, /* no unit, and digits as they are: a pid */
     TABLE_COUNT,
@@ -99,7 +99,7 @@ static inline bool table_hides(const struct table *t, uint32_t column)
 {
     return column < 64 && t->hidden >> column & 1;
 }
-/** Appends the name under which JSON and SQL know the column: "live_bytes". */
+/** Appends the name under which JSON and SQL know the column: "live_bytes", "net_bytes_per_s" of one that is called "net_per_s". */
 void table_add_key(struct buf *b, const struct table_column *c);
 /** Forgets all rows. */
 void table_clear(struct table *t);

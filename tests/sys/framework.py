@@ -18,6 +18,7 @@ from lib import Failed, built, check, equal, tap, wait_until
 ROOM = 16384  # for rows, and events that are sorted
 VERIFIED_MOST = 30000  # of instructions: some 30 ms
 UNITS = ("_bytes", "_ns", "_pages", "_kib", "_ms")
+PER_SECOND = "_per_s"
 COMMON = ("--pid", "--tid", "--uid", "--comm", "--cgroup", "--user", "--duration", "--attach", "--json", "--output", "--from",
           "--where", "--alert", "--exec", "--stacks", "--stack-slots", "--folded", "--quiet")
 
@@ -54,8 +55,7 @@ def runs_a_command(t):
         check(isinstance(value, int) and value >= 0, "loss", key, value)
     for row in rows:
         for column in t.columns:
-            check(any(key == column or key.startswith(column) and key[len(column):] in UNITS for key in row) or
-                  column.endswith(("_stack",)) or column not in row, "column", column, "in", row)
+            check(any(key in row for key in keys(column)) or column.endswith(("_stack",)) or column not in row, "column", column, "in", row)
         check(all(value is None or isinstance(value, (int, float, str, list, bool)) for value in row.values()), row)
 
 
@@ -157,10 +157,17 @@ def leaves_itself_out(t):
 
 
 def number(row, column):
-    for unit in ("",) + UNITS:
-        if column + unit in row:
-            return row[column + unit]
+    for key in keys(column):
+        if key in row:
+            return row[key]
     return None
+
+
+def keys(column):
+    """What a column may be called in JSON: of a rate the unit of what counts in a second stands before the second."""
+    if column.endswith(PER_SECOND):
+        return [column, *(column[:-len(PER_SECOND)] + unit + PER_SECOND for unit in UNITS)]
+    return [column, *(column + unit for unit in (*UNITS, "_percent"))]
 
 
 def beside(t, stirring, path):
@@ -208,7 +215,7 @@ def columns_without_values(t):
     check(rows, "nothing was seen")
     terms = []
     for column in re.findall(r"([a-z_0-9]+)(?:\[\w+\])?", t.help.split("in brackets:\n")[1].split("\n\n")[0]):
-        key = next((column + unit for unit in ("", *UNITS, "_percent") if column + unit in rows[0]), None)
+        key = next((key for key in keys(column) if key in rows[0]), None)
         values = [row[key] for row in rows if row.get(key) is not None] if key else []
         if not key or column.endswith("_stack") and not values:
             done = tap.run(sys_(t.name, "--sort", column, "--duration", "20ms"))

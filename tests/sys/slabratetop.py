@@ -50,7 +50,7 @@ def files(rung, env=None):
     equal(counted(it, cache_of("filp")), (N, N), "files")
     row = only(it.rows, cache="filp")
     equal(row["allocated_bytes"], N * slabinfo()["filp"][2], "bytes")
-    equal((row["net"], row["net_per_s_bytes"]), (0, 0), "net")
+    equal((row["net"], row["net_bytes_per_s"]), (0, 0), "net")
     nothing_lost(it)
 
 
@@ -89,7 +89,7 @@ def forks(rung, env=None):
 def rungs_agree():
     """Three ways to attach, at once: the same rows for the same events. Rates differ, as each has its own time, and so does
     what slabinfo said when each of them looked."""
-    own_time = ("time_ns", "allocations_per_s", "frees_per_s", "net_per_s_bytes", "active_objects", "objects", "cache_size_bytes",
+    own_time = ("time_ns", "allocations_per_s", "frees_per_s", "net_bytes_per_s", "active_objects", "objects", "cache_size_bytes",
                 "unseen_frees")
     with maker() as m, load():
         options = ("-p", m.pid, *ONE_REPORT)
@@ -136,7 +136,7 @@ def rates():
         seconds = row[what] / row[what + "_per_s"]
         check(seconds < time.monotonic() - began, "a report of", seconds, "s")
         check(abs(row["frees"] - row["frees_per_s"] * seconds) < 0.5, row)
-        check(abs(row["allocated_bytes"] - row["freed_bytes"] - row["net_per_s_bytes"] * seconds) < 0.5, row)
+        check(abs(row["allocated_bytes"] - row["freed_bytes"] - row["net_bytes_per_s"] * seconds) < 0.5, row)
         added += seconds
     check(0.2 <= added < time.monotonic() - began, "reports of", added, "s")
 
