@@ -2,9 +2,11 @@
 #include "machine/names.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/mem.h"
 #include "collect/cgroup.h"
 #include "collect/kernel_words.h"
 #include "collect/naming.h"
@@ -195,8 +197,11 @@ static const char *base_name(const char *path)
 
 void names_add_user_frame(struct names *n, struct buf *b, const struct user_frame *f)
 {
-    const char *mark = f->trusted ? "" : "? ", *module = base_name(f->module.path);
+    const char *mark = f->trusted ? "" : "? ";
+    char *module = mem_strdup(base_name(f->module.path));
     struct symbol_frames frames = {0};
+    for (char *c = module; (c = strchr(c, '\n'));) /* a frame is a line */
+        *c = '?';
     if (f->kind == USER_FRAME_FILE)
         symbols_resolve(symbols_of(n), &f->module, &f->address, 1, &frames);
     for (size_t i = 0; i < frames.len; i++)
@@ -205,6 +210,7 @@ void names_add_user_frame(struct names *n, struct buf *b, const struct user_fram
         buf_printf(b, "%s%s+0x%" PRIx64 "\n", mark, module, f->address);
     else if (!frames.len)
         buf_printf(b, "%s0x%" PRIx64 "\n", mark, f->address);
+    free(module);
 }
 
 void names_user_stack(struct sys_session *s, struct table *t, uint32_t column, int id, uint32_t pid,

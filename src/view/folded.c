@@ -12,8 +12,7 @@ struct line {
 };
 struct lines VEC(struct line);
 
-/* A name must hold neither the separator nor the end of a line. */
-static void add_frame(struct buf *b, const char *name)
+void folded_add_frame(struct buf *b, const char *name)
 {
     static const struct text_style utf8 = {.utf8 = true};
     size_t from = b->len;
@@ -29,7 +28,7 @@ void folded_add_stack(struct buf *b, const struct profile *p, struct frames *fra
     char scratch[FRAME_NAME_BYTES];
     frames_of(frames, p, stack);
     for (size_t i = frames->len; i-- > 0;) {
-        add_frame(b, frame_function(p, &frames->at[i], scratch));
+        folded_add_frame(b, frame_function(p, &frames->at[i], scratch));
         if (i)
             buf_addch(b, ';');
     }

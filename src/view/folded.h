@@ -17,6 +17,8 @@
  */
 void folded_write(struct sink *out, const struct rollup *r, enum rollup_sort metric);
 
+/** Appends a name, without what would separate frames, end the line or reach a terminal as more than text. */
+void folded_add_frame(struct buf *b, const char *name);
 /** Appends the names of a stack as they stand in a line. `frames` is room to work in, the caller's. */
 void folded_add_stack(struct buf *b, const struct profile *p, struct frames *frames, uint32_t stack);
 

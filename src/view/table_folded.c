@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "view/table_folded.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/mem.h"
+#include "view/folded.h"
 
 /* A frame as flame graphs take it: one of the kernel's is "function_[k]", wherever in it that was. */
 static void add_folded(struct buf *line, const char *from, size_t len, bool kernel)
@@ -9,8 +13,9 @@ static void add_folded(struct buf *line, const char *from, size_t len, bool kern
     const char *place = kernel ? memchr(from, '+', len) : NULL;
     if (place)
         len = (size_t)(place - from);
-    for (size_t i = 0; i < len; i++)
-        buf_addch(line, from[i] == ';' ? ':' : from[i]);
+    char *name = mem_strndup(from, len);
+    folded_add_frame(line, name);
+    free(name);
     buf_addstr(line, kernel ? "_[k];" : ";");
 }
 

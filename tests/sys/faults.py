@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """allium sys faults: against pages touched, the kernel's own count for the process (getrusage), /proc/vmstat and VmRSS."""
 import contextlib
+import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -245,6 +247,20 @@ def folded():
     equal(sum(int(weight) for stack, _, weight in lines if "write_pages" in stack), N, out)
 
 
+def hostile_name():
+    """A program's name may hold anything: no control character is printed, frames stay what they are."""
+    with lib.private_dir() as folder:
+        program = shutil.copy(built("TEST_TOUCHER").encode(), os.fsencode(folder) + b"/a;b\n\x1b[31m\xff")
+        command = [built("ALLIUM"), "sys", "faults", "--by", "stack", "--comm", os.path.basename(program), "--quiet"]
+
+        def run(how):
+            done = subprocess.run([*command, how, "--", program], input=b"heap %d\n" % N, stdout=subprocess.PIPE, check=True)
+            return [line for line in done.stdout.splitlines() if b"write_pages" in line][0]
+        equal(run("--folded").rpartition(b"write_pages ")[2], b"(a:b??[31m?) %d" % N, "frame and weight")
+        stack = json.loads(run("--json"))["user_stack"]
+        equal([frame.split()[0] for frame in stack[:4]], ["write_pages", "heap", "touch", "main"], stack)
+
+
 def growth(env=None):
     """Of a process that was there before, and of memory that was given back."""
     with load(), toucher() as t:
@@ -347,6 +363,7 @@ TESTS += [
     ("rows by file have the file's name", by_file),
     ("rows by code have the function's name", by_code),
     ("folded stacks weigh faults", folded),
+    ("a hostile name of a program is harmless", hostile_name),
     ("resident memory grows as VmRSS says", growth),
     ("a test of pages fails when a row is missing", lambda: loses(lambda env: memory("perf", env), 1)),
     ("a test of growth fails when a row is missing", lambda: loses(growth, 1)),
