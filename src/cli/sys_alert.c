@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "cli/command.h"
 #include "view/table_view.h"
+#include "view/text.h"
 
 /* Cuts " for TIME" off the end of the text. 0 or -EINVAL. */
 static int cut_duration(char *text, uint64_t *ns, struct error *e)
@@ -106,11 +107,18 @@ void sys_alert_look(struct sys_alert *a, const char *tool, const struct table *t
     }
 }
 
+static void tell_waiting(unsigned n)
+{
+    struct buf b = BUF_INIT;
+    text_add_words(&b, n, "alert{s} {was|were} still waiting for the command of --exec");
+    fprintf(stderr, "allium: %s\n", buf_str(&b));
+    buf_release(&b);
+}
+
 void sys_alert_end(const struct sys_alert *a)
 {
     if (a->hook && hook_waiting(a->hook))
-        fprintf(stderr, "allium: %u alerts were still waiting for the command of --exec\n",
-                hook_waiting(a->hook));
+        tell_waiting(hook_waiting(a->hook));
 }
 
 void sys_alert_step(struct sys_alert *a)

@@ -3,10 +3,12 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/buf.h"
 #include "machine/samples.h"
 #include "view/json.h"
+#include "view/text.h"
 
 struct said {
     uint32_t count;
@@ -15,21 +17,25 @@ struct said {
 };
 
 static const struct said losses[] = {
-    {SYS_RING_FULL, "events lost: the ring was full (--ring makes it larger)", "lost_events", true},
-    {SYS_TABLE_FULL, "events lost: the table of rows was full (--rows makes it larger)", "lost_rows", true},
-    {SYS_STACK_FAILED, "stacks could not be read", "stacks_failed", true},
-    {SYS_STACKS_FULL, "stacks lost: no room for more (--stack-slots makes it)", "stacks_lost", true},
+    {SYS_RING_FULL, "event{s} lost: the ring was full (--ring makes it larger)", "lost_events", true},
+    {SYS_TABLE_FULL, "event{s} lost: the table of rows was full (--rows makes it larger)", "lost_rows", true},
+    {SYS_STACK_FAILED, "stack{s} could not be read", "stacks_failed", true},
+    {SYS_STACKS_FULL, "stack{s} lost: no room for more (--stack-slots makes it)", "stacks_lost", true},
     {SYS_MISSED,
-     "events, wanted or not, came while our program for them was at work on that CPU, and were missed",
+     "event{s}, wanted or not, came while our program for {it|them} was at work on that CPU, and {was|were} "
+     "missed",
      "missed_events", true},
-    {SYS_LIVE_FULL, "live objects lost: no room for more", "lost_live_objects", true},
+    {SYS_LIVE_FULL, "live object{s} lost: no room for more", "lost_live_objects", true},
     {SYS_SAMPLE_LOST,
-     "samples of user stacks lost: no room for them (--sample-ring makes it), or no program of 64 bits",
+     "sample{s} of user stacks lost: no room for {it|them} (--sample-ring makes it), or no program of 64 "
+     "bits",
      "lost_samples", true},
-    {SYS_MAPS_LOST, "records of what processes map were lost: code of some that ended since has no name",
+    {SYS_MAPS_LOST,
+     "record{s} of what processes map {was|were} lost: code of some that ended since has no name",
      "lost_mappings", true},
-    {SYS_OWN, "events of allium itself, left out", "own_events", false},
-    {SYS_UNTRUSTED, "frames of user stacks are marked ?: code without frame pointers, see allium-sys(1)",
+    {SYS_OWN, "event{s} of allium itself, left out", "own_events", false},
+    {SYS_UNTRUSTED,
+     "frame{s} of user stacks {is|are} marked ?: code without frame pointers, see allium-sys(1)",
      "untrusted_frames", false},
 };
 
@@ -40,6 +46,15 @@ static const struct samples_counts *samples_of(const struct sys_losses *l)
     return l->session ? samples_counted(l->session) : NULL;
 }
 
+/* A line: so many of what the words say. */
+static void say(uint64_t n, const char *words)
+{
+    struct buf b = BUF_INIT;
+    text_add_words(&b, n, words);
+    fprintf(stderr, "allium: %s\n", buf_str(&b));
+    buf_release(&b);
+}
+
 /* How walks of sampled stacks ended. */
 static void say_samples(const struct sys_losses *l)
 {
@@ -47,19 +62,28 @@ static void say_samples(const struct sys_losses *l)
     if (!c)
         return;
     uint32_t n = l->session->settings.config.sample;
-    fprintf(stderr, "allium: %" PRIu64 " user stacks were sampled, ", c->taken);
+    struct buf b = BUF_INIT;
+    text_add_words(&b, c->taken, "user stack{s} {was|were} sampled, one for ");
     if (n == 1)
-        fprintf(stderr, "one for each event\n");
+        buf_addstr(&b, "each event");
     else
-        fprintf(stderr, "one for every %" PRIu32 " events%s\n", n,
-                l->tool->event ? "" : "; figures are estimates, _low and _high their 95 % interval");
-    for (enum captured_end end = CAPTURED_DEEP; end < CAPTURED_ENDS; end++)
+        buf_printf(&b, "every %" PRIu32 " events%s", n,
+                   l->tool->event ? "" : "; figures are estimates, _low and _high their 95 % interval");
+    fprintf(stderr, "allium: %s\n", buf_str(&b));
+    for (enum captured_end end = CAPTURED_DEEP; end < CAPTURED_ENDS; end++) {
+        buf_reset(&b);
+        buf_printf(&b, "of them {is|are} not whole: %s", samples_end_words(end));
         if (c->ends[end])
-            fprintf(stderr, "allium: %" PRIu64 " of them are not whole: %s\n", c->ends[end],
-                    samples_end_words(end));
+            say(c->ends[end], buf_str(&b));
+    }
+    buf_reset(&b);
+    text_add_number(&b, c->frames, NULL);
+    char *frames = buf_detach(&b);
+    buf_printf(&b, "of their %s frames {lies|lie} in nothing that is known", frames);
     if (c->not_found)
-        fprintf(stderr, "allium: %" PRIu64 " of their %" PRIu64 " frames lie in nothing that is known\n",
-                c->not_found, c->frames);
+        say(c->not_found, buf_str(&b));
+    free(frames);
+    buf_release(&b);
 }
 
 static void write_samples_json(const struct sys_losses *l, struct json *j)
@@ -84,7 +108,7 @@ static void say_count(uint64_t n, const char *words, bool is_loss, unsigned *los
     if (!n)
         return;
     *lost += is_loss;
-    fprintf(stderr, "allium: %" PRIu64 " %s\n", n, words);
+    say(n, words);
 }
 
 void sys_losses_say(const struct sys_losses *l)
@@ -98,7 +122,7 @@ void sys_losses_say(const struct sys_losses *l)
         say_count(l->counted[losses[i].count], losses[i].words, losses[i].lost, &lost);
     for (const struct sys_counted *c = l->tool->counted; c && c->words; c++)
         say_count(l->counted[c->count], c->words, c->lost, &lost);
-    say_count(l->not_kept, "events not shown: no room to keep them (--rows makes it)", true, &lost);
+    say_count(l->not_kept, "event{s} not shown: no room to keep {it|them} (--rows makes it)", true, &lost);
     say_samples(l);
     if (!lost)
         fprintf(stderr, "allium: nothing was lost\n");

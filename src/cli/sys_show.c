@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,6 +28,7 @@
 #include "view/table_view.h"
 
 #define COMMIT_NS    1000000000u
+#define ENDING_MS    100
 #define CLEAR_SCREEN "\033[H\033[2J"
 
 struct show {
@@ -126,13 +128,16 @@ static void record(struct show *w)
 /* "--- 5.00 s after the start, the last 5.00 s: 10 of 133 events" */
 static void put_heading(struct show *w)
 {
-    const char *what = !w->tool->event ? "rows" : w->all == 1 ? "event" : "events";
     if (!w->heading.len)
         return;
-    if (w->shown < w->all)
-        buf_printf(&w->heading, ": %" PRIu64 " of %" PRIu64 " %s", w->shown, w->all, what);
-    else if (w->tool->event)
-        buf_printf(&w->heading, ": %" PRIu64 " %s", w->all, what);
+    if (w->shown < w->all || w->tool->event)
+        buf_addstr(&w->heading, ": ");
+    if (w->shown < w->all) {
+        text_add_number(&w->heading, w->shown, NULL);
+        buf_addstr(&w->heading, " of ");
+    }
+    if (w->shown < w->all || w->tool->event)
+        text_add_number(&w->heading, w->all, w->tool->event ? "event" : "row");
     sink_printf(&w->out, "%s\n", buf_str(&w->heading));
     buf_reset(&w->heading);
 }
@@ -237,9 +242,32 @@ static void say_cut(const struct show *w)
 {
     const struct sys_show *o = w->o;
     bool told = o->interval_ns || w->kept.not_kept;
-    if (w->shown < w->all && !told && !o->recording && !o->quiet && !o->json)
-        fprintf(stderr, "allium: %" PRIu64 " of %" PRIu64 " %s are shown; --top 0 shows all\n", w->shown,
-                w->all, w->tool->event ? "events" : "rows");
+    struct buf b = BUF_INIT;
+    if (w->shown >= w->all || told || o->recording || o->quiet || o->json)
+        return;
+    text_add_number(&b, w->shown, NULL);
+    buf_addstr(&b, " of ");
+    text_add_number(&b, w->all, w->tool->event ? "event" : "row");
+    fprintf(stderr, "allium: %s are shown; --top 0 shows all\n", buf_str(&b));
+    buf_release(&b);
+}
+
+static void say_recorded(const struct show *w)
+{
+    struct buf b = BUF_INIT;
+    text_add_number(&b, w->recorded, "row");
+    fprintf(stderr, "allium: recorded %s; `allium sys %s --from %s` shows %s\n", buf_str(&b), w->tool->name,
+            w->o->recording_name, w->recorded == 1 ? "it" : "them");
+    buf_release(&b);
+}
+
+/* One that was told to end by the same Ctrl-C gets a moment for it. */
+static void say_goes_on(const struct show *w)
+{
+    const struct bystander *command = w->o->command;
+    struct pollfd ended = {.fd = command ? command->process_fd : -1, .events = POLLIN};
+    if (command && command->pid > 0 && !poll(&ended, 1, ENDING_MS))
+        fprintf(stderr, "allium: %s (pid %d) goes on\n", w->o->command_name, (int)command->pid);
 }
 
 /* Every report ends so. */
@@ -261,9 +289,9 @@ static void close_report(struct show *w)
         return;
     sys_losses_say(&lost);
     say_cut(w);
+    say_goes_on(w);
     if (o->recording)
-        fprintf(stderr, "allium: recorded %" PRIu64 " rows; `allium sys %s --from %s` shows them\n",
-                w->recorded, w->tool->name, o->recording_name);
+        say_recorded(w);
 }
 
 static void look_at_ends(struct show *w)

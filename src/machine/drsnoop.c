@@ -115,8 +115,8 @@ static void settle(struct sys_session *s)
 }
 
 static const struct sys_counted counted[] = {
-    {DRSNOOP_BEGUN_BEFORE, "reclaims that had begun before we did, left out", "begun_before", false},
-    {DRSNOOP_UNDER_WAY, "reclaims that had not ended when we did", "under_way", false},
+    {DRSNOOP_BEGUN_BEFORE, "reclaim{s} that had begun before we did, left out", "begun_before", false},
+    {DRSNOOP_UNDER_WAY, "reclaim{s} that had not ended when we did", "under_way", false},
     {0, NULL, NULL, false},
 };
 

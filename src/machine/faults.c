@@ -292,7 +292,7 @@ static const struct sys_option options[] = {
 };
 
 static const struct sys_counted counted[] = {
-    {FAULTS_NAMES_FULL, "times a file's name found no room: it has its number", "file_names_lost", false},
+    {FAULTS_NAMES_FULL, "time{s} a file's name found no room: it has its number", "file_names_lost", false},
     {0, NULL, NULL, false},
 };
 

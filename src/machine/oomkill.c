@@ -234,8 +234,8 @@ static void event(struct sys_session *s, struct table *t, const void *data, size
 }
 
 static const struct sys_counted counted[] = {
-    {OOMKILL_UNKNOWN_VICTIM, "victims of whom only the number is known", "unknown_victims", true},
-    {OOMKILL_WALK_CUT, "kills with more processes than were looked at for the largest", "walks_cut", true},
+    {OOMKILL_UNKNOWN_VICTIM, "victim{s} of whom only the number is known", "unknown_victims", true},
+    {OOMKILL_WALK_CUT, "kill{s} with more processes than were looked at for the largest", "walks_cut", true},
     {0, NULL, NULL, false},
 };
 

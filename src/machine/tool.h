@@ -70,7 +70,7 @@ struct sys_option {
 /** A count of its own (from SYS_COUNT_OWN), and what it means. */
 struct sys_counted {
     uint32_t count;
-    const char *words; /* after the number: "frees of NULL" */
+    const char *words; /* after the number: "free{s} of NULL", see text_add_words() */
     const char *key;   /* in JSON */
     bool lost;         /* something is missing from the rows because of it */
 };

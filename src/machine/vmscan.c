@@ -175,12 +175,12 @@ static const struct sys_part parts[] = {
 };
 
 static const struct sys_counted counted[] = {
-    {VMSCAN_BEGUN_BEFORE, "phases that had begun before we did, whose time is not counted", "begun_before",
+    {VMSCAN_BEGUN_BEFORE, "phase{s} that had begun before we did, whose time is not counted", "begun_before",
      false},
-    {VMSCAN_UNDER_WAY, "phases that had not ended when we did, whose time is not counted", "under_way",
+    {VMSCAN_UNDER_WAY, "phase{s} that had not ended when we did, whose time is not counted", "under_way",
      false},
     {VMSCAN_UNTOLD,
-     "phases whose pages are not known: before 6.8 the multi-generational LRU "
+     "phase{s} whose pages are not known: before 6.8 the multi-generational LRU "
      "(/sys/kernel/mm/lru_gen/enabled) "
      "tells nothing of them",
      "untold", false},

@@ -230,6 +230,35 @@ void text_add_number(struct buf *b, uint64_t number, const char *noun)
         buf_printf(b, " %s%s", noun, number == 1 ? "" : "s");
 }
 
+/* What stands in braces, `len` characters, for so many. */
+static void add_choice(struct buf *b, uint64_t number, const char *choice, size_t len)
+{
+    const char *bar = memchr(choice, '|', len);
+    size_t first = bar ? (size_t)(bar - choice) : 0;
+    if (number == 1)
+        buf_add(b, choice, first);
+    else if (bar)
+        buf_add(b, bar + 1, len - first - 1);
+    else
+        buf_add(b, choice, len);
+}
+
+void text_add_words(struct buf *b, uint64_t number, const char *words)
+{
+    text_add_number(b, number, NULL);
+    buf_addch(b, ' ');
+    while (*words) {
+        size_t plain = strcspn(words, "{");
+        buf_add(b, words, plain);
+        words += plain;
+        size_t len = strcspn(words, "}");
+        if (!words[0] || !words[len])
+            break;
+        add_choice(b, number, words + 1, len - 1);
+        words += len + 1;
+    }
+}
+
 static void add_time(struct buf *b, uint64_t realtime_ns, const char *format)
 {
     time_t seconds = (time_t)(realtime_ns / 1000000000);

@@ -65,6 +65,11 @@ void text_add_change_interval(struct buf *b, double low, double high, enum text_
 void text_add_share(struct buf *b, double part, double whole);
 /** Appends "1 sample", "12,345 samples": the plural is the noun and an s; NULL: the number alone. */
 void text_add_number(struct buf *b, uint64_t number, const char *noun);
+/**
+ * Appends a number and words about so many: "12,345 frees of NULL" is of "{free|frees} of NULL", or, as "{s}" is short for "{|s}", of
+ * "free{s} of NULL".
+ */
+void text_add_words(struct buf *b, uint64_t number, const char *words);
 /** Appends "2026-11-21 14:02:11 UTC", in the zone of TZ. */
 void text_add_instant(struct buf *b, uint64_t realtime_ns);
 /** Appends "14:02:11". */

@@ -7,6 +7,7 @@ import collections
 import contextlib
 import ctypes
 import os
+import re
 import signal
 import sys
 import threading
@@ -313,4 +314,15 @@ TESTS = [
 if os.path.exists(reclaim.V1 + "/cgroup.procs"):
     TESTS.insert(8, ("--cgroup: of version 1, with what lies below", lambda: in_cgroup(reclaim.V1)))
 
+def command_goes_on():
+    """One that has not ended when the time is over is left alone, and that is said; one that has is not spoken of."""
+    command = [built("ALLIUM"), "sys", "slabratetop", "--interval", "1h"]
+    left = ["--duration", "200ms", "--", "sh", "-c", "exec sleep 60 >/dev/null 2>&1"]
+    said = re.search(rb"allium: sh \(pid (\d+)\) goes on\n", tap.succeed([*command, *left]).stderr)
+    check(said, "it is not said")
+    os.kill(int(said.group(1)), signal.SIGKILL)
+    check(b"goes on" not in tap.succeed([*command, "--", "true"]).stderr, "of one that has ended")
+
+
+TESTS.append(("a command that is left running is told of", command_goes_on))
 lib.main(TESTS)

@@ -280,7 +280,7 @@ def ring_full_recorded():
         equal(kept.returncode, 0, "exit code (%s)" % said)
         rows = asked("SELECT count(*) AS n FROM sys_drsnoop")
         lost = asked("SELECT value AS n FROM meta WHERE key = 'sys_drsnoop_lost_events'")
-    check("%d events lost" % lost in said and "recorded %d rows" % rows in said, said)
+    check(re.search("%s events? lost" % format(lost, ","), said) and re.search("recorded %s rows?;" % format(rows, ","), said), said)
     check(rows and lost, "rows %d, lost %d" % (rows, lost))
     equal(rows + lost, len(whole.rows), "kept and lost, together")
     equal(whole.lost["lost_events"], 0, "lost by the one beside it")

@@ -78,6 +78,14 @@ static void shares_and_numbers(void **state)
     buf_addch(&b, '|');
     text_add_share(&b, 0, 0);
     assert_text(&b, "33 %|0.3 %|< 0.1 %|0 %|100 %|");
+    text_add_words(&b, 1, "free{s} of NULL, which {frees|free} nothing");
+    assert_text(&b, "1 free of NULL, which frees nothing");
+    text_add_words(&b, 12345, "free{s} of NULL, which {frees|free} nothing");
+    assert_text(&b, "12,345 frees of NULL, which free nothing");
+    text_add_words(&b, 0, "{thing|things}");
+    assert_text(&b, "0 things");
+    text_add_words(&b, 2, "with a brace that is {left open");
+    assert_text(&b, "2 with a brace that is ");
     text_add_number(&b, 1, "stack");
     text_add_number(&b, 1234567, " stack");
     text_add_number(&b, 999, NULL);
