@@ -35,7 +35,6 @@ struct {
 
 __u32 signal_depth = 0; /* from the end of a signal's stack to where its frame tells of it, when last seen */
 
-#define PAGE 4096u
 /* Where the kernel writes a signal's frame: x86-64's struct ucontext, from uc_stack on. */
 #define UC_STACK_ALIGN 16u
 #define UC_STACK_RSP   (24 + 8 * 15)
@@ -118,6 +117,7 @@ GLOBAL __u64 signal_at(__u64 from, __u64 bytes, __u32 depth)
     if (bpf_probe_read_user(&s, sizeof(s), (const void *)at) || s.from != from || s.bytes != bytes)
         return 0;
     signal_depth = depth;
+    /* 0, if it lies on the next page and that is gone: then the other stack is not taken, as of one without a signal. */
     bpf_probe_read_user(&sp, sizeof(sp), (const void *)(at + UC_STACK_RSP));
     return sp;
 }

@@ -202,97 +202,6 @@ static __always_inline void describe_task(struct sys_task *t)
 }
 
 /*
- * Stacks. The kernel's own table tells stacks apart by their bucket, and refuses the second one that falls into it: that
- * one goes to a table that is keyed by all its frames. So none is taken for another, and the common case is the cheap one.
- */
-struct {
-    __uint(type, BPF_MAP_TYPE_STACK_TRACE);
-    __uint(max_entries, 16384);
-    __uint(key_size, sizeof(__u32));
-    __uint(value_size, sizeof(struct sys_frames));
-} stacks SEC(".maps");
-
-struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, 4096); /* allocated beforehand: else its refills are seen as the observed task's */
-    __uint(key_size, sizeof(struct sys_frames));
-    __uint(value_size, sizeof(__u32));
-} second_stacks SEC(".maps");
-
-/* `busy`: an interrupt has come while the frames were in use, and its event has a stack of its own. */
-struct frames_scratch {
-    struct sys_frames frames;
-    volatile __u64 busy;
-};
-
-struct {
-    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-    __uint(max_entries, 1);
-    __uint(key_size, sizeof(__u32));
-    __uint(value_size, sizeof(struct frames_scratch));
-} frames_scratch SEC(".maps");
-
-__u32 second_stacks_used = 0;
-
-/* The number of the stack in `f`; below 0: no room, which is counted. */
-static __always_inline int number_of(const struct sys_frames *f)
-{
-    __u32 *number = bpf_map_lookup_elem(&second_stacks, f);
-    if (number)
-        return SYS_STACK_SECOND + (*number & (SYS_STACK_SECOND - 1));
-    __u32 next = __sync_fetch_and_add(&second_stacks_used, 1);
-    if (bpf_map_update_elem(&second_stacks, f, &next, BPF_NOEXIST)) {
-        number = bpf_map_lookup_elem(&second_stacks, f); /* another CPU was faster */
-        if (number)
-            return SYS_STACK_SECOND + (*number & (SYS_STACK_SECOND - 1));
-        count(SYS_STACKS_FULL);
-        return -KERNEL_ENOSPC;
-    }
-    return SYS_STACK_SECOND + (next & (SYS_STACK_SECOND - 1));
-}
-
-static __attribute__((noinline)) int second_stack(void *ctx, __u64 flags)
-{
-    __u32 zero = 0;
-    int number = -KERNEL_EFAULT;
-    struct frames_scratch *scratch = bpf_map_lookup_elem(&frames_scratch, &zero);
-    if (!scratch)
-        return SYS_NO_STACK;
-    if (scratch->busy) {
-        count(SYS_STACK_FAILED);
-        return number;
-    }
-    scratch->busy = 1;
-    __builtin_memset(&scratch->frames, 0, sizeof(scratch->frames));
-    if (bpf_get_stack(ctx, &scratch->frames, sizeof(scratch->frames), flags) < 0)
-        count(SYS_STACK_FAILED);
-    else
-        number = number_of(&scratch->frames);
-    scratch->busy = 0;
-    return number;
-}
-
-static __always_inline int stack_now(void *ctx, __u64 flags)
-{
-    int id = bpf_get_stackid(ctx, &stacks, flags);
-    if (LIKELY(id >= 0))
-        return id;
-    if (id == -KERNEL_EEXIST) {
-        count(SYS_STACK_COLLIDED);
-        return second_stack(ctx, flags);
-    }
-    if (id == -KERNEL_EFAULT && flags & BPF_F_USER_STACK)
-        return SYS_NO_STACK; /* a thread of the kernel has none */
-    count(SYS_STACK_FAILED);
-    return id;
-}
-
-static __always_inline int kernel_stack_now(void *ctx)
-{
-    return config.stacks & SYS_STACK_KERNEL ? stack_now(ctx, 0) : SYS_NO_STACK;
-}
-
-/*
  * The ring. The reader sleeps until the first record, then lets some gather: to wake it for each would cost ten times what
  * writing does. It says in state.reader how it waits, looks once more at the ring, and only then does; the addition below,
  * which is a full barrier, stands between our record's place in the ring and our look at that word.
@@ -329,7 +238,15 @@ static __always_inline void event_end(void *e)
     bpf_ringbuf_submit(e, wake_flags(&ring, config.backlog_bytes));
 }
 
+#define PAGE 4096u
+
 #include "bpf/sample.bpf.h"
+#include "bpf/stack.bpf.h"
+
+static __always_inline int kernel_stack_now(void *ctx)
+{
+    return config.stacks & SYS_STACK_KERNEL ? stack_now(ctx, 0) : SYS_NO_STACK;
+}
 
 static __always_inline int user_stack_now(void *ctx)
 {

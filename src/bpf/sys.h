@@ -50,10 +50,11 @@ struct sys_config {
     __u32 stacks; /* enum sys_stacks */
     __u32 parts;  /* bits of the tool's own: by what its rows are told apart */
     __u32
-        sample; /* of so many events one brings its user stack's bytes; 0: user stacks are those of bpf_get_stackid() */
+        sample; /* of so many events one brings its user stack's bytes; 0: user stacks go by frame pointers */
     __u32 urgent; /* each event wakes the reader */
     __u32 backlog_bytes;
-    __u32 cgroup_v1; /* a task's cgroup is that of the v1 memory hierarchy, else of v2 */
+    __u32 stack_slots; /* a power of two */
+    __u32 cgroup_v1;   /* a task's cgroup is that of the v1 memory hierarchy, else of v2 */
 };
 
 enum sys_reader {
@@ -78,18 +79,17 @@ struct sys_state {
 
 /** Counted on each CPU. */
 enum sys_count {
-    SYS_OWN,            /* events of the tool itself, left out */
-    SYS_RING_FULL,      /* events lost */
-    SYS_TABLE_FULL,     /* events that found no room for a row */
-    SYS_STACK_FAILED,   /* stacks that could not be read */
-    SYS_STACKS_FULL,    /* stacks for which there was no room */
-    SYS_STACK_COLLIDED, /* stacks that needed a place of their own; none is lost */
-    SYS_LIVE_FULL,      /* live objects for which there was no room */
-    SYS_SAMPLE_LOST,    /* samples of user stacks for which there was no room */
-    SYS_MISSED = 16,    /* events for which no program ran, as they interrupted it: counted by the kernel */
-    SYS_MAPS_LOST,      /* records of what processes map, which the kernel had no room for */
-    SYS_UNTRUSTED,      /* frames of user stacks that are marked, counted when they are named; none is lost */
-    SYS_COUNTS          /* the rest are a tool's own, from SYS_COUNT_OWN */
+    SYS_OWN,          /* events of the tool itself, left out */
+    SYS_RING_FULL,    /* events lost */
+    SYS_TABLE_FULL,   /* events that found no room for a row */
+    SYS_STACK_FAILED, /* stacks that could not be read */
+    SYS_STACKS_FULL,  /* stacks for which there was no room */
+    SYS_LIVE_FULL,    /* live objects for which there was no room */
+    SYS_SAMPLE_LOST,  /* samples of user stacks for which there was no room */
+    SYS_MISSED = 16,  /* events for which no program ran, as they interrupted it: counted by the kernel */
+    SYS_MAPS_LOST,    /* records of what processes map, which the kernel had no room for */
+    SYS_UNTRUSTED,    /* frames of user stacks that are marked, counted when they are named; none is lost */
+    SYS_COUNTS        /* the rest are a tool's own, from SYS_COUNT_OWN */
 };
 #define SYS_COUNT_OWN 8
 
@@ -115,8 +115,6 @@ struct sys_histogram {
     __u32 slots[SYS_SLOTS];
 };
 
-/** Numbers of stacks from here on are in the second table, which knows each by all its frames. */
-#define SYS_STACK_SECOND (1 << 24)
 
 /** With --sample, user stacks are numbers of samples; see struct sys_sample. */
 #define SYS_STACK_SAMPLED     (1 << 30)
@@ -125,6 +123,17 @@ struct sys_histogram {
 
 struct sys_frames {
     __u64 ip[SYS_STACK_DEPTH]; /* innermost first; 0 after the last */
+};
+
+enum sys_stack_state { SYS_STACK_FREE, SYS_STACK_WRITTEN, SYS_STACK_READY };
+
+/** A slot of the table of stacks: what its number leads to. */
+struct sys_stack {
+    __u32
+        state; /* enum sys_stack_state; a CPU that has made it SYS_STACK_WRITTEN has it to itself until it is ready */
+    __u32 n; /* frames */
+    __u64 hash;
+    struct sys_frames frames;
 };
 
 /** Bytes of a process's memory as they lay from `from` on; of pages that could not be read, what stands there means nothing. */

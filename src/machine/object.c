@@ -85,11 +85,8 @@ void object_size_maps(struct sys_session *s)
             bpf_map__set_max_entries(map, set->rows_max);
             bpf_map__set_key_size(map, SYS_ROW_HEAD_BYTES + set->part->key_bytes);
         }
-    bool stacks = set->config.stacks != 0;
     if (tools_map(s, "stacks", &map))
-        bpf_map__set_max_entries(map, stacks ? set->stacks_max : 1);
-    if (tools_map(s, "second_stacks", &map))
-        bpf_map__set_max_entries(map, stacks ? set->stacks_max / 4 + 1 : 1);
+        bpf_map__set_max_entries(map, set->config.stack_slots);
     if (tools_map(s, "ring", &map))
         bpf_map__set_max_entries(map, set->ring_bytes);
     samples_size_maps(s);

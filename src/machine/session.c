@@ -15,7 +15,6 @@
 #include "machine/ring.h"
 #include "machine/sampled_rows.h"
 #include "machine/samples.h"
-#include "machine/stacks.h"
 #include "machine/whose.h"
 
 #define BACKLOG_PART 4u /* of the ring: then the reader is woken */
@@ -48,6 +47,14 @@ static uint32_t rows_default(void)
     return few > many ? few : many;
 }
 
+static uint32_t power_of_two(uint32_t least)
+{
+    uint32_t power = 1;
+    while (power < least && power < 1u << 31)
+        power *= 2;
+    return power;
+}
+
 static void fill_settings(struct sys_session *s, const struct sys_settings *settings)
 {
     struct sys_settings *set = &s->settings;
@@ -55,6 +62,7 @@ static void fill_settings(struct sys_session *s, const struct sys_settings *sett
     set->part = set->part ? set->part : s->tool->parts;
     set->rows_max = set->rows_max ? set->rows_max : rows_default();
     set->stacks_max = set->stacks_max ? set->stacks_max : SYS_STACKS_DEFAULT;
+    set->config.stack_slots = set->config.stacks ? power_of_two(set->stacks_max) : 1;
     set->ring_bytes = set->ring_bytes ? set->ring_bytes : s->tool->ring_bytes ? s->tool->ring_bytes : 4096;
     set->sample_ring_bytes = set->sample_ring_bytes ? set->sample_ring_bytes : SYS_SAMPLE_RING_BYTES;
     set->config.parts = set->part ? set->part->bits : 0;
@@ -138,7 +146,6 @@ void sys_close(struct sys_session *s)
         close(s->waits_fd);
     samples_close(s);
     sampled_rows_free(s->sampled);
-    stacks_release(s);
     live_free(s->live);
     object_close(s);
     vec_each (struct sys_refusal, r, &s->refused)

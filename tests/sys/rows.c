@@ -15,34 +15,15 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include <cmocka.h>
 
-#include "machine/session.h"
+#include "own_tool.h"
 #include "rows.h"
 
 #define NAMES_MOST 64u
 
-/* Embedded as the tools are: gzipped. */
-static unsigned char object[1 << 20];
-static size_t object_bytes;
 static uint32_t deep;
-
-static void load_object(const char *path)
-{
-    static unsigned char plain[sizeof(object)];
-    FILE *f = fopen(path, "re");
-    assert_non_null(f);
-    z_stream z = {.next_in = plain, .avail_in = (uInt)fread(plain, 1, sizeof(plain), f)};
-    fclose(f);
-    z.next_out = object;
-    z.avail_out = sizeof(object);
-    assert_int_equal(deflateInit2(&z, 1, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
-    assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
-    object_bytes = z.total_out;
-    deflateEnd(&z);
-}
 
 static void add(void *sum, const void *value)
 {
@@ -83,8 +64,8 @@ static const struct sys_part parts[] = {
 static const struct sys_tool tool = {
     .name = "rows",
     .summary = "threads that rename themselves",
-    .object = object,
-    .object_bytes = &object_bytes,
+    .object = own_tool_object,
+    .object_bytes = &own_tool_object_bytes,
     .rungs = rungs,
     .columns = columns,
     .n_columns = 2,
@@ -167,15 +148,8 @@ static void renamer_end(const struct renamer *r)
 
 static struct sys_session *open_tool(const struct renamer *r, uint32_t levels, uint32_t rows_max)
 {
-    struct error e = {0};
-    struct sys_session *s;
-    struct sys_settings settings = {.rows_max = rows_max};
     deep = levels;
-    settings.config.filters = SYS_FILTER_TGID;
-    settings.config.tgid = (uint32_t)r->pid;
-    if (sys_open(&s, &tool, &settings, &e))
-        fail_msg("%s", e.text);
-    return s;
+    return own_tool_open(&tool, r->pid, (struct sys_settings){.rows_max = rows_max});
 }
 
 static uint64_t sum_of(const struct table *t)
@@ -310,6 +284,6 @@ int main(int argc, char **argv)
     };
     if (argc != 2)
         return 2;
-    load_object(argv[1]);
+    own_tool_load(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
