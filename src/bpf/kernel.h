@@ -239,6 +239,7 @@ struct task_struct {
     struct pid *thread_pid; /* NULL: it is ending */
     unsigned long sas_ss_sp, sas_ss_size;
     __u64 self_exec_id; /* how many programs it has executed */
+    int pagefault_disabled;
     struct thread_struct thread;
 };
 

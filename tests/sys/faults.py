@@ -151,6 +151,21 @@ def hugetlb(rung):
     right(row, minor, major, hugetlb=3)
 
 
+def looking(rung):
+    """A tool that takes the stack finds pages of it missing: that is no fault of the program's, whichever tool tells of it."""
+    with toucher() as t:
+        before = t.do("nothing")
+        with tool("faults", "--attach", rung, "-p", t.pid, "--by", "stack", "--sample", "1") as it, \
+                tool("faults", "--attach", rung, "-p", t.pid, "--by", "stack", "--stacks", "user") as other:
+            after = t.do("hole %d" % N)
+            it.stop()
+            other.stop()
+    minor = after[0] - before[0]
+    check(N <= minor <= N + 4, "faults by getrusage", minor)
+    for rows in (it.rows, other.rows):
+        equal([sum(row[name] for row in rows) for name in ("faults", "user", "kernel", "write")], [minor, minor, 0, minor], rows)
+
+
 def transparent(rung):
     """One fault for 512 pages, where the kernel has such a page to give."""
     row, minor, major = touched(rung, "huge 4")
@@ -351,7 +366,8 @@ for rung in RUNGS:
         ("pages of each kind are counted, with a load beside it", memory), ("pages of the stack", stack),
         ("the kernel's own touches", by_kernel), ("pages read from a disk", from_disk),
         ("pages of a file that are written", written_file), ("huge pages of hugetlb", hugetlb),
-        ("transparent huge pages", transparent), ("pages that a child copies", copied),
+        ("transparent huge pages", transparent),
+        ("who looks at its stack makes no faults", looking), ("pages that a child copies", copied),
         ("pages at an address where mappings change", changing))]
 TESTS += [
     ("all rungs at once show the same", rungs_agree),

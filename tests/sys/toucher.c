@@ -65,6 +65,15 @@ static __attribute__((noinline)) void stack(size_t pages)
     here[1] = here[0];
 }
 
+/* From below so much of the stack that was never touched: more than whoever looks at the stack takes. */
+static __attribute__((noinline)) void below_hole(size_t pages)
+{
+    char hole[100 * PAGE];
+    __asm__ volatile("" : : "r"(hole) : "memory");
+    write_pages(anonymous(pages), pages, PAGE);
+    __asm__ volatile("" : : "r"(hole) : "memory");
+}
+
 static void from_file(const char *path, size_t pages, int how)
 {
     int fd = open(path, O_RDONLY);
@@ -146,6 +155,8 @@ static void touch(const char *kind, size_t pages, const char *path)
         stack(pages);
     else if (!strcmp(kind, "anonymous"))
         write_pages(anonymous(pages), pages, PAGE);
+    else if (!strcmp(kind, "hole"))
+        below_hole(pages);
     else if (!strcmp(kind, "zero"))
         read_pages(anonymous(pages), pages);
     else if (!strcmp(kind, "shared"))
