@@ -237,7 +237,7 @@ static void name_row(struct sys_session *s, struct table *t, const struct faults
     }
     if (parts & FAULTS_BY_PLACE) {
         if (key->in_kernel)
-            names_kernel(s, t, PLACE, key->place);
+            names_kernel_code(s, t, PLACE, key->place);
         else
             names_user(s, t, PLACE, key->place, key->pid, time_ns);
     }

@@ -93,7 +93,7 @@ static void name_row(struct sys_session *s, struct table *t, const void *data, u
     if (parts & KMEM_BY_FUNCTION)
         names_kernel_function(s, t, FUNCTION, key->call_site);
     else if (parts & KMEM_BY_SITE)
-        names_kernel(s, t, SITE, key->call_site);
+        names_kernel_call(s, t, SITE, key->call_site);
     if (parts & KMEM_BY_PROCESS) {
         table_whole(t, PID, key->pid);
         table_text(t, COMM, key->comm);

@@ -123,35 +123,65 @@ void names_settle(struct names *n)
         kernel_symbols_settle(k);
 }
 
-/* `before`: what to take off to be within the instruction meant, 1 of a return address. */
-static void add_kernel(struct names *n, struct buf *b, uint64_t address, unsigned before)
+/* An address in the kernel, and what to take off to be within the instruction meant: 1 of a return address. */
+struct code {
+    uint64_t address;
+    unsigned before;
+};
+
+static struct code call(uint64_t address)
+{
+    return (struct code){address, 1};
+}
+
+/* "alloc_empty_file+0x1b [module]" */
+static void add_symbol(struct names *n, struct buf *b, struct code c)
 {
     struct kernel_symbol k;
     struct kernel_symbols *symbols = kernel_of(n);
-    if (symbols && kernel_symbols_find(symbols, address - before, &k))
-        buf_printf(b, "%s+0x%" PRIx64 "%s%s%s", k.name, k.offset + before, *k.module ? " [" : "", k.module,
-                   *k.module ? "]" : "");
+    if (!symbols || !kernel_symbols_find(symbols, c.address - c.before, &k)) {
+        buf_printf(b, "0x%" PRIx64, c.address);
+        return;
+    }
+    buf_addstr(b, k.name);
+    if (k.offset + c.before)
+        buf_printf(b, "+0x%" PRIx64, k.offset + c.before);
+    if (*k.module)
+        buf_printf(b, " [%s]", k.module);
+}
+
+static void add_function(struct names *n, struct buf *b, uint64_t address)
+{
+    struct kernel_symbol k;
+    struct kernel_symbols *symbols = kernel_of(n);
+    if (symbols && kernel_symbols_find(symbols, address - 1, &k))
+        buf_printf(b, "%s%s%s%s", k.function, *k.module ? " [" : "", k.module, *k.module ? "]" : "");
     else
         buf_printf(b, "0x%" PRIx64, address);
 }
 
-void names_kernel(struct sys_session *s, struct table *t, uint32_t column, uint64_t address)
+static void name_code(struct names *n, struct table *t, uint32_t column, struct code c)
 {
     struct buf b = BUF_INIT;
-    add_kernel(s->names, &b, address, 1);
+    add_symbol(n, &b, c);
     table_text(t, column, buf_str(&b));
     buf_release(&b);
+}
+
+void names_kernel_call(struct sys_session *s, struct table *t, uint32_t column, uint64_t address)
+{
+    name_code(s->names, t, column, call(address));
+}
+
+void names_kernel_code(struct sys_session *s, struct table *t, uint32_t column, uint64_t address)
+{
+    name_code(s->names, t, column, (struct code){address, 0});
 }
 
 void names_kernel_function(struct sys_session *s, struct table *t, uint32_t column, uint64_t address)
 {
     struct buf b = BUF_INIT;
-    struct kernel_symbol k;
-    struct kernel_symbols *symbols = kernel_of(s->names);
-    if (symbols && kernel_symbols_find(symbols, address - 1, &k))
-        buf_printf(&b, "%s%s%s%s", k.function, *k.module ? " [" : "", k.module, *k.module ? "]" : "");
-    else
-        buf_printf(&b, "0x%" PRIx64, address);
+    add_function(s->names, &b, address);
     table_text(t, column, buf_str(&b));
     buf_release(&b);
 }
@@ -173,6 +203,12 @@ static bool is_our_own(struct names *n, uint64_t address)
     return false;
 }
 
+static void add_stack_frame(struct names *n, struct buf *b, struct code c)
+{
+    add_symbol(n, b, c);
+    buf_addch(b, '\n');
+}
+
 void names_kernel_stack(struct sys_session *s, struct table *t, uint32_t column, int id)
 {
     uint64_t frames[SYS_STACK_DEPTH];
@@ -180,10 +216,8 @@ void names_kernel_stack(struct sys_session *s, struct table *t, uint32_t column,
     struct buf b = BUF_INIT;
     while (first < n && is_our_own(s->names, frames[first]))
         first++;
-    for (unsigned i = first; i < n; i++) {
-        add_kernel(s->names, &b, frames[i], 1);
-        buf_addch(&b, '\n');
-    }
+    for (unsigned i = first; i < n; i++)
+        add_stack_frame(s->names, &b, call(frames[i]));
     if (n)
         table_text(t, column, buf_str(&b));
     buf_release(&b);
@@ -246,7 +280,7 @@ void names_user(struct sys_session *s, struct table *t, uint32_t column, uint64_
     struct user_frame frame;
     struct buf b = BUF_INIT;
     if (!names->spaces) {
-        names_kernel(s, t, column, address);
+        names_kernel_code(s, t, column, address);
         return;
     }
     spaces_drain(names->spaces);

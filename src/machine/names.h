@@ -34,10 +34,14 @@ uint64_t names_untrusted(const struct names *n);
 /** Why code of the kernel, which was asked for, has addresses for names, in words with what to do; "": it has names. */
 const char *names_kernel_hidden(const struct names *n);
 
-/** "kmem_cache_alloc+0x1b [module]": a place in the kernel. */
-void names_kernel(struct sys_session *s, struct table *t, uint32_t column, uint64_t address);
-/** "kmem_cache_alloc [module]": its function, without what the compiler added. */
+/* Of a call in the kernel, by its return address: */
+/** "alloc_empty_file+0x1b [module]". */
+void names_kernel_call(struct sys_session *s, struct table *t, uint32_t column, uint64_t address);
+/** "alloc_empty_file [module]": its function, without what the compiler added. */
 void names_kernel_function(struct sys_session *s, struct table *t, uint32_t column, uint64_t address);
+
+/** As names_kernel_call(), of the instruction at the address itself: "do_shrink+0x0" is "do_shrink". */
+void names_kernel_code(struct sys_session *s, struct table *t, uint32_t column, uint64_t address);
 /** "function (file)": a place in a process at a time (CLOCK_MONOTONIC). */
 void names_user(struct sys_session *s, struct table *t, uint32_t column, uint64_t address, uint32_t pid,
                 uint64_t time_ns);

@@ -137,7 +137,7 @@ static void row(struct sys_session *s, struct table *t, const void *data, const 
         table_text(t, COMM, key->comm);
     }
     if (parts & VMSCAN_BY_SHRINKER && key->shrinker)
-        names_kernel(s, t, SHRINKER, key->shrinker);
+        names_kernel_code(s, t, SHRINKER, key->shrinker);
     if (key->phase != VMSCAN_OTHER)
         table_whole(t, TIMES, v->times);
     if (key->phase < VMSCAN_PHASES)

@@ -162,6 +162,20 @@ def intervals():
     check(len({row["time_ns"] for row in it.rows}) > 1, "all rows are of one report")
 
 
+def shrinkers():
+    """They are called by their functions, which have no offset: those that the kernel's table of symbols has."""
+    with open("/proc/kallsyms") as file:
+        functions = {line.split()[2] for line in file}
+    with file_on_disk(100) as path, group(LIMIT) as where:
+        with tool("vmscan", "--by", "shrinker", *ONCE) as it:
+            run_in(where, ["sh", "-c", ASKS + 'exec cat "$1"', "sh", path])
+            it.stop()
+    names = {row["shrinker"] for row in it.rows if row["shrinker"]}
+    check(names, "no shrinker was asked:", it.rows)
+    odd = {name for name in names if name.split()[0] not in functions or name.startswith("__pfx_")}
+    check(not odd, "no functions:", odd)
+
+
 def no_room():
     """A table of one row has no place for the second process: that is said."""
     with file_on_disk(48) as path, group(LIMIT) as where:
@@ -180,6 +194,7 @@ TESTS += [
     ("ways to attach agree", rungs_agree),
     ("who pays", by_process),
     ("a node, and slab within it", node_and_slab),
+    ("shrinkers have the names of their functions", shrinkers),
     ("histograms hold what was measured", histograms),
     ("reports every 10 ms miss nothing in between", intervals),
     ("rows for which there is no room are counted", no_room),
