@@ -13,8 +13,10 @@ enum kmem_part {
     KMEM_BY_SITE = 1u << 0,
     KMEM_BY_STACK = 1u << 1,
     KMEM_BY_PROCESS = 1u << 2,
-    KMEM_BY_FUNCTION =
-        1u << 3, /* with KMEM_BY_SITE, of which the tool then puts those of a function together */
+    /* With KMEM_BY_SITE, of which the tool then puts those together that are in the same one: */
+    KMEM_BY_FUNCTION = 1u << 3,
+    KMEM_BY_FILE = 1u << 4,
+    KMEM_BY_DIRECTORY = 1u << 5,
 };
 
 struct kmem_key {

@@ -10,6 +10,7 @@
 #include "cli/sys_options.h"
 #include "cli/sys_overview.h"
 #include "cli/sys_show.h"
+#include "cli/sys_vmlinux.h"
 #include "machine/privileges.h"
 #include "machine/reserve.h"
 #include "query/field.h"
@@ -74,6 +75,9 @@ static int observe(struct sys_request *r)
     struct sys_show *show = &r->show;
     if (r->from)
         return sys_show_recorded(show, r->tool, r->from);
+    int code = sys_vmlinux_find(r);
+    if (code >= 0)
+        return code;
     if (r->command && bystander_prepare(&command, r->command, r->user, &e))
         return command_fail(EXIT_FAILED, "%s", e.text);
     int error = sys_open(&show->session, r->tool, &r->settings, &e);
@@ -85,7 +89,7 @@ static int observe(struct sys_request *r)
                                               : EXIT_IMPOSSIBLE,
                             "%s", e.text);
     }
-    int code = sys_columns_check_attached(r, show->session);
+    code = sys_columns_check_attached(r, show->session);
     error = code < 0 && r->output ? recording_create(&show->recording, r->output, false, &e) : 0;
     if (error == -EEXIST)
         code = command_fail(EXIT_FAILED, "%s exists: remove it, or give -o another name", r->output);

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
+#include "cli/sys_vmlinux.h"
 #include "machine/kernels.h"
 #include "machine/privileges.h"
 #include "machine/session.h"
@@ -67,9 +68,25 @@ static void check_kernel(struct table *t, add_fn add)
     buf_release(&found);
 }
 
+static void check_source(struct table *t, add_fn add)
+{
+    struct vmlinux v;
+    struct buf advice = BUF_INIT;
+    vmlinux_seek(&v, "");
+    if (!v.path) {
+        buf_addstr(&advice, "for files and lines of the kernel (sys kmem --by file, --lines): ");
+        sys_vmlinux_add_advice(&advice);
+    }
+    add(t, "kernel source", v.path, v.path ? v.path : "no vmlinux with debug information",
+        advice.len ? buf_str(&advice) : NULL);
+    vmlinux_release(&v);
+    buf_release(&advice);
+}
+
 void doctor_sys(struct table *t, add_fn add)
 {
     check_kernel(t, add);
+    check_source(t, add);
     struct buf missing = BUF_INIT;
     privileges_missing(&missing);
     if (missing.len) {

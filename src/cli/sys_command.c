@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/debuginfod.h"
+
 #define HELP_COLUMNS 100
 
 static const struct option_doc common[] = {
@@ -33,6 +35,14 @@ static const struct option_doc common[] = {
 static const struct option_doc of_samples[] = {
     {"sample", 0, "N", "of one event in N the user stack's bytes: for code without frame pointers"},
     {"sample-ring", 0, "SIZE", "room for samples that were not read yet, a power of two (8M)"},
+    {NULL, 0, NULL, NULL},
+};
+
+/* Of tools that name code of the kernel. */
+static const struct option_doc of_kernel_code[] = {
+    {"lines", 0, NULL, "with files and lines of the kernel's source"},
+    {"vmlinux", 0, "FILE", "they come from this file, the kernel's with debug information"},
+    DEBUGINFOD_OPTION,
     {NULL, 0, NULL, NULL},
 };
 
@@ -82,6 +92,15 @@ static void add_options(struct sys_request *r, size_t *n, const struct option_do
 bool sys_tool_takes_user_stacks(const struct sys_tool *tool)
 {
     return tool->parts ? tool->user_stack_at != 0 : tool->event != NULL;
+}
+
+/* Not of one that is to show what happens when there is no memory: debug information takes much. */
+bool sys_tool_names_kernel_code(const struct sys_tool *tool)
+{
+    bool names = false;
+    for (uint32_t i = 0; i < tool->n_columns; i++)
+        names = names || !strcmp(tool->columns[i].name, "kernel_stack");
+    return names && !tool->urgent;
 }
 
 /* What `--by` takes, as help says it: the parts' names. */
@@ -163,6 +182,8 @@ void sys_command_make(struct sys_request *r)
         add_options(r, &n, of_durations);
     if (sys_tool_takes_user_stacks(tool))
         add_options(r, &n, of_samples);
+    if (sys_tool_names_kernel_code(tool))
+        add_options(r, &n, of_kernel_code);
     add_options(r, &n, common);
     for (size_t i = 0; i < n; i++)
         explain(&r->options[i], tool);

@@ -10,6 +10,7 @@
 #include "base/units.h"
 #include "cli/sys_columns.h"
 #include "cli/sys_command.h"
+#include "cli/sys_vmlinux.h"
 #include "cli/words.h"
 #include "query/field.h"
 #include "collect/cgroup.h"
@@ -22,6 +23,7 @@
 void sys_options_release(struct sys_request *r)
 {
     sys_command_release(r);
+    sys_vmlinux_release(r);
     sampled_tool_free(r->sampled_tool);
     table_query_release(&r->show.where);
     sys_alert_release(&r->show.alert);
@@ -326,6 +328,10 @@ int sys_options_parse(struct sys_request *r, const struct sys_tool *tool, int ar
     for (size_t i = 0; tool->options && tool->options[i].name; i++)
         r->own[i] = command_value(&r->as_command, &a, tool->options[i].name);
     r->settings.options = r->own;
+    if (sys_tool_names_kernel_code(tool)) {
+        r->settings.lines = value(&p, "lines") != NULL;
+        r->vmlinux_file = value(&p, "vmlinux");
+    }
     filters(&p);
     stacks(&p);
     part(&p);
@@ -335,6 +341,10 @@ int sys_options_parse(struct sys_request *r, const struct sys_tool *tool, int ar
     about_stacks(&p);
     if (p.code >= 0)
         return p.code;
+    if (code < 0)
+        code = sys_vmlinux_check(r);
+    if (code >= 0)
+        return code;
     if (table_query_init(&r->show.where, command_value(&r->as_command, &a, "where"), r->tool->columns,
                          r->tool->n_columns, &e))
         return command_misuse(&r->as_command, "--where: %s", e.text);

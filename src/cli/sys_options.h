@@ -10,6 +10,7 @@
 
 #include "cli/command.h"
 #include "cli/sys_show.h"
+#include "symbol/vmlinux.h"
 
 #define SYS_OPTIONS_MAX 40
 
@@ -24,6 +25,8 @@ struct sys_request {
     struct sys_show show;
     char **command; /* after --; NULL: none */
     const char *user, *output, *from;
+    const char *vmlinux_file; /* NULL: one is searched for */
+    struct vmlinux vmlinux;   /* once found */
 };
 
 /** -1 to go on, or an exit code, after a line on stderr. Release it in any case. */

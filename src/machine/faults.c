@@ -276,7 +276,7 @@ static const struct sys_part parts[] = {
     {"process", "the process", FAULTS_BY_PROCESS, offsetof(struct faults_key, place), BIT(PID) | BIT(COMM),
      0},
     {"place", "the instruction, and its process", FAULTS_BY_PROCESS | FAULTS_BY_PLACE,
-     offsetof(struct faults_key, kernel_stack), BIT(PID) | BIT(COMM) | BIT(PLACE), 0, .spaces = true},
+     offsetof(struct faults_key, kernel_stack), BIT(PID) | BIT(COMM) | BIT(PLACE), 0, .spaces = true, .kernel_code = true},
     {"stack", "the whole stack, see --stacks, and its process", FAULTS_BY_PROCESS | FAULTS_BY_STACK,
      offsetof(struct faults_key, file), BIT(PID) | BIT(COMM) | BIT(USER_STACK) | BIT(KERNEL_STACK),
      SYS_STACK_USER},

@@ -14,6 +14,8 @@
 enum column {
     SITE,
     FUNCTION,
+    SOURCE_FILE,
+    DIRECTORY,
     PID,
     COMM,
     TOTAL,
@@ -34,6 +36,8 @@ enum column {
 static const struct table_column columns[] = {
     [SITE] = {"call_site", TABLE_PLAIN, TABLE_TEXT},
     [FUNCTION] = {"function", TABLE_PLAIN, TABLE_TEXT},
+    [SOURCE_FILE] = {"file", TABLE_PLAIN, TABLE_TEXT},
+    [DIRECTORY] = {"directory", TABLE_PLAIN, TABLE_TEXT},
     [PID] = {"pid", TABLE_PLAIN, TABLE_WHOLE},
     [COMM] = {"comm", TABLE_PLAIN, TABLE_TEXT},
     [TOTAL] = {"allocated", TABLE_BYTES, TABLE_WHOLE},
@@ -92,6 +96,10 @@ static void name_row(struct sys_session *s, struct table *t, const void *data, u
     table_row(t);
     if (parts & KMEM_BY_FUNCTION)
         names_kernel_function(s, t, FUNCTION, key->call_site);
+    else if (parts & KMEM_BY_FILE)
+        names_kernel_file(s, t, SOURCE_FILE, key->call_site);
+    else if (parts & KMEM_BY_DIRECTORY)
+        names_kernel_directory(s, t, DIRECTORY, key->call_site);
     else if (parts & KMEM_BY_SITE)
         names_kernel_call(s, t, SITE, key->call_site);
     if (parts & KMEM_BY_PROCESS) {
@@ -131,8 +139,9 @@ static void row(struct sys_session *s, struct table *t, const void *key, const v
 
 static void rest(struct sys_session *s, struct table *t)
 {
-    if (s->settings.config.parts & KMEM_BY_FUNCTION)
-        table_merge(t, FUNCTION);
+    uint32_t parts = s->settings.config.parts;
+    if (parts & (KMEM_BY_FUNCTION | KMEM_BY_FILE | KMEM_BY_DIRECTORY))
+        table_merge(t, parts & KMEM_BY_FUNCTION ? FUNCTION : parts & KMEM_BY_FILE ? SOURCE_FILE : DIRECTORY);
 }
 
 static uint64_t live_bytes(const void *value)
@@ -154,13 +163,17 @@ static const struct sys_live live = {
 
 static const struct sys_part parts[] = {
     {"site", "the call that allocates, or frees", KMEM_BY_SITE, offsetof(struct kmem_key, kernel_stack),
-     BIT(SITE) | BIT(GFP), 0},
+     BIT(SITE) | BIT(GFP), .kernel_code = true},
     {"stack", "the whole stack, see --stacks", KMEM_BY_STACK, offsetof(struct kmem_key, comm),
      BIT(KERNEL_STACK) | BIT(USER_STACK) | BIT(GFP), SYS_STACK_KERNEL},
     {"process", "the process that was running", KMEM_BY_PROCESS, sizeof(struct kmem_key),
      BIT(PID) | BIT(COMM) | BIT(GFP), 0},
     {"function", "the function in which the call is", KMEM_BY_SITE | KMEM_BY_FUNCTION,
      offsetof(struct kmem_key, kernel_stack), BIT(FUNCTION), 0},
+    {"file", "the file of the kernel's source in which the call is", KMEM_BY_SITE | KMEM_BY_FILE,
+     offsetof(struct kmem_key, kernel_stack), BIT(SOURCE_FILE), .source = true},
+    {"directory", "that file's directory", KMEM_BY_SITE | KMEM_BY_DIRECTORY,
+     offsetof(struct kmem_key, kernel_stack), BIT(DIRECTORY), .source = true},
     {NULL, NULL, 0, 0, 0, 0},
 };
 
@@ -201,7 +214,7 @@ SYS_OBJECT_OF(kmem);
 
 const struct sys_tool sys_kmem = {
     .name = "kmem",
-    .summary = "kernel objects (slab) by the call, stack or process that asks for them",
+    .summary = "kernel objects (slab) by the call, stack, process or source that asks for them",
     .examples = examples,
     SYS_OBJECT(kmem),
     .rungs = rungs,

@@ -15,8 +15,10 @@
 #include "machine/session.h"
 #include "model/container_id.h"
 #include "symbol/kernel.h"
+#include "symbol/kernel_source.h"
 
 struct names {
+    struct names_wanted wanted;
     struct sideband *band;
     struct spaces *spaces;
     struct user_stacks *users;
@@ -24,16 +26,18 @@ struct names {
     uint64_t untrusted;
     struct kernel_symbols *kernel;
     struct error no_kernel; /* why that is NULL */
+    struct kernel_source *source;
     struct kernel_words words;
     bool kernel_asked, words_asked;
     struct cgroups *cgroups;
     enum cgroup_hierarchy memory; /* the controller's, when cgroups were first asked for */
 };
 
-struct names *names_new(bool spaces)
+struct names *names_new(const struct names_wanted *wanted)
 {
     struct names *n = mem_alloc(sizeof(*n));
-    if (spaces && !sideband_open(NULL, &n->band, NULL)) {
+    n->wanted = *wanted;
+    if (wanted->spaces && !sideband_open(NULL, &n->band, NULL)) {
         n->spaces = spaces_new(n->band, NULL);
         n->users = user_stacks_new(n->spaces);
     }
@@ -44,6 +48,7 @@ void names_free(struct names *n)
 {
     if (!n)
         return;
+    kernel_source_free(n->source);
     symbols_free(n->symbols);
     kernel_symbols_free(n->kernel);
     kernel_words_release(&n->words);
@@ -123,6 +128,14 @@ void names_settle(struct names *n)
         kernel_symbols_settle(k);
 }
 
+static struct kernel_source *source_of(struct names *n)
+{
+    struct kernel_symbols *k = kernel_of(n);
+    if (!n->source && n->wanted.vmlinux && k)
+        n->source = kernel_source_new(n->wanted.vmlinux, k, symbols_of(n));
+    return n->source;
+}
+
 /* An address in the kernel, and what to take off to be within the instruction meant: 1 of a return address. */
 struct code {
     uint64_t address;
@@ -132,6 +145,15 @@ struct code {
 static struct code call(uint64_t address)
 {
     return (struct code){address, 1};
+}
+
+static void add_line(struct names *n, struct buf *b, const struct symbol_frame *f)
+{
+    const char *file = kernel_source_file(n->source, f);
+    if (file && f->line)
+        buf_printf(b, " (%s:%u)", file, f->line);
+    else if (file)
+        buf_printf(b, " (%s)", file);
 }
 
 /* "alloc_empty_file+0x1b [module]" */
@@ -163,7 +185,11 @@ static void add_function(struct names *n, struct buf *b, uint64_t address)
 static void name_code(struct names *n, struct table *t, uint32_t column, struct code c)
 {
     struct buf b = BUF_INIT;
+    struct kernel_source *source = n->wanted.lines ? source_of(n) : NULL;
+    const struct symbol_frame *f = source ? kernel_source_call(source, c.address - c.before) : NULL;
     add_symbol(n, &b, c);
+    if (f)
+        add_line(n, &b, f);
     table_text(t, column, buf_str(&b));
     buf_release(&b);
 }
@@ -186,6 +212,34 @@ void names_kernel_function(struct sys_session *s, struct table *t, uint32_t colu
     buf_release(&b);
 }
 
+static void name_place(struct names *n, struct table *t, uint32_t column, uint64_t address, bool directory)
+{
+    struct buf b = BUF_INIT;
+    struct kernel_source *source = source_of(n);
+    const struct symbol_frame *f = source ? kernel_source_call(source, address - 1) : NULL;
+    const char *file = f ? kernel_source_file(source, f) : NULL, *slash = file ? strrchr(file, '/') : NULL;
+    if (!file) {
+        buf_addstr(&b, "[unknown] ");
+        add_function(n, &b, address);
+    } else if (!directory) {
+        buf_addstr(&b, file);
+    } else {
+        buf_add(&b, slash ? file : ".", slash ? (size_t)(slash - file) : 1);
+    }
+    table_text(t, column, buf_str(&b));
+    buf_release(&b);
+}
+
+void names_kernel_file(struct sys_session *s, struct table *t, uint32_t column, uint64_t address)
+{
+    name_place(s->names, t, column, address, false);
+}
+
+void names_kernel_directory(struct sys_session *s, struct table *t, uint32_t column, uint64_t address)
+{
+    name_place(s->names, t, column, address, true);
+}
+
 /* Is it part of how our program came to be called, and not of what it looks at? */
 static bool is_our_own(struct names *n, uint64_t address)
 {
@@ -203,9 +257,20 @@ static bool is_our_own(struct names *n, uint64_t address)
     return false;
 }
 
+/* A line for the call; where lines are wanted, one before it for each function that is inlined there. */
 static void add_stack_frame(struct names *n, struct buf *b, struct code c)
 {
+    struct symbol_frames inner = {0};
+    struct kernel_source *source = n->wanted.lines ? source_of(n) : NULL;
+    bool known = source && kernel_source_frames(source, c.address - c.before, &inner);
+    for (size_t i = 0; known && i + 1 < inner.len; i++) {
+        buf_addstr(b, inner.at[i].function);
+        add_line(n, b, &inner.at[i]);
+        buf_addch(b, '\n');
+    }
     add_symbol(n, b, c);
+    if (known)
+        add_line(n, b, &inner.at[inner.len - 1]);
     buf_addch(b, '\n');
 }
 

@@ -18,10 +18,18 @@ struct buf;
 struct spaces;
 struct user_frame;
 struct user_stacks;
+struct vmlinux;
 struct sys_session;
 
-/** `spaces`: address spaces will be asked for. Never NULL; what cannot be had is missed where it is used. */
-struct names *names_new(bool spaces);
+/** What will be asked for. */
+struct names_wanted {
+    bool spaces;                   /* address spaces of processes */
+    const struct vmlinux *vmlinux; /* of the kernel's source; lives longer. NULL: there is none */
+    bool lines;                    /* files and lines with code of the kernel */
+};
+
+/** Never NULL; what cannot be had is missed where it is used. */
+struct names *names_new(const struct names_wanted *wanted);
 void names_free(struct names *n);
 /** Reads the kernel's symbols, and does with them from then on: later there may be no memory to read them again. */
 void names_settle(struct names *n);
@@ -35,10 +43,14 @@ uint64_t names_untrusted(const struct names *n);
 const char *names_kernel_hidden(const struct names *n);
 
 /* Of a call in the kernel, by its return address: */
-/** "alloc_empty_file+0x1b [module]". */
+/** "alloc_empty_file+0x1b [module]", with " (fs/file_table.c:215)" where lines are wanted and known. */
 void names_kernel_call(struct sys_session *s, struct table *t, uint32_t column, uint64_t address);
 /** "alloc_empty_file [module]": its function, without what the compiler added. */
 void names_kernel_function(struct sys_session *s, struct table *t, uint32_t column, uint64_t address);
+/** "fs/file_table.c": the file of the kernel's source; "[unknown] function [module]" where that is not known. */
+void names_kernel_file(struct sys_session *s, struct table *t, uint32_t column, uint64_t address);
+/** "fs": that file's directory; else as names_kernel_file(). */
+void names_kernel_directory(struct sys_session *s, struct table *t, uint32_t column, uint64_t address);
 
 /** As names_kernel_call(), of the instruction at the address itself: "do_shrink+0x0" is "do_shrink". */
 void names_kernel_code(struct sys_session *s, struct table *t, uint32_t column, uint64_t address);

@@ -91,6 +91,15 @@ bool sys_loses(struct sys_session *s)
     return unlikely(s->lose) && !--s->lose;
 }
 
+/* Before anything is counted: what is mapped from then on is known. */
+static void begin_names(struct sys_session *s, const struct sys_settings *asked)
+{
+    s->names = names_new(&(struct names_wanted){.spaces = (s->settings.part && s->settings.part->spaces) ||
+                                                          asked->config.stacks & SYS_STACK_USER,
+                                                .vmlinux = asked->vmlinux,
+                                                .lines = asked->lines});
+}
+
 int sys_open(struct sys_session **out, const struct sys_tool *tool, const struct sys_settings *settings,
              struct error *e)
 {
@@ -104,9 +113,7 @@ int sys_open(struct sys_session **out, const struct sys_tool *tool, const struct
         sys_close(s);
         return error;
     }
-    /* Before anything is counted: what is mapped from then on is known. */
-    s->names =
-        names_new((s->settings.part && s->settings.part->spaces) || settings->config.stacks & SYS_STACK_USER);
+    begin_names(s, settings);
     error = attach_by_best_rung(s, e);
     if (!error)
         error = object_share(s, e);

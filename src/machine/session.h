@@ -18,15 +18,19 @@
 
 #define SYS_REFUSED_MAX 8
 
+struct vmlinux;
+
 struct sys_settings {
-    struct sys_config config;    /* filters and stacks; the rest is filled in */
-    const char *rung;            /* NULL: the first that works */
-    const struct sys_part *part; /* NULL: the tool's first */
-    uint32_t rows_max;           /* counted on each CPU; 0: rows_default() */
-    uint32_t ring_bytes;         /* 0: the tool's */
-    uint32_t sample_ring_bytes;  /* 0: SYS_SAMPLE_RING_BYTES */
-    uint32_t stacks_max;         /* 0: SYS_STACKS_DEFAULT */
-    const char *const *options;  /* values of the tool's own options, in their order; NULL: not given */
+    struct sys_config config;      /* filters and stacks; the rest is filled in */
+    const char *rung;              /* NULL: the first that works */
+    const struct sys_part *part;   /* NULL: the tool's first */
+    uint32_t rows_max;             /* counted on each CPU; 0: rows_default() */
+    uint32_t ring_bytes;           /* 0: the tool's */
+    uint32_t sample_ring_bytes;    /* 0: SYS_SAMPLE_RING_BYTES */
+    uint32_t stacks_max;           /* 0: SYS_STACKS_DEFAULT */
+    const struct vmlinux *vmlinux; /* of the kernel's source; NULL: none. It must live longer */
+    bool lines;                    /* files and lines with code of the kernel */
+    const char *const *options;    /* values of the tool's own options, in their order; NULL: not given */
 };
 
 #define SYS_ROWS_DEFAULT   16384u /* for each CPU, */

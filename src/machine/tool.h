@@ -59,6 +59,8 @@ struct sys_part {
     uint64_t columns;   /* bits of the columns that have a meaning only then */
     uint32_t stacks;    /* enum sys_stacks: which are taken for it, unless --stacks says */
     bool spaces;        /* code of processes is named for it */
+    bool kernel_code;   /* code of the kernel is named for it, with --lines by file and line, too */
+    bool source;        /* of such code, files of the kernel's source */
 };
 
 /** An option of its own; its value is asked for with sys_option(). */

@@ -11,6 +11,7 @@ static const char deleted[] = " (deleted)";
 void symbol_image_init(struct symbol_image *image, const struct symbol_module *module)
 {
     *image = (struct symbol_image){.path = mem_strdup(module->path ? module->path : "")};
+    image->sent = module->sent;
     image->unusable = module->build_id_len > sizeof(image->build_id);
     if (module->build_id_len && !image->unusable) {
         memcpy(image->build_id, module->build_id, module->build_id_len);
@@ -46,6 +47,7 @@ static bool try_main(struct symbol_image *image, const char *root, const char *p
             opened = -ENOEXEC;
         else if (image->build_id_len && !symbol_object_has_build_id(o, image->build_id, image->build_id_len))
             opened = -ESTALE;
+        o->trusted = o->trusted && !image->sent;
         if (opened == 0)
             image->main = o;
         else

@@ -19,6 +19,7 @@ struct symbol_image {
     char *path; /* as the target saw it */
     unsigned char build_id[SYMBOL_BUILD_ID_MAX];
     size_t build_id_len; /* reported, else what the file has; 0: not known */
+    bool sent;           /* see struct symbol_module */
     bool unusable;       /* a build id was reported that no file can be compared with */
     struct symbol_object *main, *debug, *alternate;
     Dwarf *dwarf, *alternate_dwarf;

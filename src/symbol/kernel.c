@@ -13,7 +13,6 @@
 #include "base/file.h"
 #include "symbol/kallsyms.h"
 #include "symbol/names.h"
-#include "symbol/vmlinux.h"
 
 #define KALLSYMS_BYTES_MAX (256u << 20)
 #define MODULES_BYTES_MAX  (16u << 20)
@@ -25,8 +24,6 @@ struct kernel_symbols {
     char *root;
     struct kallsyms table;
     struct symbol_names names;
-    struct vmlinux vmlinux;
-    bool vmlinux_sought;
     uint64_t looked_ns; /* when the table, or what it was made of, was last looked at */
     uint64_t mark;      /* of the modules and BPF programs that the table has */
     unsigned reads;
@@ -154,7 +151,6 @@ void kernel_symbols_free(struct kernel_symbols *k)
         return;
     kallsyms_release(&k->table);
     symbol_names_release(&k->names);
-    vmlinux_release(&k->vmlinux);
     free(k->root);
     free(k);
 }
@@ -215,34 +211,12 @@ bool kernel_symbols_find(struct kernel_symbols *k, uint64_t address, struct kern
     return true;
 }
 
+uint64_t kernel_symbols_begin(const struct kernel_symbols *k)
+{
+    return k->table.stext;
+}
+
 unsigned kernel_symbols_reads(const struct kernel_symbols *k)
 {
     return k->reads;
-}
-
-/* ---- files and lines ---- */
-
-const char *kernel_symbols_vmlinux(struct kernel_symbols *k)
-{
-    if (!k->vmlinux_sought)
-        vmlinux_seek(&k->vmlinux, k->root);
-    k->vmlinux_sought = true;
-    return k->vmlinux.path;
-}
-
-bool kernel_symbols_source(struct kernel_symbols *k, struct symbols *symbols, const uint64_t *addresses,
-                           size_t n, struct symbol_frames *out)
-{
-    if (!kernel_symbols_vmlinux(k) || !k->table.stext)
-        return false;
-    uint64_t *linked = mem_array(n ? n : 1, sizeof(*linked));
-    for (size_t i = 0; i < n; i++) /* the kernel moves as a whole (KASLR) */
-        linked[i] = addresses[i] - k->table.stext + k->vmlinux.stext;
-    const struct symbol_module module = {.path = k->vmlinux.path,
-                                         .root = "",
-                                         .build_id = k->vmlinux.build_id,
-                                         .build_id_len = k->vmlinux.build_id_len};
-    bool found = symbols_resolve(symbols, &module, linked, n, out) == 0;
-    free(linked);
-    return found;
 }

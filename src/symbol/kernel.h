@@ -3,8 +3,8 @@
 #define SYMBOL_KERNEL_H
 
 /*
- * Names for addresses of the kernel's code: its own, its modules', BPF programs', trampolines; and, where a vmlinux with
- * debug information is here, files and lines. Not for user space: symbol/symbol.h.
+ * Names for addresses of the kernel's code: its own, its modules', BPF programs', trampolines. Not files and lines:
+ * symbol/kernel_source.h; not user space: symbol/symbol.h.
  *
  * Modules and BPF programs come and go. The table is read again when an address falls into no symbol, and when it falls
  * into one that may have gone meanwhile and the modules or BPF programs are others than before; at most once a second. What
@@ -12,8 +12,7 @@
  *
  * Runs in: the tool. Threads: one at a time.
  * Owns: every text handed out, until kernel_symbols_free().
- * Invariant: no name is guessed: beyond the end of the kernel's code, of a module or of what BPF can be there is none, and
- * files and lines come only from a vmlinux with the build id of the kernel that runs.
+ * Invariant: no name is guessed: beyond the end of the kernel's code, of a module or of what BPF can be there is none.
  */
 
 #include <stdbool.h>
@@ -21,7 +20,6 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "symbol/symbol.h"
 
 struct kernel_symbols;
 
@@ -49,15 +47,8 @@ bool kernel_symbols_find(struct kernel_symbols *k, uint64_t address, struct kern
 /** "ext4_free_inode.part.0" -> "ext4_free_inode"; owned by k. */
 const char *kernel_symbols_function(struct kernel_symbols *k, const char *name);
 
-/**
- * Functions (inlined ones too), files and lines of n addresses of the kernel's own code (none of a module or of BPF, and
- * again one less than a return address), as symbols_resolve(). The frames belong to `symbols`. False: there is no vmlinux of
- * this very kernel here, nothing is filled; one with symbols alone gives functions and no files.
- */
-bool kernel_symbols_source(struct kernel_symbols *k, struct symbols *symbols, const uint64_t *addresses,
-                           size_t n, struct symbol_frames *out);
-/** The vmlinux; NULL: there is none. */
-const char *kernel_symbols_vmlinux(struct kernel_symbols *k);
+/** Where the kernel's own code begins, as it lies in memory (_stext); 0: not told. */
+uint64_t kernel_symbols_begin(const struct kernel_symbols *k);
 
 /** How often the table was read, the first time counts. */
 unsigned kernel_symbols_reads(const struct kernel_symbols *k);

@@ -198,8 +198,10 @@ void symbols_want(struct symbols *s, const struct symbol_module *module, const u
 static struct module *replace(struct symbols *s, struct wanted *w)
 {
     struct module *old = s->modules.at[w->module], *m = mem_alloc(sizeof(*m));
-    const struct symbol_module same = {
-        .path = old->image.path, .build_id = old->image.build_id, .build_id_len = old->image.build_id_len};
+    const struct symbol_module same = {.path = old->image.path,
+                                       .build_id = old->image.build_id,
+                                       .build_id_len = old->image.build_id_len,
+                                       .sent = old->image.sent};
     symbol_image_init(&m->image, &same);
     m->wanted = m->cache_read = true;
     locate(m, w->root);

@@ -24,6 +24,7 @@ struct symbol_module {
     const char *root;              /* what to put before it, such as "/proc/123/root"; "" or NULL: nothing */
     const unsigned char *build_id; /* of the image in memory */
     size_t build_id_len;           /* bytes; 0: not known */
+    bool sent;                     /* by a server: no other file is opened because this one names it */
 };
 
 struct symbol_frame {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "symbol/vmlinux.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,8 +47,27 @@ size_t vmlinux_build_id(const void *notes, size_t len, unsigned char *out, size_
     return 0;
 }
 
-/* The value of _stext in the file's symbol table; 0: it has none. */
-static uint64_t stext_of(const struct symbol_object *o)
+size_t vmlinux_kernel_build_id(const char *root, unsigned char out[static SYMBOL_BUILD_ID_MAX])
+{
+    struct buf path = BUF_INIT, notes = BUF_INIT;
+    size_t len = 0;
+    buf_printf(&path, "%s/sys/kernel/notes", root);
+    if (!file_read(buf_str(&path), NOTES_BYTES_MAX, &notes))
+        len = vmlinux_build_id(notes.data, notes.len, out, SYMBOL_BUILD_ID_MAX);
+    buf_release(&path);
+    buf_release(&notes);
+    return len;
+}
+
+static void take_symbol(struct vmlinux *v, const char *name, uint64_t value)
+{
+    if (!strcmp(name, "_stext"))
+        v->stext = value;
+    else if (!strcmp(name, "start_kernel"))
+        v->in_init_main = value;
+}
+
+static void read_symbols(struct vmlinux *v, const struct symbol_object *o)
 {
     for (Elf_Scn *scn = NULL; (scn = elf_nextscn(o->elf, scn));) {
         GElf_Shdr header;
@@ -59,36 +79,71 @@ static uint64_t stext_of(const struct symbol_object *o)
             const char *name = gelf_getsym(data, (int)i, &symbol)
                                    ? elf_strptr(o->elf, header.sh_link, symbol.st_name)
                                    : NULL;
-            if (name && !strcmp(name, "_stext"))
-                return symbol.st_value;
+            if (name)
+                take_symbol(v, name, symbol.st_value);
         }
     }
-    return 0;
 }
 
-static bool try_file(struct vmlinux *v, const char *path)
+/* Is it the kernel's of this build id (none: it does not tell), and does it say enough? */
+static int look_into(struct vmlinux *v, const struct symbol_object *o, const unsigned char *kernel_id,
+                     size_t kernel_id_len, struct error *e)
+{
+    const unsigned char *id = NULL;
+    v->build_id_len = symbol_object_build_id(o, &id);
+    if (v->build_id_len)
+        memcpy(v->build_id, id, v->build_id_len);
+    v->unchecked = !v->build_id_len || !kernel_id_len;
+    if (!v->unchecked && !symbol_object_has_build_id(o, kernel_id, kernel_id_len))
+        return error_set(e, ESTALE, "%s is of another kernel than the one that runs: its build id differs",
+                         o->path);
+    if (!symbol_object_has_addresses(o))
+        return error_set(e, ENOEXEC, "%s is no linked ELF file", o->path);
+    if (!symbol_object_has_dwarf(o))
+        return error_set(e, ENODATA, "%s has no debug information (DWARF)", o->path);
+    read_symbols(v, o);
+    return v->stext ? 0 : error_set(e, ENODATA, "%s has no symbol _stext", o->path);
+}
+
+static int try_file(struct vmlinux *v, const char *path, const unsigned char *kernel_id, size_t kernel_id_len,
+                    struct error *e)
 {
     struct symbol_object *o;
-    if (symbol_object_open("", path, &o))
-        return false;
-    if (symbol_object_has_build_id(o, v->build_id, v->build_id_len))
-        v->stext = stext_of(o);
+    *v = (struct vmlinux){.path = NULL};
+    int bad = symbol_object_open("", path, &o);
+    if (bad)
+        return error_set(e, -bad, "%s: %s", path, bad == -ENOEXEC ? "no ELF file" : strerror(-bad));
+    bad = look_into(v, o, kernel_id, kernel_id_len, e);
     symbol_object_free(o);
-    if (v->stext)
+    if (bad)
+        *v = (struct vmlinux){.path = NULL};
+    else
         v->path = mem_strdup(path);
-    return v->stext;
+    return bad;
 }
 
-static bool try_build_id(struct vmlinux *v, const char *root)
+int vmlinux_open(struct vmlinux *v, const char *root, const char *path, struct error *e)
 {
-    struct buf path = BUF_INIT;
-    buf_printf(&path, "%s/usr/lib/debug/.build-id/%02x/", root, v->build_id[0]);
-    for (size_t i = 1; i < v->build_id_len; i++)
-        buf_printf(&path, "%02x", v->build_id[i]);
-    buf_addstr(&path, ".debug");
-    bool found = try_file(v, buf_str(&path));
-    buf_release(&path);
-    return found;
+    unsigned char id[SYMBOL_BUILD_ID_MAX];
+    return try_file(v, path, id, vmlinux_kernel_build_id(root, id), e);
+}
+
+static void print_build_id_path(struct buf *path, const char *root, const unsigned char *id, size_t len)
+{
+    buf_printf(path, "%s/usr/lib/debug/.build-id/%02x/", root, id[0]);
+    for (size_t i = 1; i < len; i++)
+        buf_printf(path, "%02x", id[i]);
+    buf_addstr(path, ".debug");
+}
+
+/* One that cannot be compared is not taken: only if somebody names it. */
+static bool try_place(struct vmlinux *v, const char *path, const unsigned char *id, size_t len)
+{
+    if (try_file(v, path, id, len, NULL))
+        return false;
+    if (v->unchecked)
+        vmlinux_release(v);
+    return v->path;
 }
 
 void vmlinux_seek(struct vmlinux *v, const char *root)
@@ -96,23 +151,24 @@ void vmlinux_seek(struct vmlinux *v, const char *root)
     static const char *const places[] = {
         "/usr/lib/debug/boot/vmlinux-%s", "/usr/lib/debug/lib/modules/%s/vmlinux",
         "/lib/modules/%s/build/vmlinux", "/lib/modules/%s/vmlinux", "/boot/vmlinux-%s"};
-    struct buf path = BUF_INIT, notes = BUF_INIT, release = BUF_INIT;
+    struct buf path = BUF_INIT, release = BUF_INIT;
+    unsigned char id[SYMBOL_BUILD_ID_MAX];
+    size_t len = vmlinux_kernel_build_id(root, id);
     *v = (struct vmlinux){.path = NULL};
-    buf_printf(&path, "%s/sys/kernel/notes", root);
-    if (!file_read(buf_str(&path), NOTES_BYTES_MAX, &notes))
-        v->build_id_len = vmlinux_build_id(notes.data, notes.len, v->build_id, sizeof(v->build_id));
-    buf_reset(&path);
     buf_printf(&path, "%s/proc/sys/kernel/osrelease", root);
     int bad = file_read(buf_str(&path), 256, &release);
-    release.data[strcspn(release.data, "\n")] = '\0';
-    bool found = v->build_id_len && try_build_id(v, root);
-    for (size_t i = 0; !bad && !found && v->build_id_len && i < sizeof(places) / sizeof(*places); i++) {
+    size_t name = bad ? 0 : strcspn(release.data, "\n");
+    buf_reset(&path);
+    if (len)
+        print_build_id_path(&path, root, id, len);
+    bool found = len && try_place(v, buf_str(&path), id, len);
+    for (size_t i = 0; name && len && !found && i < sizeof(places) / sizeof(*places); i++) {
         const char *blank = strstr(places[i], "%s");
         buf_reset(&path);
-        buf_printf(&path, "%s%.*s%s%s", root, (int)(blank - places[i]), places[i], release.data, blank + 2);
-        found = try_file(v, buf_str(&path));
+        buf_printf(&path, "%s%.*s%.*s%s", root, (int)(blank - places[i]), places[i], (int)name, release.data,
+                   blank + 2);
+        found = try_place(v, buf_str(&path), id, len);
     }
     buf_release(&path);
-    buf_release(&notes);
     buf_release(&release);
 }

@@ -11,6 +11,8 @@
 static void add_folded(struct buf *line, const char *from, size_t len, bool kernel)
 {
     const char *place = kernel ? memchr(from, '+', len) : NULL;
+    if (kernel && !place)
+        place = memmem(from, len, " (", 2); /* an inlined one, with its line */
     if (place)
         len = (size_t)(place - from);
     char *name = mem_strndup(from, len);

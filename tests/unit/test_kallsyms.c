@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * src/symbol/kallsyms, kernel and vmlinux: the table of the kernel's symbols, and how it is followed.
+ * src/symbol/kallsyms and kernel: the table of the kernel's symbols, and how it is followed.
  */
 #include "test_kernel.h"
 
 #include "symbol/kallsyms.h"
 #include "symbol/kernel.h"
-#include "symbol/vmlinux.h"
 
 #include <errno.h>
 #include <time.h>
@@ -301,99 +300,6 @@ static void hidden_addresses_are_told(void **state)
     remove_root(root);
 }
 
-/* ---- vmlinux ---- */
-
-static void build_ids_are_found_in_notes(void **state)
-{
-    (void)state;
-    unsigned char id[20];
-    struct {
-        uint32_t name, bytes, type;
-        char text[8];
-        unsigned char value[4];
-        uint32_t gnu[3];
-        char gnu_text[4];
-        unsigned char build_id[20];
-    } notes = {6, 4, 0, "Linux\0\0", {1, 2, 3, 4}, {4, 20, 3}, "GNU", "01234567890123456789"};
-    assert_int_equal(vmlinux_build_id(&notes, sizeof(notes), id, sizeof(id)), 20);
-    assert_memory_equal(id, "01234567890123456789", 20);
-    assert_int_equal(vmlinux_build_id(&notes, sizeof(notes), id, 19), 0);
-    for (size_t len = 0; len < sizeof(notes); len++) {
-        void *cut =
-            memcpy(mem_alloc(len ? len : 1), &notes, len); /* so that a sanitizer sees what is read beyond */
-        assert_int_equal(vmlinux_build_id(cut, len, id, sizeof(id)), 0);
-        free(cut);
-    }
-    notes.name = UINT32_MAX;
-    assert_int_equal(vmlinux_build_id(&notes, sizeof(notes), id, sizeof(id)), 0);
-    notes.name = 6;
-    notes.bytes = UINT32_MAX;
-    assert_int_equal(vmlinux_build_id(&notes, sizeof(notes), id, sizeof(id)), 0);
-}
-
-static void compile_vmlinux(const char *root)
-{
-    char command[1024];
-    put(root, "src/first.c",
-        "__attribute__((used)) void _stext(void) {}\n__attribute__((always_inline)) static inline int "
-        "deep(int n)\n{\n"
-        "    return n * 3;\n}\nint outer(volatile int *n);\nint outer(volatile int *n)\n{\n    return "
-        "deep(*n);\n}\n");
-    free(path_in(root, "usr/lib/debug/boot/x"));
-    snprintf(command, sizeof(command),
-             "cd %s/src && cc -g -O1 -nostdlib -static -ffunction-sections -Wl,--build-id=0x0102030405060708 "
-             "-Wl,-Ttext=0x81000000 -Wl,-e,_stext -o ../usr/lib/debug/boot/vmlinux-9.9.9 first.c",
-             root);
-    assert_int_equal(system(command), 0);
-}
-
-static uint64_t address_in(const char *root, const char *name)
-{
-    char command[512], line[256] = "";
-    snprintf(command, sizeof(command), "nm %s/usr/lib/debug/boot/vmlinux-9.9.9 | grep ' %s$'", root, name);
-    FILE *nm = popen(command, "r");
-    assert_non_null(fgets(line, sizeof(line), nm));
-    assert_int_equal(pclose(nm), 0);
-    return strtoull(line, NULL, 16);
-}
-
-static void vmlinux_gives_files_and_lines(void **state)
-{
-    (void)state;
-    static const uint64_t moved = 0xffffffff3e000000u; /* what KASLR may do */
-    static const unsigned char notes[] = {4,   0,   0,   0, 8, 0, 0, 0, 3, 0, 0, 0,
-                                          'G', 'N', 'U', 0, 1, 2, 3, 4, 5, 6, 7, 8};
-    char *root = make_root(), line[128];
-    compile_vmlinux(root);
-    uint64_t stext = address_in(root, "_stext") + moved, outer = address_in(root, "outer") + moved;
-    snprintf(line, sizeof(line), "%016llx T _stext\n%016llx T outer\n", (unsigned long long)stext,
-             (unsigned long long)outer);
-    put(root, "proc/kallsyms", line);
-    put(root, "proc/sys/kernel/osrelease", "9.9.9\n");
-    struct symbols *s = symbols_new(NULL);
-    struct symbol_frames frames;
-    struct kernel_symbols *k = open_root(root);
-    assert_false(kernel_symbols_source(k, s, &outer, 1, &frames)); /* no build id to compare with */
-    kernel_symbols_free(k);
-    put_bytes(root, "sys/kernel/notes", notes, sizeof(notes));
-    k = open_root(root);
-    assert_non_null(kernel_symbols_vmlinux(k));
-    assert_true(kernel_symbols_source(k, s, &outer, 1, &frames));
-    assert_string_equal(frames.at[frames.len - 1].function, "outer");
-    assert_non_null(strstr(frames.at[frames.len - 1].file, "/src/first.c"));
-    kernel_symbols_free(k);
-    unsigned char others[sizeof(notes)];
-    memcpy(others, notes, sizeof(notes));
-    others[sizeof(notes) - 1]++; /* another kernel */
-    put_bytes(root, "sys/kernel/notes", others, sizeof(others));
-    k = open_root(root);
-    assert_null(kernel_symbols_vmlinux(k));
-    assert_false(kernel_symbols_source(k, s, &outer, 1, &frames));
-    kernel_symbols_free(k);
-    symbols_free(s);
-    remove_root(root);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -406,9 +312,6 @@ int main(void)
         TEST("a symbol that came later is found, after a second", new_symbols_are_found),
         TEST("another module at the same place is noticed", another_module_at_the_same_place_is_noticed),
         TEST("hidden addresses are told, and what hides them", hidden_addresses_are_told),
-        TEST("the build id is found in the kernel's notes, whatever they hold", build_ids_are_found_in_notes),
-        TEST("a vmlinux of the same build gives files and lines, and no other",
-             vmlinux_gives_files_and_lines),
     };
     return cmocka_run_group_tests_name("kallsyms", tests, NULL, NULL);
 }
