@@ -89,6 +89,7 @@ enum sys_count {
     SYS_MISSED = 16,  /* events for which no program ran, as they interrupted it: counted by the kernel */
     SYS_MAPS_LOST,    /* records of what processes map, which the kernel had no room for */
     SYS_UNTRUSTED,    /* frames of user stacks that are marked, counted when they are named; none is lost */
+    SYS_NAMELESS,     /* frames of user stacks of which nobody knows what lay there; none is lost */
     SYS_COUNTS        /* the rest are a tool's own, from SYS_COUNT_OWN */
 };
 #define SYS_COUNT_OWN 8

@@ -37,6 +37,9 @@ static const struct said losses[] = {
     {SYS_UNTRUSTED,
      "frame{s} of user stacks {is|are} marked ?: code without frame pointers, see allium-sys(1)",
      "untrusted_frames", false},
+    {SYS_NAMELESS,
+     "frames of user stacks have no name: what lay there is gone, or may not be read (CAP_SYS_PTRACE)",
+     "nameless_frames", false},
 };
 
 #define LOSSES (sizeof(losses) / sizeof(*losses))

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "base/mem.h"
 
@@ -74,6 +75,26 @@ bool spaces_find(struct spaces *s, pid_t pid, uint64_t time_ns, uint64_t address
             return true;
         }
     }
+    *out = (struct space_mapping){.kind = MAPPING_NONE};
+    return false;
+}
+
+/* The memory is new before the registers are: the kernel touches it in the name of whoever called exec. */
+static const struct life_image *image_before(const struct life *life, uint64_t time_ns)
+{
+    const struct life_image *image = life_image_at(life, time_ns);
+    return image > life->images.at ? image - 1 : NULL;
+}
+
+bool spaces_find_code(struct spaces *s, pid_t pid, uint64_t time_ns, uint64_t address,
+                      struct space_mapping *out)
+{
+    if (spaces_find(s, pid, time_ns, address, out))
+        return true;
+    struct life *life = find_life(s, pid, time_ns);
+    const struct life_image *image = life ? image_before(life, time_ns) : NULL;
+    if (image && layers_find(image->maps, time_ns, address, out) && out->protection & PROT_EXEC)
+        return true;
     *out = (struct space_mapping){.kind = MAPPING_NONE};
     return false;
 }

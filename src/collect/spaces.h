@@ -4,7 +4,8 @@
 
 /*
  * The address spaces of processes over time, kept from the side band: what was mapped at an address when an event happened,
- * also after the process has ended. Processes that ran before are read from /proc when they are first asked for, or fork.
+ * also after the process has ended. Processes that ran before are read from /proc by spaces_meet(), or when they are first
+ * asked for, or fork.
  *
  * To ask about an event: take the event out of its ring, call spaces_drain(), then ask with the event's own time.
  *
@@ -35,6 +36,11 @@ void spaces_free(struct spaces *s);
 
 /** Takes in all that happened before this call. */
 void spaces_drain(struct spaces *s);
+/**
+ * Reads what the processes that run now have mapped, as far as no record has told it: what ends later is known then. It takes
+ * `most_ns` at most, or as long as one that does not answer; true: all are read. Else the next call goes on.
+ */
+bool spaces_meet(struct spaces *s, uint64_t most_ns);
 /** Takes in one record. */
 void spaces_take(struct spaces *s, const struct sideband_record *record);
 
@@ -43,6 +49,10 @@ void spaces_take(struct spaces *s, const struct sideband_record *record);
  * MAPPING_NONE then. An address that the stack may grow to at once is of the stack.
  */
 bool spaces_find(struct spaces *s, pid_t pid, uint64_t time_ns, uint64_t address, struct space_mapping *out);
+
+/** The same for an address of code, which while exec runs may still be of the program before. */
+bool spaces_find_code(struct spaces *s, pid_t pid, uint64_t time_ns, uint64_t address,
+                      struct space_mapping *out);
 
 struct spaces_process {
     const char *name;  /* its main thread's, at that time */

@@ -14,6 +14,7 @@ struct spaces {
     uint64_t newest_ns; /* of the records seen */
     uint64_t gap_ns;    /* the latest time at which something was missing */
     uint64_t lost, readings, readings_failed;
+    uint64_t met_pid; /* spaces_meet() has come so far */
 };
 
 /* Nobody may ask for earlier times. */

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "collect/spaces_inner.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <time.h>
 
+#include "collect/lines.h"
 #include "collect/maps.h"
 #include "collect/proc.h"
 
@@ -105,4 +107,23 @@ void spaces_complete(struct spaces *s, struct life *life)
         lives_end(&s->lives, life, life->suspect_ns ? suspect : clock_ns(CLOCK_MONOTONIC));
     }
     life->unreadable = bad && bad != -ETIMEDOUT;
+}
+
+bool spaces_meet(struct spaces *s, uint64_t most_ns)
+{
+    DIR *proc = opendir("/proc");
+    uint64_t until = clock_ns(CLOCK_MONOTONIC) + most_ns, pid;
+    const struct dirent *entry = NULL;
+    while (proc && clock_ns(CLOCK_MONOTONIC) < until && (entry = readdir(proc))) {
+        const char *at = entry->d_name;
+        /* The kernel lists them by their numbers. */
+        if (!lines_number(&at, &pid) || *at || pid > INT32_MAX || pid <= s->met_pid)
+            continue;
+        s->met_pid = pid;
+        struct life *life = lives_latest(&s->lives, (pid_t)pid);
+        spaces_complete(s, life ? life : lives_begin(&s->lives, (pid_t)pid, 0, layers_new(NULL, 0)));
+    }
+    if (proc)
+        closedir(proc);
+    return !entry;
 }

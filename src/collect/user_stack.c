@@ -39,6 +39,7 @@ struct moment {
     pid_t pid;
     uint64_t time_ns;
     const char *root;
+    bool (*find)(struct spaces *s, pid_t pid, uint64_t time_ns, uint64_t address, struct space_mapping *out);
 };
 
 struct user_stacks *user_stacks_new(struct spaces *spaces)
@@ -165,7 +166,7 @@ static struct captured_code place(struct user_stacks *u, const struct moment *wh
     struct captured_code code = {NULL, 0};
     struct space_mapping m;
     *out = (struct user_frame){.kind = USER_FRAME_NOT_MAPPED, .module.path = "", .address = address};
-    if (!spaces_find(u->spaces, when->pid, when->time_ns, address, &m))
+    if (!when->find(u->spaces, when->pid, when->time_ns, address, &m))
         return code;
     uint64_t offset = address - m.start + m.page_offset;
     if (m.kind == MAPPING_VDSO || m.kind == MAPPING_UNKNOWN) {
@@ -189,13 +190,14 @@ static struct moment moment_of(struct user_stacks *u, pid_t pid, uint64_t time_n
 {
     if (u->files.len > FILES_MAX)
         close_files(u);
-    return (struct moment){pid, time_ns, root_of(u, pid, time_ns)};
+    return (struct moment){pid, time_ns, root_of(u, pid, time_ns), spaces_find};
 }
 
 size_t user_stacks_find(struct user_stacks *u, pid_t pid, uint64_t time_ns, const uint64_t *pcs, size_t n,
                         struct user_frame *out, enum chain_end *why)
 {
     struct moment when = moment_of(u, pid, time_ns);
+    when.find = spaces_find_code;
     u->chain.len = 0;
     for (size_t i = 0; i < n; i++) {
         /* What a call returns to may be another function's first instruction. */

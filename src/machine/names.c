@@ -23,7 +23,7 @@ struct names {
     struct spaces *spaces;
     struct user_stacks *users;
     struct symbols *symbols;
-    uint64_t untrusted;
+    uint64_t untrusted, nameless;
     struct kernel_symbols *kernel;
     struct error no_kernel; /* why that is NULL */
     struct kernel_source *source;
@@ -91,6 +91,16 @@ void names_know(struct names *n, int pid)
 {
     if (n->spaces)
         spaces_reread(n->spaces, pid);
+}
+
+bool names_meet(struct names *n, uint64_t most_ns)
+{
+    return !n->spaces || spaces_meet(n->spaces, most_ns);
+}
+
+uint64_t names_nameless(const struct names *n)
+{
+    return n->nameless;
 }
 
 uint64_t names_untrusted(const struct names *n)
@@ -328,6 +338,8 @@ void names_user_stack(struct sys_session *s, struct table *t, uint32_t column, i
         spaces_drain(names->spaces);
         size_t trusted = user_stacks_find(names->users, (pid_t)pid, time_ns, pcs, n, frames, NULL);
         names->untrusted += n - trusted;
+        for (size_t i = 0; i < trusted; i++)
+            names->nameless += frames[i].kind == USER_FRAME_NOT_MAPPED;
     }
     for (unsigned i = 0; i < n; i++)
         if (names->spaces)

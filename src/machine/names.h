@@ -37,8 +37,12 @@ void names_settle(struct names *n);
 struct spaces *names_spaces(struct names *n);
 /** Looks at a process now: it may soon be gone, or be another program. */
 void names_know(struct names *n, int pid);
+/** Looks at the processes that run now, for so long at most: they may have ended when they are asked for. True: at all. */
+bool names_meet(struct names *n, uint64_t most_ns);
 /** Frames of user stacks that came from following an rbp that was no frame pointer: they are marked. */
 uint64_t names_untrusted(const struct names *n);
+/** Frames of user stacks without a name, as nothing is known of what lay there. */
+uint64_t names_nameless(const struct names *n);
 /** Why code of the kernel, which was asked for, has addresses for names, in words with what to do; "": it has names. */
 const char *names_kernel_hidden(const struct names *n);
 

@@ -13,7 +13,9 @@
 #include "machine/sampled_rows.h"
 #include "machine/samples.h"
 
-#define GATHER_MS 20
+#define GATHER_MS    20
+#define MEET_STEP_NS 5000000u /* at a time: events wait meanwhile */
+#define MEET_WAIT_MS 20
 
 static int take_event(void *arg, void *data, size_t bytes)
 {
@@ -112,11 +114,21 @@ static bool is_being_written(const struct sys_session *s)
     return poll(rings, 2, 0) > 0;
 }
 
+/* Looks at more of the processes that had no turn at the start; how long may be waited then. */
+static int meet_more(struct sys_session *s, int timeout_ms)
+{
+    if (s->met)
+        return timeout_ms;
+    s->met = names_meet(s->names, MEET_STEP_NS);
+    return timeout_ms >= 0 && timeout_ms < MEET_WAIT_MS ? timeout_ms : MEET_WAIT_MS;
+}
+
 int sys_wait(struct sys_session *s, int timeout_ms, struct table *t)
 {
     struct timespec began;
     bool other = false;
     int r, n = 0;
+    timeout_ms = meet_more(s, timeout_ms);
     clock_gettime(CLOCK_MONOTONIC, &began);
     s->rows = t;
     if (!s->ring && !s->samples) {

@@ -17,7 +17,9 @@
 #include "machine/samples.h"
 #include "machine/whose.h"
 
-#define BACKLOG_PART 4u /* of the ring: then the reader is woken */
+#define MEET_NS        100000000u /* so long at most the start waits for it; the rest is done while we wait */
+#define MEET_URGENT_NS 1000000000u /* ... where nothing can be done later */
+#define BACKLOG_PART   4u          /* of the ring: then the reader is woken */
 
 const char *sys_option(const struct sys_session *s, const char *name)
 {
@@ -91,13 +93,19 @@ bool sys_loses(struct sys_session *s)
     return unlikely(s->lose) && !--s->lose;
 }
 
-/* Before anything is counted: what is mapped from then on is known. */
+/* Before anything is counted: what is mapped from then on is known, and of whom may end before it is asked for. */
 static void begin_names(struct sys_session *s, const struct sys_settings *asked)
 {
+    const bool one = asked->config.filters & SYS_FILTER_TGID;
     s->names = names_new(&(struct names_wanted){.spaces = (s->settings.part && s->settings.part->spaces) ||
                                                           asked->config.stacks & SYS_STACK_USER,
                                                 .vmlinux = asked->vmlinux,
                                                 .lines = asked->lines});
+    s->met = one || s->tool->urgent;
+    if (one)
+        names_know(s->names, (int)asked->config.tgid);
+    else if (names_meet(s->names, s->tool->urgent ? MEET_URGENT_NS : MEET_NS))
+        s->met = true;
 }
 
 int sys_open(struct sys_session **out, const struct sys_tool *tool, const struct sys_settings *settings,
@@ -193,6 +201,7 @@ void sys_read_counts(struct sys_session *s)
     }
     s->counted[SYS_MISSED] = missed(s);
     s->counted[SYS_MAPS_LOST] = names_lost(s->names);
+    s->counted[SYS_NAMELESS] = names_nameless(s->names);
     s->counted[SYS_UNTRUSTED] = names_untrusted(s->names);
     free(each);
     if (s->tool->settle)

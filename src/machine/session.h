@@ -66,6 +66,7 @@ struct sys_session {
     uint64_t lose;                /* the record that is to be lost, counted down; 0: none. See sys_loses() */
     void *own;                    /* of the tool, see its release() */
     struct names *names;
+    bool met;                /* whoever may end before it is named has been looked at */
     struct samples *samples; /* NULL: user stacks are not sampled */
     struct live *live;       /* NULL: nothing is followed */
     uint32_t gathered;       /* samples begun, when rows were last taken from the kernel because of them */

@@ -248,6 +248,33 @@ def by_code():
         equal(sum(row["faults"] for row in it.rows), N, "faults by " + part)
 
 
+def ended_before():
+    """Of a program that was there before and ended before the report, code has its names: nobody can be asked then."""
+    for part, column in (("place", "place"), ("stack", "user_stack")):
+        with toucher() as t, tool("faults", "--by", part, "-p", t.pid) as it:
+            t.do("anonymous %d" % N)
+            t.process.kill()
+            t.process.wait()
+            it.stop()
+        found = [row for row in it.rows if "write_pages (" in str(row[column])]
+        equal(sum(row["faults"] for row in found), N, "faults of write_pages by " + part)
+        equal(it.lost["nameless_frames"], 0, "frames without a name")
+
+
+def code_during_exec():
+    """While exec runs, the faults in the new memory are of whoever called it."""
+    with lib.private_dir() as folder:
+        program = shutil.copy("/bin/true", folder + "/exec-%d" % os.getpid())
+        with tool("faults", "--by", "stack", "--comm", os.path.basename(program)) as it:
+            for _ in range(3):
+                subprocess.run([program], check=True)
+            it.stop()
+    found = [row["user_stack"][0] for row in it.rows if row["user_stack"]]
+    check("execve (libc.so.6)" in found, found)
+    equal([name for name in found if name.startswith("0x")], [], "places without a name")
+    equal(it.lost["nameless_frames"], 0, "frames without a name")
+
+
 def folded():
     """Stacks as lines, the weight is faults."""
     with toucher() as t:
@@ -378,6 +405,8 @@ TESTS += [
     ("growth without tracefs: one line says what to mount", without_tracefs),
     ("rows by file have the file's name", by_file),
     ("rows by code have the function's name", by_code),
+    ("code of a program that was there before, and ended, has names", ended_before),
+    ("code has names while exec runs", code_during_exec),
     ("folded stacks weigh faults", folded),
     ("a hostile name of a program is harmless", hostile_name),
     ("resident memory grows as VmRSS says", growth),

@@ -16,6 +16,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -126,6 +127,50 @@ static void brief(void **state)
         is_known(s, &told[i], getenv(i % 2 ? "BRIEF_STATIC" : "BRIEF"));
     close(pipes[0]);
     close(pipes[1]);
+    spaces_free(s);
+    sideband_close(band);
+}
+
+/* ---- programs that run before we listen ---- */
+
+static void met(void **state)
+{
+    (void)state;
+    struct brief told;
+    struct space_mapping m;
+    int pipes[2], gate[2];
+    assert_int_equal(pipe(pipes), 0);
+    assert_int_equal(pipe(gate), 0);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (!pid) {
+        char go;
+        struct timespec now;
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        told.time_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+        told.code = (uintptr_t)met;
+        if (write(pipes[1], &told, sizeof(told)) == sizeof(told) && read(gate[0], &go, 1) == 1)
+            _exit(0);
+        _exit(1);
+    }
+    assert_int_equal(read(pipes[0], &told, sizeof(told)), sizeof(told));
+    struct sideband *band = open_band(1024);
+    struct spaces *s = spaces_new(band, &(struct spaces_options){.ended_max = ENDED_MAX});
+    while (!spaces_meet(s, 1000000)) /* in as many steps as it takes */
+        ;
+    size_t readings = spaces_counts(s).readings;
+    assert_true(spaces_meet(s, UINT32_MAX)); /* nobody twice */
+    assert_true(spaces_counts(s).readings - readings < readings);
+    assert_int_equal(write(gate[1], "g", 1), 1);
+    finish(pid);
+    spaces_drain(s);
+    assert_true(spaces_find(s, pid, told.time_ns, told.code, &m));
+    assert_int_equal(m.kind, MAPPING_FILE);
+    assert_non_null(strstr(m.file->path, "spaces_live"));
+    for (int i = 0; i < 2; i++) {
+        close(pipes[i]);
+        close(gate[i]);
+    }
     spaces_free(s);
     sideband_close(band);
 }
@@ -248,6 +293,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         {"a thousand programs that live for a moment are known after they have ended", brief, NULL, NULL,
          NULL},
+        {"a program that ran before, and was met, is known after it has ended", met, NULL, NULL},
         {"each moment of a program that maps in all ways is as it saw it itself", mapper, NULL, NULL, NULL},
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
