@@ -27,6 +27,7 @@ struct {
 
 struct fault {
     __u64 address, ip;
+    __u64 ended_ns;           /* 0: how long it took is not asked for */
     __u32 kind, mode, access; /* enum faults_mark */
     struct faults_file in;
 };
@@ -60,6 +61,15 @@ static __always_inline void mark(struct faults_value *v, __u32 which)
         v->marked[which]++;
 }
 
+/* How the thread's fault began is looked up as late as this, since the verifier follows each case to the end. */
+static __always_inline void measure(struct faults_value *v, __u64 ended_ns)
+{
+    __u32 tid = (__u32)bpf_get_current_pid_tgid(), slot = tid % FAULTS_THREADS;
+    const struct faults_begun *b = bpf_map_lookup_elem(&begun, &slot);
+    if (b && b->tid == tid && b->time_ns)
+        row_measure(v, ended_ns - b->time_ns);
+}
+
 static __always_inline int account(void *ctx, struct fault *f)
 {
     struct row_key row = {0};
@@ -74,6 +84,8 @@ static __always_inline int account(void *ctx, struct fault *f)
     mark(v, f->mode);
     mark(v, f->access);
     mark(v, f->in.class);
+    if (f->ended_ns)
+        measure(v, f->ended_ns);
     if (config.parts & (FAULTS_BY_PLACE | FAULTS_BY_STACK))
         v->time_ns = bpf_ktime_get_ns();
     row_done(v);
@@ -105,11 +117,12 @@ int BPF_PROG(exit_fault, struct vm_area_struct *vma, unsigned long address, unsi
                                                     : FAULTS_READ;
     f.mode = !regs ? FAULTS_ASKED : in_user_mode(regs->cs) ? FAULTS_USER : FAULTS_KERNEL;
     f.ip = regs ? regs->ip : 0;
+    if (config.histograms && regs)
+        f.ended_ns = bpf_ktime_get_ns();
     describe_mapping(&f.in, vma, vma->vm_mm, vma->vm_start, vma->vm_end);
     return account(ctx, &f);
 }
 
-/* Its end, as the kernel counts it: what the access was is known from its beginning. */
 /*
  * Whoever looks at a program's memory from where nothing may wait takes what is there, and does without the rest: a BPF
  * program that takes the stack, these among them. What is not there raises an exception all the same, of which
@@ -121,6 +134,7 @@ static __always_inline bool is_only_tried(__u32 mode)
     return mode == FAULTS_KERNEL && bpf_get_current_task_btf()->pagefault_disabled;
 }
 
+/* Its end, as the kernel counts it: what the access was is known from its beginning, and since when it is under way. */
 static __always_inline int begins(__u64 error_code)
 {
     __u32 tid = (__u32)bpf_get_current_pid_tgid(), slot = tid % FAULTS_THREADS;
@@ -128,6 +142,8 @@ static __always_inline int begins(__u64 error_code)
     if (b) {
         b->tid = tid;
         b->access = access_of(error_code);
+        if (config.histograms)
+            b->time_ns = bpf_ktime_get_ns();
     }
     return 0;
 }
@@ -151,6 +167,8 @@ static __always_inline int ended(struct perf_context *ctx, __u32 kind)
     const struct faults_begun *b = bpf_map_lookup_elem(&begun, &slot);
     f.mode = in_user_mode(ctx->cs) ? FAULTS_USER : FAULTS_KERNEL;
     f.access = b && b->tid == tid ? b->access : FAULTS_ACCESS_UNKNOWN;
+    if (config.histograms)
+        f.ended_ns = bpf_ktime_get_ns();
     classify(&f.in, f.address);
     return account(ctx, &f);
 }

@@ -67,6 +67,7 @@ struct faults_value {
 
 /** How a thread's last fault began, as far as the end does not tell. */
 struct faults_begun {
+    __u64 time_ns; /* CLOCK_MONOTONIC; 0: not asked for */
     __u32 tid;
     __u32 access; /* enum faults_mark */
 };

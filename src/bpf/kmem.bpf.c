@@ -80,6 +80,7 @@ static __always_inline int slab_allocated(void *ctx, enum slab_way way, const st
     v->requested_bytes += o.requested_bytes;
     v->allocated_bytes += o.allocated_bytes;
     v->gfp |= o.gfp;
+    row_measure(v, o.requested_bytes);
     if (config.stacks & SYS_STACK_USER)
         v->time_ns = bpf_ktime_get_ns();
     if (o.cache)

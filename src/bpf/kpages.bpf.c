@@ -13,6 +13,8 @@
 SYS_TABLE(struct kpages_key, struct kpages_value)
 SYS_LIVE(struct kpages_live)
 
+const volatile __u64 page_bytes = 4096; /* of the machine: set before the programs are loaded */
+
 __u32 orders_followed = 0; /* bit N: some block of 2^N pages was live once */
 
 struct block {
@@ -123,6 +125,7 @@ static __always_inline int allocated(void *ctx, const struct block *b)
     } else {
         v->allocations++;
         v->allocated_pages += 1ull << (b->order & 31);
+        row_measure(v, page_bytes << (b->order & 31));
     }
     row_done(v);
     if (follow_live && !b->failed)

@@ -22,7 +22,10 @@ const volatile __u64 page_offset_base_at = 0, vmemmap_base_at = 0;
 
 SYS_TABLE(struct slabratetop_key, struct slabratetop_value)
 
-/* Objects that are followed and live. The oldest give way: then we miss a reuse, but never see one that was none. */
+/*
+ * Objects that are followed and live, by address, and since when. The oldest give way: then we miss a reuse, but never see one that
+ * was none. With --hist all objects are followed, and none gives way: else those that live long would be missing.
+ */
 struct {
     __uint(type, BPF_MAP_TYPE_LRU_HASH);
     __uint(max_entries, 1 << 16);
@@ -48,9 +51,40 @@ static __always_inline struct slabratetop_value *row_of(__u64 cache)
     return v;
 }
 
-static __always_inline bool is_followed(__u64 address)
+/* One in so many, always the same. */
+static __always_inline bool is_chosen(__u64 address)
 {
     return !(address * 0x9e3779b97f4a7c15ull >> (64 - SLABRATETOP_FOLLOWED_SHIFT));
+}
+
+static __always_inline bool is_followed(__u64 address)
+{
+    return config.histograms || is_chosen(address);
+}
+
+/* True: it is followed already, so that its free had no event. Its life began now. */
+static __always_inline bool follow(__u64 address)
+{
+    const __u64 now_ns = config.histograms ? bpf_ktime_get_ns() : 1;
+    long error = bpf_map_update_elem(&followed, &address, &now_ns, BPF_NOEXIST);
+    if (LIKELY(!error))
+        return false;
+    if (error == -KERNEL_EEXIST) {
+        if (config.histograms)
+            bpf_map_update_elem(&followed, &address, &now_ns, BPF_EXIST);
+        return is_chosen(address);
+    }
+    count(SYS_LIVE_FULL);
+    return false;
+}
+
+/* Since when it was followed; 0: it was not, or nobody asked. */
+static __always_inline __u64 unfollow(__u64 address)
+{
+    const __u64 *since_ns = config.histograms ? bpf_map_lookup_elem(&followed, &address) : NULL;
+    const __u64 began_ns = since_ns ? *since_ns : 0;
+    bpf_map_delete_elem(&followed, &address);
+    return began_ns;
 }
 
 static __always_inline bool is_slab(const struct page *page)
@@ -94,13 +128,12 @@ static __always_inline __u64 cache_of(const struct slab_object *o, enum slab_way
 
 static __always_inline int slab_allocated(void *ctx, enum slab_way way, const struct slab_object *o)
 {
-    const __u64 mark = 1;
     bool again = false;
     if (SLAB_NOTHING(o->address))
         return 0;
     /* Whoever asks: an address that is left out here would seem to come again later. */
     if (runs() && is_followed(o->address))
-        again = bpf_map_update_elem(&followed, &o->address, &mark, BPF_NOEXIST) == -KERNEL_EEXIST;
+        again = follow(o->address);
     if (!wanted())
         return 0;
     const __u64 cache = cache_of(o, way);
@@ -124,8 +157,7 @@ static __always_inline int slab_freed(void *ctx, enum slab_way way, const struct
             count(SLABRATETOP_NULL_FREES);
         return 0;
     }
-    if (is_followed(o->address))
-        bpf_map_delete_elem(&followed, &o->address);
+    const __u64 began_ns = is_followed(o->address) ? unfollow(o->address) : 0;
     if (!wanted())
         return 0;
     const __u64 cache = cache_of(o, way);
@@ -133,6 +165,8 @@ static __always_inline int slab_freed(void *ctx, enum slab_way way, const struct
     if (v) {
         v->frees++;
         v->freed_bytes += slot_bytes(cache);
+        if (began_ns)
+            row_measure(v, bpf_ktime_get_ns() - began_ns);
         row_done(v);
     }
     return 0;

@@ -95,6 +95,11 @@ static __always_inline __u64 cgroup_of(const struct task_struct *task)
                             : BPF_CORE_READ(task, cgroups, dfl_cgrp, kn, id);
 }
 
+GLOBAL __u64 cgroup_now(void)
+{
+    return cgroup_of((const void *)bpf_get_current_task());
+}
+
 /* Is the task in the cgroup of the filter, or below it? */
 static __always_inline bool in_cgroup(const struct task_struct *task)
 {
@@ -275,9 +280,9 @@ GLOBAL __u32 log2_of(__u64 value)
     return slot;
 }
 
-static __always_inline void histogram_add(struct sys_histogram *h, __u64 duration_ns)
+static __always_inline void histogram_add(struct sys_histogram *h, __u64 value)
 {
-    __u32 slot = log2_of(duration_ns);
+    __u32 slot = log2_of(value);
     if (slot >= SYS_SLOTS)
         slot = SYS_SLOTS - 1;
     h->slots[slot]++;
@@ -293,6 +298,9 @@ static __always_inline void histogram_add(struct sys_histogram *h, __u64 duratio
  * it had read. So a row is busy from row_at() to row_done(), and whoever finds it busy takes one of its level: the reader adds
  * them all. Plain loads and stores do, as who interrupts is through before the other goes on; an atomic addition costs 5 ns,
  * and there are three in an event.
+ *
+ * What a row costs that nobody asked for: its histogram, and whose cgroup it is, have no room in the table then. The cgroup is
+ * looked up once for each row, as it takes longer than the rest of an event.
  */
 #define SYS_TABLE(key_type, value_type)                                                                                \
     struct row_key {                                                                                                   \
@@ -301,8 +309,9 @@ static __always_inline void histogram_add(struct sys_histogram *h, __u64 duratio
     };                                                                                                                 \
     struct row {                                                                                                       \
         value_type value;                                                                                              \
-        volatile __u64 busy;                                                                                           \
+        struct sys_row_tail tail;                                                                                      \
     };                                                                                                                 \
+    _Static_assert(sizeof(value_type) % 8 == 0, "the tail lies where the tool looks for it");                          \
     struct {                                                                                                           \
         __uint(type, BPF_MAP_TYPE_HASH);                                                                               \
         __uint(max_entries, 10240);                                                                                    \
@@ -322,13 +331,15 @@ static __always_inline void histogram_add(struct sys_histogram *h, __u64 duratio
             key->level = level;                                                                                        \
             bpf_map_update_elem(table, key, &row_zero, BPF_NOEXIST);                                                   \
             r = bpf_map_lookup_elem(table, key);                                                                       \
-            if (!r || !r->busy)                                                                                        \
+            if (!r || !r->tail.busy)                                                                                   \
                 break;                                                                                                 \
         }                                                                                                              \
-        if (!r || r->busy) {                                                                                           \
+        if (!r || r->tail.busy) {                                                                                      \
             count(SYS_TABLE_FULL);                                                                                     \
             return NULL;                                                                                               \
         }                                                                                                              \
+        if (config.cgroups)                                                                                            \
+            r->tail.cgroup = cgroup_now();                                                                             \
         return r;                                                                                                      \
     }                                                                                                                  \
                                                                                                                        \
@@ -343,11 +354,11 @@ static __always_inline void histogram_add(struct sys_histogram *h, __u64 duratio
         } else {                                                                                                       \
             r = bpf_map_lookup_elem(&table_0, key);                                                                    \
         }                                                                                                              \
-        if (UNLIKELY(!r || r->busy))                                                                                   \
+        if (UNLIKELY(!r || r->tail.busy))                                                                              \
             r = row_new(key);                                                                                          \
         if (!r)                                                                                                        \
             return NULL;                                                                                               \
-        r->busy = 1;                                                                                                   \
+        r->tail.busy = 1;                                                                                              \
         barrier();                                                                                                     \
         return &r->value;                                                                                              \
     }                                                                                                                  \
@@ -355,7 +366,14 @@ static __always_inline void histogram_add(struct sys_histogram *h, __u64 duratio
     static __always_inline void row_done(value_type *v)                                                                \
     {                                                                                                                  \
         barrier();                                                                                                     \
-        ((struct row *)v)->busy = 0; /* the value is its beginning */                                                  \
+        ((struct row *)v)->tail.busy = 0; /* the value is its beginning */                                             \
+    }                                                                                                                  \
+                                                                                                                       \
+    /* With --hist: one more of this much, in what the tool measures. */                                               \
+    static __attribute__((unused)) __always_inline void row_measure(value_type *v, __u64 much)                         \
+    {                                                                                                                  \
+        if (config.histograms)                                                                                         \
+            histogram_add(&((struct row *)v)->tail.histogram, much);                                                   \
     }
 
 /* What is live, by its address: objects that are followed until they are freed, if follow_live says so. */

@@ -55,6 +55,8 @@ struct sys_config {
     __u32 backlog_bytes;
     __u32 stack_slots; /* a power of two */
     __u32 cgroup_v1;   /* a task's cgroup is that of the v1 memory hierarchy, else of v2 */
+    __u32 histograms;  /* rows have one each, of what the tool measures */
+    __u32 cgroups;     /* rows are of processes, and have the cgroup of each */
 };
 
 enum sys_reader {
@@ -110,12 +112,21 @@ struct sys_event {
         user_stack; /* SYS_NO_STACK, another error below 0, or a number in the table of stacks */
 };
 
-/** A row's histogram of durations in ns: slot 0 counts 0 and 1, slot i from 2^i to below 2^(i + 1), the last one all beyond. */
+/** A row's histogram: slot 0 counts values of 0 and 1, slot i from 2^i to below 2^(i + 1), the last one all beyond. */
 #define SYS_SLOTS 44
 struct sys_histogram {
-    __u32 slots[SYS_SLOTS];
+    __u64 slots[SYS_SLOTS];
 };
 
+/**
+ * What stands in a row behind the tool's own values, which end at a multiple of 8 bytes. What is not asked for at the end takes no
+ * room: a table's values are as long as config says.
+ */
+struct sys_row_tail {
+    volatile __u64 busy; /* somebody is adding to it */
+    __u64 cgroup; /* as that of struct sys_task: whose the row was when it was made; 0: not asked for */
+    struct sys_histogram histogram;
+};
 
 /** With --sample, user stacks are numbers of samples; see struct sys_sample. */
 #define SYS_STACK_SAMPLED     (1 << 30)

@@ -94,7 +94,7 @@ static __always_inline void add_time(struct vmscan_value *v, __u64 duration_ns)
     v->duration_ns += duration_ns;
     if (duration_ns > v->longest_ns)
         v->longest_ns = duration_ns;
-    histogram_add(&v->histogram, duration_ns);
+    row_measure(v, duration_ns);
 }
 
 static __always_inline struct vmscan_task *begun(__u32 phase)

@@ -42,7 +42,6 @@ struct vmscan_value {
     __u64 dirty, writeback, activated, written;
     __u64 objects_scanned, objects_freed;
     __u64 untold; /* not 0: the kernel did not tell of the pages */
-    struct sys_histogram histogram;
 };
 
 /** What a thread is at; nanoseconds of CLOCK_MONOTONIC, 0: not under way. */

@@ -15,6 +15,14 @@ static const char *asked_by(const struct sys_show *show, uint32_t column)
     return show->sort == column ? "--sort" : NULL;
 }
 
+/* The same, of histograms too, which have no one value: they can only be shown. */
+static const char *shown_by(const struct sys_show *show, const struct table_column *c, uint32_t column)
+{
+    if (c->type == TABLE_HISTOGRAM)
+        return show->histogram ? "--hist" : NULL;
+    return asked_by(show, column);
+}
+
 /* Of rows: a column that has a meaning only by other parts. */
 static void lacks_part(const struct sys_request *r, uint64_t bit, struct buf *why)
 {
@@ -101,19 +109,19 @@ int sys_columns_check(const struct sys_request *r)
 int sys_columns_check_attached(const struct sys_request *r, const struct sys_session *s)
 {
     for (uint32_t i = 0; i < COLUMNS_MOST && i < r->tool->n_columns; i++)
-        if (s->lacking >> i & 1 && asked_by(&r->show, i))
+        if (s->lacking >> i & 1 && shown_by(&r->show, &r->tool->columns[i], i))
             return command_fail(r->settings.rung ? EXIT_USAGE : EXIT_IMPOSSIBLE,
                                 "%s asks for %s, which sys %s cannot tell using %s; `allium doctor` says why",
-                                asked_by(&r->show, i), r->tool->columns[i].name, r->tool->name,
-                                s->rung->name);
+                                shown_by(&r->show, &r->tool->columns[i], i), r->tool->columns[i].name,
+                                r->tool->name, s->rung->name);
     return -1;
 }
 
 int sys_columns_check_recorded(const struct sys_show *show, const struct table *t, const char *path)
 {
     for (uint32_t i = 0; i < t->n_columns; i++)
-        if (table_hides(t, i) && t->columns[i].type != TABLE_HISTOGRAM && asked_by(show, i))
+        if (table_hides(t, i) && shown_by(show, &t->columns[i], i))
             return command_fail(EXIT_FAILED, "%s asks for %s, which was not recorded in %s",
-                                asked_by(show, i), t->columns[i].name, path);
+                                shown_by(show, &t->columns[i], i), t->columns[i].name, path);
     return -1;
 }

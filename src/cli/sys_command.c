@@ -64,9 +64,9 @@ static const struct option_doc of_events[] = {
     {NULL, 0, NULL, NULL},
 };
 
-/* Of tools that measure how long things take: events whose weight is a duration, rows with histograms. */
-static const struct option_doc of_durations[] = {
-    {"hist", 0, NULL, "how many took how long, as a histogram"},
+/* Of tools that measure something. */
+static const struct option_doc of_measures[] = {
+    {"hist", 0, NULL, NULL},
     {NULL, 0, NULL, NULL},
 };
 
@@ -76,11 +76,6 @@ uint64_t sys_tool_histograms(const struct sys_tool *tool)
     for (uint32_t i = 0; i < tool->n_columns; i++)
         bits |= (uint64_t)(tool->columns[i].type == TABLE_HISTOGRAM) << i;
     return bits;
-}
-
-bool sys_tool_has_durations(const struct sys_tool *tool)
-{
-    return tool->parts ? sys_tool_histograms(tool) != 0 : tool->columns[tool->weight].unit == TABLE_DURATION;
 }
 
 static void add_options(struct sys_request *r, size_t *n, const struct option_doc *o)
@@ -125,16 +120,35 @@ static char *alert_doc(const struct sys_tool *tool)
     return buf_detach(&b);
 }
 
-static bool is_made(const struct option_doc *o)
+/* What --hist shows of it. */
+static char *measure_doc(const struct sys_tool *tool)
 {
-    return !strcmp(o->name, "by") || !strcmp(o->name, "alert");
+    struct buf b = BUF_INIT;
+    buf_printf(&b, "%s, as a histogram %s", tool->measure->doc,
+               tool->parts ? "below each row" : "instead of events");
+    return buf_detach(&b);
+}
+
+static const struct {
+    const char *option;
+    char *(*doc)(const struct sys_tool *tool);
+} made[] = {{"by", parts_doc}, {"alert", alert_doc}, {"hist", measure_doc}};
+#define MADE (sizeof(made) / sizeof(*made))
+
+/* The number of the words that are made for this option; MADE: none are. */
+static size_t made_for(const struct option_doc *o)
+{
+    size_t i = 0;
+    while (i < MADE && strcmp(o->name, made[i].option) != 0)
+        i++;
+    return i;
 }
 
 /* Some words of help are about this tool. */
 static void explain(struct option_doc *o, const struct sys_tool *tool)
 {
-    if (is_made(o))
-        o->doc = *o->name == 'b' ? parts_doc(tool) : alert_doc(tool);
+    if (made_for(o) < MADE)
+        o->doc = made[made_for(o)].doc(tool);
     else if (!strcmp(o->name, "interval") && tool->interval_ns)
         o->doc = "a report so often (1s)";
 }
@@ -178,8 +192,8 @@ void sys_command_make(struct sys_request *r)
     for (const struct sys_option *o = tool->options; o && o->name; o++)
         r->options[n++] = (struct option_doc){o->name, 0, o->value, o->doc, false};
     add_options(r, &n, tool->parts ? of_rows : of_events);
-    if (sys_tool_has_durations(tool))
-        add_options(r, &n, of_durations);
+    if (tool->measure)
+        add_options(r, &n, of_measures);
     if (sys_tool_takes_user_stacks(tool))
         add_options(r, &n, of_samples);
     if (sys_tool_names_kernel_code(tool))
@@ -202,6 +216,6 @@ void sys_command_make(struct sys_request *r)
 void sys_command_release(struct sys_request *r)
 {
     for (size_t i = 0; r->options[i].name; i++)
-        if (is_made(&r->options[i]))
+        if (made_for(&r->options[i]) < MADE)
             free((char *)(uintptr_t)r->options[i].doc);
 }

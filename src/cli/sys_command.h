@@ -17,8 +17,6 @@ void sys_command_release(struct sys_request *r);
 
 /** Bits of the columns that are histograms. */
 uint64_t sys_tool_histograms(const struct sys_tool *tool);
-/** Does it measure how long things take? */
-bool sys_tool_has_durations(const struct sys_tool *tool);
 /** Whether it has --lines. */
 bool sys_tool_names_kernel_code(const struct sys_tool *tool);
 bool sys_tool_takes_user_stacks(const struct sys_tool *tool);

@@ -266,6 +266,16 @@ static uint64_t columns_of_options(const struct sys_request *r)
     return all & ~filled;
 }
 
+/* --hist: of rows they are made in the kernel; of events, when these are looked at. */
+static void histogram(struct parse *p)
+{
+    struct sys_request *r = p->r;
+    r->show.histogram = value(p, "hist") != NULL;
+    r->settings.config.histograms = r->show.histogram && r->tool->parts;
+    if (!r->show.histogram)
+        r->show.hidden |= sys_tool_histograms(r->tool);
+}
+
 static void shape(struct parse *p)
 {
     struct sys_show *show = &p->r->show;
@@ -273,9 +283,7 @@ static void shape(struct parse *p)
     show->json = value(p, "json") != NULL;
     show->folded = value(p, "folded") != NULL;
     show->quiet = value(p, "quiet") != NULL;
-    show->histogram = sys_tool_has_durations(p->r->tool) && value(p, "hist");
-    if (!show->histogram && !value(p, "output")) /* who looks at a recording may ask for them */
-        show->hidden |= sys_tool_histograms(p->r->tool);
+    histogram(p);
     duration(p, "duration", &show->duration_ns);
     size(p, "stack-slots", &s->stacks_max);
     s->rung = value(p, "attach");

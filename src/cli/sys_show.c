@@ -17,7 +17,7 @@
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/sys_columns.h"
-#include "cli/sys_durations.h"
+#include "cli/sys_measured.h"
 #include "cli/sys_kept.h"
 #include "cli/sys_losses.h"
 #include "cli/terminal.h"
@@ -38,7 +38,7 @@ struct show {
     struct sink out;
     struct text_style style;
     struct table_stream stream;
-    struct sys_durations durations;
+    struct sys_measured measured;
     struct sys_kept kept;
     struct buf heading; /* of the next report; empty: it has none */
     int signals, ticks, end;
@@ -169,7 +169,7 @@ static void write_table(struct show *w)
     if (o->recording)
         record(w);
     else if (w->tool->event && o->histogram)
-        sys_durations_add(&w->durations, t, w->tool->weight);
+        sys_measured_add(&w->measured, w->tool->measure, t);
     else if (w->tool->event && o->keep)
         sys_kept_add(&w->kept, t);
     else {
@@ -197,17 +197,17 @@ static void begin_heading(struct show *w, uint64_t now)
                units_format_duration(last, (double)(now - w->shown_ns)));
 }
 
-/* What was kept of the events since the last report, or how long they took. */
+/* What was kept of the events since the last report, or what was measured of them. */
 static void report_events(struct show *w)
 {
     struct sys_kept *k = &w->kept;
     if (w->o->recording || (!w->o->keep && !w->o->histogram))
         return;
     if (w->o->histogram) {
-        w->all = w->shown = w->durations.events;
+        w->all = w->shown = w->measured.events;
         put_heading(w);
-        sys_durations_write(&w->durations, &w->out, &w->style, w->o->json, w->report_ns);
-        w->durations = (struct sys_durations){0};
+        sys_measured_write(&w->measured, w->tool->measure, &w->out, &w->style, w->o->json, w->report_ns);
+        w->measured = (struct sys_measured){0};
         return;
     }
     w->all = k->come;

@@ -160,6 +160,16 @@ static const char *const examples[] = {
     NULL,
 };
 
+static const struct table_column summary[SYS_SUMMARY_COLUMNS] = {
+    [SYS_SUMMARY_EVENTS] = {"events", TABLE_COUNT, TABLE_WHOLE},
+    [SYS_SUMMARY_TOTAL] = {"duration", TABLE_DURATION, TABLE_WHOLE},
+    [SYS_SUMMARY_MOST] = {"longest", TABLE_DURATION, TABLE_WHOLE},
+    [SYS_SUMMARY_HISTOGRAM] = {"duration_histogram", TABLE_DURATION, TABLE_HISTOGRAM},
+};
+
+static const struct sys_measure measure = {
+    .doc = "how long each took", .summary = summary, .columns = 1ull << DURATION};
+
 SYS_OBJECT_OF(drsnoop);
 
 const struct sys_tool sys_drsnoop = {
@@ -171,6 +181,7 @@ const struct sys_tool sys_drsnoop = {
     .columns = columns,
     .n_columns = sizeof(columns) / sizeof(*columns),
     .weight = DURATION,
+    .measure = &measure,
     .counted = counted,
     .ring_bytes = 1u << 18,
     .event = event,

@@ -36,6 +36,7 @@ enum column {
     HUGETLB,
     OTHER,
     CLASS_UNKNOWN,
+    HISTOGRAM,
     USER_STACK,
     KERNEL_STACK
 };
@@ -66,6 +67,7 @@ static const struct table_column columns[] = {
     [HUGETLB] = {"hugetlb", TABLE_COUNT, TABLE_WHOLE, .drop = 3},
     [OTHER] = {"other", TABLE_COUNT, TABLE_WHOLE, .rare = true, .drop = 10},
     [CLASS_UNKNOWN] = {"class_unknown", TABLE_COUNT, TABLE_WHOLE, .rare = true, .drop = 12},
+    [HISTOGRAM] = {"duration_histogram", TABLE_DURATION, TABLE_HISTOGRAM},
     [USER_STACK] = {"user_stack", TABLE_PLAIN, TABLE_LINES},
     [KERNEL_STACK] = {"kernel_stack", TABLE_PLAIN, TABLE_LINES},
 };
@@ -163,6 +165,13 @@ static void shrink(struct sys_session *s, const char *map)
     bpf_map__set_max_entries(bpf_object__find_map_by_name(s->object, map), 1);
 }
 
+static void load_beginnings(struct sys_session *s, bool wanted)
+{
+    static const char *const programs[] = {"begin_user", "begin_kernel"};
+    for (size_t i = 0; i < sizeof(programs) / sizeof(*programs); i++)
+        bpf_program__set_autoload(bpf_object__find_program_by_name(s->object, programs[i]), wanted);
+}
+
 static int ready(struct sys_session *s, struct error *e)
 {
     const char *only = sys_option(s, "only");
@@ -177,6 +186,8 @@ static int ready(struct sys_session *s, struct error *e)
     int error = check_rung(s, only, e);
     if (error)
         return error;
+    if (is_loaded(s, "exit_fault")) /* its end tells all but since when it is under way */
+        load_beginnings(s, s->settings.config.histograms);
     if (!is_loaded(s, "begin_user"))
         shrink(s, "begun");
     if (!(s->settings.part->bits & FAULTS_BY_FILE))
@@ -306,19 +317,25 @@ static const struct sys_without no_tree = {
     CLASSES};
 
 #define NO_KINDS                                                                                             \
-    .lacks = "which faults are major, which fail; memory that is asked for, not touched (populate, pinned)", \
-    .lacking = BIT(MINOR) | BIT(MAJOR) | BIT(ASKED), .without = &no_tree
+    .lacks = "which faults are major, which fail, how long they take; "                                      \
+             "memory that is asked for, not touched (populate, pinned)",                                     \
+    .lacking = BIT(MINOR) | BIT(MAJOR) | BIT(ASKED) | BIT(HISTOGRAM), .without = &no_tree
+
+#define BEGINNINGS                                                                                           \
+    {"begin_user", "page_fault_user", ARGUMENTS, NULL, 0},                                                   \
+    {                                                                                                        \
+        "begin_kernel", "page_fault_kernel", ARGUMENTS, NULL, 0                                              \
+    }
 
 static const struct sys_rung rungs[] = {
-    {.name = "fexit", .attach = {{.program = "exit_fault"}}},
+    {.name = "fexit", .attach = {{.program = "exit_fault"}, BEGINNINGS}},
     {.name = "perf",
      .lacks = "memory that is asked for, not touched (populate, pinned)",
      .lacking = BIT(ASKED),
      .without = &no_tree,
      .attach = {{.program = "perf_minor", .software_event = PERF_COUNT_SW_PAGE_FAULTS_MIN},
                 {.program = "perf_major", .software_event = PERF_COUNT_SW_PAGE_FAULTS_MAJ},
-                {"begin_user", "page_fault_user", ARGUMENTS, NULL, 0},
-                {"begin_kernel", "page_fault_kernel", ARGUMENTS, NULL, 0}}},
+                BEGINNINGS}},
     {.name = "tp_btf",
      NO_KINDS,
      .attach = {{"btf_user", "page_fault_user", ARGUMENTS, NULL, 0},
@@ -343,6 +360,9 @@ static const char *const examples[] = {
     NULL,
 };
 
+static const struct sys_measure measure = {.doc = "how long each fault took that was not asked for",
+                                           .column = HISTOGRAM};
+
 SYS_OBJECT_OF(faults);
 
 const struct sys_tool sys_faults = {
@@ -354,6 +374,7 @@ const struct sys_tool sys_faults = {
     .columns = columns,
     .n_columns = sizeof(columns) / sizeof(*columns),
     .weight = FAULTS,
+    .measure = &measure,
     .parts = parts,
     .options = options,
     .counted = counted,

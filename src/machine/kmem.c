@@ -27,6 +27,7 @@ enum column {
     LIVE_OBJECTS,
     CACHE,
     GFP,
+    HISTOGRAM,
     KERNEL_STACK,
     USER_STACK
 };
@@ -49,6 +50,7 @@ static const struct table_column columns[] = {
     [LIVE_OBJECTS] = {"live_objects", TABLE_COUNT, TABLE_WHOLE, .rare = true, .drop = 2},
     [CACHE] = {"cache", TABLE_PLAIN, TABLE_TEXT, .drop = 4},
     [GFP] = {"gfp", TABLE_PLAIN, TABLE_TEXT, .drop = 5},
+    [HISTOGRAM] = {"requested_histogram", TABLE_BYTES, TABLE_HISTOGRAM},
     [KERNEL_STACK] = {"kernel_stack", TABLE_PLAIN, TABLE_LINES},
     [USER_STACK] = {"user_stack", TABLE_PLAIN, TABLE_LINES},
 };
@@ -210,6 +212,9 @@ static const char *const examples[] = {
     NULL,
 };
 
+static const struct sys_measure measure = {.doc = "how many bytes each allocation asked for",
+                                           .column = HISTOGRAM};
+
 SYS_OBJECT_OF(kmem);
 
 const struct sys_tool sys_kmem = {
@@ -221,6 +226,7 @@ const struct sys_tool sys_kmem = {
     .columns = columns,
     .n_columns = sizeof(columns) / sizeof(*columns),
     .weight = TOTAL,
+    .measure = &measure,
     .parts = parts,
     .options = options,
     .counted = counted,

@@ -29,6 +29,7 @@ enum column {
     ORDERS,
     TYPES,
     GFP,
+    HISTOGRAM,
     KERNEL_STACK,
     USER_STACK
 };
@@ -50,6 +51,7 @@ static const struct table_column columns[] = {
     [ORDERS] = {"orders", TABLE_PLAIN, TABLE_TEXT, .drop = 5},
     [TYPES] = {"migrate_types", TABLE_PLAIN, TABLE_TEXT, .drop = 6},
     [GFP] = {"gfp", TABLE_PLAIN, TABLE_TEXT, .drop = 7},
+    [HISTOGRAM] = {"block_histogram", TABLE_BYTES, TABLE_HISTOGRAM},
     [KERNEL_STACK] = {"kernel_stack", TABLE_PLAIN, TABLE_LINES},
     [USER_STACK] = {"user_stack", TABLE_PLAIN, TABLE_LINES},
 };
@@ -81,18 +83,19 @@ static int check_frames(const struct sys_session *s, struct error *e)
                      bytes);
 }
 
+static uint64_t bytes_of(uint64_t pages)
+{
+    return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
 static int ready(struct sys_session *s, struct error *e)
 {
     if (!s->own) {
         s->own = mem_alloc(sizeof(struct enums));
         enums_load(s->own, "migratetype", "MIGRATE_");
     }
+    *(uint64_t *)sys_variable(s, "page_bytes", sizeof(uint64_t)) = bytes_of(1);
     return check_frames(s, e);
-}
-
-static uint64_t bytes_of(uint64_t pages)
-{
-    return pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
 static void add(void *sum, const void *value)
@@ -250,6 +253,9 @@ static const char *const examples[] = {
     NULL,
 };
 
+static const struct sys_measure measure = {.doc = "how large each block was that was allocated",
+                                           .column = HISTOGRAM};
+
 SYS_OBJECT_OF(kpages);
 
 const struct sys_tool sys_kpages = {
@@ -261,6 +267,7 @@ const struct sys_tool sys_kpages = {
     .columns = columns,
     .n_columns = sizeof(columns) / sizeof(*columns),
     .weight = ALLOCATED,
+    .measure = &measure,
     .parts = parts,
     .options = options,
     .counted = counted,

@@ -84,6 +84,7 @@ void object_size_maps(struct sys_session *s)
         if (tools_map(s, i ? "table_1" : "table_0", &map)) {
             bpf_map__set_max_entries(map, set->rows_max);
             bpf_map__set_key_size(map, SYS_ROW_HEAD_BYTES + set->part->key_bytes);
+            bpf_map__set_value_size(map, (uint32_t)rows_sum_bytes(s));
         }
     if (tools_map(s, "stacks", &map))
         bpf_map__set_max_entries(map, set->config.stack_slots);

@@ -293,6 +293,17 @@ static const char *const examples[] = {
     NULL,
 };
 
+static const struct table_column summary[SYS_SUMMARY_COLUMNS] = {
+    [SYS_SUMMARY_EVENTS] = {"events", TABLE_COUNT, TABLE_WHOLE},
+    [SYS_SUMMARY_TOTAL] = {"resident", TABLE_BYTES, TABLE_WHOLE},
+    [SYS_SUMMARY_MOST] = {"largest", TABLE_BYTES, TABLE_WHOLE},
+    [SYS_SUMMARY_HISTOGRAM] = {"resident_histogram", TABLE_BYTES, TABLE_HISTOGRAM},
+};
+
+static const struct sys_measure measure = {.doc = "how much each victim had resident",
+                                           .summary = summary,
+                                           .columns = BIT(ANON) | BIT(FILE_PAGES) | BIT(SHMEM)};
+
 SYS_OBJECT_OF(oomkill);
 
 const struct sys_tool sys_oomkill = {
@@ -304,6 +315,7 @@ const struct sys_tool sys_oomkill = {
     .columns = columns,
     .n_columns = sizeof(columns) / sizeof(*columns),
     .weight = ANON,
+    .measure = &measure,
     .counted = counted,
     .ring_bytes = 1u << 18,
     .event = event,

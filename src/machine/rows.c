@@ -34,6 +34,46 @@ struct gathered {
     struct VEC(char *) rows; /* a sum, and behind it the key */
 };
 
+/* ---- sums: a tool's values, and behind them the tail as far as it is asked for ---- */
+
+size_t rows_sum_bytes(const struct sys_session *s)
+{
+    const struct sys_config *c = &s->settings.config;
+    return s->tool->value_bytes + (c->histograms ? sizeof(struct sys_row_tail)
+                                   : c->cgroups  ? offsetof(struct sys_row_tail, histogram)
+                                                 : offsetof(struct sys_row_tail, cgroup));
+}
+
+void rows_add(const struct sys_session *s, void *sum, const void *value)
+{
+    struct sys_row_tail *a = (void *)((char *)sum + s->tool->value_bytes);
+    const struct sys_row_tail *v = (const void *)((const char *)value + s->tool->value_bytes);
+    s->tool->add(sum, value);
+    for (int i = 0; s->settings.config.histograms && i < SYS_SLOTS; i++)
+        a->histogram.slots[i] += v->histogram.slots[i];
+}
+
+static void add_histogram(const struct sys_session *s, struct table *t, const struct sys_histogram *h)
+{
+    uint64_t slots[SYS_SLOTS], any = 0;
+    for (int i = 0; i < SYS_SLOTS; i++)
+        any |= slots[i] = h->slots[i];
+    if (any)
+        table_histogram(t, s->tool->measure->column, slots, SYS_SLOTS);
+}
+
+bool rows_show(struct sys_session *s, struct table *t, const void *key, const void *sum)
+{
+    const struct sys_row_tail *tail = (const void *)((const char *)sum + s->tool->value_bytes);
+    const uint32_t before = table_rows(t);
+    s->tool->row(s, t, key, sum);
+    if (table_rows(t) == before)
+        return false;
+    if (s->settings.config.histograms)
+        add_histogram(s, t, &tail->histogram);
+    return true;
+}
+
 static void gathered_release(struct gathered *g)
 {
     vec_each (char *, row, &g->rows)
@@ -44,7 +84,7 @@ static void gathered_release(struct gathered *g)
 
 static void gathered_add(struct gathered *g, const struct sys_session *s, const char *key, const char *value)
 {
-    const size_t key_bytes = s->settings.part->key_bytes, sum_bytes = s->tool->value_bytes;
+    const size_t key_bytes = s->settings.part->key_bytes, sum_bytes = rows_sum_bytes(s);
     bool added;
     size_t at = map_put(&g->index, key, key_bytes, g->rows.len, &added);
     if (added) {
@@ -52,7 +92,7 @@ static void gathered_add(struct gathered *g, const struct sys_session *s, const 
         memcpy(row + sum_bytes, key, key_bytes);
         *vec_push(&g->rows) = row;
     }
-    s->tool->add(g->rows.at[at], value);
+    rows_add(s, g->rows.at[at], value);
 }
 
 /* Everything in the map, which is empty afterwards. 0 or -errno. */
@@ -78,18 +118,15 @@ static int gather(struct sys_session *s, const struct bpf_map *m, struct gathere
 
 static void add_row(struct sys_session *s, struct table *t, const char *sum)
 {
-    const struct sys_tool *tool = s->tool;
     _Alignas(8) char key[SYS_KEY_BYTES_MAX] = {0};
-    const uint32_t before = t ? table_rows(t) : 0;
-    memcpy(key, sum + tool->value_bytes, s->settings.part->key_bytes);
+    memcpy(key, sum + rows_sum_bytes(s), s->settings.part->key_bytes);
     if (sys_loses(s))
         return;
     if (sampled_rows_are(s)) {
         sampled_rows_add(s, key, sum);
         return;
     }
-    tool->row(s, t, key, sum);
-    if (table_rows(t) > before)
+    if (rows_show(s, t, key, sum))
         live_row(s, t, key);
 }
 

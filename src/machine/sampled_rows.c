@@ -92,26 +92,27 @@ void sampled_rows_add(struct sys_session *s, const void *key, const void *value)
     struct sampled_rows *r = s->sampled;
     size_t at = map_put(&r->index, settled, key_bytes, r->rows.len, &added);
     if (added) {
-        struct row fresh = {.sum = mem_alloc(tool->value_bytes), .key = mem_alloc(SYS_KEY_BYTES_MAX)};
+        struct row fresh = {.sum = mem_alloc(rows_sum_bytes(s)), .key = mem_alloc(SYS_KEY_BYTES_MAX)};
         memcpy(fresh.key, settled, key_bytes);
         *vec_push(&r->rows) = fresh;
     }
-    tool->add(r->rows.at[at].sum, value);
+    rows_add(s, r->rows.at[at].sum, value);
     double weight = tool->weigh ? (double)tool->weigh(value) : 1;
     estimate_add_one_of(&r->rows.at[at].weight, weight, s->settings.config.sample);
 }
 
 /* So many times the same values, added up; what is not a sum (flags, a latest time) stays what it is. */
-static void multiply(const struct sys_tool *tool, void *sum, uint32_t times)
+static void multiply(const struct sys_session *s, void *sum, uint32_t times)
 {
-    char *twice = mem_alloc(tool->value_bytes), *copy = mem_alloc(tool->value_bytes);
-    memcpy(twice, sum, tool->value_bytes);
-    memset(sum, 0, tool->value_bytes);
+    const size_t bytes = rows_sum_bytes(s);
+    char *twice = mem_alloc(bytes), *copy = mem_alloc(bytes);
+    memcpy(twice, sum, bytes);
+    memset(sum, 0, bytes);
     for (; times; times >>= 1) {
         if (times & 1)
-            tool->add(sum, twice);
-        memcpy(copy, twice, tool->value_bytes);
-        tool->add(twice, copy);
+            rows_add(s, sum, twice);
+        memcpy(copy, twice, bytes);
+        rows_add(s, twice, copy);
     }
     free(twice);
     free(copy);
@@ -124,11 +125,9 @@ void sampled_rows_take(struct sys_session *s, struct table *t)
     if (!r)
         return;
     vec_each (struct row, row, &r->rows) {
-        multiply(s->tool, row->sum, s->settings.config.sample);
-        uint32_t before = table_rows(t);
-        s->tool->row(s, t, row->key, row->sum);
-        if (table_rows(t) == before)
-            continue; /* it is none that is shown */
+        multiply(s, row->sum, s->settings.config.sample);
+        if (!rows_show(s, t, row->key, row->sum))
+            continue;
         struct interval range = estimate_interval(&row->weight);
         table_whole(t, extra + SAMPLES, row->weight.samples);
         table_whole(t, extra + LOW, (uint64_t)floor(range.low));

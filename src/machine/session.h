@@ -112,6 +112,12 @@ int sys_wait(struct sys_session *s, int timeout_ms, struct table *t);
 /** All rows since the last call, summed over CPUs, appended to `t`; the programs begin anew. 0 or -errno. */
 int sys_take_rows(struct sys_session *s, struct table *t);
 
+/** Sums of rows, as they come from the kernel: the tool's values, and what is behind them. How long, and one added to another. */
+size_t rows_sum_bytes(const struct sys_session *s);
+void rows_add(const struct sys_session *s, void *sum, const void *value);
+/** Makes a row of one. False: it is none that is shown. */
+bool rows_show(struct sys_session *s, struct table *t, const void *key, const void *sum);
+
 /** Where rows are made of samples: takes them from the kernel if its table may soon be full. Nothing else changes. */
 void rows_gather(struct sys_session *s);
 

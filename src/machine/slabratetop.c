@@ -30,9 +30,11 @@ enum column {
     OBJECT_BYTES,
     SIZE,
     ALIASES,
+    HISTOGRAM,
 };
 
-#define BIT(column) (1ull << (column))
+#define BIT(column)   (1ull << (column))
+#define FOLLOWED_MOST (1u << 19) /* objects, with --hist */
 
 static const struct table_column columns[] = {
     [CACHE] = {"cache", TABLE_PLAIN, TABLE_TEXT},
@@ -50,6 +52,7 @@ static const struct table_column columns[] = {
     [OBJECT_BYTES] = {"object", TABLE_BYTES, TABLE_WHOLE, .drop = 1},
     [SIZE] = {"cache_size", TABLE_BYTES, TABLE_WHOLE, .drop = 1},
     [ALIASES] = {"aliases", TABLE_PLAIN, TABLE_TEXT, .drop = 7},
+    [HISTOGRAM] = {"lifetime_histogram", TABLE_DURATION, TABLE_HISTOGRAM},
 };
 
 struct own {
@@ -58,6 +61,14 @@ struct own {
     struct slab_caches now; /* read for the first row of a report: an idle tool leaves /proc/slabinfo alone */
     bool is_now;
 };
+
+/* Nothing gives way then: what finds no room is counted. */
+static void follow_all(struct sys_session *s)
+{
+    struct bpf_map *followed = bpf_object__find_map_by_name(s->object, "followed");
+    bpf_map__set_type(followed, BPF_MAP_TYPE_HASH);
+    bpf_map__set_max_entries(followed, FOLLOWED_MOST);
+}
 
 static int ready(struct sys_session *s, struct error *e)
 {
@@ -68,6 +79,8 @@ static int ready(struct sys_session *s, struct error *e)
         *offset = lookup_kernel("page_offset_base");
         *map = lookup_kernel("vmemmap_base");
     }
+    if (s->settings.config.histograms)
+        follow_all(s);
     if (s->own)
         return 0;
     struct own *o = s->own = mem_alloc(sizeof(*o));
@@ -211,6 +224,9 @@ static const char *const examples[] = {
     NULL,
 };
 
+static const struct sys_measure measure = {.doc = "how long each object lived that was freed",
+                                           .column = HISTOGRAM};
+
 SYS_OBJECT_OF(slabratetop);
 
 const struct sys_tool sys_slabratetop = {
@@ -222,6 +238,7 @@ const struct sys_tool sys_slabratetop = {
     .columns = columns,
     .n_columns = sizeof(columns) / sizeof(*columns),
     .weight = ALLOCATIONS,
+    .measure = &measure,
     .interval_ns = 1000000000,
     .parts = parts,
     .counted = counted,

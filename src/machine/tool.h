@@ -90,6 +90,26 @@ struct sys_live {
                  uint64_t time_ns); /* begins a row */
 };
 
+/**
+ * What --hist shows the distribution of. Of rows: what programs give row_measure(), below each row in the one column that is a
+ * histogram, which comes of itself. Of events: the sum of some of their columns, over all events.
+ */
+struct sys_measure {
+    const char *doc; /* of --hist: "how long each took" */
+    uint32_t column; /* of rows */
+    const struct table_column *
+        summary; /* of events: SYS_SUMMARY_COLUMNS, how many there were, all together, the most, the histogram */
+    uint64_t columns; /* of events: bits of those that are added; one without a value leaves the event out */
+};
+
+enum sys_summary_column {
+    SYS_SUMMARY_EVENTS,
+    SYS_SUMMARY_TOTAL,
+    SYS_SUMMARY_MOST,
+    SYS_SUMMARY_HISTOGRAM,
+    SYS_SUMMARY_COLUMNS
+};
+
 struct sys_tool {
     const char *name;
     const char *summary;         /* half a line: which question it answers */
@@ -99,7 +119,8 @@ struct sys_tool {
     const struct sys_rung *rungs; /* ends with a name of NULL */
     const struct table_column *columns;
     uint32_t n_columns;
-    uint32_t weight;                   /* the column that --folded adds up, and rows are sorted by at first */
+    uint32_t weight; /* the column that --folded adds up, and rows are sorted by at first */
+    const struct sys_measure *measure;
     const struct sys_option *options;  /* ends with a name of NULL; NULL: none */
     const struct sys_counted *counted; /* ends with words of NULL; NULL: none */
     uint32_t ring_bytes;               /* of a tool with events: a power of two */
@@ -108,8 +129,8 @@ struct sys_tool {
 
     /* A tool with rows: */
     const struct sys_part *parts; /* the first is the default; ends with a name of NULL. NULL: events */
-    size_t key_bytes, value_bytes;
-    size_t user_stack_at; /* in the key: the number of a user stack (__s32); 0: it has none */
+    size_t key_bytes, value_bytes; /* the latter a multiple of 8 */
+    size_t user_stack_at;          /* in the key: the number of a user stack (__s32); 0: it has none */
     void (*add)(void *sum, const void *value); /* one CPU's values to the sum of all */
     void (*row)(struct sys_session *s, struct table *t, const void *key, const void *sum);
     uint64_t (*weigh)(const void *value); /* what the values of one event add to `weight`; NULL: 1 */

@@ -76,8 +76,6 @@ static void add(void *sum, const void *value)
     a->untold += v->untold;
     a->objects_scanned += v->objects_scanned;
     a->objects_freed += v->objects_freed;
-    for (int i = 0; i < SYS_SLOTS; i++)
-        a->histogram.slots[i] += v->histogram.slots[i];
 }
 
 /* "direct", or "direct/slab" of what lies within it. */
@@ -117,12 +115,8 @@ static void add_pages(struct table *t, const struct vmscan_value *v)
 
 static void add_times(struct table *t, const struct vmscan_value *v)
 {
-    uint64_t slots[SYS_SLOTS];
     table_whole(t, DURATION, v->duration_ns);
     table_whole(t, LONGEST, v->longest_ns);
-    for (int i = 0; i < SYS_SLOTS; i++)
-        slots[i] = v->histogram.slots[i];
-    table_histogram(t, HISTOGRAM, slots, SYS_SLOTS);
 }
 
 static void row(struct sys_session *s, struct table *t, const void *data, const void *sum)
@@ -233,6 +227,8 @@ static const char *const examples[] = {
     NULL,
 };
 
+static const struct sys_measure measure = {.doc = "how long each took", .column = HISTOGRAM};
+
 SYS_OBJECT_OF(vmscan);
 
 const struct sys_tool sys_vmscan = {
@@ -244,6 +240,7 @@ const struct sys_tool sys_vmscan = {
     .columns = columns,
     .n_columns = sizeof(columns) / sizeof(*columns),
     .weight = DURATION,
+    .measure = &measure,
     .interval_ns = 1000000000u,
     .parts = parts,
     .counted = counted,

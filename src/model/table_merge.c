@@ -31,6 +31,14 @@ static void merge_text(struct table_value *into, const struct table_value *v)
     into->text = buf_detach(&name);
 }
 
+static void merge_histogram(struct table_value *into, const struct table_value *v)
+{
+    if (!into->known)
+        *into = (struct table_value){.known = true, .slots = mem_array(TABLE_SLOTS, sizeof(uint64_t))};
+    for (uint32_t i = 0; i < TABLE_SLOTS; i++)
+        into->slots[i] += v->slots[i];
+}
+
 static void merge_value(const struct table_column *c, struct table_value *into, const struct table_value *v)
 {
     if (!v->known)
@@ -47,6 +55,9 @@ static void merge_value(const struct table_column *c, struct table_value *into, 
     case TABLE_SIGNED:
         into->negative_too = (into->known ? into->negative_too : 0) + v->negative_too;
         into->known = true;
+        break;
+    case TABLE_HISTOGRAM:
+        merge_histogram(into, v);
         break;
     default:
         break;

@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "view/histogram.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 #include "view/table_view.h"
 
 #define BAR_COLUMNS   40u
+#define BAR_LEAST     8u
 #define BOUND_COLUMNS 9u
+#define BEFORE_BAR    37u
+#define NAME_ENDS     "_histogram" /* of columns */
 
 static uint64_t slot_from(uint32_t slot)
 {
@@ -29,7 +34,25 @@ static void add_bound(struct buf *below, enum table_unit unit, uint64_t value)
     buf_release(&b);
 }
 
-void histogram_add_text(struct buf *below, const struct text_style *style, enum table_unit unit,
+/* "    REQUESTED                 COUNT" */
+static void add_heading(struct buf *below, const struct table_column *c)
+{
+    struct buf b = BUF_INIT;
+    const char *end = strstr(c->name, NAME_ENDS);
+    for (const char *p = c->name; *p && p != end; p++)
+        buf_addch(&b, *p == '_' ? ' ' : (char)toupper((unsigned char)*p));
+    buf_printf(below, "    %-20s %10s\n", buf_str(&b), "COUNT");
+    buf_release(&b);
+}
+
+/* As far as the screen has room. */
+static double bar_columns(const struct text_style *style)
+{
+    unsigned room = style->columns > BEFORE_BAR + BAR_LEAST ? style->columns - BEFORE_BAR : BAR_LEAST;
+    return !style->columns || room > BAR_COLUMNS ? BAR_COLUMNS : room;
+}
+
+void histogram_add_text(struct buf *below, const struct text_style *style, const struct table_column *c,
                         const uint64_t slots[static TABLE_SLOTS])
 {
     uint32_t first = TABLE_SLOTS, last = 0;
@@ -41,14 +64,16 @@ void histogram_add_text(struct buf *below, const struct text_style *style, enum 
         last = i;
         most = slots[i] > most ? slots[i] : most;
     }
+    if (most)
+        add_heading(below, c);
     for (uint32_t i = first; most && i <= last; i++) {
         buf_addstr(below, "    ");
-        add_bound(below, unit, slot_from(i));
+        add_bound(below, c->unit, slot_from(i));
         buf_addstr(below, style->utf8 ? " –" : " -");
-        add_bound(below, unit, slot_to(i));
+        add_bound(below, c->unit, slot_to(i));
         buf_printf(below, " %10" PRIu64 "%s", slots[i], slots[i] ? "  " : "");
         /* What was there has a bar, however short beside the others. */
-        for (double n = ceil((double)slots[i] * BAR_COLUMNS / (double)most); n > 0; n--)
+        for (double n = ceil((double)slots[i] * bar_columns(style) / (double)most); n > 0; n--)
             buf_addstr(below, style->utf8 ? "█" : "#");
         buf_addch(below, '\n');
     }

@@ -134,7 +134,7 @@ void table_view_add_lines(struct buf *below, const struct text_style *style, con
             !v->known)
             continue;
         if (t->columns[i].type == TABLE_HISTOGRAM)
-            histogram_add_text(below, style, t->columns[i].unit, v->slots);
+            histogram_add_text(below, style, &t->columns[i], v->slots);
         else
             add_lines(below, style, v->text);
     }

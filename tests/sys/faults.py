@@ -12,46 +12,13 @@ import tempfile
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import lib
-from lib import Failed, built, check, equal, loses, only, tool, vmstat
+from lib import Failed, built, check, equal, loses, only, tool, toucher, vmstat
 
 N = 300
 CLASSES = ("heap", "stack", "anonymous", "file", "shared", "hugetlb", "other")
 RUNGS = ["perf", "tp_btf", "raw_tp", "tp"]  # fexit: tests/kernels/guest/faults.sh
 CLASSES = ["heap", "stack", "anonymous", "file", "shared", "hugetlb", "other"]
 HUGE = "/proc/sys/vm/nr_hugepages"
-
-
-class Toucher:
-    def __init__(self):
-        self.process = subprocess.Popen([built("TEST_TOUCHER")], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        self.pid = self.process.pid
-        for _ in range(3):  # whatever it touches to answer has been touched then
-            self.do("nothing")
-
-    def begin(self, words):
-        self.process.stdin.write(words.encode() + b"\n")
-        self.process.stdin.flush()
-
-    def do(self, words):
-        """(minor, major) faults of it so far."""
-        self.begin(words)
-        answer = self.process.stdout.readline().split()
-        equal(len(answer), 2, "numbers after " + words)
-        return int(answer[0]), int(answer[1])
-
-    def resident(self):
-        with open("/proc/%d/status" % self.pid) as file:
-            return sum(int(line.split()[1]) << 10 for line in file if line.startswith("VmRSS:"))
-
-
-@contextlib.contextmanager
-def toucher():
-    it = Toucher()
-    try:
-        yield it
-    finally:
-        it.process.kill()
-        it.process.communicate()
 
 
 @contextlib.contextmanager

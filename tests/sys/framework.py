@@ -16,7 +16,7 @@ from anytool import begin, json_of, parse, refused, sys_, well_said
 from lib import Failed, built, check, equal, tap, wait_until
 
 ROOM = 16384  # for rows, and events that are sorted
-VERIFIED_MOST = 30000  # of instructions: some 30 ms
+VERIFIED_MOST = 40000  # of instructions: some 40 ms
 UNITS = ("_bytes", "_ns", "_pages", "_kib", "_ms")
 PER_SECOND = "_per_s"
 COMMON = ("--pid", "--tid", "--uid", "--comm", "--cgroup", "--user", "--duration", "--attach", "--json", "--output", "--from",
@@ -31,7 +31,7 @@ def ends(process, code=0):
 
 def has_help(t):
     check(re.search(r"^examples:\n  allium sys %s" % t, t.help, re.M), "no example in:", t.help)
-    for option in COMMON + ("--sort", "--top", "--rows", "--interval", "--by" if t.has_rows else "--ring"):
+    for option in COMMON + ("--hist", "--sort", "--top", "--rows", "--interval", "--by" if t.has_rows else "--ring"):
         check(re.search(r"^ .*%s( |$)" % option, t.help, re.M), option, "is not in --help")
 
 
@@ -131,7 +131,7 @@ def leaves_nothing(t):
 def is_soon_verified(t):
     """What the verifier goes through decides how long a start takes. The kernel counts it, however busy the machine is."""
     sampled = [[*(["--by", "stack"] if t.has_rows else []), "--sample", "20"]] if "--sample " in t.help else []
-    for options in [[], *sampled]:
+    for options in [[], ["--hist"], *sampled]:
         process = begin(t, *options, "--comm", "nobody-has-this")
         steps = anytool.verified(process.pid)
         process.send_signal(signal.SIGTERM)

@@ -139,6 +139,41 @@ def maker():
         it.end()
 
 
+class Toucher:
+    """tests/sys/toucher.c: touches what it is told to."""
+
+    def __init__(self):
+        self.process = subprocess.Popen([built("TEST_TOUCHER")], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.pid = self.process.pid
+        for _ in range(3):  # whatever it touches to answer has been touched then
+            self.do("nothing")
+
+    def begin(self, words):
+        self.process.stdin.write(words.encode() + b"\n")
+        self.process.stdin.flush()
+
+    def do(self, words):
+        """(minor, major) faults of it so far."""
+        self.begin(words)
+        answer = self.process.stdout.readline().split()
+        equal(len(answer), 2, "numbers after " + words)
+        return int(answer[0]), int(answer[1])
+
+    def resident(self):
+        with open("/proc/%d/status" % self.pid) as file:
+            return sum(int(line.split()[1]) << 10 for line in file if line.startswith("VmRSS:"))
+
+
+@contextlib.contextmanager
+def toucher():
+    it = Toucher()
+    try:
+        yield it
+    finally:
+        it.process.kill()
+        it.process.communicate()
+
+
 @contextlib.contextmanager
 def load():
     """Another program that makes the same kinds of events all the time."""

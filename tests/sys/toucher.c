@@ -4,17 +4,23 @@
  * own page faults so far as the kernel counts them, "MINOR MAJOR". All memory of its own is touched before.
  */
 #include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define PAGE      4096u
 #define HUGE_PAGE (2u << 20)
+#define LATE_NS   100000000
 
 static void require(int holds, const char *what)
 {
@@ -138,6 +144,39 @@ static void changing(size_t pages)
     }
 }
 
+/* Lets each fault of another process wait before it gets its page. */
+static void serve_late(int fd, size_t pages)
+{
+    const struct timespec wait = {.tv_nsec = LATE_NS};
+    for (size_t i = 0; i < pages; i++) {
+        struct uffd_msg fault;
+        struct uffdio_zeropage page = {.range.len = PAGE};
+        require(read(fd, &fault, sizeof(fault)) == sizeof(fault), "read of a fault");
+        nanosleep(&wait, NULL);
+        page.range.start = fault.arg.pagefault.address & ~(PAGE - 1ull);
+        require(!ioctl(fd, UFFDIO_ZEROPAGE, &page), "page for a fault");
+    }
+    _exit(0);
+}
+
+/* Pages that come LATE_NS after they were touched. */
+static void late(size_t pages)
+{
+    struct uffdio_api api = {.api = UFFD_API};
+    int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY), status;
+    require(fd >= 0 && !ioctl(fd, UFFDIO_API, &api), "userfaultfd");
+    char *at = anonymous(pages);
+    struct uffdio_register all = {.range = {(uintptr_t)at, pages * PAGE},
+                                  .mode = UFFDIO_REGISTER_MODE_MISSING};
+    require(!ioctl(fd, UFFDIO_REGISTER, &all), "register with userfaultfd");
+    pid_t child = fork();
+    if (!child)
+        serve_late(fd, pages);
+    write_pages(at, pages, PAGE);
+    require(waitpid(child, &status, 0) == child && !status, "the child");
+    close(fd);
+}
+
 static void churn(void)
 {
     for (;;) {
@@ -177,6 +216,8 @@ static void touch(const char *kind, size_t pages, const char *path)
         copies(pages);
     else if (!strcmp(kind, "changing"))
         changing(pages);
+    else if (!strcmp(kind, "late"))
+        late(pages);
     else if (!strcmp(kind, "churn"))
         churn();
 }

@@ -9,12 +9,12 @@
 
 #include "model/table_merge.h"
 
-enum { FUNCTION, PID, BYTES, GROWTH, CACHE };
+enum { FUNCTION, PID, BYTES, GROWTH, CACHE, SIZES };
 
 static const struct table_column columns[] = {
     [FUNCTION] = {"function", TABLE_PLAIN, TABLE_TEXT}, [PID] = {"pid", TABLE_PLAIN, TABLE_REAL},
     [BYTES] = {"bytes", TABLE_BYTES, TABLE_WHOLE},      [GROWTH] = {"growth", TABLE_BYTES, TABLE_SIGNED},
-    [CACHE] = {"cache", TABLE_PLAIN, TABLE_TEXT},
+    [CACHE] = {"cache", TABLE_PLAIN, TABLE_TEXT},       [SIZES] = {"sizes", TABLE_BYTES, TABLE_HISTOGRAM},
 };
 
 static struct table *begin(void **state)
@@ -111,6 +111,25 @@ static void rows_without_the_text_are_alike_and_unlike_an_empty_one(void **state
     holds(t, 1, "", 30, NULL);
 }
 
+static void histograms_are_added_slot_by_slot(void **state)
+{
+    struct table *t = begin(state);
+    const uint64_t first[] = {1, 0, 3}, second[] = {0, 5, 7};
+    add(t, "a", 1, NULL);
+    add(t, "a", 1, NULL);
+    table_histogram(t, SIZES, first, 3);
+    add(t, "a", 1, NULL);
+    table_histogram(t, SIZES, second, 3);
+    add(t, "b", 1, NULL);
+    table_merge(t, FUNCTION);
+    const uint64_t *slots = table_at(t, 0, SIZES)->slots;
+    assert_int_equal(slots[0], 1);
+    assert_int_equal(slots[1], 5);
+    assert_int_equal(slots[2], 10);
+    assert_int_equal(slots[3], 0);
+    assert_false(table_at(t, 1, SIZES)->known);
+}
+
 static void a_table_without_rows_stays_so(void **state)
 {
     struct table *t = begin(state);
@@ -125,6 +144,7 @@ int main(void)
         cmocka_unit_test_teardown(others_are_said_once, end),
         cmocka_unit_test_teardown(what_is_not_known_adds_nothing, end),
         cmocka_unit_test_teardown(rows_without_the_text_are_alike_and_unlike_an_empty_one, end),
+        cmocka_unit_test_teardown(histograms_are_added_slot_by_slot, end),
         cmocka_unit_test_teardown(a_table_without_rows_stays_so, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
