@@ -169,7 +169,6 @@ static __attribute__((noinline)) int put_victim(struct oomkill_event *e, const s
     e->approximate = !mm_is_exact();
     e->page_table_bytes = BPF_CORE_READ(mm, pgtables_bytes.counter);
     e->total_vm_pages = BPF_CORE_READ(mm, total_vm);
-    e->victim_cgroup_id = BPF_CORE_READ(css, cgroup, kn, id);
     put_path((__u64)css, true);
     return 0;
 }

@@ -48,7 +48,7 @@ struct oomkill_process {
 
 struct oomkill_event {
     struct sys_event head;
-    __u64 memcg_id, victim_cgroup_id; /* of the memory hierarchy */
+    __u64 memcg_id;               /* of the memory hierarchy */
     __u32 victim_pid, victim_uid; /* as all numbers of processes: 0 where allium's PID namespace has none */
     __u32 victim_inner_pid; /* in its own PID namespace; 0: that is the initial one, or it is not known */
     __u32 reserved;

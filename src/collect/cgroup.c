@@ -214,6 +214,11 @@ const char *cgroups_path(struct cgroups *c, enum cgroup_hierarchy hierarchy, uin
     return at == MAP_NONE ? NULL : c->of[hierarchy].paths.at[at];
 }
 
+bool cgroups_seen(const struct cgroups *c, enum cgroup_hierarchy hierarchy)
+{
+    return c->of[hierarchy].paths.len > 0;
+}
+
 /* ---- memory ---- */
 
 /* Version 1 has no word for "none": it is the greatest number of pages that a counter can hold. */

@@ -52,6 +52,9 @@ void cgroups_free(struct cgroups *c);
  */
 const char *cgroups_path(struct cgroups *c, enum cgroup_hierarchy hierarchy, uint64_t id);
 
+/** Has it seen any cgroup of the hierarchy? False: that is not mounted here, or was not walked yet. */
+bool cgroups_seen(const struct cgroups *c, enum cgroup_hierarchy hierarchy);
+
 /* ---- memory ---- */
 
 #define CGROUP_NO_LIMIT UINT64_MAX

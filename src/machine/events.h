@@ -29,7 +29,7 @@ enum events_column {
     [EVENTS_COMM] = {"comm", TABLE_PLAIN, TABLE_TEXT, .width = SYS_COMM_BYTES - 1},                                                       \
     [EVENTS_UID] = {"uid", TABLE_PLAIN, TABLE_WHOLE, .drop = 9},                                             \
     [EVENTS_CGROUP] = {"cgroup", TABLE_PLAIN, TABLE_TEXT, .drop = 8},                                        \
-    [EVENTS_CONTAINER] = {"container", TABLE_PLAIN, TABLE_TEXT, .drop = 6, .rare = true}
+    [EVENTS_CONTAINER] = {SYS_CONTAINER, .drop = 6}
 /* clang-format on */
 
 /** Begins a row and fills the columns above. */

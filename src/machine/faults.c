@@ -15,6 +15,7 @@
 enum column {
     PID,
     COMM,
+    CONTAINER,
     PLACE,
     FILE_NAME,
     FAULTS,
@@ -46,6 +47,7 @@ enum column {
 static const struct table_column columns[] = {
     [PID] = {"pid", TABLE_PLAIN, TABLE_WHOLE},
     [COMM] = {"comm", TABLE_PLAIN, TABLE_TEXT},
+    [CONTAINER] = {SYS_CONTAINER, .drop = 1},
     [PLACE] = {"place", TABLE_PLAIN, TABLE_TEXT},
     [FILE_NAME] = {"mapped", TABLE_PLAIN, TABLE_TEXT},
     [FAULTS] = {"faults", TABLE_COUNT, TABLE_WHOLE},
@@ -284,13 +286,14 @@ static void row(struct sys_session *s, struct table *t, const void *key, const v
 }
 
 static const struct sys_part parts[] = {
-    {"process", "the process", FAULTS_BY_PROCESS, offsetof(struct faults_key, place), BIT(PID) | BIT(COMM),
-     0},
+    {"process", "the process", FAULTS_BY_PROCESS, offsetof(struct faults_key, place),
+     BIT(PID) | BIT(COMM) | BIT(CONTAINER), 0},
     {"place", "the instruction, and its process", FAULTS_BY_PROCESS | FAULTS_BY_PLACE,
-     offsetof(struct faults_key, kernel_stack), BIT(PID) | BIT(COMM) | BIT(PLACE), 0, .spaces = true, .kernel_code = true},
+     offsetof(struct faults_key, kernel_stack), BIT(PID) | BIT(COMM) | BIT(CONTAINER) | BIT(PLACE), 0,
+     .spaces = true, .kernel_code = true},
     {"stack", "the whole stack, see --stacks, and its process", FAULTS_BY_PROCESS | FAULTS_BY_STACK,
-     offsetof(struct faults_key, file), BIT(PID) | BIT(COMM) | BIT(USER_STACK) | BIT(KERNEL_STACK),
-     SYS_STACK_USER},
+     offsetof(struct faults_key, file),
+     BIT(PID) | BIT(COMM) | BIT(CONTAINER) | BIT(USER_STACK) | BIT(KERNEL_STACK), SYS_STACK_USER},
     {"file", "the file that is mapped there, or what else is", FAULTS_BY_FILE, sizeof(struct faults_key),
      BIT(FILE_NAME), 0},
     {NULL, NULL, 0, 0, 0, 0},
@@ -375,6 +378,7 @@ const struct sys_tool sys_faults = {
     .n_columns = sizeof(columns) / sizeof(*columns),
     .weight = FAULTS,
     .measure = &measure,
+    .container = CONTAINER,
     .parts = parts,
     .options = options,
     .counted = counted,

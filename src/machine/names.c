@@ -391,16 +391,33 @@ static struct cgroups *cgroups_of(struct names *n)
     return n->cgroups;
 }
 
-void names_cgroup(struct sys_session *s, struct table *t, uint32_t column, uint32_t container, uint64_t id)
+static enum cgroup_hierarchy hierarchy_of(const struct sys_session *s)
+{
+    return s->settings.config.cgroup_v1 ? CGROUP_V1_MEMORY : CGROUP_V2;
+}
+
+void names_container(struct sys_session *s, struct table *t, uint32_t column, uint64_t id)
 {
     char name[CONTAINER_ID_BYTES];
-    const char *path =
-        cgroups_path(cgroups_of(s->names), s->settings.config.cgroup_v1 ? CGROUP_V1_MEMORY : CGROUP_V2, id);
-    if (!path)
-        return;
-    table_text(t, column, path);
+    struct cgroups *all = cgroups_of(s->names);
+    const char *path = id ? cgroups_path(all, hierarchy_of(s), id) : NULL;
+    if (path && container_id_of(path, name))
+        table_text(t, column, name);
+    else if (id && !path && cgroups_seen(all, hierarchy_of(s)))
+        table_text(t, column, NAMES_NO_CONTAINER);
+}
+
+void names_container_at(struct table *t, uint32_t column, const char *path)
+{
+    char name[CONTAINER_ID_BYTES];
     if (container_id_of(path, name))
-        table_text(t, container, name);
+        table_text(t, column, name);
+}
+
+void names_cgroup(struct sys_session *s, struct table *t, uint32_t column, uint32_t container, uint64_t id)
+{
+    table_text(t, column, cgroups_path(cgroups_of(s->names), hierarchy_of(s), id));
+    names_container(s, t, container, id);
 }
 
 void names_memcg(struct sys_session *s, struct table *t, uint32_t column, uint64_t id)

@@ -79,6 +79,12 @@ void names_user_stack(struct sys_session *s, struct table *t, uint32_t column, i
 void names_memcg(struct sys_session *s, struct table *t, uint32_t column, uint64_t id);
 /** The path of a cgroup by its id, and the container that it is, if any. */
 void names_cgroup(struct sys_session *s, struct table *t, uint32_t column, uint32_t container, uint64_t id);
+/** Where the container should stand of a cgroup that was removed before anybody looked, or is out of sight. */
+#define NAMES_NO_CONTAINER "(unknown)"
+/** The container that a cgroup is, by its id; nothing where it is none. */
+void names_container(struct sys_session *s, struct table *t, uint32_t column, uint64_t id);
+/** The same, by the cgroup's path. */
+void names_container_at(struct table *t, uint32_t column, const char *path);
 /** "GFP_KERNEL|__GFP_ZERO". */
 void names_gfp(struct sys_session *s, struct table *t, uint32_t column, uint64_t flags);
 

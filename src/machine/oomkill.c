@@ -117,7 +117,7 @@ static void path_text(struct table *t, uint32_t column, const struct oomkill_pat
     buf_release(&b);
 }
 
-static void put_victim(struct sys_session *s, struct table *t, const struct oomkill_event *e)
+static void put_victim(struct table *t, const struct oomkill_event *e)
 {
     const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     table_whole(t, VICTIM_PID, e->victim_pid);
@@ -137,8 +137,8 @@ static void put_victim(struct sys_session *s, struct table *t, const struct oomk
     table_whole(t, TOTAL_VM, e->total_vm_pages * page);
     table_flag(t, APPROXIMATE, e->approximate);
     table_whole(t, SHARING, e->sharing);
-    names_cgroup(s, t, VICTIM_CGROUP, VICTIM_CONTAINER, e->victim_cgroup_id);
     path_text(t, VICTIM_CGROUP, &e->victim_cgroup);
+    names_container_at(t, VICTIM_CONTAINER, table_at(t, table_rows(t) - 1, VICTIM_CGROUP)->text);
 }
 
 static void put_scope(struct sys_session *s, struct table *t, const struct oomkill_event *e)
@@ -214,7 +214,7 @@ static void event(struct sys_session *s, struct table *t, const void *data, size
     if (bytes < sizeof(*e))
         return;
     events_row(s, t, &e->head);
-    put_victim(s, t, e);
+    put_victim(t, e);
     put_scope(s, t, e);
     put_loads(t, e, &told);
     oomkill_largest(e, &told);

@@ -7,6 +7,7 @@
 #include "base/map.h"
 #include "base/vec.h"
 #include "machine/live.h"
+#include "machine/names.h"
 #include "machine/sampled_rows.h"
 #include "machine/samples.h"
 #include "machine/session.h"
@@ -49,6 +50,8 @@ void rows_add(const struct sys_session *s, void *sum, const void *value)
     struct sys_row_tail *a = (void *)((char *)sum + s->tool->value_bytes);
     const struct sys_row_tail *v = (const void *)((const char *)value + s->tool->value_bytes);
     s->tool->add(sum, value);
+    if (s->settings.config.cgroups)
+        a->cgroup = v->cgroup ? v->cgroup : a->cgroup;
     for (int i = 0; s->settings.config.histograms && i < SYS_SLOTS; i++)
         a->histogram.slots[i] += v->histogram.slots[i];
 }
@@ -69,6 +72,8 @@ bool rows_show(struct sys_session *s, struct table *t, const void *key, const vo
     s->tool->row(s, t, key, sum);
     if (table_rows(t) == before)
         return false;
+    if (s->settings.config.cgroups)
+        names_container(s, t, s->tool->container, tail->cgroup);
     if (s->settings.config.histograms)
         add_histogram(s, t, &tail->histogram);
     return true;

@@ -69,6 +69,7 @@ static void fill_settings(struct sys_session *s, const struct sys_settings *sett
     set->sample_ring_bytes = set->sample_ring_bytes ? set->sample_ring_bytes : SYS_SAMPLE_RING_BYTES;
     set->config.parts = set->part ? set->part->bits : 0;
     set->config.urgent = s->tool->urgent;
+    set->config.cgroups = set->part && s->tool->container && set->part->columns >> s->tool->container & 1;
     set->config.backlog_bytes = set->ring_bytes / BACKLOG_PART;
     set->config.cgroup_v1 = set->config.filters & SYS_FILTER_CGROUP_V1 ||
                             (!(set->config.filters & SYS_FILTER_CGROUP) && sys_memory_is_v1());

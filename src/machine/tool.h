@@ -129,6 +129,8 @@ struct sys_tool {
 
     /* A tool with rows: */
     const struct sys_part *parts; /* the first is the default; ends with a name of NULL. NULL: events */
+    uint32_t
+        container; /* the column of whose container it is, which comes of itself where rows are of processes; 0: none */
     size_t key_bytes, value_bytes; /* the latter a multiple of 8 */
     size_t user_stack_at;          /* in the key: the number of a user stack (__s32); 0: it has none */
     void (*add)(void *sum, const void *value); /* one CPU's values to the sum of all */
@@ -149,6 +151,9 @@ struct sys_tool {
     void (*settle)(struct sys_session *s);  /* adds to s->counted what only maps tell */
     void (*release)(struct sys_session *s); /* what s->own owns */
 };
+
+/** Of the column for tool->container. */
+#define SYS_CONTAINER "container", TABLE_PLAIN, TABLE_TEXT, .rare = true
 
 /** The object that the build made of src/bpf/NAME.bpf.c: declared, and in a descriptor. */
 #define SYS_OBJECT_OF(name)                                                                                  \

@@ -12,6 +12,7 @@ enum column {
     RECLAIM,
     PID,
     COMM,
+    CONTAINER,
     SHRINKER,
     TIMES,
     DURATION,
@@ -38,6 +39,7 @@ static const struct table_column columns[] = {
     [RECLAIM] = {"reclaim", TABLE_PLAIN, TABLE_TEXT},
     [PID] = {"pid", TABLE_PLAIN, TABLE_WHOLE},
     [COMM] = {"comm", TABLE_PLAIN, TABLE_TEXT},
+    [CONTAINER] = {SYS_CONTAINER, .drop = 1},
     [SHRINKER] = {"shrinker", TABLE_PLAIN, TABLE_TEXT},
     [TIMES] = {"times", TABLE_COUNT, TABLE_WHOLE},
     [DURATION] = {"duration", TABLE_DURATION, TABLE_WHOLE},
@@ -164,7 +166,7 @@ static const struct sys_part parts[] = {
     {"shrinker", "and the function that shrinks a slab cache", VMSCAN_BY_SHRINKER,
      offsetof(struct vmscan_key, pid), BIT(SHRINKER), false},
     {"process", "and the process that pays", VMSCAN_BY_PROCESS, sizeof(struct vmscan_key),
-     BIT(PID) | BIT(COMM), false},
+     BIT(PID) | BIT(COMM) | BIT(CONTAINER), false},
     {NULL, NULL, 0, 0, 0, false},
 };
 
@@ -241,6 +243,7 @@ const struct sys_tool sys_vmscan = {
     .n_columns = sizeof(columns) / sizeof(*columns),
     .weight = DURATION,
     .measure = &measure,
+    .container = CONTAINER,
     .interval_ns = 1000000000u,
     .parts = parts,
     .counted = counted,
