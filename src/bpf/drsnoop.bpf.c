@@ -35,6 +35,47 @@ static __always_inline void put_full_group(struct drsnoop_event *e)
     e->memcg = BPF_CORE_READ(css, cgroup, kn, id);
 }
 
+/* How many nodes there may be; set before the programs are loaded. */
+const volatile __u32 nodes = 1;
+#define NODES_MAX 64u
+#define ZONES_MAX 8u
+
+GLOBAL __s64 free_of_node(__u64 pgdat_at)
+{
+    const struct pglist_data *pgdat = (const void *)pgdat_at;
+    const __u64 first = pgdat_at + bpf_core_field_offset(struct pglist_data, node_zones),
+                one = bpf_core_enum_value(enum zone_stat_item, NR_FREE_PAGES);
+    int zones = BPF_CORE_READ(pgdat, nr_zones);
+    __s64 pages = 0;
+    for (__u32 i = 0; i < ZONES_MAX && (int)i < zones; i++) {
+        const struct zone *z = (const void *)(first + i * bpf_core_type_size(struct zone));
+        const atomic_long_t *counter = (const void *)((__u64)z + bpf_core_field_offset(struct zone, vm_stat));
+        pages += BPF_CORE_READ(counter + one, counter);
+    }
+    return pages;
+}
+
+/*
+ * Free pages of the machine, less what its CPUs have not added up yet. The kernel's sum of them (vm_zone_stat) is a variable that
+ * its names need not have; but each memory cgroup leads to all nodes.
+ */
+GLOBAL __s64 free_pages(void)
+{
+    const struct cgroup_subsys_state *css = memory_css((const void *)bpf_get_current_task());
+    __s64 pages = 0;
+    if (!css)
+        return -1;
+    const struct mem_cgroup *memcg = memcg_of(css);
+    for (__u32 i = 0; i < NODES_MAX && i < nodes; i++) {
+        const struct mem_cgroup_per_node *of = NULL;
+        const void *at = (const void *)memcg + bpf_core_field_offset(memcg->nodeinfo) + i * sizeof(of);
+        bpf_probe_read_kernel(&of, sizeof(of), at);
+        const struct pglist_data *pgdat = of ? BPF_CORE_READ(of, lruvec.pgdat) : NULL;
+        pages += pgdat ? free_of_node((__u64)pgdat) : 0;
+    }
+    return pages;
+}
+
 static __always_inline int begun(void *ctx, __u32 kind, int order, __u32 gfp)
 {
     struct drsnoop_event e = {0};
@@ -46,6 +87,7 @@ static __always_inline int begun(void *ctx, __u32 kind, int order, __u32 gfp)
     e.order = (__s16)order;
     e.kind = (__u8)kind;
     e.untold = lru_is_silent();
+    e.free_pages = free_pages();
     if (kind == DRSNOOP_MEMCG)
         put_full_group(&e);
     if (bpf_map_update_elem(&under_way, &key, &e, BPF_ANY))

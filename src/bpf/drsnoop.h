@@ -23,6 +23,7 @@ struct drsnoop_event {
     __u64 scanned_pages; /* that /proc/vmstat counts as pgscan */
     __u64 memcg;         /* of DRSNOOP_MEMCG: the id of the cgroup that was full; 0: none has a limit */
     __u64 limit_pages, usage_pages; /* of that one */
+    __s64 free_pages;               /* of the machine, at the beginning; below 0: they cannot be found */
     __u32 gfp;
     __s16 order;
     __u8 kind;   /* enum drsnoop_kind */

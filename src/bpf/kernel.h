@@ -128,8 +128,21 @@ struct lru_gen_folio {
     bool enabled;
 };
 
+struct zone {
+    atomic_long_t vm_stat[0]; /* by enum zone_stat_item */
+};
+
+enum zone_stat_item { NR_FREE_PAGES };
+
+/* A node's memory. */
+struct pglist_data {
+    struct zone node_zones[0];
+    int nr_zones;
+};
+
 struct lruvec {
     struct lru_gen_folio lrugen;
+    struct pglist_data *pgdat;
 };
 
 struct mem_cgroup_per_node {

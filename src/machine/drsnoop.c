@@ -2,8 +2,13 @@
 /* `allium sys drsnoop`: who stalls in direct reclaim. */
 #include "bpf/drsnoop.h"
 
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "base/buf.h"
+#include "base/file.h"
 #include "machine/events.h"
 #include "machine/names.h"
 
@@ -19,6 +24,7 @@ enum column {
     LIMIT_OF,
     LIMIT,
     USAGE,
+    FREE,
     UNDER_WAY,
     KERNEL_STACK,
     USER_STACK
@@ -28,15 +34,16 @@ static const struct table_column columns[] = {
     EVENTS_HEAD,
     [KIND] = {"reclaim", TABLE_PLAIN, TABLE_TEXT, .width = 9},
     [DURATION] = {"duration", TABLE_DURATION, TABLE_WHOLE},
-    [RECLAIMED] = {"reclaimed_pages", TABLE_PLAIN, TABLE_WHOLE},
-    [SCANNED] = {"scanned_pages", TABLE_PLAIN, TABLE_WHOLE, .drop = 6},
-    [EFFICIENCY] = {"efficiency", TABLE_PERCENT, TABLE_REAL, .drop = 5},
-    [ORDER] = {"order", TABLE_PLAIN, TABLE_SIGNED, .drop = 3},
-    [GFP] = {"gfp", TABLE_PLAIN, TABLE_TEXT, .drop = 2},
-    [MEMCG] = {"memcg", TABLE_PLAIN, TABLE_TEXT, .drop = 1},
+    [RECLAIMED] = {"reclaimed_pages", TABLE_PLAIN, TABLE_WHOLE, .drop = 1},
+    [SCANNED] = {"scanned_pages", TABLE_PLAIN, TABLE_WHOLE, .drop = 7},
+    [EFFICIENCY] = {"efficiency", TABLE_PERCENT, TABLE_REAL, .drop = 6},
+    [ORDER] = {"order", TABLE_PLAIN, TABLE_SIGNED, .drop = 4},
+    [GFP] = {"gfp", TABLE_PLAIN, TABLE_TEXT, .drop = 3},
+    [MEMCG] = {"memcg", TABLE_PLAIN, TABLE_TEXT, .drop = 2},
     [LIMIT_OF] = {"limit_of", TABLE_PLAIN, TABLE_TEXT, .drop = 8},
-    [LIMIT] = {"memcg_limit", TABLE_BYTES, TABLE_WHOLE, .drop = 4},
+    [LIMIT] = {"memcg_limit", TABLE_BYTES, TABLE_WHOLE, .drop = 5},
     [USAGE] = {"memcg_usage", TABLE_BYTES, TABLE_WHOLE, .drop = 7},
+    [FREE] = {"free", TABLE_BYTES, TABLE_WHOLE, .drop = 9},
     [UNDER_WAY] = {"under_way", TABLE_PLAIN, TABLE_FLAG, .drop = 10},
     [KERNEL_STACK] = {"kernel_stack", TABLE_PLAIN, TABLE_LINES},
     [USER_STACK] = {"user_stack", TABLE_PLAIN, TABLE_LINES},
@@ -62,6 +69,8 @@ static void begin_row(struct sys_session *s, struct table *t, const struct drsno
     if (!e->untold)
         table_whole(t, SCANNED, e->scanned_pages);
     add_memcg(s, t, e);
+    if (e->free_pages >= 0)
+        table_whole(t, FREE, (uint64_t)e->free_pages * (uint64_t)sysconf(_SC_PAGESIZE));
     table_signed(t, ORDER, e->order);
     names_gfp(s, t, GFP, e->gfp);
     names_kernel_stack(s, t, KERNEL_STACK, e->head.kernel_stack);
@@ -112,6 +121,22 @@ static void count_one(void *arg, const void *key, const void *value)
 static void settle(struct sys_session *s)
 {
     sys_each(s, "under_way", count_one, &s->counted[DRSNOOP_UNDER_WAY]);
+}
+
+/* Before the programs are loaded: up to which number nodes may have one. */
+static int ready(struct sys_session *s, struct error *e)
+{
+    uint32_t *nodes = sys_variable(s, "nodes", sizeof(*nodes));
+    struct buf text = BUF_INIT;
+    (void)e;
+    if (nodes && !file_read("/sys/devices/system/node/possible", 4096, &text)) {
+        const char *last = buf_str(&text) + strcspn(buf_str(&text), "\n");
+        while (last > buf_str(&text) && isdigit((unsigned char)last[-1]))
+            last--;
+        *nodes = (uint32_t)strtoul(last, NULL, 10) + 1;
+    }
+    buf_release(&text);
+    return 0;
 }
 
 static const struct sys_counted counted[] = {
@@ -186,5 +211,6 @@ const struct sys_tool sys_drsnoop = {
     .ring_bytes = 1u << 18,
     .event = event,
     .rest = rest,
+    .ready = ready,
     .settle = settle,
 };

@@ -2,13 +2,17 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """`allium sys drsnoop`: who reclaimed, for which cgroup, how many pages: against the kernel's counts, and on every way to attach."""
 import contextlib
+import fcntl
 import json
 import os
+import pty
 import pwd
 import re
 import signal
+import struct
 import subprocess
 import sys
+import termios
 
 sys.dont_write_bytecode = True
 import lib
@@ -60,13 +64,31 @@ def pages(rung, env=None):
         equal(it.lost["lost_events"], 0, "lost events")
 
 
+def vmstat_free():
+    """Bytes."""
+    return lib.vmstat()["nr_free_pages"] * 4096
+
+
+def free_memory(rung):
+    """Is what /proc/vmstat has, about: other programs take and give meanwhile, but not half of it."""
+    before = vmstat_free()
+    with file_on_disk(64) as path, group(LIMIT) as where, tool("drsnoop", "--attach", rung) as it:
+        pid = run_in(where, reads(path))
+        it.stop()
+    free = [row["free_bytes"] for row in it.rows if row["pid"] == pid]
+    after = vmstat_free()
+    check(free, "no reclaim")
+    check(min(before, after) / 2 <= min(free) and max(free) <= 2 * max(before, after), "free", before, free, after)
+
+
 def rungs_agree():
     """All at work at once see the same events."""
     with file_on_disk(64) as path, group(LIMIT) as where, contextlib.ExitStack() as stack:
-        tools = [stack.enter_context(tool("drsnoop", "--attach", rung)) for rung in RUNGS]
+        tools = [stack.enter_context(tool("drsnoop", "--attach", rung, "--comm", "cat")) for rung in RUNGS]
         pid = run_in(where, reads(path))
         seen = [[{key: row[key] for key in SAME} for row in it.stop().rows if row["pid"] == pid] for it in tools]
     check(seen[0], "nothing was seen")
+    equal([it.lost["lost_events"] for it in tools], [0] * len(RUNGS), "lost events")
     for other in seen[1:]:
         equal(other, seen[0], "events of another rung")
 
@@ -174,10 +196,11 @@ def cgroups():
     with file_on_disk(64) as path, group(LIMIT) as outer, group(name="inner", parent=outer) as inner:
         with group(LIMIT, "beside") as beside, contextlib.ExitStack() as stack:
             tools = [stack.enter_context(tool("drsnoop", "--cgroup", where.folder)) for where in (outer, inner, beside)]
-            everything = stack.enter_context(tool("drsnoop"))
+            everything = stack.enter_context(tool("drsnoop", "--comm", "cat"))  # others' stalls may be many
             pid = run_in(inner, reads(path))
             seen = [[row for row in it.stop().rows if row["pid"] == pid] for it in (*tools, everything)]
     check(seen[3], "nothing was seen")
+    equal([it.lost["lost_events"] for it in (*tools, everything)], [0] * 4, "lost events")
     equal([len(rows) for rows in seen], [len(seen[3]), len(seen[3]), 0, len(seen[3])], "rows by cgroup: outer, inner, beside, all")
 
 
@@ -343,6 +366,33 @@ def shown_together():
         equal(again, [row["scanned_pages"] for row in least.rows], "least first, of a recording")
 
 
+def on_terminal(columns, *options):
+    """Lines of a short report, as a terminal of that width gets them."""
+    main_end, its_end = pty.openpty()
+    fcntl.ioctl(its_end, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+    with file_on_disk(48) as path, group(LIMIT) as where, os.fdopen(main_end, "rb", buffering=0) as screen:
+        with subprocess.Popen([lib.built("ALLIUM"), "sys", "drsnoop", "--cgroup", where.folder, "--top", "5", *options], stdin=subprocess.DEVNULL,
+                              stdout=its_end, stderr=subprocess.PIPE) as it:
+            check(b": ready: " in it.stderr.readline(), "not ready")
+            run_in(where, reads(path))
+            it.send_signal(signal.SIGINT)
+            it.communicate(timeout=tap.TIMEOUT)
+        os.close(its_end)
+        out = b""
+        with contextlib.suppress(OSError):  # how a terminal ends
+            while part := screen.read(4096):
+                out += part
+    return out.decode().replace("\r", "").splitlines()
+
+
+def narrow():
+    """80 columns have all that one needs, 60 who and for how long; no line is longer."""
+    for columns, headers in ((80, ["TIME", "PID", "COMM", "RECLAIM", "DURATION", "RECLAIMED PAGES"]), (60, ["TIME", "PID", "COMM", "RECLAIM", "DURATION"])):
+        lines = on_terminal(columns)
+        equal(re.split("  +", lines[0].strip()), headers, "columns")
+        equal((len(lines), max(map(len, lines)) <= columns), (6, True), "lines, none too long: %s" % lines)
+
+
 def sorted_runs(rows):
     """How often rows that go from the longest to the shortest begin anew: the lengths of these."""
     runs = [0]
@@ -370,6 +420,7 @@ def headings():
 
 
 TESTS = [("pages are those that the kernel counted, by " + rung, lambda rung=rung: pages(rung)) for rung in RUNGS]
+TESTS += [("free memory is that of /proc/vmstat, by " + rung, lambda rung=rung: free_memory(rung)) for rung in RUNGS]
 TESTS += [
     ("a missing event is noticed", lambda: loses(lambda env: pages("tp_btf", env))),
     ("ways to attach agree", rungs_agree),
@@ -385,6 +436,7 @@ TESTS += [
     ("a full ring loses what it says", ring_full),
     ("a recording of events that come too fast says how many are missing", ring_full_recorded),
     ("--hist adds the events up", histogram),
+    ("narrow screens have what fits", narrow),
     ("events kept, sorted and cut are those that come one by one", shown_together),
     ("each interval of events tells how many there were", headings),
 ]
