@@ -8,7 +8,10 @@
 #include "bpf/oomkill.h"
 #include "bpf/oomkill_walk.bpf.h"
 
-/* What the kernel knows of a kill before it has marked who dies; by the thread that asked for memory. */
+/*
+ * What the kernel knows of a kill before it has marked who dies; by the thread that asked for memory. One is under way at a time,
+ * but of a probe on a function's end the kernel may miss one, and then its beginning stays.
+ */
 struct request {
     const struct mem_cgroup *memcg;
     const struct task_struct *chosen;
@@ -64,7 +67,8 @@ static __always_inline int request_begins(const struct oom_control *oc)
                         .gfp = BPF_CORE_READ(oc, gfp_mask),
                         .order = BPF_CORE_READ(oc, order),
                         .scope = scope_of(oc)};
-    bpf_map_update_elem(&requests, &thread, &r, BPF_ANY);
+    if (bpf_map_update_elem(&requests, &thread, &r, BPF_ANY))
+        count(OOMKILL_REQUESTS_FULL);
     return 0;
 }
 

@@ -77,6 +77,7 @@ struct oomkill_event {
 enum oomkill_count {
     OOMKILL_UNKNOWN_VICTIM = SYS_COUNT_OWN, /* only its number is known */
     OOMKILL_WALK_CUT,                       /* events with processes that were not looked at */
+    OOMKILL_REQUESTS_FULL,                  /* requests that were not kept: their events are inferred */
 };
 
 #endif

@@ -6,6 +6,14 @@
  * What every tool's programs begin with: is this event wanted, whose is it, its stacks, a row of the table, a record in
  * the ring. A tool's file includes it once.
  *
+ * Nothing is lost in silence: what a map or a ring has no room for is counted where that is found. Not looked at is what
+ * cannot fail, or is seen by what comes next:
+ *   - reads of the kernel's own memory (BPF_CORE_READ(), bpf_probe_read_kernel(), _str()): its structs, reached by their
+ *     pointers under RCU, are there. One that has ended meanwhile, and whose page has gone, reads as 0, or as "";
+ *   - bpf_map_update_elem() where what it has put there is looked up next;
+ *   - bpf_map_delete_elem(), which fails where there is nothing, and bpf_get_current_comm(), which does where there is no task;
+ *   - an update of an LRU map: another entry gives way.
+ *
  * Runs in: the kernel, in whatever context the event happens: interrupts and the allocator itself included.
  */
 

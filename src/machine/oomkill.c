@@ -236,6 +236,9 @@ static void event(struct sys_session *s, struct table *t, const void *data, size
 static const struct sys_counted counted[] = {
     {OOMKILL_UNKNOWN_VICTIM, "victim{s} of whom only the number is known", "unknown_victims", true},
     {OOMKILL_WALK_CUT, "kill{s} with more processes than were looked at for the largest", "walks_cut", true},
+    {OOMKILL_REQUESTS_FULL,
+     "request{s} that found no room: why {its victim was|their victims were} killed is inferred",
+     "requests_lost", true},
     {0, NULL, NULL, false},
 };
 
