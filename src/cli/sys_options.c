@@ -10,6 +10,7 @@
 #include "base/units.h"
 #include "cli/sys_columns.h"
 #include "cli/sys_command.h"
+#include "cli/sys_refusals.h"
 #include "cli/sys_vmlinux.h"
 #include "cli/words.h"
 #include "query/field.h"
@@ -91,7 +92,7 @@ static void size(struct parse *p, const char *name, uint32_t *out)
     const char *text = value(p, name);
     uint64_t n = 0;
     if (text && (units_parse_size(text, &n) || !n || n > 1u << 30))
-        refuse(p, name, text, "size: write 64K or 4M");
+        refuse(p, name, text, "size from 1 to 1G: write 64K or 4M");
     if (text)
         *out = (uint32_t)n;
 }
@@ -251,8 +252,6 @@ static void reports(struct parse *p)
     size(p, "rows", &show->room);
     size(p, "ring", &p->r->settings.ring_bytes);
     show->keep = !show->histogram && (show->interval_ns || choice);
-    if (show->histogram && choice)
-        p->code = command_misuse(&p->r->as_command, "--hist shows no events: leave out --%s", choice);
 }
 
 /* Columns that have no values, as none of the tool's own options that fill them was given. */
@@ -294,31 +293,6 @@ static void shape(struct parse *p)
     reports(p);
 }
 
-/* Options about stacks, where there are none. */
-static void about_stacks(struct parse *p)
-{
-    static const char *const options[] = {"stacks", "folded", "stack-slots"};
-    for (size_t i = 0; i < sizeof(options) / sizeof(*options) && p->code < 0; i++)
-        if (value(p, options[i]))
-            p->code = sys_columns_check_stacks(p->r, options[i]);
-}
-
-/* What was recorded is shown as it was observed: what is about observing would do nothing. */
-static void recorded(struct parse *p)
-{
-    static const char *const shows[] = {"from", "json", "folded", "where", "sort", "top", "hist", "quiet"};
-    for (const struct option_doc *o = p->r->options; o->name && value(p, "from"); o++) {
-        bool fits = !strcmp(o->name, "rows") && !p->r->tool->parts; /* room for events that are sorted */
-        for (size_t i = 0; i < sizeof(shows) / sizeof(*shows); i++)
-            fits = fits || !strcmp(o->name, shows[i]);
-        if (!fits && value(p, o->name))
-            p->code =
-                command_misuse(&p->r->as_command, "--from shows what was recorded: leave out --%s", o->name);
-    }
-    if (value(p, "from") && p->r->command)
-        p->code = command_misuse(&p->r->as_command, "--from shows what was recorded: it starts no command");
-}
-
 int sys_options_parse(struct sys_request *r, const struct sys_tool *tool, int argc, char **argv)
 {
     struct arguments a;
@@ -345,10 +319,9 @@ int sys_options_parse(struct sys_request *r, const struct sys_tool *tool, int ar
     part(&p);
     sample(&p);
     shape(&p);
-    recorded(&p);
-    about_stacks(&p);
     if (p.code >= 0)
         return p.code;
+    code = sys_refusals_check(r, &a);
     if (code < 0)
         code = sys_vmlinux_check(r);
     if (code >= 0)

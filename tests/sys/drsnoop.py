@@ -337,7 +337,7 @@ def shown_together():
         few, often = beside("--rows", "6", "--sort", "duration"), beside("--interval", "10ms")
         alerts = beside("--interval", "1h", "--alert", "scanned_pages>=0")
         record = subprocess.Popen(lib.with_tracefs([lib.built("ALLIUM"), "sys", "drsnoop", "--cgroup", where.folder, "-o",
-                                                    folder + "/all.allium", *last]),
+                                                    folder + "/all.allium"]),
                                   stderr=subprocess.PIPE)
         stack.callback(record.kill)
         check(b": ready: " in record.stderr.readline(), "not ready")

@@ -327,7 +327,8 @@ def folds(t):
     if "kernel_stack" not in t.help:
         return refuses_stacks(t)
     with anytool.Stirring() as s:
-        for which in ("none", "kernel", "user", "both"):
+        check("none are taken" in refused(2, t.name, "--folded", *part, "--stacks", "none"), "--folded without stacks")
+        for which in ("kernel", "user", "both"):
             done = tap.run(sys_(t.name, "--folded", "--comm", "cat", *t.one_report, *part, "--stacks", which, "--quiet", "--", *s.command(0)))
             equal((done.returncode, done.stderr), (0, b""), "--folded --stacks " + which)
             lines = done.stdout.decode(errors="replace").splitlines()
