@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "machine/growth.h"
+#include "machine/faults_growth.h"
 #include "machine/names.h"
 #include "machine/session.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef MACHINE_GROWTH_H
-#define MACHINE_GROWTH_H
+#ifndef MACHINE_FAULTS_GROWTH_H
+#define MACHINE_FAULTS_GROWTH_H
 
 /*
  * By how much the resident memory of processes has grown: from what each had when we began, and what the kernel says at each

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "machine/growth.h"
+#include "machine/faults_growth.h"
 
 #include <stdlib.h>
 #include <string.h>
