@@ -81,16 +81,23 @@ def ftrace(*events):
 
 
 def perf(*words):
+    """perf record, from when it has answered that its events are enabled."""
     @contextlib.contextmanager
     def way():
-        process = subprocess.Popen(["perf", "record", "-q", "-a", "-m", "1024", "-o", "/dev/null", *words],
-                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        (control, tell), (hear, ack) = os.pipe(), os.pipe()
+        process = subprocess.Popen(["perf", "record", "-q", "-a", "-m", "1024", "-o", "/dev/null", "-D", "-1", "--control",
+                                    "fd:%d,%d" % (control, ack), *words], pass_fds=(control, ack), stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL)
+        os.close(control)
+        os.close(ack)
         try:
-            time.sleep(1)
-            if process.poll() is not None:
-                sys.exit("perf record %s ended" % " ".join(words))
+            os.write(tell, b"enable\n")
+            if not os.read(hear, 16).startswith(b"ack"):
+                sys.exit("perf record %s did not get ready" % " ".join(words))
             yield process
         finally:
+            os.close(tell)
+            os.close(hear)
             end(process)
     return way
 
@@ -103,7 +110,7 @@ def others(ways):
     return {name: way for name, (program, way) in ways.items() if shutil.which(program)}
 
 
-CALLS_AT_ONCE = 50000
+CALLS_AT_ONCE = 20000
 
 
 def calls():
@@ -126,7 +133,7 @@ class FirstTouch:
     def __init__(self, depth):
         self.process = subprocess.Popen([os.environ["FIRST_TOUCH"], str(depth)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
-    def rounds(self, n=8):
+    def rounds(self, n=5):
         """ns of CPU time of one fault."""
         seen = []
         for _ in range(n):
@@ -163,7 +170,8 @@ def run_time(way, work):
 
 
 def measure(ways, work):
-    """{way: [(ns without it, ns with it)]}: in each turn all of them in random order, and the work bare before each."""
+    """{way: [(ns without it, ns with it)]}: in each turn all of them in random order, and the work bare before each. For so long as
+    ALLIUM_BENCH_SECONDS says, but a turn takes two seconds or three, and fewer than six have no interval."""
     took, began = {name: [] for name in ways}, time.monotonic()
     while len(took[next(iter(ways))]) < turns.LEAST_TURNS or time.monotonic() - began < turns.SECONDS:
         for name in random.sample(list(ways), len(ways)):
@@ -175,18 +183,19 @@ def measure(ways, work):
 
 
 def report(took, each, of, bounds):
-    """Prints what each way costs, by event, of which the work makes `each`; as a ratio to the way `of`, which may be bounded
-    (`bounds`: {way: ratio}). True: no bound was missed."""
+    """Prints what each way costs, by event, of which the work makes `each`; as a ratio to what the way `of` costs, which may be
+    bounded (`bounds`: {way: ratio}). None: a ratio of the work with it to the bare work. True: no bound was missed."""
     reached = True
-    base = [(with_it - bare) / each for bare, with_it in took[of]]
-    print("  %-26s %7.1f ns of work an event, %d turns" % ("bare", statistics.median(bare for bare, _ in took[of]) / each, len(base)))
+    base = of and [with_it - bare for bare, with_it in took[of]]
+    bare = [bare for bare, _ in next(iter(took.values()))]
+    print("  %-26s %7.1f ns of work an event, %d turns" % ("bare", statistics.median(bare) / each, len(bare)))
     for name, pairs in took.items():
-        costs = [(with_it - bare) / each for bare, with_it in pairs]
-        cost = turns.Ratio(costs)
-        ratio = turns.Ratio([a / b for a, b in zip(costs, base) if b])
+        costs = [with_it - bare for bare, with_it in pairs]
+        cost = turns.Ratio([cost / each for cost in costs])
+        ratio = turns.Ratio([a / b for a, b in zip(costs, base) if b] if of else [with_it / bare for bare, with_it in pairs])
         said = ""
         if name in bounds:
             said = "   at most %.2f   %s" % (bounds[name], turns.verdict(ratio.low, ratio.high, bounds[name]))
             reached = reached and "MISSED" not in said
-        print("  %-26s + %6.1f ns (%.1f to %.1f)   of %s's: %s%s" % (name, cost.value, cost.low, cost.high, of, ratio, said))
+        print("  %-26s + %6.1f ns (%.1f to %.1f)   %s: %s%s" % (name, cost.value, cost.low, cost.high, "of %s's" % of if of else "x", ratio, said))
     return reached

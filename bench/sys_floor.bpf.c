@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The least that can be done at the kernel's slab tracepoints: nothing, and to count by call site. */
+/* The least that can be done at the kernel's slab tracepoints (nothing, and to count by call site) and at page faults
+ * (nothing, and to take the user stack). */
 #include "bpf/kernel.h"
 
 #include <bpf/bpf_helpers.h>
@@ -40,3 +41,21 @@ FLOOR(kmalloc)
 FLOOR(kmem_cache_alloc)
 FLOOR(kfree)
 FLOOR(kmem_cache_free)
+
+struct {
+    __uint(type, BPF_MAP_TYPE_STACK_TRACE);
+    __uint(max_entries, 16384);
+    __uint(key_size, sizeof(__u32));
+    __uint(value_size, 127 * sizeof(__u64));
+} stacks SEC(".maps");
+
+SEC("perf_event") int fault_empty(void *ctx)
+{
+    return 0;
+}
+
+SEC("perf_event") int fault_stack(void *ctx)
+{
+    bpf_get_stackid(ctx, &stacks, BPF_F_USER_STACK);
+    return 0;
+}
