@@ -2,6 +2,7 @@
 """Debug files from servers: the real debuginfod's, and of servers that hang, lie or are not there. All on loopback."""
 import contextlib
 import http.server
+import itertools
 import json
 import os
 import random
@@ -24,7 +25,8 @@ from place import placed, program
 from tap import built, check, equal, pick, wait_until
 
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "holder.c")
-BUDGET_S, MARGIN_S, HANG_S = 2, 8, 60  # a loaded machine is slow; a server hangs longer than that
+BUDGET_S = 2
+HANG_S = 3600  # longer than any test may take: whoever waits for such a server fails, however slow the machine is
 NAMES = """SELECT f.text AS function, p.text AS file, line_number AS line FROM line
            JOIN string f ON f.id = function JOIN string p ON p.id = file JOIN location l ON l.id = location
            JOIN module m ON m.id = l.module JOIN string o ON o.id = m.path WHERE o.text LIKE '%/bin/%'
@@ -93,7 +95,7 @@ class Server:
 
     def __init__(self, answer):
         asked = self.asked = []
-        self.begun = []  # when each request came
+        self.begun, self.over = [], []  # when each request came, and when it was through: answered, or given up
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_GET(handler):
@@ -101,6 +103,7 @@ class Server:
                 asked.append(handler.path.split("/")[2])
                 with contextlib.suppress(OSError):
                     answer(asked[-1], handler)
+                self.over.append(time.monotonic())
 
             def log_message(handler, *_):
                 pass
@@ -111,6 +114,12 @@ class Server:
     def __enter__(self):
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
         return self
+
+    def rounds(self):
+        """How many times somebody came after all those were gone that had come before. No clock of ours: a slow machine has as many."""
+        events = sorted([(at, 1) for at in self.begun] + [(at, -1) for at in self.over])
+        under_way = list(itertools.accumulate(step for _, step in events))
+        return sum(step > 0 and now == 1 for (_, step), now in zip(events, under_way))
 
     def __exit__(self, *_):
         self.server.shutdown()
@@ -219,7 +228,7 @@ def watched(place):
         wait_until(lambda: server.begun, 30, "a request")
         time.sleep(BUDGET_S + 1)
         tap.stop(process)
-        out, err = watch.communicate(timeout=HANG_S / 2)
+        out, err = watch.communicate(timeout=tap.TIMEOUT)
         check(NEVER.fullmatch(err.decode()) and len(server.asked) == 1, err, server.asked)
 
 
@@ -263,11 +272,9 @@ def hanging(place):
         with Server(behaviour) as server:
             process, report, env = held(place, ALLIUM_DEBUGINFOD="", DEBUGINFOD_URLS=server.url)
             done = place.allium(*report, env=env)
-            took = time.monotonic() - server.begun[0]
-            check(took < BUDGET_S + MARGIN_S, behaviour.__name__, "took", took)
             check(NEVER.fullmatch(done.err) and NEVER.fullmatch(done.err).groups() == ("1", "1"), repr(done.err))
             check("hold" not in functions(done), functions(done))
-            check(gone.wait(HANG_S / 2), "somebody still asks")
+            check(gone.wait(tap.TIMEOUT), "somebody still asks")
             wait_until(lambda: not leftovers(env), 20, "nothing left of what came in part")
             tap.stop(process)
 
@@ -283,9 +290,7 @@ def black_hole(place):
             waiting.setblocking(False)
             waiting.connect_ex(server.getsockname())
         process, report, env = held(place, ALLIUM_DEBUGINFOD="", DEBUGINFOD_URLS="http://127.0.0.1:%d" % server.getsockname()[1])
-        began = time.monotonic()
         done = place.allium(*report, env=env)
-        check(time.monotonic() - began < BUDGET_S + MARGIN_S, "took", time.monotonic() - began)
         check(NEVER.fullmatch(done.err), repr(done.err))
 
 
@@ -305,8 +310,10 @@ def one_budget(place):
         tap.succeed(["strip", name], cwd=place.folder)
     with Server(lambda _, handler: until_gone(handler)) as server:
         done = place.allium("run", "--period", "1", "-o", "r.allium", "--", "./many", env=fresh(place, ALLIUM_DEBUGINFOD="", DEBUGINFOD_URLS=server.url))
-        took = time.monotonic() - server.begun[0]
-        check(took < BUDGET_S + MARGIN_S, "took", took)
+        wait_until(lambda: len(server.over) == len(server.begun), tap.TIMEOUT, "nobody asks any more")
+        # One after the other, with a budget each, they would come in as many rounds as there are files. The machine's load may
+        # make one late for the first.
+        check(server.rounds() <= 2 and len(server.begun) <= libraries + 1, server.begun, server.over)
         said = NEVER.search(done.err)
         check(said and int(said.group(2)) == libraries + 1 == int(said.group(1)), repr(done.err))
     place.allium("report", "r.allium")
@@ -423,8 +430,14 @@ def enough_of_it(place):
         wait_until(lambda: server.begun, 30, "a request")
         time.sleep(0.5)
         equal(process.poll(), None, "its code, while it waits")
-        process.send_signal(signal.SIGINT)
-        said = process.communicate(timeout=HANG_S / 2)[1]
+
+        def interrupted():
+            process.send_signal(signal.SIGINT)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(2)
+            return process.poll() is not None
+        wait_until(interrupted, tap.TIMEOUT, "its end")  # again: one that comes before it waits is the program's
+        said = process.communicate(timeout=tap.TIMEOUT)[1]
         equal(process.returncode, 0, "code")
         check(said.endswith(b"allium: debug files of 1 of 1 binaries were not waited for\n"), said)
     equal(len(json.loads(place.allium("report", "r.allium", "--json").out)["processes"]), 1, "processes")

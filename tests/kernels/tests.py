@@ -8,6 +8,7 @@ copies     programs of this machine to lie in its PATH, with their libraries
 modules    kernel modules to be loaded before the first test, with those they need
 memory     the guest's, as qemu has it; else 256M
 cgroup     v2 (else) or v1: which has the memory controller
+cpus       of the guest; else 2. With 1 no CPU can go on with what another one has just patched: emulation may miss that
 long       left out of the short form
 """
 import glob
@@ -16,7 +17,7 @@ import re
 
 from debian import PACKAGES, Wrong
 
-KEYS = ("kernels", "seconds", "programs", "copies", "modules", "memory", "cgroup", "long")
+KEYS = ("kernels", "seconds", "programs", "copies", "modules", "memory", "cgroup", "cpus", "long")
 
 
 class Test:
@@ -31,7 +32,7 @@ class Test:
         self.kernels = said.get("kernels", list(PACKAGES))
         self.seconds = int(said.get("seconds", ["600"])[0])
         self.programs, self.copies, self.modules = (said.get(key, []) for key in ("programs", "copies", "modules"))
-        self.machine = Machine(said.get("memory", ["256M"])[0], said.get("cgroup", ["v2"])[0])
+        self.machine = Machine(said.get("memory", ["256M"])[0], said.get("cgroup", ["v2"])[0], said.get("cpus", ["2"])[0])
         self.long = "long" in said
         if not set(self.kernels) <= set(PACKAGES):
             raise Wrong("%s: kernels are %s" % (path, " ".join(PACKAGES)))
@@ -42,11 +43,11 @@ class Test:
 class Machine:
     """What tests of one boot share."""
 
-    def __init__(self, memory="256M", cgroup="v2"):
-        self.memory, self.cgroup = memory, cgroup
+    def __init__(self, memory="256M", cgroup="v2", cpus="2"):
+        self.memory, self.cgroup, self.cpus = memory, cgroup, cpus
 
     def __str__(self):
-        return self.memory + " " + self.cgroup
+        return self.memory + " " + self.cgroup + ("" if self.cpus == "2" else " %s CPU" % self.cpus)
 
 
 def read(folder):

@@ -9,7 +9,7 @@
 rungs="fentry kprobe raw_tp"
 uname -r | grep -q '^6\.1\.' || rungs="$rungs tp_btf" # there mark_victim has a number for it, and no task
 set -- $rungs
-plan $((5 + 12 * $#))
+plan $((7 + 12 * $#))
 
 small=/sys/fs/cgroup/small
 mkdir $small && echo 16M >$small/memory.max
@@ -94,7 +94,10 @@ for rung in $rungs; do
     holds "$rung: nothing was lost" '"lost_events":0,' /tmp/rows.$rung
     knows_request
 done
-same comm victim_pid victim_uid oom_score_adj anon_bytes file_bytes shmem_bytes swap_bytes page_tables_bytes total_vm_bytes
+same outcome pid tid comm uid victim_comm victim_pid victim_uid oom_score_adj anon_bytes file_bytes shmem_bytes swap_bytes page_tables_bytes total_vm_bytes
+rungs_all=$rungs rungs="fentry kprobe"
+same memcg limit_of limit_bytes usage_bytes scope_total_bytes order gfp # of those that see the request
+rungs=$rungs_all
 begin
 hog 1024
 equal "the hog is killed, the machine being full" $? 137
@@ -105,5 +108,5 @@ for rung in $rungs; do
     check "$rung: anonymous memory again" near anon
     holds "$rung: the largest is the victim" '"largest":\[[^]]*"comm":"hog"' /tmp/row.$rung
 done
-equal "what was planned has been done" $number $((4 + 12 * $#))
+equal "what was planned has been done" $number $((6 + 12 * $#))
 rmdir $small
