@@ -271,8 +271,11 @@ bool live_insert_new(uintptr_t address, uint32_t record)
     uint64_t *bucket = bucket_at(t, bucket_of(key, t->log2));
     if (filter_may_hold((const void *)address) && may_be_here(bucket, key))
         return false;
-    if (unlikely(!place(bucket, entry_of(key, record))))
+    store_release(&process_sample(record)->address, address);
+    if (unlikely(!place(bucket, entry_of(key, record)))) {
+        store_release(&process_sample(record)->address, 0);
         return false;
+    }
     if (is_gone(
             n)) { /* it may have moved on with the others or not: to enter it twice does no harm, to look for it would */
         live_insert(address, record);
@@ -287,6 +290,7 @@ bool live_insert(uintptr_t address, uint32_t record)
     uint64_t key = key_of(address);
     if (record >= RECORD_MASK - 1)
         return false;
+    store_release(&process_sample(record)->address, address);
     for (;;) {
         uint32_t n = load_acquire(&newest);
         struct table *t = &tables[n];
@@ -300,8 +304,10 @@ bool live_insert(uintptr_t address, uint32_t record)
                 move_some(from);
             return true;
         }
-        if (!grow(n, own ? t->log2 + 1 : FIRST_LOG2))
+        if (!grow(n, own ? t->log2 + 1 : FIRST_LOG2)) {
+            store_release(&process_sample(record)->address, 0);
             return false;
+        }
     }
 }
 

@@ -33,9 +33,12 @@ enum live_taken {
 };
 
 /**
- * Enters an address with its record, whose `address` field is set already. The first does so when one look at one cache
- * line tells that the address is not there yet and that there is room; the other one asks nothing, and is false only
- * when there is no memory.
+ * Enters an address with its record, whose `address` is set, and 0 when the answer is false. The first does so when one
+ * look at one cache line tells that the address is not there yet and that there is room; the other one asks nothing, and is
+ * false only when there is no memory.
+ *
+ * The address is not set any earlier: a leftover with this very address and record would be the sample, and who asks
+ * live_take() whether an older sample had the address would take the new one.
  */
 bool live_insert_new(uintptr_t address, uint32_t record);
 bool live_insert(uintptr_t address, uint32_t record);

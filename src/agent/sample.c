@@ -168,13 +168,11 @@ static bool follow(struct thread *t, struct ledger_shard *shard, bool mine, uint
     s->slack_bytes = slack < UINT32_MAX ? (uint32_t)slack : UINT32_MAX;
     store_release(&s->serial, serial);
     store_release(&s->check, ledger_check(serial));
-    store_release(&s->address, address);
     if (likely(live_insert_new(address, record)))
         return true;
     drop_stale_cold(t, shard, mine, address, ticks);
     if (live_insert(address, record))
         return true;
-    store_release(&s->address, 0);
     vacant_push(record);
     return false;
 }
@@ -350,10 +348,8 @@ static struct sample_gone put_back(struct thread *t, struct taken taken)
     const struct ledger_cell *c = sums_cell(s->cell);
     struct sample_gone stayed = {s->serial, s->size_bytes,
                                  whole_bytes(weigh(t, s->size_bytes, c->period), s->serial)};
-    store_release(&s->address, taken.address);
     if (live_insert(taken.address, taken.record))
         return stayed;
-    store_release(&s->address, 0);
     process_count_loss(LEDGER_LOST_LIVE);
     vacant_push(taken.record);
     stayed.serial = 0;

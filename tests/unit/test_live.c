@@ -64,7 +64,6 @@ static uintptr_t object(uint32_t n)
 
 static void enter(uint32_t record)
 {
-    process_sample(record)->address = object(record);
     if (!live_insert_new(object(record), record))
         assert_true(live_insert(object(record), record));
 }
@@ -140,6 +139,24 @@ static void turnover(void **state)
     free(process.ledger.regions[LEDGER_SAMPLES]);
 }
 
+/* What races leave: an entry twice, as it is when its table has moved on meanwhile. Then the record's next sample has its address. */
+static void leftovers(void **state)
+{
+    (void)state;
+    uint32_t found, beside = 5, record = 10; /* objects of one stretch: the filter does not tell them apart */
+    process.ledger.regions[LEDGER_SAMPLES] = calloc(RECORDS, sizeof(struct ledger_sample));
+    for (unsigned twice = 0; twice < 2; twice++)
+        assert_true(live_insert(object(record), record));
+    enter(beside);
+    assert_int_equal(live_take(object(record), &found), LIVE_TAKEN);
+    assert_false(live_insert_new(object(record), record));
+    assert_int_equal(live_take(object(record), &found), LIVE_UNKNOWN);
+    assert_true(live_insert(object(record), record));
+    is_taken(record);
+    is_taken(beside);
+    free(process.ledger.regions[LEDGER_SAMPLES]);
+}
+
 static void words(void **state)
 {
     (void)state;
@@ -178,6 +195,7 @@ int main(void)
         {"an entry in its home bucket tells its key, one elsewhere says that it does not", keys, NULL, NULL,
          NULL},
         {"what was entered is taken once, whatever comes and goes", turnover, NULL, NULL, NULL},
+        {"a leftover is not the sample that has its address and record anew", leftovers, NULL, NULL, NULL},
         {"a cached word is its key's or none, and none of a torn entry", words, NULL, NULL, NULL},
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
