@@ -437,7 +437,7 @@ static void what_is_no_recording_is_refused_with_advice(void **state)
     struct profile *p;
     char bytes[20000];
     uint64_t seed = 4, first, last;
-    assert_refused(recording_load(&p, file, NULL, &err), ENOENT, "does not exist; give a file");
+    assert_refused(recording_load(&p, file, NULL, &err), ENOENT, "does not exist; give what 'allium run'");
     assert_refused(recording_times(file, &first, &last, &err), ENOENT, "does not exist");
     assert_refused(recording_load(&p, test_folder, NULL, &err), EISDIR, "is a directory");
     assert_refused(recording_load(&p, "/dev/zero", NULL, &err), EINVAL, "not a regular file");
