@@ -71,6 +71,7 @@ at_once kpages "raw_tp tp" hog 24
 same '"migrate_type":"movable"' migrate_type allocated_bytes allocations failures
 
 mkfifo /tmp/toucher.do
+: >/tmp/touched # the toucher makes it a moment later, and its lines are counted before
 toucher </tmp/toucher.do >/tmp/touched &
 toucher=$!
 exec 4>/tmp/toucher.do
