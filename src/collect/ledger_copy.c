@@ -26,6 +26,8 @@ static const uint32_t record_bytes[LEDGER_TABLES] = {
     [LEDGER_CELLS] = sizeof(struct ledger_cell),
     [LEDGER_SAMPLES] = sizeof(struct ledger_sample),
     [LEDGER_FREES] = sizeof(struct ledger_free),
+    [LEDGER_ACCOUNTS] = sizeof(struct ledger_accounts),
+    [LEDGER_TAGS] = sizeof(struct ledger_tag),
 };
 
 static int read_all(int fd, void *out, size_t bytes, uint64_t offset)
@@ -76,7 +78,8 @@ static int clamp_count(const struct ledger_header *h, int t, uint64_t file_bytes
     return 0;
 }
 
-_Static_assert(LEDGER_FREES > LEDGER_SAMPLES && LEDGER_SAMPLES > LEDGER_CELLS &&
+_Static_assert(LEDGER_TAGS > LEDGER_ACCOUNTS && LEDGER_ACCOUNTS > LEDGER_MODULES &&
+                   LEDGER_FREES > LEDGER_SAMPLES && LEDGER_SAMPLES > LEDGER_CELLS &&
                    LEDGER_CELLS > LEDGER_STACKS && LEDGER_CELLS > LEDGER_THREADS &&
                    LEDGER_CELLS > LEDGER_PERIODS && LEDGER_STACKS > LEDGER_STACK_FRAMES &&
                    LEDGER_STACK_FRAMES > LEDGER_FRAMES && LEDGER_FRAMES > LEDGER_MODULES &&

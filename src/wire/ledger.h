@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 #define LEDGER_MAGIC        0x3152454744454c41u /* "ALEDGER1", little endian */
-#define LEDGER_VERSION      2u
+#define LEDGER_VERSION      3u
 #define LEDGER_HEADER_BYTES 4096u
 #define LEDGER_PAGE_BYTES   4096u
 #define LEDGER_NONE         UINT32_MAX
@@ -28,6 +28,7 @@
 /* What a name in the ledger's directory ends with; the name before it is PID-IMAGE (decimal, 16 hex digits). */
 #define LEDGER_SUFFIX         ".ledger"
 #define LEDGER_CONTROL_SUFFIX ".control"
+#define LEDGER_TAGS_SUFFIX    ".tags" /* of the accounts of tags: a ledger without samples, by liballium.so */
 /* What a recorder's own directory begins with. It lies in its user's directory of ledgers; see ledger_make.h. */
 #define LEDGER_RUN_PREFIX "run-"
 
@@ -46,6 +47,8 @@ enum ledger_table {
     LEDGER_CELLS,        /* struct ledger_cell */
     LEDGER_SAMPLES,      /* struct ledger_sample */
     LEDGER_FREES,        /* struct ledger_free: rings, one for each shard, one behind the other */
+    LEDGER_ACCOUNTS,     /* struct ledger_accounts; account 0 is none */
+    LEDGER_TAGS,         /* struct ledger_tag */
     LEDGER_TABLES
 };
 
@@ -249,6 +252,30 @@ struct ledger_free {
     uint16_t thread; /* that freed it */
     uint8_t reallocated;
     uint8_t pad;
+};
+
+/*
+ * An account: what one place in the code has made, and what of that is gone; the difference is live. Each shard of it is written
+ * by one thread at a time, the last by all that have none of their own; they lie apart, so that threads do not share lines.
+ */
+#define LEDGER_ACCOUNT_SHARDS    16u
+#define LEDGER_ACCOUNTS_TOGETHER 128u
+struct ledger_words {
+    uint64_t made_calls, made_bytes;
+    uint64_t gone_calls, gone_bytes;
+};
+struct ledger_accounts {
+    struct ledger_words words[LEDGER_ACCOUNT_SHARDS][LEDGER_ACCOUNTS_TOGETHER];
+};
+
+/* A descriptor that was used at least once. */
+struct ledger_tag {
+    uint64_t code;              /* address of the place in its ELF file */
+    uint64_t failed;            /* requests */
+    uint32_t account;           /* its index; 0: being entered */
+    uint32_t module;            /* record; LEDGER_NONE: code outside every module */
+    uint32_t class, name, file; /* strings */
+    uint32_t line;              /* 0: not known */
 };
 
 /** Sum of live bytes, of operations and so on, over the header of a copy. */

@@ -45,14 +45,24 @@ static const struct {
     [LEDGER_CELLS] = {sizeof(struct ledger_cell), 16, 64u << 10, 0},
     [LEDGER_SAMPLES] = {sizeof(struct ledger_sample), 16, 64u << 10, 0},
     [LEDGER_FREES] = {sizeof(struct ledger_free), 1, 64u << 10, 1u << 20},
+    [LEDGER_ACCOUNTS] = {sizeof(struct ledger_accounts), 12, 64u << 10, 512u << 20},
+    [LEDGER_TAGS] = {sizeof(struct ledger_tag), 2, 64u << 10, 0},
 };
+
+/* Of the tables that only samples, or only tags, need the other kind of ledger has none. */
+static bool has_table(const struct ledger_config *config, int t)
+{
+    bool of_tags = t == LEDGER_ACCOUNTS || t == LEDGER_TAGS;
+    return of_tags ? config->tags : !config->tags || t <= LEDGER_MODULES;
+}
 
 static uint64_t page_up(uint64_t n)
 {
     return (n + LEDGER_PAGE_BYTES - 1) & ~(uint64_t)(LEDGER_PAGE_BYTES - 1);
 }
 
-static uint64_t lay_out(struct ledger_region *regions, uint64_t limit_bytes)
+static uint64_t lay_out(struct ledger_region *regions, const struct ledger_config *config,
+                        uint64_t limit_bytes)
 {
     /* A page that is never touched keeps the header a mapping of its own, which can be looked for. */
     uint64_t offset = LEDGER_HEADER_BYTES + LEDGER_PAGE_BYTES;
@@ -62,6 +72,8 @@ static uint64_t lay_out(struct ledger_region *regions, uint64_t limit_bytes)
             bytes = tables[t].most_bytes;
         if (bytes < tables[t].least_bytes)
             bytes = tables[t].least_bytes;
+        if (!has_table(config, t))
+            bytes = 0;
         regions[t] = (struct ledger_region){
             .offset = offset, .limit_bytes = page_up(bytes), .record_bytes = tables[t].record_bytes};
         offset += regions[t].limit_bytes;
@@ -217,12 +229,12 @@ static long back(char *from, uint64_t bytes)
     return bad ? bad : sys_call(SYS_madvise, from, bytes, MADV_POPULATE_WRITE);
 }
 
-/* Backs the header and the first page of each table but that of frees, which many programs never reach; 0 or -errno. */
+/* Backs the header and the first page of each table but those that many programs never reach; 0 or -errno. */
 static int back_first_pages(const struct ledger *l, char *map, struct ledger_region *regions)
 {
     char *from = map, *to = map + LEDGER_HEADER_BYTES;
     for (int t = 0; t < LEDGER_TABLES; t++) {
-        if (t == LEDGER_FREES)
+        if (t >= LEDGER_FREES || !regions[t].limit_bytes)
             continue;
         if (l->regions[t] != to) {
             long bad = back(from, (uint64_t)(to - from));
@@ -246,10 +258,11 @@ static uint64_t address_space_share(void)
 }
 
 /* File and mapping for a hard limit; 0 or -errno. */
-static int make_sized(struct ledger *l, long dir, const char *name, uint64_t limit_bytes, uint64_t image_id)
+static int make_sized(struct ledger *l, long dir, const char *name, uint64_t limit_bytes,
+                      const struct ledger_config *config)
 {
     struct ledger_region regions[LEDGER_TABLES];
-    uint64_t bytes = lay_out(regions, limit_bytes);
+    uint64_t bytes = lay_out(regions, config, limit_bytes);
     if (bytes > address_space_share())
         return -ENOMEM;
     long fd = create_file(dir, name, bytes);
@@ -276,7 +289,7 @@ static int make_sized(struct ledger *l, long dir, const char *name, uint64_t lim
         h->map_start = (uint64_t)map;
         h->map_bytes = LEDGER_HEADER_BYTES;
         h->limit_bytes = limit_bytes;
-        h->image_id = image_id;
+        h->image_id = config->image_id;
         l->header = h;
     }
     if (bad) {
@@ -310,15 +323,17 @@ int ledger_make(struct ledger *l, const struct ledger_config *config)
     char name[NAME_BYTES];
     int pid = (int)sys_call(SYS_getpid, 0);
     long dir = ledger_open_dir(config, l->dir, true);
-    file_name(name, config, dir, pid, LEDGER_SUFFIX);
+    file_name(name, config, dir, pid, config->tags ? LEDGER_TAGS_SUFFIX : LEDGER_SUFFIX);
     if (!sys_failed(dir))
         sweep(dir, l->dir);
     int bad = headroom_in_filesystem(l->dir, SMALLEST_LIMIT) ? -ENOMEM : -ENOSPC;
     for (uint64_t limit = config->limit_bytes; bad != -ENOSPC && bad && limit >= SMALLEST_LIMIT; limit /= 4)
-        bad = make_sized(l, dir, name, limit, config->image_id);
+        bad = make_sized(l, dir, name, limit, config);
     if (!bad) {
         l->approved_bytes = UNSEEN_BYTES - l->header->ready_bytes;
-        make_control(l, config, dir, pid);
+        l->control = &ledger_no_control;
+        if (!config->tags)
+            make_control(l, config, dir, pid);
         l->header->pid = pid;
         l->header->version = LEDGER_VERSION;
         l->header->header_bytes = LEDGER_HEADER_BYTES;

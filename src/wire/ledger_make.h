@@ -26,6 +26,7 @@ struct ledger_config {
     uint64_t limit_bytes;
     uint64_t image_id;
     uint64_t period_bytes;
+    bool tags; /* for accounts of tags, not for samples */
 };
 
 /* The target's private side of a ledger. */

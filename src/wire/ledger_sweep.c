@@ -56,8 +56,9 @@ static void look(const struct sweep *s, const char *name)
 {
     struct stat st;
     uint64_t pid = text_number(name);
-    if ((!ends_in(name, LEDGER_SUFFIX) && !ends_in(name, LEDGER_CONTROL_SUFFIX)) || !pid || pid > INT32_MAX ||
-        sys_call(SYS_kill, pid, 0) != -ESRCH ||
+    if ((!ends_in(name, LEDGER_SUFFIX) && !ends_in(name, LEDGER_CONTROL_SUFFIX) &&
+         !ends_in(name, LEDGER_TAGS_SUFFIX)) ||
+        !pid || pid > INT32_MAX || sys_call(SYS_kill, pid, 0) != -ESRCH ||
         sys_call(SYS_newfstatat, s->dir, name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode) ||
         !is_left(s->dir, name))
         return;

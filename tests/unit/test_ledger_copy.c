@@ -56,6 +56,8 @@ static int ledger_with(const struct ledger_sample *s)
         [LEDGER_CELLS] = sizeof(struct ledger_cell),
         [LEDGER_SAMPLES] = sizeof(struct ledger_sample),
         [LEDGER_FREES] = sizeof(struct ledger_free),
+        [LEDGER_ACCOUNTS] = sizeof(struct ledger_accounts),
+        [LEDGER_TAGS] = sizeof(struct ledger_tag),
     };
     const uint64_t minute = 60000000000u, mono = now_ns(CLOCK_MONOTONIC);
     struct ledger_header h = {
