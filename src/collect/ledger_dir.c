@@ -23,12 +23,12 @@
 #include "collect/proc.h"
 #include "wire/unobserved.h"
 
-/* "PID-IMAGE.ledger"; false for anything else. */
-static bool parse_name(const char *name, pid_t *pid, uint64_t *image_id)
+/* "PID-IMAGE" and the suffix; false for anything else. */
+static bool parse_name(const char *name, const char *suffix, pid_t *pid, uint64_t *image_id)
 {
     int end = 0, number;
-    if (sscanf(name, "%9d-%16" SCNx64 "%n", &number, image_id, &end) != 2 ||
-        strcmp(name + end, LEDGER_SUFFIX) || number <= 0)
+    if (sscanf(name, "%9d-%16" SCNx64 "%n", &number, image_id, &end) != 2 || strcmp(name + end, suffix) ||
+        number <= 0)
         return false;
     *pid = number;
     return true;
@@ -83,7 +83,7 @@ static void find_life(struct ledger_entry *e)
         close(fd);
 }
 
-int ledger_dir_scan(const char *dir, struct ledger_list *list)
+static int scan_folder(const char *dir, const char *suffix, struct ledger_list *list)
 {
     int fd = ledger_folder_open(dir);
     DIR *d = fd < 0 ? NULL : fdopendir(fd);
@@ -92,7 +92,7 @@ int ledger_dir_scan(const char *dir, struct ledger_list *list)
     for (struct dirent *entry; (entry = readdir(d));) {
         struct ledger_entry e = {0};
         struct stat st;
-        if (!parse_name(entry->d_name, &e.pid, &e.image_id) ||
+        if (!parse_name(entry->d_name, suffix, &e.pid, &e.image_id) ||
             fstatat(dirfd(d), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
             continue;
         struct buf path = BUF_INIT;
@@ -108,20 +108,25 @@ int ledger_dir_scan(const char *dir, struct ledger_list *list)
     return 0;
 }
 
+int ledger_dir_scan(const char *dir, struct ledger_list *list)
+{
+    return scan_folder(dir, LEDGER_SUFFIX, list);
+}
+
 /* A directory of ledgers, and those of recorders within it. */
-static void scan_tree(const char *dir, struct ledger_list *list)
+static void scan_tree(const char *dir, const char *suffix, struct ledger_list *list)
 {
     int fd = ledger_folder_open(dir);
     DIR *d = fd < 0 ? NULL : fdopendir(fd);
     if (!d)
         return;
-    ledger_dir_scan(dir, list);
+    scan_folder(dir, suffix, list);
     for (struct dirent *entry; (entry = readdir(d));) {
         if (strncmp(entry->d_name, LEDGER_RUN_PREFIX, strlen(LEDGER_RUN_PREFIX)))
             continue;
         struct buf path = BUF_INIT;
         buf_printf(&path, "%s/%s", dir, entry->d_name);
-        ledger_dir_scan(buf_str(&path), list);
+        scan_folder(buf_str(&path), suffix, list);
         buf_release(&path);
     }
     closedir(d);
@@ -208,13 +213,13 @@ static bool has_image(const struct ledger_list *list, uint64_t image_id)
 }
 
 /* The directory that ALLIUM_DIR names, if the agent would keep ledgers there. It may be one that was looked into before. */
-static void scan_asked(struct ledger_list *list)
+static void scan_asked(const char *suffix, struct ledger_list *list)
 {
     const char *dir = getenv("ALLIUM_DIR");
     struct ledger_list found = {0};
     if (!dir || check_own(dir, NULL) || !is_tmpfs(dir))
         return;
-    ledger_dir_scan(dir, &found);
+    scan_folder(dir, suffix, &found);
     vec_each (struct ledger_entry, e, &found)
         if (has_image(list, e->image_id))
             free(e->path);
@@ -223,13 +228,23 @@ static void scan_asked(struct ledger_list *list)
     vec_release(&found);
 }
 
-void ledger_dir_scan_all(struct ledger_list *list)
+static void scan_all(const char *suffix, struct ledger_list *list)
 {
     struct places p = find_places("");
     vec_each (char *, path, &p)
-        scan_tree(*path, list);
+        scan_tree(*path, suffix, list);
     places_release(&p);
-    scan_asked(list);
+    scan_asked(suffix, list);
+}
+
+void ledger_dir_scan_all(struct ledger_list *list)
+{
+    scan_all(LEDGER_SUFFIX, list);
+}
+
+void ledger_dir_scan_tags(struct ledger_list *list)
+{
+    scan_all(LEDGER_TAGS_SUFFIX, list);
 }
 
 void ledger_run_scan(const char *dir, struct ledger_list *list)

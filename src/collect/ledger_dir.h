@@ -35,6 +35,8 @@ struct ledger_list VEC(struct ledger_entry);
 int ledger_dir_scan(const char *dir, struct ledger_list *list);
 /** All that this user may see: the default places, the directories of running recorders in them, and $ALLIUM_DIR. */
 void ledger_dir_scan_all(struct ledger_list *list);
+/** The same, of ledgers that have accounts of tags. */
+void ledger_dir_scan_tags(struct ledger_list *list);
 void ledger_list_release(struct ledger_list *list);
 /**
  * Does anybody map this ledger, whatever he is called in whatever namespace? 1, 0, or -errno: the kernel does not tell us

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef ALLIUM_MALLOC_HOOKS_H
+#define ALLIUM_MALLOC_HOOKS_H
+
+/*
+ * Tags each call of malloc() and its family, with no change to the source:
+ *
+ *     cc $(pkg-config --cflags allium) -include allium/malloc_hooks.h ... $(pkg-config --libs allium)
+ *
+ * The functions become inline ones of the same name, which book what the real ones give: so `std::malloc`, members and variables
+ * of these names, prototypes of one's own and _GNU_SOURCE defined later all stay what they were. Where a function is not called
+ * but pointed to, it is the real one: such objects have no tag. What reallocarray() gives is charged to whom the old object is. Lines come
+ * from the debug information (-g).
+ */
+
+#include "allium/tag.h"
+
+#ifdef __cplusplus
+#define ALLIUM_NOTHROW    noexcept(true)
+#define ALLIUM_REAL(name) noexcept(true) __asm__(#name)
+#define ALLIUM_DEFINES(f) f noexcept(true)
+extern "C" {
+#else
+#define ALLIUM_NOTHROW    __attribute__((nothrow))
+#define ALLIUM_REAL(name) __asm__(#name) __attribute__((nothrow))
+#define ALLIUM_DEFINES(f) f
+#endif
+
+#define ALLIUM_HERE(name) ALLIUM_DESCRIPTOR("0", ALLIUM_TEXT("malloc", name, ""))
+#define ALLIUM_BORN(p, name, bytes)                                                                          \
+    do {                                                                                                     \
+        struct allium_tag *allium_tag_ = ALLIUM_HERE(name);                                                  \
+        if (ALLIUM_LIKELY(p))                                                                                \
+            allium_born(allium_tag_, p, bytes);                                                              \
+        else                                                                                                 \
+            allium_failed(allium_tag_);                                                                      \
+    } while (0)
+
+void *allium_real_malloc(size_t) ALLIUM_REAL(malloc);
+void *allium_real_calloc(size_t, size_t) ALLIUM_REAL(calloc);
+void allium_real_free(void *) ALLIUM_REAL(free);
+void *allium_real_aligned_alloc(size_t, size_t) ALLIUM_REAL(aligned_alloc);
+void *allium_real_memalign(size_t, size_t) ALLIUM_REAL(memalign);
+char *allium_real_strdup(const char *) ALLIUM_REAL(strdup);
+char *allium_real_strndup(const char *, size_t) ALLIUM_REAL(strndup);
+
+void *malloc(size_t) ALLIUM_NOTHROW;
+void *calloc(size_t, size_t) ALLIUM_NOTHROW;
+void *realloc(void *, size_t) ALLIUM_NOTHROW;
+/* Not inline: gcc would say at each compilation that glibc's own prototype of it wants otherwise. */
+void *reallocarray(void *, size_t, size_t) ALLIUM_REAL(allium_reallocarray);
+void free(void *) ALLIUM_NOTHROW;
+int posix_memalign(void **, size_t, size_t) ALLIUM_NOTHROW;
+void *aligned_alloc(size_t, size_t) ALLIUM_NOTHROW;
+void *memalign(size_t, size_t) ALLIUM_NOTHROW;
+char *strdup(const char *) ALLIUM_NOTHROW;
+char *strndup(const char *, size_t) ALLIUM_NOTHROW;
+
+ALLIUM_INLINE void *ALLIUM_DEFINES(malloc(size_t bytes))
+{
+    void *p = allium_real_malloc(bytes);
+    ALLIUM_BORN(p, "malloc", bytes);
+    return p;
+}
+
+ALLIUM_INLINE void *ALLIUM_DEFINES(calloc(size_t count, size_t each))
+{
+    void *p = allium_real_calloc(count, each);
+    ALLIUM_BORN(p, "calloc", count * each);
+    return p;
+}
+
+ALLIUM_INLINE void *ALLIUM_DEFINES(realloc(void *old, size_t bytes))
+{
+    return allium_realloc(ALLIUM_HERE("realloc"), old, bytes);
+}
+
+ALLIUM_INLINE void ALLIUM_DEFINES(free(void *p))
+{
+    allium_gone(p);
+    allium_real_free(p);
+}
+
+ALLIUM_INLINE int ALLIUM_DEFINES(posix_memalign(void **out, size_t alignment, size_t bytes))
+{
+    int error = allium_real_posix_memalign(out, alignment, bytes);
+    ALLIUM_BORN(error ? NULL : *out, "posix_memalign", bytes);
+    return error;
+}
+
+ALLIUM_INLINE void *ALLIUM_DEFINES(aligned_alloc(size_t alignment, size_t bytes))
+{
+    void *p = allium_real_aligned_alloc(alignment, bytes);
+    ALLIUM_BORN(p, "aligned_alloc", bytes);
+    return p;
+}
+
+ALLIUM_INLINE void *ALLIUM_DEFINES(memalign(size_t alignment, size_t bytes))
+{
+    void *p = allium_real_memalign(alignment, bytes);
+    ALLIUM_BORN(p, "memalign", bytes);
+    return p;
+}
+
+ALLIUM_INLINE char *ALLIUM_DEFINES(strdup(const char *s))
+{
+    char *p = allium_real_strdup(s);
+    ALLIUM_BORN(p, "strdup", __builtin_strlen(p) + 1);
+    return p;
+}
+
+ALLIUM_INLINE char *ALLIUM_DEFINES(strndup(const char *s, size_t most))
+{
+    char *p = allium_real_strndup(s, most);
+    ALLIUM_BORN(p, "strndup", __builtin_strlen(p) + 1);
+    return p;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

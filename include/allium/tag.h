@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef ALLIUM_TAG_H
+#define ALLIUM_TAG_H
+
+/*
+ * Code tagging: an exact account for a place in the source. `pkg-config --cflags --libs allium`.
+ *
+ *     struct allium_tag *tag = ALLIUM_TAG("cache", "entry");
+ *     allium_account(tag, bytes);      what this place holds from now on
+ *     allium_unaccount(tag, bytes);    and no longer
+ *
+ * `allium tags PID` reads the accounts of a process at any time, and of one that has ended. <allium/malloc_hooks.h> tags the
+ * calls of malloc() and its family without a change to the source.
+ *
+ * A place has one descriptor for each copy that the compiler makes of it (templates, inlined bodies); a reader adds them up.
+ * Descriptors lie in the section `allium_tags`; nothing has to be called before the first use.
+ *
+ * The inline half books into the thread's own words and asks nothing but: is the tag on, has it been met, has this thread
+ * words of its own? All else is the library's. It takes neither locks nor memory of the program's allocator, and may be
+ * used in signal handlers.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if !defined(__x86_64__) || !defined(__linux__)
+#error "allium/tag.h: x86-64 Linux only so far"
+#endif
+
+/** What the library and inlined code agree on; another number: a descriptor of another version, which is left alone. */
+#define ALLIUM_TAG_VERSION 1
+
+/** Descriptor of a place. Offsets are in bytes from the field itself; 0: there is none. */
+struct allium_tag {
+    uint32_t version; /* ALLIUM_TAG_VERSION */
+    uint32_t
+        words; /* 0: off; ALLIUM_TAG_NOT_MET; else where its words lie, in bytes from the thread's first */
+    uint32_t entry; /* what stands in the map of objects for one of 0 bytes; 0: not met */
+    uint32_t limit; /* objects of 1 to so many bytes are booked inline; 0: not met */
+    int32_t code;   /* the place in the code */
+    int32_t text;   /* class, name and file, each NUL-terminated, one behind the other */
+    uint32_t line;  /* 0: not known, the debug information has it */
+    uint32_t pad;
+};
+
+#define ALLIUM_TAG_NOT_MET 1u
+
+/* What a thread knows. `objects` leads nowhere until the thread has words of its own, and in a child that was forked. */
+struct allium_thread {
+    char *words;
+    uint32_t **
+        objects; /* one table for each GiB of addresses, of one entry for each 16 bytes; NULL: not made yet */
+};
+
+extern __thread struct allium_thread allium_thread __attribute__((tls_model("initial-exec")));
+/** Not 0 once an object has been booked: before that, no free concerns anybody. */
+extern uint32_t allium_objects_booked;
+
+/* The cold halves: what the inline ones do, in every case. */
+void allium_account_cold(struct allium_tag *tag, size_t bytes, int sign);
+void allium_born_cold(struct allium_tag *tag, const void *object, size_t bytes);
+void allium_gone_cold(const void *object);
+/** A request of this place failed. */
+void allium_failed(struct allium_tag *tag);
+/** realloc(), with the account of the old object and that of the new one. */
+void *allium_realloc(struct allium_tag *tag, void *old, size_t bytes);
+/** posix_memalign(): clang leaves inline functions alone that call themselves by another name, but for some it knows. */
+int allium_real_posix_memalign(void **out, size_t alignment, size_t bytes);
+/** reallocarray(): the new object is charged to whom the old one was. */
+void *allium_reallocarray(void *old, size_t count, size_t each);
+
+#define ALLIUM_LIKELY(x)    __builtin_expect(!!(x), 1)
+#define ALLIUM_UNLIKELY(x)  __builtin_expect(!!(x), 0)
+#define ALLIUM_GIB_SHIFT    30
+#define ALLIUM_BYTES_BITS   12
+#define ALLIUM_BYTES_INLINE 4094u
+#define ALLIUM_BYTES_BEYOND 4095u /* in an entry: the size stands in those behind it */
+#define ALLIUM_ENTRY_AT(a)  (((uint32_t)(a) & ((1u << ALLIUM_GIB_SHIFT) - 1)) >> 4)
+#define ALLIUM_ENTRY_IS(e)  ((e) >> ALLIUM_BYTES_BITS)
+#define ALLIUM_IS_ODD(a)    ((a)&8) /* a multiple of 8 alone: the tables have such ones in their second half */
+#define ALLIUM_WORDS_OF(e)  (((e) >> 19) << 16 | ((e) >> 7 & 0xfe0u)) /* of an entry: 128 accounts in 64 KiB */
+
+/* As fortified functions are: no copy of it is ever emitted, and other inline functions may use it. */
+#define ALLIUM_INLINE extern __inline__ __attribute__((gnu_inline, always_inline, artificial))
+
+/*
+ * The descriptor of the place where this stands, and of each copy of it. In a section of the group that the code is in, if it is
+ * in one ("?"): it goes where the code goes.
+ */
+#define ALLIUM_DESCRIPTOR(line, text)                                                                        \
+    __extension__({                                                                                          \
+        struct allium_tag *allium_here_;                                                                     \
+        __asm__ __volatile__("771:\tleaq 772f(%%rip), %0\n"                                                  \
+                             "\t.pushsection allium_tags,\"aw?\",@progbits\n"                                \
+                             "\t.balign 8\n"                                                                 \
+                             "772:\t.long 1, 1, 0, 0\n"                                                      \
+                             "\t.long 771b-.\n" text "\t.long " line ", 0\n"                                 \
+                             "\t.popsection\n"                                                               \
+                             : "=r"(allium_here_));                                                          \
+        allium_here_;                                                                                        \
+    })
+#define ALLIUM_TEXT(class, name, file)                                                                       \
+    "\t.long 773f-.\n"                                                                                       \
+    "\t.pushsection allium_texts,\"a?\",@progbits\n"                                                         \
+    "773:\t.asciz \"" class "\", \"" name "\", \"" file "\"\n"                                               \
+                            "\t.popsection\n"
+#define ALLIUM_STRING_(x) #x
+#define ALLIUM_STRING(x)  ALLIUM_STRING_(x)
+
+/** The tag of this spot. `class` and `name` are literals, of letters, digits, spaces and - _ . : / alone. */
+#define ALLIUM_TAG(class, name) ALLIUM_DESCRIPTOR(ALLIUM_STRING(__LINE__), ALLIUM_TEXT(class, name, __FILE__))
+
+/* One instruction each: a signal handler never finds it half done. Nobody else writes to the thread's own words. */
+ALLIUM_INLINE void allium_add(char *calls, uint64_t bytes)
+{
+    __asm__ __volatile__("incq (%0)\n\taddq %1, 8(%0)" : : "r"(calls), "er"(bytes) : "memory", "cc");
+}
+
+/** This place holds so many bytes more. */
+ALLIUM_INLINE void allium_account(struct allium_tag *tag, size_t bytes)
+{
+    if (!tag->words)
+        return;
+    if (ALLIUM_UNLIKELY(!__atomic_load_n(&tag->limit, __ATOMIC_ACQUIRE) || !allium_thread.objects[0]))
+        allium_account_cold(tag, bytes, 1);
+    else
+        allium_add(allium_thread.words + tag->words, bytes);
+}
+
+/** So many bytes less. */
+ALLIUM_INLINE void allium_unaccount(struct allium_tag *tag, size_t bytes)
+{
+    if (!tag->words)
+        return;
+    if (ALLIUM_UNLIKELY(!__atomic_load_n(&tag->limit, __ATOMIC_ACQUIRE) || !allium_thread.objects[0]))
+        allium_account_cold(tag, bytes, -1);
+    else
+        allium_add(allium_thread.words + tag->words + 16, bytes);
+}
+
+/** An object of an allocator: whoever frees it, allium_gone() knows its tag and its bytes. */
+ALLIUM_INLINE void allium_born(struct allium_tag *tag, const void *object, size_t bytes)
+{
+    uintptr_t a = (uintptr_t)object;
+    if (!tag->words)
+        return;
+    uint32_t *objects = allium_thread.objects[a >> ALLIUM_GIB_SHIFT];
+    uint32_t *entry = objects + ALLIUM_ENTRY_AT(a);
+    if (ALLIUM_UNLIKELY(bytes - 1 >= __atomic_load_n(&tag->limit, __ATOMIC_ACQUIRE) || ALLIUM_IS_ODD(a) ||
+                        !objects || *entry)) {
+        allium_born_cold(tag, object, bytes);
+        return;
+    }
+    __atomic_store_n(entry, tag->entry | (uint32_t)bytes, __ATOMIC_RELAXED);
+    allium_add(allium_thread.words + tag->words, bytes);
+}
+
+/** Before an object goes back to its allocator; one that nobody tagged is none of ours. */
+ALLIUM_INLINE void allium_gone(const void *object)
+{
+    uintptr_t a = (uintptr_t)object;
+    if (!allium_objects_booked)
+        return;
+    uint32_t *objects = allium_thread.objects[a >> ALLIUM_GIB_SHIFT];
+    if (ALLIUM_UNLIKELY(!objects || ALLIUM_IS_ODD(a))) {
+        allium_gone_cold(object);
+        return;
+    }
+    uint32_t *at = objects + ALLIUM_ENTRY_AT(a), entry = *at;
+    if (!ALLIUM_ENTRY_IS(entry))
+        return;
+    if (ALLIUM_UNLIKELY((entry & ALLIUM_BYTES_BEYOND) == ALLIUM_BYTES_BEYOND)) {
+        allium_gone_cold(object);
+        return;
+    }
+    __atomic_store_n(at, 0, __ATOMIC_RELAXED);
+    allium_add(allium_thread.words + ALLIUM_WORDS_OF(entry) + 16, entry & ALLIUM_BYTES_BEYOND);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

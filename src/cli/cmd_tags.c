@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "cli/command.h"
+#include "cli/pager.h"
+#include "cli/terminal.h"
+#include "cli/words.h"
+#include "collect/naming.h"
+#include "collect/tags.h"
+#include "model/table.h"
+#include "view/table_view.h"
+
+static const struct option_doc options[] = {
+    {"by", 0, "GROUP", "place (default), function, file, directory, module or class"},
+    {"sort", 0, "ORDER", "live (default), objects, allocated, allocations or failed"},
+    {"top", 0, "N", "so many rows (12); 0: all"},
+    {"json", 0, NULL, "as JSON, see allium-json(5)"},
+    {"no-pager", 0, NULL, "print a long screen at once, not through $PAGER"},
+    {NULL, 0, NULL, NULL},
+};
+
+static const char *const examples[] = {
+    "allium tags 4711",
+    "what each place in the source of process 4711 holds, to the byte",
+    "allium tags 4711 --by directory --sort allocations",
+    "which part of the program allocates most often",
+    NULL,
+};
+
+static int run(int argc, char **argv);
+
+const struct command command_tags = {
+    .name = "tags",
+    .usage = "PID [--by GROUP] [--sort ORDER] [--top N] [--json] [--no-pager]",
+    .summary = "exact accounts of the places in a program that is built with <allium/tag.h>",
+    .examples = examples,
+    .options = options,
+    .run = run,
+};
+
+enum { BY_PLACE, BY_FUNCTION, BY_FILE, BY_DIRECTORY, BY_MODULE, BY_CLASS };
+static const struct word groups[] = {
+    {"place", BY_PLACE},   {"function", BY_FUNCTION}, {"file", BY_FILE}, {"directory", BY_DIRECTORY},
+    {"module", BY_MODULE}, {"class", BY_CLASS},       {NULL, 0}};
+
+enum {
+    C_LIVE,
+    C_OBJECTS,
+    C_ALLOCATED,
+    C_ALLOCATIONS,
+    C_FAILED,
+    C_CLASS,
+    C_NAME,
+    C_FUNCTION,
+    C_PLACE,
+    C_MODULE
+};
+static const struct table_column columns[] = {
+    {.name = "live", .unit = TABLE_BYTES, .type = TABLE_SIGNED},
+    {.name = "live_objects", .unit = TABLE_PLAIN, .type = TABLE_SIGNED},
+    {.name = "allocated", .unit = TABLE_BYTES, .type = TABLE_WHOLE},
+    {.name = "allocations", .unit = TABLE_COUNT, .type = TABLE_WHOLE},
+    {.name = "failed", .unit = TABLE_COUNT, .type = TABLE_WHOLE, .rare = true},
+    {.name = "class", .type = TABLE_TEXT, .rare = true},
+    {.name = "name", .type = TABLE_TEXT, .rare = true},
+    {.name = "function", .type = TABLE_TEXT, .rare = true},
+    {.name = "place", .type = TABLE_TEXT, .rare = true},
+    {.name = "module", .type = TABLE_TEXT, .rare = true},
+};
+static const struct word orders[] = {{"live", C_LIVE},           {"objects", C_OBJECTS},
+                                     {"allocated", C_ALLOCATED}, {"allocations", C_ALLOCATIONS},
+                                     {"failed", C_FAILED},       {NULL, 0}};
+
+struct request {
+    int group, sort;
+    uint32_t top;
+    pid_t pid;
+    bool json, paged;
+};
+
+/* What the row is called in that group; the caller frees it. */
+static char *group_name(const struct tags_row *r, int group)
+{
+    struct buf b = BUF_INIT;
+    const char *slash = strrchr(r->file, '/');
+    if (group == BY_FUNCTION)
+        buf_addstr(&b, r->function);
+    else if (group == BY_MODULE)
+        buf_addstr(&b, r->module);
+    else if (group == BY_CLASS)
+        buf_addstr(&b, r->class);
+    else if (group == BY_DIRECTORY)
+        buf_add(&b, r->file, slash ? (size_t)(slash - r->file) : 0);
+    else
+        buf_addstr(&b, r->file);
+    if (group == BY_PLACE && r->line)
+        buf_printf(&b, ":%u", r->line);
+    return buf_detach(&b);
+}
+
+struct named {
+    char *name;
+    struct tags_row sum;
+};
+
+static int compare_named(const void *a, const void *b)
+{
+    return strcmp(((const struct named *)a)->name, ((const struct named *)b)->name);
+}
+
+static void put_row(struct table *t, const struct tags_row *r)
+{
+    table_row(t);
+    table_signed(t, C_LIVE, (int64_t)(r->made_bytes - r->gone_bytes));
+    table_signed(t, C_OBJECTS, (int64_t)(r->made_calls - r->gone_calls));
+    table_whole(t, C_ALLOCATED, r->made_bytes);
+    table_whole(t, C_ALLOCATIONS, r->made_calls);
+    if (r->failed)
+        table_whole(t, C_FAILED, r->failed);
+}
+
+static void put_text(struct table *t, uint32_t column, const char *text)
+{
+    table_text(t, column, *text ? text : NULL);
+}
+
+static void put_places(struct table *t, const struct tags *tags)
+{
+    vec_each (const struct tags_row, r, &tags->rows) {
+        char *place = group_name(r, BY_PLACE);
+        put_row(t, r);
+        put_text(t, C_CLASS, r->class);
+        put_text(t, C_NAME, r->name);
+        put_text(t, C_FUNCTION, r->function);
+        put_text(t, C_PLACE, place);
+        put_text(t, C_MODULE, r->module);
+        free(place);
+    }
+}
+
+static void put_groups(struct table *t, const struct tags *tags, int group)
+{
+    static const uint32_t column[] = {[BY_FUNCTION] = C_FUNCTION,
+                                      [BY_FILE] = C_PLACE,
+                                      [BY_DIRECTORY] = C_PLACE,
+                                      [BY_MODULE] = C_MODULE,
+                                      [BY_CLASS] = C_CLASS};
+    struct VEC(struct named) all = {0};
+    vec_each (const struct tags_row, r, &tags->rows) {
+        struct named n = {group_name(r, group), *r};
+        *vec_push(&all) = n;
+    }
+    qsort(all.at, all.len, sizeof(*all.at), compare_named);
+    for (size_t i = 0; i < all.len; i++) {
+        struct tags_row *r = &all.at[i].sum;
+        if (i + 1 < all.len && !compare_named(&all.at[i], &all.at[i + 1])) {
+            struct tags_row *next = &all.at[i + 1].sum;
+            next->made_calls += r->made_calls;
+            next->made_bytes += r->made_bytes;
+            next->gone_calls += r->gone_calls;
+            next->gone_bytes += r->gone_bytes;
+            next->failed += r->failed;
+        } else {
+            put_row(t, r);
+            put_text(t, column[group], all.at[i].name);
+        }
+        free(all.at[i].name);
+    }
+    vec_release(&all);
+}
+
+static void say_losses(const struct tags *t)
+{
+    if (t->unkept_tags)
+        command_fail(0, "%llu tags were left out: the ledger has no room for more",
+                     (unsigned long long)t->unkept_tags);
+    if (t->unkept_objects)
+        command_fail(0, "%llu objects are charged to nobody: there was no memory to follow them",
+                     (unsigned long long)t->unkept_objects);
+    if (t->unseen_frees)
+        command_fail(0,
+                     "%llu objects were freed by code without tags, and counted as live until their address "
+                     "came again",
+                     (unsigned long long)t->unseen_frees);
+    if (t->damaged)
+        command_fail(0, "%llu records of the ledger are damaged", (unsigned long long)t->damaged);
+}
+
+static int show(const struct request *q, const struct tags *tags)
+{
+    struct sink out = pager_sink(q->paged);
+    struct text_style style = terminal_style(stdout);
+    struct table *t = table_new("tags", 1, columns, sizeof(columns) / sizeof(*columns));
+    if (q->group == BY_PLACE)
+        put_places(t, tags);
+    else
+        put_groups(t, tags, q->group);
+    table_sort(t, (uint32_t)q->sort, TABLE_MOST_FIRST);
+    if (q->top && table_rows(t) > q->top)
+        table_cut(t, q->top);
+    if (q->json)
+        table_view_json(&out, t);
+    else
+        table_view_text(&out, t, &style);
+    table_free(t);
+    int code = pager_written(&out, EXIT_DONE);
+    say_losses(tags);
+    return code;
+}
+
+static int parse_pid(struct request *q, const struct arguments *a)
+{
+    char *end;
+    if (a->n_rest != 1)
+        return command_misuse(&command_tags,
+                              a->n_rest ? "one process at a time, not also %s" : "of which process?%s",
+                              a->n_rest ? a->rest[1] : "");
+    errno = 0;
+    long pid = strtol(a->rest[0], &end, 10);
+    if (errno || *end || pid <= 0 || pid > INT32_MAX)
+        return command_misuse(&command_tags, "%s is no process id", a->rest[0]);
+    q->pid = (pid_t)pid;
+    return -1;
+}
+
+static int run(int argc, char **argv)
+{
+    const struct command *c = &command_tags;
+    struct request q = {.top = WORDS_TOP_DEFAULT};
+    struct arguments a;
+    struct tags tags;
+    struct error e = {""};
+    int code = command_parse(c, argc, argv, false, &a);
+    if (code < 0)
+        code = words_parse(c, "by", command_value(c, &a, "by"), groups, &q.group);
+    if (code < 0)
+        code = words_parse(c, "sort", command_value(c, &a, "sort"), orders, &q.sort);
+    if (code < 0)
+        code = words_parse_top(c, command_value(c, &a, "top"), &q.top);
+    if (code < 0)
+        code = parse_pid(&q, &a);
+    if (code >= 0)
+        return code;
+    q.json = command_value(c, &a, "json") != NULL;
+    q.paged = !command_value(c, &a, "no-pager");
+    char *cache = naming_cache_dir();
+    struct symbols *symbols = symbols_new(cache);
+    if (tags_read(&tags, q.pid, symbols, &e)) {
+        code = command_fail(EXIT_FAILED, "%s", e.text);
+    } else {
+        code = show(&q, &tags);
+        tags_release(&tags);
+    }
+    symbols_free(symbols);
+    free(cache);
+    return code;
+}

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "tag/books.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#include "base/sigsafe/draw.h"
+#include "base/sigsafe/sys.h"
+#include "base/sigsafe/text.h"
+#include "wire/ledger_make.h"
+
+#define LIMIT_BYTES   (64ull << 20)
+#define MAKING_WAITS  50000      /* turns of others; a few are usual */
+#define ACCOUNTS_MOST (1u << 20) /* of an entry's bits */
+
+_Static_assert(sizeof(struct ledger_words) == 32 && sizeof(struct ledger_accounts) == 1 << 16,
+               "ALLIUM_WORDS_OF() and books_offset() know where words lie");
+
+enum stage { STAGE_NONE, STAGE_MAKING, STAGE_MADE, STAGE_FAILED };
+
+static struct ledger ledger = {.control = &ledger_no_control};
+static struct ledger_config config;
+static uint32_t stage, generation;
+/* What the process knows of itself, in a page that the kernel wipes in fork children. */
+enum { UNAWARE, AWARE, LEARNING };
+static uint32_t alive_fallback = AWARE, *alive = &alive_fallback;
+static uint64_t parent_image_id;
+static const struct allium_thread *maker;
+static bool began;
+
+/* What a fork child writes into its own ledger, if the module is still there. */
+struct met {
+    const char *code, *text;
+    const struct link_map *map;
+    uint32_t line;
+};
+static struct met *met;                       /* by account */
+static uint32_t accounts, accounts_of_parent; /* one more than the highest number */
+
+#define AT(table, type, index) ledger_at(&ledger, table, type, index)
+
+static uint64_t now_ns(clockid_t id)
+{
+    struct timespec t;
+    clock_gettime(id, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static uint32_t add_string(const char *text)
+{
+    size_t length = text_length(text) + 1;
+    uint32_t at = ledger_append(&ledger, LEDGER_STRINGS, (uint32_t)length);
+    if (at == LEDGER_NONE)
+        return 0;
+    __builtin_memcpy(AT(LEDGER_STRINGS, char, at), text, length);
+    return at;
+}
+
+/* Most places share class, name and file with many: the strings are looked for before they are added. */
+static uint32_t string_of(const char *text)
+{
+    uint64_t used = load_acquire(&ledger.header->regions[LEDGER_STRINGS].used);
+    const char *strings = AT(LEDGER_STRINGS, char, 0);
+    if (!*text || used > ledger.header->regions[LEDGER_STRINGS].ready_bytes)
+        return 0;
+    for (uint64_t at = 0; at < used; at += text_length(strings + at) + 1)
+        if (text_length(strings + at) == text_length(text) && text_starts(strings + at, text))
+            return (uint32_t)at;
+    return add_string(text);
+}
+
+static const char *variable(const char *name)
+{
+    const char *value = secure_getenv(name);
+    return value ? value : "";
+}
+
+static void describe_image(void)
+{
+    struct ledger_header *h = ledger.header;
+    char exe[LEDGER_PATH_BYTES * 4];
+    h->clock = LEDGER_CLOCK_NS;
+    h->began_ticks = h->began_monotonic_ns = now_ns(CLOCK_MONOTONIC);
+    h->began_realtime_ns = now_ns(CLOCK_REALTIME);
+    h->parent_pid = (int32_t)sys_call(SYS_getppid, 0);
+    h->parent_image_id = parent_image_id;
+    h->forked_ticks = parent_image_id ? h->began_ticks : 0;
+    sys_call(SYS_prctl, PR_GET_NAME, h->comm);
+    long length = sys_call(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", exe, sizeof(exe) - 1);
+    exe[sys_failed(length) ? 0 : length] = '\0';
+    add_string(""); /* string 0 */
+    h->exe = add_string(exe);
+}
+
+static void begin_process(void)
+{
+    const void *random = (const void *)getauxval(AT_RANDOM);
+    long page = sys_call(SYS_mmap, 0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    text_copy(config.dir, sizeof(config.dir), variable("ALLIUM_DIR"));
+    text_copy(config.runtime_dir, sizeof(config.runtime_dir), variable("XDG_RUNTIME_DIR"));
+    config.limit_bytes = LIMIT_BYTES;
+    config.tags = true;
+    if (random)
+        __builtin_memcpy(&config.image_id, random, sizeof(config.image_id));
+    if (!sys_failed(page)) {
+        *(uint32_t *)page = AWARE;
+        alive = (uint32_t *)page;
+        sys_call(SYS_madvise, page, 4096, MADV_WIPEONFORK);
+    }
+    long room = sys_call(SYS_mmap, 0, ACCOUNTS_MOST * sizeof(*met), PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    met = sys_failed(room) ? NULL : (struct met *)room;
+}
+
+bool books_are_ours(void)
+{
+    return load_acquire(&stage) == STAGE_MADE && load_relaxed(alive) == AWARE;
+}
+
+uint32_t books_generation(void)
+{
+    return generation;
+}
+
+/* Room for the account's words, up to the end of its block. */
+static bool back_account(uint32_t number)
+{
+    const struct ledger_region *r = &ledger.header->regions[LEDGER_ACCOUNTS];
+    while (load_acquire(&r->used) <= number / LEDGER_ACCOUNTS_TOGETHER)
+        if (ledger_append(&ledger, LEDGER_ACCOUNTS, 1) == LEDGER_NONE)
+            return false;
+    return ledger_reach(&ledger, LEDGER_ACCOUNTS,
+                        (number / LEDGER_ACCOUNTS_TOGETHER + 1) * sizeof(struct ledger_accounts));
+}
+
+/* The build id of what is mapped there, as its program header says. */
+static void add_build_id(struct ledger_module *m, const char *image)
+{
+    const Elf64_Ehdr *h = (const Elf64_Ehdr *)image;
+    const Elf64_Phdr *p = (const Elf64_Phdr *)(image + h->e_phoff), *end = p + h->e_phnum;
+    for (; p < end; p++) {
+        const char *at = (const char *)m->bias + p->p_vaddr, *stop = at + p->p_memsz;
+        while (p->p_type == PT_NOTE && p->p_align <= 4 && at + sizeof(Elf64_Nhdr) <= stop) {
+            const Elf64_Nhdr *n = (const Elf64_Nhdr *)at;
+            const char *id = at + sizeof(*n) + ((n->n_namesz + 3) & ~3u);
+            if (n->n_type == NT_GNU_BUILD_ID && n->n_descsz <= LEDGER_BUILD_ID_BYTES) {
+                m->build_id_len = (uint8_t)n->n_descsz;
+                __builtin_memcpy(m->build_id, id, n->n_descsz);
+            }
+            at = id + ((n->n_descsz + 3) & ~3u);
+        }
+    }
+}
+
+/* The record of the module that has the code; LEDGER_NONE: none has it, or there is no room. */
+static uint32_t module_of(const struct dl_find_object *found)
+{
+    const struct link_map *map = found->dlfo_link_map;
+    const struct ledger_region *r = &ledger.header->regions[LEDGER_MODULES];
+    struct ledger_module m = {.start = (uint64_t)found->dlfo_map_start,
+                              .end = (uint64_t)found->dlfo_map_end,
+                              .bias = map->l_addr,
+                              .path = map->l_name[0] ? string_of(map->l_name) : ledger.header->exe};
+    for (uint32_t i = 0; i < load_acquire(&r->used); i++) {
+        const struct ledger_module *known = AT(LEDGER_MODULES, struct ledger_module, i);
+        if (known->start == m.start && known->end == m.end && known->path == m.path)
+            return i;
+    }
+    uint32_t at = ledger_append(&ledger, LEDGER_MODULES, 1);
+    if (at == LEDGER_NONE)
+        return at;
+    m.seen_ticks = now_ns(CLOCK_MONOTONIC);
+    add_build_id(&m, found->dlfo_map_start);
+    *AT(LEDGER_MODULES, struct ledger_module, at) = m;
+    return at;
+}
+
+/* Writes the record of an account whose descriptor is there. */
+static void enter(uint32_t number, const struct met *of, const struct dl_find_object *found)
+{
+    const char *class = of->text ? of->text : "\0\0", *name = class + text_length(class) + 1;
+    struct ledger_tag *t = AT(LEDGER_TAGS, struct ledger_tag, number);
+    *t = (struct ledger_tag){.class = string_of(class),
+                             .name = string_of(name),
+                             .file = string_of(name + text_length(name) + 1),
+                             .line = of->line,
+                             .module = module_of(found),
+                             .code = (uint64_t)of->code - found->dlfo_link_map->l_addr};
+    store_release(&t->account, number);
+}
+
+bool books_meet(struct allium_tag *tag)
+{
+    uint32_t not_met = ALLIUM_TAG_NOT_MET;
+    struct met of = {.code = (const char *)&tag->code + tag->code,
+                     .text = tag->text ? (const char *)&tag->text + tag->text : NULL,
+                     .line = tag->line};
+    struct dl_find_object found;
+    if (tag->version != ALLIUM_TAG_VERSION || _dl_find_object((void *)of.code, &found)) {
+        store_relaxed(&tag->words, 0);
+        return false;
+    }
+    of.map = found.dlfo_link_map;
+    uint32_t number = ledger_append(&ledger, LEDGER_TAGS, 1);
+    if (number >= ACCOUNTS_MOST || !met || !back_account(number)) {
+        store_relaxed(&tag->words, 0);
+        books_count_loss(LEDGER_LOST_SAMPLES);
+        return false;
+    }
+    if (!__atomic_compare_exchange_n(&tag->words, &not_met, books_offset(number), false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_ACQUIRE))
+        return not_met != 0; /* somebody else was faster; this number stays unused */
+    met[number] = of;
+    for (uint32_t most = load_relaxed(&accounts); most <= number;)
+        __atomic_compare_exchange_n(&accounts, &most, number + 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    enter(number, &of, &found);
+    store_relaxed(&tag->entry, number << ALLIUM_BYTES_BITS);
+    store_release(&tag->limit, ALLIUM_BYTES_INLINE);
+    return true;
+}
+
+/* The accounts that the parent's descriptors know have the same numbers here; nothing is made yet. */
+static bool inherit(void)
+{
+    struct dl_find_object found;
+    for (uint32_t n = 1; n < accounts_of_parent; n++) {
+        if (ledger_append(&ledger, LEDGER_TAGS, 1) == LEDGER_NONE || !back_account(n))
+            return false;
+        bool there = met[n].code && !_dl_find_object((void *)met[n].code, &found);
+        if (there && found.dlfo_link_map == met[n].map)
+            enter(n, &met[n], &found);
+    }
+    return true;
+}
+
+static bool make(void)
+{
+    config.image_id ^= now_ns(CLOCK_MONOTONIC) ^ (uint64_t)sys_call(SYS_getpid, 0) << 40;
+    config.image_id = draw_next(&config.image_id);
+    if (ledger_make(&ledger, &config))
+        return false;
+    describe_image();
+    if (!back_account(0) || ledger_append(&ledger, LEDGER_TAGS, 1) || !inherit()) /* account 0: none */
+        return false;
+    ledger.header->magic = LEDGER_MAGIC;
+    return true;
+}
+
+/* The parent's ledger is not mapped here (MADV_DONTFORK), and nothing of it was booked by us. */
+static void become_child(void)
+{
+    if (stage == STAGE_MADE)
+        parent_image_id = config.image_id;
+    accounts_of_parent = load_relaxed(&accounts);
+    ledger.header = NULL;
+    generation++;
+    store_release(&stage, STAGE_NONE);
+}
+
+/* Somebody else is at it: it takes the time of some system calls. A handler in the midst of it does not wait for itself. */
+static bool wait_while(const uint32_t *what, uint32_t is)
+{
+    for (int n = 0; n < MAKING_WAITS && load_acquire(what) == is; n++) {
+        if (load_relaxed(&maker) == &allium_thread)
+            return false;
+        sys_call(SYS_sched_yield, 0);
+    }
+    return load_acquire(what) != is;
+}
+
+/* True when somebody has seen that this is a fork child, if it is one. */
+static bool know_ourselves(void)
+{
+    uint32_t unaware = UNAWARE;
+    if (load_acquire(alive) == AWARE)
+        return true;
+    if (!__atomic_compare_exchange_n(alive, &unaware, LEARNING, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+        return wait_while(alive, LEARNING);
+    store_relaxed(&maker, &allium_thread);
+    become_child();
+    store_relaxed(&maker, NULL);
+    store_release(alive, AWARE);
+    return true;
+}
+
+bool books_open(void)
+{
+    if (!know_ourselves())
+        return false;
+    uint32_t now = load_acquire(&stage);
+    if (now == STAGE_NONE &&
+        __atomic_compare_exchange_n(&stage, &now, STAGE_MAKING, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+        store_relaxed(&maker, &allium_thread);
+        if (!began)
+            begin_process();
+        began = true;
+        bool made = make();
+        store_relaxed(&maker, NULL);
+        store_release(&stage, made ? STAGE_MADE : STAGE_FAILED);
+        return made;
+    }
+    return now == STAGE_MADE ||
+           (now == STAGE_MAKING && wait_while(&stage, STAGE_MAKING) && load_acquire(&stage) == STAGE_MADE);
+}
+
+char *books_words(uint32_t shard)
+{
+    return ledger.regions[LEDGER_ACCOUNTS] + shard * LEDGER_ACCOUNTS_TOGETHER * sizeof(struct ledger_words);
+}
+
+void books_count_loss(enum ledger_loss what)
+{
+    __atomic_fetch_add(&ledger.header->losses[what], 1, __ATOMIC_RELAXED);
+}
+
+void books_failed(uint32_t number)
+{
+    __atomic_fetch_add(&AT(LEDGER_TAGS, struct ledger_tag, number)->failed, 1, __ATOMIC_RELAXED);
+}
+
+__attribute__((destructor)) static void end(void)
+{
+    if (!books_are_ours())
+        return;
+    ledger.header->ended_ticks = now_ns(CLOCK_MONOTONIC);
+    store_release(&ledger.header->state, LEDGER_EXITED);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAG_BOOKS_H
+#define TAG_BOOKS_H
+
+/*
+ * The ledger of tags: which tags were met, and their accounts.
+ *
+ * Runs in: target, cold paths. Threads: any, signal handlers included; no lock. A fork child begins a ledger of its own at its
+ * first tagged request, in which the accounts have the numbers that its inherited descriptors know.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "allium/tag.h"
+#include "wire/ledger.h"
+
+/** The number of an account whose words lie there, and the other way round. */
+static inline uint32_t books_number(uint32_t words)
+{
+    return words >> 16 << 7 | (words >> 5 & (LEDGER_ACCOUNTS_TOGETHER - 1));
+}
+
+static inline uint32_t books_offset(uint32_t number)
+{
+    return number >> 7 << 16 | (number & (LEDGER_ACCOUNTS_TOGETHER - 1)) << 5;
+}
+
+/** There is a ledger of this process's own. False: there is none and cannot be, or somebody else is making it just now. */
+bool books_open(void);
+/** The descriptor is met: it has an account. False: there is no room for one. */
+bool books_meet(struct allium_tag *tag);
+/** First words of a shard, of account 0. */
+char *books_words(uint32_t shard);
+/** This process is one that has its books open: false in a fork child that has not begun. */
+bool books_are_ours(void);
+/** A new number in each fork child. */
+uint32_t books_generation(void);
+void books_count_loss(enum ledger_loss what);
+/** A request of that account's tag failed. */
+void books_failed(uint32_t number);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAG_OBJECTS_H
+#define TAG_OBJECTS_H
+
+/*
+ * The map of objects: for each 16 bytes of address space an entry of 4, which has the account of the object that begins there,
+ * and its bytes. Odd multiples of 8, which few allocators give out, have entries in the second half of their GiB's table; of
+ * objects beyond ALLIUM_BYTES_INLINE, of which only one begins in a page, the bytes stand in a third part, by page.
+ *
+ * Runs in: target. Threads: any; an object's entry belongs to whoever makes or frees the object.
+ * Owns: private anonymous memory, 4 bytes for each 16 that objects touch. The kernel wipes it in fork children: what they
+ * free of their parent's is not theirs.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct object {
+    uint32_t account;
+    uint64_t bytes;
+};
+
+/** The table of tables, for threads that have words; NULL: there is no memory. */
+uint32_t **objects_tables(void);
+/** Enters it. False: there is no memory for its table. */
+bool objects_put(uintptr_t address, struct object o);
+/** Takes it out; false: nothing of ours begins there. */
+bool objects_take(uintptr_t address, struct object *o);
+/**
+ * As objects_take(), of a large object that begins in the same page as the new large one at `address`: it can be there no
+ * more, and its place is about to be taken.
+ */
+bool objects_take_from_page(uintptr_t address, struct object *o);
+/** Leads nowhere. */
+extern uint32_t *objects_none[1u << 17];
+
+#endif

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "allium/tag.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/sigsafe/atomic.h"
+#include "tag/books.h"
+#include "tag/objects.h"
+
+/*
+ * What the inline halves leave to us: the first use of a tag, of a thread, of a GiB of addresses; objects that are large; threads
+ * beyond those that have words of their own, which share the last shard.
+ */
+
+#define EXPORT __attribute__((visibility("default")))
+#define SHARED (LEDGER_ACCOUNT_SHARDS - 1)
+
+EXPORT __thread struct allium_thread allium_thread
+    __attribute__((tls_model("initial-exec"))) = {.objects = objects_none};
+EXPORT uint32_t allium_objects_booked;
+
+static __thread struct {
+    uint32_t generation; /* of the books, + 1; 0: new */
+    uint32_t shard;
+    bool ended; /* its shard may be another thread's */
+} self __attribute__((tls_model("initial-exec")));
+
+static uint32_t owned[SHARED]; /* generation + 1 of the books in which a thread has it */
+static pthread_key_t at_end;
+static uint32_t has_key; /* 0, 1: being made, 2 */
+
+/* Whoever still allocates in this thread, in a later destructor say, does so beside all others. */
+static void leave_thread(void *unused)
+{
+    (void)unused;
+    uint32_t shard = self.shard, mine = self.generation;
+    self.ended = true;
+    self.shard = SHARED;
+    allium_thread.objects = objects_none;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    if (shard < SHARED)
+        __atomic_compare_exchange_n(&owned[shard], &mine, 0, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+}
+
+static bool will_know_the_end(void)
+{
+    uint32_t none = 0;
+    if (load_acquire(&has_key) != 2 &&
+        (!__atomic_compare_exchange_n(&has_key, &none, 1, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED) ||
+         pthread_key_create(&at_end, leave_thread)))
+        return load_acquire(&has_key) == 2;
+    store_release(&has_key, 2);
+    return !pthread_setspecific(at_end, &self);
+}
+
+static uint32_t claim_shard(uint32_t generation)
+{
+    for (uint32_t i = 0; i < SHARED; i++) {
+        uint32_t owner = load_relaxed(&owned[i]);
+        if (owner != generation && __atomic_compare_exchange_n(&owned[i], &owner, generation, false,
+                                                               __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+            return i;
+    }
+    return SHARED;
+}
+
+/* The thread has words in the books that are open. */
+static void settle_thread(void)
+{
+    uint32_t generation = books_generation() + 1;
+    if (self.generation == generation)
+        return;
+    self.shard = SHARED; /* for handlers that come in between */
+    self.generation = generation;
+    uint32_t **objects = objects_tables();
+    if (!self.ended && objects && will_know_the_end())
+        self.shard = claim_shard(generation);
+    allium_thread.words = books_words(self.shard);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    allium_thread.objects = self.shard == SHARED ? objects_none : objects;
+}
+
+static void add(uint32_t account, unsigned gone, uint64_t bytes)
+{
+    char *words = books_words(self.shard) + books_offset(account) + 16 * gone;
+    if (self.shard != SHARED) {
+        allium_add(words, bytes);
+        return;
+    }
+    __atomic_fetch_add((uint64_t *)words, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add((uint64_t *)words + 1, bytes, __ATOMIC_RELAXED);
+}
+
+/* The tag's account; 0: it is off, or cannot be kept. */
+static uint32_t account_of(struct allium_tag *tag)
+{
+    if (!load_relaxed(&tag->words) || !books_open())
+        return 0;
+    settle_thread();
+    if (load_acquire(&tag->words) == ALLIUM_TAG_NOT_MET && !books_meet(tag))
+        return 0;
+    return books_number(load_acquire(&tag->words));
+}
+
+EXPORT void allium_account_cold(struct allium_tag *tag, size_t bytes, int sign)
+{
+    uint32_t account = account_of(tag);
+    if (account)
+        add(account, sign < 0, bytes);
+}
+
+static void book_unseen_free(struct object old)
+{
+    add(old.account, 1, old.bytes);
+    books_count_loss(LEDGER_LOST_FREES_UNSEEN);
+}
+
+/* What the map still says of memory that was handed out again: its free went past us. */
+static void enter(uint32_t account, const void *object, size_t bytes)
+{
+    struct object old;
+    if (objects_take((uintptr_t)object, &old))
+        book_unseen_free(old);
+    if (bytes > ALLIUM_BYTES_INLINE && objects_take_from_page((uintptr_t)object, &old))
+        book_unseen_free(old);
+    if (objects_put((uintptr_t)object, (struct object){account, bytes})) {
+        store_relaxed(&allium_objects_booked, 1);
+        add(account, 0, bytes);
+    } else {
+        books_count_loss(LEDGER_LOST_LIVE);
+    }
+}
+
+EXPORT void allium_born_cold(struct allium_tag *tag, const void *object, size_t bytes)
+{
+    uint32_t account = account_of(tag);
+    if (account)
+        enter(account, object, bytes);
+}
+
+/* The object, out of the map; false: it is not ours. A fork child knows none of its parent's. */
+static bool take(const void *p, struct object *o)
+{
+    if (!p || !books_are_ours())
+        return false;
+    settle_thread();
+    return objects_take((uintptr_t)p, o);
+}
+
+EXPORT void allium_gone_cold(const void *p)
+{
+    struct object o;
+    if (take(p, &o))
+        add(o.account, 1, o.bytes);
+}
+
+EXPORT void allium_failed(struct allium_tag *tag)
+{
+    uint32_t account = account_of(tag);
+    if (account)
+        books_failed(account);
+}
+
+/* The old object leaves the map before it is given back: right after, another thread may have its address. */
+static void *move(struct allium_tag *tag, void *old, size_t bytes)
+{
+    struct object o = {0};
+    bool ours = take(old, &o);
+    void *p = realloc(old, bytes);
+    if (!p && (bytes || !old)) {
+        if (ours && !objects_put((uintptr_t)old, o))
+            books_count_loss(LEDGER_LOST_LIVE);
+        return NULL;
+    }
+    if (ours)
+        add(o.account, 1, o.bytes);
+    if (p && tag)
+        allium_born_cold(tag, p, bytes);
+    else if (p && ours)
+        enter(o.account, p, bytes);
+    return p;
+}
+
+EXPORT void *allium_realloc(struct allium_tag *tag, void *old, size_t bytes)
+{
+    void *p = move(tag, old, bytes);
+    if (!p && bytes)
+        allium_failed(tag);
+    return p;
+}
+
+EXPORT int allium_real_posix_memalign(void **out, size_t alignment, size_t bytes)
+{
+    return posix_memalign(out, alignment, bytes);
+}
+
+EXPORT void *allium_reallocarray(void *old, size_t count, size_t each)
+{
+    size_t bytes;
+    if (!__builtin_mul_overflow(count, each, &bytes))
+        return move(NULL, old, bytes);
+    errno = ENOMEM;
+    return NULL;
+}
+
+/* While there is one thread, and no seccomp: later, several would come at once, and wait for one. */
+__attribute__((constructor)) static void begin(void)
+{
+    if (books_open())
+        settle_thread();
+}

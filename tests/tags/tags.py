@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Programs that are built with <allium/tag.h>: accounts equal what the programs count themselves, to the byte."""
+import ctypes.util
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "cli"))
+import tap
+from tap import agent_env, built, check, equal, pick, private_dir, run, succeed, totals, wait_until
+
+INCLUDE = os.path.join(HERE, "..", "..", "include")
+LIBRARY = built("TEST_TAGS_LIBRARY")
+SCRATCH = tempfile.TemporaryDirectory(prefix="allium-tags-")
+STRICT = ["-Wall", "-Wextra", "-Wshadow", "-Werror"]
+HOOKS = ["-include", "allium/malloc_hooks.h"]
+
+
+def compiled(compiler, options, sources, name, link=True):
+    """Builds as a user would, without a word from the compiler; -> the file."""
+    out = os.path.join(SCRATCH.name, "%s-%s-%s" % (name, os.path.basename(compiler), "".join(options).strip("-")))
+    if os.path.exists(out):
+        return out
+    objects = []
+    for source in sources:
+        hooks = [] if source.startswith("foreign") else HOOKS
+        target = "%s.%s.o" % (out, source)
+        done = succeed([compiler, "-g", *options, *STRICT, "-I", INCLUDE, *hooks, "-c", os.path.join(HERE, source), "-o", target])
+        equal(done.stderr.decode(), "", "what the compiler says")
+        objects.append(target)
+    succeed([compiler, *options, *objects, "-o", out, LIBRARY, "-Wl,-rpath," + os.path.dirname(LIBRARY), "-lpthread", "-ldl"])
+    return out
+
+
+def churn(compiler="gcc", options=("-O2",)):
+    return compiled(compiler, list(options), ["churn.c", "foreign.c"], "churn")
+
+
+def accounts(ledgers, pid, *options):
+    """-> (rows, what stands on stderr)"""
+    done = succeed([built("ALLIUM"), "tags", str(pid), "--json", "--top", "0", *options], env=dict(os.environ, ALLIUM_DIR=ledgers))
+    return json.loads(done.stdout)["rows"], done.stderr.decode()
+
+
+def own_counts(text):
+    """{pid: {place: (made, bytes made, live, bytes live)}} of what churn prints."""
+    counts = {}
+    for line in text.splitlines():
+        pid, place, *numbers = line.split()
+        counts.setdefault(int(pid), {})[place] = tuple(map(int, numbers))
+    return counts
+
+
+def by_function(rows):
+    """What places of a function add up to."""
+    sums = {}
+    for row in rows:
+        have = sums.get(row["function"], (0, 0, 0, 0))
+        numbers = (row["allocations"], row["allocated_bytes"], row["live_objects"], row["live_bytes"])
+        sums[row["function"]] = tuple(a + b for a, b in zip(have, numbers))
+    return sums
+
+
+def churned(program, threads, *words, env=None):
+    """Runs it, and compares each of its processes; -> stderr of the readings."""
+    with private_dir() as ledgers:
+        env = dict(env or os.environ, ALLIUM_DIR=ledgers)
+        done = succeed([program, str(threads), str(pick(20_000, 500_000)), *words], env=env)
+        counts, said = own_counts(done.stdout.decode()), ""
+        for pid, places in counts.items():
+            rows, text = accounts(ledgers, pid)
+            equal(by_function(rows), places, "places of process %d" % pid)
+            said += text
+        return len(counts), said
+
+
+def exact(compiler, *options):
+    def test():
+        equal(churned(churn(compiler, options), 4), (1, ""), "processes, and losses")
+    return test
+
+
+def crowds():
+    for threads in 1, 15, 16, 40:
+        equal(churned(churn(), threads), (1, ""), "processes, and losses, with %d threads" % threads)
+
+
+def children():
+    for threads in 1, 20:
+        equal(churned(churn(), threads, "fork"), (2, ""), "processes, and losses")
+
+
+def allocators():
+    found = 0
+    for name in "jemalloc", "tcmalloc_minimal", "mimalloc":
+        library = ctypes.util.find_library(name)
+        if not library:
+            continue
+        found += 1
+        equal(churned(churn(), 4, env=dict(os.environ, LD_PRELOAD=library)), (1, ""), "with " + name)
+    check(found == 3, "allocators missing:", 3 - found)
+
+
+def foreign():
+    """Of what code without tags freed, some addresses came again and are known; the others are live to this day."""
+    with private_dir() as ledgers:
+        done = succeed([churn(), "4", "20000"], env=dict(os.environ, ALLIUM_DIR=ledgers, FOREIGN="1"))
+        (pid, places), = own_counts(done.stdout.decode()).items()
+        rows, said = accounts(ledgers, pid)
+        unseen = int(re.search(r"(\d+) objects were freed by code without tags", said).group(1))
+        have = by_function(rows)
+        for place, want in places.items():
+            equal(have[place][:2], want[:2], place)
+            check(have[place][2] >= want[2] and have[place][3] >= want[3], "too few are live:", place, have[place], want)
+        left = sum(have[place][2] - want[2] for place, want in places.items())
+        check(unseen > 500, "few frees came to light:", unseen)
+        check(left < unseen, "most frees were missed:", left, "of", left + unseen)
+
+
+def beside_the_agent():
+    """Each keeps its own books, and both are whole."""
+    with private_dir() as ledgers:
+        done = succeed([churn(), "4", "20000"], env=agent_env(ledgers, 1))
+        (pid, places), = own_counts(done.stdout.decode()).items()
+        rows, said = accounts(ledgers, pid)
+        equal((by_function(rows), said), (places, ""), "accounts")
+        ledger, = [found for found in totals(ledgers) if found["pid"] == pid]
+        tap.no_losses(ledger)
+        check(ledger["live_seen_bytes"] >= sum(place[3] for place in places.values()), "the agent's live bytes", ledger)
+
+
+def read_while_it_runs():
+    with private_dir() as ledgers:
+        env = dict(os.environ, ALLIUM_DIR=ledgers)
+        p = subprocess.Popen([churn(), "4", "20000", "wait"], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        try:
+            lines = "".join(p.stdout.readline().decode() for _ in range(8))
+            places, = own_counts(lines).values()
+            equal(by_function(accounts(ledgers, p.pid)[0]), places, "of a process that runs")
+            p.send_signal(signal.SIGKILL)
+            p.wait()
+            equal(by_function(accounts(ledgers, p.pid)[0]), places, "of one that was killed")
+        finally:
+            p.kill()
+            p.communicate()
+
+
+def places(compiler, *options):
+    """Rows of two units of C++, against the list that stands in their comments."""
+    def test():
+        program = compiled(compiler, list(options), ["places.cc", "places_other.cc"], "places")
+        with private_dir() as ledgers:
+            p = subprocess.Popen([program], env=dict(os.environ, ALLIUM_DIR=ledgers))
+            equal(p.wait(60), 0, "its code")
+            rows, said = accounts(ledgers, p.pid)
+        equal(said, "", "losses")
+        lines = {}
+        for name in "places.h", "places.cc", "places_other.cc":
+            with open(os.path.join(HERE, name)) as file:
+                for number, line in enumerate(file, 1):
+                    if "; // " in line:
+                        lines["%s:%d" % (name, number)] = line.split("; // ")[1].split()[0]
+        have = {lines.get(os.path.basename(row["place"]), row["place"]):
+                (row["allocations"], row["allocated_bytes"], row["live_objects"], row["live_bytes"]) for row in rows}
+        # the arena's are accounts of bytes: two that came, one that went
+        want = {"ordinary": (1, 100, 1, 100), "several": (5, 57, 4, 45), "twin": (2, 13, 2, 13), "other": (1, 9, 0, 0),
+                "arena": (2, 12288, 1, 8192)}
+        equal(have, want, "rows")
+        equal([(row["class"], row["name"]) for row in rows if "arena" == lines[os.path.basename(row["place"])]], [("arena", "pages")], "its words")
+    return test
+
+
+def unloaded():
+    plugin = os.path.join(SCRATCH.name, "plugin.so")
+    succeed(["gcc", "-g", "-O2", "-fPIC", "-shared", *STRICT, "-I", INCLUDE, *HOOKS, os.path.join(HERE, "plugin.c"), "-o", plugin,
+             LIBRARY, "-Wl,-rpath," + os.path.dirname(LIBRARY)])
+    program = compiled("gcc", ["-O2"], ["loads.c"], "loads")
+    with private_dir() as ledgers:
+        p = subprocess.Popen([program, plugin], env=dict(os.environ, ALLIUM_DIR=ledgers))
+        equal(p.wait(60), 0, "its code")
+        rows, said = accounts(ledgers, p.pid)
+    equal(said, "", "losses")
+    equal(by_function(rows), {"plugin_make": (3, 600, 2, 500), "main": (1, 50, 0, 0)}, "rows")
+
+
+def little_room():
+    """Objects cannot be followed without a table of their addresses, which is not taken from a program that has little room."""
+    with private_dir() as ledgers:
+        limit = ["prlimit", "--as=%d" % (1 << 30)]
+        done = succeed([*limit, churn(), "1", "2000"], env=dict(os.environ, ALLIUM_DIR=ledgers))
+        (pid, places), = own_counts(done.stdout.decode()).items()
+        rows, said = accounts(ledgers, pid)
+        equal(by_function(rows), {place: (0, 0, 0, 0) for place in places}, "rows")
+        objects = sum(place[0] for place in places.values())
+        equal(said, "allium: %d objects are charged to nobody: there was no memory to follow them\n" % objects, "losses")
+
+
+def locked_in_memory():
+    """mlockall(MCL_FUTURE) backs what is mapped: not our tables, of which next to nothing is touched."""
+    source = os.path.join(SCRATCH.name, "locks.c")
+    with open(source, "w") as file:
+        file.write('#include <stdio.h>\n#include <stdlib.h>\n#include <sys/mman.h>\n'
+                   'int main(void) { if (mlockall(MCL_FUTURE)) return 2; void *p = malloc(10 << 20); free(malloc(10)); char line[200];\n'
+                   'FILE *f = fopen("/proc/self/status", "r"); while (fgets(line, sizeof(line), f)) fputs(line, stdout);\n'
+                   'fclose(f); free(p); return 0; }\n')
+    program = os.path.join(SCRATCH.name, "locks")
+    succeed(["gcc", "-g", "-O1", "-Wno-use-after-free", "-I", INCLUDE, *HOOKS, source, "-o", program, LIBRARY, "-Wl,-rpath," + os.path.dirname(LIBRARY)])
+    with private_dir() as ledgers:
+        done = succeed([program], env=dict(os.environ, ALLIUM_DIR=ledgers))
+    resident = int(re.search(r"VmRSS:\s+(\d+) kB", done.stdout.decode()).group(1))
+    check(10 << 10 < resident < 64 << 10, "resident KiB:", resident)
+
+
+def groups():
+    with private_dir() as ledgers:
+        done = succeed([churn(), "2", "2000"], env=dict(os.environ, ALLIUM_DIR=ledgers))
+        (pid, want), = own_counts(done.stdout.decode()).items()
+        for group in "file", "directory", "module":
+            row, = accounts(ledgers, pid, "--by", group)[0]
+            equal((row["allocations"], row["allocated_bytes"], row["live_objects"], row["live_bytes"]),
+                  tuple(map(sum, zip(*want.values()))), "by " + group)
+        rows, _ = accounts(ledgers, pid, "--sort", "allocations")
+        equal([row["allocations"] for row in rows], sorted((row["allocations"] for row in rows), reverse=True), "the order")
+
+
+def mistakes():
+    allium = built("ALLIUM")
+    for words, code, line in (
+            (["0"], 2, "0 is no process id"), (["x"], 2, "x is no process id"), ([], 2, "of which process?"), (["1", "2"], 2, "not also 2"),
+            ([str(os.getpid())], 1, "has no accounts of tags"), (["2147483647"], 1, "there is no process 2147483647"),
+            (["1", "--by", "size"], 2, "--by"), (["1", "--sort", "age"], 2, "--sort")):
+        done = run([allium, "tags", *words])
+        equal(done.returncode, code, words)
+        text = done.stderr.decode()
+        check(line in text and text.startswith("allium"), words, "->", text)
+        equal(done.stdout, b"", words)
+
+
+tap.main([
+    ("gcc: places hold what the program counts", exact("gcc", "-O2")),
+    ("gcc -O0: places hold what the program counts", exact("gcc", "-O0")),
+    ("clang: places hold what the program counts", exact("clang", "-O2")),
+    ("clang -O0: places hold what the program counts", exact("clang", "-O0")),
+    ("with more threads than there are shards", crowds),
+    ("a fork child counts its own alone", children),
+    ("with other allocators below", allocators),
+    ("what code without tags frees comes to light with its address", foreign),
+    ("beside the agent", beside_the_agent),
+    ("while the process runs, and after it was killed", read_while_it_runs),
+    ("g++: a row for each place in the source", places("g++", "-O2")),
+    ("g++ -O0: a row for each place in the source", places("g++", "-O0")),
+    ("clang++: a row for each place in the source", places("clang++", "-O2")),
+    ("clang++ -O0: a row for each place in the source", places("clang++", "-O0")),
+    ("of a library that was unloaded", unloaded),
+    ("a program with little address space keeps it", little_room),
+    ("a program that locks its memory locks little of ours", locked_in_memory),
+    ("groups and orders", groups),
+    ("mistakes are told in a line", mistakes),
+])
