@@ -14,6 +14,7 @@
 
 #include "collect/ledger_copy.h"
 #include "collect/ledger_profile.h"
+#include "collect/tags.h"
 
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed);
@@ -25,6 +26,7 @@ static const uint32_t record_bytes[LEDGER_TABLES] = {
     [LEDGER_FREES] = sizeof(struct ledger_free),     [LEDGER_FRAMES] = sizeof(uint64_t),
     [LEDGER_STACK_FRAMES] = sizeof(uint32_t),        [LEDGER_STACKS] = sizeof(struct ledger_stack),
     [LEDGER_CELLS] = sizeof(struct ledger_cell),     [LEDGER_SAMPLES] = sizeof(struct ledger_sample),
+    [LEDGER_TAGS] = sizeof(struct ledger_tag),       [LEDGER_ACCOUNTS] = sizeof(struct ledger_accounts),
 };
 
 /* Overwrites a word somewhere with a number that is likely to matter: an index near an end, a huge one, a small one. */
@@ -58,6 +60,17 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
     return size;
 }
 
+static void read_tags(const struct ledger_copy *copy)
+{
+    struct tags t = {0};
+    tags_from_copy(&t, copy);
+    tags_merge(&t);
+    vec_each (const struct tags_row, r, &t.rows)
+        require(r->class && r->name && r->file && r->function && r->module && r->copies,
+                "a row without its texts");
+    tags_release(&t);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct ledger_copy copy;
@@ -67,6 +80,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!ledger_copy_read(fd, &copy, &e)) {
         struct profile *p = ledger_profile(&copy);
         require(profile_valid(p), "not valid");
+        read_tags(&copy);
         profile_free(p);
         ledger_copy_release(&copy);
     } else {
