@@ -3,7 +3,7 @@
 # bash completion for allium. It does without the package bash-completion; where that is, the command behind
 # `allium run -- ` completes as it does alone. tests/checks/docs compares what is offered with --help and the manual.
 
-_allium_commands='run env ps snapshot report watch diff who frees export sql set sys doctor'
+_allium_commands='run env ps snapshot report watch diff who frees tags export sql set sys doctor'
 
 # COMMAND ('' is allium itself): its options. A new option begins here.
 _allium_options()
@@ -19,6 +19,7 @@ _allium_options()
     diff) echo --by --sort --where --fail-if --raw --top --debuginfod --json --no-pager --help ;;
     who) echo --size --top --debuginfod --json --no-pager --help ;;
     frees) echo --where --top --debuginfod --json --no-pager --help ;;
+    tags) echo --by --sort --top --json --no-pager --help ;;
     export) echo --pprof --folded --speedscope --heaptrack -o --output --where --debuginfod --help ;;
     sql) echo --json --csv --debuginfod --no-pager --help ;;
     set) echo --where --help ;;
@@ -69,10 +70,20 @@ _allium_value()
     esac
     case $2 in
     -o | --output) _allium_files ;;
-    --by) _allium_words stack function file module owner thread size process ;;
+    --by)
+        if [ "$1" = tags ]; then
+            _allium_words place function file directory module class
+            return
+        fi
+        _allium_words stack function file module owner thread size process
+        ;;
     --sort)
         if [ "$1" = sys ]; then
             _allium_words memory rss swap anon file shmem faults
+            return
+        fi
+        if [ "$1" = tags ]; then
+            _allium_words live objects allocated allocations failed
             return
         fi
         _allium_words live peak allocated allocations temporary
@@ -94,7 +105,7 @@ _allium_argument()
 {
     case $1 in
     sys) _allium_words "$(_allium_help sys | sed -n '/^tools,/,/^$/s/^  \([a-z]*\) .*/\1/p')" ;;
-    snapshot) _allium_words "$(_allium_pids)" ;;
+    snapshot | tags) _allium_words "$(_allium_pids)" ;;
     set) _allium_words "$(_allium_pids)" period= on off free-stacks=all free-stacks=some ;;
     report | watch | diff | who | frees | export | sql)
         _allium_files '!*.allium'
