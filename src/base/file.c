@@ -8,8 +8,10 @@
 /* The kernel fills what it is given of some files, and a page at a time of others. */
 #define CHUNK_BYTES (64u << 10)
 
-static int read_all(int fd, size_t max, struct buf *out)
+int file_read_open(int fd, size_t max, struct buf *out)
 {
+    buf_reserve(out, 0);
+    out->data[out->len] = '\0';
     size_t begin = out->len;
     for (;;) {
         buf_reserve(out, CHUNK_BYTES);
@@ -34,7 +36,7 @@ int file_read_at(int folder, const char *path, size_t max, struct buf *out)
     int fd = openat(folder, path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     if (fd < 0)
         return -errno;
-    int bad = read_all(fd, max, out);
+    int bad = file_read_open(fd, max, out);
     close(fd);
     return bad;
 }

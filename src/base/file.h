@@ -19,5 +19,7 @@
 int file_read(const char *path, size_t max, struct buf *out);
 /** The same of a file below `folder`, an open one, or AT_FDCWD. */
 int file_read_at(int folder, const char *path, size_t max, struct buf *out);
+/** The same of a file that is open, from where it stands. */
+int file_read_open(int fd, size_t max, struct buf *out);
 
 #endif
