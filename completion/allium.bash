@@ -3,7 +3,7 @@
 # bash completion for allium. It does without the package bash-completion; where that is, the command behind
 # `allium run -- ` completes as it does alone. tests/checks/docs compares what is offered with --help and the manual.
 
-_allium_commands='run env ps snapshot report watch diff who frees tags export sql set sys doctor'
+_allium_commands='run env ps snapshot report watch diff who frees tags export sql set sys allocinfo doctor'
 
 # COMMAND ('' is allium itself): its options. A new option begins here.
 _allium_options()
@@ -24,6 +24,7 @@ _allium_options()
     sql) echo --json --csv --debuginfod --no-pager --help ;;
     set) echo --where --help ;;
     sys) echo -p --pid --interval --duration --sort --top --pss --json --no-pager --help ;;
+    allocinfo) echo --by --sort --where --top --interval --count --duration --allocinfo --json --no-pager --help ;;
     doctor) echo --json --help ;;
     'sys '*) _allium_help sys "${1#sys }" | sed -n '/^options:/,/^$/s/^  \(\(-.\), \)\{0,1\}\(--[a-z-]*\).*/\2 \3/p' ;;
     esac
@@ -68,6 +69,16 @@ _allium_value()
         return
         ;;
     esac
+    case "$1 $2" in
+    'allocinfo --by')
+        _allium_words site file directory module function
+        return
+        ;;
+    'allocinfo --sort')
+        _allium_words size calls average name change calls_change size_per_s calls_per_s sites
+        return
+        ;;
+    esac
     case $2 in
     -o | --output) _allium_files ;;
     --by)
@@ -95,7 +106,7 @@ _allium_value()
     --folded) _allium_words live peak allocated allocations temporary ;;
     --state) _allium_files ;;
     --alert) _allium_words growing 'live>' ;;
-    --period | --ledger-size | --older-than | --callers | --callees | --where | --top | --size | --every | --exec | --interval | --duration) ;;
+    --period | --ledger-size | --older-than | --callers | --callees | --where | --top | --size | --every | --exec | --interval | --duration | --count) ;;
     *) return 1 ;;
     esac
 }
@@ -106,6 +117,7 @@ _allium_argument()
     case $1 in
     sys) _allium_words "$(_allium_help sys | sed -n '/^tools,/,/^$/s/^  \([a-z]*\) .*/\1/p')" ;;
     snapshot | tags) _allium_words "$(_allium_pids)" ;;
+    allocinfo) _allium_files ;;
     set) _allium_words "$(_allium_pids)" period= on off free-stacks=all free-stacks=some ;;
     report | watch | diff | who | frees | export | sql)
         _allium_files '!*.allium'
