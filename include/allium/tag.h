@@ -123,7 +123,7 @@ ALLIUM_INLINE void allium_add(char *calls, uint64_t bytes)
 /** This place holds so many bytes more. */
 ALLIUM_INLINE void allium_account(struct allium_tag *tag, size_t bytes)
 {
-    if (!tag->words)
+    if (!__atomic_load_n(&tag->words, __ATOMIC_RELAXED))
         return;
     if (ALLIUM_UNLIKELY(!__atomic_load_n(&tag->limit, __ATOMIC_ACQUIRE) || !allium_thread.objects[0]))
         allium_account_cold(tag, bytes, 1);
@@ -134,7 +134,7 @@ ALLIUM_INLINE void allium_account(struct allium_tag *tag, size_t bytes)
 /** So many bytes less. */
 ALLIUM_INLINE void allium_unaccount(struct allium_tag *tag, size_t bytes)
 {
-    if (!tag->words)
+    if (!__atomic_load_n(&tag->words, __ATOMIC_RELAXED))
         return;
     if (ALLIUM_UNLIKELY(!__atomic_load_n(&tag->limit, __ATOMIC_ACQUIRE) || !allium_thread.objects[0]))
         allium_account_cold(tag, bytes, -1);
@@ -146,12 +146,12 @@ ALLIUM_INLINE void allium_unaccount(struct allium_tag *tag, size_t bytes)
 ALLIUM_INLINE void allium_born(struct allium_tag *tag, const void *object, size_t bytes)
 {
     uintptr_t a = (uintptr_t)object;
-    if (!tag->words)
+    if (!__atomic_load_n(&tag->words, __ATOMIC_RELAXED))
         return;
     uint32_t *objects = allium_thread.objects[a >> ALLIUM_GIB_SHIFT];
     uint32_t *entry = objects + ALLIUM_ENTRY_AT(a);
     if (ALLIUM_UNLIKELY(bytes - 1 >= __atomic_load_n(&tag->limit, __ATOMIC_ACQUIRE) || ALLIUM_IS_ODD(a) ||
-                        !objects || *entry)) {
+                        !objects || __atomic_load_n(entry, __ATOMIC_RELAXED))) {
         allium_born_cold(tag, object, bytes);
         return;
     }
@@ -163,14 +163,14 @@ ALLIUM_INLINE void allium_born(struct allium_tag *tag, const void *object, size_
 ALLIUM_INLINE void allium_gone(const void *object)
 {
     uintptr_t a = (uintptr_t)object;
-    if (!allium_objects_booked)
+    if (!__atomic_load_n(&allium_objects_booked, __ATOMIC_RELAXED))
         return;
     uint32_t *objects = allium_thread.objects[a >> ALLIUM_GIB_SHIFT];
     if (ALLIUM_UNLIKELY(!objects || ALLIUM_IS_ODD(a))) {
         allium_gone_cold(object);
         return;
     }
-    uint32_t *at = objects + ALLIUM_ENTRY_AT(a), entry = *at;
+    uint32_t *at = objects + ALLIUM_ENTRY_AT(a), entry = __atomic_load_n(at, __ATOMIC_RELAXED);
     if (!ALLIUM_ENTRY_IS(entry))
         return;
     if (ALLIUM_UNLIKELY((entry & ALLIUM_BYTES_BEYOND) == ALLIUM_BYTES_BEYOND)) {

@@ -38,6 +38,8 @@ static bool is_sound(const struct ledger_copy *c, const struct ledger_tag *t)
 static void add_row(struct tags *out, const struct ledger_copy *c, const struct ledger_tag *t)
 {
     struct ledger_words sum = sum_of(c, t->account);
+    if (!sum.made_calls && !sum.gone_calls && !t->failed)
+        return; /* of a parent's place that its fork child has not reached */
     const struct tags_module *m = t->module == LEDGER_NONE ? NULL : &out->modules.at[t->module];
     struct tags_row r = {.class = mem_strdup(text_of(c, t->class)),
                          .name = mem_strdup(text_of(c, t->name)),
@@ -78,10 +80,12 @@ void tags_from_copy(struct tags *t, const struct ledger_copy *c)
         add_module(t, c, i);
     for (uint64_t i = 0; i < c->count[LEDGER_TAGS]; i++) {
         const struct ledger_tag *tag = ledger_copy_at(c, LEDGER_TAGS, struct ledger_tag, i);
-        if (tag->account && is_sound(c, tag))
+        if (!tag->account)
+            continue; /* being entered */
+        if (is_sound(c, tag))
             add_row(t, c, tag);
         else
-            t->damaged += tag->account != 0;
+            t->damaged++;
     }
 }
 
