@@ -169,15 +169,18 @@ static void add_without(struct table *t, pid_t pid)
     buf_release(&comm);
 }
 
-static int prune(const struct ledger_list *list)
+struct pruned {
+    unsigned removed, left;
+};
+
+static void prune_list(const struct ledger_list *list, struct pruned *n)
 {
-    unsigned removed = 0, left = 0;
     vec_each (const struct ledger_entry, entry, list) {
-        left += !entry->alive && !entry->sure;
+        n->left += !entry->alive && !entry->sure;
         if (entry->alive || !entry->sure)
             continue;
         ledger_remove(entry->path);
-        removed++;
+        n->removed++;
         /* A recorder's own directory goes with its last ledger. */
         char *slash = strrchr(entry->path, '/');
         *slash = '\0';
@@ -186,12 +189,22 @@ static int prune(const struct ledger_list *list)
             ledger_dir_remove(entry->path);
         *slash = '/';
     }
-    fprintf(stderr, "allium: removed %u ledger%s\n", removed, removed == 1 ? "" : "s");
-    if (left)
+}
+
+static int prune(const struct ledger_list *list)
+{
+    struct pruned n = {0};
+    struct ledger_list tags = {0};
+    ledger_dir_scan_tags(&tags);
+    prune_list(list, &n);
+    prune_list(&tags, &n);
+    ledger_list_release(&tags);
+    fprintf(stderr, "allium: removed %u ledger%s\n", n.removed, n.removed == 1 ? "" : "s");
+    if (n.left)
         fprintf(stderr,
                 "allium: left %u, which may be in use elsewhere: to know takes root with CAP_LEASE, and "
                 "fs.leases-enable=1\n",
-                left);
+                n.left);
     return EXIT_DONE;
 }
 

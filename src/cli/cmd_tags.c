@@ -11,6 +11,7 @@
 #include "collect/naming.h"
 #include "collect/tags.h"
 #include "model/table.h"
+#include "view/allocinfo.h"
 #include "view/table_view.h"
 
 static const struct option_doc options[] = {
@@ -18,6 +19,7 @@ static const struct option_doc options[] = {
     {"sort", 0, "ORDER", "live (default), objects, allocated, allocations or failed"},
     {"top", 0, "N", "so many rows (12); 0: all"},
     {"json", 0, NULL, "as JSON, see allium-json(5)"},
+    {"allocinfo", 0, NULL, "every place, in the format of the kernel's /proc/allocinfo"},
     {"no-pager", 0, NULL, "print a long screen at once, not through $PAGER"},
     {NULL, 0, NULL, NULL},
 };
@@ -34,7 +36,7 @@ static int run(int argc, char **argv);
 
 const struct command command_tags = {
     .name = "tags",
-    .usage = "PID [--by GROUP] [--sort ORDER] [--top N] [--json] [--no-pager]",
+    .usage = "PID [--by GROUP] [--sort ORDER] [--top N] [--json|--allocinfo] [--no-pager]",
     .summary = "exact accounts of the places in a program that is built with <allium/tag.h>",
     .examples = examples,
     .options = options,
@@ -78,7 +80,7 @@ struct request {
     int group, sort;
     uint32_t top;
     pid_t pid;
-    bool json, paged;
+    bool json, allocinfo, paged;
 };
 
 /* What the row is called in that group; the caller frees it. */
@@ -172,27 +174,52 @@ static void put_groups(struct table *t, const struct tags *tags, int group)
     vec_release(&all);
 }
 
+static void say(uint64_t n, const char *words)
+{
+    struct buf b = BUF_INIT;
+    text_add_words(&b, n, words);
+    if (n)
+        command_fail(0, "%s", buf_str(&b));
+    buf_release(&b);
+}
+
 static void say_losses(const struct tags *t)
 {
-    if (t->unkept_tags)
-        command_fail(0, "%llu tags were left out: the ledger has no room for more",
-                     (unsigned long long)t->unkept_tags);
-    if (t->unkept_objects)
-        command_fail(0, "%llu objects are charged to nobody: there was no memory to follow them",
-                     (unsigned long long)t->unkept_objects);
-    if (t->unseen_frees)
-        command_fail(0,
-                     "%llu objects were freed by code without tags, and counted as live until their address "
-                     "came again",
-                     (unsigned long long)t->unseen_frees);
-    if (t->damaged)
-        command_fail(0, "%llu records of the ledger are damaged", (unsigned long long)t->damaged);
+    say(t->unkept_tags, "tag{s} {was|were} left out: the ledger has no room for more");
+    say(t->unkept_objects, "object{s} {is|are} charged to nobody: there was no memory to follow {it|them}");
+    say(t->unseen_frees,
+        "object{s} {was|were} freed by code without tags, and live here until the address came again");
+    say(t->damaged, "record{s} of the ledger {is|are} damaged");
+    if (!t->rows.len)
+        command_fail(0, "no tag of process %d was used yet", (int)t->pid);
+}
+
+static void write_allocinfo(struct sink *out, const struct tags *tags)
+{
+    allocinfo_write_head(out);
+    vec_each (const struct tags_row, r, &tags->rows) {
+        const char *slash = strrchr(r->module, '/');
+        struct allocinfo_row row = {.bytes = (int64_t)(r->made_bytes - r->gone_bytes),
+                                    .calls = r->made_calls - r->gone_calls,
+                                    .file = r->file,
+                                    .line = r->line,
+                                    .module = *r->module ? (slash ? slash + 1 : r->module) : NULL,
+                                    .function = r->function,
+                                    .accurate = !tags->unkept_objects && !tags->unseen_frees};
+        allocinfo_write_row(out, &row);
+    }
 }
 
 static int show(const struct request *q, const struct tags *tags)
 {
     struct sink out = pager_sink(q->paged);
     struct text_style style = terminal_style(stdout);
+    if (q->allocinfo) {
+        write_allocinfo(&out, tags);
+        int code = pager_written(&out, EXIT_DONE);
+        say_losses(tags);
+        return code;
+    }
     struct table *t = table_new("tags", 1, columns, sizeof(columns) / sizeof(*columns));
     if (q->group == BY_PLACE)
         put_places(t, tags);
@@ -245,6 +272,13 @@ static int run(int argc, char **argv)
     if (code >= 0)
         return code;
     q.json = command_value(c, &a, "json") != NULL;
+    q.allocinfo = command_value(c, &a, "allocinfo") != NULL;
+    if (q.json && q.allocinfo)
+        return command_misuse(c, "--json or --allocinfo, not both");
+    if (q.allocinfo &&
+        (command_value(c, &a, "by") || command_value(c, &a, "sort") || command_value(c, &a, "top")))
+        return command_misuse(
+            c, "--allocinfo has every place, in no order: --by, --sort and --top do nothing with it");
     q.paged = !command_value(c, &a, "no-pager");
     char *cache = naming_cache_dir();
     struct symbols *symbols = symbols_new(cache);

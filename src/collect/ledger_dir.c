@@ -285,10 +285,18 @@ void ledger_list_release(struct ledger_list *list)
     vec_release(list);
 }
 
+static bool text_ends(const char *text, const char *end)
+{
+    size_t len = strlen(text), n = strlen(end);
+    return len >= n && !strcmp(text + len - n, end);
+}
+
 void ledger_remove(const char *path)
 {
     struct buf control = BUF_INIT;
     ledger_file_remove(path, 0);
+    if (!text_ends(path, LEDGER_SUFFIX))
+        return; /* accounts of tags have none */
     buf_add(&control, path, strlen(path) - strlen(LEDGER_SUFFIX));
     buf_addstr(&control, LEDGER_CONTROL_SUFFIX);
     ledger_file_remove(buf_str(&control), 0);
