@@ -222,6 +222,13 @@ static bool is_alive(const struct track *t)
     return held < 0 ? proc_maps(t->entry.pid, t->map_start, t->map_bytes) && proc_runs(t->entry.pid) : held;
 }
 
+/* Its agent has said that it ends, and no process in sight has the ledger. */
+static bool has_left(const struct track *t)
+{
+    struct ledger_header h;
+    return !ledger_copy_header(t->fd, &h, NULL) && h.state == LEDGER_EXITED && !ledger_scan_holder(&t->entry);
+}
+
 /*
  * Nobody will ask again. Who reads /proc of a process holds its memory meanwhile, also when it has ended, and on a busy machine
  * that may take long. So what counts is whether the process is there, or another one that shares its memory.
@@ -236,7 +243,7 @@ static bool is_alive_still(const struct track *t)
             return true;
         nanosleep(&(struct timespec){.tv_nsec = MS}, NULL);
     }
-    return is_alive(t);
+    return is_alive(t) && (t->known || !has_left(t));
 }
 
 /* Reads the whole ledger, with names. NULL with a line if it cannot be read. */
