@@ -128,10 +128,11 @@ static void write_screen(const struct shown *s, struct sink *out, struct table *
         sink_char(out, '\n');
 }
 
-static void say_cut(const struct shown *s, const struct table *t)
+/* When the rows have been written: of a reader that has gone nothing is said. */
+static void say_cut(const struct shown *s, struct sink *out, const struct table *t)
 {
     struct buf b = BUF_INIT;
-    if (table_rows(t) == s->rows.all.len || s->o->shape.view == ALLOC_RATE)
+    if (table_rows(t) == s->rows.all.len || s->o->shape.view == ALLOC_RATE || sink_finish(out))
         return;
     text_add_number(&b, table_rows(t), NULL);
     buf_addstr(&b, " of ");
@@ -282,7 +283,7 @@ void allocinfo_show(struct sink *out, const struct allocinfo_show *o, struct all
             write_json(&s, out, t);
         } else {
             write_screen(&s, out, t);
-            say_cut(&s, t);
+            say_cut(&s, out, t);
         }
         table_free(t);
     }

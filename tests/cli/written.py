@@ -14,6 +14,8 @@ from tap import built, check, equal, wait_until
 
 LONG_ANSWER = "SELECT a.text FROM string a, string b, string c"
 
+SAMPLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "unit", "recorded", "allocinfo-6.12-after")
+
 # Calls of each command that print something; {pid} is a process under the agent, r.allium a recording. The number is the
 # code when it can be written. run and snapshot write what they have to say to stderr: their help is all they print.
 CALLS = {
@@ -26,6 +28,8 @@ CALLS = {
     "diff": [("r.allium r.allium", 0), ("r.allium r.allium --json", 0), ("r.allium r.allium --fail-if live+1k", 0)],
     "who": [("r.allium 0x1", 1), ("r.allium 0x1 --json", 1)],
     "frees": [("r.allium", 0), ("r.allium --json", 0)],
+    "tags": [],  # needs a program with tags
+    "allocinfo": [("%s" % SAMPLE, 0), ("%s --json" % SAMPLE, 0), ("%s --allocinfo" % SAMPLE, 0)],
     "export": [("r.allium --folded live", 0), ("r.allium --pprof", 0), ("r.allium --speedscope", 0), ("r.allium --heaptrack", 0)],
     "sql": [("r.allium " + repr(LONG_ANSWER), 0), ("r.allium --csv " + repr(LONG_ANSWER), 0), ("r.allium --json 'SELECT 1'", 0)],
     "doctor": [("", None), ("--json", None)],
