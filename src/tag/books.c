@@ -15,6 +15,7 @@
 #include "base/sigsafe/draw.h"
 #include "base/sigsafe/sys.h"
 #include "base/sigsafe/text.h"
+#include "tag/reserve.h"
 #include "wire/ledger_make.h"
 
 #define LIMIT_BYTES   (64ull << 20)
@@ -115,9 +116,7 @@ static void begin_process(void)
         alive = (uint32_t *)page;
         sys_call(SYS_madvise, page, 4096, MADV_WIPEONFORK);
     }
-    long room = sys_call(SYS_mmap, 0, ACCOUNTS_MOST * sizeof(*met), PROT_READ | PROT_WRITE,
-                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    met = sys_failed(room) ? NULL : (struct met *)room;
+    met = reserve_memory(ACCOUNTS_MOST * sizeof(*met), false);
 }
 
 bool books_are_ours(void)

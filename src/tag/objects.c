@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "tag/objects.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-
 #include "allium/tag.h"
 #include "base/sigsafe/atomic.h"
-#include "base/sigsafe/sys.h"
+#include "tag/reserve.h"
 
 #define TABLES      (1u << 17) /* GiB of user addresses */
 #define HALF        (1u << 26) /* entries of multiples of 16 in a GiB */
@@ -19,53 +14,15 @@
 uint32_t *objects_none[TABLES];
 static uint32_t **tables;
 
-/*
- * A table is address space that is hardly touched. Where address space is limited, or counted as if it were memory (strict
- * overcommit), it would be the program's; and after seccomp a system call may be the last.
- */
-static bool may_reserve(uint64_t bytes)
-{
-    static char strict; /* '2': so it is; 0: not known yet */
-    struct rlimit as;
-    if (sys_call(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0))
-        return false;
-    if (!strict) {
-        long fd = sys_call(SYS_openat, AT_FDCWD, "/proc/sys/vm/overcommit_memory", O_RDONLY | O_CLOEXEC);
-        if (sys_failed(fd) || sys_call(SYS_read, fd, &strict, 1) != 1)
-            strict = '0';
-        if (!sys_failed(fd))
-            sys_call(SYS_close, fd);
-    }
-    return strict != '2' && !sys_call(SYS_getrlimit, RLIMIT_AS, &as) &&
-           (as.rlim_cur == RLIM_INFINITY || bytes <= as.rlim_cur / 8);
-}
-
-/* Not accessible at first, or mlockall(2) in the program would back all of it. */
-static void *wiped_memory(uint64_t bytes)
-{
-    if (!may_reserve(bytes))
-        return NULL;
-    long p = sys_call(SYS_mmap, 0, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (sys_failed(p))
-        return NULL;
-    sys_call(SYS_munlock, p, bytes);
-    sys_call(SYS_madvise, p, bytes, MADV_DONTDUMP);
-    if (!sys_failed(sys_call(SYS_madvise, p, bytes, MADV_WIPEONFORK)) &&
-        !sys_failed(sys_call(SYS_mprotect, p, bytes, PROT_READ | PROT_WRITE)))
-        return (void *)p;
-    sys_call(SYS_munmap, p, bytes);
-    return NULL;
-}
-
 /* Makes what `at` points to, once. */
 static void *made_once(void *at, uint64_t bytes)
 {
     void **where = at, *have = __atomic_load_n(where, __ATOMIC_ACQUIRE);
     if (have)
         return have;
-    void *mine = wiped_memory(bytes);
+    void *mine = reserve_memory(bytes, true);
     if (mine && !__atomic_compare_exchange_n(where, &have, mine, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-        sys_call(SYS_munmap, mine, bytes);
+        reserve_release(mine, bytes);
         return have;
     }
     return mine;

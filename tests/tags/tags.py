@@ -202,19 +202,37 @@ def little_room():
 
 
 def locked_in_memory():
-    """mlockall(MCL_FUTURE) backs what is mapped: not our tables, of which next to nothing is touched."""
+    """mlockall(2) backs what is mapped, and counts it: not our tables, of which next to nothing is touched."""
     source = os.path.join(SCRATCH.name, "locks.c")
     with open(source, "w") as file:
-        file.write('#include <stdio.h>\n#include <stdlib.h>\n#include <sys/mman.h>\n'
-                   'int main(void) { if (mlockall(MCL_FUTURE)) return 2; void *p = malloc(10 << 20); free(malloc(10)); char line[200];\n'
+        file.write('#include <stdio.h>\n#include <stdlib.h>\n#include <sys/mman.h>\nstatic char big[20 << 20] = {1};\n'
+                   'int main(int n, char **v) { void *volatile before = malloc(10 << 20); (void)n; big[5]++;\n'
+                   'if (mlockall(atoi(v[1]))) { perror("mlockall"); return 2; } void *volatile p = malloc(10 << 20); char line[200];\n'
                    'FILE *f = fopen("/proc/self/status", "r"); while (fgets(line, sizeof(line), f)) fputs(line, stdout);\n'
-                   'fclose(f); free(p); return 0; }\n')
-    program = os.path.join(SCRATCH.name, "locks")
-    succeed(["gcc", "-g", "-O1", "-Wno-use-after-free", "-I", INCLUDE, *HOOKS, source, "-o", program, LIBRARY, "-Wl,-rpath," + os.path.dirname(LIBRARY)])
+                   'fclose(f); free(p); free(before); return 0; }\n')
+    plain, tagged = os.path.join(SCRATCH.name, "locks-plain"), os.path.join(SCRATCH.name, "locks")
+    succeed(["gcc", "-g", "-O1", source, "-o", plain])
+    succeed(["gcc", "-g", "-O1", "-I", INCLUDE, *HOOKS, source, "-o", tagged, LIBRARY, "-Wl,-rpath," + os.path.dirname(LIBRARY)])
+    locked = {}
     with private_dir() as ledgers:
-        done = succeed([program], env=dict(os.environ, ALLIUM_DIR=ledgers))
-    resident = int(re.search(r"VmRSS:\s+(\d+) kB", done.stdout.decode()).group(1))
-    check(10 << 10 < resident < 64 << 10, "resident KiB:", resident)
+        for flags in "1", "2", "3", "5", "7":
+            for program in plain, tagged:
+                done = succeed([program, flags], env=dict(os.environ, ALLIUM_DIR=ledgers))
+                numbers = dict(re.findall(r"Vm(RSS|Lck):\s+(\d+) kB", done.stdout.decode()))
+                locked[program] = int(numbers["RSS"]), int(numbers["Lck"])
+            for have, want, what in zip(locked[tagged], locked[plain], ("resident", "locked")):
+                check(want - 100 <= have <= want + 4096, "flags", flags, what, "KiB: have", have, "and without tags", want)
+        limits = ["prlimit", "--memlock=%d" % (100 << 20), "setpriv", "--bounding-set=-ipc_lock", "--inh-caps=-ipc_lock"]
+        if os.geteuid() == 0:
+            for memlock, code in (100 << 20, 0), (1 << 20, 2):
+                limits[1] = "--memlock=%d" % memlock
+                if run([*limits, "true"]).returncode:
+                    continue  # it may not be raised here
+                for program in plain, tagged:
+                    done = run([*limits, program, "3"], env=dict(os.environ, ALLIUM_DIR=ledgers))
+                    equal((done.returncode, done.stderr), (code, b"mlockall: Cannot allocate memory\n" if code else b""), "with a limit")
+        done = run([tagged, "8"], env=dict(os.environ, ALLIUM_DIR=ledgers))
+        equal((done.returncode, done.stderr), (2, b"mlockall: Invalid argument\n"), "with nonsense")
 
 
 def gone_with_its_library():

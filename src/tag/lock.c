@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * mlockall(MCL_CURRENT) would back what we have only reserved, hundreds of MiB, and count it against the limit of what may be
+ * locked. So the program's own mappings are locked one by one: what they were is what mlockall(2) promises.
+ *
+ * Runs in: target, when the program asks for it. Threads: any.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include "base/sigsafe/sys.h"
+#include "tag/reserve.h"
+
+#define LINE_BYTES 512u /* of which the first 50 are read */
+
+int mlockall(int flags);
+
+struct mapping {
+    uintptr_t start, end;
+    bool accessible;
+};
+
+struct maps {
+    long fd;
+    char bytes[LINE_BYTES];
+    long have, at;
+};
+
+/* The next byte of the file, or -1. */
+static int next_byte(struct maps *m)
+{
+    if (m->at == m->have) {
+        m->at = 0;
+        m->have = sys_call(SYS_read, m->fd, m->bytes, sizeof(m->bytes));
+        if (m->have <= 0)
+            return m->have = 0, -1;
+    }
+    return (unsigned char)m->bytes[m->at++];
+}
+
+/* A hexadecimal number, and the byte after it. */
+static int read_number(struct maps *m, uintptr_t *number)
+{
+    int c;
+    *number = 0;
+    while ((c = next_byte(m)) >= 0 && ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'f')))
+        *number = *number << 4 | (uintptr_t)(c <= '9' ? c - '0' : c - 'a' + 10);
+    return c;
+}
+
+/* "START-END rwxp ...": false at the end. */
+static bool next_mapping(struct maps *m, struct mapping *of)
+{
+    if (read_number(m, &of->start) != '-' || read_number(m, &of->end) != ' ')
+        return false;
+    of->accessible = next_byte(m) == 'r';
+    of->accessible |= next_byte(m) == 'w';
+    int c;
+    while ((c = next_byte(m)) >= 0 && c != '\n')
+        ;
+    return true;
+}
+
+/* Locks each mapping that is not ours, or, with `lock` false, adds them up; 0 or what the kernel said to one of them. */
+static long each_mapping(bool lock, int how, uint64_t *bytes)
+{
+    struct maps m = {.fd = sys_call(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC)};
+    struct mapping of;
+    long bad = sys_failed(m.fd) ? m.fd : 0;
+    while (!sys_failed(m.fd) && next_mapping(&m, &of)) {
+        if (reserve_has(of.start))
+            continue;
+        *bytes += of.accessible ? of.end - of.start : 0;
+        long answer = lock && of.accessible ? sys_call(SYS_mlock2, of.start, of.end - of.start, how) : 0;
+        bad = answer ? answer : bad;
+    }
+    if (!sys_failed(m.fd))
+        sys_call(SYS_close, m.fd);
+    return bad;
+}
+
+/* As the kernel has it: a limit counts, that a page cannot be had does not. */
+static long lock_current(int how)
+{
+    struct rlimit limit;
+    uint64_t bytes = 0, again = 0;
+    long bad = each_mapping(false, 0, &bytes);
+    if (!bad)
+        bad = each_mapping(true, how, &again);
+    bool within = !sys_call(SYS_getrlimit, RLIMIT_MEMLOCK, &limit) && bytes <= limit.rlim_cur;
+    return bad == -ENOMEM && within ? 0 : bad == -EINVAL ? 0 : bad;
+}
+
+__attribute__((visibility("default"))) int mlockall(int flags)
+{
+    const int all = MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT;
+    long bad = 0;
+    if (!(flags & MCL_CURRENT) || (flags & ~all) || !reserve_any())
+        bad = sys_call(SYS_mlockall, flags);
+    else
+        bad = lock_current(flags & MCL_ONFAULT ? MLOCK_ONFAULT : 0);
+    if (!bad && (flags & MCL_CURRENT) && (flags & MCL_FUTURE))
+        bad = sys_call(SYS_mlockall, flags & ~MCL_CURRENT);
+    if (!bad)
+        return 0;
+    errno = (int)-bad;
+    return -1;
+}

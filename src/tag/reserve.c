@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "tag/reserve.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+
+#include "base/sigsafe/atomic.h"
+#include "base/sigsafe/sys.h"
+
+#define PIECES_MAX 256u
+
+static struct {
+    uintptr_t start;
+    uint64_t bytes; /* written last; 0: none, or given back */
+} pieces[PIECES_MAX];
+static uint32_t n_pieces;
+
+/*
+ * Where address space is limited, or counted as if it were memory (strict
+ * overcommit), it would be the program's; and after seccomp a system call may be the last.
+ */
+static bool may_reserve(uint64_t bytes)
+{
+    static char strict; /* '2': so it is; 0: not known yet */
+    struct rlimit as;
+    if (sys_call(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0))
+        return false;
+    if (!strict) {
+        long fd = sys_call(SYS_openat, AT_FDCWD, "/proc/sys/vm/overcommit_memory", O_RDONLY | O_CLOEXEC);
+        if (sys_failed(fd) || sys_call(SYS_read, fd, &strict, 1) != 1)
+            strict = '0';
+        if (!sys_failed(fd))
+            sys_call(SYS_close, fd);
+    }
+    return strict != '2' && !sys_call(SYS_getrlimit, RLIMIT_AS, &as) &&
+           (as.rlim_cur == RLIM_INFINITY || bytes <= as.rlim_cur / 8);
+}
+
+static bool note(uintptr_t start, uint64_t bytes)
+{
+    uint32_t n = __atomic_fetch_add(&n_pieces, 1, __ATOMIC_RELAXED);
+    if (n >= PIECES_MAX)
+        return false;
+    pieces[n].start = start;
+    store_release(&pieces[n].bytes, bytes);
+    return true;
+}
+
+/* Not accessible at first, or mlockall(MCL_FUTURE) in the program would back all of it. */
+void *reserve_memory(uint64_t bytes, bool wiped)
+{
+    if (!may_reserve(bytes))
+        return NULL;
+    long p = sys_call(SYS_mmap, 0, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (sys_failed(p))
+        return NULL;
+    sys_call(SYS_munlock, p, bytes);
+    sys_call(SYS_madvise, p, bytes, MADV_DONTDUMP);
+    if ((!wiped || !sys_failed(sys_call(SYS_madvise, p, bytes, MADV_WIPEONFORK))) &&
+        note((uintptr_t)p, bytes) && !sys_failed(sys_call(SYS_mprotect, p, bytes, PROT_READ | PROT_WRITE)))
+        return (void *)p;
+    reserve_release((void *)p, bytes);
+    return NULL;
+}
+
+void reserve_release(void *memory, uint64_t bytes)
+{
+    for (uint32_t i = 0; i < PIECES_MAX && i < load_relaxed(&n_pieces); i++)
+        if (pieces[i].start == (uintptr_t)memory)
+            store_relaxed(&pieces[i].bytes, 0);
+    sys_call(SYS_munmap, memory, bytes);
+}
+
+/* Mappings side by side are one to the kernel: what begins in a piece may go on in the next. */
+bool reserve_has(uintptr_t address)
+{
+    for (uint32_t i = 0; i < PIECES_MAX && i < load_relaxed(&n_pieces); i++)
+        if (address - pieces[i].start < load_acquire(&pieces[i].bytes))
+            return true;
+    return false;
+}
+
+bool reserve_any(void)
+{
+    return load_relaxed(&n_pieces) != 0;
+}

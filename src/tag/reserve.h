@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAG_RESERVE_H
+#define TAG_RESERVE_H
+
+/*
+ * Address space of the target that is reserved whole and touched in few places.
+ *
+ * Runs in: target, cold paths. Threads: any.
+ * Owns: private anonymous memory, until the image ends.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/** Zeros; again in fork children if `wiped`. NULL: the program has too little address space, or is under seccomp. */
+void *reserve_memory(uint64_t bytes, bool wiped);
+/** Gives back what was just reserved. */
+void reserve_release(void *memory, uint64_t bytes);
+/** Is the address in it? Anything at all? */
+bool reserve_has(uintptr_t address);
+bool reserve_any(void);
+
+#endif
