@@ -2,10 +2,11 @@
 #include "allium/tag.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 
 #include "base/sigsafe/atomic.h"
+#include "base/sigsafe/sys.h"
 #include "tag/books.h"
 #include "tag/objects.h"
 
@@ -24,45 +25,32 @@ EXPORT uint32_t allium_objects_booked;
 static __thread struct {
     uint32_t generation; /* of the books, + 1; 0: new */
     uint32_t shard;
-    bool ended; /* its shard may be another thread's */
 } self __attribute__((tls_model("initial-exec")));
 
-static uint32_t owned[SHARED]; /* generation + 1 of the books in which a thread has it */
-static pthread_key_t at_end;
-static uint32_t has_key; /* 0, 1: being made, 2 */
+/*
+ * Who has each shard, as the kernel calls threads, and above it the how-manieth owner that is. A thread does not say when it
+ * ends: its number is asked for when a shard is wanted, so that nothing of ours runs at its end. Another thread of the same
+ * number can only come after it.
+ */
+static uint64_t owners[SHARED];
 
-/* Whoever still allocates in this thread, in a later destructor say, does so beside all others. */
-static void leave_thread(void *unused)
+static bool has_ended(uint32_t thread)
 {
-    (void)unused;
-    uint32_t shard = self.shard, mine = self.generation;
-    self.ended = true;
-    self.shard = SHARED;
-    allium_thread.objects = objects_none;
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    if (shard < SHARED)
-        __atomic_compare_exchange_n(&owned[shard], &mine, 0, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED);
+    return sys_call(SYS_tgkill, sys_call(SYS_getpid, 0), thread, 0) == -ESRCH;
 }
 
-static bool will_know_the_end(void)
+static uint32_t claim_shard(void)
 {
-    uint32_t none = 0;
-    if (load_acquire(&has_key) != 2 &&
-        (!__atomic_compare_exchange_n(&has_key, &none, 1, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED) ||
-         pthread_key_create(&at_end, leave_thread)))
-        return load_acquire(&has_key) == 2;
-    store_release(&has_key, 2);
-    return !pthread_setspecific(at_end, &self);
-}
-
-static uint32_t claim_shard(uint32_t generation)
-{
-    for (uint32_t i = 0; i < SHARED; i++) {
-        uint32_t owner = load_relaxed(&owned[i]);
-        if (owner != generation && __atomic_compare_exchange_n(&owned[i], &owner, generation, false,
-                                                               __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-            return i;
-    }
+    uint32_t own = (uint32_t)sys_call(SYS_gettid, 0);
+    bool may_ask = !sys_call(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0);
+    for (int ask = 0; ask <= may_ask; ask++)
+        for (uint32_t i = 0; i < SHARED; i++) {
+            uint64_t owner = load_relaxed(&owners[i]);
+            if ((!owner || owner == own || (ask && has_ended(owner))) &&
+                __atomic_compare_exchange_n(&owners[i], &owner, own, false, __ATOMIC_ACQUIRE,
+                                            __ATOMIC_RELAXED))
+                return i;
+        }
     return SHARED;
 }
 
@@ -75,8 +63,8 @@ static void settle_thread(void)
     self.shard = SHARED; /* for handlers that come in between */
     self.generation = generation;
     uint32_t **objects = objects_tables();
-    if (!self.ended && objects && will_know_the_end())
-        self.shard = claim_shard(generation);
+    if (objects)
+        self.shard = claim_shard();
     allium_thread.words = books_words(self.shard);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     allium_thread.objects = self.shard == SHARED ? objects_none : objects;

@@ -3,10 +3,10 @@
  * Threads that allocate, resize, hand over and free at random, each at a few places whose functions tell them apart, and count
  * for themselves. Built with -include allium/malloc_hooks.h.
  *
- *     churn THREADS ROUNDS [fork|wait]      prints, for each place: NAME made BYTES-MADE live BYTES-LIVE
+ *     churn THREADS ROUNDS [fork|wait|again]      prints, for each place: NAME made BYTES-MADE live BYTES-LIVE
  *
  * fork: a child does as much again when the parent is done, frees what it inherited, and prints its own. wait: it ends when its
- * standard input does.
+ * standard input does. again: fifty times, with threads of their own.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -199,7 +199,8 @@ int main(int argc, char **argv)
     rounds = strtoull(argv[2], NULL, 10);
     foreign_frees = getenv("FOREIGN") != NULL;
     setvbuf(stdout, foreign_buffer, _IOFBF, sizeof(foreign_buffer));
-    run(threads);
+    for (int i = argc > 3 && !strcmp(argv[3], "again") ? 49 : 0; i >= 0; i--)
+        run(threads);
     print();
     if (argc > 3 && !strcmp(argv[3], "fork")) {
         pid_t pid = fork();

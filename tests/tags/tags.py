@@ -71,7 +71,7 @@ def churned(program, threads, *words, env=None):
     """Runs it, and compares each of its processes; -> stderr of the readings."""
     with private_dir() as ledgers:
         env = dict(env or os.environ, ALLIUM_DIR=ledgers)
-        done = succeed([program, str(threads), str(pick(20_000, 500_000)), *words], env=env)
+        done = succeed([program, str(threads), str(pick(20_000, 500_000) // (50 if "again" in words else 1)), *words], env=env)
         counts, said = own_counts(done.stdout.decode()), ""
         for pid, places in counts.items():
             rows, text = accounts(ledgers, pid)
@@ -89,6 +89,12 @@ def exact(compiler, *options):
 def crowds():
     for threads in 1, 15, 16, 40:
         equal(churned(churn(), threads), (1, ""), "processes, and losses, with %d threads" % threads)
+
+
+def turnover():
+    """Hundreds of threads one after the other: each takes the words of one that has ended."""
+    for threads in 2, 14, 30:
+        equal(churned(churn(), threads, "again"), (1, ""), "processes, and losses, with %d threads" % threads)
 
 
 def children():
@@ -311,6 +317,7 @@ tap.main([
     ("clang: places hold what the program counts", exact("clang", "-O2")),
     ("clang -O0: places hold what the program counts", exact("clang", "-O0")),
     ("with more threads than there are shards", crowds),
+    ("with threads that come and go", turnover),
     ("a fork child counts its own alone", children),
     ("with other allocators below", allocators),
     ("what code without tags frees comes to light with its address", foreign),
