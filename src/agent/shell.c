@@ -190,7 +190,8 @@ static int spawn_for_popen(pid_t *pid, const char *command, int end, int target)
     for (unsigned i = 0; i < STREAMS_MAX; i++) {
         FILE *other = load_acquire(&streams[i].file);
         int fd = load_relaxed(&streams[i].fd);
-        if (other && other != (FILE *)&streams[i] && fd != target)
+        if (other && other != (FILE *)&streams[i] && fd != target &&
+            fd != end) /* as one that is closed may have had */
             posix_spawn_file_actions_addclose(&actions, fd);
     }
     posix_spawn_file_actions_adddup2(&actions, end, target);

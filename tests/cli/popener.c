@@ -72,6 +72,9 @@ int main(int argc, char **argv)
     if (mmap((char *)unseen - HEAD, 2 * HEAD, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE,
              -1, 0) == MAP_FAILED) /* nothing else is where it was */
         return 4;
+    FILE *to = popen("exit 0", "w"); /* the shell's end has the number that the closed stream had */
+    if (!to || pclose(to))
+        return 5;
     pthread_t threads[THREADS];
     times = argc > 1 ? atoi(argv[1]) : 1;
     for (int i = 0; i < THREADS; i++)
