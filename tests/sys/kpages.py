@@ -44,6 +44,7 @@ def nothing_lost(it):
 def touched(rung, env=None):
     """N pages touched by one process are N allocations of order 0, movable, of a page each."""
     with maker() as m, load():
+        stay(m)
         m.do("touch 1", "drop")
         with tool("kpages", "--attach", rung, "-p", m.pid, "--by", "type", env=env) as it:
             equal(it.rung, rung, "rung")
@@ -69,9 +70,16 @@ def huge(rung, env=None):
     equal(row["allocated_bytes"], row["allocations"] * 512 * PAGE, "bytes of blocks of order 9")
 
 
+def stay(m):
+    """On one processor: of pages that were touched on another, some lie in its batch for the LRU, and are only freed when that
+    is full."""
+    os.sched_setaffinity(int(m.pid), {min(os.sched_getaffinity(0))})
+
+
 def live_until_dropped(rung, env=None):
     """What is live is what was touched; after it is unmapped, nothing. Each page that comes back was freed once."""
     with maker() as m, load():
+        stay(m)
         m.do("touch 1", "drop")
         with tool("kpages", "--attach", rung, "-p", m.pid, "--by", "type", "--live", env=env) as held:
             with tool("kpages", "--attach", rung, "-p", m.pid, "--by", "type", "--live", env=env) as gone:
@@ -91,6 +99,7 @@ def freed_once(rung, env=None):
     """munmap() gives pages back by the batch: mm_page_free and mm_page_free_batched both fire, and each page counts once.
     Beyond the N pages: the page tables that mapped them, one for 512 pages and those above, and pages of pipes."""
     with maker() as m:
+        stay(m)
         m.do("touch %d" % N)
         with tool("kpages", "--attach", rung, "-p", m.pid, "--by", "order", env=env) as it:
             m.do("drop")
