@@ -45,9 +45,10 @@ static uint32_t claim_shard(void)
     bool may_ask = !sys_call(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0);
     for (int ask = 0; ask <= may_ask; ask++)
         for (uint32_t i = 0; i < SHARED; i++) {
-            uint64_t owner = load_relaxed(&owners[i]);
+            uint64_t was = load_relaxed(&owners[i]), next = ((was >> 32) + 1) << 32 | own;
+            uint32_t owner = (uint32_t)was;
             if ((!owner || owner == own || (ask && has_ended(owner))) &&
-                __atomic_compare_exchange_n(&owners[i], &owner, own, false, __ATOMIC_ACQUIRE,
+                __atomic_compare_exchange_n(&owners[i], &was, next, false, __ATOMIC_ACQUIRE,
                                             __ATOMIC_RELAXED))
                 return i;
         }
