@@ -15,21 +15,6 @@
 #define READINGS_MAX     5
 #define CHUNK_RECORDS    4096u
 
-static const uint32_t record_bytes[LEDGER_TABLES] = {
-    [LEDGER_STRINGS] = 1,
-    [LEDGER_MODULES] = sizeof(struct ledger_module),
-    [LEDGER_FRAMES] = sizeof(uint64_t),
-    [LEDGER_STACK_FRAMES] = sizeof(uint32_t),
-    [LEDGER_STACKS] = sizeof(struct ledger_stack),
-    [LEDGER_THREADS] = sizeof(struct ledger_thread),
-    [LEDGER_PERIODS] = sizeof(struct ledger_period),
-    [LEDGER_CELLS] = sizeof(struct ledger_cell),
-    [LEDGER_SAMPLES] = sizeof(struct ledger_sample),
-    [LEDGER_FREES] = sizeof(struct ledger_free),
-    [LEDGER_ACCOUNTS] = sizeof(struct ledger_accounts),
-    [LEDGER_TAGS] = sizeof(struct ledger_tag),
-};
-
 static int read_all(int fd, void *out, size_t bytes, uint64_t offset)
 {
     for (size_t done = 0; done < bytes;) {
@@ -69,8 +54,8 @@ int ledger_copy_header(int fd, struct ledger_header *h, struct error *e)
 static int clamp_count(const struct ledger_header *h, int t, uint64_t file_bytes, uint64_t *count)
 {
     const struct ledger_region *r = &h->regions[t];
-    if (r->record_bytes != record_bytes[t] || r->offset < LEDGER_HEADER_BYTES || r->offset > file_bytes ||
-        r->ready_bytes > file_bytes - r->offset || r->ready_bytes > TABLE_BYTES_MAX)
+    if (r->record_bytes != ledger_record_bytes((enum ledger_table)t) || r->offset < LEDGER_HEADER_BYTES ||
+        r->offset > file_bytes || r->ready_bytes > file_bytes - r->offset || r->ready_bytes > TABLE_BYTES_MAX)
         return -EPROTO;
     uint64_t fits = r->ready_bytes / r->record_bytes;
     uint64_t used = t == LEDGER_FREES ? fits : r->used;
@@ -94,7 +79,7 @@ static bool is_too_much(const struct ledger_copy *c, const struct stat *st)
 {
     uint64_t all = 0;
     for (int t = 0; t < LEDGER_TABLES; t++)
-        all += c->count[t] * record_bytes[t];
+        all += c->count[t] * ledger_record_bytes((enum ledger_table)t);
     return all > (uint64_t)st->st_blocks * 512 + SPARSE_BYTES_MAX;
 }
 
@@ -110,7 +95,7 @@ static int copy_table(int fd, struct ledger_copy *c, int t)
         c->count[t] = 0;
         return bad;
     }
-    size_t bytes = c->count[t] * record_bytes[t];
+    size_t bytes = c->count[t] * ledger_record_bytes((enum ledger_table)t);
     c->table[t] = malloc(bytes + 1);
     if (!c->table[t])
         return -ENOMEM;

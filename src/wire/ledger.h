@@ -73,7 +73,10 @@ struct ledger_sums {
     uint64_t count_q;
 };
 
-/* What could not be kept or seen. Each is a count of events. */
+/*
+ * What could not be kept or seen. Each is a count of events. In a ledger of tags LOST_SAMPLES are tags without an account, LOST_LIVE
+ * objects that are charged to nobody, LOST_FREES_UNSEEN objects whose address came again.
+ */
 enum ledger_loss {
     LEDGER_LOST_SAMPLES, /* sampled, but no room for its stack or counters: missing everywhere */
     LEDGER_LOST_LIVE,    /* counted as allocated, but no room to follow it: missing among the live ones */
@@ -277,6 +280,26 @@ struct ledger_tag {
     uint32_t class, name, file; /* strings */
     uint32_t line;              /* 0: not known */
 };
+
+/** Size of a table's records. */
+static inline uint32_t ledger_record_bytes(enum ledger_table table)
+{
+    static const uint32_t bytes[LEDGER_TABLES] = {
+        [LEDGER_PERIODS] = sizeof(struct ledger_period),
+        [LEDGER_THREADS] = sizeof(struct ledger_thread),
+        [LEDGER_STRINGS] = 1,
+        [LEDGER_MODULES] = sizeof(struct ledger_module),
+        [LEDGER_FRAMES] = sizeof(uint64_t),
+        [LEDGER_STACK_FRAMES] = sizeof(uint32_t),
+        [LEDGER_STACKS] = sizeof(struct ledger_stack),
+        [LEDGER_CELLS] = sizeof(struct ledger_cell),
+        [LEDGER_SAMPLES] = sizeof(struct ledger_sample),
+        [LEDGER_FREES] = sizeof(struct ledger_free),
+        [LEDGER_ACCOUNTS] = sizeof(struct ledger_accounts),
+        [LEDGER_TAGS] = sizeof(struct ledger_tag),
+    };
+    return bytes[table];
+}
 
 /** Sum of live bytes, of operations and so on, over the header of a copy. */
 static inline uint64_t ledger_live_bytes_q(const struct ledger_header *h)

@@ -30,23 +30,22 @@
 
 /* What each table may take of the hard limit, in sixteenths, and the least it gets in any case. */
 static const struct {
-    uint32_t record_bytes;
     uint32_t sixteenths;
     uint32_t least_bytes;
     uint32_t most_bytes; /* 0: no further bound */
 } tables[LEDGER_TABLES] = {
-    [LEDGER_PERIODS] = {sizeof(struct ledger_period), 0, LEDGER_PAGE_BYTES, LEDGER_PAGE_BYTES},
-    [LEDGER_THREADS] = {sizeof(struct ledger_thread), 1, 40u << 10, 40u << 10},
-    [LEDGER_STRINGS] = {1, 1, 64u << 10, 1u << 20},
-    [LEDGER_MODULES] = {sizeof(struct ledger_module), 1, 64u << 10, 128u << 10},
-    [LEDGER_FRAMES] = {sizeof(uint64_t), 2, 64u << 10, 128u << 20},
-    [LEDGER_STACK_FRAMES] = {sizeof(uint32_t), 8, 64u << 10, 0},
-    [LEDGER_STACKS] = {sizeof(struct ledger_stack), 3, 64u << 10, 0},
-    [LEDGER_CELLS] = {sizeof(struct ledger_cell), 16, 64u << 10, 0},
-    [LEDGER_SAMPLES] = {sizeof(struct ledger_sample), 16, 64u << 10, 0},
-    [LEDGER_FREES] = {sizeof(struct ledger_free), 1, 64u << 10, 1u << 20},
-    [LEDGER_ACCOUNTS] = {sizeof(struct ledger_accounts), 12, 64u << 10, 512u << 20},
-    [LEDGER_TAGS] = {sizeof(struct ledger_tag), 2, 64u << 10, 0},
+    [LEDGER_PERIODS] = {0, LEDGER_PAGE_BYTES, LEDGER_PAGE_BYTES},
+    [LEDGER_THREADS] = {1, 40u << 10, 40u << 10},
+    [LEDGER_STRINGS] = {1, 64u << 10, 1u << 20},
+    [LEDGER_MODULES] = {1, 64u << 10, 128u << 10},
+    [LEDGER_FRAMES] = {2, 64u << 10, 128u << 20},
+    [LEDGER_STACK_FRAMES] = {8, 64u << 10, 0},
+    [LEDGER_STACKS] = {3, 64u << 10, 0},
+    [LEDGER_CELLS] = {16, 64u << 10, 0},
+    [LEDGER_SAMPLES] = {16, 64u << 10, 0},
+    [LEDGER_FREES] = {1, 64u << 10, 1u << 20},
+    [LEDGER_ACCOUNTS] = {12, 64u << 10, 512u << 20},
+    [LEDGER_TAGS] = {2, 64u << 10, 0},
 };
 
 /* Of the tables that only samples, or only tags, need the other kind of ledger has none. */
@@ -74,8 +73,9 @@ static uint64_t lay_out(struct ledger_region *regions, const struct ledger_confi
             bytes = tables[t].least_bytes;
         if (!has_table(config, t))
             bytes = 0;
-        regions[t] = (struct ledger_region){
-            .offset = offset, .limit_bytes = page_up(bytes), .record_bytes = tables[t].record_bytes};
+        regions[t] = (struct ledger_region){.offset = offset,
+                                            .limit_bytes = page_up(bytes),
+                                            .record_bytes = ledger_record_bytes((enum ledger_table)t)};
         offset += regions[t].limit_bytes;
     }
     return offset;

@@ -20,15 +20,6 @@ size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const uint32_t record_bytes[LEDGER_TABLES] = {
-    [LEDGER_PERIODS] = sizeof(struct ledger_period), [LEDGER_THREADS] = sizeof(struct ledger_thread),
-    [LEDGER_MODULES] = sizeof(struct ledger_module), [LEDGER_STRINGS] = 1,
-    [LEDGER_FREES] = sizeof(struct ledger_free),     [LEDGER_FRAMES] = sizeof(uint64_t),
-    [LEDGER_STACK_FRAMES] = sizeof(uint32_t),        [LEDGER_STACKS] = sizeof(struct ledger_stack),
-    [LEDGER_CELLS] = sizeof(struct ledger_cell),     [LEDGER_SAMPLES] = sizeof(struct ledger_sample),
-    [LEDGER_TAGS] = sizeof(struct ledger_tag),       [LEDGER_ACCOUNTS] = sizeof(struct ledger_accounts),
-};
-
 /* Overwrites a word somewhere with a number that is likely to matter: an index near an end, a huge one, a small one. */
 static void poke(uint8_t *data, size_t size, unsigned *seed)
 {
@@ -56,7 +47,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
     }
     for (int t = 0; t < LEDGER_TABLES; t++)
         if (rand_r(&seed) % 64)
-            h->regions[t].record_bytes = record_bytes[t];
+            h->regions[t].record_bytes = ledger_record_bytes((enum ledger_table)t);
     return size;
 }
 

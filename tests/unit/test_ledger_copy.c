@@ -45,20 +45,6 @@ ssize_t pread(int fd, void *to, size_t bytes, off_t offset)
 /* A ledger with one sample, of an image that began a minute ago. */
 static int ledger_with(const struct ledger_sample *s)
 {
-    static const uint32_t record_bytes[LEDGER_TABLES] = {
-        [LEDGER_STRINGS] = 1,
-        [LEDGER_MODULES] = sizeof(struct ledger_module),
-        [LEDGER_FRAMES] = sizeof(uint64_t),
-        [LEDGER_STACK_FRAMES] = sizeof(uint32_t),
-        [LEDGER_STACKS] = sizeof(struct ledger_stack),
-        [LEDGER_THREADS] = sizeof(struct ledger_thread),
-        [LEDGER_PERIODS] = sizeof(struct ledger_period),
-        [LEDGER_CELLS] = sizeof(struct ledger_cell),
-        [LEDGER_SAMPLES] = sizeof(struct ledger_sample),
-        [LEDGER_FREES] = sizeof(struct ledger_free),
-        [LEDGER_ACCOUNTS] = sizeof(struct ledger_accounts),
-        [LEDGER_TAGS] = sizeof(struct ledger_tag),
-    };
     const uint64_t minute = 60000000000u, mono = now_ns(CLOCK_MONOTONIC);
     struct ledger_header h = {
         .magic = LEDGER_MAGIC,
@@ -70,7 +56,7 @@ static int ledger_with(const struct ledger_sample *s)
         .began_realtime_ns = now_ns(CLOCK_REALTIME) - minute,
     };
     for (int t = 0; t < LEDGER_TABLES; t++) {
-        h.regions[t].record_bytes = record_bytes[t];
+        h.regions[t].record_bytes = ledger_record_bytes((enum ledger_table)t);
         h.regions[t].offset = TABLE_AT;
     }
     h.regions[LEDGER_SAMPLES].used = 1;
