@@ -37,13 +37,12 @@ extern "C" {
 /** Descriptor of a place. Offsets are in bytes from the field itself; 0: there is none. */
 struct allium_tag {
     uint32_t version; /* ALLIUM_TAG_VERSION */
-    uint32_t
-        words; /* 0: off; ALLIUM_TAG_NOT_MET; else where its words lie, in bytes from the thread's first */
-    uint32_t entry; /* what stands in the map of objects for one of 0 bytes; 0: not met */
-    uint32_t limit; /* objects of 1 to so many bytes are booked inline; 0: not met */
-    int32_t code;   /* the place in the code */
-    int32_t text;   /* class, name and file, each NUL-terminated, one behind the other */
-    uint32_t line;  /* 0: not known, the debug information has it */
+    uint32_t words;   /* 0: off; ALLIUM_TAG_NOT_MET; else where they lie, in bytes from the thread's */
+    uint32_t entry;   /* what stands in the map of objects for one of 0 bytes; 0: not met */
+    uint32_t limit;   /* objects of 1 to so many bytes are booked inline; 0: not met */
+    int32_t code;     /* the place in the code */
+    int32_t text;     /* class, name and file, each NUL-terminated, one behind the other */
+    uint32_t line;    /* 0: not known, the debug information has it */
     uint32_t pad;
 };
 
@@ -52,8 +51,7 @@ struct allium_tag {
 /* What a thread knows. `objects` leads nowhere until the thread has words of its own, and in a child that was forked. */
 struct allium_thread {
     char *words;
-    uint32_t **
-        objects; /* one table for each GiB of addresses, of one entry for each 16 bytes; NULL: not made yet */
+    uint32_t **objects; /* by GiB of addresses: tables of an entry for each 16 bytes, or NULL */
 };
 
 extern __thread struct allium_thread allium_thread __attribute__((tls_model("initial-exec")));
@@ -78,7 +76,7 @@ void *allium_reallocarray(void *old, size_t count, size_t each);
 #define ALLIUM_GIB_SHIFT    30
 #define ALLIUM_BYTES_BITS   12
 #define ALLIUM_BYTES_INLINE 4094u
-#define ALLIUM_BYTES_BEYOND 4095u /* in an entry: the size stands in those behind it */
+#define ALLIUM_BYTES_BEYOND 4095u /* in an entry: the library has the size elsewhere, by page */
 #define ALLIUM_ENTRY_AT(a)  (((uint32_t)(a) & ((1u << ALLIUM_GIB_SHIFT) - 1)) >> 4)
 #define ALLIUM_ENTRY_IS(e)  ((e) >> ALLIUM_BYTES_BITS)
 #define ALLIUM_IS_ODD(a)    ((a)&8) /* a multiple of 8 alone: the tables have such ones in their second half */

@@ -14,7 +14,7 @@
 #include "base/sigsafe/sys.h"
 #include "tag/reserve.h"
 
-#define LINE_BYTES 512u /* of which the first 50 are read */
+#define PIECE_BYTES 512u /* of the file, at a time: the stack may be small */
 
 int mlockall(int flags);
 
@@ -25,7 +25,7 @@ struct mapping {
 
 struct maps {
     long fd;
-    char bytes[LINE_BYTES];
+    char bytes[PIECE_BYTES];
     long have, at;
 };
 
