@@ -17,7 +17,7 @@
 static const struct option_doc options[] = {
     {"by", 0, "GROUP", "place (default), function, file, directory, module or class"},
     {"sort", 0, "ORDER", "live (default), objects, allocated, allocations or failed"},
-    {"top", 0, "N", "so many rows (12); 0: all"},
+    {"top", 0, "N", "so many rows (12; of JSON, all); 0: all"},
     {"json", 0, NULL, "as JSON, see allium-json(5)"},
     {"allocinfo", 0, NULL, "every place, in the format of the kernel's /proc/allocinfo"},
     {"no-pager", 0, NULL, "print a long screen at once, not through $PAGER"},
@@ -210,6 +210,38 @@ static void write_allocinfo(struct sink *out, const struct tags *tags)
     }
 }
 
+/* "server (pid 4711), running", and what all its places hold together. */
+static void write_heading(struct sink *out, const struct text_style *style, const struct tags *t)
+{
+    struct buf b = BUF_INIT;
+    int64_t bytes = 0, objects = 0;
+    vec_each (const struct tags_row, r, &t->rows) {
+        bytes += (int64_t)(r->made_bytes - r->gone_bytes);
+        objects += (int64_t)(r->made_calls - r->gone_calls);
+    }
+    text_add_name(&b, style, t->comm);
+    buf_printf(&b, " (pid %d), %s: ", (int)t->pid, t->alive ? "running" : "ended");
+    text_add_number(&b, t->rows.len, "place");
+    buf_addstr(&b, t->rows.len == 1 ? " holds " : " hold ");
+    table_view_add_quantity(&b, TABLE_BYTES, (double)bytes);
+    buf_printf(&b, " in %lld object%s\n\n", (long long)objects, objects == 1 ? "" : "s");
+    sink_text(out, buf_str(&b));
+    buf_release(&b);
+}
+
+/* When the rows have been written: of a reader that has gone nothing is said. */
+static void say_cut(struct sink *out, uint32_t shown, uint32_t all)
+{
+    struct buf b = BUF_INIT;
+    if (shown == all || sink_finish(out))
+        return;
+    text_add_number(&b, shown, NULL);
+    buf_addstr(&b, " of ");
+    text_add_number(&b, all, "row");
+    command_fail(0, "%s are shown; --top 0 shows all", buf_str(&b));
+    buf_release(&b);
+}
+
 static int show(const struct request *q, const struct tags *tags)
 {
     struct sink out = pager_sink(q->paged);
@@ -226,12 +258,17 @@ static int show(const struct request *q, const struct tags *tags)
     else
         put_groups(t, tags, q->group);
     table_sort(t, (uint32_t)q->sort, TABLE_MOST_FIRST);
-    if (q->top && table_rows(t) > q->top)
+    uint32_t all = table_rows(t);
+    if (q->top && all > q->top)
         table_cut(t, q->top);
-    if (q->json)
+    if (q->json) {
         table_view_json(&out, t);
-    else
-        table_view_text(&out, t, &style);
+    } else {
+        write_heading(&out, &style, tags);
+        if (all)
+            table_view_text(&out, t, &style);
+        say_cut(&out, table_rows(t), all);
+    }
     table_free(t);
     int code = pager_written(&out, EXIT_DONE);
     say_losses(tags);
@@ -265,6 +302,8 @@ static int run(int argc, char **argv)
         code = words_parse(c, "by", command_value(c, &a, "by"), groups, &q.group);
     if (code < 0)
         code = words_parse(c, "sort", command_value(c, &a, "sort"), orders, &q.sort);
+    if (code < 0 && command_value(c, &a, "json"))
+        q.top = 0;
     if (code < 0)
         code = words_parse_top(c, command_value(c, &a, "top"), &q.top);
     if (code < 0)

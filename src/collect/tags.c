@@ -73,6 +73,7 @@ static void add_module(struct tags *out, const struct ledger_copy *c, uint32_t n
 
 void tags_from_copy(struct tags *t, const struct ledger_copy *c)
 {
+    memcpy(t->comm, c->header.comm, sizeof(c->header.comm));
     t->unkept_tags = c->header.losses[LEDGER_LOST_SAMPLES];
     t->unkept_objects = c->header.losses[LEDGER_LOST_LIVE];
     t->unseen_frees = c->header.losses[LEDGER_LOST_FREES_UNSEEN];

@@ -42,6 +42,7 @@ struct tags {
     uint64_t unseen_frees;   /* known since the address was handed out again */
     uint64_t damaged;        /* records that make no sense */
     pid_t pid;
+    char comm[16 + 1];
     bool alive;
 };
 

@@ -298,6 +298,19 @@ def groups():
         equal([row["allocations"] for row in rows], sorted((row["allocations"] for row in rows), reverse=True), "the order")
 
 
+def screen():
+    """What people see: whose accounts they are, what all hold together, and how many rows are not shown."""
+    with private_dir() as ledgers:
+        env = dict(os.environ, ALLIUM_DIR=ledgers)
+        (pid, places), = own_counts(succeed([churn(), "1", "2000"], env=env).stdout.decode()).items()
+        done = succeed([built("ALLIUM"), "tags", str(pid), "--top", "3"], env=env)
+        heading, empty, columns, *rows = done.stdout.decode().splitlines()
+        objects = sum(place[2] for place in places.values())
+        check(re.fullmatch(r"churn-gcc-O2 \(pid %d\), ended: \d+ places hold [\d.]+ [KM]iB in %d objects" % (pid, objects), heading), heading)
+        equal((empty, len(rows)), ("", 3), "the rest")
+        check(re.fullmatch(r"allium: 3 of \d+ rows are shown; --top 0 shows all\n", done.stderr.decode()), done.stderr)
+
+
 def mistakes():
     allium = built("ALLIUM")
     for words, code, line in (
@@ -334,5 +347,6 @@ tap.main([
     ("in the kernel's format, read back", as_the_kernel_has_it),
     ("ledgers of ended processes are removed when asked", pruned),
     ("groups and orders", groups),
+    ("the screen tells whose it is, and what it leaves out", screen),
     ("mistakes are told in a line", mistakes),
 ])
