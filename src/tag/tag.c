@@ -3,12 +3,11 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
 
+#include "account/objects.h"
+#include "account/shards.h"
 #include "base/sigsafe/atomic.h"
-#include "base/sigsafe/sys.h"
 #include "tag/books.h"
-#include "tag/objects.h"
 
 /*
  * What the inline halves leave to us: the first use of a tag, of a thread, of a GiB of addresses; objects that are large; threads
@@ -16,7 +15,6 @@
  */
 
 #define EXPORT __attribute__((visibility("default")))
-#define SHARED (LEDGER_ACCOUNT_SHARDS - 1)
 
 EXPORT __thread struct allium_thread allium_thread
     __attribute__((tls_model("initial-exec"))) = {.objects = objects_none};
@@ -27,54 +25,26 @@ static __thread struct {
     uint32_t shard;
 } self __attribute__((tls_model("initial-exec")));
 
-/*
- * Who has each shard, as the kernel calls threads, and above it the how-manieth owner that is. A thread does not say when it
- * ends: its number is asked for when a shard is wanted, so that nothing of ours runs at its end. Another thread of the same
- * number can only come after it.
- */
-static uint64_t owners[SHARED];
-
-static bool has_ended(uint32_t thread)
-{
-    return sys_call(SYS_tgkill, sys_call(SYS_getpid, 0), thread, 0) == -ESRCH;
-}
-
-static uint32_t claim_shard(void)
-{
-    uint32_t own = (uint32_t)sys_call(SYS_gettid, 0);
-    bool may_ask = !sys_call(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0);
-    for (int ask = 0; ask <= may_ask; ask++)
-        for (uint32_t i = 0; i < SHARED; i++) {
-            uint64_t was = load_relaxed(&owners[i]), next = ((was >> 32) + 1) << 32 | own;
-            uint32_t owner = (uint32_t)was;
-            if ((!owner || owner == own || (ask && has_ended(owner))) &&
-                __atomic_compare_exchange_n(&owners[i], &was, next, false, __ATOMIC_ACQUIRE,
-                                            __ATOMIC_RELAXED))
-                return i;
-        }
-    return SHARED;
-}
-
 /* The thread has words in the books that are open. */
 static void settle_thread(void)
 {
     uint32_t generation = books_generation() + 1;
     if (self.generation == generation)
         return;
-    self.shard = SHARED; /* for handlers that come in between */
+    self.shard = SHARDS_SHARED; /* for handlers that come in between */
     self.generation = generation;
     uint32_t **objects = objects_tables();
     if (objects)
-        self.shard = claim_shard();
+        self.shard = shards_claim();
     allium_thread.words = books_words(self.shard);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    allium_thread.objects = self.shard == SHARED ? objects_none : objects;
+    allium_thread.objects = self.shard == SHARDS_SHARED ? objects_none : objects;
 }
 
 static void add(uint32_t account, unsigned gone, uint64_t bytes)
 {
     char *words = books_words(self.shard) + books_offset(account) + 16 * gone;
-    if (self.shard != SHARED) {
+    if (self.shard != SHARDS_SHARED) {
         allium_add(words, bytes);
         return;
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef TAG_RESERVE_H
-#define TAG_RESERVE_H
+#ifndef ACCOUNT_RESERVE_H
+#define ACCOUNT_RESERVE_H
 
 /*
  * Address space of the target that is reserved whole and touched in few places.

@@ -12,7 +12,7 @@
 #include <sys/resource.h>
 
 #include "base/sigsafe/sys.h"
-#include "tag/reserve.h"
+#include "account/reserve.h"
 
 #define PIECE_BYTES 512u /* of the file, at a time: the stack may be small */
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "tag/objects.h"
+#include "account/objects.h"
 
 #include "allium/tag.h"
 #include "base/sigsafe/atomic.h"
-#include "tag/reserve.h"
+#include "account/reserve.h"
 
 #define TABLES      (1u << 17) /* GiB of user addresses */
 #define HALF        (1u << 26) /* entries of multiples of 16 in a GiB */

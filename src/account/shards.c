@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "account/shards.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <sys/prctl.h>
+
+#include "base/sigsafe/atomic.h"
+#include "base/sigsafe/sys.h"
+
+/*
+ * Who has each shard, as the kernel calls threads, and above it the how-manieth owner that is. A thread does not say when it
+ * ends: its number is asked for when a shard is wanted, so that nothing of ours runs at its end. Another thread of the same
+ * number can only come after it.
+ */
+static uint64_t owners[SHARDS_SHARED];
+
+static bool has_ended(uint32_t thread)
+{
+    return sys_call(SYS_tgkill, sys_call(SYS_getpid, 0), thread, 0) == -ESRCH;
+}
+
+uint32_t shards_claim(void)
+{
+    uint32_t own = (uint32_t)sys_call(SYS_gettid, 0);
+    bool may_ask = !sys_call(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0);
+    for (int ask = 0; ask <= may_ask; ask++)
+        for (uint32_t i = 0; i < SHARDS_SHARED; i++) {
+            uint64_t was = load_relaxed(&owners[i]), next = ((was >> 32) + 1) << 32 | own;
+            uint32_t owner = (uint32_t)was;
+            if ((!owner || owner == own || (ask && has_ended(owner))) &&
+                __atomic_compare_exchange_n(&owners[i], &was, next, false, __ATOMIC_ACQUIRE,
+                                            __ATOMIC_RELAXED))
+                return i;
+        }
+    return SHARDS_SHARED;
+}
