@@ -15,6 +15,9 @@
 
 #include "allium/tag.h"
 
+#pragma push_macro("size_t")
+#define size_t __SIZE_TYPE__
+
 #ifdef __cplusplus
 #define ALLIUM_NOTHROW    noexcept(true)
 #define ALLIUM_REAL(name) noexcept(true) __asm__(#name)
@@ -84,7 +87,7 @@ ALLIUM_INLINE void ALLIUM_DEFINES(free(void *p))
 ALLIUM_INLINE int ALLIUM_DEFINES(posix_memalign(void **out, size_t alignment, size_t bytes))
 {
     int error = allium_real_posix_memalign(out, alignment, bytes);
-    ALLIUM_BORN(error ? NULL : *out, "posix_memalign", bytes);
+    ALLIUM_BORN(error ? 0 : *out, "posix_memalign", bytes);
     return error;
 }
 
@@ -119,5 +122,7 @@ ALLIUM_INLINE char *ALLIUM_DEFINES(strndup(const char *s, size_t most))
 #ifdef __cplusplus
 }
 #endif
+
+#pragma pop_macro("size_t")
 
 #endif

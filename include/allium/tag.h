@@ -20,8 +20,20 @@
  * used in signal handlers.
  */
 
-#include <stddef.h>
-#include <stdint.h>
+/*
+ * No header of the C library before the program's own first line: it would settle what _GNU_SOURCE and its like, which sources
+ * define there, make visible. So its types are the compiler's.
+ */
+#pragma push_macro("size_t")
+#pragma push_macro("int32_t")
+#pragma push_macro("uint32_t")
+#pragma push_macro("uint64_t")
+#pragma push_macro("uintptr_t")
+#define size_t    __SIZE_TYPE__
+#define int32_t   __INT32_TYPE__
+#define uint32_t  __UINT32_TYPE__
+#define uint64_t  __UINT64_TYPE__
+#define uintptr_t __UINTPTR_TYPE__
 
 #ifdef __cplusplus
 extern "C" {
@@ -182,5 +194,11 @@ ALLIUM_INLINE void allium_gone(const void *object)
 #ifdef __cplusplus
 }
 #endif
+
+#pragma pop_macro("size_t")
+#pragma pop_macro("int32_t")
+#pragma pop_macro("uint32_t")
+#pragma pop_macro("uint64_t")
+#pragma pop_macro("uintptr_t")
 
 #endif
