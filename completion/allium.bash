@@ -19,7 +19,7 @@ _allium_options()
     diff) echo --by --sort --where --fail-if --raw --top --debuginfod --json --no-pager --help ;;
     who) echo --size --top --debuginfod --json --no-pager --help ;;
     frees) echo --where --top --debuginfod --json --no-pager --help ;;
-    tags) echo --by --sort --top --json --allocinfo --no-pager --help ;;
+    tags) echo --by --sort --where --top --json --allocinfo --no-pager --help ;;
     export) echo --pprof --folded --speedscope --heaptrack -o --output --where --debuginfod --help ;;
     sql) echo --json --csv --debuginfod --no-pager --help ;;
     set) echo --where --help ;;
@@ -83,7 +83,7 @@ _allium_value()
     -o | --output) _allium_files ;;
     --by)
         if [ "$1" = tags ]; then
-            _allium_words place function file directory module class
+            _allium_words place function file directory module class process
             return
         fi
         _allium_words stack function file module owner thread size process

@@ -35,30 +35,43 @@ static bool is_sound(const struct ledger_copy *c, const struct ledger_tag *t)
            (t->module == LEDGER_NONE || t->module < c->count[LEDGER_MODULES]);
 }
 
-static void add_row(struct tags *out, const struct ledger_copy *c, const struct ledger_tag *t)
+/* Of what could not be followed it is not known whose it is. */
+static bool may_lack(const struct ledger_copy *c)
+{
+    return c->header.losses[LEDGER_LOST_LIVE] || c->header.losses[LEDGER_LOST_FREES_UNSEEN];
+}
+
+static uint32_t put_text(struct alloc_texts *texts, const char *text)
+{
+    return *text ? alloc_texts_put(texts, text, strlen(text)) : ALLOC_NO_TEXT;
+}
+
+static void add_row(struct tags_reading *r, const struct ledger_copy *c, const struct ledger_tag *t,
+                    struct alloc_texts *texts)
 {
     struct ledger_words sum = sum_of(c, t->account);
     if (!sum.made_calls && !sum.gone_calls && !t->failed)
         return; /* of a parent's place that its fork child has not reached */
-    const struct tags_module *m = t->module == LEDGER_NONE ? NULL : &out->modules.at[t->module];
-    struct tags_row r = {.class = mem_strdup(text_of(c, t->class)),
-                         .name = mem_strdup(text_of(c, t->name)),
-                         .file = mem_strdup(text_of(c, t->file)),
-                         .function = mem_strdup(""),
-                         .module = mem_strdup(m ? m->path : ""),
-                         .line = t->line,
-                         .of_module = t->module,
-                         .code = t->code,
-                         .copies = 1,
-                         .made_calls = sum.made_calls,
-                         .made_bytes = sum.made_bytes,
-                         .gone_calls = sum.gone_calls,
-                         .gone_bytes = sum.gone_bytes,
-                         .failed = t->failed};
-    *vec_push(&out->rows) = r;
+    *vec_push(&r->module) = t->module;
+    *vec_push(&r->rows) = (struct account_row){
+        .key = {.class = put_text(texts, text_of(c, t->class)),
+                .name = put_text(texts, text_of(c, t->name)),
+                .file = put_text(texts, text_of(c, t->file)),
+                .line = t->line,
+                .module = put_text(texts, t->module == LEDGER_NONE ? "" : r->modules.at[t->module].path),
+                .comm = put_text(texts, r->process.comm)},
+        .copies = 1,
+        .code = t->code,
+        .of[ACCOUNT_AFTER] = {.of = {[ACCOUNT_MADE_CALLS] = sum.made_calls,
+                                     [ACCOUNT_MADE_BYTES] = sum.made_bytes,
+                                     [ACCOUNT_GONE_CALLS] = sum.gone_calls,
+                                     [ACCOUNT_GONE_BYTES] = sum.gone_bytes,
+                                     [ACCOUNT_FAILED] = t->failed},
+                              .places = 1,
+                              .inexact = may_lack(c)}};
 }
 
-static void add_module(struct tags *out, const struct ledger_copy *c, uint32_t number)
+static void add_module(struct tags_reading *r, const struct ledger_copy *c, uint32_t number)
 {
     const struct ledger_module *of = ledger_copy_at(c, LEDGER_MODULES, struct ledger_module, number);
     struct tags_module m = {.path = mem_strdup(text_of(c, of->path))};
@@ -68,78 +81,37 @@ static void add_module(struct tags *out, const struct ledger_copy *c, uint32_t n
     if (of->build_id_len <= LEDGER_BUILD_ID_BYTES)
         m.build_id_len = of->build_id_len;
     memcpy(m.build_id, of->build_id, m.build_id_len);
-    *vec_push(&out->modules) = m;
+    *vec_push(&r->modules) = m;
 }
 
-void tags_from_copy(struct tags *t, const struct ledger_copy *c)
+void tags_from_copy(struct tags_reading *r, const struct ledger_copy *c, struct alloc_texts *texts)
 {
-    memcpy(t->comm, c->header.comm, sizeof(c->header.comm));
-    t->unkept_tags = c->header.losses[LEDGER_LOST_SAMPLES];
-    t->unkept_objects = c->header.losses[LEDGER_LOST_LIVE];
-    t->unseen_frees = c->header.losses[LEDGER_LOST_FREES_UNSEEN];
+    const struct ledger_header *h = &c->header;
+    struct account_process *p = &r->process;
+    p->image_id = h->image_id;
+    p->began_ns = h->began_realtime_ns;
+    memcpy(p->comm, h->comm, sizeof(h->comm));
+    p->losses[ACCOUNT_LOST_PLACES] = h->losses[LEDGER_LOST_SAMPLES];
+    p->losses[ACCOUNT_LOST_OBJECTS] = h->losses[LEDGER_LOST_LIVE];
+    p->losses[ACCOUNT_LOST_FREES] = h->losses[LEDGER_LOST_FREES_UNSEEN];
     for (uint32_t i = 0; i < c->count[LEDGER_MODULES]; i++)
-        add_module(t, c, i);
+        add_module(r, c, i);
     for (uint64_t i = 0; i < c->count[LEDGER_TAGS]; i++) {
         const struct ledger_tag *tag = ledger_copy_at(c, LEDGER_TAGS, struct ledger_tag, i);
         if (!tag->account)
             continue; /* being entered */
         if (is_sound(c, tag))
-            add_row(t, c, tag);
+            add_row(r, c, tag, texts);
         else
-            t->damaged++;
+            p->losses[ACCOUNT_LOST_RECORDS]++;
     }
 }
 
-static int compare_rows(const void *a, const void *b)
+void tags_reading_release(struct tags_reading *r)
 {
-    const struct tags_row *x = a, *y = b;
-    int order = strcmp(x->module, y->module);
-    order = order ? order : strcmp(x->file, y->file);
-    order = order ? order : (x->line > y->line) - (x->line < y->line);
-    order = order ? order : strcmp(x->class, y->class);
-    order = order ? order : strcmp(x->name, y->name);
-    return order || x->line ? order : strcmp(x->function, y->function); /* where no line tells places apart */
-}
-
-static void release_row(struct tags_row *r)
-{
-    free(r->class);
-    free(r->name);
-    free(r->file);
-    free(r->function);
-    free(r->module);
-}
-
-/* Of a template's copies the function is the first one's, by its letters. */
-void tags_merge(struct tags *t)
-{
-    size_t kept = 0;
-    if (!t->rows.len)
-        return;
-    qsort(t->rows.at, t->rows.len, sizeof(*t->rows.at), compare_rows);
-    for (size_t i = 0; i < t->rows.len; i++) {
-        struct tags_row *r = &t->rows.at[i], *into = kept ? &t->rows.at[kept - 1] : NULL;
-        if (!into || compare_rows(into, r)) {
-            t->rows.at[kept++] = *r;
-            continue;
-        }
-        into->copies++;
-        into->made_calls += r->made_calls;
-        into->made_bytes += r->made_bytes;
-        into->gone_calls += r->gone_calls;
-        into->gone_bytes += r->gone_bytes;
-        into->failed += r->failed;
-        release_row(r);
-    }
-    t->rows.len = kept;
-}
-
-void tags_release(struct tags *t)
-{
-    vec_each (struct tags_row, r, &t->rows)
-        release_row(r);
-    vec_each (struct tags_module, m, &t->modules)
+    vec_each (struct tags_module, m, &r->modules)
         free(m->path);
-    vec_release(&t->rows);
-    vec_release(&t->modules);
+    vec_release(&r->modules);
+    vec_release(&r->module);
+    vec_release(&r->rows);
 }

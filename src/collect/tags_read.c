@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -24,28 +25,29 @@ static const struct symbol_frame *place_of(const struct symbol_frames *frames)
 }
 
 /* Function, and file and line where the program did not say them itself. */
-static void name_row(struct tags_row *r, const struct symbol_frame *f)
+static void name_row(struct account_key *key, const struct symbol_frame *f, struct alloc_texts *texts)
 {
-    free(r->function);
-    r->function = mem_strdup(f->function);
-    if (*r->file)
+    if (*f->function)
+        key->function = alloc_texts_put(texts, f->function, strlen(f->function));
+    if (key->file)
         return;
-    free(r->file);
-    r->file = mem_strdup(f->file ? f->file : "");
-    r->line = f->line;
+    if (f->file && *f->file)
+        key->file = alloc_texts_put(texts, f->file, strlen(f->file));
+    key->line = f->line;
 }
 
 /* All rows of one module; LEDGER_NONE: those of none. */
-static void name_module(struct tags *t, uint32_t module, struct symbols *symbols, const char *root)
+static void name_module(struct tags_reading *r, uint32_t module, struct symbols *symbols, const char *root,
+                        struct alloc_texts *texts)
 {
     const struct tags_module none = {.path = ""},
-                             *of = module == LEDGER_NONE ? &none : &t->modules.at[module];
+                             *of = module == LEDGER_NONE ? &none : &r->modules.at[module];
     struct symbol_module m = {
         .path = of->path, .root = root, .build_id = of->build_id, .build_id_len = of->build_id_len};
-    struct VEC(struct tags_row *) rows = {0};
-    vec_each (struct tags_row, r, &t->rows)
-        if (r->of_module == module)
-            *vec_push(&rows) = r;
+    struct VEC(struct account_row *) rows = {0};
+    for (size_t i = 0; i < r->rows.len; i++)
+        if (r->module.at[i] == module)
+            *vec_push(&rows) = &r->rows.at[i];
     uint64_t *addresses = mem_array(rows.len + 1, sizeof(*addresses));
     struct symbol_frames *frames = mem_array(rows.len + 1, sizeof(*frames));
     for (size_t i = 0; i < rows.len; i++)
@@ -53,10 +55,36 @@ static void name_module(struct tags *t, uint32_t module, struct symbols *symbols
     if (rows.len)
         symbols_resolve(symbols, &m, addresses, rows.len, frames);
     for (size_t i = 0; i < rows.len; i++)
-        name_row(rows.at[i], place_of(&frames[i]));
+        name_row(&rows.at[i]->key, place_of(&frames[i]), texts);
     free(addresses);
     free(frames);
     vec_release(&rows);
+}
+
+int tags_read_file(struct accounts *a, struct alloc_texts *texts, int fd, pid_t pid, bool alive,
+                   struct symbols *symbols, const char *root, struct error *e)
+{
+    struct tags_reading r = {.process = {.pid = pid, .alive = alive}};
+    struct ledger_copy c;
+    struct timespec now;
+    int bad = ledger_copy_read(fd, &c, e);
+    if (bad)
+        return bad;
+    clock_gettime(CLOCK_REALTIME, &now);
+    r.process.taken_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    tags_from_copy(&r, &c, texts);
+    ledger_copy_release(&c);
+    for (uint32_t m = 0; m < r.modules.len; m++)
+        name_module(&r, m, symbols, root, texts);
+    name_module(&r, LEDGER_NONE, symbols, root, texts);
+    vec_each (struct account_row, row, &r.rows) {
+        row->key.pid = (uint32_t)pid;
+        *vec_push(&a->rows) = *row;
+    }
+    *vec_push(&a->processes) = r.process;
+    tags_reading_release(&r);
+    accounts_merge(a, texts);
+    return 0;
 }
 
 static int explain_none(pid_t pid, struct error *e)
@@ -75,8 +103,10 @@ static int explain_none(pid_t pid, struct error *e)
 }
 
 /* The live one, else the one that was left last. */
-static int copy_accounts(struct tags *t, pid_t pid, struct ledger_copy *c, struct error *e)
+int tags_read(struct accounts *a, struct alloc_texts *texts, pid_t pid, struct symbols *symbols,
+              struct error *e)
 {
+    struct container_roots roots = {0};
     struct ledger_list list = {0};
     const struct ledger_entry *found = NULL;
     int bad;
@@ -86,32 +116,15 @@ static int copy_accounts(struct tags *t, pid_t pid, struct ledger_copy *c, struc
             found = entry;
     if (found) {
         int fd = ledger_entry_open(found);
-        t->alive = found->alive;
-        bad = fd < 0 ? error_set(e, -fd, "%s: %s", found->path, strerror(-fd)) : ledger_copy_read(fd, c, e);
+        bad = fd < 0 ? error_set(e, -fd, "%s: %s", found->path, strerror(-fd))
+                     : tags_read_file(a, texts, fd, pid, found->alive, symbols,
+                                      found->alive ? container_root(&roots, pid) : "", e);
         if (fd >= 0)
             close(fd);
     } else {
         bad = explain_none(pid, e);
     }
+    container_roots_release(&roots);
     ledger_list_release(&list);
     return bad;
-}
-
-int tags_read(struct tags *t, pid_t pid, struct symbols *symbols, struct error *e)
-{
-    struct container_roots roots = {0};
-    struct ledger_copy c;
-    *t = (struct tags){.pid = pid};
-    int bad = copy_accounts(t, pid, &c, e);
-    if (bad)
-        return bad;
-    tags_from_copy(t, &c);
-    ledger_copy_release(&c);
-    const char *root = t->alive ? container_root(&roots, pid) : "";
-    for (uint32_t m = 0; m < t->modules.len; m++)
-        name_module(t, m, symbols, root);
-    name_module(t, LEDGER_NONE, symbols, root);
-    container_roots_release(&roots);
-    tags_merge(t);
-    return 0;
 }

@@ -107,8 +107,7 @@ void alloc_rows_release(struct alloc_rows *r)
     map_release(&r->by_key);
 }
 
-/* "mm" of "mm/slub.c", "." of "a.c", "/" of "/a.c". */
-static uint32_t directory_of(struct alloc_texts *texts, uint32_t file)
+uint32_t alloc_texts_directory(struct alloc_texts *texts, uint32_t file)
 {
     const char *path = alloc_texts_get(texts, file), *slash = path ? strrchr(path, '/') : NULL;
     if (!path)
@@ -147,7 +146,7 @@ void alloc_rows_group(struct alloc_rows *to, const struct alloc_rows *from, enum
                 *vec_push(&directories) = UINT32_MAX;
             uint32_t *directory = &directories.at[key.file];
             if (*directory == UINT32_MAX)
-                *directory = directory_of(texts, key.file);
+                *directory = alloc_texts_directory(texts, key.file);
             key.file = *directory;
         }
         struct alloc_row *sum = row_of(to, &key);
@@ -205,8 +204,7 @@ int alloc_query_parse(struct query **q, const char *text, struct error *e)
     return query_parse(q, text, fields, sizeof(fields) / sizeof(*fields), e, NULL);
 }
 
-/* "drivers/net/a.c" lies in "drivers/net" and in "drivers". */
-static void offer_directories(const char *path, struct query_probe *probe)
+void alloc_offer_directories(const char *path, struct query_probe *probe)
 {
     char *directory = path ? mem_strdup(path) : NULL;
     bool holds = false;
@@ -234,7 +232,7 @@ static void look_up(void *subject, size_t field, struct query_probe *probe)
         query_offer_text(probe, alloc_texts_get(s->texts, key->file));
         break;
     case DIR:
-        offer_directories(alloc_texts_get(s->texts, key->file), probe);
+        alloc_offer_directories(alloc_texts_get(s->texts, key->file), probe);
         break;
     case MODULE:
         query_offer_text(probe, alloc_texts_get(s->texts, key->module));

@@ -37,6 +37,10 @@ uint32_t alloc_texts_put(struct alloc_texts *t, const char *bytes, size_t len);
 /** NULL for ALLOC_NO_TEXT. Borrowed until the next text is put. */
 const char *alloc_texts_get(const struct alloc_texts *t, uint32_t text);
 void alloc_texts_release(struct alloc_texts *t);
+/** The directory of a path: "mm" of "mm/slub.c", "." of "a.c", "/" of "/a.c". */
+uint32_t alloc_texts_directory(struct alloc_texts *t, uint32_t file);
+/** Each directory that a path lies in: "drivers/net/a.c" lies in "drivers/net" and in "drivers". NULL lies in none. */
+void alloc_offer_directories(const char *path, struct query_probe *probe);
 
 /* ---- sites ---- */
 

@@ -298,6 +298,28 @@ def groups():
         equal([row["allocations"] for row in rows], sorted((row["allocations"] for row in rows), reverse=True), "the order")
 
 
+def queries():
+    """What fits, by the program's own counts; what fits nothing says so; what is no query is told with its place."""
+    with private_dir() as ledgers:
+        (pid, want), = own_counts(succeed([churn(), "2", "2000"], env=dict(os.environ, ALLIUM_DIR=ledgers)).stdout.decode()).items()
+        median = sorted(want.values())[4][0]
+        for query, fits in (
+                ("func:by_malloc", lambda name, numbers: name == "by_malloc"), ("func:by_*", lambda *_: True),
+                ("file:churn.c class:malloc", lambda *_: True), ("!module:churn-*", lambda *_: False),
+                ("name:strdup,strndup", lambda name, numbers: "str" in name), ("count>%d" % median, lambda name, numbers: numbers[0] > median),
+                ("allocated>=%d" % want["by_calloc"][1], lambda name, numbers: numbers[1] >= want["by_calloc"][1]),
+                ("objects<%d or live>100k" % median, lambda name, numbers: numbers[2] < median or numbers[3] > 100 << 10),
+                ("pid:%d comm:churn-*" % pid, lambda *_: True), ("line:1..9", lambda *_: False), ("accurate:no", lambda *_: False)):
+            # of places, as by_function() adds them up: churn has one for each function, but for realloc, which is inlined in two
+            rows, said = accounts(ledgers, pid, "--where", query, *(["--by", "function"] if "count" not in query else []))
+            equal(by_function(rows), {name: numbers for name, numbers in want.items() if fits(name, numbers)}, query)
+            equal(said, "" if rows else "allium: no place fits %s\n" % query, query)
+        for query, line in ("lvie>1", "lvie"), ("live>", "column 6"), ("func:(", "column 6"), ("live>1x", "column 6"):
+            done = run([built("ALLIUM"), "tags", str(pid), "--where", query], env=dict(os.environ, ALLIUM_DIR=ledgers))
+            equal((done.returncode, done.stdout), (2, b""), query)
+            check(line in done.stderr.decode() and "--where: " in done.stderr.decode() and len(done.stderr.splitlines()) <= 2, done.stderr)
+
+
 def screen():
     """What people see: whose accounts they are, what all hold together, and how many rows are not shown."""
     with private_dir() as ledgers:
@@ -347,6 +369,7 @@ tap.main([
     ("in the kernel's format, read back", as_the_kernel_has_it),
     ("ledgers of ended processes are removed when asked", pruned),
     ("groups and orders", groups),
+    ("queries choose places", queries),
     ("the screen tells whose it is, and what it leaves out", screen),
     ("mistakes are told in a line", mistakes),
 ])

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef CLI_ACCOUNTS_COMMAND_H
+#define CLI_ACCOUNTS_COMMAND_H
+
+/*
+ * A command that shows accounts: `allium tags`, and others that have them. What such commands have in common is their options, and all
+ * that is done with what was read.
+ *
+ * Runs in: the tool.
+ */
+
+#include <sys/types.h>
+
+#include "cli/command.h"
+#include "model/accounts.h"
+#include "symbol/symbol.h"
+
+/** What is its own. */
+struct accounts_kind {
+    const struct command *command;
+    const char *schema; /* "tags": the JSON schema is "allium-tags" */
+    /** Reads those of a process that runs, or of what it left, by place. 0, or -errno with a line. */
+    int (*read)(struct accounts *a, struct alloc_texts *texts, pid_t pid, struct symbols *symbols,
+                struct error *e);
+    const char *const *losses; /* ACCOUNT_LOSSES of them: words for text_add_words() */
+    const char *none;          /* "no tag was used yet" */
+};
+
+/** Lines of its table of options. */
+#define ACCOUNTS_OPTIONS                                                                                     \
+    {"by", 0, "GROUP", "place (default), function, file, directory, module, class or process"},              \
+        {"sort", 0, "ORDER", "live (default), objects, allocated, allocations or failed"},                   \
+        {"where", 0, "QUERY", "only what fits: 'file:src/* live>1M', see allium-query(7)"},                  \
+        {"top", 0, "N", "so many rows (12; of JSON, all); 0: all"},                                          \
+        {"json", 0, NULL, "as JSON, see allium-json(5)"},                                                    \
+        {"allocinfo", 0, NULL, "every place, in the format of the kernel's /proc/allocinfo"},                \
+    {                                                                                                        \
+        "no-pager", 0, NULL, "print a long screen at once, not through $PAGER"                               \
+    }
+
+/** Does all of it; returns the exit code. */
+int accounts_command(const struct accounts_kind *kind, int argc, char **argv);
+
+#endif

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "model/accounts_table.h"
+
+#include <stdlib.h>
+
+#include "base/buf.h"
+
+enum {
+    C_LIVE_CHANGE,
+    C_LIVE,
+    C_OBJECTS_CHANGE,
+    C_OBJECTS,
+    C_ALLOCATED_CHANGE,
+    C_ALLOCATED_RATE,
+    C_ALLOCATED,
+    C_ALLOCATIONS_CHANGE,
+    C_ALLOCATIONS_RATE,
+    C_ALLOCATIONS,
+    C_FAILED_CHANGE,
+    C_FAILED,
+    C_PLACES,
+    C_INEXACT,
+    C_ACCURATE,
+    C_CLASS,
+    C_NAME,
+    C_FUNCTION,
+    C_PLACE,
+    C_MODULE,
+    C_PROGRAM,
+    C_PID,
+    COLUMNS
+};
+
+static const struct table_column columns[COLUMNS] = {
+    [C_LIVE_CHANGE] = {"live_change", TABLE_BYTES, TABLE_SIGNED},
+    [C_LIVE] = {"live", TABLE_BYTES, TABLE_SIGNED},
+    [C_OBJECTS_CHANGE] = {"objects_change", TABLE_PLAIN, TABLE_SIGNED, .drop = 2},
+    [C_OBJECTS] = {"live_objects", TABLE_PLAIN, TABLE_SIGNED},
+    [C_ALLOCATED_CHANGE] = {"allocated_change", TABLE_BYTES, TABLE_SIGNED},
+    [C_ALLOCATED_RATE] = {"allocated_per_s", TABLE_BYTES, TABLE_REAL},
+    [C_ALLOCATED] = {"allocated", TABLE_BYTES, TABLE_WHOLE},
+    [C_ALLOCATIONS_CHANGE] = {"allocations_change", TABLE_COUNT, TABLE_SIGNED},
+    [C_ALLOCATIONS_RATE] = {"allocations_per_s", TABLE_COUNT, TABLE_REAL},
+    [C_ALLOCATIONS] = {"allocations", TABLE_COUNT, TABLE_WHOLE},
+    [C_FAILED_CHANGE] = {"failed_change", TABLE_COUNT, TABLE_SIGNED, .rare = true},
+    [C_FAILED] = {"failed", TABLE_COUNT, TABLE_WHOLE, .rare = true},
+    [C_PLACES] = {"places", TABLE_COUNT, TABLE_WHOLE, .drop = 1},
+    [C_INEXACT] = {"inexact", TABLE_COUNT, TABLE_WHOLE},
+    [C_ACCURATE] = {"accurate", TABLE_PLAIN, TABLE_FLAG},
+    [C_CLASS] = {"class", TABLE_PLAIN, TABLE_TEXT, .rare = true},
+    [C_NAME] = {"name", TABLE_PLAIN, TABLE_TEXT, .rare = true},
+    [C_FUNCTION] = {"function", TABLE_PLAIN, TABLE_TEXT, .rare = true},
+    [C_PLACE] = {"place", TABLE_PLAIN, TABLE_TEXT, .rare = true},
+    [C_MODULE] = {"module", TABLE_PLAIN, TABLE_TEXT, .rare = true},
+    [C_PROGRAM] = {"program", TABLE_PLAIN, TABLE_TEXT, .rare = true},
+    [C_PID] = {"pid", TABLE_PLAIN, TABLE_WHOLE, .rare = true},
+};
+
+#define BIT(column) (1u << (column))
+
+/* Those that have a meaning. */
+static unsigned columns_of(const struct account_shape *shape)
+{
+    static const unsigned of_views[] = {
+        [ACCOUNT_NOW] = BIT(C_LIVE) | BIT(C_OBJECTS) | BIT(C_ALLOCATED) | BIT(C_ALLOCATIONS) | BIT(C_FAILED),
+        [ACCOUNT_CHANGE] = BIT(C_LIVE_CHANGE) | BIT(C_LIVE) | BIT(C_OBJECTS_CHANGE) |
+                           BIT(C_ALLOCATED_CHANGE) | BIT(C_ALLOCATIONS_CHANGE) | BIT(C_FAILED_CHANGE),
+        [ACCOUNT_RATE] = BIT(C_ALLOCATED_RATE) | BIT(C_ALLOCATIONS_RATE) | BIT(C_LIVE_CHANGE) | BIT(C_LIVE) |
+                         BIT(C_OBJECTS) | BIT(C_FAILED_CHANGE),
+    };
+    static const unsigned of_groups[] = {
+        [ACCOUNT_BY_PLACE] =
+            BIT(C_ACCURATE) | BIT(C_CLASS) | BIT(C_NAME) | BIT(C_FUNCTION) | BIT(C_PLACE) | BIT(C_MODULE),
+        [ACCOUNT_BY_FUNCTION] = BIT(C_PLACES) | BIT(C_INEXACT) | BIT(C_FUNCTION),
+        [ACCOUNT_BY_FILE] = BIT(C_PLACES) | BIT(C_INEXACT) | BIT(C_PLACE),
+        [ACCOUNT_BY_DIRECTORY] = BIT(C_PLACES) | BIT(C_INEXACT) | BIT(C_PLACE),
+        [ACCOUNT_BY_MODULE] = BIT(C_PLACES) | BIT(C_INEXACT) | BIT(C_MODULE),
+        [ACCOUNT_BY_CLASS] = BIT(C_PLACES) | BIT(C_INEXACT) | BIT(C_CLASS),
+        [ACCOUNT_BY_PROCESS] = BIT(C_PLACES) | BIT(C_INEXACT) | BIT(C_PROGRAM) | BIT(C_PID),
+    };
+    unsigned rates = shape->seconds > 0 ? BIT(C_ALLOCATED_RATE) | BIT(C_ALLOCATIONS_RATE) : 0;
+    return of_views[shape->view] | of_groups[shape->group] | (shape->view == ACCOUNT_CHANGE ? rates : 0);
+}
+
+static uint32_t column_of(const struct account_shape *shape)
+{
+    static const uint8_t sorted[][3] = {
+        [ACCOUNT_SORT_LIVE] = {C_LIVE, C_LIVE_CHANGE, C_LIVE_CHANGE},
+        [ACCOUNT_SORT_OBJECTS] = {C_OBJECTS, C_OBJECTS_CHANGE, C_OBJECTS},
+        [ACCOUNT_SORT_ALLOCATED] = {C_ALLOCATED, C_ALLOCATED_CHANGE, C_ALLOCATED_RATE},
+        [ACCOUNT_SORT_ALLOCATIONS] = {C_ALLOCATIONS, C_ALLOCATIONS_CHANGE, C_ALLOCATIONS_RATE},
+        [ACCOUNT_SORT_FAILED] = {C_FAILED, C_FAILED_CHANGE, C_FAILED_CHANGE},
+    };
+    return sorted[shape->sort][shape->view];
+}
+
+/* Of one process no counter falls; of two, one may have made less. */
+static int64_t grown(const struct account_row *r, enum account_counter counter)
+{
+    return (int64_t)(r->of[ACCOUNT_AFTER].of[counter] - r->of[ACCOUNT_BEFORE].of[counter]);
+}
+
+static void put_now(struct table *t, const struct account_row *r)
+{
+    const struct account_sum *now = &r->of[ACCOUNT_AFTER];
+    table_signed(t, C_LIVE, account_live_bytes(now));
+    table_signed(t, C_OBJECTS, account_live_objects(now));
+    table_whole(t, C_ALLOCATED, now->of[ACCOUNT_MADE_BYTES]);
+    table_whole(t, C_ALLOCATIONS, now->of[ACCOUNT_MADE_CALLS]);
+    if (now->of[ACCOUNT_FAILED])
+        table_whole(t, C_FAILED, now->of[ACCOUNT_FAILED]);
+}
+
+static void put_change(struct table *t, const struct account_row *r, double seconds)
+{
+    const struct account_sum *before = &r->of[ACCOUNT_BEFORE], *after = &r->of[ACCOUNT_AFTER];
+    table_signed(t, C_LIVE_CHANGE, account_live_bytes(after) - account_live_bytes(before));
+    table_signed(t, C_OBJECTS_CHANGE, account_live_objects(after) - account_live_objects(before));
+    table_signed(t, C_ALLOCATED_CHANGE, grown(r, ACCOUNT_MADE_BYTES));
+    table_signed(t, C_ALLOCATIONS_CHANGE, grown(r, ACCOUNT_MADE_CALLS));
+    if (grown(r, ACCOUNT_FAILED))
+        table_signed(t, C_FAILED_CHANGE, grown(r, ACCOUNT_FAILED));
+    if (seconds <= 0)
+        return;
+    table_real(t, C_ALLOCATED_RATE, (double)grown(r, ACCOUNT_MADE_BYTES) / seconds);
+    table_real(t, C_ALLOCATIONS_RATE, (double)grown(r, ACCOUNT_MADE_CALLS) / seconds);
+}
+
+static void put_place(struct table *t, const struct account_key *key, const struct alloc_texts *texts)
+{
+    struct buf place = BUF_INIT;
+    const char *file = alloc_texts_get(texts, key->file);
+    if (file)
+        buf_addstr(&place, file);
+    if (key->line)
+        buf_printf(&place, ":%u", key->line);
+    table_text(t, C_PLACE, place.len ? buf_str(&place) : NULL);
+    buf_release(&place);
+}
+
+static void put_name(struct table *t, const struct account_row *r, const struct alloc_texts *texts)
+{
+    const struct account_key *key = &r->key;
+    const struct account_sum *a = &r->of[ACCOUNT_BEFORE], *b = &r->of[ACCOUNT_AFTER];
+    table_text(t, C_CLASS, alloc_texts_get(texts, key->class));
+    table_text(t, C_NAME, alloc_texts_get(texts, key->name));
+    table_text(t, C_FUNCTION, alloc_texts_get(texts, key->function));
+    put_place(t, key, texts);
+    table_text(t, C_MODULE, alloc_texts_get(texts, key->module));
+    table_text(t, C_PROGRAM, alloc_texts_get(texts, key->comm));
+    if (key->pid)
+        table_whole(t, C_PID, key->pid);
+    table_whole(t, C_PLACES, a->places > b->places ? a->places : b->places);
+    table_whole(t, C_INEXACT, a->inexact > b->inexact ? a->inexact : b->inexact);
+    table_flag(t, C_ACCURATE, !a->inexact && !b->inexact);
+}
+
+void accounts_table_hide_accurate(struct table *t)
+{
+    for (uint32_t row = 0; row < table_rows(t); row++)
+        if (table_at(t, row, C_INEXACT)->whole)
+            return;
+    t->hidden |= BIT(C_INEXACT) | BIT(C_ACCURATE);
+}
+
+struct table *accounts_table_new(const struct account_rows *r, const struct alloc_texts *texts,
+                                 const struct account_shape *shape)
+{
+    struct table *t = table_new(shape->schema, 1, columns, COLUMNS);
+    t->hidden = ~(uint64_t)columns_of(shape);
+    vec_each (const struct account_row, row, r) {
+        table_row(t);
+        put_now(t, row);
+        put_change(t, row, shape->seconds);
+        put_name(t, row, texts);
+    }
+    table_sort(t, column_of(shape), TABLE_MOST_FIRST);
+    if (shape->top && table_rows(t) > shape->top)
+        table_cut(t, shape->top);
+    return t;
+}
