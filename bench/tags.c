@@ -73,7 +73,7 @@ static inline __attribute__((always_inline)) void run_replaced(enum way way, str
         struct allium_tag *tag = ALLIUM_TAG("bench", #name);                                                 \
         tags[way] = tag;                                                                                     \
         if (way == OFF)                                                                                      \
-            tag->words = 0;                                                                                  \
+            tag->state = allium_control;                                                                     \
         how(way, tag);                                                                                       \
     }
 RUN(hot_bare, BARE, run_hot)

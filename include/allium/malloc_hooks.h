@@ -30,13 +30,28 @@ extern "C" {
 #endif
 
 #define ALLIUM_HERE(name) ALLIUM_DESCRIPTOR("0", ALLIUM_TEXT("malloc", name, ""))
-#define ALLIUM_BORN(p, name, bytes)                                                                          \
+/*
+ * A call of the function: `real` makes it, `object` is what came of it or NULL, of so many bytes (asked where there is one);
+ * `fails` stands for it when the tag is to fail.
+ */
+#define ALLIUM_TAGGED(name, real, object, bytes, fails)                                                      \
     do {                                                                                                     \
         struct allium_tag *allium_tag_ = ALLIUM_HERE(name);                                                  \
-        if (ALLIUM_LIKELY(p))                                                                                \
-            allium_born(allium_tag_, p, bytes);                                                              \
-        else                                                                                                 \
-            allium_failed(allium_tag_);                                                                      \
+        if (ALLIUM_LIKELY(allium_is_on(allium_tag_))) {                                                      \
+            real;                                                                                            \
+            if (ALLIUM_LIKELY(object))                                                                       \
+                allium_born_on(allium_tag_, object, bytes);                                                  \
+            else                                                                                             \
+                allium_failed(allium_tag_);                                                                  \
+        } else if (allium_is_off(allium_tag_)) {                                                             \
+            real;                                                                                            \
+        } else {                                                                                             \
+            if (allium_begin(allium_tag_))                                                                   \
+                real;                                                                                        \
+            else                                                                                             \
+                fails;                                                                                       \
+            allium_end(allium_tag_, object, (object) ? (bytes) : 0);                                         \
+        }                                                                                                    \
     } while (0)
 
 void *allium_real_malloc(size_t) ALLIUM_REAL(malloc);
@@ -61,15 +76,15 @@ char *strndup(const char *, size_t) ALLIUM_NOTHROW;
 
 ALLIUM_INLINE void *ALLIUM_DEFINES(malloc(size_t bytes))
 {
-    void *p = allium_real_malloc(bytes);
-    ALLIUM_BORN(p, "malloc", bytes);
+    void *p;
+    ALLIUM_TAGGED("malloc", p = allium_real_malloc(bytes), p, bytes, p = 0);
     return p;
 }
 
 ALLIUM_INLINE void *ALLIUM_DEFINES(calloc(size_t count, size_t each))
 {
-    void *p = allium_real_calloc(count, each);
-    ALLIUM_BORN(p, "calloc", count * each);
+    void *p;
+    ALLIUM_TAGGED("calloc", p = allium_real_calloc(count, each), p, count * each, p = 0);
     return p;
 }
 
@@ -86,36 +101,37 @@ ALLIUM_INLINE void ALLIUM_DEFINES(free(void *p))
 
 ALLIUM_INLINE int ALLIUM_DEFINES(posix_memalign(void **out, size_t alignment, size_t bytes))
 {
-    int error = allium_real_posix_memalign(out, alignment, bytes);
-    ALLIUM_BORN(error ? 0 : *out, "posix_memalign", bytes);
+    int error;
+    ALLIUM_TAGGED("posix_memalign", error = allium_real_posix_memalign(out, alignment, bytes),
+                  error ? 0 : *out, bytes, error = 12 /* ENOMEM */);
     return error;
 }
 
 ALLIUM_INLINE void *ALLIUM_DEFINES(aligned_alloc(size_t alignment, size_t bytes))
 {
-    void *p = allium_real_aligned_alloc(alignment, bytes);
-    ALLIUM_BORN(p, "aligned_alloc", bytes);
+    void *p;
+    ALLIUM_TAGGED("aligned_alloc", p = allium_real_aligned_alloc(alignment, bytes), p, bytes, p = 0);
     return p;
 }
 
 ALLIUM_INLINE void *ALLIUM_DEFINES(memalign(size_t alignment, size_t bytes))
 {
-    void *p = allium_real_memalign(alignment, bytes);
-    ALLIUM_BORN(p, "memalign", bytes);
+    void *p;
+    ALLIUM_TAGGED("memalign", p = allium_real_memalign(alignment, bytes), p, bytes, p = 0);
     return p;
 }
 
 ALLIUM_INLINE char *ALLIUM_DEFINES(strdup(const char *s))
 {
-    char *p = allium_real_strdup(s);
-    ALLIUM_BORN(p, "strdup", __builtin_strlen(p) + 1);
+    char *p;
+    ALLIUM_TAGGED("strdup", p = allium_real_strdup(s), p, __builtin_strlen(p) + 1, p = 0);
     return p;
 }
 
 ALLIUM_INLINE char *ALLIUM_DEFINES(strndup(const char *s, size_t most))
 {
-    char *p = allium_real_strndup(s, most);
-    ALLIUM_BORN(p, "strndup", __builtin_strlen(p) + 1);
+    char *p;
+    ALLIUM_TAGGED("strndup", p = allium_real_strndup(s, most), p, __builtin_strlen(p) + 1, p = 0);
     return p;
 }
 

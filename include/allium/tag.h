@@ -49,16 +49,36 @@ extern "C" {
 /** Descriptor of a place. Offsets are in bytes from the field itself; 0: there is none. */
 struct allium_tag {
     uint32_t version; /* ALLIUM_TAG_VERSION */
-    uint32_t words;   /* 0: off; ALLIUM_TAG_NOT_MET; else where they lie, in bytes from the thread's */
-    uint32_t entry;   /* what stands in the map of objects for one of 0 bytes; 0: not met */
-    uint32_t limit;   /* objects of 1 to so many bytes are booked inline; 0: not met */
-    int32_t code;     /* the place in the code */
-    int32_t text;     /* class, name and file, each NUL-terminated, one behind the other */
-    uint32_t line;    /* 0: not known, the debug information has it */
-    uint32_t pad;
+    int32_t
+        state; /* above allium_control: on; the same: off; below: the library knows what to do, or finds out */
+    uint32_t words; /* where they lie, in bytes from the thread's; ALLIUM_TAG_NOT_MET, or ALLIUM_TAG_UNKEPT */
+    uint32_t entry; /* what stands in the map of objects for one of 0 bytes */
+    int32_t code;   /* the place in the code */
+    int32_t text;   /* class, name and file, each NUL-terminated, one behind the other */
+    int32_t control; /* the page of allium_control of this module */
+    uint32_t line;   /* 0: not known, the debug information has it */
 };
 
 #define ALLIUM_TAG_NOT_MET 1u
+#define ALLIUM_TAG_UNKEPT  0u /* there is no account for it */
+
+/*
+ * What stands in the control page: a change of what is asked of tags is a greater number. Each module has a page for it, in which
+ * the library shows that of the process, so that it is read like a variable of one's own.
+ */
+__asm__(".ifndef allium_control_page\n"
+        "\t.pushsection .bss.allium_control_page,\"awG\",@nobits,allium_control_page,comdat\n"
+        "\t.weak allium_control_page, allium_control\n"
+        "\t.hidden allium_control_page, allium_control\n"
+        "\t.type allium_control_page, @object\n"
+        "\t.size allium_control_page, 4096\n"
+        "\t.balign 4096\n"
+        "allium_control_page:\n"
+        "\t.set allium_control, allium_control_page + 16\n"
+        "\t.zero 4096\n"
+        "\t.popsection\n"
+        ".endif\n");
+extern const volatile int32_t allium_control __attribute__((visibility("hidden")));
 
 /* What a thread knows. `objects` leads nowhere until the thread has words of its own, and in a child that was forked. */
 struct allium_thread {
@@ -76,6 +96,12 @@ void allium_born_cold(struct allium_tag *tag, const void *object, size_t bytes);
 void allium_gone_cold(const void *object);
 /** A request of this place failed. */
 void allium_failed(struct allium_tag *tag);
+/**
+ * Around a request of a tag that is neither on nor off. 0: it shall not be made, but fail with ENOMEM, which is in errno.
+ * allium_end() gets the object that came of it, or NULL.
+ */
+int allium_begin(struct allium_tag *tag);
+void allium_end(struct allium_tag *tag, const void *object, size_t bytes);
 /** realloc(), with the account of the old object and that of the new one. */
 void *allium_realloc(struct allium_tag *tag, void *old, size_t bytes);
 /** posix_memalign(): clang leaves inline functions alone that call themselves by another name, but for some it knows. */
@@ -107,8 +133,9 @@ void *allium_reallocarray(void *old, size_t count, size_t each);
         __asm__ __volatile__("771:\tleaq 772f(%%rip), %0\n"                                                  \
                              "\t.pushsection allium_tags,\"aw?\",@progbits\n"                                \
                              "\t.balign 8\n"                                                                 \
-                             "772:\t.long 1, 1, 0, 0\n"                                                      \
-                             "\t.long 771b-.\n" text "\t.long " line ", 0\n"                                 \
+                             "772:\t.long 1, -1, 1, 0\n"                                                     \
+                             "\t.long 771b-.\n" text "\t.long allium_control_page-.\n"                       \
+                             "\t.long " line "\n"                                                            \
                              "\t.popsection\n"                                                               \
                              : "=r"(allium_here_));                                                          \
         allium_here_;                                                                                        \
@@ -130,43 +157,56 @@ ALLIUM_INLINE void allium_add(char *calls, uint64_t bytes)
     __asm__ __volatile__("incq (%0)\n\taddq %1, 8(%0)" : : "r"(calls), "er"(bytes) : "memory", "cc");
 }
 
+ALLIUM_INLINE int allium_is_on(const struct allium_tag *tag)
+{
+    return __atomic_load_n(&tag->state, __ATOMIC_ACQUIRE) > allium_control;
+}
+
+ALLIUM_INLINE int allium_is_off(const struct allium_tag *tag)
+{
+    return __atomic_load_n(&tag->state, __ATOMIC_RELAXED) == allium_control;
+}
+
 /** This place holds so many bytes more. */
 ALLIUM_INLINE void allium_account(struct allium_tag *tag, size_t bytes)
 {
-    if (!__atomic_load_n(&tag->words, __ATOMIC_RELAXED))
-        return;
-    if (ALLIUM_UNLIKELY(!__atomic_load_n(&tag->limit, __ATOMIC_ACQUIRE) || !allium_thread.objects[0]))
-        allium_account_cold(tag, bytes, 1);
-    else
+    if (ALLIUM_LIKELY(allium_is_on(tag) && allium_thread.objects[0]))
         allium_add(allium_thread.words + tag->words, bytes);
+    else if (!allium_is_off(tag))
+        allium_account_cold(tag, bytes, 1);
 }
 
 /** So many bytes less. */
 ALLIUM_INLINE void allium_unaccount(struct allium_tag *tag, size_t bytes)
 {
-    if (!__atomic_load_n(&tag->words, __ATOMIC_RELAXED))
-        return;
-    if (ALLIUM_UNLIKELY(!__atomic_load_n(&tag->limit, __ATOMIC_ACQUIRE) || !allium_thread.objects[0]))
-        allium_account_cold(tag, bytes, -1);
-    else
+    if (ALLIUM_LIKELY(allium_is_on(tag) && allium_thread.objects[0]))
         allium_add(allium_thread.words + tag->words + 16, bytes);
+    else if (!allium_is_off(tag))
+        allium_account_cold(tag, bytes, -1);
 }
 
-/** An object of an allocator: whoever frees it, allium_gone() knows its tag and its bytes. */
-ALLIUM_INLINE void allium_born(struct allium_tag *tag, const void *object, size_t bytes)
+/** allium_born() of a tag that is on. */
+ALLIUM_INLINE void allium_born_on(struct allium_tag *tag, const void *object, size_t bytes)
 {
     uintptr_t a = (uintptr_t)object;
-    if (!__atomic_load_n(&tag->words, __ATOMIC_RELAXED))
-        return;
     uint32_t *objects = allium_thread.objects[a >> ALLIUM_GIB_SHIFT];
     uint32_t *entry = objects + ALLIUM_ENTRY_AT(a);
-    if (ALLIUM_UNLIKELY(bytes - 1 >= __atomic_load_n(&tag->limit, __ATOMIC_ACQUIRE) || ALLIUM_IS_ODD(a) ||
-                        !objects || __atomic_load_n(entry, __ATOMIC_RELAXED))) {
+    if (ALLIUM_UNLIKELY(bytes - 1 >= ALLIUM_BYTES_INLINE || ALLIUM_IS_ODD(a) || !objects ||
+                        __atomic_load_n(entry, __ATOMIC_RELAXED))) {
         allium_born_cold(tag, object, bytes);
         return;
     }
     __atomic_store_n(entry, tag->entry | (uint32_t)bytes, __ATOMIC_RELAXED);
     allium_add(allium_thread.words + tag->words, bytes);
+}
+
+/** An object of an allocator: whoever frees it, allium_gone() knows its tag and its bytes. */
+ALLIUM_INLINE void allium_born(struct allium_tag *tag, const void *object, size_t bytes)
+{
+    if (ALLIUM_LIKELY(allium_is_on(tag)))
+        allium_born_on(tag, object, bytes);
+    else if (!allium_is_off(tag))
+        allium_born_cold(tag, object, bytes);
 }
 
 /** Before an object goes back to its allocator; one that nobody tagged is none of ours. */

@@ -294,10 +294,9 @@ static bool text_ends(const char *text, const char *end)
 void ledger_remove(const char *path)
 {
     struct buf control = BUF_INIT;
+    const char *suffix = text_ends(path, LEDGER_TAGS_SUFFIX) ? LEDGER_TAGS_SUFFIX : LEDGER_SUFFIX;
     ledger_file_remove(path, 0);
-    if (!text_ends(path, LEDGER_SUFFIX))
-        return; /* accounts of tags have none */
-    buf_add(&control, path, strlen(path) - strlen(LEDGER_SUFFIX));
+    buf_add(&control, path, strlen(path) - strlen(suffix));
     buf_addstr(&control, LEDGER_CONTROL_SUFFIX);
     ledger_file_remove(buf_str(&control), 0);
     buf_release(&control);

@@ -16,6 +16,7 @@
 #include "base/sigsafe/sys.h"
 #include "base/sigsafe/text.h"
 #include "account/reserve.h"
+#include "tag/control.h"
 #include "wire/ledger_make.h"
 
 #define LIMIT_BYTES   (64ull << 20)
@@ -34,6 +35,7 @@ static uint32_t stage, generation;
 enum { UNAWARE, AWARE, LEARNING };
 static uint32_t alive_fallback = AWARE, *alive = &alive_fallback;
 static uint64_t parent_image_id;
+static struct ledger_control asked_at_start;
 static const struct allium_thread *maker;
 static bool began;
 
@@ -41,6 +43,7 @@ static bool began;
 struct met {
     const char *code, *text;
     const struct link_map *map;
+    uint64_t key, calls; /* see books_key(), books_calls() */
     uint32_t line;
 };
 static struct met *met;                       /* by account */
@@ -109,6 +112,8 @@ static void begin_process(void)
     text_copy(config.runtime_dir, sizeof(config.runtime_dir), variable("XDG_RUNTIME_DIR"));
     config.limit_bytes = LIMIT_BYTES;
     config.tags = true;
+    config.asked = &asked_at_start;
+    asked_at_start.word = text_starts(variable("ALLIUM_TAGS"), "off") ? LEDGER_CONTROL_OFF : 0;
     if (random)
         __builtin_memcpy(&config.image_id, random, sizeof(config.image_id));
     if (!sys_failed(page)) {
@@ -182,8 +187,18 @@ static uint32_t module_of(const struct dl_find_object *found)
     return at;
 }
 
+static uint64_t key_of(const struct ledger_tag *t)
+{
+    if (t->module == LEDGER_NONE)
+        return ledger_action_key("", 0, t->code);
+    const struct ledger_module *m = AT(LEDGER_MODULES, struct ledger_module, t->module);
+    const char *path = AT(LEDGER_STRINGS, char, m->path);
+    return m->build_id_len ? ledger_action_key(m->build_id, m->build_id_len, t->code)
+                           : ledger_action_key(path, text_length(path), t->code);
+}
+
 /* Writes the record of an account whose descriptor is there. */
-static void enter(uint32_t number, const struct met *of, const struct dl_find_object *found)
+static void enter(uint32_t number, struct met *of, const struct dl_find_object *found)
 {
     const char *class = of->text ? of->text : "\0\0", *name = class + text_length(class) + 1;
     struct ledger_tag *t = AT(LEDGER_TAGS, struct ledger_tag, number);
@@ -193,7 +208,18 @@ static void enter(uint32_t number, const struct met *of, const struct dl_find_ob
                              .line = of->line,
                              .module = module_of(found),
                              .code = (uint64_t)of->code - found->dlfo_link_map->l_addr};
+    of->key = key_of(t);
     store_release(&t->account, number);
+}
+
+uint64_t books_key(uint32_t number)
+{
+    return met[number].key;
+}
+
+uint64_t *books_calls(uint32_t number)
+{
+    return &met[number].calls;
 }
 
 bool books_meet(struct allium_tag *tag)
@@ -204,25 +230,24 @@ bool books_meet(struct allium_tag *tag)
                      .line = tag->line};
     struct dl_find_object found;
     if (tag->version != ALLIUM_TAG_VERSION || _dl_find_object((void *)of.code, &found)) {
-        store_relaxed(&tag->words, 0);
+        store_relaxed(&tag->words, ALLIUM_TAG_UNKEPT);
         return false;
     }
     of.map = found.dlfo_link_map;
     uint32_t number = ledger_append(&ledger, LEDGER_TAGS, 1);
     if (number >= ACCOUNTS_MOST || !met || !back_account(number)) {
-        store_relaxed(&tag->words, 0);
+        store_relaxed(&tag->words, ALLIUM_TAG_UNKEPT);
         books_count_loss(LEDGER_LOST_SAMPLES);
         return false;
     }
     if (!__atomic_compare_exchange_n(&tag->words, &not_met, books_offset(number), false, __ATOMIC_ACQ_REL,
                                      __ATOMIC_ACQUIRE))
-        return not_met != 0; /* somebody else was faster; this number stays unused */
+        return not_met != ALLIUM_TAG_UNKEPT; /* somebody else was faster; this number stays unused */
     met[number] = of;
     for (uint32_t most = load_relaxed(&accounts); most <= number;)
         __atomic_compare_exchange_n(&accounts, &most, number + 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-    enter(number, &of, &found);
-    store_relaxed(&tag->entry, number << ALLIUM_BYTES_BITS);
-    store_release(&tag->limit, ALLIUM_BYTES_INLINE);
+    enter(number, &met[number], &found);
+    control_show(ledger.control, tag);
     return true;
 }
 
@@ -244,11 +269,17 @@ static bool make(void)
 {
     config.image_id ^= now_ns(CLOCK_MONOTONIC) ^ (uint64_t)sys_call(SYS_getpid, 0) << 40;
     config.image_id = draw_next(&config.image_id);
+    const struct ledger_control *inherited = config.asked;
     if (ledger_make(&ledger, &config))
         return false;
+    if (ledger.control == &ledger_no_control)
+        ledger.control = inherited;
     describe_image();
     if (!back_account(0) || ledger_append(&ledger, LEDGER_TAGS, 1) || !inherit()) /* account 0: none */
         return false;
+    control_show_again(ledger.control);
+    if (inherited != &asked_at_start && ledger.control != inherited)
+        sys_call(SYS_munmap, inherited, LEDGER_CONTROL_TAG_BYTES);
     ledger.header->magic = LEDGER_MAGIC;
     return true;
 }
@@ -260,6 +291,8 @@ static void become_child(void)
         parent_image_id = config.image_id;
     accounts_of_parent = load_relaxed(&accounts);
     ledger.header = NULL;
+    if (ledger.control != &ledger_no_control)
+        config.asked = ledger.control;
     generation++;
     store_release(&stage, STAGE_NONE);
 }

@@ -30,6 +30,10 @@ static inline uint32_t books_offset(uint32_t number)
 bool books_open(void);
 /** The descriptor is met: it has an account. False: there is no room for one. */
 bool books_meet(struct allium_tag *tag);
+/** What the tag is called in the control page's lists. */
+uint64_t books_key(uint32_t number);
+/** Calls of it that control_fails() counts. */
+uint64_t *books_calls(uint32_t number);
 /** First words of a shard, of account 0. */
 char *books_words(uint32_t shard);
 /** This process is one that has its books open: false in a fork child that has not begun. */

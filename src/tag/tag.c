@@ -8,6 +8,7 @@
 #include "account/shards.h"
 #include "base/sigsafe/atomic.h"
 #include "tag/books.h"
+#include "tag/control.h"
 
 /*
  * What the inline halves leave to us: the first use of a tag, of a thread, of a GiB of addresses; objects that are large; threads
@@ -52,15 +53,39 @@ static void add(uint32_t account, unsigned gone, uint64_t bytes)
     __atomic_fetch_add((uint64_t *)words + 1, bytes, __ATOMIC_RELAXED);
 }
 
-/* The tag's account; 0: it is off, or cannot be kept. */
-static uint32_t account_of(struct allium_tag *tag)
+/* The tag's account, and what is asked of it; 0: it cannot be kept. */
+struct asked {
+    uint32_t account, asked;
+    struct ledger_action action;
+};
+
+static struct asked look(struct allium_tag *tag)
 {
-    if (!load_relaxed(&tag->words) || !books_open())
-        return 0;
+    struct asked a = {0};
+    if (load_relaxed(&tag->words) == ALLIUM_TAG_UNKEPT) {
+        control_turn_off(tag);
+        return a;
+    }
+    if (!books_open())
+        return a;
     settle_thread();
     if (load_acquire(&tag->words) == ALLIUM_TAG_NOT_MET && !books_meet(tag))
-        return 0;
-    return books_number(load_acquire(&tag->words));
+        return a;
+    a.account = books_number(load_acquire(&tag->words));
+    if (allium_is_on(tag)) {
+        a.asked = CONTROL_COUNTED;
+    } else if (!allium_is_off(tag)) {
+        store_relaxed(&tag->entry, a.account << ALLIUM_BYTES_BITS);
+        a.asked = control_look(tag, books_key(a.account), &a.action);
+    }
+    return a;
+}
+
+/* The tag's account, if what it makes is counted; else 0. */
+static uint32_t account_of(struct allium_tag *tag)
+{
+    struct asked a = look(tag);
+    return a.asked & CONTROL_COUNTED ? a.account : 0;
 }
 
 EXPORT void allium_account_cold(struct allium_tag *tag, size_t bytes, int sign)
@@ -122,6 +147,27 @@ EXPORT void allium_failed(struct allium_tag *tag)
         books_failed(account);
 }
 
+EXPORT int allium_begin(struct allium_tag *tag)
+{
+    struct asked a = look(tag);
+    if (a.asked & LEDGER_ASK_FAIL && control_fails(&a.action, books_calls(a.account))) {
+        errno = ENOMEM;
+        return 0;
+    }
+    return 1;
+}
+
+EXPORT void allium_end(struct allium_tag *tag, const void *object, size_t bytes)
+{
+    uint32_t account = account_of(tag);
+    if (!account)
+        return;
+    if (object)
+        enter(account, object, bytes);
+    else
+        books_failed(account);
+}
+
 /* The old object leaves the map before it is given back: right after, another thread may have its address. */
 static void *move(struct allium_tag *tag, void *old, size_t bytes)
 {
@@ -144,7 +190,7 @@ static void *move(struct allium_tag *tag, void *old, size_t bytes)
 
 EXPORT void *allium_realloc(struct allium_tag *tag, void *old, size_t bytes)
 {
-    void *p = move(tag, old, bytes);
+    void *p = allium_begin(tag) ? move(tag, old, bytes) : NULL;
     if (!p && bytes)
         allium_failed(tag);
     return p;

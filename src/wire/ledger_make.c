@@ -26,7 +26,6 @@
 #define UNSEEN_BYTES      (64u << 10) /* taken before the first look at cgroups, half of the first sample's time */
 #define REFUSALS_PER_LOOK 1024
 #define SMALLEST_LIMIT    (256u << 10)
-#define CONTROL_FILE_SIZE LEDGER_PAGE_BYTES
 
 /* What each table may take of the hard limit, in sixteenths, and the least it gets in any case. */
 static const struct {
@@ -196,23 +195,47 @@ static char *map_file(long fd, uint64_t bytes, int prot)
 
 const struct ledger_control ledger_no_control;
 
+static bool write_at(long fd, const void *from, uint64_t bytes, uint64_t at)
+{
+    return !bytes || (uint64_t)sys_call(SYS_pwrite64, fd, from, bytes, at) == bytes;
+}
+
+/* A list is believed as far as the file can have one. The state is another, so that all who know that of `asked` look again. */
+static bool write_asked(long fd, const struct ledger_control *asked)
+{
+    uint32_t count = asked->listed & ~LEDGER_ACTIONS_SECOND;
+    struct ledger_control c = {.magic = LEDGER_CONTROL_MAGIC,
+                               .word = asked->word,
+                               .state = (int32_t)((((uint32_t)asked->state | 1) + 1) & INT32_MAX)};
+    const char *list = (const char *)asked + LEDGER_PAGE_BYTES;
+    if (asked->listed & LEDGER_ACTIONS_SECOND)
+        list += LEDGER_ACTIONS_BYTES;
+    if (count && count <= LEDGER_ACTIONS_MOST &&
+        write_at(fd, list, count * sizeof(struct ledger_action), LEDGER_PAGE_BYTES))
+        c.listed = count;
+    return write_at(fd, &c, sizeof(c), 0);
+}
+
 static void make_control(struct ledger *l, const struct ledger_config *config, long dir, int pid)
 {
     char name[NAME_BYTES];
+    uint64_t bytes = config->tags ? LEDGER_CONTROL_TAG_BYTES : LEDGER_PAGE_BYTES;
     l->control = &ledger_no_control;
     file_name(name, config, dir, pid, LEDGER_CONTROL_SUFFIX);
-    long fd = create_file(dir, name, CONTROL_FILE_SIZE);
+    long fd = create_file(dir, name, bytes);
     if (sys_failed(fd))
         return;
     /* The page is backed before it is read: a read fault on a full tmpfs would be SIGBUS. */
-    char *page = map_file(fd, CONTROL_FILE_SIZE, PROT_READ);
-    if (page && sys_failed(sys_call(SYS_fallocate, fd, 0, 0, CONTROL_FILE_SIZE))) {
-        sys_call(SYS_munmap, page, CONTROL_FILE_SIZE);
+    char *page = map_file(fd, bytes, PROT_READ);
+    if (page && (sys_failed(sys_call(SYS_fallocate, fd, 0, 0, LEDGER_PAGE_BYTES)) ||
+                 (config->asked && !write_asked(fd, config->asked)))) {
+        sys_call(SYS_munmap, page, bytes);
         page = NULL;
     }
     sys_call(SYS_close, fd);
     if (page) {
-        sys_call(SYS_madvise, page, CONTROL_FILE_SIZE, MADV_DONTFORK);
+        if (!config->tags) /* a child's tagged places go on looking at it until it has its own */
+            sys_call(SYS_madvise, page, bytes, MADV_DONTFORK);
         l->control = (const struct ledger_control *)page;
     } else if (!sys_failed(dir)) {
         sys_call(SYS_unlinkat, dir, name, 0);
@@ -332,8 +355,7 @@ int ledger_make(struct ledger *l, const struct ledger_config *config)
     if (!bad) {
         l->approved_bytes = UNSEEN_BYTES - l->header->ready_bytes;
         l->control = &ledger_no_control;
-        if (!config->tags)
-            make_control(l, config, dir, pid);
+        make_control(l, config, dir, pid);
         l->header->pid = pid;
         l->header->version = LEDGER_VERSION;
         l->header->header_bytes = LEDGER_HEADER_BYTES;

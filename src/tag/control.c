@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "tag/control.h"
+
+#include <dlfcn.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#include "base/sigsafe/atomic.h"
+#include "base/sigsafe/draw.h"
+#include "base/sigsafe/sys.h"
+
+#define PAGES_MAX    256u /* modules with tags */
+#define SERIAL_SHIFT 48
+
+_Static_assert(offsetof(struct ledger_control, state) == 16, "allium_control in <allium/tag.h> lies there");
+
+/* Where modules see the page. */
+static struct {
+    const char *page; /* written last */
+    const struct link_map *map;
+} pages[PAGES_MAX];
+static uint32_t n_pages;
+
+static const char *page_of(const struct allium_tag *tag)
+{
+    return (const char *)&tag->control + tag->control;
+}
+
+static const struct ledger_control *seen_by(const struct allium_tag *tag)
+{
+    return (const struct ledger_control *)page_of(tag);
+}
+
+/* The list in force; NULL: there is none. */
+static const struct ledger_action *list_of(const struct ledger_control *c, uint32_t *count)
+{
+    uint32_t listed = load_acquire(&c->listed);
+    const char *first = (const char *)c + LEDGER_PAGE_BYTES;
+    *count = listed & ~LEDGER_ACTIONS_SECOND;
+    if (!*count || *count > LEDGER_ACTIONS_MOST)
+        return NULL;
+    return (const struct ledger_action *)(listed & LEDGER_ACTIONS_SECOND ? first + LEDGER_ACTIONS_BYTES
+                                                                         : first);
+}
+
+static bool has_passed(uint64_t until_ns)
+{
+    struct timespec t;
+    if (!until_ns)
+        return false;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec >= until_ns;
+}
+
+static bool find(const struct ledger_control *c, uint64_t key, struct ledger_action *a)
+{
+    uint32_t low = 0, high;
+    const struct ledger_action *list = list_of(c, &high);
+    while (list && low < high) {
+        uint32_t mid = low + (high - low) / 2;
+        if (list[mid].key < key)
+            low = mid + 1;
+        else if (list[mid].key > key)
+            high = mid;
+        else {
+            *a = list[mid];
+            return !has_passed(a->until_ns);
+        }
+    }
+    return false;
+}
+
+static const struct ledger_control *own; /* with the lists; NULL: there is none */
+
+uint32_t control_look(struct allium_tag *tag, uint64_t key, struct ledger_action *a)
+{
+    int32_t state = load_acquire(&seen_by(tag)->state);
+    const struct ledger_control *c = load_acquire(&own);
+    uint32_t asked = c && find(c, key, a) ? a->asked : 0;
+    bool off = c && load_relaxed(&c->word) & LEDGER_CONTROL_OFF;
+    bool counted = !(asked & LEDGER_ASK_OFF) && (!off || asked & LEDGER_ASK_ON);
+    bool more = asked & (LEDGER_ASK_STACKS | LEDGER_ASK_LATENCY | LEDGER_ASK_FAIL);
+    /* Whatever stands there, it is compared with itself later on. */
+    store_release(&tag->state, (int32_t)((uint32_t)state + (more ? -1u : counted ? 1u : 0u)));
+    return asked | (counted ? CONTROL_COUNTED : 0);
+}
+
+void control_turn_off(struct allium_tag *tag)
+{
+    store_release(&tag->state, load_acquire(&seen_by(tag)->state));
+}
+
+bool control_fails(const struct ledger_action *a, uint64_t *calls)
+{
+    uint64_t before = load_relaxed(calls), now;
+    do
+        now = before >> SERIAL_SHIFT == a->serial ? before + 1 : (uint64_t)a->serial << SERIAL_SHIFT | 1;
+    while (!__atomic_compare_exchange_n(calls, &before, now, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+    uint64_t call = now & ((1ull << SERIAL_SHIFT) - 1), draw = a->key ^ now;
+    if (a->fail == LEDGER_FAIL_NTH)
+        return call == a->n;
+    if (a->fail == LEDGER_FAIL_EVERY)
+        return a->n && call % a->n == 0;
+    return a->fail == LEDGER_FAIL_CHANCE && draw_next(&draw) % 1000000 < a->n;
+}
+
+/* A second mapping of the same page, without a descriptor or a path: both may be gone by now. It takes no moment. */
+static void show_at(const struct ledger_control *of, const char *page)
+{
+    if (!sys_call(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0))
+        sys_call(SYS_mremap, of, 0, LEDGER_PAGE_BYTES, MREMAP_MAYMOVE | MREMAP_FIXED, page);
+}
+
+static bool is_shown_at(const char *page)
+{
+    return ((const struct ledger_control *)page)->magic == LEDGER_CONTROL_MAGIC;
+}
+
+void control_show(const struct ledger_control *of, const struct allium_tag *tag)
+{
+    const char *page = page_of(tag);
+    struct dl_find_object found;
+    if (!of || (uintptr_t)page % LEDGER_PAGE_BYTES || _dl_find_object((void *)(uintptr_t)page, &found) ||
+        is_shown_at(page))
+        return;
+    uint32_t n = __atomic_fetch_add(&n_pages, 1, __ATOMIC_RELAXED);
+    if (n >= PAGES_MAX)
+        return; /* a fork child could not take the page for its own */
+    pages[n].map = found.dlfo_link_map;
+    store_release(&pages[n].page, page);
+    show_at(of, page);
+}
+
+void control_show_again(const struct ledger_control *of)
+{
+    struct dl_find_object found;
+    store_release(&own, of);
+    for (uint32_t i = 0; of && i < PAGES_MAX && i < load_acquire(&n_pages); i++) {
+        const char *page = load_acquire(&pages[i].page);
+        if (page && !_dl_find_object((void *)(uintptr_t)page, &found) &&
+            found.dlfo_link_map == pages[i].map && is_shown_at(page))
+            show_at(of, page);
+    }
+}
