@@ -29,7 +29,7 @@ extern "C" {
 #define ALLIUM_DEFINES(f) f
 #endif
 
-#define ALLIUM_HERE(name) ALLIUM_DESCRIPTOR("0", ALLIUM_TEXT("malloc", name, ""))
+#define ALLIUM_HERE(name) ALLIUM_DESCRIPTOR_APART("0", ALLIUM_TEXT("malloc", name, ""))
 /*
  * A call of the function: `real` makes it, `object` is what came of it or NULL, of so many bytes (asked where there is one);
  * `fails` stands for it when the tag is to fail.

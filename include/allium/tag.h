@@ -124,22 +124,39 @@ void *allium_reallocarray(void *old, size_t count, size_t each);
 #define ALLIUM_INLINE extern __inline__ __attribute__((gnu_inline, always_inline, artificial))
 
 /*
- * The descriptor of the place where this stands, and of each copy of it. In a section of the group that the code is in, if it is
- * in one ("?"): it goes where the code goes.
+ * The descriptor of the place where this stands, and of each copy of it. It has a section of its own, of the group that the code is in
+ * if it is in one ("?"), and only the code refers to it: it goes where the code goes, and keeps nothing.
  */
+#define ALLIUM_DESCRIBE(line, text)                                                                          \
+    "771:\tleaq 772f(%%rip), %0\n"                                                                           \
+    "\t.pushsection allium_tags,\"aw?\",@progbits,unique,%=\n"                                               \
+    "\t.balign 8\n"                                                                                          \
+    "772:\t.long 1, -1, 1, 0\n"                                                                              \
+    "\t.long 771b-.\n" text "\t.long allium_control_page-.\n"                                                \
+    "\t.long " line "\n"                                                                                     \
+    "\t.popsection\n"
 #define ALLIUM_DESCRIPTOR(line, text)                                                                        \
     __extension__({                                                                                          \
         struct allium_tag *allium_here_;                                                                     \
-        __asm__ __volatile__("771:\tleaq 772f(%%rip), %0\n"                                                  \
-                             "\t.pushsection allium_tags,\"aw?\",@progbits\n"                                \
-                             "\t.balign 8\n"                                                                 \
-                             "772:\t.long 1, -1, 1, 0\n"                                                     \
-                             "\t.long 771b-.\n" text "\t.long allium_control_page-.\n"                       \
-                             "\t.long " line "\n"                                                            \
-                             "\t.popsection\n"                                                               \
-                             : "=r"(allium_here_));                                                          \
+        __asm__ __volatile__(ALLIUM_DESCRIBE(line, text) : "=r"(allium_here_));                              \
         allium_here_;                                                                                        \
     })
+/*
+ * The same, where several places have the same text. gcc makes one of functions, and of ends of branches, that have the same code:
+ * not if it might jump, as far as gcc knows. Other compilers do no such thing; gcc before 11 cannot be kept from it.
+ */
+#if defined(__clang__) || __GNUC__ < 11
+#define ALLIUM_DESCRIPTOR_APART(line, text) ALLIUM_DESCRIPTOR(line, text)
+#else
+#define ALLIUM_DESCRIPTOR_APART(line, text)                                                                  \
+    __extension__({                                                                                          \
+        __label__ allium_next_;                                                                              \
+        struct allium_tag *allium_here_;                                                                     \
+        __asm__ goto(ALLIUM_DESCRIBE(line, text) : "=r"(allium_here_) : : : allium_next_);                   \
+    allium_next_:                                                                                            \
+        allium_here_;                                                                                        \
+    })
+#endif
 #define ALLIUM_TEXT(class, name, file)                                                                       \
     "\t.long 773f-.\n"                                                                                       \
     "\t.pushsection allium_texts,\"a?\",@progbits\n"                                                         \

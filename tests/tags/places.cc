@@ -13,6 +13,16 @@ static void *ordinary(size_t n)
     return malloc(n); // ordinary
 }
 
+#ifdef UNUSED_CODE
+void is_not_there();
+
+void *never_called(size_t n)
+{
+    is_not_there();
+    return malloc(n); // unused
+}
+#endif
+
 int main()
 {
     holder h = {ordinary(100)};
