@@ -190,8 +190,9 @@ static void *move(struct allium_tag *tag, void *old, size_t bytes)
 
 EXPORT void *allium_realloc(struct allium_tag *tag, void *old, size_t bytes)
 {
-    void *p = allium_begin(tag) ? move(tag, old, bytes) : NULL;
-    if (!p && bytes)
+    bool frees = old && !bytes; /* which cannot fail */
+    void *p = frees || allium_begin(tag) ? move(tag, old, bytes) : NULL;
+    if (!p && !frees)
         allium_failed(tag);
     return p;
 }
