@@ -202,12 +202,12 @@ static void enter(uint32_t number, struct met *of, const struct dl_find_object *
 {
     const char *class = of->text ? of->text : "\0\0", *name = class + text_length(class) + 1;
     struct ledger_tag *t = AT(LEDGER_TAGS, struct ledger_tag, number);
-    *t = (struct ledger_tag){.class = string_of(class),
-                             .name = string_of(name),
-                             .file = string_of(name + text_length(name) + 1),
-                             .line = of->line,
-                             .module = module_of(found),
-                             .code = (uint64_t)of->code - found->dlfo_link_map->l_addr};
+    t->class = string_of(class); /* not all at once: others may already count in `failed` */
+    t->name = string_of(name);
+    t->file = string_of(name + text_length(name) + 1);
+    t->line = of->line;
+    t->module = module_of(found);
+    t->code = (uint64_t)of->code - found->dlfo_link_map->l_addr;
     of->key = key_of(t);
     store_release(&t->account, number);
 }
