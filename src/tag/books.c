@@ -5,6 +5,7 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <link.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <sys/auxv.h>
@@ -36,7 +37,6 @@ enum { UNAWARE, AWARE, LEARNING };
 static uint32_t alive_fallback = AWARE, *alive = &alive_fallback;
 static uint64_t parent_image_id;
 static struct ledger_control asked_at_start;
-static const struct allium_thread *maker;
 static bool began;
 
 /* What a fork child writes into its own ledger, if the module is still there. */
@@ -297,14 +297,11 @@ static void become_child(void)
     store_release(&stage, STAGE_NONE);
 }
 
-/* Somebody else is at it: it takes the time of some system calls. A handler in the midst of it does not wait for itself. */
+/* Somebody else is at it: it takes the time of some system calls. */
 static bool wait_while(const uint32_t *what, uint32_t is)
 {
-    for (int n = 0; n < MAKING_WAITS && load_acquire(what) == is; n++) {
-        if (load_relaxed(&maker) == &allium_thread)
-            return false;
+    for (int n = 0; n < MAKING_WAITS && load_acquire(what) == is; n++)
         sys_call(SYS_sched_yield, 0);
-    }
     return load_acquire(what) != is;
 }
 
@@ -316,31 +313,42 @@ static bool know_ourselves(void)
         return true;
     if (!__atomic_compare_exchange_n(alive, &unaware, LEARNING, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
         return wait_while(alive, LEARNING);
-    store_relaxed(&maker, &allium_thread);
     become_child();
-    store_relaxed(&maker, NULL);
     store_release(alive, AWARE);
     return true;
 }
 
-bool books_open(void)
+static bool begin_books(void)
 {
     if (!know_ourselves())
         return false;
     uint32_t now = load_acquire(&stage);
     if (now == STAGE_NONE &&
         __atomic_compare_exchange_n(&stage, &now, STAGE_MAKING, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-        store_relaxed(&maker, &allium_thread);
         if (!began)
             begin_process();
         began = true;
         bool made = make();
-        store_relaxed(&maker, NULL);
         store_release(&stage, made ? STAGE_MADE : STAGE_FAILED);
         return made;
     }
     return now == STAGE_MADE ||
            (now == STAGE_MAKING && wait_while(&stage, STAGE_MAKING) && load_acquire(&stage) == STAGE_MADE);
+}
+
+/* A handler in the midst of the making would find no books, and have nowhere to say what it could not book. */
+bool books_open(void)
+{
+    static const uint64_t all = ~0ull;
+    uint64_t mask;
+    bool aware = load_acquire(alive) == AWARE;
+    uint32_t now = load_acquire(&stage);
+    if (aware && (now == STAGE_MADE || now == STAGE_FAILED))
+        return now == STAGE_MADE;
+    sys_call(SYS_rt_sigprocmask, SIG_SETMASK, &all, &mask, sizeof(all));
+    bool open = begin_books();
+    sys_call(SYS_rt_sigprocmask, SIG_SETMASK, &mask, 0, sizeof(mask));
+    return open;
 }
 
 char *books_words(uint32_t shard)
