@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "below.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/*
+ * Blocks of one size lie in a region of their own, and the last that was freed is the first that is given again. Those of 8 and
+ * of 8-aligned requests begin at odd multiples of 8, too; a large one that is no multiple of a page begins anywhere in one.
+ */
+#define REGION (256ull << 20)
+static const size_t sizes[] = {8,   24,   4104, 16,   48,   4112,  32,    64,     128,    256,
+                               512, 1024, 2048, 4096, 8192, 16384, 65536, 262144, 1 << 20};
+#define CLASSES (sizeof(sizes) / sizeof(*sizes))
+#define ODD                                                                                                  \
+    3 /* classes before are of alignment 8, those before UNEVEN of 16; the others are aligned to their size */
+#define UNEVEN  6
+#define GRANULE 8
+#define LARGE   4094 /* beyond it, a second one in its page tells the library that the first is gone */
+#define PAGE    4096
+
+/* Of each 8 bytes: the object that begins there, and one that did and whose free the library could not see. */
+struct known {
+    size_t bytes, hidden_bytes;
+    uint32_t epoch, hidden_epoch;
+    uint16_t place, hidden_place;
+    uint8_t class, live;
+};
+
+__thread volatile int below_place __attribute__((tls_model("initial-exec")));
+volatile unsigned below_fails;
+
+static char *arena;
+static struct known *known;
+static char *bump[CLASSES], *given_back[CLASSES];
+static struct below_counts *counts;
+static volatile char *here; /* wiped in fork children */
+static char directory[256];
+static uint32_t epoch;
+static uint64_t seed = 1;
+static volatile int locked;
+/* One count of this place is left out, to show that it is missed. */
+static int skip_place = -1;
+
+static void die(const char *why)
+{
+    if (write(2, why, strlen(why)) >= 0)
+        abort();
+    _exit(99);
+}
+
+static void *mapped(uint64_t bytes, int flags, int fd)
+{
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags | MAP_NORESERVE, fd, 0);
+    if (p == MAP_FAILED)
+        die("below: mmap failed\n");
+    return p;
+}
+
+static void begin_process(void)
+{
+    char path[300];
+    snprintf(path, sizeof(path), "%s/%d", directory, (int)getpid());
+    int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (fd < 0 || ftruncate(fd, sizeof(*counts)))
+        die("below: BELOW_DIR cannot be written\n");
+    if (counts)
+        munmap(counts, sizeof(*counts));
+    counts = mapped(sizeof(*counts), MAP_SHARED, fd);
+    close(fd);
+    epoch++;
+    *here = 1;
+}
+
+static void begin_image(void)
+{
+    const char *dir = getenv("BELOW_DIR"), *skip = getenv("BELOW_SKIP");
+    snprintf(directory, sizeof(directory), "%s", dir ? dir : "/nonexistent");
+    skip_place = skip ? atoi(skip) : -1;
+    arena = mapped(REGION * (CLASSES + 1), MAP_PRIVATE | MAP_ANONYMOUS, -1);
+    arena += REGION - (uintptr_t)arena % REGION;
+    known = mapped(REGION * CLASSES / GRANULE * sizeof(*known), MAP_PRIVATE | MAP_ANONYMOUS, -1);
+    here = mapped(PAGE, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+    madvise((char *)here, PAGE, MADV_WIPEONFORK);
+    for (unsigned i = 0; i < CLASSES; i++)
+        bump[i] = arena + i * REGION;
+}
+
+static void lock(sigset_t *old)
+{
+    sigset_t all;
+    memset(&all, 0xff, sizeof(all));
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, old, 8);
+    while (__atomic_exchange_n(&locked, 1, __ATOMIC_ACQUIRE))
+        syscall(SYS_sched_yield);
+}
+
+static void unlock(const sigset_t *old)
+{
+    __atomic_store_n(&locked, 0, __ATOMIC_RELEASE);
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, old, NULL, 8);
+}
+
+static void enter(sigset_t *old)
+{
+    int was = errno;
+    lock(old);
+    if (!arena)
+        begin_image();
+    if (!*here)
+        begin_process();
+    errno = was;
+}
+
+pid_t below_fork(void)
+{
+    sigset_t old;
+    enter(&old);
+    pid_t pid = fork();
+    unlock(&old);
+    return pid;
+}
+
+static struct known *known_at(const void *p)
+{
+    uint64_t at = (uint64_t)((const char *)p - arena);
+    if (at >= REGION * CLASSES)
+        die("below: an address that is none of ours\n");
+    return &known[at / GRANULE];
+}
+
+static bool skipped(int place)
+{
+    if (place != skip_place)
+        return false;
+    skip_place = -1;
+    return true;
+}
+
+static void add_made(int place, size_t bytes)
+{
+    if (skipped(place))
+        return;
+    counts->rows[place].made_calls++;
+    counts->rows[place].made_bytes += bytes;
+}
+
+/* The library learns now that what was there is gone. */
+static bool reveal(struct known *k)
+{
+    if (!k->hidden_place || k->hidden_epoch != epoch)
+        return false;
+    counts->rows[k->hidden_place].hidden_calls--;
+    counts->rows[k->hidden_place].hidden_bytes -= (int64_t)k->hidden_bytes;
+    k->hidden_place = 0;
+    return true;
+}
+
+static void reveal_page(const char *p)
+{
+    struct known *first = known_at(p - (uintptr_t)p % PAGE);
+    for (unsigned i = 0; i < PAGE / GRANULE; i++)
+        if (first[i].hidden_place && first[i].hidden_bytes > LARGE)
+            counts->unseen += reveal(&first[i]);
+}
+
+static void born(char *p, int place, size_t bytes)
+{
+    struct known *k = known_at(p);
+    k->place = (uint16_t)place;
+    k->bytes = bytes;
+    k->epoch = epoch;
+    k->live = 1;
+    if (place == BELOW_FOREIGN)
+        return;
+    counts->unseen += reveal(k);
+    if (bytes > LARGE)
+        reveal_page(p);
+    add_made(place, bytes);
+}
+
+/* The object's end, by code at that place. */
+static void gone(struct known *k, int by)
+{
+    if (!k->live)
+        die("below: freed twice, or never given\n");
+    k->live = 0;
+    bool tagged = k->place != BELOW_FOREIGN && k->epoch == epoch;
+    if (tagged && !(by == BELOW_FREES && skipped(by))) {
+        counts->rows[k->place].gone_calls++;
+        counts->rows[k->place].gone_bytes += k->bytes;
+    }
+    if (by != BELOW_FOREIGN) {
+        reveal(k);
+    } else if (tagged) {
+        k->hidden_place = k->place;
+        k->hidden_bytes = k->bytes;
+        k->hidden_epoch = epoch;
+        counts->rows[k->place].hidden_calls++;
+        counts->rows[k->place].hidden_bytes += (int64_t)k->bytes;
+    }
+}
+
+static bool draws_failure(int place)
+{
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    return place != BELOW_FOREIGN && below_fails && (seed >> 33) % below_fails == 0;
+}
+
+static int class_for(size_t bytes, size_t alignment)
+{
+    unsigned from = alignment <= 8 ? 0 : alignment <= 16 ? ODD : UNEVEN;
+    int best = -1;
+    for (unsigned i = from; i < CLASSES; i++)
+        if (sizes[i] >= bytes && (i < UNEVEN || sizes[i] >= alignment) &&
+            (best < 0 || sizes[i] < sizes[best]))
+            best = (int)i;
+    return best;
+}
+
+static char *take_block(size_t bytes, size_t alignment)
+{
+    int class = class_for(bytes, alignment);
+    if (class < 0)
+        return NULL;
+    char *p = given_back[class];
+    if (p) {
+        memcpy(&given_back[class], p, sizeof(p));
+    } else {
+        p = bump[class];
+        if (p + sizes[class] > arena + (unsigned)(class + 1) * REGION)
+            return NULL;
+        bump[class] += sizes[class];
+    }
+    known_at(p)->class = (uint8_t) class;
+    return p;
+}
+
+static void return_block(char *p)
+{
+    unsigned class = known_at(p)->class;
+    memcpy(p, &given_back[class], sizeof(p));
+    given_back[class] = p;
+}
+
+static void *failed(int place)
+{
+    counts->rows[below_place == BELOW_KEEPS ? BELOW_FOREIGN : place].failed++;
+    errno = ENOMEM;
+    return NULL;
+}
+
+static void *give(size_t bytes, size_t alignment, bool zeroed)
+{
+    sigset_t old;
+    enter(&old);
+    int place = below_place == BELOW_KEEPS ? BELOW_FOREIGN : below_place;
+    char *p = draws_failure(place) ? NULL : take_block(bytes, alignment);
+    if (p) {
+        if (zeroed)
+            memset(p, 0, bytes);
+        born(p, place, bytes);
+    } else {
+        failed(place);
+    }
+    unlock(&old);
+    return p;
+}
+
+void *malloc(size_t bytes)
+{
+    return give(bytes, bytes <= 8 ? 8 : 16, false);
+}
+
+void *calloc(size_t count, size_t each)
+{
+    size_t bytes;
+    if (__builtin_mul_overflow(count, each, &bytes))
+        bytes = SIZE_MAX;
+    return give(bytes, bytes <= 8 ? 8 : 16, true);
+}
+
+void *memalign(size_t alignment, size_t bytes)
+{
+    return give(bytes, alignment, false);
+}
+
+void *aligned_alloc(size_t alignment, size_t bytes)
+{
+    return give(bytes, alignment, false);
+}
+
+int posix_memalign(void **out, size_t alignment, size_t bytes)
+{
+    int was = errno;
+    void *p = give(bytes, alignment, false);
+    errno = was;
+    if (!p)
+        return ENOMEM;
+    *out = p;
+    return 0;
+}
+
+static void *resized(char *old, size_t bytes, int place)
+{
+    struct known *k = known_at(old);
+    if (!bytes) {
+        gone(k, place);
+        return_block(old);
+        return NULL;
+    }
+    if (draws_failure(place))
+        return failed(place);
+    if (bytes <= sizes[k->class] && bytes > sizes[k->class] / 4 && (k->class >= ODD || bytes <= 8)) {
+        gone(k, place);
+        born(old, place, bytes);
+        return old;
+    }
+    char *p = take_block(bytes, bytes <= 8 ? 8 : 16);
+    if (!p)
+        return failed(place);
+    memcpy(p, old, bytes < k->bytes ? bytes : k->bytes);
+    gone(k, place);
+    born(p, place, bytes);
+    return_block(old);
+    return p;
+}
+
+/* Whom a new object in place of that one is charged to. */
+static int place_for(const void *old)
+{
+    const struct known *k = known_at(old);
+    if (below_place != BELOW_KEEPS)
+        return below_place;
+    if (k->place != BELOW_FOREIGN && k->epoch == epoch)
+        return k->place;
+    return k->hidden_epoch == epoch ? k->hidden_place : BELOW_FOREIGN;
+}
+
+void *realloc(void *old, size_t bytes)
+{
+    sigset_t mask;
+    if (!old)
+        return malloc(bytes);
+    enter(&mask);
+    void *p = resized(old, bytes, place_for(old));
+    unlock(&mask);
+    return p;
+}
+
+void *reallocarray(void *old, size_t count, size_t each)
+{
+    size_t bytes;
+    return realloc(old, __builtin_mul_overflow(count, each, &bytes) ? SIZE_MAX : bytes);
+}
+
+void free(void *p)
+{
+    sigset_t old;
+    if (!p)
+        return;
+    enter(&old);
+    gone(known_at(p), below_place);
+    return_block(p);
+    unlock(&old);
+}
+
+void below_account(int place, size_t bytes, int is_gone)
+{
+    sigset_t old;
+    enter(&old);
+    struct below_row *row = &counts->rows[place];
+    *(is_gone ? &row->gone_calls : &row->made_calls) += 1;
+    *(is_gone ? &row->gone_bytes : &row->made_bytes) += bytes;
+    unlock(&old);
+}

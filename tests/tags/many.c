@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * More tags than anybody writes: a table of descriptors as ALLIUM_TAG() leaves them, one for each "line" of many.c.
+ *
+ *     many TAGS THREADS WORD        failed: each thread has a failure at each of so many; they come to each at once
+ *                                   account: each thread accounts TAGS bytes at each, and THREADS others are there
+ *
+ * Without a word: nothing. "wait" behind it: it ends when its standard input does. Prints its resident bytes.
+ */
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "allium/tag.h"
+
+#define MOST     40000
+#define TEXT(x)  TEXT_(x)
+#define TEXT_(x) #x
+
+__asm__("\t.pushsection allium_texts,\"a\",@progbits\n"
+        "many_text:\t.asciz \"many\", \"tag\", \"many.c\"\n"
+        "\t.popsection\n"
+        "\t.pushsection allium_tags,\"aw\",@progbits\n"
+        "\t.balign 8\n"
+        "many:\n"
+        "\t.set many_line, 1\n"
+        "\t.rept " TEXT(MOST) "\n"
+                              "\t.long 1, -1, 1, 0\n"
+                              "\t.long main-., many_text-., allium_control_page-., many_line\n"
+                              "\t.set many_line, many_line + 1\n"
+                              "\t.endr\n"
+                              "\t.popsection\n");
+extern struct allium_tag many[MOST] __attribute__((visibility("hidden")));
+
+static unsigned tags, threads;
+static const char *what = "";
+static pthread_barrier_t together;
+
+static void *work(void *arg)
+{
+    for (unsigned i = 0; i < tags; i++) {
+        if (!strcmp(what, "failed")) {
+            if (i % 16 == 0)
+                pthread_barrier_wait(&together);
+            allium_failed(&many[i]);
+        } else {
+            allium_account(&many[i], i);
+        }
+    }
+    pthread_barrier_wait(&together);
+    return arg;
+}
+
+static unsigned long resident(void)
+{
+    unsigned long size = 0, pages = 0;
+    FILE *f = fopen("/proc/self/statm", "r");
+    if (!f || fscanf(f, "%lu %lu", &size, &pages) != 2)
+        abort();
+    fclose(f);
+    return pages * 4096;
+}
+
+int main(int argc, char **argv)
+{
+    pthread_t t[1000];
+    tags = argc > 1 ? (unsigned)atoi(argv[1]) : 0;
+    threads = argc > 2 ? (unsigned)atoi(argv[2]) : 1;
+    what = argc > 3 ? argv[3] : "";
+    pthread_barrier_init(&together, NULL, threads);
+    for (unsigned i = 1; i < threads; i++)
+        if (pthread_create(&t[i], NULL, work, NULL))
+            abort();
+    work(NULL);
+    for (unsigned i = 1; i < threads; i++)
+        pthread_join(t[i], NULL);
+    printf("%lu\n", resident());
+    fflush(stdout);
+    if (argc > 4)
+        while (getchar() != EOF)
+            ;
+    return 0;
+}

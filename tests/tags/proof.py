@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Random programs over an allocator that counts for itself (below.c): `allium tags` says what it says, to the byte."""
+import json
+import os
+import random
+import re
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "cli")]
+import random_places
+import tap
+from tap import built, check, equal, pick, private_dir, succeed
+
+INCLUDE = os.path.join(HERE, "..", "..", "include")
+LIBRARY = built("TEST_TAGS_LIBRARY")
+SCRATCH = tempfile.TemporaryDirectory(prefix="allium-proof-")
+WARNINGS = ["-Wall", "-Wextra", "-Werror"]
+ROW = struct.Struct("QQQQQqq")  # struct below_row
+PLACES = 1024
+FIELDS = "made", "made_bytes", "live", "live_bytes", "failed"
+THREADS = 8
+
+
+def below():
+    out = os.path.join(SCRATCH.name, "libbelow.so")
+    if not os.path.exists(out):
+        succeed(["gcc", "-g", "-O2", *WARNINGS, "-fPIC", "-shared", "-fno-builtin", os.path.join(HERE, "below.c"), "-o", out])
+    return out
+
+
+class Program:
+    """One that was generated from a seed and built: where its places are, and what its runs counted."""
+    _built = {}
+
+    @classmethod
+    def of(cls, seed, compiler, *options):
+        key = seed, compiler, options
+        if key not in cls._built:
+            cls._built[key] = cls(*key)
+        return cls._built[key]
+
+    def __init__(self, seed, compiler, options):
+        self.folder = tempfile.mkdtemp(dir=SCRATCH.name)
+        self.writer = random_places.program(seed)
+        random_places.write(self.writer, self.folder)
+        flags = ["-g", *options, *WARNINGS, "-I", INCLUDE, "-I", HERE]
+        hooks = ["-include", "allium/malloc_hooks.h"]
+        plus = {"gcc": "g++", "clang": "clang++"}[compiler]
+        libraries = [LIBRARY, below(), *("-Wl,-rpath," + os.path.dirname(path) for path in (LIBRARY, below())), "-lpthread", "-ldl"]
+        objects, self.plugins = [], []
+        for unit in [*self.writer.units, os.path.join(HERE, "random.c")]:
+            out = os.path.join(self.folder, os.path.basename(unit) + ".o")
+            cc = plus if unit.endswith(".cc") else compiler
+            if unit.startswith("plugin"):
+                self.plugins.append(out[:-2] + ".so")
+                succeed([cc, *flags, *hooks, "-fPIC", "-shared", os.path.join(self.folder, unit), "-o", self.plugins[-1], *libraries])
+            elif not unit.endswith(".h"):
+                succeed([cc, *flags, *([] if unit.startswith("/") else hooks), "-c", os.path.join(self.folder, unit), "-o", out])
+                objects.append(out)
+        self.binary = os.path.join(self.folder, "random")
+        succeed([plus, *options, *objects, "-o", self.binary, *libraries])
+
+    def words(self, seed, steps, *words):
+        return [self.binary, str(seed), str(steps), *words, *("plugin=" + path for path in self.plugins)]
+
+    def place_of(self, number):
+        unit, line = self.writer.where[number]
+        return "%s:%d" % (unit, line)
+
+    def kind_at(self, place):
+        return next(kind for number, kind in self.writer.kinds.items() if number in self.writer.where and self.place_of(number) == place)
+
+    def counted(self, folder, pid):
+        """{place: its figures} as the allocator below has them."""
+        with open(os.path.join(folder, str(pid)), "rb") as file:
+            data = file.read()
+        sums = {}
+        for number in range(PLACES):
+            made, made_bytes, gone, gone_bytes, failed, hidden, hidden_bytes = ROW.unpack_from(data, 8 + number * ROW.size)
+            if number in self.writer.where and (made or failed):  # the library has an account of what was reached
+                sums[self.place_of(number)] = made, made_bytes, made - gone + hidden, made_bytes - gone_bytes + hidden_bytes, failed
+        return sums
+
+
+def booked(ledgers, pid):
+    """{place: its figures} as the command has them; -> and what stands on stderr."""
+    done = succeed([built("ALLIUM"), "tags", str(pid), "--json", "--top", "0"], env=dict(os.environ, ALLIUM_DIR=ledgers))
+    rows = {}
+    for row in json.loads(done.stdout)["rows"]:
+        place = os.path.basename(row["place"])
+        check(place not in rows, "two rows of", place)
+        rows[place] = row["allocations"], row["allocated_bytes"], row["live_objects"], row["live_bytes"], row["failed"] or 0
+    return rows, done.stderr.decode()
+
+
+def differences(have, want):
+    """{place: (have, want)} where they differ."""
+    zero = (0,) * len(FIELDS)
+    return {place: (have.get(place, zero), want.get(place, zero)) for place in sorted({*have, *want})
+            if have.get(place, zero) != want.get(place, zero)}
+
+
+class Run:
+    """A program that runs, with folders for both accounts."""
+
+    def __init__(self, program, seed, steps, *words, env=()):
+        self.program = program
+        self.dirs = private_dir(), private_dir()
+        self.ledgers, self.counts = (d.__enter__() for d in self.dirs)
+        self.process = subprocess.Popen(program.words(seed, steps, *words),
+                                        env=dict(os.environ, ALLIUM_DIR=self.ledgers, BELOW_DIR=self.counts, **dict(env)))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *why):
+        self.process.kill()
+        self.process.wait()
+        for d in self.dirs:
+            d.__exit__(*why)
+
+    def pids(self):
+        return sorted(int(name) for name in os.listdir(self.counts))
+
+    def unseen(self, pid):
+        with open(os.path.join(self.counts, str(pid)), "rb") as file:
+            return struct.unpack("Q", file.read(8))[0]
+
+    def compare(self):
+        """-> ({pid: differences}, rows compared, what was said)"""
+        wrong, rows, words = {}, 0, ""
+        for pid in self.pids():
+            want = self.program.counted(self.counts, pid)
+            have, said = booked(self.ledgers, pid) if want else ({}, "")
+            rows, unseen = rows + len(want), self.unseen(pid)
+            words += said
+            told = re.search(r"([\d,]+) objects? w\w+ freed by code without tags", said)
+            equal(int(told.group(1).replace(",", "")) if told else 0, unseen if want else 0, "frees that came to light")
+            if differences(have, want):
+                wrong[pid] = differences(have, want)
+        return wrong, rows, words
+
+
+def ended(program, seed, *words, steps=None, env=()):
+    """Runs to the end; -> as Run.compare()"""
+    with Run(program, seed, steps or pick(3000, 30000), *words, env=env) as run:
+        try:
+            equal(run.process.wait(tap.TIMEOUT), 0, "its code, seed %s %s" % (seed, words))
+        except subprocess.TimeoutExpired:
+            raise tap.Failed("it hangs, seed %s %s" % (seed, words))
+        return run.compare()
+
+
+def exact(compiler, *options):
+    def test():
+        total = 0
+        for round in range(pick(2, 25)):
+            program = Program.of(1 + round // 2 * 10, compiler, *options)
+            for words in ((), ("threads=%d" % THREADS,), ("threads=30", "fails=7"), ("threads=4", "forks", "timers"),
+                          ("threads=%d" % THREADS, "foreign", "forks"), ("threads=3", "foreign", "forks", "timers", "fails=11")):
+                wrong, rows, said = ended(program, 1000 + round, *words)
+                equal(wrong, {}, "what differs, seed %d, %s" % (1000 + round, words))
+                check("foreign" in words or not said, words, "->", said)
+                total += rows
+        check(total > 500, "few rows were compared:", total)
+    return test
+
+
+def planted():
+    """Of each function one call is left out of the count below: the comparison tells, and where."""
+    program = Program.of(1, "gcc", "-O2")
+    kinds = program.writer.kinds
+    for kind in [kind for kind, (_, place) in random_places.KINDS.items() if place != random_places.KEEPS]:
+        numbers = [number for number in kinds if kinds[number] == kind and number in program.writer.where]
+        place = random_places.FREES if kind == "FREE" else numbers[0]
+        wrong, _, _ = ended(program, 5, env={"BELOW_SKIP": str(place)})
+        (what,), = (differing.items() for differing in wrong.values())
+        where, (have, want) = what
+        if kind != "FREE":  # else it is found where the object was made
+            equal(where, program.place_of(place), kind + ": where it is found")
+        one = [a - b for a, b in zip(have, want)]
+        equal((one[0], one[2]), (0, -1) if kind == "FREE" else (1, 1), kind)
+
+
+def many():
+    out = os.path.join(SCRATCH.name, "many")
+    if not os.path.exists(out):
+        succeed(["gcc", "-g", "-O2", *WARNINGS, "-I", INCLUDE, os.path.join(HERE, "many.c"), "-o", out, LIBRARY,
+                 "-Wl,-rpath," + os.path.dirname(LIBRARY), "-lpthread"])
+    return out
+
+
+def failures_everywhere():
+    """Threads fail at each of many places at once, of which it is the first use."""
+    places = 10_000
+    for _ in range(pick(5, 100)):
+        with private_dir() as ledgers:
+            p = subprocess.Popen([many(), str(places), str(THREADS), "failed"], env=dict(os.environ, ALLIUM_DIR=ledgers), stdout=subprocess.DEVNULL)
+            equal(p.wait(tap.TIMEOUT), 0, "its code")
+            rows, _ = booked(ledgers, p.pid)
+            equal(len(rows), places, "places")
+            equal({place: row for place, row in rows.items() if row[4] != THREADS}, {}, "failures")
+
+
+def states(run, pid):
+    return run.program.counted(run.counts, pid)
+
+
+def within(before, have, after, pending):
+    """
+    Figures that were read between two looks at what lies below. An operation is counted below and by the library one after the
+    other: each that is under way may be in one of them alone. -> what is beyond that, by place
+    """
+    zero, bad = (0,) * len(FIELDS), {}
+    for place in {*before, *have, *after}:
+        b, h, a = (of.get(place, zero) for of in (before, have, after))
+        gone = [of[0] - of[2] for of in (b, h, a)]
+        if not (b[0] - pending <= h[0] <= a[0] + pending and gone[0] - pending <= gone[1] <= gone[2] + pending and
+                b[4] - pending <= h[4] <= a[4] + pending):
+            bad[place] = b, h, a
+    return bad
+
+
+def read_under_load():
+    """Readings while it runs, none stopped: off by no more than the operations under way, one for each thread and one for a
+    handler above it; and nothing below zero."""
+    program, pending = Program.of(1, "gcc", "-O2"), 2 * (THREADS + 1)
+    below_zero, readings = 0, 0
+    with Run(program, 7, 3000, "threads=%d" % THREADS, "timers", "fails=9", "ends") as run:
+        time.sleep(0.3)
+        pid = run.process.pid
+        for _ in range(pick(25, 500)):
+            before = states(run, pid)
+            have, _ = booked(run.ledgers, pid)
+            after = states(run, pid)
+            equal(within(before, have, after, pending), {}, "beyond what is under way")
+            negative = {place: row for place, row in have.items() if row[2] < 0 or row[3] < 0}
+            negative = {place: row for place, row in negative.items() if program.kind_at(place) != "ACCOUNT"}
+            equal(negative, {}, "below zero")
+            readings += 1
+        check(run.process.poll() is None, "it ended")
+
+
+def killed():
+    """SIGKILL at any moment: what is read afterwards is off by the operations that were under way."""
+    program = Program.of(1, "gcc", "-O2")
+    for round in range(pick(8, 200)):
+        with Run(program, 20 + round, 3000, "threads=%d" % THREADS, "timers", "foreign", "ends") as run:
+            time.sleep(0.02 + 0.3 * random.Random(round).random())
+            run.process.send_signal(signal.SIGKILL)
+            run.process.wait()
+            pid = run.process.pid
+            if not os.listdir(run.ledgers):
+                continue
+            want, (have, _) = states(run, pid), booked(run.ledgers, pid)
+            off = sum(abs(h[i] - w[i]) for h, w in differences(have, want).values() for i in (0, 2))
+            check(off <= 4 * 2 * (THREADS + 1), "off by", off, differences(have, want))
+
+
+tap.main([
+    ("gcc: random programs hold what the allocator below has counted", exact("gcc", "-O2")),
+    ("clang -O1: random programs hold what the allocator below has counted", exact("clang", "-O1")),
+    ("gcc -O0: random programs hold what the allocator below has counted", exact("gcc", "-O0")),
+    ("one miscount of each function is found", planted),
+    ("failures at places that many threads reach at once", failures_everywhere),
+    ("read while it runs", read_under_load),
+    ("read after it was killed at any moment", killed),
+])

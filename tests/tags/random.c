@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Does at random what programs do with memory, at the places that random_places.py wrote. All calls of the family here are those
+ * of code without tags; what tagged places do is counted by below.c.
+ *
+ *     random SEED STEPS WORD...     threads=N fails=N (one request in N) forks plugins=A:B foreign timers ends
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "random.h"
+
+#define SLOTS   96
+#define POOL    512
+#define TEXT    9000
+#define PLUGINS 4
+
+extern const struct places first_places, second_places;
+
+static char text[TEXT];
+static _Atomic(void *) pool[POOL]; /* objects that wait for whoever comes */
+static _Atomic(void *) handlers_own[64];
+static char **arguments;
+static unsigned steps, threads_most, n_plugins;
+static char *plugins[PLUGINS];
+static bool forks, foreign, timers, ends;
+static pthread_key_t key;
+static atomic_uint handled;
+
+struct self {
+    uint64_t seed;
+    void *slots[SLOTS];
+    unsigned depth; /* of forks */
+    bool first;     /* the thread that began the process */
+};
+
+static uint32_t draw(struct self *s, uint32_t below)
+{
+    s->seed = s->seed * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(s->seed >> 33) % below;
+}
+
+static void fatal(const char *why)
+{
+    if (write(2, why, strlen(why)) >= 0)
+        abort();
+    _exit(98);
+}
+
+static void *at_place(const struct place *p, void *old, size_t bytes, size_t alignment)
+{
+    if (p->kind == KIND_ALIGNED_ALLOC)
+        bytes = (bytes + alignment - 1) / alignment * alignment;
+    errno = 77;
+    void *result = p->function(old, bytes, alignment, text + TEXT - (bytes < TEXT ? bytes : TEXT - 1) - 1);
+    bool fails = !result && p->kind < KIND_FREE && (bytes || !old) && p->kind != KIND_POSIX_MEMALIGN;
+    if (errno != (fails ? ENOMEM : 77))
+        fatal("errno is not as it was\n");
+    return result;
+}
+
+static const struct place *place_of(struct self *s, const struct places *own, bool (*fits)(enum kind))
+{
+    const struct places *from = own ? own : draw(s, 2) ? &first_places : &second_places;
+    for (;;) {
+        const struct place *p = &from->at[draw(s, from->n)];
+        if (fits(p->kind))
+            return p;
+    }
+}
+
+static bool makes(enum kind k)
+{
+    return k <= KIND_REALLOCARRAY;
+}
+
+static bool resizes(enum kind k)
+{
+    return k == KIND_REALLOC || k == KIND_REALLOCARRAY;
+}
+
+static bool frees(enum kind k)
+{
+    return k == KIND_FREE;
+}
+
+static bool accounts(enum kind k)
+{
+    return k == KIND_ACCOUNT;
+}
+
+static size_t draw_bytes(struct self *s)
+{
+    switch (draw(s, 10)) {
+    case 0:
+        return draw(s, 3);
+    case 1:
+        return 4088 + draw(s, 20);
+    case 2:
+        return 4100 + draw(s, 60000);
+    case 3:
+        return draw(s, 4) ? 1000 : 1u << 20;
+    default:
+        return draw(s, 300);
+    }
+}
+
+static void *make(struct self *s, const struct places *from)
+{
+    size_t bytes = draw_bytes(s);
+    if (foreign && !draw(s, 6))
+        return malloc(bytes);
+    return at_place(place_of(s, from, makes), NULL, bytes, 8u << draw(s, 5));
+}
+
+static void drop(struct self *s, void *p, const struct places *from)
+{
+    if (foreign && !draw(s, 6))
+        free(p);
+    else
+        at_place(place_of(s, from, frees), p, 0, 0);
+}
+
+static void *resize(struct self *s, void *p, const struct places *from)
+{
+    size_t bytes = draw(s, 12) ? draw_bytes(s) : 0;
+    void *q;
+    if (foreign && !draw(s, 6)) {
+        q = realloc(p, bytes);
+    } else {
+        const struct place *at = place_of(s, from, resizes);
+        if (at->kind == KIND_REALLOCARRAY)
+            bytes &= ~(size_t)1;
+        q = at_place(at, p, bytes, 16);
+    }
+    return q || (!bytes && p) ? q : p; /* one that failed leaves the old object */
+}
+
+static void account(struct self *s)
+{
+    const struct place *p = place_of(s, NULL, accounts);
+    size_t bytes = draw(s, 100000);
+    at_place(p, NULL, bytes, 0);
+    if (draw(s, 3))
+        at_place(p, text, bytes, 0);
+}
+
+static void exchange(struct self *s, void **slot)
+{
+    *slot = atomic_exchange(&pool[draw(s, POOL)], *slot);
+}
+
+/* Whatever it interrupts. */
+static void on_timer(int signal)
+{
+    static atomic_uint turn;
+    struct self s = {.seed = 77 + atomic_fetch_add(&turn, 1)};
+    int was = below_at(BELOW_FOREIGN), error = errno;
+    (void)signal;
+    for (int i = 0; i < 6; i++) {
+        _Atomic(void *) *slot = &handlers_own[draw(&s, 64)];
+        void *p = atomic_exchange(slot, NULL);
+        if (p && draw(&s, 2))
+            p = resize(&s, p, NULL);
+        else if (p)
+            drop(&s, p, NULL), p = NULL;
+        else
+            p = make(&s, NULL);
+        p = atomic_exchange(slot, p);
+        if (p)
+            drop(&s, p, NULL);
+    }
+    atomic_fetch_add(&handled, 1);
+    errno = error;
+    below_at(was);
+}
+
+static void start_timer(void)
+{
+    struct itimerval often = {{0, 300}, {0, 300}};
+    if (timers)
+        setitimer(ITIMER_REAL, &often, NULL);
+}
+
+static void stop_timer(void)
+{
+    struct itimerval none = {0};
+    setitimer(ITIMER_REAL, &none, NULL);
+}
+
+static void load(struct self *s)
+{
+    void *l = dlopen(plugins[draw(s, n_plugins)], RTLD_NOW | RTLD_LOCAL), *mine[8] = {0};
+    if (!l)
+        fatal("dlopen failed\n");
+    const struct places *(*of)(void) =
+        (const struct places *(*)(void))(uintptr_t)dlsym(l, "places_of_plugin");
+    for (int i = 0; i < 60; i++) {
+        void **slot = &mine[draw(s, 8)];
+        if (*slot && draw(s, 2))
+            drop(s, *slot, draw(s, 2) ? of() : NULL), *slot = NULL;
+        else if (*slot)
+            *slot = resize(s, *slot, of());
+        else
+            *slot = make(s, of());
+    }
+    for (int i = 0; i < 8; i++)
+        exchange(s, &mine[i]);
+    for (int i = 0; i < 8; i++)
+        s->slots[i] = s->slots[i] ? (drop(s, s->slots[i], NULL), mine[i]) : mine[i];
+    dlclose(l);
+}
+
+static void wander(struct self *s, unsigned n);
+
+/* Objects stay in the pool where they are; what the thread has is left to others, or for ever. */
+static void leave(struct self *s)
+{
+    for (unsigned i = 0; i < SLOTS; i++) {
+        exchange(s, &s->slots[i]);
+        if (s->slots[i] && draw(s, 3))
+            drop(s, s->slots[i], NULL), s->slots[i] = NULL;
+    }
+}
+
+static void *run_thread(void *seed)
+{
+    struct self s = {.seed = (uintptr_t)seed};
+    pthread_setspecific(key, seed);
+    wander(&s, steps / 8 + draw(&s, steps / 4 + 1));
+    leave(&s);
+    return NULL;
+}
+
+/* At the end of a thread, where its other thread-local values may be gone. */
+static void at_thread_end(void *seed)
+{
+    struct self s = {.seed = (uintptr_t)seed + 5};
+    for (int i = 0; i < 10; i++)
+        s.slots[i] = make(&s, NULL);
+    leave(&s);
+}
+
+static void fork_child(struct self *s)
+{
+    bool first = s->first;
+    uint64_t seed = s->seed + 1;
+    unsigned n = steps / 10;
+    pid_t pid = below_fork();
+    if (pid < 0)
+        return;
+    if (pid) {
+        waitpid(pid, NULL, 0);
+        return;
+    }
+    s->seed = seed ^ (uint64_t)getpid() << 32;
+    s->depth++;
+    start_timer();
+    if (draw(s, 4))
+        wander(s, n);
+    stop_timer();
+    if (first && draw(s, 2))
+        exit(0);
+    _exit(0);
+}
+
+static void spawn(struct self *s)
+{
+    char seed[30];
+    snprintf(seed, sizeof(seed), "%u", draw(s, 1u << 30));
+    char *words[] = {arguments[0], seed, "200", NULL};
+    pid_t pid = vfork();
+    if (!pid) {
+        execv("/proc/self/exe", words);
+        _exit(97);
+    }
+    if (pid > 0)
+        waitpid(pid, NULL, 0);
+}
+
+static void rarely(struct self *s)
+{
+    switch (draw(s, 4)) {
+    case 0:
+        if (forks && s->depth < 2)
+            fork_child(s);
+        break;
+    case 1:
+        if (forks && s->depth < 1)
+            spawn(s);
+        break;
+    default:
+        if (n_plugins && !s->depth && !(ends && draw(s, 10))) /* each has new accounts */
+            load(s);
+    }
+}
+
+static void wander(struct self *s, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++) {
+        void **slot = &s->slots[draw(s, SLOTS)];
+        uint32_t what = draw(s, 100);
+        if (what < 5)
+            account(s);
+        else if (what < 20)
+            exchange(s, slot);
+        else if (!*slot)
+            *slot = make(s, NULL);
+        else if (what < 50)
+            *slot = resize(s, *slot, NULL);
+        else
+            drop(s, *slot, NULL), *slot = NULL;
+        if (!draw(s, steps / 6 + 10))
+            rarely(s);
+    }
+}
+
+static void run_threads(struct self *s)
+{
+    pthread_t t[64];
+    unsigned running = 0, begun = threads_most * 3;
+    for (unsigned i = 0; i < begun; i++) {
+        if (running == threads_most)
+            for (; running > threads_most / 2; running--)
+                pthread_join(t[running - 1], NULL);
+        if (pthread_create(&t[running], NULL, run_thread, (void *)(uintptr_t)(draw(s, 1u << 30) | 1)))
+            fatal("pthread_create failed\n");
+        running++;
+    }
+    wander(s, steps);
+    while (running)
+        pthread_join(t[--running], NULL);
+}
+
+static void at_end(void)
+{
+    struct self s = {.seed = 3};
+    stop_timer();
+    for (int i = 0; i < 20; i++)
+        s.slots[i] = make(&s, NULL);
+    leave(&s);
+}
+
+/* Before our constructors, as likely as not before the library's. */
+__attribute__((constructor(101))) static void before_main(void)
+{
+    struct self s = {.seed = 9};
+    for (int i = 0; i < 20; i++)
+        s.slots[i] = make(&s, NULL);
+    leave(&s);
+}
+
+static void understand(const char *word)
+{
+    if (!strncmp(word, "threads=", 8))
+        threads_most = (unsigned)atoi(word + 8);
+    if (!strncmp(word, "fails=", 6))
+        below_fails = (unsigned)atoi(word + 6);
+    if (!strncmp(word, "plugin=", 7) && n_plugins < PLUGINS)
+        plugins[n_plugins++] = (char *)word + 7;
+    forks |= !strcmp(word, "forks");
+    foreign |= !strcmp(word, "foreign");
+    timers |= !strcmp(word, "timers");
+    ends |= !strcmp(word, "ends");
+}
+
+int main(int argc, char **argv)
+{
+    struct self s = {.first = true};
+    struct sigaction on = {.sa_handler = on_timer, .sa_flags = SA_RESTART};
+    if (argc < 3)
+        return 2;
+    arguments = argv;
+    memset(text, 'x', TEXT - 1);
+    s.seed = strtoull(argv[1], NULL, 10) * 2 + 1;
+    steps = (unsigned)atoi(argv[2]);
+    for (int i = 3; i < argc; i++)
+        understand(argv[i]);
+    atexit(at_end);
+    pthread_key_create(&key, at_thread_end);
+    sigaction(SIGALRM, &on, NULL);
+    start_timer();
+    run_threads(&s);
+    while (ends) /* until it is killed */
+        run_threads(&s);
+    leave(&s);
+    return 0;
+}

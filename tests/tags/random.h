@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TESTS_TAGS_RANDOM_H
+#define TESTS_TAGS_RANDOM_H
+
+/* What random_places.py generates, and what random.c does at random with it. */
+
+#include <stddef.h>
+
+#include "below.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum kind {
+    KIND_MALLOC,
+    KIND_CALLOC,
+    KIND_STRDUP,
+    KIND_STRNDUP,
+    KIND_POSIX_MEMALIGN,
+    KIND_ALIGNED_ALLOC,
+    KIND_MEMALIGN,
+    KIND_REALLOC, /* from here on they take an old object, which may be NULL */
+    KIND_REALLOCARRAY,
+    KIND_FREE,
+    KIND_ACCOUNT, /* `old` is NULL: so many bytes more; else less */
+};
+
+/* `text` has `bytes` - 1 letters. What a place gives back is NULL if it failed, or freed. */
+typedef void *(*place_function)(void *old, size_t bytes, size_t alignment, const char *text);
+
+struct place {
+    enum kind kind;
+    place_function function;
+};
+
+struct places {
+    unsigned n;
+    const struct place *at;
+};
+
+/** Of the program; a plugin has a function places_of_plugin(). */
+extern const struct places places;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
