@@ -116,7 +116,11 @@ _allium_argument()
 {
     case $1 in
     sys) _allium_words "$(_allium_help sys | sed -n '/^tools,/,/^$/s/^  \([a-z]*\) .*/\1/p')" ;;
-    snapshot | tags) _allium_words "$(_allium_pids)" ;;
+    snapshot) _allium_words "$(_allium_pids)" ;;
+    tags)
+        _allium_files
+        _allium_words "$(_allium_pids)"
+        ;;
     allocinfo) _allium_files ;;
     set) _allium_words "$(_allium_pids)" period= on off free-stacks=all free-stacks=some ;;
     report | watch | diff | who | frees | export | sql)

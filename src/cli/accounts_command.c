@@ -6,8 +6,10 @@
 
 #include "cli/accounts_show.h"
 #include "cli/pager.h"
+#include "cli/places_show.h"
 #include "cli/words.h"
 #include "collect/naming.h"
+#include "collect/tags_file.h"
 
 static const struct word groups[] = {{"place", ACCOUNT_BY_PLACE},     {"function", ACCOUNT_BY_FUNCTION},
                                      {"file", ACCOUNT_BY_FILE},       {"directory", ACCOUNT_BY_DIRECTORY},
@@ -24,7 +26,7 @@ struct request {
     struct accounts_show show;
     struct query *query;
     const char *source;
-    bool paged;
+    bool paged, sorted;
 };
 
 /* ---- options; each gives -1 to go on, or the exit code ---- */
@@ -50,6 +52,7 @@ static int parse_shape(struct request *q, const struct arguments *a)
     const struct command *c = q->kind->command;
     int group = ACCOUNT_BY_PLACE, sort = ACCOUNT_SORT_LIVE;
     uint32_t top = q->show.format == ACCOUNTS_SCREEN ? WORDS_TOP_DEFAULT : 0;
+    q->sorted = command_value(c, a, "sort");
     int code = words_parse(c, "by", command_value(c, a, "by"), groups, &group);
     if (code < 0)
         code = words_parse(c, "sort", command_value(c, a, "sort"), orders, &sort);
@@ -114,6 +117,32 @@ static int read_source(const struct request *q, struct accounts_reading *r, stru
     return -1;
 }
 
+/* The source is a program that does not run: all that is asked for of it. */
+static int show_binary(const struct request *q, struct alloc_texts *texts, struct symbols *symbols)
+{
+    const struct accounts_show *o = &q->show;
+    const struct command *c = q->kind->command;
+    struct places_show places = {.source = q->source,
+                                 .group = o->shape.group,
+                                 .group_word = o->group,
+                                 .query = o->query,
+                                 .top = o->shape.top,
+                                 .json = o->format == ACCOUNTS_JSON,
+                                 .paged = q->paged};
+    struct accounts a = {0};
+    struct error e = {""};
+    if (q->sorted || o->format == ACCOUNTS_ALLOCINFO || o->shape.group == ACCOUNT_BY_PROCESS)
+        return command_misuse(c, "%s is a file, in which nothing is counted: leave out --%s", q->source,
+                              q->sorted                         ? "sort"
+                              : o->format == ACCOUNTS_ALLOCINFO ? "allocinfo"
+                                                                : "by process");
+    int code = q->kind->read_binary(&a, texts, q->source, symbols, &e)
+                   ? command_fail(EXIT_FAILED, "%s", e.text)
+                   : places_show(&places, &a, texts);
+    accounts_release(&a);
+    return code;
+}
+
 static int show(const struct request *q, struct alloc_texts *texts, const struct accounts_reading *after)
 {
     struct sink out = pager_sink(q->paged);
@@ -136,7 +165,8 @@ int accounts_command(const struct accounts_kind *kind, int argc, char **argv)
     if (code < 0) {
         char *cache = naming_cache_dir();
         struct symbols *symbols = symbols_new(cache);
-        code = read_source(&q, &after, &texts, symbols);
+        code = kind->read_binary && tags_file_is_binary(q.source) ? show_binary(&q, &texts, symbols)
+                                                                  : read_source(&q, &after, &texts, symbols);
         symbols_free(symbols);
         free(cache);
     }

@@ -22,6 +22,9 @@ struct accounts_kind {
     /** Reads those of a process that runs, or of what it left, by place. 0, or -errno with a line. */
     int (*read)(struct accounts *a, struct alloc_texts *texts, pid_t pid, struct symbols *symbols,
                 struct error *e);
+    /** The places of a program that does not run; NULL: it has none. 0, or -errno with a line. */
+    int (*read_binary)(struct accounts *a, struct alloc_texts *texts, const char *path,
+                       struct symbols *symbols, struct error *e);
     const char *const *losses; /* ACCOUNT_LOSSES of them: words for text_add_words() */
     const char *none;          /* "no tag was used yet" */
 };

@@ -11,6 +11,8 @@ static const char *const examples[] = {
     "which part of the program allocates most often",
     "allium tags 4711 --where 'file:src/* live>1M'",
     "of some files, the places that hold more than a mebibyte",
+    "allium tags ./server --by file",
+    "in which of its files a program allocates that does not run",
     NULL,
 };
 
@@ -18,7 +20,8 @@ static int run(int argc, char **argv);
 
 const struct command command_tags = {
     .name = "tags",
-    .usage = "PID [--by GROUP] [--sort ORDER] [--where QUERY] [--top N] [--json|--allocinfo] [--no-pager]",
+    .usage =
+        "PID|PROGRAM [--by GROUP] [--sort ORDER] [--where QUERY] [--top N] [--json|--allocinfo] [--no-pager]",
     .summary = "exact accounts of the places in a program that is built with <allium/tag.h>",
     .examples = examples,
     .options = options,
@@ -38,6 +41,7 @@ static int run(int argc, char **argv)
     static const struct accounts_kind kind = {.command = &command_tags,
                                               .schema = "tags",
                                               .read = tags_read,
+                                              .read_binary = tags_read_binary,
                                               .losses = losses,
                                               .none = "no tag was used yet"};
     return accounts_command(&kind, argc, argv);

@@ -42,5 +42,11 @@ int tags_read_file(struct accounts *a, struct alloc_texts *texts, int fd, pid_t 
 /** Those of a process, or what it left: 0, or -errno with a line: -ESRCH no such process, -ENOENT it has no accounts. */
 int tags_read(struct accounts *a, struct alloc_texts *texts, pid_t pid, struct symbols *symbols,
               struct error *e);
+/**
+ * The places of a program or library that does not run: of them nothing is counted. Its one process has no pid, and ACCOUNT_LOST_RECORDS
+ * of what was not understood. 0, or -errno with a line, as tags_file_open().
+ */
+int tags_read_binary(struct accounts *a, struct alloc_texts *texts, const char *path, struct symbols *symbols,
+                     struct error *e);
 
 #endif

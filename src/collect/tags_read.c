@@ -10,6 +10,7 @@
 #include "collect/container.h"
 #include "collect/ledger_dir.h"
 #include "collect/tags.h"
+#include "collect/tags_file.h"
 
 /*
  * The place is inline code of <allium/malloc_hooks.h> most of the time: the frame meant is the first that is not one of its
@@ -24,11 +25,20 @@ static const struct symbol_frame *place_of(const struct symbol_frames *frames)
     return &frames->at[i];
 }
 
+/* Is it the program's own word for the file, as the compiler was given it? The debug information has whole paths. */
+static bool is_same_file(const char *own, const char *whole)
+{
+    const char *a = strrchr(own, '/'), *b = whole ? strrchr(whole, '/') : NULL;
+    return b && *whole == '/' && *own != '/' && !strcmp(a ? a + 1 : own, b + 1);
+}
+
 /* Function, and file and line where the program did not say them itself. */
 static void name_row(struct account_key *key, const struct symbol_frame *f, struct alloc_texts *texts)
 {
     if (*f->function)
         key->function = alloc_texts_put(texts, f->function, strlen(f->function));
+    if (key->file && is_same_file(alloc_texts_get(texts, key->file), f->file))
+        key->file = alloc_texts_put(texts, f->file, strlen(f->file));
     if (key->file)
         return;
     if (f->file && *f->file)
@@ -127,4 +137,43 @@ int tags_read(struct accounts *a, struct alloc_texts *texts, pid_t pid, struct s
     container_roots_release(&roots);
     ledger_list_release(&list);
     return bad;
+}
+
+static uint32_t put_text(struct alloc_texts *texts, const char *text)
+{
+    return *text ? alloc_texts_put(texts, text, strlen(text)) : ALLOC_NO_TEXT;
+}
+
+int tags_read_binary(struct accounts *a, struct alloc_texts *texts, const char *path, struct symbols *symbols,
+                     struct error *e)
+{
+    struct tags_reading r = {0};
+    struct tags_file f;
+    int bad = tags_file_open(&f, path, e);
+    if (bad)
+        return bad;
+    char *whole = realpath(path, NULL);
+    *vec_push(&r.modules) = (struct tags_module){.path = mem_strdup(whole ? whole : path)};
+    free(whole);
+    vec_each (const struct tags_file_tag, tag, &f.tags) {
+        *vec_push(&r.module) = 0;
+        *vec_push(&r.rows) = (struct account_row){
+            .key = {.class = put_text(texts, tag->class),
+                    .name = put_text(texts, tag->name),
+                    .file = put_text(texts, tag->file),
+                    .line = tag->line,
+                    .module = put_text(texts, r.modules.at[0].path)},
+            .copies = 1,
+            .code = tag->code,
+        };
+    }
+    name_module(&r, 0, symbols, "", texts);
+    vec_each (const struct account_row, row, &r.rows)
+        *vec_push(&a->rows) = *row;
+    *vec_push(&a->processes) =
+        (struct account_process){.losses = {[ACCOUNT_LOST_RECORDS] = f.not_understood}};
+    tags_file_release(&f);
+    tags_reading_release(&r);
+    accounts_merge(a, texts);
+    return 0;
 }

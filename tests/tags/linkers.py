@@ -80,10 +80,28 @@ def running(program):
         return json.loads(done.stdout)["rows"]
 
 
+def listed(program, *options, cache=None):
+    """What `allium tags` says of it when it does not run, and on stderr."""
+    env = dict(os.environ, XDG_CACHE_HOME=cache) if cache else None
+    done = succeed([built("ALLIUM"), "tags", program, "--json", *options], env=env)
+    return json.loads(done.stdout), done.stderr.decode()
+
+
+def told(row):
+    return tuple(row[key] for key in ("class", "name", "function", "place", "module"))
+
+
 def compare(program, what):
+    """The rows of a run and of the file, and the list."""
     keys = ("class", "name", "allocations", "allocated_bytes", "live_objects", "live_bytes")
     rows = named(running(program))
     equal({place: tuple(row[key] for key in keys) for place, row in rows.items()}, PLACES, what)
+    document, said = listed(program)
+    equal((said, document["not_understood"]), ("", 0), "what is missing")
+    equal(sorted(map(told, document["rows"])), sorted(map(told, rows.values())), (what, "of the file"))
+    copies = {place: row["copies"] for place, row in named(document["rows"]).items()}
+    for place, most in ("ordinary", 2), ("twin", 4), ("several", 8), ("other", 1), ("arena", 1):
+        check(1 <= copies[place] <= most, what, place, "has", copies[place], "copies")
 
 
 def matrix(compiler, linker, levels, hows):
@@ -132,6 +150,84 @@ def alike(compiler):
     return test
 
 
+def debug_files():
+    """Where debug information lies elsewhere, is shared, or was stripped."""
+    program = linked("g++", ["-O2"], "bfd", [])
+    whole = sorted((row["class"], row["name"], row["function"], row["place"], row["copies"]) for row in listed(program)[0]["rows"])
+    cut = lambda path, cache: sorted((row["class"], row["name"], row["function"], row["place"], row["copies"]) for row in listed(path, cache=cache)[0]["rows"])
+    with tempfile.TemporaryDirectory(dir=SCRATCH.name) as folder:
+        at = lambda name: os.path.join(folder, name)
+        succeed(["objcopy", "--only-keep-debug", program, at("p.debug")])
+        succeed(["objcopy", "--strip-all", "--add-gnu-debuglink=" + at("p.debug"), program, at("split")])
+        equal(cut(at("split"), at("cache1")), whole, "with the debug file beside it")
+        shutil.copy(program, at("dwz1")), shutil.copy(program, at("dwz2"))
+        succeed(["dwz", "-m", at("shared"), at("dwz1"), at("dwz2")])
+        equal(cut(at("dwz2"), at("cache2")), whole, "after dwz")
+        os.remove(at("p.debug"))
+        for option, functions in ("--strip-debug", {"main", "ordinary", "other_unit", "twin", "several<char>"}), ("--strip-all", None):
+            succeed(["strip", option, "-o", at("stripped"), program])
+            document, said = listed(at("stripped"), cache=at("cache" + option))
+            rows = [row for row in document["rows"] if row["class"] == "malloc"]
+            check(all(row["place"] is None for row in rows), option, rows)
+            have = {row["function"] for row in rows}
+            check(have <= functions | {"several<int>", "several<double>", "main [clone .cold]"} if functions else all(re.fullmatch(r"stripped\+0x[0-9a-f]+", name) for name in have),
+                  option, have)
+            equal([row["place"].split("/")[-1].split(":")[0] for row in document["rows"] if row["class"] == "arena"], ["places.cc"], "its own words")
+            check(re.fullmatch(r"allium: \d+ places have neither file nor line: they have no debug information \(cc -g\), or it was stripped\n", said), said)
+
+
+def asked():
+    """Groups, queries, what is not shown; what cannot be asked of a file."""
+    program = linked("g++", ["-O2"], "bfd", [])
+    groups = {group: listed(program, "--by", group)[0]["rows"] for group in ("class", "module", "directory", "file", "function")}
+    equal([(row["class"], row["places"]) for row in groups["class"]], [("arena", 1), ("malloc", 4)], "classes")
+    equal([(row["module"], row["places"]) for row in groups["module"]], [(os.path.realpath(program), 5)], "modules")
+    equal([row["places"] for row in groups["directory"]], [5], "directories")
+    equal([(os.path.basename(row["place"]), row["places"]) for row in groups["file"]], [("places.cc", 2), ("places.h", 2), ("places_other.cc", 1)], "files")
+    equal(sorted(os.path.basename(row["place"]) for row in listed(program, "--where", "func:main or file:*/places.h")[0]["rows"]),
+          sorted(line for line, name in LINES.items() if name in ("arena", "several", "twin")), "with a query")
+    done = succeed([built("ALLIUM"), "tags", program, "--top", "2"])
+    lines = done.stdout.decode().splitlines()
+    check(re.fullmatch(re.escape(program) + r": 5 places, in \d+ copies", lines[0]) and not lines[1] and len(lines) == 5, lines)
+    equal(done.stderr.decode(), "allium: 2 of 5 rows are shown; --top 0 shows all\n", "what is said")
+    equal([line.split()[-2].split("/")[-1].split(":")[0] for line in lines[3:]], ["places.cc", "places.cc"], "the order")
+    done = succeed([built("ALLIUM"), "tags", program, "--where", "func:nothing"])
+    equal(done.stderr.decode(), "allium: no place fits func:nothing\n", "what is said")
+    for words in ["--sort", "live"], ["--allocinfo"], ["--by", "process"]:
+        done = run([built("ALLIUM"), "tags", program, *words])
+        check(done.returncode == 2 and b"is a file, in which nothing is counted: leave out " + words[0].encode() in done.stderr, words, done)
+
+
+def no_such():
+    """Each is told in a line of its own."""
+    with tempfile.TemporaryDirectory(dir=SCRATCH.name) as folder:
+        at = lambda name: os.path.join(folder, name)
+        program = linked("g++", ["-O2"], "bfd", [])
+        data = open(program, "rb").read()
+        for name, content in ("cut", data[:len(data) // 2]), ("tiny", data[:40]), ("other", data[:18] + b"\xb7" + data[19:]), ("headless", data[:40] + bytes(8) + data[48:58] + bytes(6) + data[64:]), \
+                ("archive", b"!<arch>\n"), ("core", data[:16] + b"\4" + data[17:]):
+            with open(at(name), "wb") as file:
+                file.write(content)
+        with open(at("old"), "wb") as file:  # the descriptors are of another version
+            offset, size = section(program, "allium_tags")
+            file.write(data[:offset] + b"".join(b"\x77" + data[at_ + 1:at_ + 32] for at_ in range(offset, offset + size, 32)) + data[offset + size:])
+        succeed(["objcopy", "--only-keep-debug", program, at("debug")])
+        for path, text in (at("cut"), "is cut short, or damaged"), (at("tiny"), "is no ELF program or library, or cut short"), (at("other"), "is for another machine"), (at("headless"), "has no section headers"), \
+                (at("archive"), "is an archive"), (at("core"), "is no ELF program or library"), (objects("g++", ["-O2"])[0], "is an object file"), (at("debug"), "has debug information alone"), \
+                (at("old"), "has tags of another version"), ("/bin/sh", "has no tags: it is not built with"):
+            done = run([built("ALLIUM"), "tags", path])
+            equal((done.returncode, done.stdout), (1, b""), path)
+            lines = done.stderr.decode().splitlines()
+            check(len(lines) == 1 and lines[0].startswith("allium: %s %s" % (path, text)), path, "->", lines)
+
+
+def section(path, name):
+    """Where it is in the file, and how long."""
+    text = succeed(["readelf", "-SW", path]).stdout.decode()
+    offset, size = re.search(r" %s +PROGBITS +[0-9a-f]+ ([0-9a-f]+) ([0-9a-f]+)" % name, text).groups()
+    return int(offset, 16), int(size, 16)
+
+
 def static_ones():
     """Without a loader there is no liballium.so: the linker says so."""
     for linker in LINKERS:
@@ -148,5 +244,8 @@ tap.main([("%s, %s: rows are those of the list" % row[:2], matrix(*row)) for row
     ("link-time optimization keeps the rows", whole_program),
     ("gcc: places with the same code are rows of their own", alike("gcc")),
     ("clang: places with the same code are rows of their own", alike("clang")),
+    ("debug information in files of its own, shared, or stripped", debug_files),
+    ("what can be asked of a program that does not run", asked),
+    ("what is no program with tags is told in a line", no_such),
     ("static programs cannot be linked", static_ones),
 ])
