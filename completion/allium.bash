@@ -22,7 +22,7 @@ _allium_options()
     tags) echo --by --sort --where --top --json --allocinfo --no-pager --help ;;
     export) echo --pprof --folded --speedscope --heaptrack -o --output --where --debuginfod --help ;;
     sql) echo --json --csv --debuginfod --no-pager --help ;;
-    set) echo --where --help ;;
+    set) echo --where --for --help ;;
     sys) echo -p --pid --interval --duration --sort --top --pss --json --no-pager --help ;;
     allocinfo) echo --by --sort --where --top --interval --count --duration --allocinfo --json --no-pager --help ;;
     doctor) echo --json --help ;;
@@ -122,7 +122,7 @@ _allium_argument()
         _allium_words "$(_allium_pids)"
         ;;
     allocinfo) _allium_files ;;
-    set) _allium_words "$(_allium_pids)" period= on off free-stacks=all free-stacks=some ;;
+    set) _allium_words "$(_allium_pids)" period= on off free-stacks=all free-stacks=some stacks latency fail= stacks=off latency=off fail=off ;;
     report | watch | diff | who | frees | export | sql)
         _allium_files '!*.allium'
         _allium_words "$(_allium_pids)"

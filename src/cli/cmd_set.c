@@ -5,18 +5,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/set_tags.h"
 #include "collect/control.h"
 #include "collect/ledger_copy.h"
 #include "collect/ledger_scan.h"
+#include "model/accounts.h"
 #include "query/query.h"
 
 static const struct option_doc options[] = {
-    {"where", 0, "QUERY", "all processes that fit, by comm and pid: 'comm:nginx !pid:4711'"},
+    {"where", 0, "QUERY",
+     "all processes that fit, by comm and pid; or places in them, by class, name, func, file ..."},
+    {"for", 0, "DURATION", "for so long, then as before: on, off, stacks, latency and fail of places"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -24,9 +29,13 @@ static const char *const examples[] = {
     "allium set 4711 period=64K",
     "eight times as many samples from now on",
     "allium set --where comm:nginx off",
-    "all nginx processes: no new samples, until `on`",
+    "all nginx processes: no new samples, tags not counted, until `on`",
     "allium set 4711 free-stacks=all",
     "the stack of each sampled free, for a use after free",
+    "allium set 4711 --where 'func:parse_*' stacks --for 60s",
+    "who calls these functions when they allocate: of a program built with <allium/tag.h>, for a minute",
+    "allium set 4711 --where class:cache fail=every:100",
+    "each hundredth allocation of these places fails",
     NULL,
 };
 
@@ -34,16 +43,18 @@ static int run(int argc, char **argv);
 
 const struct command command_set = {
     .name = "set",
-    .usage = "[PID] [--where QUERY] ACTION...",
-    .summary = "change how a running process is sampled: period=SIZE, on, off, free-stacks=all",
+    .usage = "[PID] [--where QUERY] [--for DURATION] ACTION...",
+    .summary = "change what is observed of a running process: its samples, its tags",
     .examples = examples,
     .options = options,
     .run = run,
 };
 
-/* What the actions together do to the control word. */
+/* What the actions together do: to the control word of an agent, and to tags. */
 struct change {
     uint64_t clear, set;
+    bool agent; /* something that only the agent can do */
+    struct set_tags tags;
 };
 
 enum field { COMM, PID };
@@ -72,8 +83,8 @@ static void add(struct change *c, uint64_t clear, uint64_t set)
     c->set = (c->set & ~clear) | set;
 }
 
-/* -1: fine; else the exit code. */
-static int parse_action(const char *text, struct change *c)
+/* What an agent does. 1: it is such an action; 0: it is none; -1: it is wrong, and a line was printed. */
+static int parse_agent(const char *text, struct change *c)
 {
     uint64_t period;
     if (!strcmp(text, "on"))
@@ -86,17 +97,30 @@ static int parse_action(const char *text, struct change *c)
         add(c, LEDGER_CONTROL_FREE_STACKS, 0);
     else if (!strcmp(text, "period=default"))
         add(c, LEDGER_CONTROL_PERIOD, 0);
-    else if (!strncmp(text, "period=", 7)) {
-        if (units_parse_size(text + 7, &period) || !period || period > LEDGER_PERIOD_MAX)
-            return command_misuse(&command_set, "%s: a period is a size from 1 to 1T, or default", text);
+    else if (strncmp(text, "period=", 7))
+        return 0;
+    else if (units_parse_size(text + 7, &period) || !period || period > LEDGER_PERIOD_MAX) {
+        command_misuse(&command_set, "%s: a period is a size from 1 to 1T, or default", text);
+        return -1;
+    } else {
         add(c, LEDGER_CONTROL_PERIOD, period);
-    } else
-        return command_misuse(
-            &command_set,
-            "%s is no action: it can be period=SIZE, period=default, on, off, free-stacks=all or "
-            "free-stacks=some",
-            text);
-    return -1;
+    }
+    c->agent |= text[1] != 'n' && text[1] != 'f';
+    return 1;
+}
+
+/* -1: fine; else the exit code. */
+static int parse_action(const char *text, struct change *c)
+{
+    int agent = parse_agent(text, c), tags = agent < 0 ? 0 : set_tags_parse(&c->tags, text);
+    if (agent < 0 || tags < 0)
+        return EXIT_USAGE;
+    if (agent || tags)
+        return -1;
+    return command_misuse(&command_set,
+                          "%s is no action: it can be period=SIZE, period=default, on, off, free-stacks=all, "
+                          "free-stacks=some, stacks, latency, fail=HOW, or stacks, latency or fail =off",
+                          text);
 }
 
 static void say(int pid, const char *comm, uint64_t word)
@@ -132,37 +156,91 @@ static int change_one(const struct ledger_entry *entry, int pid, const struct qu
     return bad;
 }
 
-static int change_all(int pid, const struct query *where, const struct change *c)
+static bool process_fits(void *arg, const char *comm, int pid)
+{
+    struct subject s = {comm, pid};
+    return !arg || query_match(arg, look_up, &s);
+}
+
+static unsigned change_agents(int pid, const struct query *where, const struct change *c, int *code)
 {
     struct ledger_scan scan;
     struct error e = {""};
     unsigned changed = 0;
-    int code = EXIT_DONE;
     ledger_scan_all(&scan);
     vec_each (const struct ledger_entry, entry, &scan.list) {
         int bad = change_one(entry, pid, where, c, &e);
         changed += bad == 0;
         if (bad < 0)
-            code = command_fail(EXIT_FAILED, "%s", e.text);
+            *code = command_fail(EXIT_FAILED, "%s", e.text);
     }
     ledger_scan_release(&scan);
-    if (!changed && code == EXIT_DONE && pid)
-        code = command_fail(
+    return changed;
+}
+
+static int change_all(int pid, struct query *where, const struct change *c)
+{
+    unsigned changed = 0;
+    int code = EXIT_DONE;
+    if (!c->tags.only && !c->tags.where)
+        changed = change_agents(pid, where, c, &code);
+    if (!c->agent) {
+        int bad = set_tags_apply(&c->tags, pid, process_fits, where, &changed);
+        code = bad ? bad : code;
+    }
+    if (changed || code != EXIT_DONE)
+        return code;
+    if (c->tags.only || c->tags.where)
+        return command_fail(EXIT_FAILED,
+                            "no running process%s has tags that are yours: they take a program that is built "
+                            "with <allium/tag.h>, see allium-tags(1)",
+                            pid || where ? " that is meant" : "");
+    if (pid)
+        return command_fail(
             EXIT_FAILED,
             "no running process %d%s has a ledger that is yours: either it was not started with the "
             "agent, or nothing of it was sampled yet (allium ps lists those that have one)",
             pid, where ? " that fits --where" : "");
-    else if (!changed && code == EXIT_DONE)
-        code =
-            command_fail(EXIT_FAILED, "no running process with a ledger fits --where (allium ps lists them)");
-    return code;
+    return command_fail(EXIT_FAILED, "no running process with a ledger fits --where (allium ps lists them)");
+}
+
+/* Of processes, or of places if it asks for what those have. -1: fine; else the exit code. */
+static int parse_where(const char *text, struct query **where, struct change *c)
+{
+    struct error e = {""};
+    if (!text || !query_parse(where, text, fields, sizeof(fields) / sizeof(*fields), &e, NULL))
+        return -1;
+    if (account_query_parse(&c->tags.where, text, &e))
+        return command_misuse(&command_set, "%s", e.text);
+    c->tags.text = text;
+    if (c->agent)
+        return command_misuse(&command_set,
+                              "a period and stacks of frees are a whole process's: --where can ask for comm "
+                              "and pid with them");
+    return -1;
+}
+
+static int parse_for(const char *text, struct change *c)
+{
+    struct timespec now;
+    uint64_t ns;
+    if (!text)
+        return -1;
+    if (units_parse_duration(text, &ns) || !ns)
+        return command_misuse(&command_set, "--for %s: a time is meant, such as 60s or 5m", text);
+    if (!c->tags.only && !c->tags.where)
+        return command_misuse(&command_set,
+                              "--for is for places: a --where by class, func, file and the like, or stacks, "
+                              "latency, fail");
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    c->tags.change.until_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec + ns;
+    return -1;
 }
 
 static int run(int argc, char **argv)
 {
     struct arguments a;
-    struct error e = {""};
-    struct change c = {0};
+    struct change c = {.tags = {.actions = BUF_INIT}};
     struct query *where = NULL;
     int code = command_parse(&command_set, argc, argv, false, &a), first = 0;
     if (code >= 0)
@@ -174,14 +252,23 @@ static int run(int argc, char **argv)
     else if (!text)
         return command_misuse(&command_set, "a process id, please, or --where");
     if (first == a.n_rest)
-        return command_misuse(&command_set, "an action, please: period=SIZE, on, off, free-stacks=all");
+        return command_misuse(&command_set,
+                              "an action, please: period=SIZE, on, off, free-stacks=all, stacks, latency, "
+                              "fail=once");
     for (int i = first; i < a.n_rest && code < 0; i++)
         code = parse_action(a.rest[i], &c);
-    if (code < 0 && text && query_parse(&where, text, fields, sizeof(fields) / sizeof(*fields), &e, NULL))
-        code = command_misuse(&command_set, "%s", e.text);
+    if (code < 0 && c.agent && c.tags.only)
+        code =
+            command_misuse(&command_set, "a period and stacks of frees are for the agent's samples, stacks, "
+                                         "latency and fail for tags: not both at once");
+    if (code < 0)
+        code = parse_where(text, &where, &c);
+    if (code < 0)
+        code = parse_for(command_value(&command_set, &a, "for"), &c);
     struct sink out = sink_to_file(stdout);
     if (code < 0)
         code = command_written(&out, change_all(pid, where, &c));
     query_free(where);
+    set_tags_release(&c.tags);
     return code;
 }

@@ -31,13 +31,14 @@ static int open_named(const struct ledger_entry *ledger, const char *path)
 
 /*
  * What a process maps under that name may be somebody else's file that it can read, and we are about to write: an agent's has
- * the size of a page, is for its owner alone, and holds nothing or what was written here before.
+ * the size of a page (or of one with lists behind it), is for its owner alone, and holds nothing or what was written here before.
  */
 static bool is_page(int fd, bool nameless)
 {
     struct ledger_control page;
     struct stat st;
-    return !fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size == LEDGER_PAGE_BYTES &&
+    return !fstat(fd, &st) && S_ISREG(st.st_mode) &&
+           (st.st_size == LEDGER_PAGE_BYTES || st.st_size == LEDGER_CONTROL_TAG_BYTES) &&
            (nameless || !(st.st_mode & 077)) && pread(fd, &page, sizeof(page), 0) == sizeof(page) &&
            (page.magic == LEDGER_CONTROL_MAGIC || (!page.magic && !page.word));
 }
@@ -71,7 +72,8 @@ static int change(int fd, uint64_t clear, uint64_t set, uint64_t *now)
 static void print_path(struct buf *path, const struct ledger_entry *ledger)
 {
     if (ledger->path) {
-        buf_add(path, ledger->path, strlen(ledger->path) - strlen(LEDGER_SUFFIX));
+        const char *point = strrchr(ledger->path, '.');
+        buf_add(path, ledger->path, point ? (size_t)(point - ledger->path) : strlen(ledger->path));
         buf_addstr(path, LEDGER_CONTROL_SUFFIX);
     } else if (ledger->mapped->control.end) {
         buf_printf(path, "%s of process %d", ledger->mapped->control.path, (int)ledger->pid);
@@ -80,20 +82,34 @@ static void print_path(struct buf *path, const struct ledger_entry *ledger)
     }
 }
 
+int control_open(const struct ledger_entry *ledger, struct error *e)
+{
+    struct buf path = BUF_INIT;
+    print_path(&path, ledger);
+    int fd = open_page(ledger, buf_str(&path), e);
+    buf_release(&path);
+    return fd;
+}
+
+int control_failed(const struct ledger_entry *ledger, int code, struct error *e)
+{
+    struct buf path = BUF_INIT;
+    print_path(&path, ledger);
+    failed(e, buf_str(&path), code);
+    buf_release(&path);
+    return -code;
+}
+
 int control_change(const struct ledger_entry *ledger, uint64_t clear, uint64_t set, uint64_t *now,
                    struct error *e)
 {
-    struct buf path = BUF_INIT;
     uint64_t word = 0;
-    print_path(&path, ledger);
-    int fd = open_page(ledger, buf_str(&path), e);
-    int bad = fd < 0 ? fd : change(fd, clear, set, &word);
+    int fd = control_open(ledger, e), bad = fd < 0 ? fd : change(fd, clear, set, &word);
     if (fd >= 0) {
         close(fd);
         if (bad)
-            failed(e, buf_str(&path), -bad);
+            control_failed(ledger, -bad, e);
     }
-    buf_release(&path);
     if (now)
         *now = word;
     return bad;

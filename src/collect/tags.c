@@ -46,12 +46,25 @@ static uint32_t put_text(struct alloc_texts *texts, const char *text)
     return *text ? alloc_texts_put(texts, text, strlen(text)) : ALLOC_NO_TEXT;
 }
 
+/* As the target's books_key(). */
+static uint64_t key_of(const struct ledger_copy *c, const struct ledger_tag *t)
+{
+    if (t->module == LEDGER_NONE)
+        return ledger_action_key("", 0, t->code);
+    const struct ledger_module *m = ledger_copy_at(c, LEDGER_MODULES, struct ledger_module, t->module);
+    const char *path = text_of(c, m->path);
+    return m->build_id_len && m->build_id_len <= LEDGER_BUILD_ID_BYTES
+               ? ledger_action_key(m->build_id, m->build_id_len, t->code)
+               : ledger_action_key(path, strlen(path), t->code);
+}
+
 static void add_row(struct tags_reading *r, const struct ledger_copy *c, const struct ledger_tag *t,
                     struct alloc_texts *texts)
 {
     struct ledger_words sum = sum_of(c, t->account);
-    if (!sum.made_calls && !sum.gone_calls && !t->failed)
-        return; /* of a parent's place that its fork child has not reached */
+    if (!r->idle && !sum.made_calls && !sum.gone_calls && !t->failed)
+        return; /* of a parent's place that its fork child has not reached, or off from the beginning */
+    *vec_push(&r->key) = key_of(c, t);
     *vec_push(&r->module) = t->module;
     *vec_push(&r->rows) = (struct account_row){
         .key = {.class = put_text(texts, text_of(c, t->class)),
@@ -113,5 +126,6 @@ void tags_reading_release(struct tags_reading *r)
         free(m->path);
     vec_release(&r->modules);
     vec_release(&r->module);
+    vec_release(&r->key);
     vec_release(&r->rows);
 }

@@ -25,6 +25,8 @@ struct tags_module {
 struct tags_reading {
     struct account_rows rows;    /* one for each descriptor */
     struct VEC(uint32_t) module; /* of each row, or LEDGER_NONE */
+    struct VEC(uint64_t) key;    /* of each row: ledger_action_key() */
+    bool idle;                   /* those of which nothing was counted, too */
     struct VEC(struct tags_module) modules;
     struct account_process process;
 };
@@ -32,6 +34,10 @@ struct tags_reading {
 /** The accounts of a copy, without names but the program's own. */
 void tags_from_copy(struct tags_reading *r, const struct ledger_copy *c, struct alloc_texts *texts);
 void tags_reading_release(struct tags_reading *r);
+
+/** The same of an open ledger, with names from below `root` ("": our own) if there are `symbols`. 0, or -errno with a line. */
+int tags_read_places(struct tags_reading *r, struct alloc_texts *texts, int fd, struct symbols *symbols,
+                     const char *root, struct error *e);
 
 /**
  * The accounts in an open ledger, with names from below `root` ("": our own), added to `a` as those of process `pid`, which

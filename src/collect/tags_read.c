@@ -71,22 +71,32 @@ static void name_module(struct tags_reading *r, uint32_t module, struct symbols 
     vec_release(&rows);
 }
 
-int tags_read_file(struct accounts *a, struct alloc_texts *texts, int fd, pid_t pid, bool alive,
-                   struct symbols *symbols, const char *root, struct error *e)
+int tags_read_places(struct tags_reading *r, struct alloc_texts *texts, int fd, struct symbols *symbols,
+                     const char *root, struct error *e)
 {
-    struct tags_reading r = {.process = {.pid = pid, .alive = alive}};
     struct ledger_copy c;
     struct timespec now;
     int bad = ledger_copy_read(fd, &c, e);
     if (bad)
         return bad;
     clock_gettime(CLOCK_REALTIME, &now);
-    r.process.taken_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-    tags_from_copy(&r, &c, texts);
+    r->process.taken_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    tags_from_copy(r, &c, texts);
     ledger_copy_release(&c);
-    for (uint32_t m = 0; m < r.modules.len; m++)
-        name_module(&r, m, symbols, root, texts);
-    name_module(&r, LEDGER_NONE, symbols, root, texts);
+    for (uint32_t m = 0; symbols && m < r->modules.len; m++)
+        name_module(r, m, symbols, root, texts);
+    if (symbols)
+        name_module(r, LEDGER_NONE, symbols, root, texts);
+    return 0;
+}
+
+int tags_read_file(struct accounts *a, struct alloc_texts *texts, int fd, pid_t pid, bool alive,
+                   struct symbols *symbols, const char *root, struct error *e)
+{
+    struct tags_reading r = {.process = {.pid = pid, .alive = alive}};
+    int bad = tags_read_places(&r, texts, fd, symbols, root, e);
+    if (bad)
+        return bad;
     vec_each (struct account_row, row, &r.rows) {
         row->key.pid = (uint32_t)pid;
         *vec_push(&a->rows) = *row;

@@ -129,6 +129,9 @@ void account_rows_keep_changed(struct account_rows *r);
 int account_query_parse(struct query **q, const char *text, struct error *e);
 /** Does it ask for the process? Then rows are to be joined by process, too. */
 bool account_query_needs_processes(const struct query *q);
+/** Does it ask for what debug information says: function, file, line? */
+bool account_query_needs_names(const struct query *q);
+bool account_row_fits(const struct account_row *row, const struct query *q, const struct alloc_texts *texts);
 /** Drops rows for which it does not hold. */
 void account_rows_keep(struct account_rows *r, const struct query *q, const struct alloc_texts *texts);
 

@@ -123,13 +123,22 @@ static void look_up(void *subject, size_t field, struct query_probe *probe)
     }
 }
 
+bool account_query_needs_names(const struct query *q)
+{
+    return query_uses(q, FUNC) || query_uses(q, PATH) || query_uses(q, DIR) || query_uses(q, LINE);
+}
+
+bool account_row_fits(const struct account_row *row, const struct query *q, const struct alloc_texts *texts)
+{
+    struct subject s = {row, texts};
+    return query_match(q, look_up, &s);
+}
+
 void account_rows_keep(struct account_rows *r, const struct query *q, const struct alloc_texts *texts)
 {
     size_t kept = 0;
-    vec_each (const struct account_row, row, r) {
-        struct subject s = {row, texts};
-        if (query_match(q, look_up, &s))
+    vec_each (const struct account_row, row, r)
+        if (account_row_fits(row, q, texts))
             r->at[kept++] = *row;
-    }
     r->len = kept;
 }

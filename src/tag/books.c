@@ -36,7 +36,10 @@ static uint32_t stage, generation;
 enum { UNAWARE, AWARE, LEARNING };
 static uint32_t alive_fallback = AWARE, *alive = &alive_fallback;
 static uint64_t parent_image_id;
-static struct ledger_control asked_at_start;
+static union {
+    struct ledger_control control;
+    char page[LEDGER_PAGE_BYTES];
+} asked_at_start;
 static bool began;
 
 /* What a fork child writes into its own ledger, if the module is still there. */
@@ -112,8 +115,8 @@ static void begin_process(void)
     text_copy(config.runtime_dir, sizeof(config.runtime_dir), variable("XDG_RUNTIME_DIR"));
     config.limit_bytes = LIMIT_BYTES;
     config.tags = true;
-    config.asked = &asked_at_start;
-    asked_at_start.word = text_starts(variable("ALLIUM_TAGS"), "off") ? LEDGER_CONTROL_OFF : 0;
+    config.asked = &asked_at_start.control;
+    asked_at_start.control.word = text_starts(variable("ALLIUM_TAGS"), "off") ? LEDGER_CONTROL_OFF : 0;
     if (random)
         __builtin_memcpy(&config.image_id, random, sizeof(config.image_id));
     if (!sys_failed(page)) {
@@ -278,7 +281,7 @@ static bool make(void)
     if (!back_account(0) || ledger_append(&ledger, LEDGER_TAGS, 1) || !inherit()) /* account 0: none */
         return false;
     control_show_again(ledger.control);
-    if (inherited != &asked_at_start && ledger.control != inherited)
+    if (inherited != &asked_at_start.control && ledger.control != inherited)
         sys_call(SYS_munmap, inherited, LEDGER_CONTROL_TAG_BYTES);
     ledger.header->magic = LEDGER_MAGIC;
     return true;

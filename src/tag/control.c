@@ -32,25 +32,48 @@ static const struct ledger_control *seen_by(const struct allium_tag *tag)
     return (const struct ledger_control *)page_of(tag);
 }
 
+static const struct ledger_control *own; /* with the lists; NULL: there is none */
+static uint64_t readable[2];             /* bytes of its lists */
+
+/* Only what is used of the lists can be accessed, or mlockall(2) in the program would back all of them. */
+static bool can_read(const char *list, unsigned which, uint64_t bytes)
+{
+    bytes = (bytes + LEDGER_PAGE_BYTES - 1) & -(uint64_t)LEDGER_PAGE_BYTES;
+    if (bytes <= load_acquire(&readable[which]))
+        return true;
+    if (sys_call(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0) || sys_call(SYS_mprotect, list, bytes, PROT_READ))
+        return false;
+    store_release(&readable[which], bytes);
+    return true;
+}
+
 /* The list in force; NULL: there is none. */
 static const struct ledger_action *list_of(const struct ledger_control *c, uint32_t *count)
 {
     uint32_t listed = load_acquire(&c->listed);
-    const char *first = (const char *)c + LEDGER_PAGE_BYTES;
+    unsigned which = listed & LEDGER_ACTIONS_SECOND ? 1 : 0;
+    const char *list = (const char *)c + LEDGER_PAGE_BYTES + which * LEDGER_ACTIONS_BYTES;
     *count = listed & ~LEDGER_ACTIONS_SECOND;
-    if (!*count || *count > LEDGER_ACTIONS_MOST)
+    if (!*count || *count > LEDGER_ACTIONS_MOST ||
+        !can_read(list, which, *count * sizeof(struct ledger_action)))
         return NULL;
-    return (const struct ledger_action *)(listed & LEDGER_ACTIONS_SECOND ? first + LEDGER_ACTIONS_BYTES
-                                                                         : first);
+    return (const struct ledger_action *)list;
 }
 
-static bool has_passed(uint64_t until_ns)
+/* What is asked at this time; `timed`: later it may be something else. */
+static uint32_t asked_now(const struct ledger_action *a, bool *timed)
 {
+    uint32_t asked = a->asked;
     struct timespec t;
-    if (!until_ns)
-        return false;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec >= until_ns;
+    for (unsigned ask = 0; ask < LEDGER_ASKS; ask++)
+        if (asked >> ask & 1 && a->until_ns[ask]) {
+            clock_gettime(CLOCK_MONOTONIC, &t);
+            if ((uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec >= a->until_ns[ask])
+                asked &= ~(1u << ask);
+            else
+                *timed = true;
+        }
+    return asked;
 }
 
 static bool find(const struct ledger_control *c, uint64_t key, struct ledger_action *a)
@@ -65,22 +88,22 @@ static bool find(const struct ledger_control *c, uint64_t key, struct ledger_act
             high = mid;
         else {
             *a = list[mid];
-            return !has_passed(a->until_ns);
+            return true;
         }
     }
     return false;
 }
 
-static const struct ledger_control *own; /* with the lists; NULL: there is none */
-
 uint32_t control_look(struct allium_tag *tag, uint64_t key, struct ledger_action *a)
 {
-    int32_t state = load_acquire(&seen_by(tag)->state);
+    int32_t state = load_acquire(&seen_by(tag)->state), known = load_relaxed(&tag->state);
+    if (known >= state)
+        return known > state ? CONTROL_COUNTED : 0;
     const struct ledger_control *c = load_acquire(&own);
-    uint32_t asked = c && find(c, key, a) ? a->asked : 0;
-    bool off = c && load_relaxed(&c->word) & LEDGER_CONTROL_OFF;
-    bool counted = !(asked & LEDGER_ASK_OFF) && (!off || asked & LEDGER_ASK_ON);
-    bool more = asked & (LEDGER_ASK_STACKS | LEDGER_ASK_LATENCY | LEDGER_ASK_FAIL);
+    bool more = false, off = c && load_relaxed(&c->word) & LEDGER_CONTROL_OFF;
+    uint32_t asked = c && find(c, key, a) ? asked_now(a, &more) : 0;
+    bool counted = !control_asks(asked, LEDGER_ASK_OFF) && (!off || control_asks(asked, LEDGER_ASK_ON));
+    more |= asked >> LEDGER_ASK_STACKS != 0;
     /* Whatever stands there, it is compared with itself later on. */
     store_release(&tag->state, (int32_t)((uint32_t)state + (more ? -1u : counted ? 1u : 0u)));
     return asked | (counted ? CONTROL_COUNTED : 0);
@@ -135,6 +158,7 @@ void control_show(const struct ledger_control *of, const struct allium_tag *tag)
 void control_show_again(const struct ledger_control *of)
 {
     struct dl_find_object found;
+    readable[0] = readable[1] = 0;
     store_release(&own, of);
     for (uint32_t i = 0; of && i < PAGES_MAX && i < load_acquire(&n_pages); i++) {
         const char *page = load_acquire(&pages[i].page);

@@ -16,7 +16,12 @@
 #include "allium/tag.h"
 #include "wire/ledger.h"
 
-#define CONTROL_COUNTED (1u << 31) /* beside enum ledger_asked */
+#define CONTROL_COUNTED (1u << 31) /* beside bits of enum ledger_ask */
+
+static inline bool control_asks(uint32_t asked, enum ledger_ask what)
+{
+    return asked >> what & 1;
+}
 
 /**
  * What is asked of a tag that has this key, now; its state says so from then on. `a`: the action, where there is one.

@@ -72,12 +72,8 @@ static struct asked look(struct allium_tag *tag)
     if (load_acquire(&tag->words) == ALLIUM_TAG_NOT_MET && !books_meet(tag))
         return a;
     a.account = books_number(load_acquire(&tag->words));
-    if (allium_is_on(tag)) {
-        a.asked = CONTROL_COUNTED;
-    } else if (!allium_is_off(tag)) {
-        store_relaxed(&tag->entry, a.account << ALLIUM_BYTES_BITS);
-        a.asked = control_look(tag, books_key(a.account), &a.action);
-    }
+    store_relaxed(&tag->entry, a.account << ALLIUM_BYTES_BITS);
+    a.asked = control_look(tag, books_key(a.account), &a.action);
     return a;
 }
 
@@ -150,7 +146,7 @@ EXPORT void allium_failed(struct allium_tag *tag)
 EXPORT int allium_begin(struct allium_tag *tag)
 {
     struct asked a = look(tag);
-    if (a.asked & LEDGER_ASK_FAIL && control_fails(&a.action, books_calls(a.account))) {
+    if (control_asks(a.asked, LEDGER_ASK_FAIL) && control_fails(&a.action, books_calls(a.account))) {
         errno = ENOMEM;
         return 0;
     }

@@ -358,13 +358,14 @@ struct ledger_control {
 #define LEDGER_CONTROL_FREE_STACKS                                                                           \
     (1ull << 62) /* the stack of each sampled free, not of some hundred a second */
 
-/* What is asked of one place. The lists lie behind the page, backed before they are put in force. */
-enum ledger_asked {
-    LEDGER_ASK_OFF = 1,     /* what it makes from now on is not counted */
-    LEDGER_ASK_ON = 2,      /* where LEDGER_CONTROL_OFF says off */
-    LEDGER_ASK_STACKS = 4,  /* each call with its stack */
-    LEDGER_ASK_LATENCY = 8, /* each call timed */
-    LEDGER_ASK_FAIL = 16,   /* by `fail` and `n` */
+/* What is asked of one place: bits, with a time for each. The lists lie behind the page, backed before they are put in force. */
+enum ledger_ask {
+    LEDGER_ASK_OFF,     /* what it makes from now on is not counted */
+    LEDGER_ASK_ON,      /* where LEDGER_CONTROL_OFF says off */
+    LEDGER_ASK_STACKS,  /* each call with its stack */
+    LEDGER_ASK_LATENCY, /* each call timed */
+    LEDGER_ASK_FAIL,    /* by `fail` and `n` */
+    LEDGER_ASKS
 };
 enum ledger_fail {
     LEDGER_FAIL_NTH,    /* the n-th call from now, that alone */
@@ -372,11 +373,11 @@ enum ledger_fail {
     LEDGER_FAIL_CHANCE, /* n of a million */
 };
 struct ledger_action {
-    uint64_t key;      /* ledger_action_key() */
-    uint64_t until_ns; /* CLOCK_MONOTONIC; 0: until it is taken back */
-    uint32_t asked;    /* enum ledger_asked */
-    uint16_t fail;     /* enum ledger_fail */
-    uint16_t serial;   /* another one: the calls are counted from 0 again */
+    uint64_t key;                   /* ledger_action_key() */
+    uint64_t until_ns[LEDGER_ASKS]; /* CLOCK_MONOTONIC; 0: until it is taken back */
+    uint32_t asked;                 /* 1 << enum ledger_ask */
+    uint16_t fail;                  /* enum ledger_fail */
+    uint16_t serial;                /* another one: the calls are counted from 0 again */
     uint32_t n;
     uint32_t pad;
 };

@@ -211,9 +211,11 @@ static bool write_asked(long fd, const struct ledger_control *asked)
     if (asked->listed & LEDGER_ACTIONS_SECOND)
         list += LEDGER_ACTIONS_BYTES;
     if (count && count <= LEDGER_ACTIONS_MOST &&
+        !sys_call(SYS_mprotect, list, page_up(count * sizeof(struct ledger_action)), PROT_READ) &&
         write_at(fd, list, count * sizeof(struct ledger_action), LEDGER_PAGE_BYTES))
         c.listed = count;
-    return write_at(fd, &c, sizeof(c), 0);
+    return write_at(fd, &c, sizeof(c), 0) &&
+           write_at(fd, asked + 1, LEDGER_PAGE_BYTES - sizeof(c), sizeof(c));
 }
 
 static void make_control(struct ledger *l, const struct ledger_config *config, long dir, int pid)
@@ -226,9 +228,10 @@ static void make_control(struct ledger *l, const struct ledger_config *config, l
     if (sys_failed(fd))
         return;
     /* The page is backed before it is read: a read fault on a full tmpfs would be SIGBUS. */
-    char *page = map_file(fd, bytes, PROT_READ);
+    char *page = map_file(fd, bytes, PROT_NONE);
     if (page && (sys_failed(sys_call(SYS_fallocate, fd, 0, 0, LEDGER_PAGE_BYTES)) ||
-                 (config->asked && !write_asked(fd, config->asked)))) {
+                 (config->asked && !write_asked(fd, config->asked)) ||
+                 sys_call(SYS_mprotect, page, LEDGER_PAGE_BYTES, PROT_READ))) {
         sys_call(SYS_munmap, page, bytes);
         page = NULL;
     }

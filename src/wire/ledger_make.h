@@ -27,7 +27,7 @@ struct ledger_config {
     uint64_t image_id;
     uint64_t period_bytes;
     bool tags; /* for accounts of tags, not for samples */
-    /* What the control page of tags begins with, and a list it has behind it. */
+    /* A whole page that the control page of tags begins as, and a list it has behind it. */
     const struct ledger_control *asked;
 };
 

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`allium set` of places: on, off, made to fail; each from the next call on, by what the program counts itself."""
+import json
+import os
+import subprocess
+import sys
+import time
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "cli")]
+import tap
+from building import program
+from tap import built, check, equal, private_dir, run, succeed
+
+
+class Steps:
+    """steps.c at work: each call does one thing and waits until it is done."""
+
+    def __init__(self, ledgers, **env):
+        self.env = dict(os.environ, ALLIUM_DIR=ledgers)
+        steps = program("gcc", ["-O2"], "steps.c")
+        self.process = subprocess.Popen([steps], env=dict(self.env, **env), stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+        self.pid = self.process.pid
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        self.process.wait(30)
+        self.process.stdout.close()
+
+    def do(self, line):
+        self.process.stdin.write(line.encode() + b"\n")
+        return int(self.process.stdout.readline())
+
+    def set(self, *words, pid=None):
+        return succeed([built("ALLIUM"), "set", str(pid or self.pid), *words], env=self.env).stdout.decode()
+
+    def refused(self, *words):
+        done = run([built("ALLIUM"), "set", str(self.pid), *words], env=self.env)
+        return done.returncode, done.stderr.decode()
+
+    def rows(self, pid=None):
+        """{function: (allocations, allocated bytes, live objects, live bytes, failed)}"""
+        done = succeed([built("ALLIUM"), "tags", str(pid or self.pid), "--json", "--top", "0"], env=self.env)
+        return {row["function"]: tuple(row.get(key) or 0 for key in (
+            "allocations", "allocated_bytes", "live_objects", "live_bytes", "failed")) for row in json.loads(done.stdout)["rows"]}
+
+
+def off_and_on():
+    with private_dir() as ledgers, Steps(ledgers) as steps:
+        for place in "abc":
+            equal(steps.do("make %s 10 100" % place), 10, "made")
+        said = steps.set("--where", "func:at_a", "off")
+        equal(said, "%d (%s): 1 of 3 tags: off\n" % (steps.pid, "steps.c-gcc-O2-"), "what it says")
+        for place in "abc":
+            steps.do("make %s 5 100" % place)
+        want = {"at_a": (10, 1000, 10, 1000, 0), "at_b": (15, 1500, 15, 1500, 0), "at_c": (15, 1500, 15, 1500, 0)}
+        equal(steps.rows(), want, "rows")
+        equal(steps.do("drop a 5"), 5, "dropped")  # born while it was off
+        equal(steps.rows(), want, "after what was not counted was freed")
+        equal(steps.do("drop a 4"), 4, "dropped")
+        equal(steps.rows()["at_a"], (10, 1000, 6, 600, 0), "after counted ones were freed")
+        steps.set("--where", "func:at_a", "on")
+        steps.do("make a 1 64")
+        equal(steps.rows()["at_a"], (11, 1064, 7, 664, 0), "on again")
+
+
+def all_of_them():
+    with private_dir() as ledgers, Steps(ledgers, ALLIUM_TAGS="off") as steps:
+        for place in "ab":
+            steps.do("make %s 10 100" % place)
+        equal(steps.rows(), {}, "rows of a program that was started with them off")
+        equal(steps.set("--where", "func:at_b", "on"), "%d (steps.c-gcc-O2-): 1 of 2 tags: on\n" % steps.pid, "what it says")
+        for place in "abc":
+            steps.do("make %s 10 100" % place)
+        equal(steps.rows(), {"at_b": (10, 1000, 10, 1000, 0)}, "rows")
+        equal(steps.set("on"), "%d (steps.c-gcc-O2-): all tags on\n" % steps.pid, "what it says")
+        for place in "abc":
+            steps.do("make %s 1 50" % place)
+        equal(steps.rows(), {"at_a": (1, 50, 1, 50, 0), "at_b": (11, 1050, 11, 1050, 0), "at_c": (1, 50, 1, 50, 0)}, "rows")
+        steps.set("off")
+        for place in "abc":
+            steps.do("make %s 7 50" % place)
+            steps.do("drop %s 8" % place)
+        equal(steps.rows(), {"at_a": (1, 50, 0, 0, 0), "at_b": (11, 1050, 10, 1000, 0), "at_c": (1, 50, 0, 0, 0)}, "rows")
+
+
+def failures():
+    with private_dir() as ledgers, Steps(ledgers) as steps:
+        for place in "abc":
+            steps.do("make %s 1 10" % place)
+        steps.set("--where", "func:at_a", "fail=once")
+        equal(steps.do("make a 100 10"), 99, "made of 100, one fails")
+        steps.set("--where", "func:at_a", "fail=nth:30")
+        equal((steps.do("make a 29 10"), steps.do("make a 1 10"), steps.do("make a 100 10")), (29, 0, 100), "made")
+        steps.set("--where", "func:at_b or func:at_c", "fail=every:10")
+        equal((steps.do("make b 100 10"), steps.do("make c 1000 10"), steps.do("make a 100 10")), (90, 900, 100), "made")
+        equal(steps.rows(), {"at_a": (329, 3290, 329, 3290, 2), "at_b": (91, 910, 91, 910, 10), "at_c": (901, 9010, 901, 9010, 100)}, "rows")
+        steps.set("--where", "func:at_b", "fail=off")
+        equal(steps.do("make b 100 10"), 100, "made")
+        # Of 20,000 draws at 0.1, mean 2,000 and standard deviation 42.4: beyond 6 of them by chance 2 in a thousand million times.
+        steps.set("--where", "func:at_a", "fail=p:0.1")
+        made = steps.do("make a 20000 10")
+        check(abs(20000 - made - 2000) <= 254, "failed of 20000 with a chance of 0.1:", 20000 - made)
+        steps.set("fail=off")
+        equal([steps.do("make %s 100 10" % place) for place in "abc"], [100] * 3, "made")
+
+
+def for_a_time():
+    with private_dir() as ledgers, Steps(ledgers) as steps:
+        steps.do("make a 1 10")
+        steps.set("--where", "func:at_a", "--for", "1s", "fail=every:1")
+        equal(steps.do("make a 10 10"), 0, "made at once")
+        steps.set("--where", "func:at_a", "--for", "1s", "off")
+        time.sleep(1.1)
+        equal(steps.do("make a 10 10"), 10, "made afterwards")
+        equal(steps.rows(), {"at_a": (11, 110, 11, 110, 10)}, "rows")
+
+
+def children():
+    """A child begins with what is asked of its parent; then each is asked for itself."""
+    with private_dir() as ledgers, Steps(ledgers) as steps:
+        steps.do("make a 1 10")
+        steps.do("make b 1 10")
+        steps.set("--where", "func:at_a", "fail=every:2")
+        child = steps.do("fork")
+        equal((steps.do("make a 10 10"), steps.do("make b 10 10")), (5, 10), "made by the child")
+        equal(steps.rows(child), {"at_a": (5, 50, 5, 50, 5), "at_b": (10, 100, 10, 100, 0)}, "rows of the child")
+        steps.set("--where", "func:at_b", "off", pid=child)
+        steps.do("make b 10 10")
+        equal(steps.rows(child)["at_b"], (10, 100, 10, 100, 0), "of the child, off")
+        equal(steps.do("end"), 0, "its code")
+        steps.do("make b 10 10")
+        equal((steps.do("make a 10 10"), steps.rows()["at_b"]), (5, (11, 110, 11, 110, 0)), "of the parent")
+
+
+def mistakes():
+    with private_dir() as ledgers, Steps(ledgers) as steps:
+        steps.do("make a 1 10")
+        for words, code, line in (
+                (("--where", "func:none", "stacks"), 1, "no tag of process %d (steps.c-gcc-O2-) fits --where" % steps.pid),
+                (("--where", "fnc:at_a", "stacks"), 2, 'did you mean "func"?'), (("fail=twice",), 2, "it can be once, nth:N"),
+                (("fail=every:0",), 2, "it can be once"), (("fail=p:2",), 2, "it can be once"), (("stack",), 2, "is no action"),
+                (("--where", "func:a", "period=1M"), 2, "a whole process's"), (("stacks", "period=1M"), 2, "not both at once"),
+                (("--for", "soon", "stacks"), 2, "a time is meant"), (("--for", "1s", "on"), 2, "--for is for places")):
+            have, text = steps.refused(*words)
+            check(have == code and line in text and text.startswith("allium") and len(text.splitlines()) <= 2, words, "->", have, text)
+    with private_dir() as ledgers:
+        done = run([built("ALLIUM"), "set", str(os.getpid()), "stacks"], env=dict(os.environ, ALLIUM_DIR=ledgers))
+        check(done.returncode == 1 and b"has tags" in done.stderr, done.stderr)
+
+
+tap.main([
+    ("places are turned off and on from the next call on", off_and_on),
+    ("all places are, also those that are met later", all_of_them),
+    ("a place fails when it is told to, and counts it", failures),
+    ("what is asked for a time is not asked afterwards", for_a_time),
+    ("children", children),
+    ("mistakes are told in a line", mistakes),
+])
