@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/accounts_command.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "cli/accounts_show.h"
+#include "cli/accounts_source.h"
 #include "cli/pager.h"
 #include "cli/places_show.h"
+#include "cli/source.h"
 #include "cli/words.h"
 #include "collect/naming.h"
 #include "collect/tags_file.h"
+
+#define TOP_OPENMETRICS 20
 
 static const struct word groups[] = {{"place", ACCOUNT_BY_PLACE},     {"function", ACCOUNT_BY_FUNCTION},
                                      {"file", ACCOUNT_BY_FILE},       {"directory", ACCOUNT_BY_DIRECTORY},
@@ -19,13 +22,20 @@ static const struct word orders[] = {
     {"live", ACCOUNT_SORT_LIVE},           {"objects", ACCOUNT_SORT_OBJECTS},
     {"allocated", ACCOUNT_SORT_ALLOCATED}, {"allocations", ACCOUNT_SORT_ALLOCATIONS},
     {"failed", ACCOUNT_SORT_FAILED},       {NULL, 0}};
+/* What writes all as it is. */
+static const struct word formats[] = {{"json", ACCOUNTS_JSON},
+                                      {"allocinfo", ACCOUNTS_ALLOCINFO},
+                                      {"openmetrics", ACCOUNTS_OPENMETRICS},
+                                      {NULL, 0}};
 
 /* All that one call was asked for. */
 struct request {
     const struct accounts_kind *kind;
     struct accounts_show show;
     struct query *query;
-    const char *source;
+    const char *sources[ACCOUNT_MOMENTS];
+    int n_sources;
+    struct intervals intervals;
     bool paged, sorted;
 };
 
@@ -33,25 +43,51 @@ struct request {
 
 static int parse_format(struct request *q, const struct arguments *a)
 {
-    static const char *const not_with_text[] = {"by", "sort", "top", NULL};
     const struct command *c = q->kind->command;
-    bool json = command_value(c, a, "json"), allocinfo = command_value(c, a, "allocinfo");
-    if (json && allocinfo)
-        return command_misuse(c, "--json or --allocinfo, not both");
-    for (int i = 0; allocinfo && not_with_text[i]; i++)
-        if (command_value(c, a, not_with_text[i]))
-            return command_misuse(c, "--allocinfo writes all places as they are: leave out --%s",
-                                  not_with_text[i]);
-    q->show.format = json ? ACCOUNTS_JSON : allocinfo ? ACCOUNTS_ALLOCINFO : ACCOUNTS_SCREEN;
+    const char *given = NULL;
+    for (const struct word *w = formats; w->text; w++) {
+        if (!command_value(c, a, w->text))
+            continue;
+        if (given)
+            return command_misuse(c, "--%s or --%s, not both", given, w->text);
+        given = w->text;
+        q->show.format = (enum accounts_format)w->value;
+    }
     q->paged = !command_value(c, a, "no-pager");
+    return -1;
+}
+
+/* Combinations that have no meaning. */
+static int refuse(const struct request *q, const struct arguments *a)
+{
+    static const char *const not_with_text[] = {"by", "sort", "interval", "top", NULL};
+    const struct command *c = q->kind->command;
+    bool metrics = q->show.format == ACCOUNTS_OPENMETRICS,
+         text = metrics || q->show.format == ACCOUNTS_ALLOCINFO;
+    const char *format = words_name(formats, q->show.format);
+    for (int i = 0; text && not_with_text[i + metrics]; i++)
+        if (command_value(c, a, not_with_text[i]))
+            return command_misuse(c, "--%s writes all places as they are: leave out --%s", format,
+                                  not_with_text[i]);
+    if (text && a->n_rest > 1)
+        return command_misuse(c, "--%s is of one source, not of a change", format);
+    if (a->n_rest > ACCOUNT_MOMENTS)
+        return command_misuse(c, "two sources at most, not also %s", a->rest[ACCOUNT_MOMENTS]);
+    if (q->intervals.every_ns && (a->n_rest != 1 || source_kind(a->rest[0]) != SOURCE_PROCESS))
+        return command_misuse(c, "--interval reads one process again and again: name that, and nothing else");
     return -1;
 }
 
 static int parse_shape(struct request *q, const struct arguments *a)
 {
     const struct command *c = q->kind->command;
-    int group = ACCOUNT_BY_PLACE, sort = ACCOUNT_SORT_LIVE;
-    uint32_t top = q->show.format == ACCOUNTS_SCREEN ? WORDS_TOP_DEFAULT : 0;
+    enum account_view view = q->intervals.every_ns ? ACCOUNT_RATE
+                             : a->n_rest > 1       ? ACCOUNT_CHANGE
+                                                   : ACCOUNT_NOW;
+    int group = ACCOUNT_BY_PLACE, sort = view == ACCOUNT_RATE ? ACCOUNT_SORT_ALLOCATED : ACCOUNT_SORT_LIVE;
+    uint32_t top = q->show.format == ACCOUNTS_SCREEN        ? WORDS_TOP_DEFAULT
+                   : q->show.format == ACCOUNTS_OPENMETRICS ? TOP_OPENMETRICS
+                                                            : 0;
     q->sorted = command_value(c, a, "sort");
     int code = words_parse(c, "by", command_value(c, a, "by"), groups, &group);
     if (code < 0)
@@ -59,6 +95,7 @@ static int parse_shape(struct request *q, const struct arguments *a)
     if (code < 0)
         code = words_parse_top(c, command_value(c, a, "top"), &top);
     q->show.shape = (struct account_shape){.schema = q->kind->schema,
+                                           .view = view,
                                            .group = (enum account_group)group,
                                            .sort = (enum account_order)sort,
                                            .top = top};
@@ -73,107 +110,167 @@ static int parse_query(struct request *q, const char *where)
     if (where && account_query_parse(&q->query, where, &e))
         return command_misuse(q->kind->command, "--where: %s", e.text);
     q->show.query = q->query;
-    return -1;
-}
-
-static int parse_source(struct request *q, const struct arguments *a)
-{
-    if (a->n_rest != 1)
+    if (q->query && q->show.format == ACCOUNTS_OPENMETRICS && account_query_needs_figures(q->query))
         return command_misuse(q->kind->command,
-                              a->n_rest ? "one process at a time, not also %s" : "of which process?%s",
-                              a->n_rest ? a->rest[1] : "");
-    q->source = a->rest[0];
+                              "--openmetrics takes a --where about names only: by figures, a place that fits "
+                              "no longer would make a counter fall");
     return -1;
 }
 
 static int parse(struct request *q, int argc, char **argv)
 {
+    const struct command *c = q->kind->command;
     struct arguments a;
-    int code = command_parse(q->kind->command, argc, argv, false, &a);
+    int code = command_parse(c, argc, argv, false, &a);
     if (code < 0)
         code = parse_format(q, &a);
     if (code < 0)
+        code = intervals_parse(&q->intervals, c, &a);
+    if (code < 0)
+        code = refuse(q, &a);
+    if (code < 0)
         code = parse_shape(q, &a);
     if (code < 0)
-        code = parse_source(q, &a);
-    if (code < 0)
-        code = parse_query(q, command_value(q->kind->command, &a, "where"));
-    return code;
+        code = parse_query(q, command_value(c, &a, "where"));
+    if (code >= 0)
+        return code;
+    for (; q->n_sources < a.n_rest; q->n_sources++)
+        q->sources[q->n_sources] = a.rest[q->n_sources];
+    q->n_sources += !q->n_sources; /* none: the newest recording */
+    return -1;
 }
 
 /* ---- work ---- */
 
-static int read_source(const struct request *q, struct accounts_reading *r, struct alloc_texts *texts,
-                       struct symbols *symbols)
+/* What was read so far. */
+struct work {
+    struct request *q;
+    struct alloc_texts texts;
+    struct symbols *symbols;
+    struct accounts_reading of[ACCOUNT_MOMENTS];
+    int now;
+    struct sink out;
+};
+
+/* -1, or the exit code after a line. */
+static int read_one(struct work *w, int moment, const char *source)
 {
     struct error e = {""};
-    char *end;
-    errno = 0;
-    long pid = strtol(q->source, &end, 10);
-    if (errno || *end || pid <= 0 || pid > INT32_MAX)
-        return command_misuse(q->kind->command, "%s is no process id", q->source);
-    if (q->kind->read(&r->accounts, texts, (pid_t)pid, symbols, &e))
-        return command_fail(EXIT_FAILED, "%s", e.text);
-    return -1;
+    struct accounts_reading *r = &w->of[moment];
+    accounts_reading_release(r);
+    int bad = accounts_source_read(r, w->q->kind, source, &w->texts, w->symbols, &e);
+    return bad ? command_fail(EXIT_FAILED, "%s", e.text) : -1;
 }
 
 /* The source is a program that does not run: all that is asked for of it. */
-static int show_binary(const struct request *q, struct alloc_texts *texts, struct symbols *symbols)
+static int show_binary(struct work *w)
 {
+    const struct request *q = w->q;
     const struct accounts_show *o = &q->show;
-    const struct command *c = q->kind->command;
-    struct places_show places = {.source = q->source,
+    bool text = o->format == ACCOUNTS_ALLOCINFO || o->format == ACCOUNTS_OPENMETRICS;
+    struct places_show places = {.source = q->sources[0],
                                  .group = o->shape.group,
                                  .group_word = o->group,
                                  .query = o->query,
                                  .top = o->shape.top,
                                  .json = o->format == ACCOUNTS_JSON,
                                  .paged = q->paged};
-    struct accounts a = {0};
     struct error e = {""};
-    if (q->sorted || o->format == ACCOUNTS_ALLOCINFO || o->shape.group == ACCOUNT_BY_PROCESS)
-        return command_misuse(c, "%s is a file, in which nothing is counted: leave out --%s", q->source,
-                              q->sorted                         ? "sort"
-                              : o->format == ACCOUNTS_ALLOCINFO ? "allocinfo"
-                                                                : "by process");
-    int code = q->kind->read_binary(&a, texts, q->source, symbols, &e)
-                   ? command_fail(EXIT_FAILED, "%s", e.text)
-                   : places_show(&places, &a, texts);
-    accounts_release(&a);
-    return code;
+    if (q->sorted || text || o->shape.group == ACCOUNT_BY_PROCESS)
+        return command_misuse(q->kind->command, "%s is a file, in which nothing is counted: leave out --%s",
+                              q->sources[0],
+                              q->sorted ? "sort"
+                              : text    ? words_name(formats, o->format)
+                                        : "by process");
+    struct accounts *a = &w->of[ACCOUNT_AFTER].accounts;
+    return q->kind->read_binary(a, &w->texts, q->sources[0], w->symbols, &e)
+               ? command_fail(EXIT_FAILED, "%s", e.text)
+               : places_show(&places, a, &w->texts);
 }
 
-static int show(const struct request *q, struct alloc_texts *texts, const struct accounts_reading *after)
+static void say_rest(const struct request *q, const struct accounts *a, bool fits)
 {
-    struct sink out = pager_sink(q->paged);
-    bool fits = accounts_show(&out, &q->show, texts, NULL, after);
-    int code = pager_written(&out, EXIT_DONE);
-    accounts_say_losses(&after->accounts, q->kind->losses);
-    if (!after->accounts.rows.len)
+    accounts_say_losses(a, q->kind->losses);
+    if (!a->rows.len)
         command_fail(0, "%s", q->kind->none);
     else if (!fits)
         command_fail(0, "no place fits %s", query_text(q->query));
+}
+
+static int show_once(struct work *w)
+{
+    struct request *q = w->q;
+    bool two = q->n_sources == ACCOUNT_MOMENTS;
+    int code = two ? read_one(w, ACCOUNT_BEFORE, q->sources[0]) : -1;
+    if (code < 0)
+        code = read_one(w, ACCOUNT_AFTER, q->sources[two]);
+    if (code >= 0)
+        return code;
+    const struct accounts_reading *before = &w->of[ACCOUNT_BEFORE], *after = &w->of[ACCOUNT_AFTER];
+    if (two)
+        q->show.shape.seconds = accounts_seconds(&before->accounts, &after->accounts);
+    w->out = pager_sink(q->paged);
+    bool fits = accounts_show(&w->out, &q->show, &w->texts, two ? before : NULL, after);
+    code = pager_written(&w->out, EXIT_DONE);
+    if (two)
+        accounts_say_losses(&before->accounts, q->kind->losses);
+    say_rest(q, &after->accounts, fits);
     return code;
+}
+
+/* One of a series. It ends with its process. */
+static int look(void *arg, uint64_t began_ns, uint64_t elapsed_ns)
+{
+    struct work *w = arg;
+    struct accounts_show *show = &w->q->show;
+    w->now = !w->now;
+    int code = read_one(w, w->now, w->q->sources[0]);
+    if (code >= 0)
+        return code;
+    const struct accounts *a = &w->of[w->now].accounts;
+    if (elapsed_ns) {
+        show->began_ns = began_ns;
+        show->elapsed_ns = elapsed_ns;
+        show->shape.seconds = (double)elapsed_ns / 1e9;
+        accounts_show(&w->out, show, &w->texts, &w->of[!w->now], &w->of[w->now]);
+    }
+    if (sink_finish(&w->out))
+        return EXIT_DONE;
+    vec_each (const struct account_process, p, &a->processes)
+        if (p->alive)
+            return -1;
+    return command_fail(elapsed_ns ? EXIT_DONE : EXIT_FAILED, "%s has ended", w->q->sources[0]);
+}
+
+static int show_series(struct work *w)
+{
+    w->out = sink_to_file(stdout);
+    w->q->show.line = true;
+    int code = intervals_run(&w->q->intervals, look, w);
+    accounts_say_losses(&w->of[w->now].accounts, w->q->kind->losses);
+    return command_written(&w->out, code);
+}
+
+static bool is_binary(const struct request *q)
+{
+    return q->kind->read_binary && q->n_sources == 1 && q->sources[0] && tags_file_is_binary(q->sources[0]);
 }
 
 int accounts_command(const struct accounts_kind *kind, int argc, char **argv)
 {
     struct request q = {.kind = kind};
-    struct accounts_reading after = {.label = NULL};
-    struct alloc_texts texts = {.bytes = BUF_INIT};
+    struct work w = {.q = &q, .texts = {.bytes = BUF_INIT}};
     int code = parse(&q, argc, argv);
     if (code < 0) {
         char *cache = naming_cache_dir();
-        struct symbols *symbols = symbols_new(cache);
-        code = kind->read_binary && tags_file_is_binary(q.source) ? show_binary(&q, &texts, symbols)
-                                                                  : read_source(&q, &after, &texts, symbols);
-        symbols_free(symbols);
+        w.symbols = symbols_new(cache);
+        code = is_binary(&q) ? show_binary(&w) : q.intervals.every_ns ? show_series(&w) : show_once(&w);
+        symbols_free(w.symbols);
         free(cache);
     }
-    if (code < 0)
-        code = show(&q, &texts, &after);
-    accounts_release(&after.accounts);
-    alloc_texts_release(&texts);
+    for (int moment = 0; moment < ACCOUNT_MOMENTS; moment++)
+        accounts_reading_release(&w.of[moment]);
+    alloc_texts_release(&w.texts);
     query_free(q.query);
     return code;
 }

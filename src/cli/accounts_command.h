@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include "cli/command.h"
+#include "cli/intervals.h"
 #include "model/accounts.h"
 #include "symbol/symbol.h"
 
@@ -34,9 +35,10 @@ struct accounts_kind {
     {"by", 0, "GROUP", "place (default), function, file, directory, module, class or process"},              \
         {"sort", 0, "ORDER", "live (default), objects, allocated, allocations or failed"},                   \
         {"where", 0, "QUERY", "only what fits: 'file:src/* live>1M', see allium-query(7)"},                  \
-        {"top", 0, "N", "so many rows (12; of JSON, all); 0: all"},                                          \
-        {"json", 0, NULL, "as JSON, see allium-json(5)"},                                                    \
+        {"top", 0, "N", "so many rows (12; of JSON, all; of OpenMetrics, 20); 0: all"},                      \
+        {"json", 0, NULL, "as JSON, see allium-json(5)"}, INTERVALS_OPTIONS,                                 \
         {"allocinfo", 0, NULL, "every place, in the format of the kernel's /proc/allocinfo"},                \
+        {"openmetrics", 0, NULL, "the leading places of each figure, for Prometheus and others"},            \
     {                                                                                                        \
         "no-pager", 0, NULL, "print a long screen at once, not through $PAGER"                               \
     }

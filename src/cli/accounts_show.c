@@ -8,6 +8,7 @@
 #include "cli/terminal.h"
 #include "view/allocinfo.h"
 #include "view/json.h"
+#include "view/openmetrics.h"
 #include "view/table_view.h"
 
 /* All that is shown of one look. */
@@ -243,6 +244,15 @@ static void write_kernel_text(const struct shown *s, struct sink *out)
     }
 }
 
+static void write_openmetrics(const struct shown *s, struct sink *out)
+{
+    struct buf prefix = BUF_INIT;
+    buf_printf(&prefix, "allium_%s", s->o->shape.schema);
+    struct openmetrics_options o = {.prefix = buf_str(&prefix), .top = s->o->shape.top};
+    openmetrics_write(out, &s->rows, s->texts, &s->of[ACCOUNT_AFTER]->accounts, &o);
+    buf_release(&prefix);
+}
+
 /* ---- all of it ---- */
 
 static void add_up(struct account_row *to, const struct account_rows *rows)
@@ -289,6 +299,8 @@ bool accounts_show(struct sink *out, const struct accounts_show *o, struct alloc
     bool fits = s.places.len || !o->query;
     if (o->format == ACCOUNTS_ALLOCINFO)
         write_kernel_text(&s, out);
+    else if (o->format == ACCOUNTS_OPENMETRICS)
+        write_openmetrics(&s, out);
     else
         write_table(&s, out);
     vec_release(&s.places);

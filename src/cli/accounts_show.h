@@ -11,12 +11,12 @@
 #include "model/accounts_table.h"
 #include "view/sink.h"
 
-enum accounts_format { ACCOUNTS_SCREEN, ACCOUNTS_JSON, ACCOUNTS_ALLOCINFO };
+enum accounts_format { ACCOUNTS_SCREEN, ACCOUNTS_JSON, ACCOUNTS_ALLOCINFO, ACCOUNTS_OPENMETRICS };
 
 /** One reading of one source. */
 struct accounts_reading {
     struct accounts accounts;
-    const char *label; /* of the source, for people */
+    char *label; /* of the source, for people; NULL: a process, which has its name */
 };
 
 struct accounts_show {

@@ -8,12 +8,12 @@
 #include "base/units.h"
 #include "cli/allocinfo_show.h"
 #include "cli/command.h"
+#include "cli/intervals.h"
 #include "cli/pager.h"
 #include "cli/words.h"
 
 #define TOP_DEFAULT 20
 #define SECOND_NS   1000000000u
-#define TIME_LEAST  10000000u
 
 static const struct option_doc options[] = {
     {"by", 0, "GROUP", "site (default), file, directory, module or function"},
@@ -21,9 +21,7 @@ static const struct option_doc options[] = {
      "rows with the most of it first, with +COLUMN the least: size, calls, average, name ..."},
     {"where", 0, "QUERY", "only sites that fit: 'dir:drivers size>1M !module:*', see allium-query(7)"},
     {"top", 0, "N", "so many rows (20); 0: all"},
-    {"interval", 0, "TIME", "read it so often, and show what changes in a second"},
-    {"count", 0, "N", "end after so many intervals"},
-    {"duration", 0, "TIME", "end after so long"},
+    INTERVALS_OPTIONS,
     {"allocinfo", 0, NULL, "as the kernel writes it, version 2.0"},
     {"json", 0, NULL, "as JSON, see allium-json(5)"},
     {"no-pager", 0, NULL, "print a long screen at once, not through $PAGER"},
@@ -63,8 +61,7 @@ struct request {
     int n_files;
     struct allocinfo_show show;
     struct query *query;
-    uint64_t interval_ns, duration_ns;
-    uint32_t count; /* 0: not given */
+    struct intervals interval;
     bool paged;
 };
 
@@ -73,26 +70,6 @@ struct request {
 static const char *value(const struct arguments *a, const char *name)
 {
     return command_value(&command_allocinfo, a, name);
-}
-
-static int parse_time(const struct arguments *a, const char *name, uint64_t *ns)
-{
-    const char *text = value(a, name);
-    if (text && (units_parse_duration(text, ns) || *ns < TIME_LEAST))
-        return command_misuse(&command_allocinfo,
-                              "--%s %s is no duration of 10 ms or more: write 1s, 30s or 5m", name, text);
-    return -1;
-}
-
-static int parse_count(const struct arguments *a, uint32_t *count)
-{
-    const char *text = value(a, "count");
-    char *end;
-    unsigned long n = text ? strtoul(text, &end, 10) : 0;
-    if (text && (*end || *text < '0' || *text > '9' || !n || n > UINT32_MAX))
-        return command_misuse(&command_allocinfo, "--count %s is no number of intervals", text);
-    *count = (uint32_t)n;
-    return -1;
 }
 
 static int refuse_sort(const struct alloc_shape *shape, const char *text)
@@ -142,9 +119,6 @@ static int refuse(const struct request *q, const struct arguments *a)
                                   not_with_text[i]);
     if (q->show.kernel_text && a->n_rest == 2)
         return command_misuse(c, "--allocinfo writes one file again, not a change");
-    if (!value(a, "interval") && (value(a, "count") || value(a, "duration")))
-        return command_misuse(c, "--%s is of --interval: give that, too",
-                              value(a, "count") ? "count" : "duration");
     if (value(a, "interval") && a->n_rest && (a->n_rest > 1 || !strcmp(a->rest[0], "-")))
         return command_misuse(c, "--interval reads one file again and again: not two, nor standard input");
     return -1;
@@ -156,7 +130,7 @@ static int parse_shape(struct request *q, const struct arguments *a)
     int group = ALLOC_BY_SITE;
     int code = words_parse(&command_allocinfo, "by", value(a, "by"), groups, &group);
     shape->group = (enum alloc_group)group;
-    shape->view = q->interval_ns ? ALLOC_RATE : a->n_rest == 2 ? ALLOC_CHANGE : ALLOC_NOW;
+    shape->view = q->interval.every_ns ? ALLOC_RATE : a->n_rest == 2 ? ALLOC_CHANGE : ALLOC_NOW;
     shape->top = q->show.json ? 0 : TOP_DEFAULT;
     shape->seconds = 1;
     q->show.group = words_name(groups, group);
@@ -178,11 +152,7 @@ static int parse(struct request *q, int argc, char **argv)
     q->show.json = value(&a, "json") != NULL;
     q->show.kernel_text = value(&a, "allocinfo") != NULL;
     q->paged = !value(&a, "no-pager");
-    code = parse_time(&a, "interval", &q->interval_ns);
-    if (code < 0)
-        code = parse_time(&a, "duration", &q->duration_ns);
-    if (code < 0)
-        code = parse_count(&a, &q->count);
+    code = intervals_parse(&q->interval, &command_allocinfo, &a);
     if (code < 0)
         code = refuse(q, &a);
     if (code < 0)
@@ -199,10 +169,10 @@ static int parse(struct request *q, int argc, char **argv)
 
 /* ---- work ---- */
 
-static uint64_t now_ns(clockid_t clock)
+static uint64_t realtime_ns(void)
 {
     struct timespec t;
-    clock_gettime(clock, &t);
+    clock_gettime(CLOCK_REALTIME, &t);
     return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
 }
 
@@ -229,7 +199,7 @@ static int show_once(struct request *q)
         code = read_one(&of[ALLOC_AFTER], &texts, q->files[two]);
     if (code < 0) {
         struct sink out = pager_sink(q->paged);
-        q->show.time_ns = q->n_files ? 0 : now_ns(CLOCK_REALTIME);
+        q->show.time_ns = q->n_files ? 0 : realtime_ns();
         allocinfo_show(&out, &q->show, &texts, two ? &of[ALLOC_BEFORE] : NULL, &of[ALLOC_AFTER]);
         code = pager_written(&out, EXIT_DONE);
         for (int i = two ? ALLOC_BEFORE : ALLOC_AFTER; i < ALLOC_MOMENTS; i++)
@@ -250,53 +220,46 @@ static void say_new_losses(const struct allocinfo_reading *r, uint64_t *said)
     *said = lost;
 }
 
-static void sleep_until(uint64_t due)
+/* Readings one after the other. */
+struct series {
+    struct request *q;
+    struct allocinfo_reading of[2];
+    int now;
+    struct alloc_texts texts;
+    struct sink out;
+    uint64_t said;
+};
+
+static int look(void *arg, uint64_t began_ns, uint64_t elapsed_ns)
 {
-    struct timespec t = {.tv_sec = (time_t)(due / SECOND_NS), .tv_nsec = (long)(due % SECOND_NS)};
-    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)
-        ;
+    struct series *s = arg;
+    struct allocinfo_show *show = &s->q->show;
+    s->now = !s->now;
+    struct allocinfo_reading *before = &s->of[!s->now], *after = &s->of[s->now];
+    allocinfo_release(&after->info);
+    int code = read_one(after, &s->texts, s->q->files[0]);
+    if (code >= 0)
+        return code;
+    if (elapsed_ns) {
+        show->elapsed_ns = elapsed_ns;
+        show->began_ns = began_ns;
+        show->shape.seconds = (double)elapsed_ns / SECOND_NS;
+        show->time_ns = realtime_ns();
+        allocinfo_show(&s->out, show, &s->texts, before, after);
+    }
+    say_new_losses(after, &s->said);
+    return sink_finish(&s->out) ? EXIT_DONE : -1;
 }
 
 static int show_series(struct request *q)
 {
-    struct allocinfo_reading of[2] = {{.source = NULL}};
-    struct alloc_texts texts = {.bytes = BUF_INIT};
-    struct sink out = sink_to_file(stdout);
-    const uint64_t began = now_ns(CLOCK_MONOTONIC),
-                   end = q->duration_ns ? began + q->duration_ns : UINT64_MAX;
-    uint64_t due = began, last = began, said = 0;
-    int code = read_one(&of[0], &texts, q->files[0]), now = 0;
+    struct series s = {.q = q, .texts = {.bytes = BUF_INIT}, .out = sink_to_file(stdout)};
     q->show.line = true;
-    for (uint32_t n = 0; code < 0 && (!q->count || n < q->count); n++) {
-        say_new_losses(&of[now], &said);
-        due += q->interval_ns;
-        if (due > end)
-            break;
-        sleep_until(due);
-        uint64_t at = now_ns(CLOCK_MONOTONIC);
-        now = !now;
-        allocinfo_release(&of[now].info);
-        code = read_one(&of[now], &texts, q->files[0]);
-        if (code >= 0)
-            break;
-        q->show.elapsed_ns = at - last;
-        q->show.began_ns = at - began;
-        q->show.shape.seconds = (double)(at - last) / SECOND_NS;
-        q->show.time_ns = now_ns(CLOCK_REALTIME);
-        last = at;
-        allocinfo_show(&out, &q->show, &texts, &of[!now], &of[now]);
-        if (sink_finish(&out))
-            break;
-        if (due <
-            now_ns(CLOCK_MONOTONIC) - q->interval_ns) /* it takes longer than that, or we were stopped */
-            due = now_ns(CLOCK_MONOTONIC);
-    }
-    if (code < 0)
-        say_new_losses(&of[now], &said);
+    int code = intervals_run(&q->interval, look, &s);
     for (int i = 0; i < 2; i++)
-        allocinfo_release(&of[i].info);
-    alloc_texts_release(&texts);
-    return command_written(&out, code < 0 ? EXIT_DONE : code);
+        allocinfo_release(&s.of[i].info);
+    alloc_texts_release(&s.texts);
+    return command_written(&s.out, code);
 }
 
 static int run(int argc, char **argv)
@@ -304,7 +267,7 @@ static int run(int argc, char **argv)
     struct request q;
     int code = parse(&q, argc, argv);
     if (code < 0)
-        code = q.interval_ns ? show_series(&q) : show_once(&q);
+        code = q.interval.every_ns ? show_series(&q) : show_once(&q);
     query_free(q.query);
     return code;
 }

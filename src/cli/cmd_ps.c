@@ -14,6 +14,7 @@
 #include "collect/ledger_scan.h"
 #include "collect/mapped.h"
 #include "collect/proc.h"
+#include "collect/tags.h"
 #include "collect/ledger_profile.h"
 #include "model/table.h"
 #include "view/table_view.h"
@@ -41,7 +42,21 @@ const struct command command_ps = {
     .run = run,
 };
 
-enum column { PID, PROGRAM, STATE, AGE, LIVE, PEAK, SAMPLES, LEDGER, LOST, INNER_PID, CONTAINER, NOTE };
+enum column {
+    PID,
+    PROGRAM,
+    STATE,
+    AGE,
+    LIVE,
+    PEAK,
+    SAMPLES,
+    LEDGER,
+    LOST,
+    ACCOUNTS,
+    INNER_PID,
+    CONTAINER,
+    NOTE
+};
 
 static const struct table_column columns[] = {
     [PID] = {"pid", TABLE_PLAIN, TABLE_WHOLE, false},
@@ -53,6 +68,7 @@ static const struct table_column columns[] = {
     [SAMPLES] = {"live_samples", TABLE_COUNT, TABLE_WHOLE, .drop = 3},
     [LEDGER] = {"ledger", TABLE_BYTES, TABLE_WHOLE, .drop = 2},
     [LOST] = {"lost", TABLE_COUNT, TABLE_WHOLE, false},
+    [ACCOUNTS] = {"accounts", TABLE_PLAIN, TABLE_TEXT, .rare = true},
     [INNER_PID] = {"container_pid", TABLE_PLAIN, TABLE_WHOLE, .rare = true},
     [CONTAINER] = {"container", TABLE_PLAIN, TABLE_TEXT, .rare = true},
     [NOTE] = {"note", TABLE_PLAIN, TABLE_TEXT, .wrap = true, .rare = true},
@@ -156,6 +172,54 @@ static void add_row(struct table *t, const struct ledger_entry *entry)
     ledger_copy_release(&copy);
 }
 
+/* What all places of a ledger of tags hold together: exact, whatever the column is made for. */
+static struct estimate live_of(const struct ledger_copy *copy, uint64_t *lost)
+{
+    struct tags_reading r = {.process = {.pid = 0}};
+    struct alloc_texts texts = {.bytes = BUF_INIT};
+    tags_from_copy(&r, copy, &texts);
+    struct account_sum sum = account_rows_total(&r.rows, ACCOUNT_AFTER);
+    *lost = r.process.losses[ACCOUNT_LOST_PLACES] + r.process.losses[ACCOUNT_LOST_OBJECTS];
+    tags_reading_release(&r);
+    alloc_texts_release(&texts);
+    double bytes = (double)account_live_bytes(&sum);
+    return (struct estimate){.samples = 1, .exact = 1, .value = bytes, .seen = bytes};
+}
+
+static void add_accounts(struct table *t, const struct ledger_entry *entry)
+{
+    struct ledger_copy copy;
+    struct error e = {""};
+    struct timespec now;
+    uint64_t lost;
+    int fd = ledger_entry_open(entry);
+    table_row(t);
+    table_whole(t, PID, (uint64_t)entry->pid);
+    table_text(t, STATE, entry->alive ? "running" : "ended");
+    table_text(t, ACCOUNTS, "tags");
+    if (entry->mapped)
+        add_container(t, entry->pid);
+    int bad = fd < 0 ? fd : ledger_copy_read(fd, &copy, &e);
+    if (fd >= 0)
+        close(fd);
+    if (bad) {
+        add_unread(t, entry, fd < 0 ? strerror(-fd) : e.text);
+        return;
+    }
+    char comm[sizeof(copy.header.comm) + 1] = "";
+    memcpy(comm, copy.header.comm, sizeof(copy.header.comm));
+    struct estimate live = live_of(&copy, &lost);
+    clock_gettime(CLOCK_REALTIME, &now);
+    uint64_t now_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    table_text(t, PROGRAM, comm);
+    if (entry->alive && now_ns > copy.header.began_realtime_ns)
+        table_whole(t, AGE, now_ns - copy.header.began_realtime_ns);
+    table_estimate(t, LIVE, &live);
+    table_whole(t, LEDGER, copy.header.ready_bytes);
+    table_whole(t, LOST, lost);
+    ledger_copy_release(&copy);
+}
+
 /* A process with the agent in it that has no ledger. */
 static void add_without(struct table *t, pid_t pid)
 {
@@ -191,14 +255,11 @@ static void prune_list(const struct ledger_list *list, struct pruned *n)
     }
 }
 
-static int prune(const struct ledger_list *list)
+static int prune(const struct ledger_scan *scan)
 {
     struct pruned n = {0};
-    struct ledger_list tags = {0};
-    ledger_dir_scan_tags(&tags);
-    prune_list(list, &n);
-    prune_list(&tags, &n);
-    ledger_list_release(&tags);
+    prune_list(&scan->list, &n);
+    prune_list(&scan->tags, &n);
     fprintf(stderr, "allium: removed %u ledger%s\n", n.removed, n.removed == 1 ? "" : "s");
     if (n.left)
         fprintf(stderr,
@@ -226,13 +287,15 @@ static int run(int argc, char **argv)
         return command_misuse(&command_ps, "ps takes no %s", a.rest[0]);
     ledger_scan_all(&scan);
     if (command_value(&command_ps, &a, "prune")) {
-        code = prune(&scan.list);
+        code = prune(&scan);
         ledger_scan_release(&scan);
         return code;
     }
     struct table *t = table_new("ps", 1, columns, sizeof(columns) / sizeof(*columns));
     vec_each (const struct ledger_entry, entry, &scan.list)
         add_row(t, entry);
+    vec_each (const struct ledger_entry, entry, &scan.tags)
+        add_accounts(t, entry);
     vec_each (const pid_t, pid, &scan.without)
         add_without(t, *pid);
     struct sink out = sink_to_file(stdout);

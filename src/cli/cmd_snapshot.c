@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "allium_version.h"
@@ -7,6 +6,9 @@
 #include "cli/command.h"
 #include "cli/debuginfod.h"
 #include "cli/source.h"
+#include "collect/naming.h"
+#include "collect/tags.h"
+#include "store/accounts.h"
 #include "store/recording.h"
 
 static const struct option_doc options[] = {
@@ -33,32 +35,93 @@ const struct command command_snapshot = {
     .run = run,
 };
 
-static int store(const struct profile *p, const char *path, bool force, struct error *e)
+/* What there is of a process: one of the two at least. */
+struct found {
+    struct profile *profile;  /* NULL: no ledger of samples */
+    struct accounts accounts; /* no process: none of tags */
+    struct alloc_texts texts;
+};
+
+static int put_profile(struct recording *r, const struct profile *p, struct error *e)
 {
-    struct recording *r;
     const struct profile_image *i = &p->images.at[0];
-    int bad = recording_create(&r, path, force, e);
-    if (bad)
-        return bad;
-    bad = recording_set_text(r, RECORDING_COMMAND, profile_text(p, i->args), e);
-    if (!bad)
-        bad = recording_set_text(r, RECORDING_VERSION, ALLIUM_VERSION, e);
+    int bad = recording_set_text(r, RECORDING_COMMAND, profile_text(p, i->args), e);
     if (!bad)
         bad = recording_set_number(r, RECORDING_STARTED, (int64_t)i->began_ns, e);
     if (!bad)
         bad = recording_put_image(r, p, true, e);
     if (!bad)
         bad = recording_set_number(r, RECORDING_ENDED, (int64_t)i->taken_ns, e);
+    return bad;
+}
+
+static int put_accounts(struct recording *r, const struct found *f, struct error *e)
+{
+    const struct account_process *p = f->accounts.processes.at;
+    struct accounts_keeper *k = accounts_keeper_new(r, "tags");
+    int bad = accounts_keeper_put(k, &f->accounts, &f->texts, e);
+    accounts_keeper_free(k);
+    if (!bad && !f->profile)
+        bad = recording_set_text(r, RECORDING_COMMAND, p->comm, e);
+    if (!bad && !f->profile)
+        bad = recording_set_number(r, RECORDING_STARTED, (int64_t)p->began_ns, e);
+    return bad ? bad : recording_set_number(r, RECORDING_ENDED, (int64_t)p->taken_ns, e);
+}
+
+static int store(const struct found *f, const char *path, bool force, struct error *e)
+{
+    struct recording *r;
+    int bad = recording_create(&r, path, force, e);
+    if (bad)
+        return bad;
+    bad = recording_set_text(r, RECORDING_VERSION, ALLIUM_VERSION, e);
+    if (!bad && f->profile)
+        bad = put_profile(r, f->profile, e);
+    if (!bad && f->accounts.processes.len)
+        bad = put_accounts(r, f, e);
     int closed = recording_close(r, bad ? NULL : e);
     return bad ? bad : closed;
+}
+
+/* Both, or one of them; of none it is told why there is no ledger. */
+static int find(struct found *f, pid_t pid, struct error *e)
+{
+    char *cache = naming_cache_dir();
+    struct symbols *symbols = symbols_new(cache);
+    int none = tags_read(&f->accounts, &f->texts, pid, symbols, NULL),
+        bad = source_read_ledger(&f->profile, pid, e);
+    symbols_free(symbols);
+    free(cache);
+    if (bad)
+        f->profile = NULL;
+    return bad && none ? bad : 0;
+}
+
+static int keep(const struct found *f, pid_t pid, const char *output, bool force)
+{
+    struct buf path = BUF_INIT;
+    struct error e = {""};
+    int code = EXIT_DONE;
+    const struct profile *p = f->profile;
+    if (output)
+        buf_addstr(&path, output);
+    else
+        buf_printf(&path, "%s.%d.snapshot.allium",
+                   p ? profile_text(p, p->images.at[0].comm) : f->accounts.processes.at[0].comm, (int)pid);
+    if (store(f, buf_str(&path), force, &e))
+        code = command_fail(EXIT_FAILED, "%s", e.text);
+    else
+        command_fail(0, "wrote %s; look at it with: allium %s %s", buf_str(&path), p ? "report" : "tags",
+                     buf_str(&path));
+    buf_release(&path);
+    return code;
 }
 
 static int run(int argc, char **argv)
 {
     struct arguments a;
     struct error e = {""};
-    struct profile *p = NULL;
-    struct buf path = BUF_INIT;
+    struct found f = {.texts = {.bytes = BUF_INIT}};
     int code = command_parse(&command_snapshot, argc, argv, false, &a);
     if (code >= 0)
         return code;
@@ -68,19 +131,12 @@ static int run(int argc, char **argv)
     long pid = strtol(a.rest[0], &end, 10);
     if (*end || pid <= 0 || pid > INT32_MAX)
         return command_misuse(&command_snapshot, "%s is no process id", a.rest[0]);
-    if (source_read_ledger(&p, (int)pid, &e))
+    if (find(&f, (pid_t)pid, &e))
         return command_fail(EXIT_FAILED, "%s", e.text);
-    const char *output = command_value(&command_snapshot, &a, "output");
-    if (output)
-        buf_addstr(&path, output);
-    else
-        buf_printf(&path, "%s.%ld.snapshot.allium", profile_text(p, p->images.at[0].comm), pid);
-    if (store(p, buf_str(&path), command_value(&command_snapshot, &a, "force") != NULL, &e))
-        code = command_fail(EXIT_FAILED, "%s", e.text);
-    else
-        fprintf(stderr, "allium: wrote %s; look at it with: allium report %s\n", buf_str(&path),
-                buf_str(&path));
-    profile_free(p);
-    buf_release(&path);
-    return code < 0 ? EXIT_DONE : code;
+    code = keep(&f, (pid_t)pid, command_value(&command_snapshot, &a, "output"),
+                command_value(&command_snapshot, &a, "force") != NULL);
+    profile_free(f.profile);
+    accounts_release(&f.accounts);
+    alloc_texts_release(&f.texts);
+    return code;
 }

@@ -13,6 +13,8 @@ static const char *const examples[] = {
     "of some files, the places that hold more than a mebibyte",
     "allium tags ./server --by file",
     "in which of its files a program allocates that does not run",
+    "allium tags server.allium@10m server.allium",
+    "what has changed since ten minutes after a recording began, and how fast",
     NULL,
 };
 
@@ -21,7 +23,8 @@ static int run(int argc, char **argv);
 const struct command command_tags = {
     .name = "tags",
     .usage =
-        "PID|PROGRAM [--by GROUP] [--sort ORDER] [--where QUERY] [--top N] [--json|--allocinfo] [--no-pager]",
+        "[SOURCE|PROGRAM] [NEWER] [--by GROUP] [--sort ORDER] [--where QUERY] [--top N] [--interval TIME] "
+        "[--count N] [--duration TIME] [--json|--allocinfo|--openmetrics] [--no-pager]",
     .summary = "exact accounts of the places in a program that is built with <allium/tag.h>",
     .examples = examples,
     .options = options,

@@ -43,7 +43,7 @@ static void print_help(const struct command *c)
 {
     print_usage(c);
     printf("\n%s\n", c->summary);
-    if (strstr(c->usage, "[SOURCE]"))
+    if (strstr(c->usage, "[SOURCE"))
         printf("\nSOURCE: a recording, FILE@TIME (a moment in it), or a process id; %s if left out\n",
                c->source ? c->source : "the newest recording here");
     else if (strstr(c->usage, "SOURCE"))

@@ -25,6 +25,7 @@
 #include "collect/proc.h"
 #include "collect/thread_names.h"
 #include "store/load.h"
+#include "store/recording.h"
 
 #define SUFFIX ".allium"
 
@@ -163,72 +164,76 @@ static bool has_books(const struct profile *p)
     return false;
 }
 
-/* A recording without a heap profile may have rows of the machine's. 0, or -ENODATA with a line. */
+/* A recording without a heap profile may have rows of the machine's, or accounts. 0, or -ENODATA with a line. */
 static int refuse_rows(const struct profile *p, const char *path, struct error *e)
 {
     struct recording_summary summary;
-    struct buf tool = BUF_INIT;
+    struct buf text = BUF_INIT;
     if (p->images.len || p->images_dropped || recording_summarize(&summary, path, NULL))
         return 0;
+    const char *accounts = recording_text(&summary, RECORDING_ACCOUNTS);
+    if (accounts)
+        buf_printf(&text, "%s has no heap profile, but accounts of %s: allium %s %s", path, accounts,
+                   accounts, path);
     vec_each (const struct recording_fact, f, &summary.facts) {
         size_t len = strlen(f->key);
-        if (!tool.len && len > 9 && !strncmp(f->key, "sys_", 4) && !strcmp(f->key + len - 5, "_rung"))
-            buf_add(&tool, f->key + 4, len - 9);
+        if (!text.len && len > 9 && !strncmp(f->key, "sys_", 4) && !strcmp(f->key + len - 5, "_rung"))
+            buf_printf(&text, "%s has no heap profile, but rows of sys %.*s: allium sys %.*s --from %s", path,
+                       (int)len - 9, f->key + 4, (int)len - 9, f->key + 4, path);
     }
     recording_summary_release(&summary);
-    int bad = tool.len ? error_set(e, ENODATA,
-                                   "%s has no heap profile, but rows of sys %s: allium sys %s --from %s",
-                                   path, buf_str(&tool), buf_str(&tool), path)
-                       : 0;
-    buf_release(&tool);
+    int bad = text.len ? error_set(e, ENODATA, "%s", buf_str(&text)) : 0;
+    buf_release(&text);
     return bad;
+}
+
+int source_when(const char *path, const char *time, uint64_t *at_ns, struct error *e)
+{
+    uint64_t first, last, after;
+    if (units_parse_duration(time, &after))
+        return error_set(e, EINVAL,
+                         "@%s is no time: write a duration from the beginning, such as @10m or @1.5s", time);
+    int bad = recording_times(path, &first, &last, e);
+    if (bad)
+        return bad;
+    *at_ns = first + after;
+    if (*at_ns <= last)
+        return 0;
+    char length[UNITS_TEXT_BYTES];
+    return error_set(e, ERANGE, "%s ends %s after it began: @%s is beyond", path,
+                     units_format_duration(length, (double)(last - first)), time);
 }
 
 static int open_file(struct source *s, const char *path, const char *time, unsigned without, struct error *e)
 {
-    uint64_t first, last, after, at, *when = NULL;
-    if (time) {
-        if (units_parse_duration(time, &after))
-            return error_set(e, EINVAL,
-                             "@%s is no time: write a duration from the beginning, such as @10m or @1.5s",
-                             time);
-        int bad = recording_times(path, &first, &last, e);
-        if (bad)
-            return bad;
-        if (first + after > last) {
-            char length[UNITS_TEXT_BYTES];
-            return error_set(e, ERANGE, "%s ends %s after it began: @%s is beyond", path,
-                             units_format_duration(length, (double)(last - first)), time);
-        }
-        at = first + after;
-        when = &at;
-    }
+    uint64_t at, *when = time ? &at : NULL;
+    int bad = time ? source_when(path, time, &at, e) : 0;
+    if (bad)
+        return bad;
     struct buf label = BUF_INIT;
     buf_printf(&label, "%s%s%s", path, time ? "@" : "", time ? time : "");
     s->label = buf_detach(&label);
-    int bad = recording_load_without(&s->profile, path, when, without, e);
+    bad = recording_load_without(&s->profile, path, when, without, e);
     bad = bad ? bad : refuse_rows(s->profile, path, e);
     if (bad || !when || has_books(s->profile))
         return bad;
     return error_set(e, ERANGE, "nothing was kept in %s yet at @%s: name a later time", path, time);
 }
 
-enum kind { WHOLE_FILE, MOMENT, PROCESS };
-
-static enum kind kind_of(const char *text)
+enum source_kind source_kind(const char *text)
 {
     struct stat st;
     if (!text || !stat(text, &st))
-        return WHOLE_FILE;
+        return SOURCE_FILE;
     if (text[strspn(text, "0123456789")] == '\0')
-        return PROCESS;
-    return strrchr(text, '@') ? MOMENT : WHOLE_FILE;
+        return SOURCE_PROCESS;
+    return strrchr(text, '@') ? SOURCE_MOMENT : SOURCE_FILE;
 }
 
 int source_file(const char *text, char **path, struct error *e)
 {
     *path = NULL;
-    if (kind_of(text) != WHOLE_FILE)
+    if (source_kind(text) != SOURCE_FILE)
         return 0;
     *path = text ? mem_strdup(text) : newest_recording();
     if (*path)
@@ -247,7 +252,7 @@ static int open_source(struct source *s, const char *text, unsigned without, str
         return bad;
     if (path) {
         bad = open_file(s, path, NULL, without, e);
-    } else if (kind_of(text) == PROCESS) {
+    } else if (source_kind(text) == SOURCE_PROCESS) {
         bad = open_pid(s, text, e);
     } else {
         path = mem_strdup(text);

@@ -29,6 +29,12 @@ void source_release(struct source *s);
  */
 int source_file(const char *text, char **path, struct error *e);
 
+/** What a source is, by its form and by what files there are; NULL is a file. */
+enum source_kind { SOURCE_FILE, SOURCE_MOMENT, SOURCE_PROCESS };
+enum source_kind source_kind(const char *text);
+/** The time (CLOCK_REALTIME) of FILE@TIME, of which these are the parts. 0, or -errno with a line. */
+int source_when(const char *path, const char *time, uint64_t *at_ns, struct error *e);
+
 /** The ledger of a process as a profile of one image, with names; `*path` is not set on failure. */
 int source_read_ledger(struct profile **p, int pid, struct error *e);
 

@@ -66,7 +66,8 @@ int ledger_is_held(int fd)
 int ledger_entry_open(const struct ledger_entry *entry)
 {
     return entry->path ? ledger_file_open(entry->path, O_RDONLY)
-                       : mapped_open(entry->pid, &entry->mapped->ledger, O_RDONLY);
+                       : mapped_open(entry->pid, entry->tags ? &entry->mapped->tags : &entry->mapped->ledger,
+                                     O_RDONLY);
 }
 
 /* `pid` is only asked where the kernel does not say it better: it may be one of another namespace. */
@@ -99,6 +100,7 @@ static int scan_folder(const char *dir, const char *suffix, struct ledger_list *
         buf_printf(&path, "%s/%s", dir, entry->d_name);
         e.path = buf_detach(&path);
         e.owner = st.st_uid;
+        e.tags = !strcmp(suffix, LEDGER_TAGS_SUFFIX);
         find_life(&e);
         e.device = st.st_dev;
         e.inode = st.st_ino;
@@ -247,19 +249,29 @@ void ledger_dir_scan_tags(struct ledger_list *list)
     scan_all(LEDGER_TAGS_SUFFIX, list);
 }
 
-void ledger_run_scan(const char *dir, struct ledger_list *list)
+static void scan_run(const char *dir, const char *suffix, struct ledger_list *list)
 {
     struct places p = find_places(strrchr(dir, '/'));
     vec_each (char *, path, &p)
-        ledger_dir_scan(*path, list);
+        scan_folder(*path, suffix, list);
     places_release(&p);
+}
+
+void ledger_run_scan(const char *dir, struct ledger_list *list)
+{
+    scan_run(dir, LEDGER_SUFFIX, list);
+}
+
+void ledger_run_scan_tags(const char *dir, struct ledger_list *list)
+{
+    scan_run(dir, LEDGER_TAGS_SUFFIX, list);
 }
 
 void ledger_dir_remove(const char *dir)
 {
     struct ledger_list left = {0};
     struct buf notes = BUF_INIT;
-    if (!ledger_dir_scan(dir, &left) && !left.len) {
+    if (!ledger_dir_scan(dir, &left) && !scan_folder(dir, LEDGER_TAGS_SUFFIX, &left) && !left.len) {
         buf_printf(&notes, "%s/" UNOBSERVED_FILE, dir);
         ledger_file_remove(buf_str(&notes), 0);
         ledger_file_remove(dir, AT_REMOVEDIR);

@@ -22,6 +22,7 @@ struct ledger_entry {
     pid_t pid;  /* from the name; in a ledger_scan, as we call the process */
     uint64_t image_id;
     uid_t owner;
+    bool tags;  /* accounts of tags */
     bool alive; /* a process maps it */
     bool sure;  /* of that, since the kernel says so; else it is what its pid seems to do */
     dev_t device;
@@ -51,6 +52,8 @@ void ledger_remove(const char *path);
 int ledger_dir_make(char **path, struct error *e);
 /** All ledgers for that recorder: those in its directory, and in those of its name that other users have. */
 void ledger_run_scan(const char *dir, struct ledger_list *list);
+/** The same, of ledgers that have accounts of tags. */
+void ledger_run_scan_tags(const char *dir, struct ledger_list *list);
 /** Removes a recorder's directory if it holds no ledger. */
 void ledger_dir_remove(const char *dir);
 /** Removes these directories, as far as they hold no ledger: what still runs keeps its own. */

@@ -19,14 +19,17 @@ static struct ledger_entry *find_file(struct ledger_list *list, dev_t device, in
     return NULL;
 }
 
-/* What a process maps: one that was found by its name, or another. */
-static void take_mapped(struct ledger_scan *s, pid_t pid, const struct mapped *m)
+/* A file that a process maps: one that was found by its name, or another. */
+static void take_file(struct ledger_list *list, pid_t pid, const struct mapped *m, bool tags)
 {
-    struct ledger_entry *e = find_file(&s->list, m->ledger.device, m->ledger.inode);
+    const struct mapped_file *f = tags ? &m->tags : &m->ledger;
+    struct ledger_entry *e = find_file(list, f->device, f->inode);
     if (!e) {
-        struct ledger_entry other = {
-            .image_id = m->image_id, .device = m->ledger.device, .inode = m->ledger.inode};
-        e = vec_push(&s->list);
+        struct ledger_entry other = {.image_id = tags ? m->tags_image_id : m->image_id,
+                                     .tags = tags,
+                                     .device = f->device,
+                                     .inode = f->inode};
+        e = vec_push(list);
         *e = other;
     }
     e->pid = pid;
@@ -44,9 +47,13 @@ static void look(struct ledger_scan *s, pid_t pid)
         s->unreadable++;
     else if (bad == -ETIMEDOUT || bad == -E2BIG)
         s->stuck++;
-    else if (!bad && mapped_any(&m))
-        take_mapped(s, pid, &m);
-    else if (!bad && m.agent)
+    if (bad)
+        return;
+    if (m.tags.end)
+        take_file(&s->tags, pid, &m, true);
+    if (mapped_any(&m))
+        take_file(&s->list, pid, &m, false);
+    else if (m.agent)
         *vec_push(&s->without) = pid;
 }
 
@@ -73,6 +80,7 @@ void ledger_scan_all(struct ledger_scan *s)
 {
     *s = (struct ledger_scan){0};
     ledger_dir_scan_all(&s->list);
+    ledger_dir_scan_tags(&s->tags);
     each_process(look_at, s);
 }
 
@@ -95,13 +103,16 @@ void ledger_scan_process(struct ledger_scan *s, pid_t pid)
 {
     *s = (struct ledger_scan){0};
     ledger_dir_scan_all(&s->list);
+    ledger_dir_scan_tags(&s->tags);
     look(s, pid);
     keep_named(&s->list, pid, !s->unreadable);
+    keep_named(&s->tags, pid, !s->unreadable);
 }
 
 void ledger_scan_release(struct ledger_scan *s)
 {
     ledger_list_release(&s->list);
+    ledger_list_release(&s->tags);
     vec_release(&s->without);
 }
 
@@ -122,8 +133,12 @@ static void look_for_stray(void *search, pid_t pid)
 {
     struct stray_search *s = search;
     struct mapped m;
-    if (container_of(pid).files && !mapped_look(pid, &m) && mapped_any(&m) && is_for(&m.ledger, s->name))
-        take_mapped(&s->found, pid, &m);
+    if (!container_of(pid).files || mapped_look(pid, &m))
+        return;
+    if (mapped_any(&m) && is_for(&m.ledger, s->name))
+        take_file(&s->found.list, pid, &m, false);
+    if (m.tags.end && is_for(&m.tags, s->name))
+        take_file(&s->found.list, pid, &m, true);
 }
 
 void ledger_scan_strays(const char *dir, struct ledger_list *list)
@@ -144,8 +159,10 @@ static void look_for_holder(void *search, pid_t pid)
 {
     struct holder_search *s = search;
     struct mapped m;
-    if (!s->found && !mapped_look(pid, &m) && mapped_any(&m) && m.ledger.device == s->ledger->device &&
-        m.ledger.inode == s->ledger->inode)
+    if (s->found || mapped_look(pid, &m))
+        return;
+    const struct mapped_file *f = s->ledger->tags ? &m.tags : &m.ledger;
+    if (f->end && f->device == s->ledger->device && f->inode == s->ledger->inode)
         s->found = pid;
 }
 

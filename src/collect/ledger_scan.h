@@ -15,6 +15,7 @@
 
 struct ledger_scan {
     struct ledger_list list;
+    struct ledger_list tags;   /* ledgers that have accounts of tags */
     unsigned unreadable;       /* processes that we may not look at */
     unsigned stuck;            /* processes whose memory maps stay locked, or have no end */
     struct VEC(pid_t) without; /* processes that carry the agent and have no ledger */
@@ -27,7 +28,7 @@ void ledger_scan_process(struct ledger_scan *s, pid_t pid);
 void ledger_scan_release(struct ledger_scan *s);
 /**
  * Those of the recorder with this directory that lie out of its sight: of processes in other roots and mount namespaces, in a
- * directory of its name or without a name.
+ * directory of its name or without a name. Both kinds: to be told apart by `tags`.
  */
 void ledger_scan_strays(const char *dir, struct ledger_list *list);
 /**

@@ -77,6 +77,10 @@ static void take_line(struct mapped *m, const char *line)
         m->ledger = f;
         m->inner_pid = pid;
         m->image_id = id;
+    } else if (!m->tags.end && parse_name(f.path, LEDGER_TAGS_SUFFIX, &pid, &id)) {
+        m->tags = f;
+        m->inner_pid = pid;
+        m->tags_image_id = id;
     } else if (!m->control.end && parse_name(f.path, LEDGER_CONTROL_SUFFIX, &pid, &id)) {
         m->control = f;
     }

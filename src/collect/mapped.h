@@ -27,8 +27,9 @@ struct mapped_file {
 
 struct mapped {
     struct mapped_file ledger, control;
-    pid_t inner_pid; /* in the name of the ledger: what the process called itself when it made it */
-    uint64_t image_id;
+    struct mapped_file tags; /* its ledger of tags */
+    pid_t inner_pid;         /* in the name of a ledger: what the process called itself when it made it */
+    uint64_t image_id, tags_image_id;
     bool agent; /* it maps the agent's library */
 };
 
@@ -38,7 +39,7 @@ struct mapped {
  * is locked.
  */
 int mapped_look(pid_t pid, struct mapped *m);
-/** Does it map a ledger? */
+/** Does it map a ledger of the agent's? */
 static inline bool mapped_any(const struct mapped *m)
 {
     return m->ledger.end != 0;

@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 #include "collect/container.h"
-#include "collect/ledger_dir.h"
+#include "collect/ledger_scan.h"
 #include "collect/tags.h"
 #include "collect/tags_file.h"
 
@@ -107,11 +107,11 @@ int tags_read_file(struct accounts *a, struct alloc_texts *texts, int fd, pid_t 
     return 0;
 }
 
-static int explain_none(pid_t pid, struct error *e)
+static int explain_none(pid_t pid, bool unreadable, struct error *e)
 {
     if (kill(pid, 0) && errno == ESRCH)
         return error_set(e, ESRCH, "there is no process %d, and it has left no accounts of tags", pid);
-    if (kill(pid, 0) && errno == EPERM)
+    if (unreadable || (kill(pid, 0) && errno == EPERM))
         return error_set(
             e, EPERM,
             "process %d belongs to somebody else: its accounts can be read by that user and by root", pid);
@@ -127,25 +127,25 @@ int tags_read(struct accounts *a, struct alloc_texts *texts, pid_t pid, struct s
               struct error *e)
 {
     struct container_roots roots = {0};
-    struct ledger_list list = {0};
+    struct ledger_scan scan;
     const struct ledger_entry *found = NULL;
     int bad;
-    ledger_dir_scan_tags(&list);
-    vec_each (const struct ledger_entry, entry, &list)
-        if (entry->pid == pid && (!found || entry->alive || (!found->alive && entry->inode > found->inode)))
+    ledger_scan_process(&scan, pid);
+    vec_each (const struct ledger_entry, entry, &scan.tags)
+        if (!found || entry->alive || (!found->alive && entry->inode > found->inode))
             found = entry;
     if (found) {
         int fd = ledger_entry_open(found);
-        bad = fd < 0 ? error_set(e, -fd, "%s: %s", found->path, strerror(-fd))
+        bad = fd < 0 ? error_set(e, -fd, "the accounts of process %d cannot be read: %s", pid, strerror(-fd))
                      : tags_read_file(a, texts, fd, pid, found->alive, symbols,
                                       found->alive ? container_root(&roots, pid) : "", e);
         if (fd >= 0)
             close(fd);
     } else {
-        bad = explain_none(pid, e);
+        bad = explain_none(pid, scan.unreadable, e);
     }
     container_roots_release(&roots);
-    ledger_list_release(&list);
+    ledger_scan_release(&scan);
     return bad;
 }
 

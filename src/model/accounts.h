@@ -132,6 +132,8 @@ bool account_query_needs_processes(const struct query *q);
 /** Does it ask for what debug information says: function, file, line? */
 bool account_query_needs_names(const struct query *q);
 bool account_row_fits(const struct account_row *row, const struct query *q, const struct alloc_texts *texts);
+/** Does it ask for figures? Then a place may fit now and not later. */
+bool account_query_needs_figures(const struct query *q);
 /** Drops rows for which it does not hold. */
 void account_rows_keep(struct account_rows *r, const struct query *q, const struct alloc_texts *texts);
 

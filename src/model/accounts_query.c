@@ -60,6 +60,14 @@ bool account_query_needs_processes(const struct query *q)
     return query_uses(q, COMM) || query_uses(q, PID);
 }
 
+bool account_query_needs_figures(const struct query *q)
+{
+    for (size_t field = LIVE; field <= ACCURATE; field++)
+        if (query_uses(q, field))
+            return true;
+    return false;
+}
+
 static void offer_count(struct query_probe *probe, uint64_t value)
 {
     query_offer_number(probe, value > INT64_MAX ? INT64_MAX : (int64_t)value);

@@ -20,6 +20,7 @@
 #include "collect/naming.h"
 #include "collect/proc.h"
 #include "collect/thread_names.h"
+#include "run/follow_tags.h"
 #include "run/record.h"
 #include "run/unseen.h"
 
@@ -80,6 +81,7 @@ struct follow {
     size_t stored, waiting; /* tracks that are */
     bool last;              /* nothing waits any more */
     struct unseen *unseen;
+    struct tags_follow *tags;
 };
 
 static uint64_t now_ns(clockid_t id)
@@ -95,6 +97,7 @@ struct follow *follow_new(const struct follow_options *o)
     f->o = *o;
     f->commit_ns = COMMIT_FIRST_NS;
     f->unseen = unseen_new();
+    f->tags = tags_follow_new(o->dir, o->recording, o->symbols);
     f->inotify_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     if (f->inotify_fd >= 0 && inotify_add_watch(f->inotify_fd, o->dir, IN_CREATE) < 0) {
         close(f->inotify_fd);
@@ -121,6 +124,7 @@ void follow_free(struct follow *f)
         release(t);
     vec_release(&f->tracks);
     unseen_free(f->unseen);
+    tags_follow_free(f->tags);
     container_roots_release(&f->roots);
     if (f->inotify_fd >= 0)
         close(f->inotify_fd);
@@ -189,7 +193,9 @@ static void scan_strays(struct follow *f, struct ledger_list *list)
 static void take_up_all(struct follow *f, struct ledger_list *list, uint64_t now, bool last)
 {
     vec_each (struct ledger_entry, e, list) {
-        if (is_known(f, e))
+        if (e->tags)
+            tags_follow_take(f->tags, e);
+        if (e->tags || is_known(f, e))
             continue;
         take_up(f, e, now);
         if (last && e->path && !e->alive && e->sure)
@@ -211,6 +217,7 @@ static void scan(struct follow *f, uint64_t now, bool last)
     if (last || now >= f->next_strays)
         scan_strays(f, &strays);
     ledger_run_scan(f->o.dir, &list);
+    tags_follow_scan(f->tags);
     take_up_all(f, &list, now, last);
     take_up_all(f, &strays, now, last);
     f->next_scan = now + SCAN_NS;
@@ -407,6 +414,7 @@ static int commit(struct follow *f, struct error *e)
     }
     f->tracks.len = kept;
     f->stored = 0;
+    tags_follow_committed(f->tags);
     return 0;
 }
 
@@ -430,12 +438,14 @@ int follow_step(struct follow *f, int *wait_ms, struct error *e)
         spent_ns += now_ns(CLOCK_MONOTONIC) - began;
     }
     now = now_ns(CLOCK_MONOTONIC);
+    bad = bad ? bad : tags_follow_step(f->tags, now, false, e);
     if (!bad && now >= f->next_commit) {
         bad = commit(f, e);
         f->next_commit = now + f->commit_ns;
         f->commit_ns = f->commit_ns * 2 < COMMIT_LAST_NS ? f->commit_ns * 2 : COMMIT_LAST_NS;
     }
-    next = f->next_scan;
+    next = tags_follow_due(f->tags);
+    next = next < f->next_scan ? next : f->next_scan;
     vec_each (const struct track, t, &f->tracks)
         if (!t->stored && t->next_point < next)
             next = t->next_point;
@@ -462,5 +472,6 @@ int follow_finish(struct follow *f, struct error *e)
         struct error unread = {""};
         bad = put_profile(f, t, read_image(f, t, true, &unread), true, e);
     }
+    bad = bad ? bad : tags_follow_step(f->tags, now, true, e);
     return bad ? bad : commit(f, e);
 }

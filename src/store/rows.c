@@ -13,7 +13,6 @@
 #include "store/reader.h"
 #include "store/recording.h"
 
-#define PREFIX    "sys_"
 #define NAME_MOST 48u
 #define HEAD      "(\n  taken_ns INTEGER"
 
@@ -54,9 +53,9 @@ bool rows_is_ours(const char *name, const char *sql)
 {
     struct buf begin = BUF_INIT;
     size_t len = name_length(name);
+    bool known = !strncmp(name, "sys_", 4) || !strncmp(name, "account_", 8);
     buf_printf(&begin, "CREATE TABLE %s" HEAD, name);
-    bool ours = !strncmp(name, PREFIX, strlen(PREFIX)) && len && !name[len] &&
-                !strncmp(sql, buf_str(&begin), begin.len);
+    bool ours = known && len && !name[len] && !strncmp(sql, buf_str(&begin), begin.len);
     const char *at = ours ? sql + begin.len : "";
     buf_release(&begin);
     while (ours && !strncmp(at, ", \"", 3)) { /* quoted: "order" and "limit" are words of SQL */

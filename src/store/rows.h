@@ -3,7 +3,8 @@
 #define STORE_ROWS_H
 
 /*
- * Tables of a recording that hold rows of typed columns (model/table.h), one for each source of such rows: "sys_kmem".
+ * Tables of a recording that hold rows of typed columns (model/table.h), one for each source of such rows: "sys_kmem"; and
+ * those of exact accounts (accounts.h): "account_place".
  *
  *     CREATE TABLE sys_kmem(
  *       taken_ns INTEGER, call_site TEXT, allocated_bytes INTEGER, ...
@@ -22,8 +23,8 @@
 
 /** Asks which there are: one name a row. */
 #define ROWS_TABLES_QUERY                                                                                    \
-    "SELECT name FROM sqlite_schema WHERE type = 'table' AND name GLOB 'sys_*' AND name NOT GLOB "           \
-    "'*[^a-z_]*' "                                                                                           \
+    "SELECT name FROM sqlite_schema WHERE type = 'table' AND (name GLOB 'sys_*' OR name GLOB 'account_*') "  \
+    "AND name NOT GLOB '*[^a-z_]*' "                                                                         \
     "ORDER BY name"
 
 /** Is this the text of a table of rows? */

@@ -38,6 +38,18 @@ static int read_images(struct reader *r, struct recording_summary *sum, struct e
     return reader_scan_end(&s, e);
 }
 
+/* Accounts may be all that there is. */
+static int read_accounts(struct reader *r, struct recording_summary *sum, struct error *e)
+{
+    int64_t has = 0, last = 0;
+    int rc = sql_ask(r->db, "SELECT count(*) FROM sqlite_schema WHERE name = 'account_process'", &has);
+    if (!rc && has)
+        rc = sql_ask(r->db, "SELECT max(taken_ns) FROM account_process", &last);
+    if (last > 0 && (uint64_t)last > sum->last_ns)
+        sum->last_ns = (uint64_t)last;
+    return rc ? sql_error(e, r->db, rc, r->shown) : 0;
+}
+
 static void set_time(const struct recording_summary *s, const char *key, uint64_t *ns)
 {
     int64_t number;
@@ -51,6 +63,7 @@ int reader_summarize(struct reader *r, struct recording_summary *s, struct error
     s->bytes = r->text_left_bytes = r->bytes;
     int rc = read_facts(r, s, e);
     rc = rc ? rc : read_images(r, s, e);
+    rc = rc ? rc : read_accounts(r, s, e);
     if (rc)
         return rc;
     set_time(s, RECORDING_STARTED, &s->first_ns);

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "run/follow_tags.h"
+
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/vec.h"
+#include "collect/container.h"
+#include "collect/ledger_copy.h"
+#include "collect/ledger_scan.h"
+#include "collect/proc.h"
+#include "collect/tags.h"
+#include "store/accounts.h"
+
+#define MS            1000000ull
+#define TAGS_FIRST_NS (100 * MS)
+#define TAGS_TOGETHER 64u
+#define ALIVE_NS      (100 * MS) /* whether it still lives is asked so often */
+#define COST_SHARE    25         /* a moment is kept at most every so many times what the last one took */
+
+/* A ledger that is being followed. Times are CLOCK_MONOTONIC. */
+struct track {
+    struct ledger_entry entry;
+    int fd;
+    const char *root; /* before its paths; "": they are ours */
+    uint64_t map_start, map_bytes;
+    uint64_t next_look, next_moment, moment_ns;
+    uint32_t moments;
+    bool stored; /* it has ended; its ledger goes when that is committed */
+};
+
+struct tags_follow {
+    const char *dir;
+    struct symbols *symbols;
+    struct accounts_keeper *keeper;
+    struct alloc_texts texts;
+    struct container_roots roots;
+    struct VEC(struct track) tracks;
+};
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+struct tags_follow *tags_follow_new(const char *dir, struct recording *recording, struct symbols *symbols)
+{
+    struct tags_follow *f = mem_alloc(sizeof(*f));
+    *f = (struct tags_follow){
+        .dir = dir, .symbols = symbols, .keeper = accounts_keeper_new(recording, "tags")};
+    return f;
+}
+
+static void release(struct track *t)
+{
+    close(t->fd);
+    free(t->entry.path);
+    free(t->entry.mapped);
+}
+
+void tags_follow_free(struct tags_follow *f)
+{
+    vec_each (struct track, t, &f->tracks)
+        release(t);
+    vec_release(&f->tracks);
+    accounts_keeper_free(f->keeper);
+    alloc_texts_release(&f->texts);
+    container_roots_release(&f->roots);
+    free(f);
+}
+
+static bool is_known(const struct tags_follow *f, const struct ledger_entry *e)
+{
+    vec_each (const struct track, t, &f->tracks)
+        if (t->entry.image_id == e->image_id)
+            return true;
+    return false;
+}
+
+/* It may not be whole yet: then the next look finds it. */
+void tags_follow_take(struct tags_follow *f, struct ledger_entry *e)
+{
+    struct ledger_header h;
+    struct track t = {.entry = *e, .root = "", .moment_ns = TAGS_FIRST_NS};
+    t.fd = is_known(f, e) ? -1 : ledger_entry_open(e);
+    if (t.fd < 0)
+        return;
+    if (ledger_copy_header(t.fd, &h, NULL)) {
+        close(t.fd);
+        return;
+    }
+    t.map_start = h.map_start;
+    t.map_bytes = h.map_bytes;
+    pid_t pid = e->mapped ? e->pid : ledger_scan_holder(e); /* as we call it */
+    t.entry.pid = pid ? pid : e->pid;
+    e->path = NULL; /* ours now */
+    e->mapped = NULL;
+    *vec_push(&f->tracks) = t;
+}
+
+void tags_follow_scan(struct tags_follow *f)
+{
+    struct ledger_list list = {0};
+    ledger_run_scan_tags(f->dir, &list);
+    vec_each (struct ledger_entry, e, &list)
+        tags_follow_take(f, e);
+    ledger_list_release(&list);
+}
+
+static bool is_alive(const struct track *t)
+{
+    int held = t->entry.mapped ? -1 : ledger_is_held(t->fd);
+    return held < 0 ? proc_maps(t->entry.pid, t->map_start, t->map_bytes) && proc_runs(t->entry.pid) : held;
+}
+
+/* A ledger that is none any more is somebody else's doing, and nothing to keep. */
+static int keep(struct tags_follow *f, struct track *t, bool alive, struct error *e)
+{
+    struct accounts a = {.rows = {0}};
+    uint64_t began = now_ns();
+    if (alive)
+        t->root = container_root(&f->roots, t->entry.pid);
+    int bad = tags_read_file(&a, &f->texts, t->fd, t->entry.pid, alive, f->symbols, t->root, NULL);
+    bad = bad ? 0 : accounts_keeper_put(f->keeper, &a, &f->texts, e);
+    accounts_release(&a);
+    uint64_t now = now_ns(), least = (now - began) * COST_SHARE;
+    if (++t->moments % TAGS_TOGETHER == 0)
+        t->moment_ns *= 2;
+    t->next_moment = now + (least > t->moment_ns ? least : t->moment_ns);
+    return bad;
+}
+
+int tags_follow_step(struct tags_follow *f, uint64_t now, bool last, struct error *e)
+{
+    int bad = 0;
+    for (size_t i = 0; i < f->tracks.len && !bad; i++) {
+        struct track *t = &f->tracks.at[i];
+        if (t->stored || (!last && now < t->next_look))
+            continue;
+        bool alive = is_alive(t);
+        if (!alive || last || now >= t->next_moment)
+            bad = keep(f, t, alive, e);
+        t->stored = !alive;
+        t->next_look = now + ALIVE_NS;
+    }
+    return bad;
+}
+
+uint64_t tags_follow_due(const struct tags_follow *f)
+{
+    uint64_t due = UINT64_MAX;
+    vec_each (const struct track, t, &f->tracks)
+        if (!t->stored && t->next_look < due)
+            due = t->next_look;
+    return due;
+}
+
+void tags_follow_committed(struct tags_follow *f)
+{
+    size_t kept = 0;
+    vec_each (struct track, t, &f->tracks) {
+        if (!t->stored) {
+            f->tracks.at[kept++] = *t;
+            continue;
+        }
+        if (t->entry.path)
+            ledger_remove(t->entry.path);
+        release(t);
+    }
+    f->tracks.len = kept;
+}

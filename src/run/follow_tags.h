@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef RUN_FOLLOW_TAGS_H
+#define RUN_FOLLOW_TAGS_H
+
+/*
+ * Follows the ledgers of tags of a recorder, beside those of the agent (follow.h): keeps their accounts in the recording while their
+ * processes live, and when they have ended; then they are removed.
+ *
+ * How often: every TAGS_FIRST_NS at first, then half as often each time that TAGS_TOGETHER moments were kept. So a recording holds
+ * some 64 moments for each doubling of its length, and of the time t after its beginning the moment kept is at most t / 32 away.
+ *
+ * Runs in: the tool. Threads: one. Owns: descriptors of ledgers, until tags_follow_free().
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "collect/ledger_dir.h"
+#include "store/recording.h"
+#include "symbol/symbol.h"
+
+struct tags_follow;
+
+/** Never NULL. What it is given stays the caller's and must outlive it. */
+struct tags_follow *tags_follow_new(const char *dir, struct recording *recording, struct symbols *symbols);
+void tags_follow_free(struct tags_follow *f);
+/** Looks for ledgers in the directory. */
+void tags_follow_scan(struct tags_follow *f);
+/** Takes up a ledger, if it is none that is known; what it takes of the entry is its own then. */
+void tags_follow_take(struct tags_follow *f, struct ledger_entry *e);
+/** Keeps what is due at `now` (CLOCK_MONOTONIC), with `last` everything. 0, or the recording's error. */
+int tags_follow_step(struct tags_follow *f, uint64_t now, bool last, struct error *e);
+/** When the next step is due; UINT64_MAX: none is. */
+uint64_t tags_follow_due(const struct tags_follow *f);
+/** What was kept is safe now: ledgers of processes that have ended go. */
+void tags_follow_committed(struct tags_follow *f);
+
+#endif
