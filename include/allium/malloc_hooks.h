@@ -8,12 +8,14 @@
  *     cc $(pkg-config --cflags allium) -include allium/malloc_hooks.h ... $(pkg-config --libs allium)
  *
  * The functions become inline ones of the same name, which book what the real ones give: so `std::malloc`, members and variables
- * of these names, prototypes of one's own and _GNU_SOURCE defined later all stay what they were. Where a function is not called
- * but pointed to, it is the real one: such objects have no tag. What reallocarray() gives is charged to whom the old object is. Lines come
- * from the debug information (-g).
+ * of these names, prototypes of one's own and _GNU_SOURCE defined later all stay what they were. Where one of these is not called
+ * but pointed to, it is the real one: such objects have no tag. Lines come from the debug information (-g).
+ *
+ * Others are renamed for the assembler, and the library knows the place by where the call returns to: those of which the C library
+ * has inline versions itself, those that take any number of arguments, and those that a source may not want to see.
  */
 
-#include "allium/tag.h"
+#include "allium/helper.h"
 
 #pragma push_macro("size_t")
 #define size_t __SIZE_TYPE__
@@ -54,25 +56,17 @@ extern "C" {
         }                                                                                                    \
     } while (0)
 
+void *allium_mmap(struct allium_tag *, void *, size_t, int, int, int, long) ALLIUM_NOTHROW;
+char *allium_realpath_alias(const char *, char *) ALLIUM_NOTHROW;
+
 void *allium_real_malloc(size_t) ALLIUM_REAL(malloc);
 void *allium_real_calloc(size_t, size_t) ALLIUM_REAL(calloc);
 void allium_real_free(void *) ALLIUM_REAL(free);
-void *allium_real_aligned_alloc(size_t, size_t) ALLIUM_REAL(aligned_alloc);
-void *allium_real_memalign(size_t, size_t) ALLIUM_REAL(memalign);
-char *allium_real_strdup(const char *) ALLIUM_REAL(strdup);
-char *allium_real_strndup(const char *, size_t) ALLIUM_REAL(strndup);
 
 void *malloc(size_t) ALLIUM_NOTHROW;
 void *calloc(size_t, size_t) ALLIUM_NOTHROW;
 void *realloc(void *, size_t) ALLIUM_NOTHROW;
-/* Not inline: gcc would say at each compilation that glibc's own prototype of it wants otherwise. */
-void *reallocarray(void *, size_t, size_t) ALLIUM_REAL(allium_reallocarray);
 void free(void *) ALLIUM_NOTHROW;
-int posix_memalign(void **, size_t, size_t) ALLIUM_NOTHROW;
-void *aligned_alloc(size_t, size_t) ALLIUM_NOTHROW;
-void *memalign(size_t, size_t) ALLIUM_NOTHROW;
-char *strdup(const char *) ALLIUM_NOTHROW;
-char *strndup(const char *, size_t) ALLIUM_NOTHROW;
 
 ALLIUM_INLINE void *ALLIUM_DEFINES(malloc(size_t bytes))
 {
@@ -98,6 +92,27 @@ ALLIUM_INLINE void ALLIUM_DEFINES(free(void *p))
     allium_gone(p);
     allium_real_free(p);
 }
+
+/*
+ * What the C library declares beyond ISO C. A source that asks for ISO C alone may have functions of its own by these names.
+ */
+#if defined(__STRICT_ANSI__) && !defined(_GNU_SOURCE)
+#pragma redefine_extname posix_memalign allium_posix_memalign
+#pragma redefine_extname aligned_alloc allium_aligned_alloc
+#pragma redefine_extname memalign allium_memalign
+#pragma redefine_extname strdup allium_strdup
+#pragma redefine_extname strndup allium_strndup
+#else
+void *allium_real_aligned_alloc(size_t, size_t) ALLIUM_REAL(aligned_alloc);
+void *allium_real_memalign(size_t, size_t) ALLIUM_REAL(memalign);
+char *allium_real_strdup(const char *) ALLIUM_REAL(strdup);
+char *allium_real_strndup(const char *, size_t) ALLIUM_REAL(strndup);
+
+int posix_memalign(void **, size_t, size_t) ALLIUM_NOTHROW;
+void *aligned_alloc(size_t, size_t) ALLIUM_NOTHROW;
+void *memalign(size_t, size_t) ALLIUM_NOTHROW;
+char *strdup(const char *) ALLIUM_NOTHROW;
+char *strndup(const char *, size_t) ALLIUM_NOTHROW;
 
 ALLIUM_INLINE int ALLIUM_DEFINES(posix_memalign(void **out, size_t alignment, size_t bytes))
 {
@@ -134,6 +149,52 @@ ALLIUM_INLINE char *ALLIUM_DEFINES(strndup(const char *s, size_t most))
     ALLIUM_TAGGED("strndup", p = allium_real_strndup(s, most), p, __builtin_strlen(p) + 1, p = 0);
     return p;
 }
+
+#endif
+
+/* Where the C library gives it another name for large files, it does so later, and this is what is called all the same. */
+void *mmap(void *, size_t, int, int, int, long) ALLIUM_NOTHROW;
+ALLIUM_INLINE void *ALLIUM_DEFINES(mmap(void *at, size_t bytes, int protection, int flags, int fd, long from))
+{
+    return allium_mmap(ALLIUM_DESCRIPTOR_APART("0", ALLIUM_TEXT("mmap", "mmap", "")), at, bytes, protection,
+                       flags, fd, from);
+}
+
+/* What realpath() calls where it is checked against the size of its buffer. */
+char *__realpath_alias(const char *__restrict__, char *__restrict__) ALLIUM_NOTHROW;
+ALLIUM_INLINE char *ALLIUM_DEFINES(__realpath_alias(const char *__restrict__ path, char *__restrict__ into))
+{
+    return allium_realpath_alias(path, into);
+}
+
+#if defined(__clang__) && defined(__cplusplus)
+/* clang has a word to say at each member of a class that is called as what such a pragma renames. */
+struct _IO_FILE;
+void *mmap64(void *, size_t, int, int, int, long) ALLIUM_REAL(allium_mmap64);
+int munmap(void *, size_t) ALLIUM_REAL(allium_munmap);
+void *mremap(void *, size_t, size_t, int, ...) ALLIUM_REAL(allium_mremap);
+void *reallocarray(void *, size_t, size_t) ALLIUM_REAL(allium_reallocarray);
+wchar_t *wcsdup(const wchar_t *) ALLIUM_REAL(allium_wcsdup);
+char *realpath(const char *, char *) ALLIUM_REAL(allium_realpath);
+int asprintf(char **, const char *, ...) ALLIUM_REAL(allium_asprintf);
+int vasprintf(char **, const char *, __builtin_va_list) ALLIUM_REAL(allium_vasprintf);
+long getline(char **, size_t *, struct _IO_FILE *) __asm__("allium_getline");
+long getdelim(char **, size_t *, int, struct _IO_FILE *) __asm__("allium_getdelim");
+#else
+#pragma redefine_extname mmap64 allium_mmap64
+#pragma redefine_extname munmap allium_munmap
+#pragma redefine_extname mremap allium_mremap
+#pragma redefine_extname reallocarray allium_reallocarray
+#pragma redefine_extname wcsdup allium_wcsdup
+#pragma redefine_extname getline allium_getline
+#pragma redefine_extname getdelim allium_getdelim
+#pragma redefine_extname realpath allium_realpath
+#pragma redefine_extname asprintf allium_asprintf
+#pragma redefine_extname vasprintf allium_vasprintf
+#endif
+#pragma redefine_extname __getdelim allium_getdelim
+#pragma redefine_extname __asprintf_chk allium_asprintf_chk
+#pragma redefine_extname __vasprintf_chk allium_vasprintf_chk
 
 #ifdef __cplusplus
 }

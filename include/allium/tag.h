@@ -106,8 +106,6 @@ void allium_end(struct allium_tag *tag, const void *object, size_t bytes);
 void *allium_realloc(struct allium_tag *tag, void *old, size_t bytes);
 /** posix_memalign(): clang leaves inline functions alone that call themselves by another name, but for some it knows. */
 int allium_real_posix_memalign(void **out, size_t alignment, size_t bytes);
-/** reallocarray(): the new object is charged to whom the old one was. */
-void *allium_reallocarray(void *old, size_t count, size_t each);
 
 #define ALLIUM_LIKELY(x)    __builtin_expect(!!(x), 1)
 #define ALLIUM_UNLIKELY(x)  __builtin_expect(!!(x), 0)

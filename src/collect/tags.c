@@ -35,12 +35,6 @@ static bool is_sound(const struct ledger_copy *c, const struct ledger_tag *t)
            (t->module == LEDGER_NONE || t->module < c->count[LEDGER_MODULES]);
 }
 
-/* Of what could not be followed it is not known whose it is. */
-static bool may_lack(const struct ledger_copy *c)
-{
-    return c->header.losses[LEDGER_LOST_LIVE] || c->header.losses[LEDGER_LOST_FREES_UNSEEN];
-}
-
 static uint32_t put_text(struct alloc_texts *texts, const char *text)
 {
     return *text ? alloc_texts_put(texts, text, strlen(text)) : ALLOC_NO_TEXT;
@@ -81,7 +75,7 @@ static void add_row(struct tags_reading *r, const struct ledger_copy *c, const s
                                      [ACCOUNT_GONE_BYTES] = sum.gone_bytes,
                                      [ACCOUNT_FAILED] = t->failed},
                               .places = 1,
-                              .inexact = may_lack(c)}};
+                              .inexact = t->unseen != 0}};
 }
 
 static void add_module(struct tags_reading *r, const struct ledger_copy *c, uint32_t number)

@@ -13,14 +13,23 @@
 #include "collect/tags_file.h"
 
 /*
- * The place is inline code of <allium/malloc_hooks.h> most of the time: the frame meant is the first that is not one of its
- * functions, which are called as those that they stand for.
+ * The place is inline code of <allium/malloc_hooks.h> most of the time, or of the C library, some of whose functions have inline
+ * versions: the frame meant is the first that is neither.
  */
+static bool passes_on(const struct symbol_frame *f)
+{
+    static const char *const headers[] = {"allium/malloc_hooks.h", "/bits/stdio.h", "/bits/stdio2.h",
+                                          "/bits/stdlib.h", NULL};
+    for (const char *const *h = headers; f->inlined && f->file && *h; h++)
+        if (strstr(f->file, *h))
+            return true;
+    return false;
+}
+
 static const struct symbol_frame *place_of(const struct symbol_frames *frames)
 {
     size_t i = 0;
-    while (i + 1 < frames->len && frames->at[i].inlined && frames->at[i].file &&
-           strstr(frames->at[i].file, "allium/malloc_hooks.h"))
+    while (i + 1 < frames->len && passes_on(&frames->at[i]))
         i++;
     return &frames->at[i];
 }

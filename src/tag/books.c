@@ -225,14 +225,24 @@ uint64_t *books_calls(uint32_t number)
     return &met[number].calls;
 }
 
+static struct met description_of(const struct allium_tag *tag)
+{
+    if (tag->version == BOOKS_FAR) {
+        const struct books_far *far = (const struct books_far *)(const void *)tag;
+        return (struct met){.code = far->code, .text = far->text};
+    }
+    return (struct met){.code = (const char *)&tag->code + tag->code,
+                        .text = tag->text ? (const char *)&tag->text + tag->text : NULL,
+                        .line = tag->line};
+}
+
 bool books_meet(struct allium_tag *tag)
 {
     uint32_t not_met = ALLIUM_TAG_NOT_MET;
-    struct met of = {.code = (const char *)&tag->code + tag->code,
-                     .text = tag->text ? (const char *)&tag->text + tag->text : NULL,
-                     .line = tag->line};
+    struct met of = description_of(tag);
     struct dl_find_object found;
-    if (tag->version != ALLIUM_TAG_VERSION || _dl_find_object((void *)of.code, &found)) {
+    if ((tag->version != ALLIUM_TAG_VERSION && tag->version != BOOKS_FAR) ||
+        _dl_find_object((void *)of.code, &found)) {
         store_relaxed(&tag->words, ALLIUM_TAG_UNKEPT);
         return false;
     }
@@ -362,6 +372,11 @@ char *books_words(uint32_t shard)
 void books_count_loss(enum ledger_loss what)
 {
     __atomic_fetch_add(&ledger.header->losses[what], 1, __ATOMIC_RELAXED);
+}
+
+void books_unseen(uint32_t number)
+{
+    __atomic_fetch_add(&AT(LEDGER_TAGS, struct ledger_tag, number)->unseen, 1, __ATOMIC_RELAXED);
 }
 
 void books_failed(uint32_t number)

@@ -15,6 +15,13 @@
 #include "allium/tag.h"
 #include "wire/ledger.h"
 
+/** A descriptor that does not lie beside its code: `version` is BOOKS_FAR, and code and text are told here. */
+struct books_far {
+    struct allium_tag tag;
+    const char *code, *text;
+};
+#define BOOKS_FAR 0x80000000u
+
 /** The number of an account whose words lie there, and the other way round. */
 static inline uint32_t books_number(uint32_t words)
 {
@@ -43,5 +50,7 @@ uint32_t books_generation(void);
 void books_count_loss(enum ledger_loss what);
 /** A request of that account's tag failed. */
 void books_failed(uint32_t number);
+/** An object of that account was freed by others, or could not be followed: what is live there is not exact any more. */
+void books_unseen(uint32_t number);
 
 #endif

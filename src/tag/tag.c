@@ -8,18 +8,18 @@
 #include "account/shards.h"
 #include "base/sigsafe/atomic.h"
 #include "tag/books.h"
+#include "tag/charge.h"
 #include "tag/control.h"
+#include "tag/keep.h"
 
 /*
  * What the inline halves leave to us: the first use of a tag, of a thread, of a GiB of addresses; objects that are large; threads
  * beyond those that have words of their own, which share the last shard.
  */
 
-#define EXPORT __attribute__((visibility("default")))
-
-EXPORT __thread struct allium_thread allium_thread
+TAG_EXPORT __thread struct allium_thread allium_thread
     __attribute__((tls_model("initial-exec"))) = {.objects = objects_none};
-EXPORT uint32_t allium_objects_booked;
+TAG_EXPORT uint32_t allium_objects_booked;
 
 static __thread struct {
     uint32_t generation; /* of the books, + 1; 0: new */
@@ -39,7 +39,14 @@ static void settle_thread(void)
         self.shard = shards_claim();
     allium_thread.words = books_words(self.shard);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    allium_thread.objects = self.shard == SHARDS_SHARED ? objects_none : objects;
+    allium_thread.objects = self.shard == SHARDS_SHARED || charge_is_on() ? objects_none : objects;
+}
+
+void keep_cold(bool all)
+{
+    bool own = self.generation && self.generation == books_generation() + 1 && self.shard != SHARDS_SHARED;
+    uint32_t **objects = own && !all ? objects_tables() : NULL;
+    allium_thread.objects = objects ? objects : objects_none;
 }
 
 static void add(uint32_t account, unsigned gone, uint64_t bytes)
@@ -84,17 +91,50 @@ static uint32_t account_of(struct allium_tag *tag)
     return a.asked & CONTROL_COUNTED ? a.account : 0;
 }
 
-EXPORT void allium_account_cold(struct allium_tag *tag, size_t bytes, int sign)
+TAG_EXPORT void allium_account_cold(struct allium_tag *tag, size_t bytes, int sign)
 {
     uint32_t account = account_of(tag);
     if (account)
         add(account, sign < 0, bytes);
 }
 
+uint32_t keep_account(struct allium_tag *tag)
+{
+    return account_of(charge_of(tag));
+}
+
+void keep_made(uint32_t account, uint64_t bytes)
+{
+    add(account, 0, bytes);
+}
+
+void keep_gone(uint32_t account, uint64_t bytes)
+{
+    add(account, 1, bytes);
+}
+
+void keep_part_gone(uint32_t account, uint64_t bytes)
+{
+    struct ledger_words *w = (struct ledger_words *)(void *)(books_words(self.shard) + books_offset(account));
+    __atomic_fetch_add(&w->gone_bytes, bytes, __ATOMIC_RELAXED);
+}
+
+void keep_unseen(uint32_t account)
+{
+    books_unseen(account);
+    books_count_loss(LEDGER_LOST_FREES_UNSEEN);
+}
+
+static void not_followed(uint32_t account)
+{
+    books_unseen(account);
+    books_count_loss(LEDGER_LOST_LIVE);
+}
+
 static void book_unseen_free(struct object old)
 {
     add(old.account, 1, old.bytes);
-    books_count_loss(LEDGER_LOST_FREES_UNSEEN);
+    keep_unseen(old.account);
 }
 
 /* What the map still says of memory that was handed out again: its free went past us. */
@@ -109,43 +149,54 @@ static void enter(uint32_t account, const void *object, size_t bytes)
         store_relaxed(&allium_objects_booked, 1);
         add(account, 0, bytes);
     } else {
-        books_count_loss(LEDGER_LOST_LIVE);
+        not_followed(account);
     }
 }
 
-EXPORT void allium_born_cold(struct allium_tag *tag, const void *object, size_t bytes)
+TAG_EXPORT void allium_born_cold(struct allium_tag *tag, const void *object, size_t bytes)
 {
-    uint32_t account = account_of(tag);
+    uint32_t account = account_of(charge_of(tag));
     if (account)
         enter(account, object, bytes);
 }
 
 /* The object, out of the map; false: it is not ours. A fork child knows none of its parent's. */
-static bool take(const void *p, struct object *o)
+bool keep_ours(void)
 {
-    if (!p || !books_are_ours())
+    if (!books_are_ours())
         return false;
     settle_thread();
-    return objects_take((uintptr_t)p, o);
+    return true;
 }
 
-EXPORT void allium_gone_cold(const void *p)
+bool keep_take(const void *p, struct object *o)
+{
+    return p && keep_ours() && objects_take((uintptr_t)p, o);
+}
+
+void keep_put_back(const void *p, struct object o)
+{
+    if (!objects_put((uintptr_t)p, o))
+        not_followed(o.account);
+}
+
+TAG_EXPORT void allium_gone_cold(const void *p)
 {
     struct object o;
-    if (take(p, &o))
+    if (keep_take(p, &o))
         add(o.account, 1, o.bytes);
 }
 
-EXPORT void allium_failed(struct allium_tag *tag)
+TAG_EXPORT void allium_failed(struct allium_tag *tag)
 {
-    uint32_t account = account_of(tag);
+    uint32_t account = account_of(charge_of(tag));
     if (account)
         books_failed(account);
 }
 
-EXPORT int allium_begin(struct allium_tag *tag)
+TAG_EXPORT int allium_begin(struct allium_tag *tag)
 {
-    struct asked a = look(tag);
+    struct asked a = look(charge_of(tag));
     if (control_asks(a.asked, LEDGER_ASK_FAIL) && control_fails(&a.action, books_calls(a.account))) {
         errno = ENOMEM;
         return 0;
@@ -153,9 +204,9 @@ EXPORT int allium_begin(struct allium_tag *tag)
     return 1;
 }
 
-EXPORT void allium_end(struct allium_tag *tag, const void *object, size_t bytes)
+TAG_EXPORT void allium_end(struct allium_tag *tag, const void *object, size_t bytes)
 {
-    uint32_t account = account_of(tag);
+    uint32_t account = account_of(charge_of(tag));
     if (!account)
         return;
     if (object)
@@ -165,14 +216,14 @@ EXPORT void allium_end(struct allium_tag *tag, const void *object, size_t bytes)
 }
 
 /* The old object leaves the map before it is given back: right after, another thread may have its address. */
-static void *move(struct allium_tag *tag, void *old, size_t bytes)
+void *keep_realloc(struct allium_tag *tag, void *old, size_t bytes)
 {
     struct object o = {0};
-    bool ours = take(old, &o);
+    bool ours = keep_take(old, &o);
     void *p = realloc(old, bytes);
     if (!p && (bytes || !old)) {
-        if (ours && !objects_put((uintptr_t)old, o))
-            books_count_loss(LEDGER_LOST_LIVE);
+        if (ours)
+            keep_put_back(old, o);
         return NULL;
     }
     if (ours)
@@ -184,27 +235,18 @@ static void *move(struct allium_tag *tag, void *old, size_t bytes)
     return p;
 }
 
-EXPORT void *allium_realloc(struct allium_tag *tag, void *old, size_t bytes)
+TAG_EXPORT void *allium_realloc(struct allium_tag *tag, void *old, size_t bytes)
 {
     bool frees = old && !bytes; /* which cannot fail */
-    void *p = frees || allium_begin(tag) ? move(tag, old, bytes) : NULL;
+    void *p = frees || allium_begin(tag) ? keep_realloc(tag, old, bytes) : NULL;
     if (!p && !frees)
         allium_failed(tag);
     return p;
 }
 
-EXPORT int allium_real_posix_memalign(void **out, size_t alignment, size_t bytes)
+TAG_EXPORT int allium_real_posix_memalign(void **out, size_t alignment, size_t bytes)
 {
     return posix_memalign(out, alignment, bytes);
-}
-
-EXPORT void *allium_reallocarray(void *old, size_t count, size_t each)
-{
-    size_t bytes;
-    if (!__builtin_mul_overflow(count, each, &bytes))
-        return move(NULL, old, bytes);
-    errno = ENOMEM;
-    return NULL;
 }
 
 /* While there is one thread, and no seccomp: later, several would come at once, and wait for one. */

@@ -273,10 +273,11 @@ struct ledger_accounts {
 
 /* A descriptor that was used at least once. */
 struct ledger_tag {
-    uint64_t code;              /* address of the place in its ELF file */
-    uint64_t failed;            /* requests */
-    uint32_t account;           /* its index; 0: being entered */
-    uint32_t module;            /* record; LEDGER_NONE: code outside every module */
+    uint64_t code;    /* address of the place in its ELF file */
+    uint64_t failed;  /* requests */
+    uint64_t unseen;  /* objects that others freed, as came to light, or that could not be followed */
+    uint32_t account; /* its index; 0: being entered */
+    uint32_t module;  /* record; LEDGER_NONE: code outside every module */
     uint32_t class, name, file; /* strings */
     uint32_t line;              /* 0: not known */
 };

@@ -253,7 +253,7 @@ static void return_block(char *p)
 
 static void *failed(int place)
 {
-    counts->rows[below_place == BELOW_KEEPS ? BELOW_FOREIGN : place].failed++;
+    counts->rows[place].failed++;
     errno = ENOMEM;
     return NULL;
 }
@@ -262,7 +262,7 @@ static void *give(size_t bytes, size_t alignment, bool zeroed)
 {
     sigset_t old;
     enter(&old);
-    int place = below_place == BELOW_KEEPS ? BELOW_FOREIGN : below_place;
+    int place = below_place;
     char *p = draws_failure(place) ? NULL : take_block(bytes, alignment);
     if (p) {
         if (zeroed)
@@ -334,24 +334,13 @@ static void *resized(char *old, size_t bytes, int place)
     return p;
 }
 
-/* Whom a new object in place of that one is charged to. */
-static int place_for(const void *old)
-{
-    const struct known *k = known_at(old);
-    if (below_place != BELOW_KEEPS)
-        return below_place;
-    if (k->place != BELOW_FOREIGN && k->epoch == epoch)
-        return k->place;
-    return k->hidden_epoch == epoch ? k->hidden_place : BELOW_FOREIGN;
-}
-
 void *realloc(void *old, size_t bytes)
 {
     sigset_t mask;
     if (!old)
         return malloc(bytes);
     enter(&mask);
-    void *p = resized(old, bytes, place_for(old));
+    void *p = resized(old, bytes, below_place);
     unlock(&mask);
     return p;
 }

@@ -21,7 +21,6 @@ extern "C" {
 #define BELOW_PLACES  1024
 #define BELOW_FOREIGN 0 /* code without tags */
 #define BELOW_FREES   1 /* tagged code that only frees: what it does is counted where the object was made */
-#define BELOW_KEEPS   2 /* reallocarray(): the new object is of the old one's place */
 
 struct below_row {
     uint64_t made_calls, made_bytes;

@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What <allium/malloc_hooks.h> does to sources that know nothing of it: they compile, and see what they saw without it."""
 import itertools
+import os
+import re
+import subprocess
 import sys
 
 sys.dont_write_bytecode = True
-from building import HOOKS, STRICT, quiet, scratch, tap
+from building import HERE, HOOKS, STRICT, accounts, by_function, program, quiet, scratch, tap
+from tap import check, equal, private_dir, succeed
 
 C, CXX = ("gcc", "clang"), ("g++", "clang++")
 LEVELS = ("-O0", "-O2")
@@ -22,6 +26,66 @@ void *larger(void *p);
 void *larger(void *p) { return mremap(p, 4096, 8192, MREMAP_MAYMOVE); }
 char *(*pointer)(const char *, size_t) = strndup;
 """, C, []),
+    "has functions of its own where ISO C has none": ("""
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+static int getline(char *s, int most) { return s[0] + most; }
+static char *strdup(const char *s) { return (char *)calloc(2, strlen(s)); }
+static char *strndup(int n) { return strdup("xy") + n; }
+static void *memalign(void) { return 0; }
+int asprintf(double);
+int asprintf(double d) { return d > 1; }
+int use(char *s);
+int use(char *s) { return getline(s, 1) + *strndup(1) + !memalign() + asprintf(3.); }
+""", C, ["-std=c99", "-pedantic", "-Wno-pragmas", "-Wno-format"]),
+    "declares them itself": ("""
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/types.h>
+extern void *malloc(size_t);
+void free(void *);
+extern char *realpath(const char *, char *);
+int asprintf(char **, const char *, ...);
+ssize_t getline(char **, size_t *, FILE *);
+void *mmap(void *, size_t, int, int, int, off_t);
+struct table { void *(*malloc)(size_t); void (*free)(void *); char *(*realpath)(const char *, char *); int (*asprintf)(char **, const char *, ...); };
+extern const struct table table;
+const struct table table = {malloc, free, realpath, asprintf};
+char *both(char *strdup, int mmap);
+char *both(char *strdup, int mmap) { char *p = (realpath)("/", strdup + mmap); table.free(strdup); return p; }
+""", C, ["-std=gnu99"]),
+    "calls members and variables by their names": ("""
+#include <cstdlib>
+#include <cstring>
+#include <cstdio>
+#include <iostream>
+#include <memory>
+#include <string>
+struct pool {
+    void *malloc(size_t n) { return std::malloc(n); }
+    void free(void *p) { ::free(p); }
+    int asprintf(const char *, ...) { return 1; }
+    static int munmap(void *) { return 2; }
+    std::string getline() { std::string s; std::getline(std::cin, s); return s; }
+};
+namespace mine { template <class T> T *realloc(T *p) { return p; } int getdelim(int n) { return n; } }
+int use(pool *p);
+int use(pool *p)
+{
+    std::unique_ptr<char, decltype(&std::free)> owned(static_cast<char *>(std::malloc(3)), std::free);
+    void *(*chosen)(size_t) = &std::malloc;
+    p->free(mine::realloc(p->malloc(3)));
+    std::free(chosen(4));
+    return p->asprintf("%d", 3) + pool::munmap(p) + mine::getdelim(3) + static_cast<int>(p->getline().size());
+}
+""", CXX, ["-std=c++17", "-pedantic"]),
+    "is pedantic C++11": ("""
+#include <cstdlib>
+#include <vector>
+void *use(std::vector<int> *v);
+void *use(std::vector<int> *v) { v->push_back(1); return std::realloc(std::calloc(2, 3), v->size()); }
+""", CXX, ["-std=c++11", "-pedantic"]),
     "has types of its own where the library has some": ("""
 typedef char *uint32_t;
 typedef long size_t_;
@@ -38,8 +102,94 @@ def compiles(what):
         for compiler, level in itertools.product(compilers, LEVELS):
             path = scratch("oddity.cc" if compiler in CXX else "oddity.c", source)
             for hooks in [], HOOKS:
-                quiet([compiler, level, *options, *STRICT, *hooks, "-c", path, "-o", path + ".o"])
+                quiet([compiler, level, *STRICT, *options, *hooks, "-c", path, "-o", path + ".o"])
     return test
 
 
-tap.main([("a source that " + what, compiles(what)) for what in ODDITIES])
+def own_counts(text):
+    """{pid: {place: (made, bytes made, live, bytes live)}}"""
+    counts = {}
+    for line in text.splitlines():
+        pid, place, *numbers = line.split()
+        counts.setdefault(int(pid), {})[place] = tuple(map(int, numbers))
+    return counts
+
+
+def compared(path, words=(), env=()):
+    """Runs it; -> for each of its processes what it counted, what stands in its accounts, and what was said of losses."""
+    with private_dir() as ledgers:
+        done = succeed([path, *words], env=dict(os.environ, ALLIUM_DIR=ledgers, **dict(env)))
+        readings = []
+        for pid, counted in own_counts(done.stdout.decode()).items():
+            rows, said = accounts(ledgers, pid)
+            readings.append((counted, by_function(rows), said))
+        return readings
+
+
+LINES = "".join("%s\n" % ("line " * n) for n in (3, 40, 20, 200, 1)) + "q"
+
+
+def exact(compiler, *options):
+    def test():
+        readings = compared(in_language(compiler, "relatives.c", *options), [scratch("lines", LINES)])
+        equal(len(readings), 2, "processes")
+        for counted, have, said in readings:
+            equal((have, said), (counted, ""), "accounts")
+    return test
+
+
+def planted():
+    """A count that is left out, for each place: the comparison finds each of them."""
+    path, words = in_language("gcc", "relatives.c", "-O2"), [scratch("lines", LINES)]
+    places = compared(path, words)[0][0]
+    check(len(places) >= 12, "places:", len(places))
+    for place in places:
+        counted, have, _ = compared(path, words, {"SKIP": place})[0]
+        equal({name for name in places if counted[name] != have[name]}, {place}, "what differs")
+
+
+def in_language(compiler, name, *options):
+    """A source in C that is C++ as well, built by that compiler."""
+    source = os.path.join(HERE, name)
+    if compiler in CXX:
+        with open(source) as file:
+            source = scratch(name.replace(".c", ".cc"), file.read())
+    else:
+        options += ("-D_GNU_SOURCE",)
+    return program(compiler, options, source)
+
+
+def helpers(compiler, *options):
+    """What each line of helpers.c says of itself. C++ alone has some of them."""
+    def test():
+        want, names = {}, {}
+        with open(os.path.join(HERE, "helpers.c")) as file:
+            for number, line in enumerate(file, 1):
+                said = re.search(r"; +// (\w+): (.*)", line)
+                if said:
+                    name, counts = said.groups()
+                    names[number] = name
+                    if counts != "-" and (compiler in CXX or name not in ("thrown", "caught", "new")):
+                        want[name] = tuple(map(int, counts.split()))
+        with private_dir() as ledgers:
+            p = subprocess.Popen([in_language(compiler, "helpers.c", *options)], env=dict(os.environ, ALLIUM_DIR=ledgers))
+            equal(p.wait(60), 0, "its code")
+            rows, said = accounts(ledgers, p.pid)
+        have = {}
+        for row in rows:
+            line = int((row["place"] or ":0").split(":")[1])
+            # of a function that jumps to its helper, the first line is the place
+            name = "tail" if row["function"] == "tail" else names.get(line, "%s %s" % (row["function"], row["place"]))
+            before = have.get(name, (0, 0))
+            have[name] = before[0] + row["allocations"], before[1] + row["allocated_bytes"]
+        equal((have, said), (want, ""), "places")
+    return test
+
+
+tap.main([("a source that " + what, compiles(what)) for what in ODDITIES] + [
+    ("%s %s%s: the wider family is counted as the program does" % (compiler, level, more and " " + more), exact(compiler, level, *[more] * bool(more)))
+    for compiler in C + CXX for level, more in (("-O0", ""), ("-O2", ""), ("-O2", "-D_FORTIFY_SOURCE=3"))] + [
+    ("a count that is left out is found", planted),
+] + [
+    ("%s %s: callers of helpers are the places" % (compiler, level), helpers(compiler, level)) for compiler in C + CXX for level in ("-O0", "-O2", "-O3")
+])

@@ -177,7 +177,7 @@ def planted():
     """Of each function one call is left out of the count below: the comparison tells, and where."""
     program = Program.of(1, "gcc", "-O2")
     kinds = program.writer.kinds
-    for kind in [kind for kind, (_, place) in random_places.KINDS.items() if place != random_places.KEEPS]:
+    for kind in random_places.KINDS:
         numbers = [number for number in kinds if kinds[number] == kind and number in program.writer.where]
         place = random_places.FREES if kind == "FREE" else numbers[0]
         wrong, _, _ = ended(program, 5, env={"BELOW_SKIP": str(place)})

@@ -4,8 +4,9 @@ family at one line, and says to the allocator below where it is. What it does th
 import os
 import random
 
-# By name of the kind: how the call is written, and its place: None is one of its own.
-FREES, KEEPS = 1, 2
+# By name of the kind: how the call is written, and its place: None is one of its own. What is known by where it returns to is told
+# apart by a comment for the assembler, with the place's number: else gcc may make one call of those in two branches.
+FREES = 1
 KINDS = {
     "MALLOC": ("result = malloc(bytes);", None),
     "CALLOC": ("result = calloc(bytes / 2, 2);", None),
@@ -15,7 +16,7 @@ KINDS = {
     "ALIGNED_ALLOC": ("result = aligned_alloc(alignment, bytes);", None),
     "MEMALIGN": ("result = memalign(alignment, bytes);", None),
     "REALLOC": ("result = realloc(old, bytes);", None),
-    "REALLOCARRAY": ("result = reallocarray(old, bytes / 2, 2);", KEEPS),
+    "REALLOCARRAY": ('result = reallocarray(old, bytes / 2, 2); __asm__ volatile("# @");', None),
     "FREE": ("free(old);", FREES),
 }
 ARGUMENTS = "void *old, size_t bytes, size_t alignment, const char *text"
@@ -50,7 +51,7 @@ class Writer:
         number, self.next = self.next, self.next + 1
         call, place = KINDS[kind]
         self.line(unit, "{ void *result = NULL; int was = below_at(%d); %s" % (number if place is None else place, UNUSED))
-        at = self.line(unit, call)
+        at = self.line(unit, call.replace("@", str(number)))
         self.line(unit, "below_at(was); return result; }")
         self.kinds[number] = kind
         if place is None:

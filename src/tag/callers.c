@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "tag/callers.h"
+
+#include <dlfcn.h>
+#include <stddef.h>
+
+#include "base/sigsafe/atomic.h"
+#include "tag/books.h"
+
+#define CALLERS 16384u /* a power of two */
+#define TRIES   64u
+
+struct caller {
+    struct books_far far;
+    const char *returns_to;
+    const struct link_map *map;
+};
+
+/* In the library's own memory, whose page of the control they look at. */
+static struct caller records[CALLERS];
+static uint32_t used, buckets[2 * CALLERS];
+
+static int32_t number_at(const char *p)
+{
+    int32_t n;
+    __builtin_memcpy(&n, p, sizeof(n));
+    return n;
+}
+
+/* What an entry of a table of linkage jumps to; another address: itself. */
+static const char *past_linkage(const char *target)
+{
+    const char *p = target;
+    if (!__builtin_memcmp(p, "\xf3\x0f\x1e\xfa", 4)) /* endbr64 */
+        p += 4;
+    if (*p == '\xf2') /* bnd */
+        p++;
+    return p[0] == '\xff' && p[1] == '\x25' ? *(const char *const *)(p + 6 + number_at(p + 2)) : target;
+}
+
+extern const char allium_control_page[] __attribute__((visibility("hidden")));
+
+static const char *place_of(const char *returns_to, const char *entry, const struct dl_find_object *found)
+{
+    const char *start = found->dlfo_map_start, *end = found->dlfo_map_end, *target = entry;
+    if (!entry || returns_to - start < 6)
+        return returns_to - 1;
+    const char *at = returns_to + number_at(returns_to - 4);
+    if (returns_to[-5] == '\xe8' && at >= start && end - at > 16) /* call at */
+        target = past_linkage(at);
+    else if (returns_to[-6] == '\xff' && returns_to[-5] == '\x15' && at >= start &&
+             end - at > 8) /* call *at */
+        target = *(const char *const *)at;
+    return target == entry ? returns_to - 1 : target;
+}
+
+static void describe(struct caller *c, const char *code, const char *text)
+{
+    struct allium_tag *t = &c->far.tag;
+    *t = (struct allium_tag){.version = BOOKS_FAR, .state = -1, .words = ALLIUM_TAG_NOT_MET};
+    t->control = (int32_t)(allium_control_page - (const char *)&t->control);
+    c->far.code = code;
+    c->far.text = text;
+}
+
+struct allium_tag *callers_tag(const void *returns_to, const void *entry, const char *text)
+{
+    struct dl_find_object found;
+    if (_dl_find_object((void *)((uintptr_t)returns_to - 1), &found))
+        return NULL;
+    uint32_t hash = (uint32_t)((uintptr_t)returns_to * 0x9e3779b97f4a7c15u >> 40), mine = 0;
+    for (uint32_t i = 0; i < TRIES; i++) {
+        uint32_t *bucket = &buckets[(hash + i) % (2 * CALLERS)], number = load_acquire(bucket);
+        if (!number && !mine) {
+            if (load_relaxed(&used) >= CALLERS)
+                break;
+            mine = __atomic_add_fetch(&used, 1, __ATOMIC_RELAXED);
+            if (mine > CALLERS)
+                break;
+            describe(&records[mine - 1], place_of(returns_to, entry, &found), text);
+            records[mine - 1].returns_to = returns_to;
+            records[mine - 1].map = found.dlfo_link_map;
+        }
+        if (!number &&
+            __atomic_compare_exchange_n(bucket, &number, mine, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+            number = mine;
+        const struct caller *c = &records[number - 1];
+        if (c->returns_to == returns_to && c->map == found.dlfo_link_map)
+            return &records[number - 1].far.tag;
+    }
+    if (books_are_ours())
+        books_count_loss(LEDGER_LOST_SAMPLES);
+    return NULL;
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "allium/helper.h"
+
+#include <stdint.h>
+
+#include "base/sigsafe/text.h"
+#include "tag/callers.h"
+#include "tag/charge.h"
+#include "tag/keep.h"
+
+#define NEAR_BYTES (64u << 10)
+
+/*
+ * While somebody is charged, the thread's requests come by the cold halves: the others need not ask. A helper that is left by
+ * longjmp() does not tell: sooner or later another call has its return address where the helper had its own, or stands further
+ * out. Only what is near is looked at: the stack it was on may be there no more.
+ */
+static __thread struct allium_charge charged __attribute__((tls_model("initial-exec")));
+
+static void set(struct allium_charge to)
+{
+    bool was = charged.tag, is = to.tag;
+    charged = to;
+    if (is != was)
+        keep_cold(is);
+}
+
+static void forget_what_was_left(uintptr_t here)
+{
+    uintptr_t slot = (uintptr_t)(charged.frame + 1);
+    if (charged.tag && (slot <= here || (slot - here < NEAR_BYTES && charged.frame[1] != charged.returns_to)))
+        set((struct allium_charge){0});
+}
+
+static const char *text_of(const struct allium_tag *helper)
+{
+    const char *text = (const char *)((uintptr_t)&helper->text + (uintptr_t)(intptr_t)helper->text);
+    return text_length(text + sizeof("helper")) == 1 && text[sizeof("helper")] == '0' ? "helper\0\0" : text;
+}
+
+TAG_EXPORT struct allium_charge allium_charge_begin(struct allium_tag *helper, void **frame,
+                                                    const void *function, int outermost)
+{
+    forget_what_was_left((uintptr_t)(frame + 1));
+    struct allium_charge before = charged;
+    before.begun = 1;
+    if ((charged.tag && charged.outermost) || !keep_account(helper))
+        return before;
+    struct allium_tag *tag = callers_tag(frame[1], function, text_of(helper));
+    if (tag)
+        set((struct allium_charge){
+            .tag = tag, .frame = frame, .returns_to = frame[1], .outermost = outermost});
+    return before;
+}
+
+TAG_EXPORT void allium_charge_end(const struct allium_charge *before)
+{
+    set(*before);
+}
+
+struct allium_tag *charge_of(struct allium_tag *tag)
+{
+    if (!charged.tag)
+        return tag;
+    forget_what_was_left((uintptr_t)__builtin_frame_address(0));
+    return charged.tag ? charged.tag : tag;
+}
+
+bool charge_is_on(void)
+{
+    return charged.tag;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAG_CHARGE_H
+#define TAG_CHARGE_H
+
+/*
+ * Helpers of a program's own: while one runs, what its thread asks for is charged to the helper's caller.
+ *
+ * Runs in: target. Threads: each for itself; signal handlers included, whose requests are charged as their thread's.
+ */
+
+#include <stdbool.h>
+
+#include "allium/tag.h"
+
+/** Whom a request of this tag is charged to: the tag itself, unless a helper is at work. */
+struct allium_tag *charge_of(struct allium_tag *tag);
+/** A helper may be at work in this thread. */
+bool charge_is_on(void);
+
+#endif

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Functions of the family that <allium/malloc_hooks.h> only renames: the C library has inline versions of some, others take any
+ * number of arguments, and some are not to be seen by a source that does not ask for them. The place is the call that returns to
+ * where we do.
+ *
+ * Runs in: target. Threads: any.
+ */
+#include <errno.h>
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tag/callers.h"
+#include "tag/family.h"
+#include "tag/keep.h"
+
+/* The tag of the call of this function, whose class and name these are. */
+#define CALLER(function, name)                                                                               \
+    callers_tag(__builtin_extract_return_addr(__builtin_return_address(0)), (const void *)(function),        \
+                "malloc\0" name "\0")
+
+int __vasprintf_chk(char **, int, const char *, va_list);
+
+/* False: the request shall fail. A call for whose tag there is no room is made as without us. */
+static bool begins(struct allium_tag *tag)
+{
+    return !tag || allium_begin(tag);
+}
+
+static void ends(struct allium_tag *tag, const void *object, size_t bytes)
+{
+    int error = errno;
+    if (tag)
+        allium_end(tag, object, bytes);
+    errno = error;
+}
+
+static int print(struct allium_tag *tag, char **out, const char *format, va_list args)
+{
+    int length = begins(tag) ? vasprintf(out, format, args) : -1;
+    ends(tag, length < 0 ? NULL : *out, (size_t)length + 1);
+    return length;
+}
+
+static int print_checked(struct allium_tag *tag, char **out, int flag, const char *format, va_list args)
+{
+    int length = begins(tag) ? __vasprintf_chk(out, flag, format, args) : -1;
+    ends(tag, length < 0 ? NULL : *out, (size_t)length + 1);
+    return length;
+}
+
+TAG_EXPORT int allium_vasprintf(char **out, const char *format, va_list args)
+{
+    return print(CALLER(allium_vasprintf, "vasprintf"), out, format, args);
+}
+
+TAG_EXPORT int allium_asprintf(char **out, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int length = print(CALLER(allium_asprintf, "asprintf"), out, format, args);
+    va_end(args);
+    return length;
+}
+
+/* What fortified source calls instead. */
+TAG_EXPORT int allium_vasprintf_chk(char **out, int flag, const char *format, va_list args)
+{
+    return print_checked(CALLER(allium_vasprintf_chk, "vasprintf"), out, flag, format, args);
+}
+
+TAG_EXPORT int allium_asprintf_chk(char **out, int flag, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int length = print_checked(CALLER(allium_asprintf_chk, "asprintf"), out, flag, format, args);
+    va_end(args);
+    return length;
+}
+
+/* The buffer leaves the map before it may be given back; it is charged to this call if it is another or larger afterwards. */
+static ssize_t read_line(struct allium_tag *tag, char **line, size_t *room, int end, FILE *from)
+{
+    struct object o;
+    if (!line || !room)
+        return getdelim(line, room, end, from);
+    if (!begins(tag)) {
+        ends(tag, NULL, 0);
+        return -1;
+    }
+    char *old = *line;
+    size_t old_room = *room;
+    bool ours = keep_take(old, &o);
+    ssize_t length = getdelim(line, room, end, from);
+    if (*line == old && *room == old_room) {
+        if (ours)
+            keep_put_back(old, o);
+        return length;
+    }
+    if (ours)
+        keep_gone(o.account, o.bytes);
+    ends(tag, *line, *room);
+    return length;
+}
+
+TAG_EXPORT ssize_t allium_getdelim(char **line, size_t *room, int end, FILE *from)
+{
+    return read_line(CALLER(allium_getdelim, "getdelim"), line, room, end, from);
+}
+
+TAG_EXPORT ssize_t allium_getline(char **line, size_t *room, FILE *from)
+{
+    return read_line(CALLER(allium_getline, "getline"), line, room, '\n', from);
+}
+
+static char *resolve(struct allium_tag *tag, const char *path, char *into)
+{
+    if (into)
+        return realpath(path, into);
+    char *resolved = begins(tag) ? realpath(path, NULL) : NULL;
+    if (resolved || errno == ENOMEM)
+        ends(tag, resolved, resolved ? strlen(resolved) + 1 : 0);
+    return resolved;
+}
+
+TAG_EXPORT char *allium_realpath(const char *path, char *into)
+{
+    return resolve(CALLER(allium_realpath, "realpath"), path, into);
+}
+
+/* The same; an inline function that stands for the one cannot call it by the name that it has itself. */
+TAG_EXPORT char *allium_realpath_alias(const char *path, char *into)
+{
+    return resolve(CALLER(allium_realpath_alias, "realpath"), path, into);
+}
+
+TAG_EXPORT wchar_t *allium_wcsdup(const wchar_t *s)
+{
+    struct allium_tag *tag = CALLER(allium_wcsdup, "wcsdup");
+    wchar_t *p = begins(tag) ? wcsdup(s) : NULL;
+    ends(tag, p, p ? (wcslen(p) + 1) * sizeof(*p) : 0);
+    return p;
+}
+
+TAG_EXPORT char *allium_strdup(const char *s)
+{
+    struct allium_tag *tag = CALLER(allium_strdup, "strdup");
+    char *p = begins(tag) ? strdup(s) : NULL;
+    ends(tag, p, p ? strlen(p) + 1 : 0);
+    return p;
+}
+
+TAG_EXPORT char *allium_strndup(const char *s, size_t most)
+{
+    struct allium_tag *tag = CALLER(allium_strndup, "strndup");
+    char *p = begins(tag) ? strndup(s, most) : NULL;
+    ends(tag, p, p ? strlen(p) + 1 : 0);
+    return p;
+}
+
+TAG_EXPORT void *allium_memalign(size_t alignment, size_t bytes)
+{
+    struct allium_tag *tag = CALLER(allium_memalign, "memalign");
+    void *p = begins(tag) ? memalign(alignment, bytes) : NULL;
+    ends(tag, p, bytes);
+    return p;
+}
+
+TAG_EXPORT void *allium_aligned_alloc(size_t alignment, size_t bytes)
+{
+    struct allium_tag *tag = CALLER(allium_aligned_alloc, "aligned_alloc");
+    void *p = begins(tag) ? aligned_alloc(alignment, bytes) : NULL;
+    ends(tag, p, bytes);
+    return p;
+}
+
+TAG_EXPORT int allium_posix_memalign(void **out, size_t alignment, size_t bytes)
+{
+    struct allium_tag *tag = CALLER(allium_posix_memalign, "posix_memalign");
+    int error = begins(tag) ? posix_memalign(out, alignment, bytes) : ENOMEM;
+    ends(tag, error ? NULL : *out, bytes);
+    return error;
+}
+
+TAG_EXPORT void *allium_reallocarray(void *old, size_t count, size_t each)
+{
+    struct allium_tag *tag = CALLER(allium_reallocarray, "reallocarray");
+    size_t bytes;
+    if (__builtin_mul_overflow(count, each, &bytes)) {
+        ends(tag, NULL, 0);
+        errno = ENOMEM;
+        return NULL;
+    }
+    return tag ? allium_realloc(tag, old, bytes) : keep_realloc(NULL, old, bytes);
+}
