@@ -20,8 +20,11 @@ static bool has_ended(uint32_t thread)
     return sys_call(SYS_tgkill, sys_call(SYS_getpid, 0), thread, 0) == -ESRCH;
 }
 
-uint32_t shards_claim(void)
+/* A vfork child is not found by its number later on, while the thread whose memory it borrows is at work. */
+uint32_t shards_claim(int32_t process)
 {
+    if (sys_call(SYS_getpid, 0) != process)
+        return SHARDS_SHARED;
     uint32_t own = (uint32_t)sys_call(SYS_gettid, 0);
     bool may_ask = !sys_call(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0);
     for (int ask = 0; ask <= may_ask; ask++)

@@ -17,9 +17,9 @@
 #define SHARDS_SHARED (LEDGER_ACCOUNT_SHARDS - 1)
 
 /**
- * The calling thread's shard from now on. A thread does not say when it ends: those that have ended are found when a shard
+ * The calling thread's shard from now on, in accounts that are those of `process`. A thread does not say when it ends: those that have ended are found when a shard
  * is wanted, by system calls, which a process under seccomp is spared.
  */
-uint32_t shards_claim(void);
+uint32_t shards_claim(int32_t process);
 
 #endif

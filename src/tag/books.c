@@ -21,9 +21,10 @@
 #include "wire/ledger_make.h"
 
 #define LIMIT_BYTES   (64ull << 20)
-#define MAKING_WAITS  50000      /* turns of others; a few are usual */
-#define ACCOUNTS_MOST (1u << 20) /* of an entry's bits */
+#define MAKING_WAITS  50000 /* turns of others; a few are usual */
+#define ACCOUNTS_MOST (LIMIT_BYTES / sizeof(struct ledger_accounts) * LEDGER_ACCOUNTS_TOGETHER)
 
+_Static_assert(ACCOUNTS_MOST << ALLIUM_BYTES_BITS <= UINT32_MAX, "an entry has no more bits");
 _Static_assert(sizeof(struct ledger_words) == 32 && sizeof(struct ledger_accounts) == 1 << 16,
                "ALLIUM_WORDS_OF() and books_offset() know where words lie");
 
@@ -49,7 +50,8 @@ struct met {
     uint64_t key, calls; /* see books_key(), books_calls() */
     uint32_t line;
 };
-static struct met *met;                       /* by account */
+static struct met *met; /* by account */
+#define MET_BYTES (ACCOUNTS_MOST * sizeof(*met))
 static uint32_t accounts, accounts_of_parent; /* one more than the highest number */
 
 #define AT(table, type, index) ledger_at(&ledger, table, type, index)
@@ -124,12 +126,21 @@ static void begin_process(void)
         alive = (uint32_t *)page;
         sys_call(SYS_madvise, page, 4096, MADV_WIPEONFORK);
     }
-    met = reserve_memory(ACCOUNTS_MOST * sizeof(*met), false);
+    met = reserve_memory(MET_BYTES, false);
+    if (met)
+        return;
+    page = sys_call(SYS_mmap, 0, MET_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    met = sys_failed(page) ? NULL : (struct met *)page; /* it is little, even where address space is */
 }
 
 bool books_are_ours(void)
 {
     return load_acquire(&stage) == STAGE_MADE && load_relaxed(alive) == AWARE;
+}
+
+int32_t books_process(void)
+{
+    return ledger.header->pid;
 }
 
 uint32_t books_generation(void)
@@ -205,12 +216,12 @@ static void enter(uint32_t number, struct met *of, const struct dl_find_object *
 {
     const char *class = of->text ? of->text : "\0\0", *name = class + text_length(class) + 1;
     struct ledger_tag *t = AT(LEDGER_TAGS, struct ledger_tag, number);
-    t->class = string_of(class); /* not all at once: others may already count in `failed` */
-    t->name = string_of(name);
-    t->file = string_of(name + text_length(name) + 1);
-    t->line = of->line;
-    t->module = module_of(found);
-    t->code = (uint64_t)of->code - found->dlfo_link_map->l_addr;
+    *t = (struct ledger_tag){.class = string_of(class),
+                             .name = string_of(name),
+                             .file = string_of(name + text_length(name) + 1),
+                             .line = of->line,
+                             .module = module_of(found),
+                             .code = (uint64_t)of->code - found->dlfo_link_map->l_addr};
     of->key = key_of(t);
     store_release(&t->account, number);
 }
@@ -236,30 +247,52 @@ static struct met description_of(const struct allium_tag *tag)
                         .line = tag->line};
 }
 
+/* So many texts one behind the other, each with its end. */
+static bool are_texts(const char *at, int count, const char *end)
+{
+    while (count && at < end)
+        count -= !*at++;
+    return !count;
+}
+
+/* What a descriptor leads to lies where its code does: nothing else is sure to be readable. */
+static bool is_sound(const struct allium_tag *tag, const struct met *of, struct dl_find_object *found)
+{
+    if (_dl_find_object((void *)of->code, found))
+        return false;
+    if (tag->version != ALLIUM_TAG_VERSION)
+        return tag->version == BOOKS_FAR;
+    const char *start = found->dlfo_map_start, *end = found->dlfo_map_end;
+    return control_is_between(tag, start, end) &&
+           (!of->text || (of->text >= start && are_texts(of->text, 3, end)));
+}
+
 bool books_meet(struct allium_tag *tag)
 {
     uint32_t not_met = ALLIUM_TAG_NOT_MET;
     struct met of = description_of(tag);
     struct dl_find_object found;
-    if ((tag->version != ALLIUM_TAG_VERSION && tag->version != BOOKS_FAR) ||
-        _dl_find_object((void *)of.code, &found)) {
-        store_relaxed(&tag->words, ALLIUM_TAG_UNKEPT);
-        return false;
-    }
-    of.map = found.dlfo_link_map;
-    uint32_t number = ledger_append(&ledger, LEDGER_TAGS, 1);
-    if (number >= ACCOUNTS_MOST || !met || !back_account(number)) {
-        store_relaxed(&tag->words, ALLIUM_TAG_UNKEPT);
+    bool sound = is_sound(tag, &of, &found);
+    uint32_t number = sound ? ledger_append(&ledger, LEDGER_TAGS, 1) : LEDGER_NONE;
+    bool kept = number < ACCOUNTS_MOST && met && back_account(number);
+    if (!sound)
+        tag->control = 0;
+    if (!kept && __atomic_compare_exchange_n(&tag->words, &not_met, ALLIUM_TAG_UNKEPT, false,
+                                             __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
         books_count_loss(LEDGER_LOST_SAMPLES);
-        return false;
-    }
-    if (!__atomic_compare_exchange_n(&tag->words, &not_met, books_offset(number), false, __ATOMIC_ACQ_REL,
-                                     __ATOMIC_ACQUIRE))
-        return not_met != ALLIUM_TAG_UNKEPT; /* somebody else was faster; this number stays unused */
+    if (!kept)
+        return not_met != ALLIUM_TAG_UNKEPT && not_met != ALLIUM_TAG_NOT_MET;
+    of.map = found.dlfo_link_map;
     met[number] = of;
     for (uint32_t most = load_relaxed(&accounts); most <= number;)
         __atomic_compare_exchange_n(&accounts, &most, number + 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
     enter(number, &met[number], &found);
+    if (!__atomic_compare_exchange_n(&tag->words, &not_met, books_offset(number), false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_ACQUIRE)) { /* somebody else was faster */
+        met[number].code = NULL;
+        store_relaxed(&AT(LEDGER_TAGS, struct ledger_tag, number)->account, 0);
+        return not_met != ALLIUM_TAG_UNKEPT;
+    }
     control_show(ledger.control, tag);
     return true;
 }

@@ -45,6 +45,8 @@ uint64_t *books_calls(uint32_t number);
 char *books_words(uint32_t shard);
 /** This process is one that has its books open: false in a fork child that has not begun. */
 bool books_are_ours(void);
+/** Whose books they are. */
+int32_t books_process(void);
 /** A new number in each fork child. */
 uint32_t books_generation(void);
 void books_count_loss(enum ledger_loss what);

@@ -111,7 +111,14 @@ uint32_t control_look(struct allium_tag *tag, uint64_t key, struct ledger_action
 
 void control_turn_off(struct allium_tag *tag)
 {
-    store_release(&tag->state, load_acquire(&seen_by(tag)->state));
+    if (tag->control)
+        store_release(&tag->state, load_acquire(&seen_by(tag)->state));
+}
+
+bool control_is_between(const struct allium_tag *tag, const char *start, const char *end)
+{
+    const char *page = page_of(tag);
+    return (uintptr_t)page % LEDGER_PAGE_BYTES == 0 && page >= start && page < end;
 }
 
 bool control_fails(const struct ledger_action *a, uint64_t *calls)

@@ -28,8 +28,10 @@ static inline bool control_asks(uint32_t asked, enum ledger_ask what)
  * It is asked at each call for a tag of which more than counting is asked, else once for each change of the page.
  */
 uint32_t control_look(struct allium_tag *tag, uint64_t key, struct ledger_action *a);
-/** It is off, until the page changes. */
+/** It is off, until the page changes; one that leads to no page stays as it is. */
 void control_turn_off(struct allium_tag *tag);
+/** The page that the tag's module looks at lies there. */
+bool control_is_between(const struct allium_tag *tag, const char *start, const char *end);
 /** Shall this call fail? `calls`: of the tag, with the action's serial; one more now. */
 bool control_fails(const struct ledger_action *a, uint64_t *calls);
 /** The tag's module is known to look at this page, which is the process's; NULL: there is none. */

@@ -36,7 +36,7 @@ static void settle_thread(void)
     self.generation = generation;
     uint32_t **objects = objects_tables();
     if (objects)
-        self.shard = shards_claim();
+        self.shard = shards_claim(books_process());
     allium_thread.words = books_words(self.shard);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     allium_thread.objects = self.shard == SHARDS_SHARED || charge_is_on() ? objects_none : objects;
@@ -69,7 +69,7 @@ struct asked {
 static struct asked look(struct allium_tag *tag)
 {
     struct asked a = {0};
-    if (load_relaxed(&tag->words) == ALLIUM_TAG_UNKEPT) {
+    if (load_acquire(&tag->words) == ALLIUM_TAG_UNKEPT) {
         control_turn_off(tag);
         return a;
     }
