@@ -2,10 +2,10 @@
 /*
  * More tags than anybody writes: a table of descriptors as ALLIUM_TAG() leaves them, one for each "line" of many.c.
  *
- *     many TAGS THREADS WORD        failed: each thread has a failure at each of so many; they come to each at once
- *                                   account: each thread accounts TAGS bytes at each, and THREADS others are there
+ *     many TAGS THREADS failed|account [wait]     each thread at each of so many: has a failure, and they come there at once;
+ *                                                 or accounts a byte for each line
  *
- * Without a word: nothing. "wait" behind it: it ends when its standard input does. Prints its resident bytes.
+ * Prints its resident bytes before and after. wait: it ends when its standard input does.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -16,7 +16,7 @@
 
 #include "allium/tag.h"
 
-#define MOST     40000
+#define MOST     200000
 #define TEXT(x)  TEXT_(x)
 #define TEXT_(x) #x
 
@@ -70,6 +70,7 @@ int main(int argc, char **argv)
     tags = argc > 1 ? (unsigned)atoi(argv[1]) : 0;
     threads = argc > 2 ? (unsigned)atoi(argv[2]) : 1;
     what = argc > 3 ? argv[3] : "";
+    unsigned long before = resident();
     pthread_barrier_init(&together, NULL, threads);
     for (unsigned i = 1; i < threads; i++)
         if (pthread_create(&t[i], NULL, work, NULL))
@@ -77,7 +78,7 @@ int main(int argc, char **argv)
     work(NULL);
     for (unsigned i = 1; i < threads; i++)
         pthread_join(t[i], NULL);
-    printf("%lu\n", resident());
+    printf("%lu %lu\n", before, resident());
     fflush(stdout);
     if (argc > 4)
         while (getchar() != EOF)
