@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/map.h"
-#include "store/load.h"
+#include "store/reader.h"
 
 #define PROCESS "account_process"
 #define PLACE   "account_place"
@@ -309,32 +309,31 @@ static void take_rows(void *arg, uint64_t time_ns)
     table_clear(k->l->t);
 }
 
-static int load_table(struct load *l, const char *path, const char *name, const struct table_column *columns,
+static int load_table(struct load *l, struct reader *r, const char *name, const struct table_column *columns,
                       uint32_t n, take_fn *take, struct error *e)
 {
     struct taking k = {l, take};
     l->t = table_new(name, 1, columns, n);
-    int bad = recording_load_rows(path, name, l->t, take_rows, &k, e);
+    int bad = reader_load_rows(r, name, l->t, take_rows, &k, e);
     table_free(l->t);
     return bad;
 }
 
-/* The time is counted from the first table on: each later one has all that it refers to. */
-int recording_load_accounts(struct accounts *a, struct alloc_texts *texts, const char *path, const char *kind,
-                            const uint64_t *at_ns, struct error *e)
+int reader_load_accounts(struct reader *r, struct accounts *a, struct alloc_texts *texts, const char *kind,
+                         const uint64_t *at_ns, struct error *e)
 {
     struct load l = {.to = a, .texts = texts, .kind = kind, .until = at_ns ? *at_ns : UINT64_MAX};
     *a = (struct accounts){.rows = {0}};
-    int bad = load_table(&l, path, PROCESS, process_columns, P_COLUMNS, take_process, e);
-    bad = bad ? bad : load_table(&l, path, COUNT, count_columns, C_COLUMNS, take_count, e);
-    bad = bad ? bad : load_table(&l, path, PLACE, place_columns, L_COLUMNS, take_place, e);
+    int bad = load_table(&l, r, PROCESS, process_columns, P_COLUMNS, take_process, e);
+    bad = bad ? bad : load_table(&l, r, COUNT, count_columns, C_COLUMNS, take_count, e);
+    bad = bad ? bad : load_table(&l, r, PLACE, place_columns, L_COLUMNS, take_place, e);
     if (!bad && !a->processes.len)
         bad = -ENODATA;
     if (bad == -ENODATA)
         error_set(e, ENODATA,
                   at_ns ? "%s has no accounts of %s at that time: it began later, or has none at all"
                         : "%s has no accounts of %s: nothing that was recorded has them",
-                  path, kind);
+                  r->shown, kind);
     if (!bad && l.damaged)
         a->processes.at[0].losses[ACCOUNT_LOST_RECORDS] += l.damaged;
     map_release(&l.processes);
@@ -345,5 +344,18 @@ int recording_load_accounts(struct accounts *a, struct alloc_texts *texts, const
         accounts_release(a);
     else
         accounts_merge(a, texts);
+    return bad;
+}
+
+int recording_load_accounts(struct accounts *a, struct alloc_texts *texts, const char *path, const char *kind,
+                            const uint64_t *at_ns, struct error *e)
+{
+    struct reader r;
+    *a = (struct accounts){.rows = {0}};
+    int bad = reader_open(&r, path, e);
+    if (bad)
+        return bad;
+    bad = reader_load_accounts(&r, a, texts, kind, at_ns, e);
+    reader_close(&r);
     return bad;
 }

@@ -11,6 +11,7 @@
  */
 
 #include "base/map.h"
+#include "store/accounts.h"
 #include "store/load.h"
 #include "store/row.h"
 #include "store/schema.h"
@@ -32,6 +33,12 @@ int reader_attach(struct reader *r, sqlite3 *db, const char *shown, struct error
 void reader_close(struct reader *r);
 /** As recording_load(). */
 int reader_load(struct reader *r, const uint64_t *at_ns, struct profile **p, struct error *e);
+/** As recording_load_rows(). */
+int reader_load_rows(struct reader *r, const char *name, struct table *t,
+                     void (*each)(void *arg, uint64_t time_ns), void *arg, struct error *e);
+/** As recording_load_accounts(). */
+int reader_load_accounts(struct reader *r, struct accounts *a, struct alloc_texts *texts, const char *kind,
+                         const uint64_t *at_ns, struct error *e);
 /** As recording_summarize(); to be released in any case. */
 int reader_summarize(struct reader *r, struct recording_summary *s, struct error *e);
 

@@ -224,19 +224,15 @@ static int say_none(struct reader *r, const char *name, struct error *e)
     return bad;
 }
 
-int recording_load_rows(const char *path, const char *name, struct table *t,
-                        void (*each)(void *arg, uint64_t time_ns), void *arg, struct error *e)
+int reader_load_rows(struct reader *r, const char *name, struct table *t,
+                     void (*each)(void *arg, uint64_t time_ns), void *arg, struct error *e)
 {
-    struct reader r;
     struct sql s = {0};
     int64_t has = 0;
     struct buf ask = BUF_INIT;
-    int bad = reader_open(&r, path, e);
-    if (bad)
-        return bad;
     buf_printf(&ask, "SELECT count(*) FROM sqlite_schema WHERE name = '%s'", name);
-    int rc = sql_ask(r.db, buf_str(&ask), &has);
-    rc = rc || !has ? rc : prepare_scan(&s, &r, name, t);
+    int rc = sql_ask(r->db, buf_str(&ask), &has), bad = 0;
+    rc = rc || !has ? rc : prepare_scan(&s, r, name, t);
     uint64_t last = 0;
     while (!rc && has && (rc = sqlite3_step(s.stmt)) == SQLITE_ROW) {
         uint64_t time_ns = (uint64_t)sqlite3_column_int64(s.stmt, 0);
@@ -252,11 +248,22 @@ int recording_load_rows(const char *path, const char *name, struct table *t,
     if (last && !rc)
         each(arg, last);
     if (rc)
-        bad = sql_error(e, r.db, rc, r.shown);
+        bad = sql_error(e, r->db, rc, r->shown);
     else if (!has)
-        bad = say_none(&r, name, e);
+        bad = say_none(r, name, e);
     sql_finalize(&s);
     buf_release(&ask);
+    return bad;
+}
+
+int recording_load_rows(const char *path, const char *name, struct table *t,
+                        void (*each)(void *arg, uint64_t time_ns), void *arg, struct error *e)
+{
+    struct reader r;
+    int bad = reader_open(&r, path, e);
+    if (bad)
+        return bad;
+    bad = reader_load_rows(&r, name, t, each, arg, e);
     reader_close(&r);
     return bad;
 }

@@ -67,50 +67,6 @@ static void read_tags(const struct ledger_copy *copy)
     alloc_texts_release(&texts);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* Overwrites a word somewhere with a number that is likely to matter: an index near an end, a huge one, a small one. */
-static void poke(uint8_t *data, size_t size, unsigned *seed)
-{
-    static const uint64_t numbers[] = {0,          1,          2,          0x7fff,    0xffff,
-                                       0x7fffffff, 0xffffffff, UINT64_MAX, 1ull << 48};
-    size_t at = (size_t)rand_r(seed) % (size - 8) & ~(size_t)3;
-    uint64_t n = numbers[(size_t)rand_r(seed) % (sizeof(numbers) / sizeof(*numbers))];
-    memcpy(data + at, &n, rand_r(seed) & 1 ? 8 : 4);
-}
-
-size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed)
-{
-    if (size < LEDGER_HEADER_BYTES + 64 || seed % 4 == 0)
-        size = LLVMFuzzerMutate(data, size, max_size);
-    else
-        for (int n = 1 + (int)(seed % 7); n; n--)
-            poke(data, size, &seed);
-    if (size < sizeof(struct ledger_header))
-        return size;
-    struct ledger_header *h = (struct ledger_header *)data;
-    h->magic = LEDGER_MAGIC;
-    if (rand_r(&seed) % 32) {
-        h->version = LEDGER_VERSION;
-        h->header_bytes = LEDGER_HEADER_BYTES;
-    }
-    for (int t = 0; t < LEDGER_TABLES; t++)
-        if (rand_r(&seed) % 64)
-            h->regions[t].record_bytes = ledger_record_bytes((enum ledger_table)t);
-    return size;
-}
-
-static void read_tags(const struct ledger_copy *copy)
-{
-    struct tags t = {0};
-    tags_from_copy(&t, copy);
-    tags_merge(&t);
-    vec_each (const struct tags_row, r, &t.rows)
-        require(r->class && r->name && r->file && r->function && r->module && r->copies,
-                "a row without its texts");
-    tags_release(&t);
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct ledger_copy copy;

@@ -23,6 +23,21 @@ static char *sample; /* a recording, whole */
 static size_t sample_bytes;
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
+static void load_accounts(struct reader *r, const uint64_t *at_ns)
+{
+    struct accounts a;
+    struct alloc_texts texts = {.bytes = BUF_INIT};
+    struct error e = {""};
+    int rc = reader_load_accounts(r, &a, &texts, "tags", at_ns, &e);
+    require(rc <= 0 && !rc == !*e.text, "both or neither: %s", e.text);
+    vec_each (const struct account_row, row, &a.rows)
+        require(!row->key.comm || alloc_texts_get(&texts, row->key.comm), "a text that is not there");
+    require(rc || a.processes.len, "rows of no process");
+    if (!rc)
+        accounts_release(&a);
+    alloc_texts_release(&texts);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed);
@@ -55,6 +70,33 @@ static void grow(struct profile *p, uint32_t step)
     p->taken_ns = p->images.at[0].taken_ns = T0 + 10 * step;
 }
 
+/* Some places of a process, and what they have done until this step. */
+static void put_accounts(struct recording *r)
+{
+    struct alloc_texts texts = {.bytes = BUF_INIT};
+    struct accounts_keeper *k = accounts_keeper_new(r, "tags");
+    for (uint32_t step = 1; step <= STEPS; step++) {
+        struct accounts a = {.rows = {0}};
+        *vec_push(&a.processes) = (struct account_process){.image_id = 7,
+                                                           .pid = 9,
+                                                           .began_ns = T0,
+                                                           .taken_ns = T0 + 10 * step,
+                                                           .comm = "a",
+                                                           .alive = step < STEPS};
+        for (uint32_t place = 0; place < step; place++) {
+            struct account_row *row = vec_push(&a.rows);
+            row->key.line = place;
+            row->key.function = alloc_texts_put(&texts, "main", 4);
+            row->copies = row->of[ACCOUNT_AFTER].places = 1;
+            row->of[ACCOUNT_AFTER].of[ACCOUNT_MADE_CALLS] = step;
+        }
+        require(!accounts_keeper_put(k, &a, &texts, NULL), "cannot keep");
+        accounts_release(&a);
+    }
+    accounts_keeper_free(k);
+    alloc_texts_release(&texts);
+}
+
 static void record(const char *path, uint64_t image)
 {
     static struct recording *r;
@@ -71,6 +113,8 @@ static void record(const char *path, uint64_t image)
     }
     require(!rc, "cannot record: %s", e.text);
     profile_free(p);
+    if (image > 1)
+        put_accounts(r);
     if (image > 1)
         require(!recording_set_text(r, RECORDING_VERSION, "1", &e) && !recording_close(r, &e),
                 "cannot close: %s", e.text);
@@ -201,6 +245,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check(rc, p, &e);
         profile_free(p);
     }
+    for (size_t i = 0; i < 3 && !rc; i++)
+        load_accounts(&r, i ? &times[i] : NULL);
     recording_summary_release(&s);
     reader_close(&r);
     return 0;

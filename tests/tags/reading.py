@@ -317,8 +317,10 @@ def parsed(text):
 def metrics(p, *words):
     done = p.tags(p.pid, "--openmetrics", *words)
     check(done.stdout.endswith(b"\n# EOF\n") and b"\n\n" not in done.stdout, "its end", done.stdout[-100:])
-    check(str(p.pid).encode() not in done.stdout and b"0x" not in done.stdout, "pids or addresses", done.stdout)
-    return parsed(done.stdout.decode())
+    families, kinds = parsed(done.stdout.decode())
+    for labels in (labels for values in families.values() for labels in values):
+        check(not any(re.search(r"\b%d\b|0x" % p.pid, value) for _, value in labels), "a pid or an address:", labels)
+    return families, kinds
 
 
 OTHER = (("place", "other"),)
