@@ -18,6 +18,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/vec.h"
+#include "collect/perf_ring.h"
 
 #define ONLINE           "/sys/devices/system/cpu/online"
 #define RINGS_BYTES      (32u << 20) /* of all CPUs, but each has between the least and the most */
@@ -26,7 +27,6 @@
 #define WAKE_BYTES       (RING_BYTES_LEAST / 4)
 #define CPU_LOOK_NS      1000000000u
 #define CPUS_MAX         8192
-#define RECORD_BYTES_MAX 65536
 
 struct ring {
     unsigned cpu;
@@ -184,33 +184,27 @@ static void take_record(struct sideband *s, struct ring *r, const void *data, si
     r->last_record_ns = record.time_ns;
 }
 
-static void copy_out(const struct ring *r, const unsigned char *base, uint64_t from, void *out, size_t bytes)
+/* A record for whom: take_record() of that ring. */
+struct reading {
+    struct sideband *s;
+    struct ring *r;
+};
+
+static void take_one(void *arg, const struct perf_event_header *record)
 {
-    size_t at = from & (r->bytes - 1), first = bytes < r->bytes - at ? bytes : r->bytes - at;
-    memcpy(out, base + at, first);
-    memcpy((unsigned char *)out + first, base, bytes - first);
+    const struct reading *of = arg;
+    take_record(of->s, of->r, record, record->size);
 }
 
 static void read_ring(struct sideband *s, struct ring *r, uint64_t until_ns)
 {
-    static unsigned char record[RECORD_BYTES_MAX];
-    const unsigned char *base = (const unsigned char *)r->page + s->page_bytes;
-    uint64_t head = __atomic_load_n(&r->page->data_head, __ATOMIC_ACQUIRE), tail = r->page->data_tail;
-    struct perf_event_header header;
-    while (head - tail >= sizeof(header)) {
-        copy_out(r, base, tail, &header, sizeof(header));
-        if (header.size < sizeof(header) || header.size > head - tail) {
-            s->malformed++;
-            tail = head; /* there is no telling where the next one begins */
-            break;
-        }
-        copy_out(r, base, tail, record, header.size);
-        take_record(s, r, record, header.size);
-        tail += header.size;
-    }
+    const struct perf_ring ring = {r->page, s->page_bytes, r->bytes};
+    struct reading of = {s, r};
+    uint64_t tail;
+    s->malformed += !perf_ring_read(&ring, &tail, take_one, &of);
     /* Before room is made: what is lost from here on is not in this count, and belongs to the next gap. */
     r->counted = count_lost(s, r);
-    __atomic_store_n(&r->page->data_tail, tail, __ATOMIC_RELEASE);
+    perf_ring_release(&ring, tail);
     note_gap(s, r, until_ns);
 }
 
