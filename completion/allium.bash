@@ -19,7 +19,7 @@ _allium_options()
     diff) echo --by --sort --where --fail-if --raw --top --debuginfod --json --no-pager --help ;;
     who) echo --size --top --debuginfod --json --no-pager --help ;;
     frees) echo --where --top --debuginfod --json --no-pager --help ;;
-    tags) echo --by --sort --where --top --interval --count --duration --json --allocinfo --openmetrics --no-pager --help ;;
+    tags) echo --by --sort --where --top --interval --count --duration --faults --json --allocinfo --openmetrics --no-pager --help ;;
     export) echo --pprof --folded --speedscope --heaptrack -o --output --where --debuginfod --help ;;
     sql) echo --json --csv --debuginfod --no-pager --help ;;
     set) echo --where --for --help ;;
@@ -106,7 +106,7 @@ _allium_value()
     --folded) _allium_words live peak allocated allocations temporary ;;
     --state) _allium_files ;;
     --alert) _allium_words growing 'live>' ;;
-    --period | --ledger-size | --older-than | --callers | --callees | --where | --top | --size | --every | --exec | --interval | --duration | --count) ;;
+    --period | --ledger-size | --older-than | --callers | --callees | --where | --top | --size | --every | --exec | --interval | --duration | --count | --faults) ;;
     *) return 1 ;;
     esac
 }

@@ -3,8 +3,10 @@
 
 #include <stdlib.h>
 
+#include "base/units.h"
 #include "cli/accounts_show.h"
 #include "cli/accounts_source.h"
+#include "cli/faults_show.h"
 #include "cli/pager.h"
 #include "cli/places_show.h"
 #include "cli/source.h"
@@ -36,6 +38,7 @@ struct request {
     const char *sources[ACCOUNT_MOMENTS];
     int n_sources;
     struct intervals intervals;
+    uint64_t faults_ns; /* 0: they are not asked for */
     bool paged, sorted;
 };
 
@@ -104,6 +107,25 @@ static int parse_shape(struct request *q, const struct arguments *a)
     return code;
 }
 
+static int parse_faults(struct request *q, const struct arguments *a)
+{
+    static const char *const not_with_it[] = {"sort", "interval", "allocinfo", "openmetrics", NULL};
+    const struct command *c = q->kind->command;
+    const char *text = q->kind->read_faults ? command_value(c, a, "faults") : NULL;
+    if (!text)
+        return -1;
+    if (units_parse_duration(text, &q->faults_ns) || !q->faults_ns)
+        return command_misuse(c, "--faults %s is no duration: write 10s or 5m", text);
+    for (int i = 0; not_with_it[i]; i++)
+        if (command_value(c, a, not_with_it[i]))
+            return command_misuse(c, "--faults counts page faults, for so long: leave out --%s",
+                                  not_with_it[i]);
+    if (a->n_rest != 1 || source_kind(a->rest[0]) != SOURCE_PROCESS ||
+        q->show.shape.group == ACCOUNT_BY_PROCESS)
+        return command_misuse(c, "--faults are of one process that runs: name that");
+    return -1;
+}
+
 static int parse_query(struct request *q, const char *where)
 {
     struct error e = {""};
@@ -130,6 +152,8 @@ static int parse(struct request *q, int argc, char **argv)
         code = refuse(q, &a);
     if (code < 0)
         code = parse_shape(q, &a);
+    if (code < 0)
+        code = parse_faults(q, &a);
     if (code < 0)
         code = parse_query(q, command_value(c, &a, "where"));
     if (code >= 0)
@@ -251,6 +275,20 @@ static int show_series(struct work *w)
     return command_written(&w->out, code);
 }
 
+static int show_faults(struct work *w)
+{
+    const struct request *q = w->q;
+    struct faults_show show = {.pid = (pid_t)atoi(q->sources[0]),
+                               .duration_ns = q->faults_ns,
+                               .group = q->show.shape.group,
+                               .group_word = q->show.group,
+                               .query = q->show.query,
+                               .top = q->show.shape.top,
+                               .json = q->show.format == ACCOUNTS_JSON,
+                               .paged = q->paged};
+    return faults_show(&show, q->kind, &w->texts, w->symbols);
+}
+
 static bool is_binary(const struct request *q)
 {
     return q->kind->read_binary && q->n_sources == 1 && q->sources[0] && tags_file_is_binary(q->sources[0]);
@@ -264,7 +302,10 @@ int accounts_command(const struct accounts_kind *kind, int argc, char **argv)
     if (code < 0) {
         char *cache = naming_cache_dir();
         w.symbols = symbols_new(cache);
-        code = is_binary(&q) ? show_binary(&w) : q.intervals.every_ns ? show_series(&w) : show_once(&w);
+        code = q.faults_ns            ? show_faults(&w)
+               : is_binary(&q)        ? show_binary(&w)
+               : q.intervals.every_ns ? show_series(&w)
+                                      : show_once(&w);
         symbols_free(w.symbols);
         free(cache);
     }

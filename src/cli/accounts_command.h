@@ -16,6 +16,8 @@
 #include "model/accounts.h"
 #include "symbol/symbol.h"
 
+struct object_faults;
+
 /** What is its own. */
 struct accounts_kind {
     const struct command *command;
@@ -26,6 +28,10 @@ struct accounts_kind {
     /** The places of a program that does not run; NULL: it has none. 0, or -errno with a line. */
     int (*read_binary)(struct accounts *a, struct alloc_texts *texts, const char *path,
                        struct symbols *symbols, struct error *e);
+    /** --faults: where a process has its map of objects, and its accounts with what was counted; NULL: it has none. */
+    int (*find_objects)(uint64_t *tables, pid_t pid, struct error *e);
+    int (*read_faults)(struct accounts *a, struct alloc_texts *texts, pid_t pid,
+                       const struct object_faults *faults, struct symbols *symbols, struct error *e);
     const char *const *losses; /* ACCOUNT_LOSSES of them: words for text_add_words() */
     const char *none;          /* "no tag was used yet" */
 };

@@ -2,7 +2,11 @@
 #include "cli/accounts_command.h"
 #include "collect/tags.h"
 
-static const struct option_doc options[] = {ACCOUNTS_OPTIONS, {NULL, 0, NULL, NULL}};
+static const struct option_doc options[] = {
+    ACCOUNTS_OPTIONS,
+    {"faults", 0, "TIME", "count the page faults of its objects, for so long"},
+    {NULL, 0, NULL, NULL},
+};
 
 static const char *const examples[] = {
     "allium tags 4711",
@@ -15,6 +19,8 @@ static const char *const examples[] = {
     "in which of its files a program allocates that does not run",
     "allium tags server.allium@10m server.allium",
     "what has changed since ten minutes after a recording began, and how fast",
+    "allium tags 4711 --faults 10s",
+    "which allocations' memory is touched for the first time, or read back from swap",
     NULL,
 };
 
@@ -24,7 +30,7 @@ const struct command command_tags = {
     .name = "tags",
     .usage =
         "[SOURCE|PROGRAM] [NEWER] [--by GROUP] [--sort ORDER] [--where QUERY] [--top N] [--interval TIME] "
-        "[--count N] [--duration TIME] [--json|--allocinfo|--openmetrics] [--no-pager]",
+        "[--count N] [--duration TIME] [--faults TIME] [--json|--allocinfo|--openmetrics] [--no-pager]",
     .summary = "exact accounts of the places in a program that is built with <allium/tag.h>",
     .examples = examples,
     .options = options,
@@ -45,6 +51,8 @@ static int run(int argc, char **argv)
                                               .schema = "tags",
                                               .read = tags_read,
                                               .read_binary = tags_read_binary,
+                                              .find_objects = tags_find_objects,
+                                              .read_faults = tags_read_faults,
                                               .losses = losses,
                                               .none = "no tag was used yet"};
     return accounts_command(&kind, argc, argv);

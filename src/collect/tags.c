@@ -58,6 +58,9 @@ static void add_row(struct tags_reading *r, const struct ledger_copy *c, const s
     struct ledger_words sum = sum_of(c, t->account);
     if (!r->idle && !sum.made_calls && !sum.gone_calls && !t->failed)
         return; /* of a parent's place that its fork child has not reached, or off from the beginning */
+    struct object_faults_sum faults = {0};
+    if (r->faults)
+        faults = object_faults_of(r->faults, t->account);
     *vec_push(&r->key) = key_of(c, t);
     *vec_push(&r->module) = t->module;
     *vec_push(&r->rows) = (struct account_row){
@@ -74,6 +77,9 @@ static void add_row(struct tags_reading *r, const struct ledger_copy *c, const s
                                      [ACCOUNT_GONE_CALLS] = sum.gone_calls,
                                      [ACCOUNT_GONE_BYTES] = sum.gone_bytes,
                                      [ACCOUNT_FAILED] = t->failed},
+                              .faults = {[ACCOUNT_MINOR] = faults.minor,
+                                         [ACCOUNT_MAJOR] = faults.major,
+                                         [ACCOUNT_SHARED] = faults.shared},
                               .places = 1,
                               .inexact = t->unseen != 0}};
 }

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "collect/ledger_copy.h"
+#include "collect/object_faults.h"
 #include "model/accounts.h"
 #include "symbol/symbol.h"
 
@@ -29,6 +30,7 @@ struct tags_reading {
     bool idle;                   /* those of which nothing was counted, too */
     struct VEC(struct tags_module) modules;
     struct account_process process;
+    const struct object_faults *faults; /* NULL: none were counted */
 };
 
 /** The accounts of a copy, without names but the program's own. */
@@ -48,6 +50,14 @@ int tags_read_file(struct accounts *a, struct alloc_texts *texts, int fd, pid_t 
 /** Those of a process, or what it left: 0, or -errno with a line: -ESRCH no such process, -ENOENT it has no accounts. */
 int tags_read(struct accounts *a, struct alloc_texts *texts, pid_t pid, struct symbols *symbols,
               struct error *e);
+/** The same with the faults that were counted for each account. */
+int tags_read_faults(struct accounts *a, struct alloc_texts *texts, pid_t pid,
+                     const struct object_faults *faults, struct symbols *symbols, struct error *e);
+/**
+ * Where the process has its map of objects (object_faults_open()). 0, or -errno with a line: it has no accounts, has ended, or follows no
+ * objects.
+ */
+int tags_find_objects(uint64_t *tables, pid_t pid, struct error *e);
 /**
  * The places of a program or library that does not run: of them nothing is counted. Its one process has no pid, and ACCOUNT_LOST_RECORDS
  * of what was not understood. 0, or -errno with a line, as tags_file_open().

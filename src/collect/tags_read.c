@@ -99,21 +99,27 @@ int tags_read_places(struct tags_reading *r, struct alloc_texts *texts, int fd, 
     return 0;
 }
 
+static int read_file(struct accounts *a, struct alloc_texts *texts, int fd, struct tags_reading *r,
+                     struct symbols *symbols, const char *root, struct error *e)
+{
+    int bad = tags_read_places(r, texts, fd, symbols, root, e);
+    if (bad)
+        return bad;
+    vec_each (struct account_row, row, &r->rows) {
+        row->key.pid = (uint32_t)r->process.pid;
+        *vec_push(&a->rows) = *row;
+    }
+    *vec_push(&a->processes) = r->process;
+    tags_reading_release(r);
+    accounts_merge(a, texts);
+    return 0;
+}
+
 int tags_read_file(struct accounts *a, struct alloc_texts *texts, int fd, pid_t pid, bool alive,
                    struct symbols *symbols, const char *root, struct error *e)
 {
     struct tags_reading r = {.process = {.pid = pid, .alive = alive}};
-    int bad = tags_read_places(&r, texts, fd, symbols, root, e);
-    if (bad)
-        return bad;
-    vec_each (struct account_row, row, &r.rows) {
-        row->key.pid = (uint32_t)pid;
-        *vec_push(&a->rows) = *row;
-    }
-    *vec_push(&a->processes) = r.process;
-    tags_reading_release(&r);
-    accounts_merge(a, texts);
-    return 0;
+    return read_file(a, texts, fd, &r, symbols, root, e);
 }
 
 static int explain_none(pid_t pid, bool unreadable, struct error *e)
@@ -131,31 +137,61 @@ static int explain_none(pid_t pid, bool unreadable, struct error *e)
         pid);
 }
 
-/* The live one, else the one that was left last. */
-int tags_read(struct accounts *a, struct alloc_texts *texts, pid_t pid, struct symbols *symbols,
-              struct error *e)
+/* The live one, else the one that was left last; its descriptor, or -errno with a line. */
+static int open_accounts(pid_t pid, bool *alive, struct error *e)
 {
-    struct container_roots roots = {0};
     struct ledger_scan scan;
     const struct ledger_entry *found = NULL;
-    int bad;
     ledger_scan_process(&scan, pid);
     vec_each (const struct ledger_entry, entry, &scan.tags)
         if (!found || entry->alive || (!found->alive && entry->inode > found->inode))
             found = entry;
-    if (found) {
-        int fd = ledger_entry_open(found);
-        bad = fd < 0 ? error_set(e, -fd, "the accounts of process %d cannot be read: %s", pid, strerror(-fd))
-                     : tags_read_file(a, texts, fd, pid, found->alive, symbols,
-                                      found->alive ? container_root(&roots, pid) : "", e);
-        if (fd >= 0)
-            close(fd);
-    } else {
-        bad = explain_none(pid, scan.unreadable, e);
-    }
-    container_roots_release(&roots);
+    int fd = found ? ledger_entry_open(found) : explain_none(pid, scan.unreadable, e);
+    if (found && fd < 0)
+        error_set(e, -fd, "the accounts of process %d cannot be read: %s", pid, strerror(-fd));
+    *alive = found && found->alive;
     ledger_scan_release(&scan);
+    return fd;
+}
+
+int tags_read_faults(struct accounts *a, struct alloc_texts *texts, pid_t pid,
+                     const struct object_faults *faults, struct symbols *symbols, struct error *e)
+{
+    struct container_roots roots = {0};
+    struct tags_reading r = {.process = {.pid = pid}, .faults = faults};
+    int fd = open_accounts(pid, &r.process.alive, e);
+    if (fd < 0)
+        return fd;
+    int bad = read_file(a, texts, fd, &r, symbols, r.process.alive ? container_root(&roots, pid) : "", e);
+    close(fd);
+    container_roots_release(&roots);
     return bad;
+}
+
+int tags_read(struct accounts *a, struct alloc_texts *texts, pid_t pid, struct symbols *symbols,
+              struct error *e)
+{
+    return tags_read_faults(a, texts, pid, NULL, symbols, e);
+}
+
+int tags_find_objects(uint64_t *tables, pid_t pid, struct error *e)
+{
+    struct ledger_header h;
+    bool alive;
+    int fd = open_accounts(pid, &alive, e);
+    if (fd < 0)
+        return fd;
+    ssize_t got = pread(fd, &h, sizeof(h), 0);
+    close(fd);
+    if (!alive)
+        return error_set(e, ESRCH, "process %d has ended: page faults are counted of one that runs", pid);
+    if (got != sizeof(h) || h.magic != LEDGER_MAGIC || h.version != LEDGER_VERSION)
+        return error_set(e, EINVAL, "process %d has accounts of another version of allium", pid);
+    if (!h.objects)
+        return error_set(e, ENOENT,
+                         "process %d follows no objects: it has made none, or has no room for them", pid);
+    *tables = h.objects;
+    return 0;
 }
 
 static uint32_t put_text(struct alloc_texts *texts, const char *text)

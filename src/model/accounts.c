@@ -27,6 +27,8 @@ void account_sum_add(struct account_sum *to, const struct account_sum *from)
 {
     for (int i = 0; i < ACCOUNT_COUNTERS; i++)
         to->of[i] += from->of[i];
+    for (int i = 0; i < ACCOUNT_FAULTS; i++)
+        to->faults[i] += from->faults[i];
     to->places += from->places;
     to->inexact += from->inexact;
 }

@@ -35,8 +35,17 @@ enum account_counter {
     ACCOUNT_COUNTERS
 };
 
+/** Page faults of memory in which its objects live, of the time in which somebody counts them: in no recording. */
+enum account_faults {
+    ACCOUNT_MINOR,
+    ACCOUNT_MAJOR,
+    ACCOUNT_SHARED, /* of both: objects of other places lie in the same page */
+    ACCOUNT_FAULTS
+};
+
 struct account_sum {
     uint64_t of[ACCOUNT_COUNTERS];
+    uint64_t faults[ACCOUNT_FAULTS];
     uint32_t places,
         inexact; /* so many places, and so many of them of which something could not be attributed */
 };

@@ -402,6 +402,11 @@ char *books_words(uint32_t shard)
     return ledger.regions[LEDGER_ACCOUNTS] + shard * LEDGER_ACCOUNTS_TOGETHER * sizeof(struct ledger_words);
 }
 
+void books_show_objects(const void *tables)
+{
+    store_relaxed(&ledger.header->objects, (uintptr_t)tables);
+}
+
 void books_count_loss(enum ledger_loss what)
 {
     __atomic_fetch_add(&ledger.header->losses[what], 1, __ATOMIC_RELAXED);

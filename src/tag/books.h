@@ -49,6 +49,8 @@ bool books_are_ours(void);
 int32_t books_process(void);
 /** A new number in each fork child. */
 uint32_t books_generation(void);
+/** The ledger tells where the map of objects lies. */
+void books_show_objects(const void *tables);
 void books_count_loss(enum ledger_loss what);
 /** A request of that account's tag failed. */
 void books_failed(uint32_t number);

@@ -35,8 +35,10 @@ static void settle_thread(void)
     self.shard = SHARDS_SHARED; /* for handlers that come in between */
     self.generation = generation;
     uint32_t **objects = objects_tables();
-    if (objects)
+    if (objects) {
+        books_show_objects(objects);
         self.shard = shards_claim(books_process());
+    }
     allium_thread.words = books_words(self.shard);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     allium_thread.objects = self.shard == SHARDS_SHARED || charge_is_on() ? objects_none : objects;

@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 #define LEDGER_MAGIC        0x3152454744454c41u /* "ALEDGER1", little endian */
-#define LEDGER_VERSION      3u
+#define LEDGER_VERSION      4u
 #define LEDGER_HEADER_BYTES 4096u
 #define LEDGER_PAGE_BYTES   4096u
 #define LEDGER_NONE         UINT32_MAX
@@ -146,6 +146,7 @@ struct ledger_header {
     uint64_t off_ticks;            /* for so long sampling was off, without the time since off_since_ticks */
     uint64_t off_since_ticks;      /* 0: it is on */
     uint64_t map_start, map_bytes; /* where the target maps this header: tells whether the image still runs */
+    uint64_t objects;              /* in the target: its map of objects, see wire/objects.h; 0: none yet */
     uint64_t limit_bytes;          /* hard limit of all ready_bytes together */
     uint64_t ready_bytes;          /* header included */
     uint32_t full;                 /* enum ledger_full */

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "collect/objects.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "wire/objects.h"
+
+#define PAGE          4096ull
+#define GIB           (1ull << OBJECTS_GIB_SHIFT)
+#define PAGE_GRANULES 256u         /* entries of a page, in each half */
+#define PRESENT       (3ull << 62) /* of pagemap: there, or in swap */
+#define WORDS         (PAGE / 8)   /* of pages, in a page of them */
+#define WORD_PAGES    (OBJECTS_PAGES / WORDS)
+#define REACH         (OBJECTS_REACH_BYTES >> OBJECTS_GIB_SHIFT)
+#define KEPT          64u /* large objects that were found last */
+
+struct large {
+    uint64_t start, end;
+    uint32_t account;
+};
+
+struct objects {
+    pid_t pid;
+    int pagemap;
+    uint64_t tables;
+    struct large kept[KEPT];
+    unsigned next; /* of those to be replaced */
+};
+
+/* An object that begins in a page or the one before. */
+struct begun {
+    uint64_t start, bytes;
+    uint32_t account;
+};
+
+struct window {
+    uint64_t begin;                     /* address of its first entry */
+    struct begun at[4 * PAGE_GRANULES]; /* in order */
+    size_t len;
+};
+
+/* ---- the process's memory ---- */
+
+/* What cannot be read is zeros: 0, or -ESRCH, -EPERM. */
+static int peek(const struct objects *o, uint64_t address, void *out, size_t bytes)
+{
+    struct iovec to = {out, bytes}, from = {(void *)(uintptr_t)address, bytes};
+    ssize_t got = process_vm_readv(o->pid, &to, 1, &from, 1, 0);
+    if (got == (ssize_t)bytes)
+        return 0;
+    memset(out, 0, bytes);
+    return got < 0 && errno != EFAULT ? -errno : 0;
+}
+
+/* Reading memory that was never touched would back it with page tables. */
+static bool was_touched(const struct objects *o, uint64_t address)
+{
+    uint64_t word;
+    return pread(o->pagemap, &word, sizeof(word), (off_t)(address / PAGE * sizeof(word))) != sizeof(word) ||
+           word & PRESENT;
+}
+
+static int peek_touched(const struct objects *o, uint64_t address, void *out, size_t bytes)
+{
+    memset(out, 0, bytes);
+    return was_touched(o, address) ? peek(o, address, out, bytes) : 0;
+}
+
+static int table_of(const struct objects *o, uint64_t address, uint64_t *table)
+{
+    return peek(o, o->tables + (address >> OBJECTS_GIB_SHIFT) * sizeof(*table), table, sizeof(*table));
+}
+
+static uint64_t word_address(uint64_t table, uint64_t address)
+{
+    return table + 2ull * OBJECTS_HALF * sizeof(uint32_t) + (address >> 12 & (OBJECTS_PAGES - 1)) * 8;
+}
+
+static uint64_t entry_address(uint64_t table, uint64_t address)
+{
+    return table + ((OBJECTS_IS_ODD(address) ? OBJECTS_HALF : 0) + OBJECTS_ENTRY_AT(address)) * 4;
+}
+
+/* ---- small objects, and where large ones begin ---- */
+
+static void add_begun(struct window *w, uint64_t start, uint32_t entry, const uint64_t *words)
+{
+    uint64_t bytes = entry & OBJECTS_BYTES_BEYOND;
+    if (!(entry >> OBJECTS_BYTES_BITS))
+        return;
+    if (bytes == OBJECTS_BYTES_BEYOND)
+        bytes = words[start >= (w->begin & ~(PAGE - 1)) + PAGE] >> OBJECTS_GRANULES;
+    w->at[w->len++] = (struct begun){start, bytes, entry >> OBJECTS_BYTES_BITS};
+}
+
+/* All that begins in so many pages from there, which lie in one GiB: one or two. */
+static int look_at_pages(const struct objects *o, uint64_t table, uint64_t begin, unsigned pages,
+                         struct window *w)
+{
+    uint32_t entries[2][2 * PAGE_GRANULES];
+    uint64_t words[2] = {0};
+    int bad = 0;
+    w->begin = begin;
+    w->len = 0;
+    for (unsigned page = 0; !bad && page < pages; page++)
+        for (unsigned odd = 0; !bad && odd < 2; odd++)
+            bad = peek_touched(o, entry_address(table, (begin + page * PAGE) | odd * 8),
+                               &entries[odd][page * PAGE_GRANULES], PAGE_GRANULES * 4);
+    for (unsigned page = 0; !bad && page < pages; page++)
+        bad = peek_touched(o, word_address(table, begin + page * PAGE), &words[page], sizeof(*words));
+    for (unsigned i = 0; !bad && i < 2 * pages * PAGE_GRANULES; i++)
+        add_begun(w, begin + i * 8ull, entries[i & 1][i / 2], words);
+    return bad;
+}
+
+/* ---- large objects that begin before ---- */
+
+/* Is what the page's word says still so? False: it is not, or cannot be read. */
+static bool is_large(const struct objects *o, uint64_t table, uint64_t page, uint64_t word, struct large *out)
+{
+    for (unsigned odd = 0; odd < 2; odd++) {
+        uint64_t start = page + (word & ((1u << OBJECTS_GRANULES) - 1)) * 16 + odd * 8;
+        uint32_t entry;
+        if (peek_touched(o, entry_address(table, start), &entry, sizeof(entry)) ||
+            (entry & OBJECTS_BYTES_BEYOND) != OBJECTS_BYTES_BEYOND || !(entry >> OBJECTS_BYTES_BITS))
+            continue;
+        *out = (struct large){start, start + (word >> OBJECTS_GRANULES), entry >> OBJECTS_BYTES_BITS};
+        return true;
+    }
+    return false;
+}
+
+/* The last object that begins in a page of these words, before number `most`. 1: found; 0: none; or -errno. */
+static int look_at_words(const struct objects *o, uint64_t table, uint64_t page, unsigned most,
+                         struct large *out)
+{
+    uint64_t words[WORDS];
+    int bad = peek(o, word_address(table, page), words, sizeof(words));
+    for (unsigned i = most; !bad && i-- > 0;)
+        if (words[i] && is_large(o, table, page + i * PAGE, words[i], out))
+            return 1;
+    return bad;
+}
+
+/* In one GiB, before the page `until`. */
+static int look_at_gib(const struct objects *o, uint64_t table, uint64_t until, struct large *out)
+{
+    uint64_t touched[WORD_PAGES], gib = (until - PAGE) & ~(GIB - 1),
+                                  first = word_address(table, gib) / PAGE * sizeof(*touched);
+    unsigned pages = (unsigned)((until - gib) / PAGE);
+    memset(touched, 0xff, sizeof(touched));
+    if (pread(o->pagemap, touched, sizeof(touched), (off_t)first) != sizeof(touched))
+        return 0;
+    for (unsigned i = (pages + WORDS - 1) / WORDS; i-- > 0;) {
+        unsigned most = pages - i * WORDS < WORDS ? pages - i * WORDS : WORDS;
+        int found = touched[i] & PRESENT ? look_at_words(o, table, gib + i * WORDS * PAGE, most, out) : 0;
+        if (found)
+            return found;
+    }
+    return 0;
+}
+
+/* The last large object that begins before the page; it may end before it, too. 1: found; 0: none; or -errno. */
+static int find_before(const struct objects *o, uint64_t page, struct large *out)
+{
+    uint64_t tables[REACH + 1], last = (page - PAGE) >> OBJECTS_GIB_SHIFT,
+                                first = last > REACH ? last - REACH : 0;
+    int found = page < PAGE ? -EFAULT : 0;
+    if (!found)
+        found = peek(o, o->tables + first * sizeof(*tables), tables, (last - first + 1) * sizeof(*tables));
+    for (uint64_t gib = last + 1; !found && gib-- > first;) {
+        uint64_t until = gib == last ? page : (gib + 1) << OBJECTS_GIB_SHIFT;
+        if (tables[gib - first])
+            found = look_at_gib(o, tables[gib - first], until, out);
+    }
+    return found == -EFAULT ? 0 : found;
+}
+
+/* One that was found lately, and is there still. */
+static bool find_kept(struct objects *o, uint64_t page, struct large *out)
+{
+    for (unsigned i = 0; i < KEPT; i++) {
+        const struct large *l = &o->kept[i];
+        uint64_t table, word, first = l->start & ~(PAGE - 1);
+        if (page < l->start || page >= l->end)
+            continue;
+        if (!table_of(o, l->start, &table) && table &&
+            !peek_touched(o, word_address(table, l->start), &word, sizeof(word)) && word &&
+            is_large(o, table, first, word, out) && out->start == l->start && out->end == l->end)
+            return true;
+        o->kept[i] = (struct large){0};
+    }
+    return false;
+}
+
+/* The large object that a page begins in the midst of; 1: there is one. */
+static int find_covering(struct objects *o, uint64_t page, struct large *out)
+{
+    if (find_kept(o, page, out))
+        return 1;
+    int found = find_before(o, page, out);
+    if (found <= 0 || out->end <= page)
+        return found < 0 ? found : 0;
+    o->kept[o->next++ % KEPT] = *out;
+    return 1;
+}
+
+/* ---- what lies under a page ---- */
+
+static void choose(const struct window *w, uint64_t address, const struct begun *covering,
+                   struct objects_found *found)
+{
+    const struct begun *best = covering, *of_page = covering;
+    uint64_t page = address & ~(PAGE - 1);
+    for (size_t i = 0; i < w->len; i++) {
+        const struct begun *b = &w->at[i];
+        if (b->start < page)
+            continue;
+        found->shared = found->shared || (of_page && of_page->account != b->account);
+        of_page = b;
+        if (!best || best->start + best->bytes <= address)
+            best = b; /* the last before the address, or the first behind it */
+        else if (b->start <= address)
+            best = b;
+    }
+    if (!best)
+        return;
+    found->account = best->account;
+    found->start = best->start;
+    found->bytes = best->bytes;
+}
+
+int objects_at(struct objects *o, uint64_t address, struct objects_found *found)
+{
+    uint64_t page = address & ~(PAGE - 1), table = 0;
+    struct window w = {.len = 0};
+    struct begun covering = {0};
+    struct large large;
+    *found = (struct objects_found){0};
+    if (address >> OBJECTS_GIB_SHIFT >= OBJECTS_TABLES || page < PAGE)
+        return 0;
+    int bad = table_of(o, address, &table);
+    bool alone =
+        !(page & (GIB - 1)); /* the page before is in another table: small objects do not reach over */
+    if (!bad && table) {
+        bad = look_at_pages(o, table, alone ? page : page - PAGE, alone ? 1 : 2, &w);
+        found->had_objects =
+            was_touched(o, entry_address(table, address)) || was_touched(o, word_address(table, address));
+    }
+    for (size_t i = 0; i < w.len && w.at[i].start < page; i++)
+        covering = w.at[i];
+    if (!bad && !covering.account && (bad = find_covering(o, page, &large)) > 0) {
+        covering = (struct begun){large.start, large.end - large.start, large.account};
+        bad = 0;
+    }
+    if (bad)
+        return bad;
+    bool covers = covering.account && covering.start + covering.bytes > page;
+    choose(&w, address, covers ? &covering : NULL, found);
+    return 0;
+}
+
+/* ---- beginning and end ---- */
+
+bool objects_is_there(const struct objects *o)
+{
+    uint64_t first;
+    return peek(o, o->tables, &first, sizeof(first)) != -ESRCH;
+}
+
+static int complain(struct error *e, pid_t pid, int bad)
+{
+    if (bad == -ESRCH)
+        return error_set(e, ESRCH, "process %d has ended", (int)pid);
+    return error_set(
+        e, -bad,
+        "the memory of process %d cannot be read (%s): it takes the right to trace it: its user and "
+        "kernel.yama.ptrace_scope 0, or root",
+        (int)pid, strerror(-bad));
+}
+
+int objects_open(struct objects **out, pid_t pid, uint64_t tables, struct error *e)
+{
+    char path[64];
+    uint64_t first;
+    struct objects *o = mem_alloc(sizeof(*o));
+    o->pid = pid;
+    o->tables = tables;
+    snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)pid);
+    o->pagemap = open(path, O_RDONLY | O_CLOEXEC);
+    int bad = o->pagemap < 0 ? (errno == ENOENT ? -ESRCH : -errno) : peek(o, tables, &first, sizeof(first));
+    if (bad) {
+        objects_close(o);
+        return complain(e, pid, bad);
+    }
+    *out = o;
+    return 0;
+}
+
+void objects_close(struct objects *o)
+{
+    if (o && o->pagemap >= 0)
+        close(o->pagemap);
+    free(o);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef COLLECT_OBJECTS_H
+#define COLLECT_OBJECTS_H
+
+/*
+ * Which live object of a process lies at an address: its map of objects (wire/objects.h), read in its memory while it runs. The same for
+ * tags and for sites.
+ *
+ * Runs in: the tool. Threads: one. Takes what ptrace(2) takes: the same user, and where kernel.yama.ptrace_scope is not 0 a child of
+ * ours, or CAP_SYS_PTRACE. Nothing in the map is trusted. The process is not stopped: what is found may be gone by then.
+ * Parts of the map that were never touched stay so.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+
+struct objects;
+
+/** How far before an address an object may begin that is found there. */
+#define OBJECTS_REACH_BYTES (64ull << 30)
+
+/** What is found for a page. */
+struct objects_found {
+    uint32_t account; /* 0: of nobody; `had_objects` tells whether any began close by */
+    uint64_t start, bytes;
+    bool shared;      /* other accounts have objects in the same page */
+    bool had_objects; /* within 16 KiB, or 2 MiB of large ones, which are units of the map */
+};
+
+/** `tables` is what the header of the ledger says. 0, or -errno with a line. */
+int objects_open(struct objects **out, pid_t pid, uint64_t tables, struct error *e);
+void objects_close(struct objects *o);
+
+/** False: the process has ended. */
+bool objects_is_there(const struct objects *o);
+/**
+ * The object that has the address; else, as an allocator's own words lie before its objects, the first that begins behind it in the page,
+ * else the last one before it in the page. 0, or -ESRCH: the process has ended, or -EPERM.
+ */
+int objects_at(struct objects *o, uint64_t address, struct objects_found *found);
+
+#endif

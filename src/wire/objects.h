@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef WIRE_OBJECTS_H
+#define WIRE_OBJECTS_H
+
+/*
+ * The layout of the map of objects (account/objects.h), in the target's own memory: the header of a ledger says where the table of
+ * tables lies (`objects`). The tool reads it there.
+ *
+ * Runs in: target and tool.
+ */
+
+#define OBJECTS_GIB_SHIFT 30
+#define OBJECTS_TABLES    (1u << 17) /* pointers, by GiB of user addresses; 0: there is none */
+#define OBJECTS_HALF                                                                                         \
+    (1u << 26) /* entries of multiples of 16 in a table; as many of odd multiples of 8 follow */
+#define OBJECTS_PAGES                                                                                        \
+    (1u << 18) /* words behind them, by page: bytes << OBJECTS_GRANULES | which granule of 16 of the page */
+#define OBJECTS_GRANULES     8
+#define OBJECTS_BYTES_BITS   12 /* of an entry; the account is above them */
+#define OBJECTS_BYTES_INLINE 4094u
+#define OBJECTS_BYTES_BEYOND 4095u /* in an entry: the page's word has the size */
+#define OBJECTS_ENTRY_AT(a)  (((uint32_t)(a) & ((1u << OBJECTS_GIB_SHIFT) - 1)) >> 4)
+#define OBJECTS_IS_ODD(a)    ((a)&8)
+
+#endif
