@@ -199,6 +199,59 @@ def unloaded():
     equal(by_function(rows), {"plugin_make": (3, 600, 2, 500), "main": (1, 50, 0, 0)}, "rows")
 
 
+def plugin_of(name, *options):
+    out = os.path.join(SCRATCH.name, name)
+    succeed(["gcc", "-g", "-O2", "-fPIC", "-shared", *options, *STRICT, "-I", INCLUDE, *HOOKS, os.path.join(HERE, "plugin.c"), "-o", out,
+             LIBRARY, "-Wl,-rpath," + os.path.dirname(LIBRARY)])
+    return out
+
+
+def reloaded():
+    """A library that is loaded again elsewhere is the same module; another at its address is none of it. In a fork child, too."""
+    first, second = plugin_of("first.so"), plugin_of("second.so")
+    program = compiled("gcc", ["-O2"], ["reloads.c"], "reloads")
+    with private_dir() as ledgers:
+        p = subprocess.Popen([program, first, second], env=dict(os.environ, ALLIUM_DIR=ledgers), stdout=subprocess.PIPE)
+        *places, child = p.communicate(timeout=60)[0].decode().split()
+        equal(p.returncode, 0, "its code")
+        check(places[0] != places[1] and places[2] in places[:2], "where they lay:", places)
+        rows, said = accounts(ledgers, p.pid)
+        of_child, said_of_child = accounts(ledgers, int(child))
+    equal((said, said_of_child), ("", ""), "losses")
+    numbers = lambda row: (os.path.basename(row["module"]), row["allocations"], row["allocated_bytes"], row["live_objects"], row["live_bytes"])
+    equal(sorted(map(numbers, rows)), [("first.so", 5, 3600, 3, 2500), ("reloads-gcc-O2", 1, 4096, 0, 0), ("second.so", 4, 100, 3, 90)], "rows")
+    equal(list(map(numbers, of_child)), [("second.so", 1, 7, 1, 7)], "rows of the child")
+
+
+def of_libraries():
+    """Shared libraries have rows of their own, also of places in headers; a static one is part of what it is linked into."""
+    header, source, main = (os.path.join(SCRATCH.name, name) for name in ("common.h", "part.c", "whole.c"))
+    with open(header, "w") as file:
+        file.write("#include <stdlib.h>\nstatic inline void *common(size_t n)\n{\n    return malloc(n);\n}\n")
+    with open(source, "w") as file:
+        file.write('#include "common.h"\nvoid *PART(size_t n);\nvoid *PART(size_t n)\n{\n    return common(n);\n}\n')
+    with open(main, "w") as file:
+        file.write('#include "common.h"\nvoid *of_static(size_t); void *of_shared(size_t);\nint main(void)\n{\n    of_static(1);\n    of_shared(20);\n'
+                   '    return !common(300) | !of_shared(4000);\n}\n')
+    flags = ["gcc", "-g", "-O2", "-fPIC", *STRICT, "-I", INCLUDE, *HOOKS]
+    at = lambda name: os.path.join(SCRATCH.name, name)
+    succeed([*flags, "-DPART=of_static", "-c", source, "-o", at("static.o")])
+    succeed(["ar", "rc", at("libpart.a"), at("static.o")])
+    succeed([*flags, "-DPART=of_shared", "-shared", source, "-o", at("libshared.so"), LIBRARY])
+    succeed([*flags, main, at("libpart.a"), at("libshared.so"), "-o", at("whole"), LIBRARY,
+             "-Wl,-rpath,%s:%s" % (SCRATCH.name, os.path.dirname(LIBRARY))])
+    with private_dir() as ledgers:
+        p = subprocess.Popen([at("whole")], env=dict(os.environ, ALLIUM_DIR=ledgers))
+        equal(p.wait(60), 0, "its code")
+        rows, said = accounts(ledgers, p.pid)
+    equal(said, "", "losses")
+    equal(sorted((os.path.basename(row["module"]), row["place"].split("/")[-1], row["allocations"], row["live_bytes"]) for row in rows),
+          [("libshared.so", "common.h:4", 2, 4020), ("whole", "common.h:4", 2, 301)], "rows")
+    for module in "whole", "libshared.so":
+        done = succeed([built("ALLIUM"), "tags", at(module), "--json"])
+        equal([(row["place"].split("/")[-1], os.path.basename(row["module"])) for row in json.loads(done.stdout)["rows"]], [("common.h:4", module)], "of the file")
+
+
 def little_room():
     """Objects cannot be followed without a table of their addresses, which is not taken from a program that has little room."""
     with private_dir() as ledgers:
@@ -367,6 +420,8 @@ tap.main([
     ("clang++: a row for each place in the source", places("clang++", "-O2")),
     ("clang++ -O0: a row for each place in the source", places("clang++", "-O0")),
     ("of a library that was unloaded", unloaded),
+    ("of a library that is loaded again, and of one in its place", reloaded),
+    ("of static and shared libraries", of_libraries),
     ("a program with little address space keeps it", little_room),
     ("a program that locks its memory locks little of ours", locked_in_memory),
     ("of a library that is unloaded and brought ours along", gone_with_its_library),
