@@ -3,15 +3,15 @@
 # bash completion for allium. It does without the package bash-completion; where that is, the command behind
 # `allium run -- ` completes as it does alone. tests/checks/docs compares what is offered with --help and the manual.
 
-_allium_commands='run env ps snapshot report watch diff who frees tags export sql set sys allocinfo doctor'
+_allium_commands='run env ps snapshot report watch diff who frees sites tags export sql set sys allocinfo doctor'
 
 # COMMAND ('' is allium itself): its options. A new option begins here.
 _allium_options()
 {
     case $1 in
     '') echo --help --version ;;
-    run) echo --period -o --output --force --no-follow --no-args --quiet --ledger-size --debuginfod --help ;;
-    env) echo --shell --systemd --docker --period --ledger-size --no-follow --help ;;
+    run) echo --period -o --output --force --sites --no-follow --no-args --quiet --ledger-size --debuginfod --help ;;
+    env) echo --shell --systemd --docker --period --ledger-size --sites --no-follow --help ;;
     ps) echo --prune --json --help ;;
     snapshot) echo -o --output --force --debuginfod --help ;;
     report) echo --by --callers --callees --sort --temporary --older-than --where --raw --top --debuginfod --json --no-pager --help ;;
@@ -19,6 +19,7 @@ _allium_options()
     diff) echo --by --sort --where --fail-if --raw --top --debuginfod --json --no-pager --help ;;
     who) echo --size --top --debuginfod --json --no-pager --help ;;
     frees) echo --where --top --debuginfod --json --no-pager --help ;;
+    sites) echo --freed --by --sort --where --top --interval --count --duration --json --allocinfo --openmetrics --no-pager --help ;;
     tags) echo --by --sort --where --top --interval --count --duration --faults --json --allocinfo --openmetrics --no-pager --help ;;
     export) echo --pprof --folded --speedscope --heaptrack -o --output --where --debuginfod --help ;;
     sql) echo --json --csv --debuginfod --no-pager --help ;;
@@ -82,7 +83,7 @@ _allium_value()
     case $2 in
     -o | --output) _allium_files ;;
     --by)
-        if [ "$1" = tags ]; then
+        if [ "$1" = tags ] || [ "$1" = sites ]; then
             _allium_words place function file directory module class process
             return
         fi
@@ -91,6 +92,10 @@ _allium_value()
     --sort)
         if [ "$1" = sys ]; then
             _allium_words memory rss swap anon file shmem faults
+            return
+        fi
+        if [ "$1" = sites ]; then
+            _allium_words total slack live objects allocations frees failed freed
             return
         fi
         if [ "$1" = tags ]; then
@@ -123,7 +128,7 @@ _allium_argument()
         ;;
     allocinfo) _allium_files ;;
     set) _allium_words "$(_allium_pids)" period= on off free-stacks=all free-stacks=some stacks latency fail= stacks=off latency=off fail=off ;;
-    report | watch | diff | who | frees | export | sql)
+    report | watch | diff | who | frees | sites | export | sql)
         _allium_files '!*.allium'
         _allium_words "$(_allium_pids)"
         ;;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "account/objects.h"
 
-#include "allium/tag.h"
-#include "base/sigsafe/atomic.h"
 #include "account/reserve.h"
+#include "base/sigsafe/atomic.h"
 
 #define TABLES      (1u << 17) /* GiB of user addresses */
 #define HALF        (1u << 26) /* entries of multiples of 16 in a GiB */
@@ -38,17 +37,17 @@ uint32_t **objects_tables(void)
 static uint32_t *entry_at(uintptr_t address, bool make)
 {
     uint32_t **all = __atomic_load_n(&tables, __ATOMIC_ACQUIRE);
-    if (!all || address >> ALLIUM_GIB_SHIFT >= TABLES)
+    if (!all || address >> OBJECTS_GIB_SHIFT >= TABLES)
         return NULL;
-    uint32_t **table = &all[address >> ALLIUM_GIB_SHIFT];
+    uint32_t **table = &all[address >> OBJECTS_GIB_SHIFT];
     uint32_t *first = make ? made_once(table, TABLE_BYTES) : __atomic_load_n(table, __ATOMIC_ACQUIRE);
-    return first ? first + ALLIUM_ENTRY_AT(address) + (ALLIUM_IS_ODD(address) ? HALF : 0) : NULL;
+    return first ? first + OBJECTS_ENTRY_AT(address) + (OBJECTS_IS_ODD(address) ? HALF : 0) : NULL;
 }
 
 /* Bytes of the large object that begins in the page << GRANULES | where; 0: none does. Its entry is there. */
 static uint64_t *page_at(uintptr_t address)
 {
-    uint32_t *table = tables[address >> ALLIUM_GIB_SHIFT];
+    uint32_t *table = tables[address >> OBJECTS_GIB_SHIFT];
     return (uint64_t *)(table + 2 * HALF) + (address >> 12 & (PAGES - 1));
 }
 
@@ -59,12 +58,12 @@ static uint64_t granule_of(uintptr_t address)
 
 bool objects_put(uintptr_t address, struct object o)
 {
-    uint32_t *at = entry_at(address, true), entry = o.account << ALLIUM_BYTES_BITS;
+    uint32_t *at = entry_at(address, true), entry = o.account << OBJECTS_BYTES_BITS;
     if (!at)
         return false;
-    if (o.bytes > ALLIUM_BYTES_INLINE) {
+    if (o.bytes > OBJECTS_BYTES_INLINE) {
         store_relaxed(page_at(address), o.bytes << GRANULES | granule_of(address));
-        entry |= ALLIUM_BYTES_BEYOND;
+        entry |= OBJECTS_BYTES_BEYOND;
     } else {
         entry |= (uint32_t)o.bytes;
     }
@@ -75,10 +74,10 @@ bool objects_put(uintptr_t address, struct object o)
 bool objects_take(uintptr_t address, struct object *o)
 {
     uint32_t *at = entry_at(address, false), entry = at ? load_acquire(at) : 0;
-    *o = (struct object){entry >> ALLIUM_BYTES_BITS, entry & ALLIUM_BYTES_BEYOND};
+    *o = (struct object){entry >> OBJECTS_BYTES_BITS, entry & OBJECTS_BYTES_BEYOND};
     if (!o->account)
         return false;
-    if (o->bytes == ALLIUM_BYTES_BEYOND) {
+    if (o->bytes == OBJECTS_BYTES_BEYOND) {
         o->bytes = load_relaxed(page_at(address)) >> GRANULES;
         store_relaxed(page_at(address), 0);
     }

@@ -5,7 +5,7 @@
 /*
  * The map of objects: for each 16 bytes of address space an entry of 4, which has the account of the object that begins there,
  * and its bytes. Odd multiples of 8, which few allocators give out, have entries in the second half of their GiB's table; of
- * objects beyond ALLIUM_BYTES_INLINE, of which only one begins in a page, the bytes stand in a third part, by page.
+ * objects beyond OBJECTS_BYTES_INLINE, of which only one begins in a page, the bytes stand in a third part, by page.
  *
  * Runs in: target. Threads: any; an object's entry belongs to whoever makes or frees the object.
  * Owns: private anonymous memory, 4 bytes for each 16 that objects touch. The kernel wipes it in fork children: what they
@@ -15,6 +15,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* How an entry is read, for those that do it inline; as <allium/tag.h> does it. */
+#define OBJECTS_GIB_SHIFT    30
+#define OBJECTS_BYTES_BITS   12
+#define OBJECTS_BYTES_INLINE 4094u
+#define OBJECTS_BYTES_BEYOND 4095u
+#define OBJECTS_ENTRY_AT(a)  (((uint32_t)(a) & ((1u << OBJECTS_GIB_SHIFT) - 1)) >> 4)
+#define OBJECTS_IS_ODD(a)    ((a)&8)
 
 struct object {
     uint32_t account;

@@ -16,6 +16,12 @@ static struct {
     uint64_t bytes; /* written last; 0: none, or given back */
 } pieces[PIECES_MAX];
 static uint32_t n_pieces;
+static int sealed;
+
+void reserve_seal(int reasons)
+{
+    __atomic_fetch_add(&sealed, reasons, __ATOMIC_RELAXED);
+}
 
 /*
  * Where address space is limited, or counted as if it were memory (strict
@@ -25,7 +31,7 @@ static bool may_reserve(uint64_t bytes)
 {
     static char strict; /* '2': so it is; 0: not known yet */
     struct rlimit as;
-    if (sys_call(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0))
+    if (load_relaxed(&sealed) || sys_call(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0))
         return false;
     if (!strict) {
         long fd = sys_call(SYS_openat, AT_FDCWD, "/proc/sys/vm/overcommit_memory", O_RDONLY | O_CLOEXEC);

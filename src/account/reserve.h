@@ -15,6 +15,8 @@
 
 /** Zeros; again in fork children if `wiped`. NULL: the program has too little address space, or is under seccomp. */
 void *reserve_memory(uint64_t bytes, bool wiped);
+/** Adds to the reasons for which no system call may be made; while there are any, nothing is reserved. */
+void reserve_seal(int reasons);
 /** Gives back what was just reserved. */
 void reserve_release(void *memory, uint64_t bytes);
 /** Is the address in it? Anything at all? */

@@ -10,6 +10,7 @@
 #include "agent/operators.h"
 #include "agent/process.h"
 #include "agent/resolve.h"
+#include "agent/sites.h"
 #include "unwind/module.h"
 
 /*
@@ -25,6 +26,7 @@ static void early_free(void *p)
         next.free(p);
 }
 
+struct next_hot next_hot = {.free = early_free};
 struct next next = {.free = early_free,
                     .syscall = (void *)early_syscall,
 #define X(field, symbol) .field = operators_resolve_##field,
@@ -33,7 +35,7 @@ struct next next = {.free = early_free,
 };
 struct next_operators next_operators;
 
-__thread struct thread thread_self __attribute__((tls_model("initial-exec")));
+__thread struct thread thread_self __attribute__((tls_model("initial-exec"))) = {.objects = objects_none};
 
 /*
  * The family comes from one module. What it lacks (jemalloc has no pvalloc) is made of what it has; an allocator without
@@ -91,21 +93,28 @@ static void find_allocator(void)
     n.syscall = resolve_next("syscall", NULL);
     exec_init();
     shell_init();
-    bool is_glibc = resolve_in(m, "__libc_start_main") != NULL; /* its functions do not call each other */
+    n.is_glibc = resolve_in(m, "__libc_start_main") != NULL; /* its functions do not call each other */
     next = n;
+    next_hot = (struct next_hot){n.malloc,        n.calloc,   n.realloc, n.free,   n.posix_memalign,
+                                 n.aligned_alloc, n.memalign, n.valloc,  n.pvalloc};
     operators_adopt(m);
-    if (!is_glibc)
+    if (!n.is_glibc)
         probe_family(aligns);
 }
 
 void boot_agent(void)
 {
+    static bool has_begun;
     if (!next.malloc)
         find_allocator();
     if (!process.generation) {
         atomic_settle();
         module_init();
         process_init();
+    }
+    if (process.config.sites && !has_begun && !thread_self.busy) { /* not while the allocator is asked */
+        has_begun = true;
+        sites_begin();
     }
 }
 

@@ -15,6 +15,7 @@
 #include "agent/next.h"
 #include "agent/process.h"
 #include "agent/sample.h"
+#include "agent/sites.h"
 
 #define EXPORT __attribute__((visibility("default")))
 /* The two that everything goes through begin on a cache line of their own: measured, a cycle of thirty. */
@@ -65,6 +66,7 @@ static inline bool cold_begin(struct thread *t, size_t size)
 static inline struct sample_made cold_end(struct thread *t, const struct walk_start *start, bool due, void *p,
                                           size_t size)
 {
+    sites_made(start->pc, p, size);
     if (unlikely(!p))
         process_count_loss(LEDGER_FAILED_REQUESTS);
     else if (due)

@@ -34,8 +34,7 @@ static const uintptr_t *slot_of(const uint8_t *at)
     __builtin_memcpy(&distance, at + 2, sizeof(distance));
     uintptr_t slot = (uintptr_t)at + INDIRECT_LENGTH + (uintptr_t)(intptr_t)distance;
     bool ours = at[0] == (INDIRECT & 0xff) && at[1] == INDIRECT >> 8 &&
-                (within(slot, &next.malloc, &next.malloc_usable_size) ||
-                 within(slot, &next_entries, &next_entries + 1));
+                (within(slot, &next_hot, &next_hot + 1) || within(slot, &next_entries, &next_entries + 1));
     return ours ? (const uintptr_t *)slot : NULL;
 }
 

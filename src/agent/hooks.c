@@ -6,7 +6,9 @@
 #include "agent/cold.h"
 #include "agent/direct.h"
 #include "agent/filter.h"
+#include "agent/hooks.h"
 #include "agent/live.h"
+#include "agent/sites.h"
 #include "agent/tell.h"
 
 /*
@@ -33,17 +35,18 @@ static COLD void *malloc_cold(size_t size)
 EXPORT HOT DIRECT_TEXT void *malloc(size_t size)
 {
     TAKE_BYTES(size)
-    return next.malloc(size);
+    return next_hot.malloc(size);
 }
 return malloc_cold(size);
 }
 
-static COLD void free_cold(void *p)
+COLD void hooks_free_cold(void *p)
 {
     /* The real free begins with its header, which may take as long to come as all that we want to know. */
     __builtin_prefetch((const char *)p - 2 * sizeof(size_t), 1);
     struct walk_start start = COLD_CALLER();
     struct thread *t = &thread_self;
+    sites_gone(start.pc, p);
     sample_freed(t, &start, p, NULL);
     next.free(p);
 }
@@ -51,10 +54,10 @@ static COLD void free_cold(void *p)
 EXPORT HOT DIRECT_TEXT void free(void *p)
 {
     if (likely(!filter_may_hold(p))) {
-        next.free(p);
+        next_hot.free(p);
         return;
     }
-    free_cold(p);
+    hooks_free_cold(p);
 }
 
 static COLD void *calloc_cold(size_t count, size_t each)
@@ -76,7 +79,7 @@ DIRECT_TEXT static void *calloc_hot(size_t count, size_t each)
     if (unlikely(__builtin_mul_overflow(count, each, &size)))
         return calloc_cold(count, each);
     TAKE_BYTES(size)
-    return next.calloc(count, each);
+    return next_hot.calloc(count, each);
 }
 return calloc_cold(count, each);
 }
@@ -91,9 +94,12 @@ static COLD void *realloc_cold(void *old, size_t size)
         taken = sample_take(t, old);
     if (taken.record != LIVE_NONE)
         tell_otel_free((uintptr_t)old);
+    struct sites_taken counted = sites_take(old);
     void *p = next.realloc(old, size);
     /* realloc(p, 0) frees, or gives a new block, by allocator: either way the old one is gone. */
-    if (!p && (size || !old)) {
+    bool failed = !p && (size || !old);
+    sites_moved(start.pc, old, counted, p, size, failed);
+    if (failed) {
         tell_realloc_failed(old, sample_put_back(t, taken));
         process_count_loss(LEDGER_FAILED_REQUESTS);
         return p;
@@ -110,7 +116,7 @@ DIRECT_TEXT static void *realloc_hot(void *old, size_t size)
 {
     if (likely(!filter_may_hold(old))) {
         TAKE_BYTES(size)
-        return next.realloc(old, size);
+        return next_hot.realloc(old, size);
     }
 }
 return realloc_cold(old, size);
@@ -122,9 +128,10 @@ static COLD int posix_memalign_cold(void **out, size_t alignment, size_t size)
     struct thread *t = &thread_self;
     bool due = cold_begin(t, size);
     int error = next.posix_memalign(out, alignment, size);
-    if (error)
+    if (error) {
         process_count_loss(LEDGER_FAILED_REQUESTS);
-    else if (*out)
+        sites_made(start.pc, NULL, size);
+    } else if (*out)
         tell_malloc(*out, size, cold_end(t, &start, due, *out, size));
     return error;
 }
@@ -132,7 +139,7 @@ static COLD int posix_memalign_cold(void **out, size_t alignment, size_t size)
 DIRECT_TEXT static int posix_memalign_hot(void **out, size_t alignment, size_t size)
 {
     TAKE_BYTES(size)
-    return next.posix_memalign(out, alignment, size);
+    return next_hot.posix_memalign(out, alignment, size);
 }
 return posix_memalign_cold(out, alignment, size);
 }
@@ -150,7 +157,7 @@ static COLD void *aligned_cold(size_t alignment, size_t size, void *(**real)(siz
 DIRECT_TEXT static void *aligned_alloc_hot(size_t alignment, size_t size)
 {
     TAKE_BYTES(size)
-    return next.aligned_alloc(alignment, size);
+    return next_hot.aligned_alloc(alignment, size);
 }
 return aligned_cold(alignment, size, &next.aligned_alloc);
 }
@@ -158,7 +165,7 @@ return aligned_cold(alignment, size, &next.aligned_alloc);
 DIRECT_TEXT static void *memalign_hot(size_t alignment, size_t size)
 {
     TAKE_BYTES(size)
-    return next.memalign(alignment, size);
+    return next_hot.memalign(alignment, size);
 }
 return aligned_cold(alignment, size, &next.memalign);
 }
@@ -176,7 +183,7 @@ static COLD void *paged_cold(size_t size, void *(**real)(size_t))
 DIRECT_TEXT static void *valloc_hot(size_t size)
 {
     TAKE_BYTES(size)
-    return next.valloc(size);
+    return next_hot.valloc(size);
 }
 return paged_cold(size, &next.valloc);
 }
@@ -184,7 +191,7 @@ return paged_cold(size, &next.valloc);
 DIRECT_TEXT static void *pvalloc_hot(size_t size)
 {
     TAKE_BYTES(size)
-    return next.pvalloc(size);
+    return next_hot.pvalloc(size);
 }
 return paged_cold(size, &next.pvalloc);
 }

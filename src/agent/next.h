@@ -55,6 +55,7 @@ struct next {
     size_t (*malloc_usable_size)(void *);
     int (*prctl)(int, unsigned long, unsigned long, unsigned long, unsigned long);
     long (*syscall)(long, long, long, long, long, long, long);
+    bool is_glibc; /* the allocator */
     /* Where the exported operators jump to: the real one, one of ours that counts, or boot's resolver. */
 #define X(field, symbol) next_new_fn field;
     NEXT_NEW_FORMS(X)
@@ -65,6 +66,21 @@ struct next {
 };
 
 extern struct next next __attribute__((visibility("hidden")));
+
+/* What the hot halves of hooks jump to: the real functions, or those of sites.h that stand before them. */
+struct next_hot {
+    void *(*malloc)(size_t);
+    void *(*calloc)(size_t, size_t);
+    void *(*realloc)(void *, size_t);
+    void (*free)(void *);
+    int (*posix_memalign)(void **, size_t, size_t);
+    void *(*aligned_alloc)(size_t, size_t);
+    void *(*memalign)(size_t, size_t);
+    void *(*valloc)(size_t);
+    void *(*pvalloc)(size_t);
+};
+
+extern struct next_hot next_hot __attribute__((visibility("hidden")));
 
 /*
  * Where the exported functions jump to: our counting half, or straight to the next one if that calls another function

@@ -4,6 +4,7 @@
 #include "agent/cold.h"
 #include "agent/filter.h"
 #include "agent/resolve.h"
+#include "agent/sites_operators.h"
 #include "agent/tell.h"
 
 /* The exported symbols: a jump through the table. */
@@ -24,7 +25,7 @@ NEXT_NEW_FORMS(X)
 NEXT_DELETE_FORMS(X)
 #undef X
 
-static COLD void *new_cold(size_t size, size_t second, size_t third, next_new_fn *real)
+COLD void *operators_new_cold(size_t size, size_t second, size_t third, next_new_fn *real)
 {
     struct walk_start start = COLD_CALLER();
     struct thread *t = &thread_self;
@@ -34,15 +35,17 @@ static COLD void *new_cold(size_t size, size_t second, size_t third, next_new_fn
     void *p = (*real)(size, second, third);
     if (p)
         process_uncount_loss(LEDGER_FAILED_REQUESTS);
+    sites_made(start.pc, p, size);
     if (p && due)
         tell_malloc(p, size, sample_made(t, &start, p, size));
     return p;
 }
 
-static COLD void delete_cold(void *p, size_t second, size_t third, next_delete_fn *real)
+COLD void operators_delete_cold(void *p, size_t second, size_t third, next_delete_fn *real)
 {
     struct walk_start start = COLD_CALLER();
     struct thread *t = &thread_self;
+    sites_gone(start.pc, p);
     sample_freed(t, &start, p, NULL);
     (*real)(p, second, third);
 }
@@ -55,7 +58,7 @@ static COLD void delete_cold(void *p, size_t second, size_t third, next_delete_f
             thread_self.left -= size;                                                                        \
             return next_operators.field(size, second, third);                                                \
         }                                                                                                    \
-        return new_cold(size, second, third, &next_operators.field);                                         \
+        return operators_new_cold(size, second, third, &next_operators.field);                               \
     }
 NEXT_NEW_FORMS(X)
 #undef X
@@ -66,7 +69,7 @@ NEXT_NEW_FORMS(X)
             next_operators.field(p, second, third);                                                          \
             return;                                                                                          \
         }                                                                                                    \
-        delete_cold(p, second, third, &next_operators.field);                                                \
+        operators_delete_cold(p, second, third, &next_operators.field);                                      \
     }
 NEXT_DELETE_FORMS(X)
 #undef X
@@ -101,29 +104,36 @@ static void *resolve_operator(const char *name, uintptr_t caller, bool *for_good
     return real ? real : resolve_next(name, NULL);
 }
 
+/* Apart, so that the operator is reached by a tail jump, and finds the program's return address. */
 #define X(field, symbol)                                                                                     \
-    void *operators_resolve_##field(size_t size, size_t second, size_t third)                                \
+    static ONE_COPY next_new_fn find_##field(uintptr_t caller)                                               \
     {                                                                                                        \
         bool for_good = false;                                                                               \
         boot_agent();                                                                                        \
-        next_new_fn real =                                                                                   \
-            (next_new_fn)resolve_operator(#symbol, (uintptr_t)__builtin_return_address(0), &for_good);       \
+        next_new_fn real = (next_new_fn)resolve_operator(#symbol, caller, &for_good);                        \
         if (for_good && next.field == operators_resolve_##field)                                             \
-            next.field = real;                                                                               \
-        return (real ? real : new_of_malloc)(size, second, third);                                           \
+            next.field = real = sites_instead_##field(real);                                                 \
+        return real ? real : new_of_malloc;                                                                  \
+    }                                                                                                        \
+    void *operators_resolve_##field(size_t size, size_t second, size_t third)                                \
+    {                                                                                                        \
+        return find_##field((uintptr_t)__builtin_return_address(0))(size, second, third);                    \
     }
 NEXT_NEW_FORMS(X)
 #undef X
 #define X(field, symbol)                                                                                     \
-    void operators_resolve_##field(void *p, size_t second, size_t third)                                     \
+    static ONE_COPY next_delete_fn find_##field(uintptr_t caller)                                            \
     {                                                                                                        \
         bool for_good = false;                                                                               \
         boot_agent();                                                                                        \
-        next_delete_fn real =                                                                                \
-            (next_delete_fn)resolve_operator(#symbol, (uintptr_t)__builtin_return_address(0), &for_good);    \
+        next_delete_fn real = (next_delete_fn)resolve_operator(#symbol, caller, &for_good);                  \
         if (for_good && next.field == operators_resolve_##field)                                             \
-            next.field = real;                                                                               \
-        (real ? real : delete_of_free)(p, second, third);                                                    \
+            next.field = real = sites_instead_##field(real);                                                 \
+        return real ? real : delete_of_free;                                                                 \
+    }                                                                                                        \
+    void operators_resolve_##field(void *p, size_t second, size_t third)                                     \
+    {                                                                                                        \
+        find_##field((uintptr_t)__builtin_return_address(0))(p, second, third);                              \
     }
 NEXT_DELETE_FORMS(X)
 #undef X

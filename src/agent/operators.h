@@ -19,6 +19,10 @@
 /** Uses the operators of the allocator's module, if it has any. */
 void operators_adopt(const struct link_map *allocator);
 
+/* What counts and is not hot, reached by tail jumps. */
+void *operators_new_cold(size_t size, size_t second, size_t third, next_new_fn *real);
+void operators_delete_cold(void *p, size_t second, size_t third, next_delete_fn *real);
+
 #define X(field, symbol) void *operators_resolve_##field(size_t size, size_t second, size_t third);
 NEXT_NEW_FORMS(X)
 #undef X

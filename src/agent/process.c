@@ -7,10 +7,13 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 
+#include "account/objects.h"
+#include "account/reserve.h"
 #include "agent/books.h"
 #include "agent/clock.h"
 #include "agent/environment.h"
 #include "agent/live.h"
+#include "agent/sites.h"
 #include "base/sigsafe/draw.h"
 #include "base/sigsafe/sys.h"
 #include "base/sigsafe/text.h"
@@ -37,6 +40,7 @@ static bool read_setting(char *entry)
 {
     static const char period[] = "ALLIUM_PERIOD=", dir[] = "ALLIUM_DIR=", size[] = "ALLIUM_LEDGER_SIZE=";
     static const char follow[] = "ALLIUM_FOLLOW=0", seed[] = "ALLIUM_SEED=";
+    static const char exact[] = "ALLIUM_SITES=1"; /* accounts of call sites */
     if (text_starts(entry, period))
         process.period_asked = text_size(entry + sizeof(period) - 1);
     else if (text_starts(entry, dir))
@@ -45,6 +49,8 @@ static bool read_setting(char *entry)
         process.config.limit_bytes = text_size(entry + sizeof(size) - 1);
     else if (text_starts(entry, follow))
         process.alone = true;
+    else if (text_starts(entry, exact))
+        process.config.sites = true;
     else if (text_starts(entry, seed))
         process.seed_given = text_number(entry + sizeof(seed) - 1) | 1ull << 63;
     else
@@ -139,6 +145,8 @@ static void begin_thread(struct thread *t)
     t->random = process.seed + ordinal * 0xd1342543de82ef95u;
     draw_next(&t->random);
     t->left = t->rest = 0;
+    t->objects = objects_none;
+    t->sums = NULL;
     t->last_serial = t->left_mark = 0;
     t->has_row = 0;
     t->shard = (uint8_t)(ordinal < LEDGER_SHARDS_OWNED
@@ -199,6 +207,7 @@ void process_after_fork(void)
             put_memory_at(process.ledger.control, LEDGER_PAGE_BYTES);
     }
     process.ledger.control = &ledger_no_control;
+    sites_after_fork();
     process.forked = true;
     store_release(process.alive, CHILD_UNAWARE);
     thread_self.left = 0;
@@ -259,6 +268,8 @@ bool process_open_ledger_cold(void)
         return false;
     }
     describe_image(&process.ledger);
+    if (process.config.sites)
+        sites_begin_ledger();
     process.ledger.header->magic = LEDGER_MAGIC; /* a reader finds it whole or not at all */
     store_release(&process.stage, LEDGER_STAGE_MADE);
     return true;
@@ -333,10 +344,12 @@ void process_seal(void)
     /* The last moment at which system calls are still free: take some room along. */
     if (!process.ledger.sealed && process_settle(&thread_self) && process_open_ledger())
         books_take_room();
+    reserve_seal(1);
     __atomic_fetch_add(&process.ledger.sealed, 1, __ATOMIC_RELAXED);
 }
 
 void process_unseal(void)
 {
     __atomic_fetch_sub(&process.ledger.sealed, 1, __ATOMIC_RELAXED);
+    reserve_seal(-1);
 }

@@ -114,6 +114,14 @@ void *resolve_next(const char *name, const struct link_map **where)
     return NULL;
 }
 
+bool resolve_before(const char *name)
+{
+    const struct link_map *m = _r_debug.r_map;
+    while (m && m->l_addr != (uintptr_t)&__ehdr_start && !resolve_in(m, name))
+        m = m->l_next;
+    return m && m->l_addr != (uintptr_t)&__ehdr_start;
+}
+
 const char *resolve_own_path(void)
 {
     for (const struct link_map *m = _r_debug.r_map; m; m = m->l_next)

@@ -10,6 +10,7 @@
  */
 
 #include <link.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/sigsafe/compiler.h"
@@ -18,6 +19,8 @@
 ONE_COPY void *resolve_next(const char *name, const struct link_map **where);
 /** The first definition behind the agent among the modules that came with the program; NULL: none. */
 ONE_COPY void *resolve_startup(const char *name);
+/** Does a module before the agent define it? Then it is that one that is called. */
+ONE_COPY bool resolve_before(const char *name);
 /** The module that covers an address; NULL: none, or the loader is too old to say. */
 ONE_COPY const struct link_map *resolve_module_of(uintptr_t address);
 /** Where the loader found the agent; NULL: by a relative path, or it does not tell. */

@@ -4,6 +4,7 @@
 #include "agent/books.h"
 #include "agent/clock.h"
 #include "agent/filter.h"
+#include "agent/inside.h"
 #include "agent/live.h"
 #include "agent/next.h"
 #include "agent/process.h"
@@ -17,24 +18,6 @@
 #define COST_TICKS_MOST   (1u << 17) /* some 50 microseconds */
 
 static uint64_t next_free_stack;
-
-/*
- * Around everything that touches the ledger, for handlers that fork in the midst of it. What enter_books() returns goes
- * to leave_books(): to count down would wait for the counting up.
- */
-static inline uint8_t enter_books(struct thread *t)
-{
-    uint8_t outside = t->inside;
-    t->inside = outside + 1;
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    return outside;
-}
-
-static inline void leave_books(struct thread *t, uint8_t outside)
-{
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    t->inside = outside;
-}
 
 /* Splits a gap so that the thread comes back within LEDGER_CONTROL_BYTES to read the control page. */
 static void set_gap(struct thread *t, uint64_t gap)
@@ -286,20 +269,6 @@ static inline __attribute__((always_inline)) void book_freed(struct thread *t, c
     }
     vacant_push(record);
     op_end(shard, mine, ticks);
-}
-
-/* Enters, then looks: after a look outside a handler might fork before we are in. */
-static inline bool enter_own_books(struct thread *t, uint8_t *outside)
-{
-    for (int tries = 0; tries < 2; tries++) {
-        *outside = enter_books(t);
-        if (process_is_known(t))
-            return true;
-        leave_books(t, *outside);
-        if (!process_settle_cold(t))
-            return false;
-    }
-    return false;
 }
 
 /* The record of the sample at `p`, now out of the live table; or LIVE_NONE. */

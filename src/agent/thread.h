@@ -23,6 +23,8 @@ struct thread {
     uint64_t random;
     uint64_t last_serial; /* of this thread's latest sample */
     uint64_t left_mark;   /* `left` right after it */
+    uint32_t **objects; /* of sites.h: leads nowhere until `sums` is known, and in a child that was forked */
+    char *sums;         /* the thread's own of sites, or NULL */
     struct stack_bounds stack;
     uint64_t weighed_size; /* what `weight` was computed for last, with `weighed_period` */
     struct draw_weight weight;

@@ -30,6 +30,16 @@ static const struct word formats[] = {{"json", ACCOUNTS_JSON},
                                       {"openmetrics", ACCOUNTS_OPENMETRICS},
                                       {NULL, 0}};
 
+static const struct word site_orders[] = {{"total", ACCOUNT_SORT_TOTAL},
+                                          {"slack", ACCOUNT_SORT_SLACK},
+                                          {"live", ACCOUNT_SORT_LIVE},
+                                          {"objects", ACCOUNT_SORT_OBJECTS},
+                                          {"allocations", ACCOUNT_SORT_ALLOCATIONS},
+                                          {"frees", ACCOUNT_SORT_FREES},
+                                          {"failed", ACCOUNT_SORT_FAILED},
+                                          {"freed", ACCOUNT_SORT_FREED_HERE},
+                                          {NULL, 0}};
+
 /* All that one call was asked for. */
 struct request {
     const struct accounts_kind *kind;
@@ -87,23 +97,32 @@ static int parse_shape(struct request *q, const struct arguments *a)
     enum account_view view = q->intervals.every_ns ? ACCOUNT_RATE
                              : a->n_rest > 1       ? ACCOUNT_CHANGE
                                                    : ACCOUNT_NOW;
-    int group = ACCOUNT_BY_PLACE, sort = view == ACCOUNT_RATE ? ACCOUNT_SORT_ALLOCATED : ACCOUNT_SORT_LIVE;
+    const struct word *words = q->kind->sites ? site_orders : orders;
+    bool freed = q->kind->sites && command_value(c, a, "freed");
+    int group = ACCOUNT_BY_PLACE;
+    int sort = freed                  ? ACCOUNT_SORT_FREED_HERE
+               : view == ACCOUNT_RATE ? (q->kind->sites ? ACCOUNT_SORT_TOTAL : ACCOUNT_SORT_ALLOCATED)
+               : view == ACCOUNT_NOW && q->kind->sites ? ACCOUNT_SORT_TOTAL
+                                                       : ACCOUNT_SORT_LIVE;
     uint32_t top = q->show.format == ACCOUNTS_SCREEN        ? WORDS_TOP_DEFAULT
                    : q->show.format == ACCOUNTS_OPENMETRICS ? TOP_OPENMETRICS
                                                             : 0;
     q->sorted = command_value(c, a, "sort");
     int code = words_parse(c, "by", command_value(c, a, "by"), groups, &group);
     if (code < 0)
-        code = words_parse(c, "sort", command_value(c, a, "sort"), orders, &sort);
+        code = words_parse(c, "sort", command_value(c, a, "sort"), words, &sort);
     if (code < 0)
         code = words_parse_top(c, command_value(c, a, "top"), &top);
     q->show.shape = (struct account_shape){.schema = q->kind->schema,
                                            .view = view,
+                                           .kind = freed            ? ACCOUNT_OF_SITES_FREED
+                                                   : q->kind->sites ? ACCOUNT_OF_SITES
+                                                                    : ACCOUNT_OF_TAGS,
                                            .group = (enum account_group)group,
                                            .sort = (enum account_order)sort,
                                            .top = top};
     q->show.group = words_name(groups, group);
-    q->show.order = words_name(orders, sort);
+    q->show.order = words_name(words, sort);
     return code;
 }
 

@@ -34,12 +34,13 @@ struct accounts_kind {
                        const struct object_faults *faults, struct symbols *symbols, struct error *e);
     const char *const *losses; /* ACCOUNT_LOSSES of them: words for text_add_words() */
     const char *none;          /* "no tag was used yet" */
+    bool sites;                /* they are of sites: of call sites, with other columns */
 };
 
-/** Lines of its table of options. */
-#define ACCOUNTS_OPTIONS                                                                                     \
+/** Lines of its table of options, with the orders that there are. */
+#define ACCOUNTS_OPTIONS(orders)                                                                             \
     {"by", 0, "GROUP", "place (default), function, file, directory, module, class or process"},              \
-        {"sort", 0, "ORDER", "live (default), objects, allocated, allocations or failed"},                   \
+        {"sort", 0, "ORDER", orders},                                                                        \
         {"where", 0, "QUERY", "only what fits: 'file:src/* live>1M', see allium-query(7)"},                  \
         {"top", 0, "N", "so many rows (12; of JSON, all; of OpenMetrics, 20); 0: all"},                      \
         {"json", 0, NULL, "as JSON, see allium-json(5)"}, INTERVALS_OPTIONS,                                 \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/accounts_show.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/units.h"
@@ -38,6 +39,40 @@ static void add_sum(struct buf *b, const struct account_sum *sum)
     buf_addstr(b, sum->places == 1 ? " holds " : " hold ");
     table_view_add_quantity(b, TABLE_BYTES, (double)account_live_bytes(sum));
     buf_printf(b, " in %lld object%s", (long long)objects, objects == 1 ? "" : "s");
+}
+
+/* "total bytes allocated: ... requested: ... slack: ... (x.x %)   allocations: ...  frees: ...  callers: ..." */
+static void add_site_sum(struct buf *b, const struct account_sum *sum)
+{
+    const uint64_t *of = sum->of;
+    double total = (double)of[ACCOUNT_MADE_USABLE], slack = total - (double)of[ACCOUNT_MADE_BYTES];
+    buf_addstr(b, "total bytes allocated: ");
+    table_view_add_quantity(b, TABLE_BYTES, total);
+    buf_addstr(b, "  requested: ");
+    table_view_add_quantity(b, TABLE_BYTES, (double)of[ACCOUNT_MADE_BYTES]);
+    buf_addstr(b, "  slack: ");
+    table_view_add_quantity(b, TABLE_BYTES, slack);
+    buf_printf(b, " (%.1f %%)", total > 0 ? slack * 100 / total : 0);
+    buf_printf(b, "   allocations: %" PRIu64 "  frees: %" PRIu64 "  callers: %" PRIu32,
+               of[ACCOUNT_MADE_CALLS], of[ACCOUNT_GONE_CALLS], sum->places);
+}
+
+/* "freed: ...  frees: ...  callers: ..." */
+static void add_freed_sum(struct buf *b, const struct account_sum *sum)
+{
+    buf_addstr(b, "bytes freed: ");
+    table_view_add_quantity(b, TABLE_BYTES, (double)sum->of[ACCOUNT_FREED_HERE_BYTES]);
+    buf_printf(b, "  frees: %" PRIu64 "  callers: %" PRIu32, sum->of[ACCOUNT_FREED_HERE_CALLS], sum->places);
+}
+
+static void add_sum_of(const struct shown *s, struct buf *b, const struct account_sum *sum)
+{
+    if (s->o->shape.kind == ACCOUNT_OF_TAGS)
+        add_sum(b, sum);
+    else if (s->o->shape.kind == ACCOUNT_OF_SITES)
+        add_site_sum(b, sum);
+    else
+        add_freed_sum(b, sum);
 }
 
 /* "server (pid 4711), running"; of several processes, their number. */
@@ -82,15 +117,18 @@ static void write_heading(const struct shown *s, struct sink *out)
         if (!s->of[moment])
             continue;
         add_whose(&b, &s->style, s->of[moment]);
-        buf_addstr(&b, ": ");
-        add_sum(&b, &s->whole.of[moment]);
+        if (s->o->shape.kind == ACCOUNT_OF_TAGS)
+            buf_addstr(&b, ": ");
+        if (s->o->shape.kind != ACCOUNT_OF_TAGS)
+            write_line(out, &b);
+        add_sum_of(s, &b, &s->whole.of[moment]);
         write_line(out, &b);
     }
     if (s->o->query) {
         buf_addstr(&b, "where ");
         text_add_name(&b, &s->style, query_text(s->o->query));
         buf_addstr(&b, ": ");
-        add_sum(&b, &s->total.of[ACCOUNT_AFTER]);
+        add_sum_of(s, &b, &s->total.of[ACCOUNT_AFTER]);
         write_line(out, &b);
     }
     if (s->o->shape.view == ACCOUNT_CHANGE) {
@@ -130,7 +168,7 @@ static void write_screen(const struct shown *s, struct sink *out, struct table *
         write_interval(s, out, t);
     else
         write_heading(s, out);
-    accounts_table_hide_accurate(t);
+    accounts_table_for_screen(t, &s->o->shape);
     if (table_rows(t))
         table_view_text(out, t, &s->style);
     if (rates)
@@ -162,6 +200,12 @@ static void write_sum(struct json *j, const char *key, const struct account_sum 
     json_whole(j, "allocated_bytes", sum->of[ACCOUNT_MADE_BYTES]);
     json_whole(j, "allocations", sum->of[ACCOUNT_MADE_CALLS]);
     json_whole(j, "failed", sum->of[ACCOUNT_FAILED]);
+    if (sum->of[ACCOUNT_MADE_USABLE] || sum->of[ACCOUNT_FREED_HERE_CALLS]) {
+        json_whole(j, "total_bytes", sum->of[ACCOUNT_MADE_USABLE]);
+        json_whole(j, "frees", sum->of[ACCOUNT_GONE_CALLS]);
+        json_whole(j, "freed_here_bytes", sum->of[ACCOUNT_FREED_HERE_BYTES]);
+        json_whole(j, "frees_here", sum->of[ACCOUNT_FREED_HERE_CALLS]);
+    }
     json_close(j, '}');
 }
 
@@ -170,7 +214,8 @@ static void write_process(struct json *j, const struct account_process *p)
     static const char *const losses[ACCOUNT_LOSSES] = {[ACCOUNT_LOST_PLACES] = "lost_places",
                                                        [ACCOUNT_LOST_OBJECTS] = "lost_objects",
                                                        [ACCOUNT_LOST_FREES] = "lost_frees_unseen",
-                                                       [ACCOUNT_LOST_RECORDS] = "damaged_records"};
+                                                       [ACCOUNT_LOST_RECORDS] = "damaged_records",
+                                                       [ACCOUNT_FOREIGN_FREES] = "foreign_frees"};
     json_open(j, NULL, '{');
     json_whole(j, "pid", (uint64_t)p->pid);
     json_text(j, "program", p->comm);
@@ -248,7 +293,8 @@ static void write_openmetrics(const struct shown *s, struct sink *out)
 {
     struct buf prefix = BUF_INIT;
     buf_printf(&prefix, "allium_%s", s->o->shape.schema);
-    struct openmetrics_options o = {.prefix = buf_str(&prefix), .top = s->o->shape.top};
+    struct openmetrics_options o = {
+        .prefix = buf_str(&prefix), .top = s->o->shape.top, .usable = s->o->shape.kind != ACCOUNT_OF_TAGS};
     openmetrics_write(out, &s->rows, s->texts, &s->of[ACCOUNT_AFTER]->accounts, &o);
     buf_release(&prefix);
 }
@@ -270,6 +316,7 @@ static void choose(struct shown *s)
         o->shape.group == ACCOUNT_BY_PROCESS || (o->query && account_query_needs_processes(o->query));
     account_rows_join(&s->places, before ? &before->accounts : NULL, &s->of[ACCOUNT_AFTER]->accounts,
                       processes);
+    accounts_table_choose(&s->places, &o->shape);
     add_up(&s->whole, &s->places);
     if (o->query)
         account_rows_keep(&s->places, o->query, s->texts);

@@ -15,6 +15,7 @@ static const struct option_doc options[] = {
     {"docker", 0, NULL, "lines for a Dockerfile"},
     {"period", 0, "SIZE", "one sample every SIZE bytes on average (512K); 1: every allocation"},
     {"ledger-size", 0, "SIZE", "most shared memory of each process (64M; 2G with --period 1)"},
+    {"sites", 0, NULL, "exact accounts of call sites besides, for allium sites"},
     {"no-follow", 0, NULL, "not the programs that it starts"},
     {NULL, 0, NULL, NULL},
 };
@@ -31,7 +32,7 @@ static int run(int argc, char **argv);
 
 const struct command command_env = {
     .name = "env",
-    .usage = "[--shell|--systemd|--docker] [--period SIZE] [--ledger-size SIZE] [--no-follow]",
+    .usage = "[--shell|--systemd|--docker] [--period SIZE] [--ledger-size SIZE] [--sites] [--no-follow]",
     .summary = "what to set so that a service is observed that others start, and how to undo it",
     .examples = examples,
     .options = options,
@@ -44,7 +45,7 @@ struct setting {
     char value[24];
 };
 
-#define SETTINGS_MAX 3
+#define SETTINGS_MAX 4
 struct settings {
     const char *agent;      /* as LD_PRELOAD takes it */
     const char *agent_file; /* to be copied */
@@ -123,6 +124,8 @@ static int parse(const struct arguments *a, struct settings *s)
         return command_misuse(&command_env, "--ledger-size %s is no size", size);
     if (size)
         set(s, "ALLIUM_LEDGER_SIZE", limit);
+    if (command_value(&command_env, a, "sites"))
+        set(s, "ALLIUM_SITES", 1);
     if (command_value(&command_env, a, "no-follow"))
         set(s, "ALLIUM_FOLLOW", 0);
     return -1;

@@ -7,6 +7,7 @@
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/debuginfod.h"
+#include "cli/sites_summary.h"
 #include "cli/terminal.h"
 #include "cli/wrapper_lists.h"
 #include "collect/program.h"
@@ -19,6 +20,7 @@ static const struct option_doc options[] = {
      "one sample in SIZE bytes (64K, 1.5M) on average (512K); 1: every allocation, exact"},
     {"output", 'o', "FILE", "the recording (NAME.PID.allium)"},
     {"force", 0, NULL, "replace FILE if it exists"},
+    {"sites", 0, NULL, "exact accounts of call sites besides, see allium-sites(1)"},
     {"no-follow", 0, NULL, "leave the processes alone that CMD starts"},
     {"no-args", 0, NULL, "do not keep command lines in the recording"},
     {"quiet", 0, NULL, "print no summary"},
@@ -32,6 +34,8 @@ static const char *const examples[] = {
     "sample its heap, print who held memory, keep server.PID.allium",
     "allium run --period 1 -o exact.allium -- python3 script.py",
     "book every single allocation",
+    "allium run --sites -- ./server",
+    "also count what each call of malloc and its family makes, for allium sites",
     NULL,
 };
 
@@ -39,8 +43,8 @@ static int run(int argc, char **argv);
 
 const struct command command_run = {
     .name = "run",
-    .usage = "[--period SIZE] [-o FILE] [--force] [--no-follow] [--no-args] [--quiet] [--ledger-size SIZE] "
-             "[--debuginfod TIME] -- CMD ARG...",
+    .usage = "[--period SIZE] [-o FILE] [--force] [--sites] [--no-follow] [--no-args] [--quiet] "
+             "[--ledger-size SIZE] [--debuginfod TIME] -- CMD ARG...",
     .summary = "run a program, sample its heap, print who holds memory, keep a recording",
     .examples = examples,
     .options = options,
@@ -129,6 +133,11 @@ static int run(int argc, char **argv)
     o.force = command_value(&command_run, &a, "force") != NULL;
     o.follow = !command_value(&command_run, &a, "no-follow");
     o.keep_args = !command_value(&command_run, &a, "no-args");
+    struct wrappers wrappers = {0};
+    if (command_value(&command_run, &a, "sites")) {
+        wrapper_lists_read(&wrappers);
+        o.sites = &wrappers;
+    }
     o.servers = debuginfod_servers();
     o.argv = a.rest;
     code = check_program(a.rest[0], quiet);
@@ -145,7 +154,10 @@ static int run(int argc, char **argv)
     else if (!quiet) {
         print_summary(result.path);
         debuginfod_tell();
+        if (o.sites)
+            sites_summary_write(result.path);
     }
+    wrappers_release(&wrappers);
     free(result.path);
     return exit_code(&result);
 }

@@ -3,7 +3,7 @@
 #include "collect/tags.h"
 
 static const struct option_doc options[] = {
-    ACCOUNTS_OPTIONS,
+    ACCOUNTS_OPTIONS("live (default), objects, allocated, allocations or failed"),
     {"faults", 0, "TIME", "count the page faults of its objects, for so long"},
     {NULL, 0, NULL, NULL},
 };
@@ -43,6 +43,7 @@ static const char *const losses[ACCOUNT_LOSSES] = {
     [ACCOUNT_LOST_FREES] =
         "object{s} {was|were} freed by code without tags, and live here until the address came again",
     [ACCOUNT_LOST_RECORDS] = "record{s} of the ledger {is|are} damaged",
+    [ACCOUNT_FOREIGN_FREES] = "free{s} {was|were} of objects that no tag had made",
 };
 
 static int run(int argc, char **argv)

@@ -9,9 +9,9 @@
 #include "query/field.h"
 
 static const struct command *const commands[] = {
-    &command_run,  &command_env, &command_ps,        &command_snapshot, &command_report, &command_watch,
-    &command_diff, &command_who, &command_frees,     &command_tags,     &command_export, &command_sql,
-    &command_set,  &command_sys, &command_allocinfo, &command_doctor,
+    &command_run,  &command_env, &command_ps,    &command_snapshot,  &command_report, &command_watch,
+    &command_diff, &command_who, &command_frees, &command_sites,     &command_tags,   &command_export,
+    &command_sql,  &command_set, &command_sys,   &command_allocinfo, &command_doctor,
 };
 
 #define LARGE_BYTES (128 << 10)

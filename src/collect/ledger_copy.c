@@ -63,7 +63,8 @@ static int clamp_count(const struct ledger_header *h, int t, uint64_t file_bytes
     return 0;
 }
 
-_Static_assert(LEDGER_TAGS > LEDGER_ACCOUNTS && LEDGER_ACCOUNTS > LEDGER_MODULES &&
+_Static_assert(LEDGER_SITES > LEDGER_SITE_SUMS && LEDGER_SITES > LEDGER_FRAMES &&
+                   LEDGER_TAGS > LEDGER_ACCOUNTS && LEDGER_ACCOUNTS > LEDGER_MODULES &&
                    LEDGER_FREES > LEDGER_SAMPLES && LEDGER_SAMPLES > LEDGER_CELLS &&
                    LEDGER_CELLS > LEDGER_STACKS && LEDGER_CELLS > LEDGER_THREADS &&
                    LEDGER_CELLS > LEDGER_PERIODS && LEDGER_STACKS > LEDGER_STACK_FRAMES &&

@@ -81,10 +81,11 @@ struct account_rows VEC(struct account_row);
 
 /** What could not be kept or seen, of a process. */
 enum account_loss {
-    ACCOUNT_LOST_PLACES,  /* for which there was no room */
-    ACCOUNT_LOST_OBJECTS, /* that could not be followed: charged to nobody */
-    ACCOUNT_LOST_FREES,   /* gone past us; known since the address was handed out again */
-    ACCOUNT_LOST_RECORDS, /* that make no sense */
+    ACCOUNT_LOST_PLACES,   /* for which there was no room */
+    ACCOUNT_LOST_OBJECTS,  /* that could not be followed: charged to nobody */
+    ACCOUNT_LOST_FREES,    /* gone past us; known since the address was handed out again */
+    ACCOUNT_LOST_RECORDS,  /* that make no sense */
+    ACCOUNT_FOREIGN_FREES, /* of objects that nobody follows: made before, or by code without an account */
     ACCOUNT_LOSSES
 };
 

@@ -25,10 +25,15 @@ enum account_order {
     ACCOUNT_SORT_ALLOCATED,
     ACCOUNT_SORT_ALLOCATIONS,
     ACCOUNT_SORT_FAILED,
+    ACCOUNT_SORT_TOTAL, /* those below are of sites alone */
+    ACCOUNT_SORT_SLACK,
+    ACCOUNT_SORT_FREES,
+    ACCOUNT_SORT_FREED_HERE,
 };
 
 struct account_shape {
     const char *schema; /* "tags": "allium-tags" in JSON */
+    enum { ACCOUNT_OF_TAGS, ACCOUNT_OF_SITES, ACCOUNT_OF_SITES_FREED } kind; /* the last: by who frees */
     enum account_view view;
     enum account_group group;
     enum account_order sort;
@@ -39,7 +44,9 @@ struct account_shape {
 /** The first rows in that order. Columns without a meaning are hidden. */
 struct table *accounts_table_new(const struct account_rows *r, const struct alloc_texts *texts,
                                  const struct account_shape *shape);
-/** Hides what says nothing where all is accurate: for screens. */
-void accounts_table_hide_accurate(struct table *t);
+/** For screens: hides what says nothing where all is accurate, and what of a site stands in columns for people. */
+void accounts_table_for_screen(struct table *t, const struct account_shape *shape);
+/** Drops the rows that have nothing of what is asked for: of sites, those that only free, or never do. */
+void accounts_table_choose(struct account_rows *r, const struct account_shape *shape);
 
 #endif

@@ -20,6 +20,7 @@
 #include "collect/naming.h"
 #include "collect/proc.h"
 #include "collect/thread_names.h"
+#include "run/follow_sites.h"
 #include "run/follow_tags.h"
 #include "run/record.h"
 #include "run/unseen.h"
@@ -82,6 +83,7 @@ struct follow {
     bool last;              /* nothing waits any more */
     struct unseen *unseen;
     struct tags_follow *tags;
+    struct sites_follow *sites; /* NULL: not asked for */
 };
 
 static uint64_t now_ns(clockid_t id)
@@ -98,6 +100,7 @@ struct follow *follow_new(const struct follow_options *o)
     f->commit_ns = COMMIT_FIRST_NS;
     f->unseen = unseen_new();
     f->tags = tags_follow_new(o->dir, o->recording, o->symbols);
+    f->sites = sites_follow_new(o->recording, o->symbols, o->sites);
     f->inotify_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     if (f->inotify_fd >= 0 && inotify_add_watch(f->inotify_fd, o->dir, IN_CREATE) < 0) {
         close(f->inotify_fd);
@@ -125,6 +128,7 @@ void follow_free(struct follow *f)
     vec_release(&f->tracks);
     unseen_free(f->unseen);
     tags_follow_free(f->tags);
+    sites_follow_free(f->sites);
     container_roots_release(&f->roots);
     if (f->inotify_fd >= 0)
         close(f->inotify_fd);
@@ -282,6 +286,11 @@ static struct profile *read_image(struct follow *f, struct track *t, bool alive,
     return p;
 }
 
+static int keep_sites(struct follow *f, const struct track *t, bool alive, struct error *e)
+{
+    return sites_follow_keep(f->sites, t->fd, t->entry.pid, alive, t->root ? t->root : "", e);
+}
+
 /* Takes the profile. */
 static int put_profile(struct follow *f, struct track *t, struct profile *p, bool last, struct error *e)
 {
@@ -292,7 +301,7 @@ static int put_profile(struct follow *f, struct track *t, struct profile *p, boo
     t->put = true;
     int bad = recording_put_image(f->o.recording, p, last, e);
     profile_free(p);
-    return bad;
+    return bad ? bad : keep_sites(f, t, !t->stored, e);
 }
 
 /* Whether it is better not to store it yet. There is no harm in it: the ledger stays. */
@@ -361,6 +370,7 @@ static int add_moment(struct follow *f, struct track *t, const struct profile_po
     if (!bad)
         bad = recording_put_point(f->o.recording, p->images.at[0].id, point, p, thinned, e);
     profile_free(p);
+    bad = bad ? bad : keep_sites(f, t, true, e);
     uint64_t now = now_ns(CLOCK_MONOTONIC), least = (now - began - f->naming_ns) * MOMENT_COST_SHARE;
     uint64_t wait = least > t->moment_ns ? least : t->moment_ns;
     t->next_moment = now + (wait < MOMENT_LAST_NS ? wait : MOMENT_LAST_NS);

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "model/wrappers.h"
 #include "store/recording.h"
 #include "symbol/symbol.h"
 
@@ -23,6 +24,7 @@ struct follow_options {
     struct recording *recording;
     struct symbols *symbols;
     bool keep_args;
+    const struct wrappers *sites; /* see record.h */
 };
 
 /** Never NULL. What the options point to stays the caller's and must outlive it. */

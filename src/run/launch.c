@@ -81,6 +81,8 @@ static void set_environment(const struct launch_options *o)
         buf_printf(&b, "%" PRIu64, o->ledger_limit_bytes);
         setenv("ALLIUM_LEDGER_SIZE", buf_str(&b), 1);
     }
+    if (o->sites)
+        setenv("ALLIUM_SITES", "1", 1);
     if (!o->follow)
         setenv("ALLIUM_FOLLOW", "0", 1);
     buf_release(&b);

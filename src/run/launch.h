@@ -23,6 +23,7 @@ struct launch_options {
     uint64_t period_bytes;
     uint64_t ledger_limit_bytes; /* 0: the agent's default */
     bool follow;                 /* children too */
+    bool sites;                  /* accounts of call sites */
     char **argv;                 /* ends with NULL */
 };
 

@@ -78,6 +78,7 @@ static int make_ready(struct session *s, struct error *e)
                                                 .period_bytes = s->o->period_bytes,
                                                 .ledger_limit_bytes = s->o->ledger_limit_bytes,
                                                 .follow = s->o->follow,
+                                                .sites = s->o->sites != NULL,
                                                 .argv = s->o->argv};
     bad = launch_prepare(&s->launch, &s->launch_options, e);
     if (bad)
@@ -153,8 +154,11 @@ int record_command(const struct record_options *o, struct record_result *result,
     s.symbols = symbols_new(cache);
     free(cache);
     use_servers(&s);
-    struct follow *f = follow_new(&(struct follow_options){
-        .dir = s.dir, .recording = s.recording, .symbols = s.symbols, .keep_args = o->keep_args});
+    struct follow *f = follow_new(&(struct follow_options){.sites = o->sites,
+                                                           .dir = s.dir,
+                                                           .recording = s.recording,
+                                                           .symbols = s.symbols,
+                                                           .keep_args = o->keep_args});
     bad = watch(&s, f, e);
     bad = finish(&s, f, result, bad, e);
     follow_free(f);

@@ -14,6 +14,7 @@
 #include "base/error.h"
 
 struct symbol_servers;
+struct wrappers;
 
 #define RECORD_PERIOD_DEFAULT_BYTES (512ull << 10)
 #define RECORD_PERIOD_MAX_BYTES     (1ull << 40)
@@ -23,6 +24,7 @@ struct record_options {
     bool force;         /* replace what is there */
     bool follow;        /* children too */
     bool keep_args;
+    const struct wrappers *sites; /* keep accounts of call sites, with these passed over; NULL: do not */
     uint64_t period_bytes;
     uint64_t ledger_limit_bytes;    /* 0: the agent's default */
     struct symbol_servers *servers; /* for debug files; NULL: none */

@@ -24,6 +24,7 @@ static const struct table_column process_columns[P_COLUMNS] = {
     [P_LOST + ACCOUNT_LOST_OBJECTS] = {"lost_objects", TABLE_COUNT, TABLE_WHOLE},
     [P_LOST + ACCOUNT_LOST_FREES] = {"lost_frees_unseen", TABLE_COUNT, TABLE_WHOLE},
     [P_LOST + ACCOUNT_LOST_RECORDS] = {"damaged_records", TABLE_COUNT, TABLE_WHOLE},
+    [P_LOST + ACCOUNT_FOREIGN_FREES] = {"foreign_frees", TABLE_COUNT, TABLE_WHOLE},
 };
 
 enum { L_PLACE, L_IMAGE, L_CLASS, L_NAME, L_FUNCTION, L_FILE, L_LINE, L_MODULE, L_CODE, L_COPIES, L_COLUMNS };
@@ -65,7 +66,7 @@ struct kept {
 struct accounts_keeper {
     struct recording *recording;
     const char *kind;
-    struct map by_key; /* image and names -> index in `places`; the place's number in the file is one more */
+    struct map by_key; /* image and names -> index in `places` */
     struct VEC(struct kept) places;
     struct table *process, *place, *count; /* rows of one call */
     uint64_t round;
@@ -135,6 +136,12 @@ static void put_count(struct accounts_keeper *k, uint64_t number, const struct a
         table_whole(k->count, C_COUNTER + i, sum->of[i]);
 }
 
+/* Several keepers write to one recording: tags have odd numbers. */
+static uint64_t number_of(const struct accounts_keeper *k, size_t at)
+{
+    return at * 2 + (strcmp(k->kind, "tags") ? 2 : 1);
+}
+
 static bool is_same(const struct account_sum *a, const struct account_sum *b)
 {
     return !memcmp(a->of, b->of, sizeof(a->of)) && a->inexact == b->inexact;
@@ -158,7 +165,7 @@ static size_t find_place(struct accounts_keeper *k, const struct account_process
     buf_release(&key);
     if (added) {
         vec_push(&k->places)->image_id = p->image_id;
-        put_place(k, at + 1, p->image_id, r, texts);
+        put_place(k, number_of(k, at), p->image_id, r, texts);
     }
     return at;
 }
@@ -186,7 +193,7 @@ int accounts_keeper_put(struct accounts_keeper *k, const struct accounts *a, con
         struct kept *kept = &k->places.at[at];
         kept->round = k->round;
         if (!is_same(&kept->last, now))
-            put_count(k, at + 1, now);
+            put_count(k, number_of(k, at), now);
         kept->last = *now;
     }
     for (size_t i = 0; i < k->places.len; i++) {
@@ -194,7 +201,7 @@ int accounts_keeper_put(struct accounts_keeper *k, const struct accounts *a, con
         struct kept *kept = &k->places.at[i];
         if (kept->image_id != p->image_id || kept->round == k->round || is_same(&kept->last, &none))
             continue;
-        put_count(k, i + 1, &none);
+        put_count(k, number_of(k, i), &none);
         kept->last = none;
     }
     return bad ? bad : put_tables(k, p->taken_ns, e);

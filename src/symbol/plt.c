@@ -6,14 +6,7 @@
 
 #include <gelf.h>
 
-struct slot {
-    uint64_t address; /* of the word in the GOT */
-    const char *symbol;
-};
-
-struct slots VEC(struct slot);
-
-static void read_relocations(Elf *elf, Elf_Scn *scn, const GElf_Shdr *header, struct slots *slots)
+static void read_relocations(Elf *elf, Elf_Scn *scn, const GElf_Shdr *header, struct symbol_slots *slots)
 {
     Elf_Scn *symbols = elf_getscn(elf, header->sh_link);
     GElf_Shdr symbols_header;
@@ -31,28 +24,28 @@ static void read_relocations(Elf *elf, Elf_Scn *scn, const GElf_Shdr *header, st
             continue;
         const char *name = elf_strptr(elf, symbols_header.sh_link, symbol.st_name);
         if (name && name[0])
-            *vec_push(slots) = (struct slot){rela.r_offset, name};
+            *vec_push(slots) = (struct symbol_slot){rela.r_offset, name};
     }
 }
 
 static int compare_slots(const void *a, const void *b)
 {
-    const struct slot *x = a, *y = b;
+    const struct symbol_slot *x = a, *y = b;
     return (x->address > y->address) - (x->address < y->address);
 }
 
-static const char *symbol_of_slot(const struct slots *slots, uint64_t address)
+const char *symbol_slot_name(const struct symbol_slots *slots, uint64_t address)
 {
     if (!slots->len)
         return NULL;
-    struct slot key = {address, NULL};
-    const struct slot *found = bsearch(&key, slots->at, slots->len, sizeof(key), compare_slots);
+    struct symbol_slot key = {address, NULL};
+    const struct symbol_slot *found = bsearch(&key, slots->at, slots->len, sizeof(key), compare_slots);
     return found ? found->symbol : NULL;
 }
 
 /** The stub's name is that of the word it jumps through: jmp *disp32(%rip), ff 25. */
-static void read_stubs(Elf_Scn *scn, const GElf_Shdr *header, size_t stub_bytes, const struct slots *slots,
-                       struct symbol_stubs *out)
+static void read_stubs(Elf_Scn *scn, const GElf_Shdr *header, size_t stub_bytes,
+                       const struct symbol_slots *slots, struct symbol_stubs *out)
 {
     Elf_Data *data = elf_getdata(scn, NULL);
     if (!data || !data->d_buf)
@@ -65,7 +58,7 @@ static void read_stubs(Elf_Scn *scn, const GElf_Shdr *header, size_t stub_bytes,
             int32_t distance;
             memcpy(&distance, code + i + 2, sizeof(distance));
             uint64_t slot = header->sh_addr + i + 6 + (uint64_t)(int64_t)distance;
-            const char *symbol = symbol_of_slot(slots, slot);
+            const char *symbol = symbol_slot_name(slots, slot);
             if (symbol)
                 *vec_push(out) =
                     (struct symbol_stub){header->sh_addr + at, header->sh_addr + at + stub_bytes, symbol};
@@ -84,19 +77,25 @@ static size_t stub_size(const char *name, const GElf_Shdr *header)
     return header->sh_entsize == 8 || header->sh_entsize == 16 ? (size_t)header->sh_entsize : usual;
 }
 
+void symbol_plt_read_slots(Elf *elf, struct symbol_slots *out)
+{
+    GElf_Shdr header;
+    for (Elf_Scn *scn = NULL; (scn = elf_nextscn(elf, scn));)
+        if (gelf_getshdr(scn, &header) && header.sh_type == SHT_RELA && (header.sh_flags & SHF_ALLOC))
+            read_relocations(elf, scn, &header, out);
+    if (out->len)
+        qsort(out->at, out->len, sizeof(*out->at), compare_slots);
+}
+
 void symbol_plt_read(Elf *elf, struct symbol_stubs *out)
 {
     GElf_Ehdr file;
     size_t names;
     if (!gelf_getehdr(elf, &file) || file.e_machine != EM_X86_64 || elf_getshdrstrndx(elf, &names) != 0)
         return;
-    struct slots slots = {0};
+    struct symbol_slots slots = {0};
     GElf_Shdr header;
-    for (Elf_Scn *scn = NULL; (scn = elf_nextscn(elf, scn));)
-        if (gelf_getshdr(scn, &header) && header.sh_type == SHT_RELA && (header.sh_flags & SHF_ALLOC))
-            read_relocations(elf, scn, &header, &slots);
-    if (slots.len)
-        qsort(slots.at, slots.len, sizeof(*slots.at), compare_slots);
+    symbol_plt_read_slots(elf, &slots);
     for (Elf_Scn *scn = NULL; (scn = elf_nextscn(elf, scn));) {
         if (!gelf_getshdr(scn, &header) || header.sh_type != SHT_PROGBITS ||
             !(header.sh_flags & SHF_EXECINSTR))

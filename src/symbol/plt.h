@@ -20,6 +20,19 @@ struct symbol_stub {
 
 struct symbol_stubs VEC(struct symbol_stub);
 
+/** A word of the GOT that the loader fills with the address of a symbol. */
+struct symbol_slot {
+    uint64_t address;
+    const char *symbol; /* in the file's string table */
+};
+
+struct symbol_slots VEC(struct symbol_slot);
+
+/** All of them, in order; the caller releases `out`. */
+void symbol_plt_read_slots(Elf *elf, struct symbol_slots *out);
+/** The symbol of the slot at that address, or NULL. */
+const char *symbol_slot_name(const struct symbol_slots *slots, uint64_t address);
+
 /** Adds what .plt, .plt.sec and .plt.got hold; the caller releases `out`. */
 void symbol_plt_read(Elf *elf, struct symbol_stubs *out);
 

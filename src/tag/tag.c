@@ -17,6 +17,10 @@
  * beyond those that have words of their own, which share the last shard.
  */
 
+_Static_assert(OBJECTS_GIB_SHIFT == ALLIUM_GIB_SHIFT && OBJECTS_BYTES_BITS == ALLIUM_BYTES_BITS &&
+                   OBJECTS_BYTES_INLINE == ALLIUM_BYTES_INLINE && OBJECTS_BYTES_BEYOND == ALLIUM_BYTES_BEYOND,
+               "inline code of programs and of the agent reads the same map");
+
 TAG_EXPORT __thread struct allium_thread allium_thread
     __attribute__((tls_model("initial-exec"))) = {.objects = objects_none};
 TAG_EXPORT uint32_t allium_objects_booked;

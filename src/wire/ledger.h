@@ -49,6 +49,8 @@ enum ledger_table {
     LEDGER_FREES,        /* struct ledger_free: rings, one for each shard, one behind the other */
     LEDGER_ACCOUNTS,     /* struct ledger_accounts; account 0 is none */
     LEDGER_TAGS,         /* struct ledger_tag */
+    LEDGER_SITE_SUMS,    /* struct ledger_site_sums: of 64 sites each */
+    LEDGER_SITES,        /* struct ledger_site; in processes that were started so */
     LEDGER_TABLES
 };
 
@@ -163,6 +165,7 @@ struct ledger_header {
     uint64_t losses[LEDGER_LOSSES];
     struct ledger_shard shards[LEDGER_SHARDS];
 };
+_Static_assert(sizeof(struct ledger_header) <= LEDGER_HEADER_BYTES, "the header is one page");
 
 #define LEDGER_BUILD_ID_BYTES 20
 struct ledger_module {
@@ -283,6 +286,37 @@ struct ledger_tag {
     uint32_t line;              /* 0: not known */
 };
 
+/*
+ * The account of a call site: what it has made, what of that is gone, whoever freed it, and what was freed by the site
+ * itself, whoever had made it. Shards as above; a site's words in one of them are a cache line.
+ */
+#define LEDGER_SITES_TOGETHER 64u
+struct ledger_site_words {
+    uint64_t made_calls, made_bytes, made_usable_bytes;
+    uint64_t gone_calls, gone_bytes, gone_usable_bytes;
+    uint64_t freed_calls, freed_bytes;
+} __attribute__((aligned(64)));
+struct ledger_site_sums {
+    struct ledger_site_words words[LEDGER_ACCOUNT_SHARDS][LEDGER_SITES_TOGETHER];
+};
+
+/*
+ * A call instruction that reaches the allocator. The first records are no sites: LEDGER_SITE_NOBODY's sums are objects that could
+ * not be followed (made), objects whose address came again before their free was seen (gone), and frees of objects that
+ * nobody follows (freed); LEDGER_SITE_OTHER is all sites that have no record of their own.
+ */
+enum { LEDGER_SITE_NOBODY, LEDGER_SITE_OTHER, LEDGER_SITE_FIRST };
+struct ledger_site {
+    uint64_t failed; /* requests */
+    uint32_t frame;  /* of the caller; LEDGER_NONE: not known */
+    uint32_t
+        wrapper; /* the site within a wrapper through which it is the caller; 0: it calls the allocator itself */
+    uint32_t flags; /* LEDGER_SITE_* */
+    uint32_t pad;
+};
+#define LEDGER_SITE_UNFOLLOWED 1u /* of NOBODY: there is no address space for it, no object is followed */
+#define LEDGER_SITE_WRAPPER    2u /* its callers have sites of their own, as far as they are known */
+
 /** Size of a table's records. */
 static inline uint32_t ledger_record_bytes(enum ledger_table table)
 {
@@ -299,6 +333,8 @@ static inline uint32_t ledger_record_bytes(enum ledger_table table)
         [LEDGER_FREES] = sizeof(struct ledger_free),
         [LEDGER_ACCOUNTS] = sizeof(struct ledger_accounts),
         [LEDGER_TAGS] = sizeof(struct ledger_tag),
+        [LEDGER_SITE_SUMS] = sizeof(struct ledger_site_sums),
+        [LEDGER_SITES] = sizeof(struct ledger_site),
     };
     return bytes[table];
 }

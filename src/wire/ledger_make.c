@@ -45,12 +45,16 @@ static const struct {
     [LEDGER_FREES] = {1, 64u << 10, 1u << 20},
     [LEDGER_ACCOUNTS] = {12, 64u << 10, 512u << 20},
     [LEDGER_TAGS] = {2, 64u << 10, 0},
+    [LEDGER_SITE_SUMS] = {12, 64u << 10, 64u << 20},
+    [LEDGER_SITES] = {1, 64u << 10, 1u << 20},
 };
 
-/* Of the tables that only samples, or only tags, need the other kind of ledger has none. */
+/* Of the tables that only samples, only tags, or only sites need other ledgers have none. */
 static bool has_table(const struct ledger_config *config, int t)
 {
     bool of_tags = t == LEDGER_ACCOUNTS || t == LEDGER_TAGS;
+    if (t == LEDGER_SITE_SUMS || t == LEDGER_SITES)
+        return config->sites;
     return of_tags ? config->tags : !config->tags || t <= LEDGER_MODULES;
 }
 

@@ -29,6 +29,7 @@ struct ledger_config {
     bool tags; /* for accounts of tags, not for samples */
     /* A whole page that the control page of tags begins as, and a list it has behind it. */
     const struct ledger_control *asked;
+    bool sites; /* for accounts of call sites, besides samples */
 };
 
 /* The target's private side of a ledger. */

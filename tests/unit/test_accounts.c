@@ -238,7 +238,7 @@ static void tables_have_what_was_asked_for(void **state)
     t = accounts_table_new(&rows, &f.texts, &shape);
     assert_true(number(t, 0, "allocated_per_s") == 200 && number(t, 1, "allocations_per_s") == 16);
     assert_true(number(t, 0, "live_change") == -100);
-    accounts_table_hide_accurate(t);
+    accounts_table_for_screen(t, &shape);
     assert_true(number(t, 0, "accurate") == -1e9);
     table_free(t);
     vec_release(&rows);

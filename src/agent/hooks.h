@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef AGENT_HOOKS_H
+#define AGENT_HOOKS_H
+
+/*
+ * Cold halves of hooks that other files lead to, by tail jumps.
+ *
+ * Runs in: target. Threads: any.
+ */
+
+/** Books the free of `p`, then frees it. */
+void hooks_free_cold(void *p);
+
+#endif

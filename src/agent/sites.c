@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "agent/sites.h"
+
+#include <sys/mman.h>
+
+#include "account/reserve.h"
+#include "account/shards.h"
+#include "agent/books.h"
+#include "agent/inside.h"
+#include "agent/sites_hooks.h"
+#include "agent/sites_operators.h"
+#include "base/sigsafe/sys.h"
+#include "unwind/module.h"
+
+#define MAKING_WAITS 50000 /* turns of others; a few are usual */
+#define PROBES_MOST  64u   /* slots that are looked at for an address */
+
+struct sites sites;
+
+static uint16_t *modules; /* of sites, by number: as the unwinder counts them */
+/* What came while there was no ledger; moved into it when there is. */
+static struct {
+    uint64_t made, freed;
+} missed;
+
+enum what { MADE = 0, GONE = 3, FREED = 6 }; /* the first of their words */
+
+#define AT(table, type, index) ledger_at(&process.ledger, table, type, index)
+
+static char *sums_of(uint32_t shard)
+{
+    return process.ledger.regions[LEDGER_SITE_SUMS] +
+           shard * LEDGER_SITES_TOGETHER * sizeof(struct ledger_site_words);
+}
+
+static void add(const struct thread *t, uint64_t number, enum what what, uint64_t bytes, uint64_t usable)
+{
+    struct ledger_site_words *w = (struct ledger_site_words *)(t->sums + SITES_OFFSET(number));
+    uint64_t *word = (uint64_t *)w + what;
+    if (t->sums != sums_of(SHARDS_SHARED)) {
+        if (what == FREED)
+            sites_add2(w, bytes);
+        else
+            sites_add3(w, what == GONE, bytes, usable);
+        return;
+    }
+    __atomic_fetch_add(word, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(word + 1, bytes, __ATOMIC_RELAXED);
+    if (what != FREED)
+        __atomic_fetch_add(word + 2, usable, __ATOMIC_RELAXED);
+}
+
+/* Undoes add() of one made. */
+static void take_back(const struct thread *t, uint64_t number, uint64_t bytes, uint64_t usable)
+{
+    struct ledger_site_words *w = (struct ledger_site_words *)(t->sums + SITES_OFFSET(number));
+    if (t->sums == sums_of(SHARDS_SHARED)) {
+        __atomic_fetch_sub(&w->made_calls, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_sub(&w->made_bytes, bytes, __ATOMIC_RELAXED);
+        __atomic_fetch_sub(&w->made_usable_bytes, usable, __ATOMIC_RELAXED);
+    } else {
+        __asm__ volatile("decq (%0)\n\tsubq %1, 8(%0)\n\tsubq %2, 16(%0)"
+                         :
+                         : "r"(w), "er"(bytes), "er"(usable)
+                         : "memory", "cc");
+    }
+}
+
+/* Room for the site's sums, up to the end of its block. */
+static bool back_sums(uint32_t number)
+{
+    const struct ledger_region *r = &process.ledger.header->regions[LEDGER_SITE_SUMS];
+    uint32_t block = number / LEDGER_SITES_TOGETHER;
+    while (load_acquire(&r->used) <= block)
+        if (ledger_append(&process.ledger, LEDGER_SITE_SUMS, 1) == LEDGER_NONE)
+            return false;
+    return ledger_reach(&process.ledger, LEDGER_SITE_SUMS, (block + 1) * sizeof(struct ledger_site_sums));
+}
+
+bool sites_begin_ledger(void)
+{
+    if (ledger_append(&process.ledger, LEDGER_SITES, LEDGER_SITE_FIRST) || !back_sums(LEDGER_SITE_OTHER))
+        return false;
+    AT(LEDGER_SITES, struct ledger_site, LEDGER_SITE_NOBODY)->frame = LEDGER_NONE;
+    AT(LEDGER_SITES, struct ledger_site, LEDGER_SITE_OTHER)->frame = LEDGER_NONE;
+    if (!sites.on)
+        AT(LEDGER_SITES, struct ledger_site, LEDGER_SITE_NOBODY)->flags = LEDGER_SITE_UNFOLLOWED;
+    return true;
+}
+
+/* A record for the address; what its slot shall hold but for the address. */
+static uint64_t add_site(uintptr_t pc, uint32_t module)
+{
+    uint32_t number = ledger_append(&process.ledger, LEDGER_SITES, 1);
+    if (number >= SITES_MOST || !back_sums(number))
+        return LEDGER_SITE_OTHER;
+    AT(LEDGER_SITES, struct ledger_site, number)->frame =
+        module == MODULE_NONE ? LEDGER_NONE : books_caller(pc);
+    if (module == MODULE_NONE)
+        return number;
+    modules[number] = (uint16_t)module;
+    return number | (unwind_modules.at[module].permanent ? 0 : SITES_LOOK_CLOSER);
+}
+
+/* The slot that has the address, or the free one where it would be; NULL: too many others are there. */
+static uint64_t *find_slot(uintptr_t pc, uint64_t *word)
+{
+    for (uint32_t i = 0; i < PROBES_MOST; i++) {
+        uint64_t *slot = &sites.slots[((pc >> 3) + i) & (SITES_SLOTS - 1)];
+        *word = load_acquire(slot);
+        if (!*word || *word >> SITES_PC_SHIFT == pc)
+            return slot;
+    }
+    return NULL;
+}
+
+static bool is_current(uint64_t word, uintptr_t pc)
+{
+    return !(word & SITES_LOOK_CLOSER) || module_is_current(modules[word % SITES_MOST], pc);
+}
+
+/* The site's number; code outside every module is one site, which stands under address 0. */
+static uint32_t number_of(uintptr_t pc)
+{
+    uint64_t word;
+    for (;;) {
+        uint64_t *slot = pc >> 47 ? NULL : find_slot(pc, &word);
+        if (!slot)
+            return LEDGER_SITE_OTHER;
+        if (word && is_current(word, pc))
+            return word % SITES_MOST;
+        uint32_t module = pc ? module_find(pc) : MODULE_NONE;
+        if (module == MODULE_NONE && pc) {
+            pc = 0;
+            continue;
+        }
+        uint64_t mine = (uint64_t)pc << SITES_PC_SHIFT | add_site(pc, module);
+        if (__atomic_compare_exchange_n(slot, &word, mine, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+            return mine % SITES_MOST;
+    } /* somebody else was faster; this number stays unused */
+}
+
+static void move_missed(const struct thread *t)
+{
+    uint64_t made = __atomic_exchange_n(&missed.made, 0, __ATOMIC_RELAXED);
+    uint64_t freed = __atomic_exchange_n(&missed.freed, 0, __ATOMIC_RELAXED);
+    struct ledger_site_words *w =
+        (struct ledger_site_words *)(sums_of(SHARDS_SHARED) + SITES_OFFSET(LEDGER_SITE_NOBODY));
+    (void)t;
+    __atomic_fetch_add(&w->made_calls, made, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&w->freed_calls, freed, __ATOMIC_RELAXED);
+}
+
+/* Somebody else makes the ledger: it takes the time of some system calls, and of what runs meanwhile. */
+static void wait_for_ledger(void)
+{
+    for (int n = 0; n < MAKING_WAITS && load_acquire(&process.stage) == LEDGER_STAGE_MAKING &&
+                    load_relaxed(&process.maker) != &thread_self && !load_relaxed(&process.ledger.sealed);
+         n++)
+        sys_call(SYS_sched_yield, 0);
+}
+
+/* The thread has words in the ledger that is open. */
+static ONE_COPY bool settle(struct thread *t)
+{
+    wait_for_ledger();
+    if (!process_open_ledger() ||
+        load_acquire(&process.ledger.header->regions[LEDGER_SITE_SUMS].ready_bytes) <
+            sizeof(struct ledger_site_sums))
+        return false;
+    t->sums = sums_of(SHARDS_SHARED); /* for handlers that come in between */
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    uint32_t **objects = objects_tables();
+    uint32_t shard = objects && !process.ledger.sealed ? shards_claim(process.pid) : SHARDS_SHARED;
+    if (shard != SHARDS_SHARED) {
+        t->sums = sums_of(shard);
+        __atomic_signal_fence(__ATOMIC_SEQ_CST);
+        t->objects = objects;
+    }
+    return true;
+}
+
+static bool is_settled(struct thread *t)
+{
+    if (unlikely(!t->sums) && !settle(t))
+        return false;
+    if (unlikely(load_relaxed(&missed.made) | load_relaxed(&missed.freed)))
+        move_missed(t);
+    return true;
+}
+
+/* What the map still says of memory that was handed out again: its free went past us. */
+static void book_unseen(const struct thread *t, struct object old)
+{
+    add(t, old.account, GONE, old.bytes, old.bytes);
+    add(t, LEDGER_SITE_NOBODY, GONE, old.bytes, old.bytes);
+}
+
+static void enter(const struct thread *t, uint32_t number, void *p, size_t size)
+{
+    struct object old;
+    if (objects_take((uintptr_t)p, &old))
+        book_unseen(t, old);
+    if (size > OBJECTS_BYTES_INLINE && objects_take_from_page((uintptr_t)p, &old))
+        book_unseen(t, old);
+    bool kept = objects_put((uintptr_t)p, (struct object){number, size});
+    add(t, kept ? number : LEDGER_SITE_NOBODY, MADE, size, sites_usable(p, size));
+}
+
+void sites_made_cold(uintptr_t pc, void *p, size_t size)
+{
+    struct thread *t = &thread_self;
+    uint8_t outside;
+    if (t->busy)
+        return;
+    if (unlikely(!enter_own_books(t, &outside))) {
+        __atomic_fetch_add(&missed.made, 1, __ATOMIC_RELAXED);
+        return;
+    }
+    if (unlikely(!is_settled(t)))
+        __atomic_fetch_add(&missed.made, 1, __ATOMIC_RELAXED);
+    else if (unlikely(!p))
+        __atomic_fetch_add(&AT(LEDGER_SITES, struct ledger_site, number_of(pc))->failed, 1, __ATOMIC_RELAXED);
+    else
+        enter(t, number_of(pc), p, size);
+    leave_books(t, outside);
+}
+
+void sites_recharge_cold(uintptr_t pc, void *p, size_t size)
+{
+    struct thread *t = &thread_self;
+    struct object o;
+    uint8_t outside;
+    if (!p || t->busy || unlikely(!enter_own_books(t, &outside)))
+        return;
+    if (likely(t->sums) && objects_take((uintptr_t)p, &o)) {
+        take_back(t, o.account, o.bytes, sites_usable(p, o.bytes));
+        enter(t, number_of(pc), p, size);
+    }
+    leave_books(t, outside);
+}
+
+/* Takes it out of the map. A process that has not begun its books has nothing in there, and does not begin them for this. */
+static bool take(struct thread *t, void *p, struct object *o)
+{
+    *o = (struct object){0};
+    if (unlikely(!t->sums) && (load_acquire(&process.stage) != LEDGER_STAGE_MADE || !is_settled(t))) {
+        __atomic_fetch_add(&missed.freed, 1, __ATOMIC_RELAXED);
+        return false;
+    }
+    return objects_take((uintptr_t)p, o);
+}
+
+void sites_gone_cold(uintptr_t pc, void *p)
+{
+    struct thread *t = &thread_self;
+    struct object o;
+    uint8_t outside;
+    if (!p || t->busy || unlikely(!enter_own_books(t, &outside)))
+        return;
+    if (take(t, p, &o)) {
+        add(t, o.account, GONE, o.bytes, sites_usable(p, o.bytes));
+        add(t, number_of(pc), FREED, o.bytes, 0);
+    } else if (t->sums) {
+        add(t, LEDGER_SITE_NOBODY, FREED, 0, 0);
+    }
+    leave_books(t, outside);
+}
+
+struct sites_taken sites_take(void *p)
+{
+    struct thread *t = &thread_self;
+    struct sites_taken taken = {0};
+    uint8_t outside;
+    if (!p || t->busy || !sites.on || unlikely(!enter_own_books(t, &outside)))
+        return taken;
+    taken.generation = t->generation;
+    if (take(t, p, &taken.object))
+        taken.usable_bytes = sites_usable(p, taken.object.bytes);
+    leave_books(t, outside);
+    return taken;
+}
+
+/* The old object is gone. One that was in another process's map, as a handler forked meanwhile, is none of this one's. */
+static void book_moved(const struct thread *t, uintptr_t pc, const struct sites_taken *taken)
+{
+    if (taken->object.account && taken->generation == t->generation) {
+        add(t, taken->object.account, GONE, taken->object.bytes, taken->usable_bytes);
+        add(t, number_of(pc), FREED, taken->object.bytes, 0);
+    } else {
+        add(t, LEDGER_SITE_NOBODY, FREED, 0, 0);
+    }
+}
+
+void sites_moved(uintptr_t pc, void *old, struct sites_taken taken, void *p, size_t size, bool failed)
+{
+    struct thread *t = &thread_self;
+    uint8_t outside;
+    if (!sites.on || t->busy)
+        return;
+    if (failed && taken.object.account && taken.generation == process.generation &&
+        !objects_put((uintptr_t)old, taken.object))
+        add(t, LEDGER_SITE_NOBODY, GONE, taken.object.bytes, taken.usable_bytes);
+    if (old && !failed && enter_own_books(t, &outside)) {
+        if (t->sums)
+            book_moved(t, pc, &taken);
+        leave_books(t, outside);
+    }
+    if (p || failed)
+        sites_made_cold(pc, p, size);
+}
+
+void sites_after_fork(void)
+{
+    const struct ledger_header *h = process.ledger.header;
+    if (sites.on && h && process.stage == LEDGER_STAGE_MADE)
+        sys_call(SYS_mmap, process.ledger.regions[LEDGER_SITE_SUMS], 64u << 20, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+}
+
+/* glibc's chunks have their size before them; whether so in this one is tried on two, as its debugging aids change it. */
+static bool heads_tell_usable(void)
+{
+    bool so = next.is_glibc && next.malloc_usable_size;
+    for (size_t size = 24; so && size < 200; size += 101) {
+        uint64_t *p = next.malloc(size);
+        so = p && (p[-1] & ~(uint64_t)7) - 8 == next.malloc_usable_size(p);
+        if (p)
+            next.free(p);
+    }
+    return so;
+}
+
+void sites_begin(void)
+{
+    uint64_t *slots = reserve_memory(SITES_SLOTS * sizeof(*slots), true);
+    modules = reserve_memory(SITES_MOST * sizeof(*modules), false);
+    if (!slots || !modules || !objects_tables() || !next.malloc)
+        return;
+    sites.slots = slots;
+    sites.heads_tell = heads_tell_usable();
+    sites.on = 1;
+    sites_hooks_begin();
+    sites_operators_begin();
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef AGENT_SITES_H
+#define AGENT_SITES_H
+
+/*
+ * Exact accounts of call sites (ALLIUM_SITES=1): what each call instruction that reaches the allocator, known by its
+ * return address, has made, what of that is gone, and what it has freed. Samples are drawn beside as ever.
+ *
+ * Runs in: target. Threads: any, signal handlers included; no lock.
+ * Owns: a map of all live objects (account/objects.h), a table of return addresses, the ledger's sums of sites.
+ *
+ * The hot halves here stand between those of hooks.c and the real functions. An object is in the map from right after the
+ * real call that made it until right before the one that frees it: its entry belongs to whoever does the one or the other.
+ * Sums are the thread's own words, added to by single instructions: a handler never finds them half done.
+ * A fork child finds the map and the table of addresses empty (MADV_WIPEONFORK), which sends each request to the cold
+ * half: that knows that the sums of the parent are not mapped any more.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "account/objects.h"
+#include "agent/next.h"
+#include "agent/thread.h"
+#include "base/sigsafe/atomic.h"
+#include "wire/ledger.h"
+
+/*
+ * A word of the table of return addresses: address << 17 | look closer << 16 | number of the site. One subtraction tells
+ * whether the word is an address's, and nothing more has to be asked about it.
+ */
+#define SITES_SLOTS       (1u << 18) /* 2 MiB of code before two addresses share a slot */
+#define SITES_PC_SHIFT    17
+#define SITES_LOOK_CLOSER (1u << 16) /* its module may have been unloaded */
+#define SITES_MOST        (1u << 16)
+
+struct sites {
+    uint64_t *slots;
+    uint32_t on;
+    uint32_t heads_tell; /* usable bytes stand before each object, as glibc has it */
+};
+extern struct sites sites __attribute__((visibility("hidden")));
+
+/** Turns sites on if the process was started so; once, from boot, when the next allocator is known. */
+void sites_begin(void);
+/** The first records of a new ledger, by who makes it. False: no room. */
+bool sites_begin_ledger(void);
+/** In a child of libc's fork: what it interrupted in a handler may go on writing. */
+void sites_after_fork(void);
+
+/** The object is made, by the call that returns to pc; `p` NULL: it failed. */
+ONE_COPY void sites_made_cold(uintptr_t pc, void *p, size_t size);
+/** The object is about to be freed. */
+ONE_COPY void sites_gone_cold(uintptr_t pc, void *p);
+
+/**
+ * A function of the allocator that called another one of the family through its symbol has made it, for the call that
+ * returns to pc: what was booked for the allocator's own call is the caller's.
+ */
+ONE_COPY void sites_recharge_cold(uintptr_t pc, void *p, size_t size);
+
+/** An object out of the map; `account` 0: it was not in it. */
+struct sites_taken {
+    struct object object;
+    uint64_t usable_bytes;
+    uint32_t generation; /* of the process that took it */
+};
+/** Before a realloc of `p`. */
+ONE_COPY struct sites_taken sites_take(void *p);
+/** After it: `old` is `p` now, or still what it was, where `failed`. */
+ONE_COPY void sites_moved(uintptr_t pc, void *old, struct sites_taken taken, void *p, size_t size,
+                          bool failed);
+
+/* The cold halves of hooks call these around the real functions. */
+static inline void sites_made(uintptr_t pc, void *p, size_t size)
+{
+    if (unlikely(sites.on))
+        sites_made_cold(pc, p, size);
+}
+
+static inline void sites_gone(uintptr_t pc, void *p)
+{
+    if (unlikely(sites.on))
+        sites_gone_cold(pc, p);
+}
+
+#define SITES_OFFSET(number) ((number) >> 6 << 16 | ((number) & (LEDGER_SITES_TOGETHER - 1)) << 6)
+
+/** 0 to SITES_MOST - 1: the site's number; else it is to be looked for. */
+static inline uint64_t sites_number(uintptr_t pc)
+{
+    return load_relaxed(&sites.slots[(pc >> 3) & (SITES_SLOTS - 1)]) - ((uint64_t)pc << SITES_PC_SHIFT);
+}
+
+static inline uint64_t sites_usable(void *p, size_t size)
+{
+    if (likely(sites.heads_tell)) {
+        uint64_t head = ((const uint64_t *)p)[-1];
+        return (head & ~(uint64_t)7) - 8 - ((head & 2) << 2); /* of a mapping of its own, 8 less */
+    }
+    size_t usable = next.malloc_usable_size ? next.malloc_usable_size(p) : 0;
+    return usable > size ? usable : size; /* tcmalloc says 0 of what is made before it has begun */
+}
+
+/* One instruction each: a signal handler never finds it half done. Nobody else writes to the thread's own words. */
+static inline void sites_add3(struct ledger_site_words *w, unsigned gone, uint64_t bytes, uint64_t usable)
+{
+    __asm__ volatile("incq (%0)\n\taddq %1, 8(%0)\n\taddq %2, 16(%0)"
+                     :
+                     : "r"((char *)w + 24 * gone), "er"(bytes), "er"(usable)
+                     : "memory", "cc");
+}
+
+static inline void sites_add2(struct ledger_site_words *w, uint64_t bytes)
+{
+    __asm__ volatile("incq 48(%0)\n\taddq %1, 56(%0)" : : "r"(w), "er"(bytes) : "memory", "cc");
+}
+
+/** What was just made. */
+static inline __attribute__((always_inline)) void sites_made_hot(uintptr_t pc, void *p, size_t size)
+{
+    uintptr_t a = (uintptr_t)p;
+    uint64_t number = sites_number(pc);
+    uint32_t *table = thread_self.objects[a >> OBJECTS_GIB_SHIFT];
+    uint32_t *entry = table + OBJECTS_ENTRY_AT(a);
+    if (unlikely(!table || number >= SITES_MOST || size - 1 >= OBJECTS_BYTES_INLINE || OBJECTS_IS_ODD(a) ||
+                 load_relaxed(entry))) {
+        sites_made_cold(pc, p, size);
+        return;
+    }
+    store_relaxed(entry, (uint32_t)number << OBJECTS_BYTES_BITS | (uint32_t)size);
+    sites_add3((struct ledger_site_words *)(thread_self.sums + SITES_OFFSET(number)), 0, size,
+               sites_usable(p, size));
+}
+
+/** What is about to be freed. */
+static inline __attribute__((always_inline)) void sites_gone_hot(uintptr_t pc, void *p)
+{
+    uintptr_t a = (uintptr_t)p;
+    uint32_t *table = thread_self.objects[a >> OBJECTS_GIB_SHIFT];
+    uint32_t *at = table + OBJECTS_ENTRY_AT(a);
+    if (unlikely(!table || OBJECTS_IS_ODD(a))) {
+        sites_gone_cold(pc, p);
+        return;
+    }
+    uint32_t entry = load_relaxed(at), bytes = entry & OBJECTS_BYTES_BEYOND;
+    uint64_t number = sites_number(pc);
+    if (unlikely(!(entry >> OBJECTS_BYTES_BITS) || bytes == OBJECTS_BYTES_BEYOND || number >= SITES_MOST)) {
+        sites_gone_cold(pc, p);
+        return;
+    }
+    store_relaxed(at, 0);
+    sites_add3((struct ledger_site_words *)(thread_self.sums + SITES_OFFSET(entry >> OBJECTS_BYTES_BITS)), 1,
+               bytes, sites_usable(p, bytes));
+    sites_add2((struct ledger_site_words *)(thread_self.sums + SITES_OFFSET(number)), bytes);
+}
+
+#endif

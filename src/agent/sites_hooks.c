@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "agent/sites_hooks.h"
+
+#include "agent/cold.h"
+#include "agent/sites.h"
+
+static HOT void *sites_malloc(size_t size)
+{
+    return sites_book(SITES_CALLER, next.malloc(size), size);
+}
+
+static HOT void sites_free(void *p)
+{
+    sites_gone_hot(SITES_CALLER, p);
+    next.free(p);
+}
+
+static void *sites_calloc(size_t count, size_t each)
+{
+    return sites_book(SITES_CALLER, next.calloc(count, each),
+                      count * each); /* which did not overflow, or we would not be here */
+}
+
+static void *sites_realloc(void *old, size_t size)
+{
+    struct sites_taken taken = sites_take(old);
+    void *p = next.realloc(old, size);
+    sites_moved(SITES_CALLER, old, taken, p, size, !p && (size || !old));
+    return p;
+}
+
+static int sites_posix_memalign(void **out, size_t alignment, size_t size)
+{
+    int error = next.posix_memalign(out, alignment, size);
+    if (error || *out)
+        sites_book(SITES_CALLER, error ? NULL : *out, size);
+    return error;
+}
+
+static void *sites_aligned_alloc(size_t alignment, size_t size)
+{
+    return sites_book(SITES_CALLER, next.aligned_alloc(alignment, size), size);
+}
+
+static void *sites_memalign(size_t alignment, size_t size)
+{
+    return sites_book(SITES_CALLER, next.memalign(alignment, size), size);
+}
+
+static void *sites_valloc(size_t size)
+{
+    return sites_book(SITES_CALLER, next.valloc(size), size);
+}
+
+static void *sites_pvalloc(size_t size)
+{
+    return sites_book(SITES_CALLER, next.pvalloc(size), size);
+}
+
+/*
+ * Where a function of the allocator calls another one of the family through its symbol, that one has counted, for the
+ * allocator. What realloc() freed stays freed by the allocator's own call.
+ */
+#define THROUGH(name, parameters, arguments, size)                                                           \
+    static void *through_##name parameters                                                                   \
+    {                                                                                                        \
+        void *p = next.name arguments;                                                                       \
+        sites_recharge_cold(SITES_CALLER, p, size);                                                          \
+        return p;                                                                                            \
+    }
+THROUGH(calloc, (size_t count, size_t each), (count, each), count *each)
+THROUGH(realloc, (void *old, size_t size), (old, size), size)
+THROUGH(aligned_alloc, (size_t alignment, size_t size), (alignment, size), size)
+THROUGH(memalign, (size_t alignment, size_t size), (alignment, size), size)
+THROUGH(valloc, (size_t size), (size), size)
+THROUGH(pvalloc, (size_t size), (size), size)
+#undef THROUGH
+
+static int through_posix_memalign(void **out, size_t alignment, size_t size)
+{
+    int error = next.posix_memalign(out, alignment, size);
+    if (!error)
+        sites_recharge_cold(SITES_CALLER, *out, size);
+    return error;
+}
+
+static void stand_before_entries(void)
+{
+#define X(name)                                                                                              \
+    if (next_entries.name == next.name)                                                                      \
+        next_entries.name = through_##name;
+    X(calloc)
+    X(realloc)
+    X(posix_memalign)
+    X(aligned_alloc)
+    X(memalign)
+    X(valloc)
+    X(pvalloc)
+#undef X
+}
+
+void sites_hooks_begin(void)
+{
+    stand_before_entries();
+    next_hot = (struct next_hot){sites_malloc,   sites_calloc,         sites_realloc,
+                                 sites_free,     sites_posix_memalign, sites_aligned_alloc,
+                                 sites_memalign, sites_valloc,         sites_pvalloc};
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef AGENT_SITES_HOOKS_H
+#define AGENT_SITES_HOOKS_H
+
+/*
+ * The hooks of processes that keep accounts of call sites (sites.h): what the hot halves of hooks.c and the C++ operators jump to.
+ *
+ * Runs in: target. Threads: any.
+ */
+
+#include "agent/next.h"
+#include "agent/sites.h"
+
+/* In a function that is reached by a tail jump, so that its return address is the program's. */
+#define SITES_CALLER ((uintptr_t)__builtin_return_address(0))
+
+/** Books what the real function gave; NULL: it failed. */
+static inline __attribute__((always_inline)) void *sites_book(uintptr_t pc, void *p, size_t size)
+{
+    if (likely(p))
+        sites_made_hot(pc, p, size);
+    else
+        sites_made_cold(pc, p, size);
+    return p;
+}
+
+/** Puts them in place of the real functions. */
+void sites_hooks_begin(void);
+
+#endif

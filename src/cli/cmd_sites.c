@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/accounts_command.h"
+#include "cli/sites_summary.h"
+#include "cli/wrapper_lists.h"
+#include "collect/sites.h"
+
+static const struct option_doc options[] = {
+    ACCOUNTS_OPTIONS(
+        "total (default), slack, live, objects, allocations, frees or failed; freed, with --freed"),
+    {"freed", 0, NULL, "rows are callers of free, and what they free, whoever had made it"},
+    {NULL, 0, NULL, NULL}};
+
+static const char *const examples[] = {
+    "allium sites 4711",
+    "what each call of process 4711 to the allocator has made, to the byte",
+    "allium sites 4711 --by module --sort allocations",
+    "which library allocates most often",
+    "allium sites server.allium --freed",
+    "who freed what, in a recording of allium run --sites",
+    NULL,
+};
+
+static int run(int argc, char **argv);
+
+const struct command command_sites = {
+    .name = "sites",
+    .usage = "[SOURCE] [NEWER] [--freed] [--by GROUP] [--sort ORDER] [--where QUERY] [--top N] "
+             "[--interval TIME] [--count N] [--duration TIME] [--json|--allocinfo|--openmetrics] "
+             "[--no-pager]",
+    .summary = "exact accounts of the calls to the allocator of a program that was started with --sites",
+    .examples = examples,
+    .options = options,
+    .run = run,
+};
+
+const char *const sites_losses[ACCOUNT_LOSSES] = {
+    [ACCOUNT_LOST_PLACES] =
+        "site{s} {has|have} no record of {its|their} own: the ledger has no room for more",
+    [ACCOUNT_LOST_OBJECTS] = "object{s} {is|are} charged to nobody: there was no memory to follow {it|them}",
+    [ACCOUNT_LOST_FREES] =
+        "object{s} {was|were} freed past the agent, and live here until the address came again",
+    [ACCOUNT_LOST_RECORDS] = "record{s} of the ledger {is|are} damaged",
+    [ACCOUNT_FOREIGN_FREES] =
+        "free{s} {was|were} of objects that had been made before accounts began, or past the agent",
+};
+
+static struct wrappers wrappers;
+
+static int read_process(struct accounts *a, struct alloc_texts *texts, pid_t pid, struct symbols *symbols,
+                        struct error *e)
+{
+    return sites_read(a, texts, pid, symbols, &wrappers, e);
+}
+
+static int run(int argc, char **argv)
+{
+    static const struct accounts_kind kind = {.command = &command_sites,
+                                              .schema = "sites",
+                                              .sites = true,
+                                              .read = read_process,
+                                              .losses = sites_losses,
+                                              .none = "nothing was allocated yet"};
+    wrapper_lists_read(&wrappers);
+    int code = accounts_command(&kind, argc, argv);
+    wrappers_release(&wrappers);
+    return code;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "run/follow_sites.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "collect/sites.h"
+#include "store/accounts.h"
+
+struct sites_follow {
+    struct symbols *symbols;
+    const struct wrappers *wrappers;
+    struct accounts_keeper *keeper;
+    struct alloc_texts texts;
+};
+
+struct sites_follow *sites_follow_new(struct recording *recording, struct symbols *symbols,
+                                      const struct wrappers *wrappers)
+{
+    if (!wrappers)
+        return NULL;
+    struct sites_follow *s = mem_alloc(sizeof(*s));
+    *s = (struct sites_follow){
+        .symbols = symbols, .wrappers = wrappers, .keeper = accounts_keeper_new(recording, "sites")};
+    return s;
+}
+
+void sites_follow_free(struct sites_follow *s)
+{
+    if (!s)
+        return;
+    accounts_keeper_free(s->keeper);
+    alloc_texts_release(&s->texts);
+    free(s);
+}
+
+int sites_follow_keep(struct sites_follow *s, int fd, pid_t pid, bool alive, const char *root,
+                      struct error *e)
+{
+    struct accounts a = {.rows = {0}};
+    if (!s)
+        return 0;
+    int bad = sites_read_file(&a, &s->texts, fd, pid, alive, s->symbols, s->wrappers, root, NULL);
+    bad = bad ? 0 : accounts_keeper_put(s->keeper, &a, &s->texts, e);
+    accounts_release(&a);
+    return bad;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef RUN_FOLLOW_SITES_H
+#define RUN_FOLLOW_SITES_H
+
+/*
+ * Keeps the accounts of call sites of the ledgers that are followed, whenever a moment or the end of one is kept.
+ *
+ * Runs in: the tool. Threads: one. Owns: what it was told to keep last, until sites_follow_free().
+ */
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "model/wrappers.h"
+#include "store/recording.h"
+#include "symbol/symbol.h"
+
+struct sites_follow;
+
+/** NULL: `wrappers` is NULL, and none are to be kept. All that it is given outlives it. */
+struct sites_follow *sites_follow_new(struct recording *recording, struct symbols *symbols,
+                                      const struct wrappers *wrappers);
+void sites_follow_free(struct sites_follow *s);
+/** Those in the ledger `fd` of process `pid`; nothing if it has none. 0, or the recording's error. */
+int sites_follow_keep(struct sites_follow *s, int fd, pid_t pid, bool alive, const char *root,
+                      struct error *e);
+
+#endif

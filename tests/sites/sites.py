@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Accounts of call sites equal what programs count themselves, to the byte, whatever allocator is below."""
+import ctypes.util
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "cli"))
+import tap
+from tap import agent_env, built, check, equal, pick, private_dir, run, succeed
+
+SCRATCH = tempfile.TemporaryDirectory(prefix="allium-sites-")
+STRICT = ["-Wall", "-Wextra", "-Wshadow", "-Werror"]
+PERIOD = 512 << 10
+
+
+def compiled(name, *options, link=()):
+    out = os.path.join(SCRATCH.name, "".join([name, *options]).replace("/", ""))
+    if not os.path.exists(out):
+        compiler = ["g++", "-std=gnu++17", "-fsized-deallocation"] if name.endswith(".cc") else ["gcc"]
+        succeed([*compiler, "-g", "-O1", "-fno-builtin", *STRICT, *options, os.path.join(HERE, name), "-o", out, "-lpthread", *link])
+    return out
+
+
+def env_of(ledgers, preload=(), **more):
+    return agent_env(ledgers, PERIOD, preload, ALLIUM_SITES="1", **more)
+
+
+def report(ledgers, pid, *options, code=0):
+    done = run([built("ALLIUM"), "sites", str(pid), "--json", *options], env=dict(os.environ, ALLIUM_DIR=ledgers))
+    equal(done.returncode, code, "code of allium sites: " + done.stderr.decode())
+    return json.loads(done.stdout) if code == 0 else None, done.stderr.decode()
+
+
+def outermost(row):
+    """The function that has the code."""
+    return row["name"].split("inlined in ")[-1].split(" at ")[0] if row["name"] else row["function"]
+
+
+def sums(rows, *keys):
+    """{function: what its rows add up to}"""
+    of = {}
+    for row in rows:
+        function = outermost(row)
+        have = of.get(function, (0,) * len(keys))
+        of[function] = tuple(a + row[key] for a, key in zip(have, keys))
+    return of
+
+
+MADE = ("allocations", "requested_bytes", "total_bytes", "live_objects", "live_bytes")
+FREED = ("frees_here", "freed_here_bytes")
+
+
+def compare(ledgers, pid, places, by_allocator=()):
+    """All that a process printed of itself; -> what stands on stderr. What `by_allocator` frees, the allocator does, by free()."""
+    whole, said = report(ledgers, pid)
+    made = sums(whole["rows"], *MADE, "live_slack_bytes")
+    freed = sums(report(ledgers, pid, "--freed")[0]["rows"], *FREED)
+    for place, numbers in places.items():
+        calls, requested, usable, live, live_bytes, live_usable, frees, freed_bytes = numbers
+        equal(made.get(place, (0,) * 6), (calls, requested, usable, live, live_bytes, live_usable - live_bytes), "made by " + place)
+        if place not in by_allocator:
+            equal(freed.get(place, (0,) * 2), (frees, freed_bytes), "freed by " + place)
+    return said
+
+
+def own_counts(text):
+    counts = {}
+    for line in text.splitlines():
+        pid, place, *numbers = line.split()
+        counts.setdefault(int(pid), {})[place] = tuple(map(int, numbers))
+    return counts
+
+
+def counted(threads, *words, preload=(), rounds=None, program=None, by_allocator=(), **more):
+    """Runs it, compares each of its processes; -> what was said of losses, by process in order"""
+    rounds = rounds or pick(20_000, 500_000) // (50 if "again" in words else 1)
+    with private_dir() as ledgers:
+        done = succeed([program or compiled("own.cc"), str(threads), str(rounds), *words], env=env_of(ledgers, preload, **more))
+        return [compare(ledgers, pid, places, by_allocator) for pid, places in own_counts(done.stdout.decode()).items()]
+
+
+def none_lost(said):
+    for text in said:
+        check("charged to nobody" not in text and "past the agent, and live" not in text and "damaged" not in text, text)
+
+
+def crowds():
+    for threads in 1, 4, 15, 16, 40:
+        none_lost(counted(threads))
+
+
+def turnover():
+    for threads in 2, 14, 30:
+        none_lost(counted(threads, "again"))
+
+
+def children():
+    for threads in 1, 20:
+        said = counted(threads, "fork")
+        equal(len(said), 2, "processes")
+        none_lost(said)
+        check("had been made before accounts began" in said[1], "what the child freed of its parent's", said[1])
+
+
+def handlers():
+    """Over an allocator that handlers may call."""
+    source = os.path.join(HERE, "..", "stress", "signal_alloc.c")
+    library = os.path.join(SCRATCH.name, "signal_alloc.so")
+    succeed(["gcc", "-O2", "-fPIC", "-shared", "-fno-builtin", source, "-o", library])
+    for threads in 1, 20:
+        none_lost(counted(threads, "handlers", rounds=pick(200_000, 2_000_000), preload=[library], by_allocator=("by_realloc", "by_reallocarray")))
+
+
+def allocators():
+    found = 0
+    for name in "jemalloc", "tcmalloc_minimal", "mimalloc":
+        library = ctypes.util.find_library(name)
+        if not library:
+            continue
+        found += 1
+        none_lost(counted(4, preload=[library]))
+        none_lost(counted(2, "fork", preload=[library]))
+    check(found == 3, "allocators missing:", 3 - found)
+
+
+def linked():
+    """An allocator that the program itself is linked with."""
+    none_lost(counted(4, program=compiled("own.cc", "-Wl,--no-as-needed", link=["-l:" + ctypes.util.find_library("jemalloc")])))
+
+
+def exact_samples_beside():
+    """Every object is a sample, too: all goes by the cold halves."""
+    with private_dir() as ledgers:
+        env = dict(env_of(ledgers), ALLIUM_PERIOD="1")
+        done = succeed([compiled("own.cc"), "4", "5000"], env=env)
+        (pid, places), = own_counts(done.stdout.decode()).items()
+        compare(ledgers, pid, places)
+        ledger, = [found for found in tap.totals(ledgers) if found["pid"] == pid]
+        tap.no_losses(ledger)
+        check(ledger["live_seen_bytes"] >= sum(place[4] for place in places.values()), "live bytes of samples", ledger)
+
+
+def read_while_it_runs():
+    with private_dir() as ledgers:
+        p = subprocess.Popen([compiled("own.cc"), "4", "20000", "wait"], env=env_of(ledgers), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        try:
+            lines = "".join(p.stdout.readline().decode() for _ in range(18))
+            places, = own_counts(lines).values()
+            compare(ledgers, p.pid, places)
+            p.send_signal(signal.SIGKILL)
+            p.wait()
+            compare(ledgers, p.pid, places)
+        finally:
+            p.kill()
+            p.communicate()
+
+
+def little_room():
+    """Where address space is limited, or nothing can be reserved, nothing is kept, and that is said."""
+    with private_dir() as ledgers:
+        limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
+        p = subprocess.Popen([compiled("own.cc"), "1", "2000"], env=env_of(ledgers), preexec_fn=limit, stdout=subprocess.PIPE)
+        p.communicate(timeout=60)
+        equal(p.returncode, 0, "its code")
+        said = report(ledgers, p.pid, code=1)[1]
+        check("cannot keep accounts of call sites" in said, said)
+
+
+def without():
+    with private_dir() as ledgers:
+        p = subprocess.Popen([compiled("own.cc"), "1", "2000"], env=agent_env(ledgers, 1), stdout=subprocess.PIPE)
+        p.communicate(timeout=60)
+        said = report(ledgers, p.pid, code=1)[1]
+        check("keeps no accounts of call sites" in said and "allium run --sites" in said, said)
+        equal(said.count("\n"), 1, "lines")
+
+
+tap.main([
+    ("sites equal what a program counts itself, with any number of threads", crowds),
+    ("threads take over the counters of those that have ended", turnover),
+    ("a fork child has accounts of its own", children),
+    ("signal handlers that allocate are counted, and miscount nothing", handlers),
+    ("with jemalloc, tcmalloc and mimalloc below", allocators),
+    ("with jemalloc linked", linked),
+    ("with each object a sample besides", exact_samples_beside),
+    ("of a process that runs, and of one that was killed", read_while_it_runs),
+    ("with little address space", little_room),
+    ("of a process without accounts a line says what to do", without),
+])
