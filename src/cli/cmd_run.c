@@ -65,6 +65,17 @@ static int parse_size(const char *name, const char *text, uint64_t low, uint64_t
                           units_format_size(least, (double)low), units_format_size(most, (double)high));
 }
 
+static void say_accounts(const char *path)
+{
+    struct recording_summary s;
+    const char *kind;
+    if (recording_summarize(&s, path, NULL))
+        return;
+    for (size_t i = 0; (kind = recording_accounts(&s, i)); i++)
+        command_fail(0, "exact accounts, too: allium %s %s", kind, path);
+    recording_summary_release(&s);
+}
+
 static void print_summary(const char *path)
 {
     struct profile *p;
@@ -79,6 +90,7 @@ static void print_summary(const char *path)
     summary_write(&out, p, &style, path);
     sink_finish(&out);
     profile_free(p);
+    say_accounts(path);
 }
 
 static int exit_code(const struct record_result *r)

@@ -25,7 +25,6 @@
 #include "collect/proc.h"
 #include "collect/thread_names.h"
 #include "store/load.h"
-#include "store/recording.h"
 
 #define SUFFIX ".allium"
 
@@ -171,7 +170,7 @@ static int refuse_rows(const struct profile *p, const char *path, struct error *
     struct buf text = BUF_INIT;
     if (p->images.len || p->images_dropped || recording_summarize(&summary, path, NULL))
         return 0;
-    const char *accounts = recording_text(&summary, RECORDING_ACCOUNTS);
+    const char *accounts = recording_accounts(&summary, 0);
     if (accounts)
         buf_printf(&text, "%s has no heap profile, but accounts of %s: allium %s %s", path, accounts,
                    accounts, path);

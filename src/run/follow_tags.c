@@ -127,7 +127,8 @@ static int keep(struct tags_follow *f, struct track *t, bool alive, struct error
     int bad = tags_read_file(&a, &f->texts, t->fd, t->entry.pid, alive, f->symbols, t->root, NULL);
     bad = bad ? 0 : accounts_keeper_put(f->keeper, &a, &f->texts, e);
     accounts_release(&a);
-    uint64_t now = now_ns(), least = (now - began) * COST_SHARE;
+    uint64_t now = now_ns(),
+             least = t->moments ? (now - began) * COST_SHARE : 0; /* the first one finds names */
     if (++t->moments % TAGS_TOGETHER == 0)
         t->moment_ns *= 2;
     t->next_moment = now + (least > t->moment_ns ? least : t->moment_ns);

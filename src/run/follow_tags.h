@@ -7,7 +7,8 @@
  * processes live, and when they have ended; then they are removed.
  *
  * How often: every TAGS_FIRST_NS at first, then half as often each time that TAGS_TOGETHER moments were kept. So a recording holds
- * some 64 moments for each doubling of its length, and of the time t after its beginning the moment kept is at most t / 32 away.
+ * some 64 moments for each doubling of its length, and of the time t after its beginning the moment kept is at most t / 32 away; but
+ * where there is so much to read that it takes long, a moment is kept at most every 25 times what the last one took.
  *
  * Runs in: the tool. Threads: one. Owns: descriptors of ledgers, until tags_follow_free().
  */

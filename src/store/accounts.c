@@ -181,11 +181,21 @@ static int put_tables(struct accounts_keeper *k, uint64_t time_ns, struct error 
     return bad;
 }
 
+/* So that it is known without reading on. */
+static int put_fact(struct accounts_keeper *k, struct error *e)
+{
+    struct buf key = BUF_INIT;
+    buf_printf(&key, RECORDING_ACCOUNTS "%s", k->kind);
+    int bad = recording_set_number(k->recording, buf_str(&key), 1, e);
+    buf_release(&key);
+    return bad;
+}
+
 int accounts_keeper_put(struct accounts_keeper *k, const struct accounts *a, const struct alloc_texts *texts,
                         struct error *e)
 {
     const struct account_process *p = a->processes.at;
-    int bad = k->round++ ? 0 : recording_set_text(k->recording, RECORDING_ACCOUNTS, k->kind, e);
+    int bad = k->round++ ? 0 : put_fact(k, e);
     put_process(k, p);
     vec_each (const struct account_row, r, &a->rows) {
         const struct account_sum *now = &r->of[ACCOUNT_AFTER];

@@ -75,6 +75,8 @@ struct recording_summary {
 
 int recording_summarize(struct recording_summary *s, const char *path, struct error *e);
 void recording_summary_release(struct recording_summary *s);
+/** What it has exact accounts of: "tags", "sites"; NULL from the n-th on that there is not. The summary's. */
+const char *recording_accounts(const struct recording_summary *s, size_t n);
 /** A fact, NULL when there is none of that key or it is a number; the summary's. */
 const char *recording_text(const struct recording_summary *s, const char *key);
 /** A fact; false when there is none of that key or it is a text. */

@@ -52,7 +52,7 @@ struct recording;
 #define RECORDING_ENDED   "ended_ns"       /* number; absent while it goes on, and after a crash */
 #define RECORDING_EXIT    "exit_status"    /* number */
 #define RECORDING_ACCOUNTS                                                                                   \
-    "accounts" /* text: what it has exact accounts of, "tags" or "sites"; those put last */
+    "accounts_" /* and a kind, "tags" or "sites": number 1, where there are exact accounts of it */
 
 /**
  * Makes the file, mode 0600, under its final name. What exists is left alone unless `force`: then a regular file or a

@@ -112,6 +112,14 @@ const char *recording_text(const struct recording_summary *s, const char *key)
     return fact ? fact->text : NULL;
 }
 
+const char *recording_accounts(const struct recording_summary *s, size_t n)
+{
+    vec_each (const struct recording_fact, fact, &s->facts)
+        if (!strncmp(fact->key, RECORDING_ACCOUNTS, strlen(RECORDING_ACCOUNTS)) && !n--)
+            return fact->key + strlen(RECORDING_ACCOUNTS);
+    return NULL;
+}
+
 bool recording_number(const struct recording_summary *s, const char *key, int64_t *number)
 {
     const struct recording_fact *fact = find(s, key);

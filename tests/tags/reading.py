@@ -198,7 +198,8 @@ def many_processes():
         env = dict(os.environ, ALLIUM_DIR=ledgers)
         path = scratch("churn.allium")
         churn = building.program("gcc", ["-O2"], "churn.c", words=[foreign()])
-        done = succeed([built("ALLIUM"), "run", "--quiet", "-o", path, "--", churn, "2", "3000", "fork"], env=env)
+        done = succeed([built("ALLIUM"), "run", "-o", path, "--", churn, "2", "3000", "fork"], env=env)
+        check(done.stderr.decode().endswith("allium: exact accounts, too: allium tags %s\n" % path), "the last line", done.stderr)
         counts = {}
         for line in done.stdout.decode().splitlines():
             pid, place, *numbers = line.split()
