@@ -47,17 +47,17 @@ ALLIUM_INLINE void allium_charge_left(const struct allium_charge *before)
  * The first declaration in a helper; `function` is its name, or 0 where that names several. If it is told, calls of a function that
  * jumps to the helper as the last thing it does are charged to that function, and not to its caller.
  */
-#define ALLIUM_HELPER(function)           ALLIUM_HELPER_IS(function, 0)
-#define ALLIUM_HELPER_OUTERMOST(function) ALLIUM_HELPER_IS(function, 1)
+#define ALLIUM_HELPER(function)           ALLIUM_HELPER_IS("helper", #function, function, 0)
+#define ALLIUM_HELPER_OUTERMOST(function) ALLIUM_HELPER_IS("helper", #function, function, 1)
 
 /* No copy is made of a function that has the address of a label in a static variable: so it is not inlined. */
-#define ALLIUM_HELPER_IS(function, outermost)                                                                \
+#define ALLIUM_HELPER_IS(class, name, function, outermost)                                                   \
     struct allium_charge allium_charge_ __attribute__((__cleanup__(allium_charge_left), __unused__)) =       \
         __extension__({                                                                                      \
             __label__ allium_stays_;                                                                         \
             static const void *const allium_at_ = &&allium_stays_;                                           \
             struct allium_tag *allium_helper_ =                                                              \
-                ALLIUM_DESCRIPTOR(ALLIUM_STRING(__LINE__), ALLIUM_TEXT("helper", #function, ""));            \
+                ALLIUM_DESCRIPTOR(ALLIUM_STRING(__LINE__), ALLIUM_TEXT(class, name, ""));                    \
             struct allium_charge allium_before_ = {0, 0, 0, 0, 0};                                           \
         allium_stays_:                                                                                       \
             __asm__ __volatile__("" : : "m"(allium_at_));                                                    \

@@ -17,6 +17,11 @@
 
 #include "allium/helper.h"
 
+#ifdef __clang__
+/* A program may declare them with attributes of its own (deprecated, most often), which is too late for clang, and it would say so. */
+#pragma clang diagnostic ignored "-Wignored-attributes"
+#endif
+
 #pragma push_macro("size_t")
 #define size_t __SIZE_TYPE__
 
@@ -94,9 +99,16 @@ ALLIUM_INLINE void ALLIUM_DEFINES(free(void *p))
 }
 
 /*
- * What the C library declares beyond ISO C. A source that asks for ISO C alone may have functions of its own by these names.
+ * What the C library declares beyond ISO C. A source that asks for ISO C alone may have functions of its own by these names; and
+ * clang, which inlines only those that it knows, does not know them there.
  */
-#if defined(__STRICT_ANSI__) && !defined(_GNU_SOURCE)
+#if defined(__STRICT_ANSI__) && defined(__clang__) && defined(__cplusplus)
+int posix_memalign(void **, size_t, size_t) ALLIUM_REAL(allium_posix_memalign);
+void *aligned_alloc(size_t, size_t) ALLIUM_REAL(allium_aligned_alloc);
+void *memalign(size_t, size_t) ALLIUM_REAL(allium_memalign);
+char *strdup(const char *) ALLIUM_REAL(allium_strdup);
+char *strndup(const char *, size_t) ALLIUM_REAL(allium_strndup);
+#elif defined(__STRICT_ANSI__) && (defined(__clang__) || !defined(_GNU_SOURCE))
 #pragma redefine_extname posix_memalign allium_posix_memalign
 #pragma redefine_extname aligned_alloc allium_aligned_alloc
 #pragma redefine_extname memalign allium_memalign

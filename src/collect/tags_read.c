@@ -13,13 +13,12 @@
 #include "collect/tags_file.h"
 
 /*
- * The place is inline code of <allium/malloc_hooks.h> most of the time, or of the C library, some of whose functions have inline
- * versions: the frame meant is the first that is neither.
+ * The place is inline code of <allium/malloc_hooks.h> most of the time, or of the standard libraries: the frame meant is the first that is neither.
  */
 static bool passes_on(const struct symbol_frame *f)
 {
     static const char *const headers[] = {"allium/malloc_hooks.h", "/bits/stdio.h", "/bits/stdio2.h",
-                                          "/bits/stdlib.h", NULL};
+                                          "/bits/stdlib.h",        "/include/c++/", NULL};
     for (const char *const *h = headers; f->inlined && f->file && *h; h++)
         if (strstr(f->file, *h))
             return true;

@@ -3,7 +3,6 @@
 
 #include <stdint.h>
 
-#include "base/sigsafe/text.h"
 #include "tag/callers.h"
 #include "tag/charge.h"
 #include "tag/keep.h"
@@ -34,8 +33,7 @@ static void forget_what_was_left(uintptr_t here)
 
 static const char *text_of(const struct allium_tag *helper)
 {
-    const char *text = (const char *)((uintptr_t)&helper->text + (uintptr_t)(intptr_t)helper->text);
-    return text_length(text + sizeof("helper")) == 1 && text[sizeof("helper")] == '0' ? "helper\0\0" : text;
+    return (const char *)((uintptr_t)&helper->text + (uintptr_t)(intptr_t)helper->text);
 }
 
 TAG_EXPORT struct allium_charge allium_charge_begin(struct allium_tag *helper, void **frame,

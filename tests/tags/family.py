@@ -92,6 +92,13 @@ typedef long size_t_;
 uint32_t text(void);
 uint32_t text(void) { return 0; }
 """, C + CXX, []),
+    "says that nobody shall call them": ("""
+#include <stdlib.h>
+void *calloc(size_t count, size_t size) __attribute__((deprecated));
+void free(void *ptr) __attribute__((deprecated));
+void *malloc(size_t size) __attribute__((deprecated));
+int none;
+""", C, ["-Wno-redundant-decls"]),
 }
 
 
@@ -186,10 +193,37 @@ def helpers(compiler, *options):
     return test
 
 
+def standard_library(compiler, level):
+    """Each line of stl.cc where it is optimized; else what they add up to. Nothing is live, as a table of threads says beside it."""
+    def test():
+        want = {}
+        with open(os.path.join(HERE, "stl.cc")) as file:
+            for number, line in enumerate(file, 1):
+                said = re.search(r"; +// (\w+): (.*)", line)
+                if said:
+                    want[number] = tuple(map(int, said.group(2).split()))
+        with private_dir() as ledgers:
+            p = subprocess.Popen([program(compiler, [level, "-std=c++17"], "stl.cc")], env=dict(os.environ, ALLIUM_DIR=ledgers))
+            equal(p.wait(60), 0, "its code")
+            rows, said = accounts(ledgers, p.pid)
+        equal(said, "", "losses")
+        equal([row for row in rows if row["live_bytes"] and "libstdc++" not in row["module"]], [], "what is live")
+        total = sum(row["allocations"] for row in rows)
+        check(total >= 3050 + sum(calls for calls, _ in want.values()), "allocations:", total)
+        if level != "-O0":
+            have = {int(row["place"].split(":")[1]): row for row in rows if "stl.cc:" in (row["place"] or "")}
+            lines = {number: (have[number]["allocations"], have[number]["allocated_bytes"]) for number in want if number in have}
+            equal(lines, want, "lines")
+            equal([row["failed"] for row in rows if row["failed"]], [1], "failures")
+    return test
+
+
 tap.main([("a source that " + what, compiles(what)) for what in ODDITIES] + [
     ("%s %s%s: the wider family is counted as the program does" % (compiler, level, more and " " + more), exact(compiler, level, *[more] * bool(more)))
-    for compiler in C + CXX for level, more in (("-O0", ""), ("-O2", ""), ("-O2", "-D_FORTIFY_SOURCE=3"))] + [
+    for compiler in C + CXX for level, more in (("-O0", ""), ("-O2", ""), ("-O2", "-D_FORTIFY_SOURCE=3"), ("-O2", "-std=c11" if compiler in C else "-std=c++17"))] + [
     ("a count that is left out is found", planted),
+] + [
+    ("%s %s: new, templates and containers are places" % (compiler, level), standard_library(compiler, level)) for compiler in CXX for level in LEVELS
 ] + [
     ("%s %s: callers of helpers are the places" % (compiler, level), helpers(compiler, level)) for compiler in C + CXX for level in ("-O0", "-O2", "-O3")
 ])
