@@ -35,7 +35,7 @@ static char *sums_of(uint32_t shard)
 
 static void add(const struct thread *t, uint64_t number, enum what what, uint64_t bytes, uint64_t usable)
 {
-    struct ledger_site_words *w = (struct ledger_site_words *)(t->sums + SITES_OFFSET(number));
+    struct ledger_site_words *w = sites_words(t, SITES_ID((uint32_t)number));
     uint64_t *word = (uint64_t *)w + what;
     if (t->sums != sums_of(SHARDS_SHARED)) {
         if (what == FREED)
@@ -53,7 +53,7 @@ static void add(const struct thread *t, uint64_t number, enum what what, uint64_
 /* Undoes add() of one made. */
 static void take_back(const struct thread *t, uint64_t number, uint64_t bytes, uint64_t usable)
 {
-    struct ledger_site_words *w = (struct ledger_site_words *)(t->sums + SITES_OFFSET(number));
+    struct ledger_site_words *w = sites_words(t, SITES_ID((uint32_t)number));
     if (t->sums == sums_of(SHARDS_SHARED)) {
         __atomic_fetch_sub(&w->made_calls, 1, __ATOMIC_RELAXED);
         __atomic_fetch_sub(&w->made_bytes, bytes, __ATOMIC_RELAXED);
@@ -88,56 +88,63 @@ bool sites_begin_ledger(void)
     return true;
 }
 
-/* A record for the address; what its slot shall hold but for the address. */
-static uint64_t add_site(uintptr_t pc, uint32_t module)
+/* A record for the address; its number, or LEDGER_SITE_OTHER. */
+static uint32_t add_site(uintptr_t pc, uint32_t module)
 {
     uint32_t number = ledger_append(&process.ledger, LEDGER_SITES, 1);
     if (number >= SITES_MOST || !back_sums(number))
         return LEDGER_SITE_OTHER;
     AT(LEDGER_SITES, struct ledger_site, number)->frame =
         module == MODULE_NONE ? LEDGER_NONE : books_caller(pc);
-    if (module == MODULE_NONE)
-        return number;
     modules[number] = (uint16_t)module;
-    return number | (unwind_modules.at[module].permanent ? 0 : SITES_LOOK_CLOSER);
+    return number;
 }
 
-/* The slot that has the address, or the free one where it would be; NULL: too many others are there. */
-static uint64_t *find_slot(uintptr_t pc, uint64_t *word)
+/* The slot of the address, taken if it is new; NULL: too many others are where it would be. */
+static struct sites_slot *find_slot(uintptr_t pc)
 {
     for (uint32_t i = 0; i < PROBES_MOST; i++) {
-        uint64_t *slot = &sites.slots[((pc >> 3) + i) & (SITES_SLOTS - 1)];
-        *word = load_acquire(slot);
-        if (!*word || *word >> SITES_PC_SHIFT == pc)
+        struct sites_slot *slot = sites_slot(pc, i);
+        uint64_t is = load_acquire(&slot->pc);
+        if (is == pc || (!is && (__atomic_compare_exchange_n(&slot->pc, &is, pc, false, __ATOMIC_ACQ_REL,
+                                                             __ATOMIC_ACQUIRE) ||
+                                 is == pc)))
             return slot;
     }
     return NULL;
 }
 
-static bool is_current(uint64_t word, uintptr_t pc)
+#define JIT_PC 1u /* what stands for all code outside every module */
+
+/* Gives the slot a site. Of two that come at once the later one's number stays unused. */
+static uint32_t settle_slot(struct sites_slot *slot, uintptr_t pc, uint32_t was)
 {
-    return !(word & SITES_LOOK_CLOSER) || module_is_current(modules[word % SITES_MOST], pc);
+    uint32_t module = pc == JIT_PC ? MODULE_NONE : module_find(pc);
+    if (module == MODULE_NONE && pc != JIT_PC) {
+        store_relaxed(&slot->id, 0);
+        slot = find_slot(JIT_PC);
+        uint32_t jit = slot ? load_acquire(&slot->number) : LEDGER_SITE_OTHER;
+        return jit ? jit : settle_slot(slot, JIT_PC, 0);
+    }
+    uint32_t number = add_site(pc, module);
+    if (!__atomic_compare_exchange_n(&slot->number, &was, number, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        return was;
+    if (module != MODULE_NONE && unwind_modules.at[module].permanent)
+        store_release(&slot->id, SITES_ID(number));
+    return number;
 }
 
-/* The site's number; code outside every module is one site, which stands under address 0. */
+/* The site's number. Where a module may have been unloaded, it is asked each time whether it is there still. */
 static uint32_t number_of(uintptr_t pc)
 {
-    uint64_t word;
-    for (;;) {
-        uint64_t *slot = pc >> 47 ? NULL : find_slot(pc, &word);
-        if (!slot)
-            return LEDGER_SITE_OTHER;
-        if (word && is_current(word, pc))
-            return word % SITES_MOST;
-        uint32_t module = pc ? module_find(pc) : MODULE_NONE;
-        if (module == MODULE_NONE && pc) {
-            pc = 0;
-            continue;
-        }
-        uint64_t mine = (uint64_t)pc << SITES_PC_SHIFT | add_site(pc, module);
-        if (__atomic_compare_exchange_n(slot, &word, mine, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-            return mine % SITES_MOST;
-    } /* somebody else was faster; this number stays unused */
+    struct sites_slot *slot = pc > JIT_PC ? find_slot(pc) : NULL;
+    if (!slot)
+        return LEDGER_SITE_OTHER;
+    uint32_t number = load_acquire(&slot->number);
+    if (number &&
+        (load_relaxed(&slot->id) || number < LEDGER_SITE_FIRST || module_is_current(modules[number], pc)))
+        return number;
+    return settle_slot(slot, pc, number);
 }
 
 static void move_missed(const struct thread *t)
@@ -145,7 +152,7 @@ static void move_missed(const struct thread *t)
     uint64_t made = __atomic_exchange_n(&missed.made, 0, __ATOMIC_RELAXED);
     uint64_t freed = __atomic_exchange_n(&missed.freed, 0, __ATOMIC_RELAXED);
     struct ledger_site_words *w =
-        (struct ledger_site_words *)(sums_of(SHARDS_SHARED) + SITES_OFFSET(LEDGER_SITE_NOBODY));
+        (struct ledger_site_words *)(sums_of(SHARDS_SHARED) + (SITES_ID(LEDGER_SITE_NOBODY) << 6));
     (void)t;
     __atomic_fetch_add(&w->made_calls, made, __ATOMIC_RELAXED);
     __atomic_fetch_add(&w->freed_calls, freed, __ATOMIC_RELAXED);
@@ -192,7 +199,7 @@ static bool is_settled(struct thread *t)
 /* What the map still says of memory that was handed out again: its free went past us. */
 static void book_unseen(const struct thread *t, struct object old)
 {
-    add(t, old.account, GONE, old.bytes, old.bytes);
+    add(t, SITES_NUMBER(old.account), GONE, old.bytes, old.bytes);
     add(t, LEDGER_SITE_NOBODY, GONE, old.bytes, old.bytes);
 }
 
@@ -203,7 +210,7 @@ static void enter(const struct thread *t, uint32_t number, void *p, size_t size)
         book_unseen(t, old);
     if (size > OBJECTS_BYTES_INLINE && objects_take_from_page((uintptr_t)p, &old))
         book_unseen(t, old);
-    bool kept = objects_put((uintptr_t)p, (struct object){number, size});
+    bool kept = objects_put((uintptr_t)p, (struct object){SITES_ID(number), size});
     add(t, kept ? number : LEDGER_SITE_NOBODY, MADE, size, sites_usable(p, size));
 }
 
@@ -226,6 +233,12 @@ void sites_made_cold(uintptr_t pc, void *p, size_t size)
     leave_books(t, outside);
 }
 
+void *sites_book_cold(uintptr_t pc, void *p, size_t size)
+{
+    sites_made_cold(pc, p, size);
+    return p;
+}
+
 void sites_recharge_cold(uintptr_t pc, void *p, size_t size)
 {
     struct thread *t = &thread_self;
@@ -234,7 +247,7 @@ void sites_recharge_cold(uintptr_t pc, void *p, size_t size)
     if (!p || t->busy || unlikely(!enter_own_books(t, &outside)))
         return;
     if (likely(t->sums) && objects_take((uintptr_t)p, &o)) {
-        take_back(t, o.account, o.bytes, sites_usable(p, o.bytes));
+        take_back(t, SITES_NUMBER(o.account), o.bytes, sites_usable(p, o.bytes));
         enter(t, number_of(pc), p, size);
     }
     leave_books(t, outside);
@@ -259,7 +272,7 @@ void sites_gone_cold(uintptr_t pc, void *p)
     if (!p || t->busy || unlikely(!enter_own_books(t, &outside)))
         return;
     if (take(t, p, &o)) {
-        add(t, o.account, GONE, o.bytes, sites_usable(p, o.bytes));
+        add(t, SITES_NUMBER(o.account), GONE, o.bytes, sites_usable(p, o.bytes));
         add(t, number_of(pc), FREED, o.bytes, 0);
     } else if (t->sums) {
         add(t, LEDGER_SITE_NOBODY, FREED, 0, 0);
@@ -285,7 +298,7 @@ struct sites_taken sites_take(void *p)
 static void book_moved(const struct thread *t, uintptr_t pc, const struct sites_taken *taken)
 {
     if (taken->object.account && taken->generation == t->generation) {
-        add(t, taken->object.account, GONE, taken->object.bytes, taken->usable_bytes);
+        add(t, SITES_NUMBER(taken->object.account), GONE, taken->object.bytes, taken->usable_bytes);
         add(t, number_of(pc), FREED, taken->object.bytes, 0);
     } else {
         add(t, LEDGER_SITE_NOBODY, FREED, 0, 0);
@@ -333,7 +346,7 @@ static bool heads_tell_usable(void)
 
 void sites_begin(void)
 {
-    uint64_t *slots = reserve_memory(SITES_SLOTS * sizeof(*slots), true);
+    struct sites_slot *slots = reserve_memory(SITES_SLOTS * sizeof(*slots), true);
     modules = reserve_memory(SITES_MOST * sizeof(*modules), false);
     if (!slots || !modules || !objects_tables() || !next.malloc)
         return;

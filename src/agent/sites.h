@@ -27,16 +27,26 @@
 #include "wire/ledger.h"
 
 /*
- * A word of the table of return addresses: address << 17 | look closer << 16 | number of the site. One subtraction tells
- * whether the word is an address's, and nothing more has to be asked about it.
+ * A slot of the table of return addresses. It is an address's for good; `id` comes later, and stays 0 where somebody has to look
+ * closer each time: then `number` alone is known.
  */
-#define SITES_SLOTS       (1u << 18) /* 2 MiB of code before two addresses share a slot */
-#define SITES_PC_SHIFT    17
-#define SITES_LOOK_CLOSER (1u << 16) /* its module may have been unloaded */
-#define SITES_MOST        (1u << 16)
+struct sites_slot {
+    uint64_t pc;
+    uint32_t id;
+    uint32_t number;
+};
+#define SITES_SLOTS (1u << 18) /* 2 MiB of code before two addresses share a slot */
+#define SITES_MOST  (1u << 16)
+
+/*
+ * A site's number as entries of the map and slots have it: shifted by 6 it is where its words lie in a shard, whose sites lie 64 to
+ * a block of all shards.
+ */
+#define SITES_ID(number) ((number) >> 6 << 10 | ((number) & (LEDGER_SITES_TOGETHER - 1)))
+#define SITES_NUMBER(id) ((id) >> 10 << 6 | ((id) & (LEDGER_SITES_TOGETHER - 1)))
 
 struct sites {
-    uint64_t *slots;
+    struct sites_slot *slots;
     uint32_t on;
     uint32_t heads_tell; /* usable bytes stand before each object, as glibc has it */
 };
@@ -51,6 +61,8 @@ void sites_after_fork(void);
 
 /** The object is made, by the call that returns to pc; `p` NULL: it failed. */
 ONE_COPY void sites_made_cold(uintptr_t pc, void *p, size_t size);
+/** The same; returns the object. */
+ONE_COPY void *sites_book_cold(uintptr_t pc, void *p, size_t size);
 /** The object is about to be freed. */
 ONE_COPY void sites_gone_cold(uintptr_t pc, void *p);
 
@@ -85,14 +97,13 @@ static inline void sites_gone(uintptr_t pc, void *p)
         sites_gone_cold(pc, p);
 }
 
-#define SITES_OFFSET(number) ((number) >> 6 << 16 | ((number) & (LEDGER_SITES_TOGETHER - 1)) << 6)
-
-/** 0 to SITES_MOST - 1: the site's number; else it is to be looked for. */
-static inline uint64_t sites_number(uintptr_t pc)
+/** The slot where an address is, if it is in none of those that follow. */
+static inline struct sites_slot *sites_slot(uintptr_t pc, uint32_t next_but)
 {
-    return load_relaxed(&sites.slots[(pc >> 3) & (SITES_SLOTS - 1)]) - ((uint64_t)pc << SITES_PC_SHIFT);
+    return &sites.slots[((pc >> 3) + next_but) & (SITES_SLOTS - 1)];
 }
 
+/** Usable bytes of an object. */
 static inline uint64_t sites_usable(void *p, size_t size)
 {
     if (likely(sites.heads_tell)) {
@@ -101,6 +112,24 @@ static inline uint64_t sites_usable(void *p, size_t size)
     }
     size_t usable = next.malloc_usable_size ? next.malloc_usable_size(p) : 0;
     return usable > size ? usable : size; /* tcmalloc says 0 of what is made before it has begun */
+}
+
+/* As sites_usable(). False: it is in a mapping of its own. */
+static inline __attribute__((always_inline)) bool sites_usable_hot(void *p, size_t size, bool heads,
+                                                                   uint64_t *usable)
+{
+    if (!heads) {
+        *usable = sites_usable(p, size);
+        return true;
+    }
+    uint64_t head = ((const uint64_t *)p)[-1];
+    *usable = (head & ~(uint64_t)7) - 8;
+    return likely(!(head & 2));
+}
+
+static inline struct ledger_site_words *sites_words(const struct thread *t, uint32_t id)
+{
+    return (struct ledger_site_words *)(t->sums + ((uint64_t)id << 6));
 }
 
 /* One instruction each: a signal handler never finds it half done. Nobody else writes to the thread's own words. */
@@ -117,43 +146,42 @@ static inline void sites_add2(struct ledger_site_words *w, uint64_t bytes)
     __asm__ volatile("incq 48(%0)\n\taddq %1, 56(%0)" : : "r"(w), "er"(bytes) : "memory", "cc");
 }
 
-/** What was just made. */
-static inline __attribute__((always_inline)) void sites_made_hot(uintptr_t pc, void *p, size_t size)
+/** What was just made. False: nothing is done, the cold half is to do it. `heads`: usable bytes stand before objects. */
+static inline __attribute__((always_inline)) bool sites_made_hot(uintptr_t pc, void *p, size_t size,
+                                                                 bool heads)
 {
     uintptr_t a = (uintptr_t)p;
-    uint64_t number = sites_number(pc);
-    uint32_t *table = thread_self.objects[a >> OBJECTS_GIB_SHIFT];
+    const struct sites_slot *slot = sites_slot(pc, 0);
+    uint32_t *table = thread_self.objects[a >> OBJECTS_GIB_SHIFT], id = load_relaxed(&slot->id);
     uint32_t *entry = table + OBJECTS_ENTRY_AT(a);
-    if (unlikely(!table || number >= SITES_MOST || size - 1 >= OBJECTS_BYTES_INLINE || OBJECTS_IS_ODD(a) ||
-                 load_relaxed(entry))) {
-        sites_made_cold(pc, p, size);
-        return;
-    }
-    store_relaxed(entry, (uint32_t)number << OBJECTS_BYTES_BITS | (uint32_t)size);
-    sites_add3((struct ledger_site_words *)(thread_self.sums + SITES_OFFSET(number)), 0, size,
-               sites_usable(p, size));
+    uint64_t usable;
+    if (unlikely(load_relaxed(&slot->pc) != pc || !id || !table || size - 1 >= OBJECTS_BYTES_INLINE ||
+                 OBJECTS_IS_ODD(a) || load_relaxed(entry) || !sites_usable_hot(p, size, heads, &usable)))
+        return false;
+    store_relaxed(entry, id << OBJECTS_BYTES_BITS | (uint32_t)size);
+    sites_add3(sites_words(&thread_self, id), 0, size, usable);
+    return true;
 }
 
-/** What is about to be freed. */
-static inline __attribute__((always_inline)) void sites_gone_hot(uintptr_t pc, void *p)
+/** What is about to be freed. False: as above. */
+static inline __attribute__((always_inline)) bool sites_gone_hot(uintptr_t pc, void *p, bool heads)
 {
     uintptr_t a = (uintptr_t)p;
     uint32_t *table = thread_self.objects[a >> OBJECTS_GIB_SHIFT];
-    uint32_t *at = table + OBJECTS_ENTRY_AT(a);
-    if (unlikely(!table || OBJECTS_IS_ODD(a))) {
-        sites_gone_cold(pc, p);
-        return;
-    }
-    uint32_t entry = load_relaxed(at), bytes = entry & OBJECTS_BYTES_BEYOND;
-    uint64_t number = sites_number(pc);
-    if (unlikely(!(entry >> OBJECTS_BYTES_BITS) || bytes == OBJECTS_BYTES_BEYOND || number >= SITES_MOST)) {
-        sites_gone_cold(pc, p);
-        return;
-    }
+    if (unlikely(!table || OBJECTS_IS_ODD(a)))
+        return false;
+    uint32_t *at = table + OBJECTS_ENTRY_AT(a), entry = load_relaxed(at),
+             bytes = entry & OBJECTS_BYTES_BEYOND;
+    const struct sites_slot *slot = sites_slot(pc, 0);
+    uint32_t id = load_relaxed(&slot->id);
+    uint64_t usable;
+    if (unlikely(!(entry >> OBJECTS_BYTES_BITS) || bytes == OBJECTS_BYTES_BEYOND ||
+                 load_relaxed(&slot->pc) != pc || !id || !sites_usable_hot(p, bytes, heads, &usable)))
+        return false;
     store_relaxed(at, 0);
-    sites_add3((struct ledger_site_words *)(thread_self.sums + SITES_OFFSET(entry >> OBJECTS_BYTES_BITS)), 1,
-               bytes, sites_usable(p, bytes));
-    sites_add2((struct ledger_site_words *)(thread_self.sums + SITES_OFFSET(number)), bytes);
+    sites_add3(sites_words(&thread_self, entry >> OBJECTS_BYTES_BITS), 1, bytes, usable);
+    sites_add2(sites_words(&thread_self, id), bytes);
+    return true;
 }
 
 #endif

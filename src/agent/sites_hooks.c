@@ -4,14 +4,39 @@
 #include "agent/cold.h"
 #include "agent/sites.h"
 
+/* Leaves but for the real call: what is cold is reached by tail jumps. */
 static HOT void *sites_malloc(size_t size)
 {
-    return sites_book(SITES_CALLER, next.malloc(size), size);
+    void *p = next.malloc(size);
+    if (likely(p) && likely(sites_made_hot(SITES_CALLER, p, size, true)))
+        return p;
+    return sites_book_cold(SITES_CALLER, p, size);
+}
+
+static COLD void sites_free_cold(void *p)
+{
+    sites_gone_cold(SITES_CALLER, p);
+    next.free(p);
 }
 
 static HOT void sites_free(void *p)
 {
-    sites_gone_hot(SITES_CALLER, p);
+    if (likely(sites_gone_hot(SITES_CALLER, p, true))) {
+        next.free(p);
+        return;
+    }
+    sites_free_cold(p);
+}
+
+/* Of other allocators, which are asked for usable bytes. */
+static void *sites_malloc_asks(size_t size)
+{
+    return sites_book(SITES_CALLER, next.malloc(size), size);
+}
+
+static void sites_free_asks(void *p)
+{
+    sites_unbook(SITES_CALLER, p);
     next.free(p);
 }
 
@@ -102,7 +127,13 @@ static void stand_before_entries(void)
 void sites_hooks_begin(void)
 {
     stand_before_entries();
-    next_hot = (struct next_hot){sites_malloc,   sites_calloc,         sites_realloc,
-                                 sites_free,     sites_posix_memalign, sites_aligned_alloc,
-                                 sites_memalign, sites_valloc,         sites_pvalloc};
+    next_hot = (struct next_hot){.malloc = sites.heads_tell ? sites_malloc : sites_malloc_asks,
+                                 .calloc = sites_calloc,
+                                 .realloc = sites_realloc,
+                                 .free = sites.heads_tell ? sites_free : sites_free_asks,
+                                 .posix_memalign = sites_posix_memalign,
+                                 .aligned_alloc = sites_aligned_alloc,
+                                 .memalign = sites_memalign,
+                                 .valloc = sites_valloc,
+                                 .pvalloc = sites_pvalloc};
 }

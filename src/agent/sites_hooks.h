@@ -17,11 +17,16 @@
 /** Books what the real function gave; NULL: it failed. */
 static inline __attribute__((always_inline)) void *sites_book(uintptr_t pc, void *p, size_t size)
 {
-    if (likely(p))
-        sites_made_hot(pc, p, size);
-    else
-        sites_made_cold(pc, p, size);
-    return p;
+    bool done =
+        p && (sites.heads_tell ? sites_made_hot(pc, p, size, true) : sites_made_hot(pc, p, size, false));
+    return likely(done) ? p : sites_book_cold(pc, p, size);
+}
+
+/** What is about to be freed. */
+static inline __attribute__((always_inline)) void sites_unbook(uintptr_t pc, void *p)
+{
+    if (unlikely(!sites_gone_hot(pc, p, false)))
+        sites_gone_cold(pc, p);
 }
 
 /** Puts them in place of the real functions. */

@@ -26,7 +26,7 @@ NEXT_NEW_FORMS(X)
     static void sites_##field(void *p, size_t second, size_t third)                                          \
     {                                                                                                        \
         if (likely(!filter_may_hold(p))) {                                                                   \
-            sites_gone_hot(SITES_CALLER, p);                                                                 \
+            sites_unbook(SITES_CALLER, p);                                                                   \
             next_operators.field(p, second, third);                                                          \
             return;                                                                                          \
         }                                                                                                    \
@@ -84,8 +84,7 @@ static COLD void *direct_cold(size_t size, size_t second, size_t third, next_new
             void *p = next.malloc(size ? size : 1);                                                          \
             if (unlikely(!p))                                                                                \
                 return next_operators.field(size, second, third);                                            \
-            sites_made_hot(SITES_CALLER, p, size);                                                           \
-            return p;                                                                                        \
+            return sites_book(SITES_CALLER, p, size);                                                        \
         }                                                                                                    \
         return direct_cold(size, second, third, &next_operators.field);                                      \
     }
@@ -128,7 +127,7 @@ static void direct_delete(void *p, size_t second, size_t third)
         hooks_free_cold(p);
         return;
     }
-    sites_gone_hot(SITES_CALLER, p);
+    sites_unbook(SITES_CALLER, p);
     next.free(p);
 }
 
