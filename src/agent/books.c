@@ -2,25 +2,22 @@
 #include "agent/books.h"
 
 #include <stddef.h>
-#include <string.h>
 #include <sys/prctl.h>
 
-#include "agent/intern.h"
+#include "account/stacks.h"
 #include "agent/live.h"
 #include "agent/process.h"
 #include "base/sigsafe/atomic.h"
 #include "base/sigsafe/sys.h"
-#include "base/sigsafe/text.h"
-#include "unwind/module.h"
 #include "unwind/trail.h"
 
-#define NAME_LENGTH_MAX 4096u
-#define SEALED_ROOM     (256u << 10) /* of each table that grows with use, when the process enters seccomp */
-#define SEALED_SLOTS    16384u
-#define HASH_FACTOR     0x9e3779b97f4a7c15u
+#define SEALED_ROOM  (256u << 10) /* of each table that grows with use, when the process enters seccomp */
+#define SEALED_SLOTS 16384u
+#define HASH_FACTOR  0x9e3779b97f4a7c15u
 
-static struct word_cache rules, known; /* known: cells, each + 1, by known_key() */
-static struct intern frames, stacks, cells;
+static struct word_cache known; /* cells, each + 1, by known_key() */
+static struct stacks stacks = STACKS_OF(&process.ledger, process_count_loss);
+static struct intern cells = {.ledger = &process.ledger};
 /* Of the threads whose shards are their own. */
 static struct trails trails[LEDGER_SHARDS_OWNED];
 
@@ -30,14 +27,7 @@ _Static_assert(TRAIL_MAX == BOOKS_DEPTH_MAX, "with a trail or without, a stack i
 
 uint32_t books_add_string(const char *text)
 {
-    size_t len = text_length(text);
-    if (len > NAME_LENGTH_MAX)
-        len = NAME_LENGTH_MAX;
-    uint32_t at = ledger_append(&process.ledger, LEDGER_STRINGS, (uint32_t)len + 1);
-    if (at == LEDGER_NONE)
-        return 0;
-    text_copy(AT(LEDGER_STRINGS, char, at), len + 1, text);
-    return at;
+    return stacks_add_string(&process.ledger, text);
 }
 
 uint32_t books_add_period(uint64_t period_bytes, uint64_t ticks)
@@ -63,137 +53,14 @@ uint16_t books_add_thread(uint64_t ticks)
     return (uint16_t)at;
 }
 
-static void add_module(struct unwind_module *m)
-{
-    uint32_t at = ledger_append(&process.ledger, LEDGER_MODULES, 1);
-    if (at == LEDGER_NONE || at >= LEDGER_MODULE_UNKNOWN)
-        return;
-    struct ledger_module *row = AT(LEDGER_MODULES, struct ledger_module, at);
-    row->start = m->start;
-    row->end = m->end;
-    row->bias = m->bias;
-    row->path = m->name[0] ? books_add_string(m->name) : process.ledger.header->exe;
-    for (uint32_t i = 0; i < m->build_id_len && i < LEDGER_BUILD_ID_BYTES; i++)
-        row->build_id[i] = m->build_id[i];
-    row->build_id_len =
-        (uint8_t)(m->build_id_len < LEDGER_BUILD_ID_BYTES ? m->build_id_len : LEDGER_BUILD_ID_BYTES);
-    store_release(&m->ledger_id, at + 1);
-}
-
-static bool same_frame(const void *key, uint32_t number)
-{
-    return *AT(LEDGER_FRAMES, uint64_t, number) == *(const uint64_t *)key;
-}
-
-static uint32_t name_frame(void *arg, uint32_t module, uintptr_t pc, bool exact)
-{
-    (void)arg;
-    uint64_t frame = (uint64_t)LEDGER_MODULE_UNKNOWN << LEDGER_FRAME_MODULE_SHIFT;
-    if (module != MODULE_NONE) {
-        struct unwind_module *m = &unwind_modules.at[module];
-        if (!load_acquire(&m->ledger_id))
-            add_module(m);
-        if (m->ledger_id)
-            frame = (uint64_t)(m->ledger_id - 1) << LEDGER_FRAME_MODULE_SHIFT |
-                    ((pc - m->bias) & LEDGER_FRAME_OFFSET_MASK) | (exact ? LEDGER_FRAME_EXACT : 0);
-    }
-    uint32_t hash = (uint32_t)(frame * HASH_FACTOR >> 32);
-    uint32_t at = intern_find(&frames, hash, same_frame, &frame);
-    if (at != INTERN_NONE)
-        return at;
-    at = ledger_append(&process.ledger, LEDGER_FRAMES, 1);
-    if (at > WALK_ID_MAX)
-        return WALK_NO_ID;
-    *AT(LEDGER_FRAMES, uint64_t, at) = frame;
-    intern_add(&frames, hash, at);
-    return at;
-}
-
-static struct walker walker(void)
-{
-    return (struct walker){.cache = &rules, .name = name_frame, .sealed = &process.ledger.sealed};
-}
-
-struct stack_key {
-    const uint32_t *ids;
-    uint32_t depth;
-    uint32_t hash;
-    enum ledger_stack_end end;
-};
-
-static bool same_stack(const void *key, uint32_t number)
-{
-    const struct stack_key *k = key;
-    const struct ledger_stack *s = AT(LEDGER_STACKS, struct ledger_stack, number);
-    if (s->depth != k->depth || s->end != k->end)
-        return false;
-    const uint32_t *ids = AT(LEDGER_STACK_FRAMES, uint32_t, s->first);
-    return !memcmp(ids, k->ids, k->depth * sizeof(*ids));
-}
-
-static uint32_t add_stack(const struct stack_key *k)
-{
-    uint32_t first = ledger_append(&process.ledger, LEDGER_STACK_FRAMES, k->depth);
-    if (first == LEDGER_NONE)
-        return LEDGER_NONE;
-    uint32_t *ids = AT(LEDGER_STACK_FRAMES, uint32_t, first);
-    for (uint32_t i = 0; i < k->depth; i++)
-        ids[i] = k->ids[i];
-    uint32_t at = ledger_append(&process.ledger, LEDGER_STACKS, 1);
-    if (at == LEDGER_NONE)
-        return LEDGER_NONE;
-    *AT(LEDGER_STACKS, struct ledger_stack, at) = (struct ledger_stack){
-        .hash = k->hash, .first = first, .depth = (uint16_t)k->depth, .end = (uint8_t)k->end};
-    intern_add(&stacks, k->hash, at);
-    return at;
-}
-
-static enum ledger_stack_end stack_end(enum walk_end end)
-{
-    switch (end) {
-    case WALK_WHOLE:
-        return LEDGER_STACK_WHOLE;
-    case WALK_CUT:
-        process_count_loss(LEDGER_LOST_STACK_CUT);
-        return LEDGER_STACK_CUT;
-    case WALK_NO_CODE:
-        process_count_loss(LEDGER_LOST_STACK_BROKEN);
-        return LEDGER_STACK_NO_CODE;
-    case WALK_NO_RULE:
-        process_count_loss(LEDGER_LOST_STACK_BROKEN);
-        return LEDGER_STACK_NO_RULE;
-    default:
-        process_count_loss(LEDGER_LOST_STACK_BROKEN);
-        return LEDGER_STACK_BROKEN;
-    }
-}
-
-static uint64_t hash_of(const uint32_t *ids, unsigned depth)
-{
-    uint64_t h = 0;
-    for (unsigned i = depth; i-- > 0;)
-        h = trail_hash(h, ids[i]);
-    return h;
-}
-
-static uint32_t book_stack(const uint32_t *ids, unsigned depth, uint64_t hash, enum walk_end end)
-{
-    if (unlikely(end == WALK_NO_ROOM))
-        return LEDGER_NONE;
-    struct stack_key key = {.ids = ids, .depth = depth, .hash = (uint32_t)hash};
-    key.end = likely(end == WALK_WHOLE) ? LEDGER_STACK_WHOLE : stack_end(end);
-    uint32_t at = intern_find(&stacks, key.hash, same_stack, &key);
-    return likely(at != INTERN_NONE) ? at : add_stack(&key);
-}
-
 static __attribute__((noinline)) uint32_t stack_alone_cold(struct stack_bounds *bounds,
                                                            const struct walk_start *start)
 {
     uint32_t ids[BOOKS_DEPTH_MAX];
     enum walk_end end;
-    struct walker w = walker();
+    struct walker w = stacks_walker(&stacks);
     unsigned depth = walk_stack(&w, bounds, start, ids, BOOKS_DEPTH_MAX, &end);
-    return book_stack(ids, depth, hash_of(ids, depth), end);
+    return stacks_number(&stacks, ids, depth, stacks_hash(ids, depth), end);
 }
 
 /* NULL: somebody else may be on it. */
@@ -213,7 +80,7 @@ struct walked {
 static inline struct walked walk_it(struct trail *trail, struct trail_walk *own, struct stack_bounds *bounds,
                                     const struct walk_start *start)
 {
-    struct walker w = walker();
+    struct walker w = stacks_walker(&stacks);
     struct walked k;
     k.ids = walk_along(&w, trail, own, bounds, start, process.generation, &k.depth, &k.end);
     k.kept = k.ids == trail->id + trail->top;
@@ -231,8 +98,8 @@ static inline uint32_t stack_along(struct trail *trail, const struct trail_walk 
 {
     if (likely(k->kept && trail->stack != TRAIL_NONE))
         return trail->stack;
-    uint64_t hash = likely(k->ids != own->id) ? hash_along(trail, own, k) : hash_of(k->ids, k->depth);
-    uint32_t stack = book_stack(k->ids, k->depth, hash, k->end);
+    uint64_t hash = likely(k->ids != own->id) ? hash_along(trail, own, k) : stacks_hash(k->ids, k->depth);
+    uint32_t stack = stacks_number(&stacks, k->ids, k->depth, hash, k->end);
     if (k->kept)
         trail->stack = stack;
     return stack;
@@ -250,7 +117,7 @@ uint32_t books_stack(struct thread *t, const struct walk_start *start)
 
 uint32_t books_caller(uintptr_t pc)
 {
-    struct walker w = walker();
+    struct walker w = stacks_walker(&stacks);
     return walk_caller(&w, pc);
 }
 
@@ -362,20 +229,15 @@ struct ledger_free *books_next_free(struct ledger_shard *shard, bool mine, uint6
 
 void books_reset(void)
 {
-    intern_reset(&frames);
-    intern_reset(&stacks);
+    stacks_reset(&stacks);
     intern_reset(&cells);
-    word_cache_forget(&rules);
     word_cache_forget(&known);
-    for (uint32_t i = 0; i < unwind_modules.used && i < MODULE_MAX; i++)
-        unwind_modules.at[i].ledger_id = 0;
 }
 
 void books_take_room(void)
 {
     live_take_room();
-    intern_take_room(&frames, SEALED_SLOTS);
-    intern_take_room(&stacks, SEALED_SLOTS);
+    stacks_take_room(&stacks, SEALED_SLOTS);
     intern_take_room(&cells, SEALED_SLOTS);
     static const enum ledger_table growing[] = {LEDGER_FRAMES, LEDGER_STACK_FRAMES, LEDGER_STACKS,
                                                 LEDGER_CELLS,  LEDGER_SAMPLES,      LEDGER_FREES};

@@ -37,10 +37,7 @@ static inline bool cold_subtract(uint64_t *left, uint64_t size)
 }
 
 /** The frame that called the hook; only in a COLD function. */
-#define COLD_CALLER()                                                                                        \
-    ((struct walk_start){.pc = (uintptr_t)__builtin_return_address(0),                                       \
-                         .sp = (uintptr_t)__builtin_frame_address(0) + 2 * sizeof(void *),                   \
-                         .fp = *(const uintptr_t *)__builtin_frame_address(0)})
+#define COLD_CALLER() WALK_CALLER()
 
 static inline bool cold_settle(struct thread *t)
 {

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/accounts_command.h"
+#include "cli/tags_details.h"
 #include "collect/tags.h"
 
 static const struct option_doc options[] = {
     ACCOUNTS_OPTIONS("live (default), objects, allocated, allocations or failed"),
     {"faults", 0, "TIME", "count the page faults of its objects, for so long"},
+    {"stacks", 0, NULL, "who made the calls of which `allium set` asked for stacks"},
+    {"folded", 0, NULL, "these as folded lines, for flame graphs"},
+    {"latency", 0, NULL, "how long the calls took of which `allium set` asked for that"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -30,7 +34,8 @@ const struct command command_tags = {
     .name = "tags",
     .usage =
         "[SOURCE|PROGRAM] [NEWER] [--by GROUP] [--sort ORDER] [--where QUERY] [--top N] [--interval TIME] "
-        "[--count N] [--duration TIME] [--faults TIME] [--json|--allocinfo|--openmetrics] [--no-pager]",
+        "[--count N] [--duration TIME] [--faults TIME] [--json|--allocinfo|--openmetrics] [--no-pager] "
+        "[--stacks|--folded|--latency]",
     .summary = "exact accounts of the places in a program that is built with <allium/tag.h>",
     .examples = examples,
     .options = options,
@@ -56,5 +61,6 @@ static int run(int argc, char **argv)
                                               .read_faults = tags_read_faults,
                                               .losses = losses,
                                               .none = "no tag was used yet"};
-    return accounts_command(&kind, argc, argv);
+    int code = tags_details_command(&command_tags, argc, argv);
+    return code < 0 ? accounts_command(&kind, argc, argv) : code;
 }

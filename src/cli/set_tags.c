@@ -10,6 +10,7 @@
 
 #include "cli/command.h"
 #include "collect/container.h"
+#include "collect/ledger_scan.h"
 #include "collect/naming.h"
 #include "collect/tags.h"
 
@@ -141,7 +142,7 @@ static int read_places(const struct set_tags *s, const struct ledger_entry *entr
     struct container_roots roots = {0};
     bool names = s->where && account_query_needs_names(s->where);
     int fd = ledger_entry_open(entry);
-    *r = (struct tags_reading){.idle = true, .process = {.pid = entry->pid, .alive = true}};
+    *r = (struct tags_reading){.idle = true, .unmet = true, .process = {.pid = entry->pid, .alive = true}};
     int bad = fd < 0 ? error_set(e, -fd, "%s: %s", entry->path, strerror(-fd))
                      : tags_read_places(r, texts, fd, names ? symbols : NULL,
                                         container_root(&roots, entry->pid), e);
@@ -154,13 +155,13 @@ static int read_places(const struct set_tags *s, const struct ledger_entry *entr
 int set_tags_apply(const struct set_tags *s, int pid, bool (*process)(void *arg, const char *comm, int pid),
                    void *arg, unsigned *processes)
 {
-    struct ledger_list list = {0};
+    struct ledger_scan scan;
     struct error e = {""};
     int code = EXIT_DONE;
     char *cache = naming_cache_dir();
     struct symbols *symbols = symbols_new(cache);
-    ledger_dir_scan_tags(&list);
-    vec_each (const struct ledger_entry, entry, &list) {
+    ledger_scan_all(&scan);
+    vec_each (const struct ledger_entry, entry, &scan.tags) {
         struct alloc_texts texts = {0};
         struct tags_reading r;
         if (!entry->alive || (pid && entry->pid != pid))
@@ -176,7 +177,7 @@ int set_tags_apply(const struct set_tags *s, int pid, bool (*process)(void *arg,
         tags_reading_release(&r);
         alloc_texts_release(&texts);
     }
-    ledger_list_release(&list);
+    ledger_scan_release(&scan);
     symbols_free(symbols);
     free(cache);
     return code;

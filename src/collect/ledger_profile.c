@@ -152,7 +152,7 @@ static void take_locations(struct work *w)
 }
 
 /*
- * Two threads that met the same stack for the first time at once may each have written it down (see agent/intern.h): the
+ * Two threads that met the same stack for the first time at once may each have written it down (see account/intern.h): the
  * first one stands for both. The same goes for frames.
  */
 static uint32_t *same_locations(const struct work *w)
@@ -343,6 +343,17 @@ static void take_frees(struct work *w)
             .reallocated = f->reallocated != 0,
         };
     }
+}
+
+struct profile *ledger_profile_stacks(struct ledger_copy *c, uint32_t **number)
+{
+    struct work w = {.c = c, .p = profile_new()};
+    take_image(&w);
+    take_modules(&w);
+    take_locations(&w);
+    take_stacks(&w);
+    *number = w.stack;
+    return w.p;
 }
 
 struct profile *ledger_profile(struct ledger_copy *c)

@@ -17,5 +17,10 @@
  * there may be millions, are gone afterwards.
  */
 struct profile *ledger_profile(struct ledger_copy *c);
+/**
+ * Its stacks alone. *number: what each of the ledger's is called in the profile, PROFILE_NONE: it makes no sense; the caller
+ * frees it.
+ */
+struct profile *ledger_profile_stacks(struct ledger_copy *c, uint32_t **number);
 
 #endif

@@ -55,9 +55,42 @@ static bool parse_name(const char *path, const char *suffix, pid_t *pid, uint64_
     return number > 0;
 }
 
-/* One line of /proc/PID/maps. */
-static void take_line(struct mapped *m, const char *line)
+/* What was found so far, with control pages as they come: there are two at most, one for each ledger. */
+struct found {
+    struct mapped *m;
+    struct mapped_file control[2];
+    uint64_t control_id[2];
+};
+
+static void take_control(struct found *all, const struct mapped_file *f, uint64_t id)
 {
+    for (int i = 0; i < 2; i++) {
+        if (all->control[i].end && all->control_id[i] == id)
+            return;
+        if (all->control[i].end)
+            continue;
+        all->control[i] = *f;
+        all->control_id[i] = id;
+        return;
+    }
+}
+
+/* A control page belongs to the ledger of its name only. */
+static void give_controls(const struct found *all)
+{
+    struct mapped *m = all->m;
+    for (int i = 0; i < 2; i++) {
+        if (all->control[i].end && mapped_any(m) && all->control_id[i] == m->image_id)
+            m->control = all->control[i];
+        if (all->control[i].end && m->tags.end && all->control_id[i] == m->tags_image_id)
+            m->tags_control = all->control[i];
+    }
+}
+
+/* One line of /proc/PID/maps. */
+static void take_line(struct found *all, const char *line)
+{
+    struct mapped *m = all->m;
     struct mapped_file f = {0};
     unsigned major, minor;
     int at = 0;
@@ -81,18 +114,18 @@ static void take_line(struct mapped *m, const char *line)
         m->tags = f;
         m->inner_pid = pid;
         m->tags_image_id = id;
-    } else if (!m->control.end && parse_name(f.path, LEDGER_CONTROL_SUFFIX, &pid, &id)) {
-        m->control = f;
+    } else if (parse_name(f.path, LEDGER_CONTROL_SUFFIX, &pid, &id)) {
+        take_control(all, &f, id);
     }
 }
 
 /* All whole lines; what is left of the last one moves to the front, its length is returned. */
-static size_t take_lines(struct mapped *m, char *text, size_t len)
+static size_t take_lines(struct found *all, char *text, size_t len)
 {
     char *line = text, *end;
     for (; (end = memchr(line, '\n', len - (size_t)(line - text))); line = end + 1) {
         *end = '\0';
-        take_line(m, line);
+        take_line(all, line);
     }
     len -= (size_t)(line - text);
     memmove(text, line, len);
@@ -101,6 +134,7 @@ static size_t take_lines(struct mapped *m, char *text, size_t len)
 
 static int look(pid_t pid, struct mapped *m)
 {
+    struct found found = {.m = m};
     char path[64];
     *m = (struct mapped){0};
     snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
@@ -112,15 +146,13 @@ static int look(pid_t pid, struct mapped *m)
     ssize_t n;
     while (all < MAPS_BYTES_MAX && (n = read(fd, text + kept, CHUNK_BYTES - kept)) > 0) {
         all += (size_t)n;
-        kept = take_lines(m, text, kept + (size_t)n);
+        kept = take_lines(&found, text, kept + (size_t)n);
         if (kept == CHUNK_BYTES)
             kept = 0; /* no line is that long */
     }
     free(text);
     close(fd);
-    /* A control page belongs to the ledger of its name only. */
-    if (m->control.end && !mapped_any(m))
-        m->control = (struct mapped_file){0};
+    give_controls(&found);
     return all >= MAPS_BYTES_MAX && !mapped_any(m) ? -E2BIG : 0;
 }
 

@@ -27,8 +27,8 @@ struct mapped_file {
 
 struct mapped {
     struct mapped_file ledger, control;
-    struct mapped_file tags; /* its ledger of tags */
-    pid_t inner_pid;         /* in the name of a ledger: what the process called itself when it made it */
+    struct mapped_file tags, tags_control; /* its ledger of tags */
+    pid_t inner_pid; /* in the name of a ledger: what the process called itself when it made it */
     uint64_t image_id, tags_image_id;
     bool agent; /* it maps the agent's library */
 };
@@ -43,6 +43,12 @@ int mapped_look(pid_t pid, struct mapped *m);
 static inline bool mapped_any(const struct mapped *m)
 {
     return m->ledger.end != 0;
+}
+
+/** The control page of that one of its ledgers. */
+static inline const struct mapped_file *mapped_control(const struct mapped *m, uint64_t image_id)
+{
+    return m->tags.end && image_id == m->tags_image_id ? &m->tags_control : &m->control;
 }
 
 /** It never had a name. */

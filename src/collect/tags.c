@@ -62,6 +62,7 @@ static void add_row(struct tags_reading *r, const struct ledger_copy *c, const s
     if (r->faults)
         faults = object_faults_of(r->faults, t->account);
     *vec_push(&r->key) = key_of(c, t);
+    *vec_push(&r->account) = t->account;
     *vec_push(&r->module) = t->module;
     *vec_push(&r->rows) = (struct account_row){
         .key = {.class = put_text(texts, text_of(c, t->class)),
@@ -127,5 +128,6 @@ void tags_reading_release(struct tags_reading *r)
     vec_release(&r->modules);
     vec_release(&r->module);
     vec_release(&r->key);
+    vec_release(&r->account);
     vec_release(&r->rows);
 }

@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "collect/container.h"
 #include "collect/ledger_copy.h"
 #include "collect/object_faults.h"
 #include "model/accounts.h"
@@ -24,10 +25,12 @@ struct tags_module {
 
 /** What is read of one ledger before it has names. */
 struct tags_reading {
-    struct account_rows rows;    /* one for each descriptor */
-    struct VEC(uint32_t) module; /* of each row, or LEDGER_NONE */
-    struct VEC(uint64_t) key;    /* of each row: ledger_action_key() */
-    bool idle;                   /* those of which nothing was counted, too */
+    struct account_rows rows;     /* one for each descriptor */
+    struct VEC(uint32_t) module;  /* of each row, or LEDGER_NONE */
+    struct VEC(uint64_t) key;     /* of each row: ledger_action_key() */
+    struct VEC(uint32_t) account; /* of each row, in the ledger */
+    bool idle;                    /* those of which nothing was counted, too */
+    bool unmet; /* and those of these modules' files that were never called; their account is 0 */
     struct VEC(struct tags_module) modules;
     struct account_process process;
     const struct object_faults *faults; /* NULL: none were counted */
@@ -47,6 +50,17 @@ int tags_read_places(struct tags_reading *r, struct alloc_texts *texts, int fd, 
  */
 int tags_read_file(struct accounts *a, struct alloc_texts *texts, int fd, pid_t pid, bool alive,
                    struct symbols *symbols, const char *root, struct error *e);
+/** The ledger of a process that runs, else the one that it left last. */
+struct tags_source {
+    int fd;
+    bool alive;
+    const char *root; /* where its files are */
+    struct container_roots roots;
+};
+
+/** 0, or -errno with a line: -ESRCH no such process, -ENOENT it has no accounts. */
+int tags_open(struct tags_source *s, pid_t pid, struct error *e);
+void tags_close(struct tags_source *s);
 /** Those of a process, or what it left: 0, or -errno with a line: -ESRCH no such process, -ENOENT it has no accounts. */
 int tags_read(struct accounts *a, struct alloc_texts *texts, pid_t pid, struct symbols *symbols,
               struct error *e);

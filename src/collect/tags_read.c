@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/map.h"
 #include "base/mem.h"
 #include "collect/container.h"
 #include "collect/ledger_scan.h"
@@ -79,6 +80,53 @@ static void name_module(struct tags_reading *r, uint32_t module, struct symbols 
     vec_release(&rows);
 }
 
+static uint32_t put_text(struct alloc_texts *texts, const char *text)
+{
+    return *text ? alloc_texts_put(texts, text, strlen(text)) : ALLOC_NO_TEXT;
+}
+
+static struct account_row row_of_tag(const struct tags_file_tag *tag, const char *module,
+                                     struct alloc_texts *texts)
+{
+    return (struct account_row){
+        .key = {.class = put_text(texts, tag->class),
+                .name = put_text(texts, tag->name),
+                .file = put_text(texts, tag->file),
+                .line = tag->line,
+                .module = put_text(texts, module)},
+        .copies = 1,
+        .code = tag->code,
+    };
+}
+
+/* A file that cannot be read, or has changed since it was loaded, adds nothing that does harm: keys have its build id. */
+static void add_unmet(struct tags_reading *r, uint32_t module, struct alloc_texts *texts)
+{
+    const struct tags_module *m = &r->modules.at[module];
+    struct map known = {0};
+    struct tags_file f;
+    struct error e;
+    if (tags_file_open(&f, m->path, &e))
+        return;
+    vec_each (const uint64_t, key, &r->key)
+        map_put_u64(&known, *key, 0, NULL);
+    vec_each (const struct tags_file_tag, tag, &f.tags) {
+        bool added;
+        uint64_t key = m->build_id_len ? ledger_action_key(m->build_id, m->build_id_len, tag->code)
+                                       : ledger_action_key(m->path, strlen(m->path), tag->code);
+        map_put_u64(&known, key, 0, &added);
+        if (!added)
+            continue;
+        *vec_push(&r->module) = module;
+        *vec_push(&r->key) = key;
+        *vec_push(&r->account) = 0;
+        *vec_push(&r->rows) = row_of_tag(tag, m->path, texts);
+        r->rows.at[r->rows.len - 1].key.comm = put_text(texts, r->process.comm);
+    }
+    map_release(&known);
+    tags_file_release(&f);
+}
+
 int tags_read_places(struct tags_reading *r, struct alloc_texts *texts, int fd, struct symbols *symbols,
                      const char *root, struct error *e)
 {
@@ -91,6 +139,9 @@ int tags_read_places(struct tags_reading *r, struct alloc_texts *texts, int fd, 
     r->process.taken_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
     tags_from_copy(r, &c, texts);
     ledger_copy_release(&c);
+    /* Another root's files are opened for names only, and with care. */
+    for (uint32_t m = 0; r->unmet && !*root && m < r->modules.len; m++)
+        add_unmet(r, m, texts);
     for (uint32_t m = 0; symbols && m < r->modules.len; m++)
         name_module(r, m, symbols, root, texts);
     if (symbols)
@@ -136,34 +187,49 @@ static int explain_none(pid_t pid, bool unreadable, struct error *e)
         pid);
 }
 
-/* The live one, else the one that was left last; its descriptor, or -errno with a line. */
-static int open_accounts(pid_t pid, bool *alive, struct error *e)
+int tags_open(struct tags_source *s, pid_t pid, struct error *e)
 {
     struct ledger_scan scan;
     const struct ledger_entry *found = NULL;
+    *s = (struct tags_source){.fd = -1, .root = ""};
     ledger_scan_process(&scan, pid);
     vec_each (const struct ledger_entry, entry, &scan.tags)
         if (!found || entry->alive || (!found->alive && entry->inode > found->inode))
             found = entry;
-    int fd = found ? ledger_entry_open(found) : explain_none(pid, scan.unreadable, e);
-    if (found && fd < 0)
-        error_set(e, -fd, "the accounts of process %d cannot be read: %s", pid, strerror(-fd));
-    *alive = found && found->alive;
+    int bad = found ? 0 : explain_none(pid, scan.unreadable, e);
+    if (found) {
+        s->fd = ledger_entry_open(found);
+        s->alive = found->alive;
+        bad = s->fd < 0 ? error_set(e, -s->fd, "the accounts of process %d cannot be read: %s", pid,
+                                    strerror(-s->fd))
+                        : 0;
+    }
+    if (!bad && s->alive)
+        s->root = container_root(&s->roots, pid);
     ledger_scan_release(&scan);
-    return fd;
+    if (bad)
+        tags_close(s);
+    return bad;
+}
+
+void tags_close(struct tags_source *s)
+{
+    if (s->fd >= 0)
+        close(s->fd);
+    container_roots_release(&s->roots);
 }
 
 int tags_read_faults(struct accounts *a, struct alloc_texts *texts, pid_t pid,
                      const struct object_faults *faults, struct symbols *symbols, struct error *e)
 {
-    struct container_roots roots = {0};
     struct tags_reading r = {.process = {.pid = pid}, .faults = faults};
-    int fd = open_accounts(pid, &r.process.alive, e);
-    if (fd < 0)
-        return fd;
-    int bad = read_file(a, texts, fd, &r, symbols, r.process.alive ? container_root(&roots, pid) : "", e);
-    close(fd);
-    container_roots_release(&roots);
+    struct tags_source s;
+    int bad = tags_open(&s, pid, e);
+    if (bad)
+        return bad;
+    r.process.alive = s.alive;
+    bad = read_file(a, texts, s.fd, &r, symbols, s.root, e);
+    tags_close(&s);
     return bad;
 }
 
@@ -176,12 +242,13 @@ int tags_read(struct accounts *a, struct alloc_texts *texts, pid_t pid, struct s
 int tags_find_objects(uint64_t *tables, pid_t pid, struct error *e)
 {
     struct ledger_header h;
-    bool alive;
-    int fd = open_accounts(pid, &alive, e);
-    if (fd < 0)
-        return fd;
-    ssize_t got = pread(fd, &h, sizeof(h), 0);
-    close(fd);
+    struct tags_source s;
+    int bad = tags_open(&s, pid, e);
+    if (bad)
+        return bad;
+    ssize_t got = pread(s.fd, &h, sizeof(h), 0);
+    bool alive = s.alive;
+    tags_close(&s);
     if (!alive)
         return error_set(e, ESRCH, "process %d has ended: page faults are counted of one that runs", pid);
     if (got != sizeof(h) || h.magic != LEDGER_MAGIC || h.version != LEDGER_VERSION)
@@ -191,11 +258,6 @@ int tags_find_objects(uint64_t *tables, pid_t pid, struct error *e)
                          "process %d follows no objects: it has made none, or has no room for them", pid);
     *tables = h.objects;
     return 0;
-}
-
-static uint32_t put_text(struct alloc_texts *texts, const char *text)
-{
-    return *text ? alloc_texts_put(texts, text, strlen(text)) : ALLOC_NO_TEXT;
 }
 
 int tags_read_binary(struct accounts *a, struct alloc_texts *texts, const char *path, struct symbols *symbols,
@@ -211,15 +273,7 @@ int tags_read_binary(struct accounts *a, struct alloc_texts *texts, const char *
     free(whole);
     vec_each (const struct tags_file_tag, tag, &f.tags) {
         *vec_push(&r.module) = 0;
-        *vec_push(&r.rows) = (struct account_row){
-            .key = {.class = put_text(texts, tag->class),
-                    .name = put_text(texts, tag->name),
-                    .file = put_text(texts, tag->file),
-                    .line = tag->line,
-                    .module = put_text(texts, r.modules.at[0].path)},
-            .copies = 1,
-            .code = tag->code,
-        };
+        *vec_push(&r.rows) = row_of_tag(tag, r.modules.at[0].path, texts);
     }
     name_module(&r, 0, symbols, "", texts);
     vec_each (const struct account_row, row, &r.rows)

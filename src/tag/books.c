@@ -13,11 +13,13 @@
 #include <sys/prctl.h>
 #include <time.h>
 
+#include "account/stacks.h"
 #include "base/sigsafe/draw.h"
 #include "base/sigsafe/sys.h"
 #include "base/sigsafe/text.h"
 #include "account/reserve.h"
 #include "tag/control.h"
+#include "tag/details.h"
 #include "wire/ledger_make.h"
 
 #define LIMIT_BYTES   (64ull << 20)
@@ -30,7 +32,7 @@ _Static_assert(sizeof(struct ledger_words) == 32 && sizeof(struct ledger_account
 
 enum stage { STAGE_NONE, STAGE_MAKING, STAGE_MADE, STAGE_FAILED };
 
-static struct ledger ledger = {.control = &ledger_no_control};
+struct ledger books_ledger = {.control = &ledger_no_control};
 static struct ledger_config config;
 static uint32_t stage, generation;
 /* What the process knows of itself, in a page that the kernel wipes in fork children. */
@@ -54,7 +56,7 @@ static struct met *met; /* by account */
 #define MET_BYTES (ACCOUNTS_MOST * sizeof(*met))
 static uint32_t accounts, accounts_of_parent; /* one more than the highest number */
 
-#define AT(table, type, index) ledger_at(&ledger, table, type, index)
+#define AT(table, type, index) ledger_at(&books_ledger, table, type, index)
 
 static uint64_t now_ns(clockid_t id)
 {
@@ -63,27 +65,17 @@ static uint64_t now_ns(clockid_t id)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-static uint32_t add_string(const char *text)
-{
-    size_t length = text_length(text) + 1;
-    uint32_t at = ledger_append(&ledger, LEDGER_STRINGS, (uint32_t)length);
-    if (at == LEDGER_NONE)
-        return 0;
-    __builtin_memcpy(AT(LEDGER_STRINGS, char, at), text, length);
-    return at;
-}
-
 /* Most places share class, name and file with many: the strings are looked for before they are added. */
 static uint32_t string_of(const char *text)
 {
-    uint64_t used = load_acquire(&ledger.header->regions[LEDGER_STRINGS].used);
+    uint64_t used = load_acquire(&books_ledger.header->regions[LEDGER_STRINGS].used);
     const char *strings = AT(LEDGER_STRINGS, char, 0);
-    if (!*text || used > ledger.header->regions[LEDGER_STRINGS].ready_bytes)
+    if (!*text || used > books_ledger.header->regions[LEDGER_STRINGS].ready_bytes)
         return 0;
     for (uint64_t at = 0; at < used; at += text_length(strings + at) + 1)
         if (text_length(strings + at) == text_length(text) && text_starts(strings + at, text))
             return (uint32_t)at;
-    return add_string(text);
+    return stacks_add_string(&books_ledger, text);
 }
 
 static const char *variable(const char *name)
@@ -94,7 +86,7 @@ static const char *variable(const char *name)
 
 static void describe_image(void)
 {
-    struct ledger_header *h = ledger.header;
+    struct ledger_header *h = books_ledger.header;
     char exe[LEDGER_PATH_BYTES * 4];
     h->clock = LEDGER_CLOCK_NS;
     h->began_ticks = h->began_monotonic_ns = now_ns(CLOCK_MONOTONIC);
@@ -105,8 +97,8 @@ static void describe_image(void)
     sys_call(SYS_prctl, PR_GET_NAME, h->comm);
     long length = sys_call(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", exe, sizeof(exe) - 1);
     exe[sys_failed(length) ? 0 : length] = '\0';
-    add_string(""); /* string 0 */
-    h->exe = add_string(exe);
+    stacks_add_string(&books_ledger, ""); /* string 0 */
+    h->exe = stacks_add_string(&books_ledger, exe);
 }
 
 static void begin_process(void)
@@ -140,7 +132,7 @@ bool books_are_ours(void)
 
 int32_t books_process(void)
 {
-    return ledger.header->pid;
+    return books_ledger.header->pid;
 }
 
 uint32_t books_generation(void)
@@ -151,11 +143,11 @@ uint32_t books_generation(void)
 /* Room for the account's words, up to the end of its block. */
 static bool back_account(uint32_t number)
 {
-    const struct ledger_region *r = &ledger.header->regions[LEDGER_ACCOUNTS];
+    const struct ledger_region *r = &books_ledger.header->regions[LEDGER_ACCOUNTS];
     while (load_acquire(&r->used) <= number / LEDGER_ACCOUNTS_TOGETHER)
-        if (ledger_append(&ledger, LEDGER_ACCOUNTS, 1) == LEDGER_NONE)
+        if (ledger_append(&books_ledger, LEDGER_ACCOUNTS, 1) == LEDGER_NONE)
             return false;
-    return ledger_reach(&ledger, LEDGER_ACCOUNTS,
+    return ledger_reach(&books_ledger, LEDGER_ACCOUNTS,
                         (number / LEDGER_ACCOUNTS_TOGETHER + 1) * sizeof(struct ledger_accounts));
 }
 
@@ -182,17 +174,17 @@ static void add_build_id(struct ledger_module *m, const char *image)
 static uint32_t module_of(const struct dl_find_object *found)
 {
     const struct link_map *map = found->dlfo_link_map;
-    const struct ledger_region *r = &ledger.header->regions[LEDGER_MODULES];
+    const struct ledger_region *r = &books_ledger.header->regions[LEDGER_MODULES];
     struct ledger_module m = {.start = (uint64_t)found->dlfo_map_start,
                               .end = (uint64_t)found->dlfo_map_end,
                               .bias = map->l_addr,
-                              .path = map->l_name[0] ? string_of(map->l_name) : ledger.header->exe};
+                              .path = map->l_name[0] ? string_of(map->l_name) : books_ledger.header->exe};
     for (uint32_t i = 0; i < load_acquire(&r->used); i++) {
         const struct ledger_module *known = AT(LEDGER_MODULES, struct ledger_module, i);
         if (known->start == m.start && known->end == m.end && known->path == m.path)
             return i;
     }
-    uint32_t at = ledger_append(&ledger, LEDGER_MODULES, 1);
+    uint32_t at = ledger_append(&books_ledger, LEDGER_MODULES, 1);
     if (at == LEDGER_NONE)
         return at;
     m.seen_ticks = now_ns(CLOCK_MONOTONIC);
@@ -273,7 +265,7 @@ bool books_meet(struct allium_tag *tag)
     struct met of = description_of(tag);
     struct dl_find_object found;
     bool sound = is_sound(tag, &of, &found);
-    uint32_t number = sound ? ledger_append(&ledger, LEDGER_TAGS, 1) : LEDGER_NONE;
+    uint32_t number = sound ? ledger_append(&books_ledger, LEDGER_TAGS, 1) : LEDGER_NONE;
     bool kept = number < ACCOUNTS_MOST && met && back_account(number);
     if (!sound)
         tag->control = 0;
@@ -293,7 +285,7 @@ bool books_meet(struct allium_tag *tag)
         store_relaxed(&AT(LEDGER_TAGS, struct ledger_tag, number)->account, 0);
         return not_met != ALLIUM_TAG_UNKEPT;
     }
-    control_show(ledger.control, tag);
+    control_show(books_ledger.control, tag);
     return true;
 }
 
@@ -302,7 +294,7 @@ static bool inherit(void)
 {
     struct dl_find_object found;
     for (uint32_t n = 1; n < accounts_of_parent; n++) {
-        if (ledger_append(&ledger, LEDGER_TAGS, 1) == LEDGER_NONE || !back_account(n))
+        if (ledger_append(&books_ledger, LEDGER_TAGS, 1) == LEDGER_NONE || !back_account(n))
             return false;
         bool there = met[n].code && !_dl_find_object((void *)met[n].code, &found);
         if (there && found.dlfo_link_map == met[n].map)
@@ -316,17 +308,17 @@ static bool make(void)
     config.image_id ^= now_ns(CLOCK_MONOTONIC) ^ (uint64_t)sys_call(SYS_getpid, 0) << 40;
     config.image_id = draw_next(&config.image_id);
     const struct ledger_control *inherited = config.asked;
-    if (ledger_make(&ledger, &config))
+    if (ledger_make(&books_ledger, &config))
         return false;
-    if (ledger.control == &ledger_no_control)
-        ledger.control = inherited;
+    if (books_ledger.control == &ledger_no_control)
+        books_ledger.control = inherited;
     describe_image();
-    if (!back_account(0) || ledger_append(&ledger, LEDGER_TAGS, 1) || !inherit()) /* account 0: none */
+    if (!back_account(0) || ledger_append(&books_ledger, LEDGER_TAGS, 1) || !inherit()) /* account 0: none */
         return false;
-    control_show_again(ledger.control);
-    if (inherited != &asked_at_start.control && ledger.control != inherited)
+    control_show_again(books_ledger.control);
+    if (inherited != &asked_at_start.control && books_ledger.control != inherited)
         sys_call(SYS_munmap, inherited, LEDGER_CONTROL_TAG_BYTES);
-    ledger.header->magic = LEDGER_MAGIC;
+    books_ledger.header->magic = LEDGER_MAGIC;
     return true;
 }
 
@@ -336,9 +328,10 @@ static void become_child(void)
     if (stage == STAGE_MADE)
         parent_image_id = config.image_id;
     accounts_of_parent = load_relaxed(&accounts);
-    ledger.header = NULL;
-    if (ledger.control != &ledger_no_control)
-        config.asked = ledger.control;
+    books_ledger.header = NULL;
+    if (books_ledger.control != &ledger_no_control)
+        config.asked = books_ledger.control;
+    details_reset();
     generation++;
     store_release(&stage, STAGE_NONE);
 }
@@ -399,17 +392,18 @@ bool books_open(void)
 
 char *books_words(uint32_t shard)
 {
-    return ledger.regions[LEDGER_ACCOUNTS] + shard * LEDGER_ACCOUNTS_TOGETHER * sizeof(struct ledger_words);
+    return books_ledger.regions[LEDGER_ACCOUNTS] +
+           shard * LEDGER_ACCOUNTS_TOGETHER * sizeof(struct ledger_words);
 }
 
 void books_show_objects(const void *tables)
 {
-    store_relaxed(&ledger.header->objects, (uintptr_t)tables);
+    store_relaxed(&books_ledger.header->objects, (uintptr_t)tables);
 }
 
 void books_count_loss(enum ledger_loss what)
 {
-    __atomic_fetch_add(&ledger.header->losses[what], 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&books_ledger.header->losses[what], 1, __ATOMIC_RELAXED);
 }
 
 void books_unseen(uint32_t number)
@@ -426,6 +420,6 @@ __attribute__((destructor)) static void end(void)
 {
     if (!books_are_ours())
         return;
-    ledger.header->ended_ticks = now_ns(CLOCK_MONOTONIC);
-    store_release(&ledger.header->state, LEDGER_EXITED);
+    books_ledger.header->ended_ticks = now_ns(CLOCK_MONOTONIC);
+    store_release(&books_ledger.header->state, LEDGER_EXITED);
 }

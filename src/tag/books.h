@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "allium/tag.h"
-#include "wire/ledger.h"
+#include "wire/ledger_make.h"
 
 /** A descriptor that does not lie beside its code: `version` is BOOKS_FAR, and code and text are told here. */
 struct books_far {
@@ -32,6 +32,8 @@ static inline uint32_t books_offset(uint32_t number)
 {
     return number >> 7 << 16 | (number & (LEDGER_ACCOUNTS_TOGETHER - 1)) << 5;
 }
+
+extern struct ledger books_ledger;
 
 /** There is a ledger of this process's own. False: there is none and cannot be, or somebody else is making it just now. */
 bool books_open(void);

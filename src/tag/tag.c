@@ -10,6 +10,7 @@
 #include "tag/books.h"
 #include "tag/charge.h"
 #include "tag/control.h"
+#include "tag/details.h"
 #include "tag/keep.h"
 
 /*
@@ -200,25 +201,45 @@ TAG_EXPORT void allium_failed(struct allium_tag *tag)
         books_failed(account);
 }
 
-TAG_EXPORT int allium_begin(struct allium_tag *tag)
+/* A request of the tag is about to be made from there; false: it shall fail. */
+static bool begin_call(struct allium_tag *tag, const struct walk_start *start)
 {
     struct asked a = look(charge_of(tag));
     if (control_asks(a.asked, LEDGER_ASK_FAIL) && control_fails(&a.action, books_calls(a.account))) {
         errno = ENOMEM;
-        return 0;
+        return false;
     }
-    return 1;
+    if (control_asks(a.asked, LEDGER_ASK_LATENCY))
+        details_begin(a.account, start->sp);
+    return true;
+}
+
+/* It has been made; what came of it is counted elsewhere. */
+static void end_call(struct asked a, const struct walk_start *start, const void *object, size_t bytes)
+{
+    if (control_asks(a.asked, LEDGER_ASK_LATENCY))
+        details_end(a.account, start->sp);
+    if (object && control_asks(a.asked, LEDGER_ASK_STACKS))
+        details_stack(a.account, bytes, start);
+}
+
+TAG_EXPORT int allium_begin(struct allium_tag *tag)
+{
+    struct walk_start start = WALK_CALLER();
+    return begin_call(tag, &start);
 }
 
 TAG_EXPORT void allium_end(struct allium_tag *tag, const void *object, size_t bytes)
 {
-    uint32_t account = account_of(charge_of(tag));
-    if (!account)
+    struct walk_start start = WALK_CALLER();
+    struct asked a = look(charge_of(tag));
+    end_call(a, &start, object, bytes);
+    if (!(a.asked & CONTROL_COUNTED))
         return;
     if (object)
-        enter(account, object, bytes);
+        enter(a.account, object, bytes);
     else
-        books_failed(account);
+        books_failed(a.account);
 }
 
 /* The old object leaves the map before it is given back: right after, another thread may have its address. */
@@ -243,8 +264,11 @@ void *keep_realloc(struct allium_tag *tag, void *old, size_t bytes)
 
 TAG_EXPORT void *allium_realloc(struct allium_tag *tag, void *old, size_t bytes)
 {
+    struct walk_start start = WALK_CALLER();
     bool frees = old && !bytes; /* which cannot fail */
-    void *p = frees || allium_begin(tag) ? keep_realloc(tag, old, bytes) : NULL;
+    void *p = frees || begin_call(tag, &start) ? keep_realloc(tag, old, bytes) : NULL;
+    if (!frees)
+        end_call(look(charge_of(tag)), &start, p, bytes);
     if (!p && !frees)
         allium_failed(tag);
     return p;

@@ -41,6 +41,12 @@ struct walk_start {
     uintptr_t fp; /* its rbp */
 };
 
+/** The frame that called this function, which must not be inlined. */
+#define WALK_CALLER()                                                                                        \
+    ((struct walk_start){.pc = (uintptr_t)__builtin_return_address(0),                                       \
+                         .sp = (uintptr_t)__builtin_frame_address(0) + 2 * sizeof(void *),                   \
+                         .fp = *(const uintptr_t *)__builtin_frame_address(0)})
+
 /** Gives a frame its number (<= WALK_ID_MAX), once for each rule compiled; module is MODULE_NONE outside modules. */
 typedef uint32_t (*walk_name_fn)(void *arg, uint32_t module, uintptr_t pc, bool exact);
 

@@ -49,6 +49,8 @@ enum ledger_table {
     LEDGER_FREES,        /* struct ledger_free: rings, one for each shard, one behind the other */
     LEDGER_ACCOUNTS,     /* struct ledger_accounts; account 0 is none */
     LEDGER_TAGS,         /* struct ledger_tag */
+    LEDGER_TAG_STACKS,   /* struct ledger_tag_stack */
+    LEDGER_LATENCIES,    /* struct ledger_latency */
     LEDGER_SITE_SUMS,    /* struct ledger_site_sums: of 64 sites each */
     LEDGER_SITES,        /* struct ledger_site; in processes that were started so */
     LEDGER_TABLES
@@ -77,7 +79,7 @@ struct ledger_sums {
 
 /*
  * What could not be kept or seen. Each is a count of events. In a ledger of tags LOST_SAMPLES are tags without an account, LOST_LIVE
- * objects that are charged to nobody, LOST_FREES_UNSEEN objects whose address came again.
+ * objects that are charged to nobody, LOST_FREES_UNSEEN objects whose address came again, LOST_THREADS calls whose stack or time found no room.
  */
 enum ledger_loss {
     LEDGER_LOST_SAMPLES, /* sampled, but no room for its stack or counters: missing everywhere */
@@ -286,6 +288,40 @@ struct ledger_tag {
     uint32_t line;              /* 0: not known */
 };
 
+/* Calls of a tag that came from one stack, while that was asked for. */
+struct ledger_tag_stack {
+    uint32_t account; /* 0: being entered */
+    uint32_t stack;
+    uint64_t calls, bytes;
+};
+
+/*
+ * How long calls of a tag took, while that was asked for. Classes are exact below 8 ns; then each power of two has eight, so
+ * that a time is known to an eighth.
+ */
+#define LEDGER_LATENCY_CLASSES 288u /* to 2^38 ns, some four and a half minutes; the last one all others */
+struct ledger_latency {
+    uint32_t account; /* 0: being entered */
+    uint32_t pad;
+    uint64_t calls, sum_ns, most_ns;
+    uint64_t of[LEDGER_LATENCY_CLASSES];
+};
+
+static inline uint32_t ledger_latency_class(uint64_t ns)
+{
+    if (ns < 8)
+        return (uint32_t)ns;
+    unsigned power = 63 - (unsigned)__builtin_clzll(ns);
+    uint32_t class = (power - 2) * 8 + (uint32_t)(ns >> (power - 3) & 7);
+    return class < LEDGER_LATENCY_CLASSES ? class : LEDGER_LATENCY_CLASSES - 1;
+}
+
+/** The least time of a class. */
+static inline uint64_t ledger_latency_least(uint32_t class)
+{
+    return class < 8 ? class : (8 + (uint64_t) class % 8) << (class / 8 - 1);
+}
+
 /*
  * The account of a call site: what it has made, what of that is gone, whoever freed it, and what was freed by the site
  * itself, whoever had made it. Shards as above; a site's words in one of them are a cache line.
@@ -333,6 +369,8 @@ static inline uint32_t ledger_record_bytes(enum ledger_table table)
         [LEDGER_FREES] = sizeof(struct ledger_free),
         [LEDGER_ACCOUNTS] = sizeof(struct ledger_accounts),
         [LEDGER_TAGS] = sizeof(struct ledger_tag),
+        [LEDGER_TAG_STACKS] = sizeof(struct ledger_tag_stack),
+        [LEDGER_LATENCIES] = sizeof(struct ledger_latency),
         [LEDGER_SITE_SUMS] = sizeof(struct ledger_site_sums),
         [LEDGER_SITES] = sizeof(struct ledger_site),
     };

@@ -45,6 +45,8 @@ static const struct {
     [LEDGER_FREES] = {1, 64u << 10, 1u << 20},
     [LEDGER_ACCOUNTS] = {12, 64u << 10, 512u << 20},
     [LEDGER_TAGS] = {2, 64u << 10, 0},
+    [LEDGER_TAG_STACKS] = {2, 64u << 10, 0},
+    [LEDGER_LATENCIES] = {1, 64u << 10, 0},
     [LEDGER_SITE_SUMS] = {12, 64u << 10, 64u << 20},
     [LEDGER_SITES] = {1, 64u << 10, 1u << 20},
 };
@@ -52,10 +54,11 @@ static const struct {
 /* Of the tables that only samples, only tags, or only sites need other ledgers have none. */
 static bool has_table(const struct ledger_config *config, int t)
 {
-    bool of_tags = t == LEDGER_ACCOUNTS || t == LEDGER_TAGS;
     if (t == LEDGER_SITE_SUMS || t == LEDGER_SITES)
         return config->sites;
-    return of_tags ? config->tags : !config->tags || t <= LEDGER_MODULES;
+    if (t >= LEDGER_ACCOUNTS)
+        return config->tags;
+    return !config->tags || (t <= LEDGER_STACKS && t != LEDGER_PERIODS && t != LEDGER_THREADS);
 }
 
 static uint64_t page_up(uint64_t n)
@@ -260,11 +263,12 @@ static long back(char *from, uint64_t bytes)
 }
 
 /* Backs the header and the first page of each table but those that many programs never reach; 0 or -errno. */
-static int back_first_pages(const struct ledger *l, char *map, struct ledger_region *regions)
+static int back_first_pages(const struct ledger *l, char *map, struct ledger_region *regions,
+                            const struct ledger_config *config)
 {
     char *from = map, *to = map + LEDGER_HEADER_BYTES;
     for (int t = 0; t < LEDGER_TABLES; t++) {
-        if (t >= LEDGER_FREES || !regions[t].limit_bytes)
+        if (t >= LEDGER_FREES || (config->tags && t > LEDGER_MODULES) || !regions[t].limit_bytes)
             continue;
         if (l->regions[t] != to) {
             long bad = back(from, (uint64_t)(to - from));
@@ -307,7 +311,7 @@ static int make_sized(struct ledger *l, long dir, const char *name, uint64_t lim
         sys_call(SYS_madvise, map, bytes, MADV_DONTDUMP);
         for (int t = 0; t < LEDGER_TABLES; t++)
             l->regions[t] = map + regions[t].offset;
-        bad = back_first_pages(l, map, regions);
+        bad = back_first_pages(l, map, regions, config);
     }
     if (!bad) {
         struct ledger_header *h = (struct ledger_header *)map;

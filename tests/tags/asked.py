@@ -68,12 +68,19 @@ def off_and_on():
         equal(steps.rows()["at_a"], (11, 1064, 7, 664, 0), "on again")
 
 
+def not_met_yet():
+    with private_dir() as ledgers, Steps(ledgers) as steps:
+        steps.do("make a 1 10")
+        equal(steps.set("--where", "func:at_b", "fail=every:2"), "%d (steps.c-gcc-O2-): 1 of 3 tags: fail=every:2\n" % steps.pid, "what it says")
+        equal((steps.do("make b 10 10"), steps.do("make c 10 10")), (5, 10), "made at places that had not been met")
+
+
 def all_of_them():
     with private_dir() as ledgers, Steps(ledgers, ALLIUM_TAGS="off") as steps:
         for place in "ab":
             steps.do("make %s 10 100" % place)
         equal(steps.rows(), {}, "rows of a program that was started with them off")
-        equal(steps.set("--where", "func:at_b", "on"), "%d (steps.c-gcc-O2-): 1 of 2 tags: on\n" % steps.pid, "what it says")
+        equal(steps.set("--where", "func:at_b", "on"), "%d (steps.c-gcc-O2-): 1 of 3 tags: on\n" % steps.pid, "what it says")
         for place in "abc":
             steps.do("make %s 10 100" % place)
         equal(steps.rows(), {"at_b": (10, 1000, 10, 1000, 0)}, "rows")
@@ -137,6 +144,59 @@ def children():
         equal((steps.do("make a 10 10"), steps.rows()["at_b"]), (5, (11, 110, 11, 110, 0)), "of the parent")
 
 
+def details(steps, *words):
+    done = succeed([built("ALLIUM"), "tags", str(steps.pid), "--json", *words], env=steps.env)
+    return json.loads(done.stdout)["rows"], done.stderr.decode()
+
+
+def stacks():
+    with private_dir() as ledgers, Steps(ledgers) as steps:
+        for place in "abc":
+            steps.do("make %s 3 10" % place)
+        said = details(steps, "--stacks")[1]
+        check("no stacks of calls were kept: `allium set" in said, said)
+        steps.set("--where", "func:at_a or func:at_c", "stacks")
+        for place, n in ("a", 10), ("b", 20), ("c", 30), ("a", 5):
+            steps.do("make %s %d 100" % (place, n))
+        rows, said = details(steps, "--stacks")
+        equal(said, "", "what it says")
+        equal({row["function"]: (row["allocations"], row["allocated_bytes"]) for row in rows}, {"at_a": (15, 1500), "at_c": (30, 3000)}, "rows")
+        for row in rows:
+            frames = [frame.split(" ")[0] for frame in row["stack"]]
+            equal(frames[:3], [row["function"], "make", "main"], "its stack")
+        steps.set("stacks=off")
+        steps.do("make a 10 100")
+        equal(details(steps, "--stacks", "--where", "func:at_a")[0][0]["allocations"], 15, "after it was turned off")
+        equal(steps.rows()["at_a"], (28, 2530, 28, 2530, 0), "the account")
+        child = steps.do("fork")
+        steps.do("make b 1 100")
+        steps.set("--where", "func:at_b", "stacks", pid=child)
+        steps.do("make b 7 100")
+        done = succeed([built("ALLIUM"), "tags", str(child), "--folded"], env=steps.env)
+        folded = done.stdout.decode().splitlines()
+        check(len(folded) == 1 and [part.split(" ")[0] for part in folded[0].split(";")[-3:]] == ["main", "make", "at_b"] and folded[0].endswith(" 7"), folded)
+        steps.do("end")
+
+
+def latency():
+    """Beside a clock of our own: the sum of all calls is no longer than that took, and each is in one class."""
+    with private_dir() as ledgers, Steps(ledgers) as steps:
+        steps.do("make a 1 10")
+        steps.do("make b 1 10")
+        steps.set("--where", "func:at_a", "latency")
+        began = time.monotonic_ns()
+        steps.do("make a 5000 10")
+        steps.do("make b 5000 10")
+        took = time.monotonic_ns() - began
+        (row,), said = details(steps, "--latency")
+        equal((said, row["function"], row["calls"]), ("", "at_a", 5000), "what was timed")
+        check(0 < row["p50_ns"] <= row["p90_ns"] <= row["p99_ns"] <= row["longest_ns"], row)
+        check(row["longest_ns"] <= row["total_ns"] <= took, row["total_ns"], "of", took)
+        equal(sum(slot["count"] for slot in row["latency_ns"]), 5000, "calls in classes")
+        # Half of them took at least the least of the median's class, which is an eighth below its most.
+        check(row["total_ns"] >= 2499 * row["p50_ns"] * 7 // 8, row)
+
+
 def mistakes():
     with private_dir() as ledgers, Steps(ledgers) as steps:
         steps.do("make a 1 10")
@@ -155,9 +215,12 @@ def mistakes():
 
 tap.main([
     ("places are turned off and on from the next call on", off_and_on),
+    ("places of which it is asked before they are called", not_met_yet),
     ("all places are, also those that are met later", all_of_them),
     ("a place fails when it is told to, and counts it", failures),
     ("what is asked for a time is not asked afterwards", for_a_time),
     ("children", children),
+    ("stacks of calls, by place", stacks),
+    ("how long calls take", latency),
     ("mistakes are told in a line", mistakes),
 ])

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef AGENT_INTERN_H
-#define AGENT_INTERN_H
+#ifndef ACCOUNT_INTERN_H
+#define ACCOUNT_INTERN_H
 
 /*
  * An index from a hash to numbers of records elsewhere; entries are only ever added. Frames, stacks and cells of the
@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "base/sigsafe/atomic.h"
+#include "wire/ledger_make.h"
 
 #define INTERN_NONE   UINT32_MAX
 #define INTERN_TABLES 24u
@@ -29,6 +30,7 @@ struct intern_table {
 };
 
 struct intern {
+    struct ledger *ledger; /* whose room it takes */
     struct intern_table tables[INTERN_TABLES];
     uint32_t count; /* tables in use; 0: none yet */
 };

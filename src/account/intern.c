@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "agent/intern.h"
+#include "account/intern.h"
 
 #include <stddef.h>
 
-#include "agent/process.h"
 #include "base/sigsafe/sys.h"
 
 #define FIRST_SLOTS 512u
@@ -15,7 +14,7 @@ static bool grow(struct intern *in, uint32_t count)
     struct intern_table *t = &in->tables[count];
     uint64_t slots = (uint64_t)FIRST_SLOTS << count;
     if (!load_acquire(&t->slots)) {
-        uint64_t *p = ledger_private(&process.ledger, slots * 8), *expected = NULL;
+        uint64_t *p = ledger_private(in->ledger, slots * 8), *expected = NULL;
         if (!p)
             return false;
         if (!__atomic_compare_exchange_n(&t->slots, &expected, p, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
@@ -57,5 +56,5 @@ void intern_take_room(struct intern *in, uint64_t slots)
 
 void intern_reset(struct intern *in)
 {
-    *in = (struct intern){0};
+    *in = (struct intern){.ledger = in->ledger};
 }

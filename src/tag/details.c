@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "tag/details.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "account/stacks.h"
+#include "tag/books.h"
+
+#define DEPTH_MAX 128u
+#define UNDERWAY  1024u
+#define PROBES    8u
+
+#define AT(table, type, index) ledger_at(&books_ledger, table, type, index)
+
+static struct stacks stacks = STACKS_OF(&books_ledger, books_count_loss);
+static struct intern called = {.ledger = &books_ledger}, timed = {.ledger = &books_ledger};
+
+static __thread struct stack_bounds bounds __attribute__((tls_model("initial-exec")));
+
+/*
+ * Calls under way, found by the stack frame that makes them, which is one thread's and makes one at a time. One that was left
+ * by longjmp() or an exception stays until its frame, or its place here, is used again.
+ */
+static struct {
+    uintptr_t frame; /* 0: free */
+    uint32_t account;
+    uint64_t began_ns;
+} underway[UNDERWAY];
+
+struct call_key {
+    uint32_t account, stack;
+};
+
+static bool same_call(const void *key, uint32_t number)
+{
+    const struct call_key *k = key;
+    const struct ledger_tag_stack *s = AT(LEDGER_TAG_STACKS, struct ledger_tag_stack, number);
+    return s->account == k->account && s->stack == k->stack;
+}
+
+static struct ledger_tag_stack *record_of(struct call_key key)
+{
+    uint64_t word = (uint64_t)key.account << 32 | key.stack;
+    uint32_t hash = (uint32_t)(word * 0x9e3779b97f4a7c15u >> 32);
+    uint32_t at = intern_find(&called, hash, same_call, &key);
+    if (at == INTERN_NONE) {
+        at = ledger_append(&books_ledger, LEDGER_TAG_STACKS, 1);
+        if (at == LEDGER_NONE)
+            return NULL;
+        struct ledger_tag_stack *s = AT(LEDGER_TAG_STACKS, struct ledger_tag_stack, at);
+        s->stack = key.stack;
+        store_release(&s->account, key.account);
+        intern_add(&called, hash, at);
+    }
+    return AT(LEDGER_TAG_STACKS, struct ledger_tag_stack, at);
+}
+
+void details_stack(uint32_t account, size_t bytes, const struct walk_start *start)
+{
+    uint32_t ids[DEPTH_MAX];
+    enum walk_end end;
+    struct walker w = stacks_walker(&stacks);
+    unsigned depth = walk_stack(&w, &bounds, start, ids, DEPTH_MAX, &end);
+    uint32_t stack = stacks_number(&stacks, ids, depth, stacks_hash(ids, depth), end);
+    struct ledger_tag_stack *s = stack == LEDGER_NONE ? NULL : record_of((struct call_key){account, stack});
+    if (!s) {
+        books_count_loss(LEDGER_LOST_THREADS);
+        return;
+    }
+    __atomic_fetch_add(&s->calls, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&s->bytes, bytes, __ATOMIC_RELAXED);
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static unsigned place_of(uintptr_t frame, unsigned probe)
+{
+    return (unsigned)(frame * 0x9e3779b97f4a7c15u >> 40) + probe;
+}
+
+void details_begin(uint32_t account, uintptr_t frame)
+{
+    unsigned at = place_of(frame, 0) % UNDERWAY;
+    for (unsigned probe = 0; probe < PROBES; probe++) {
+        unsigned i = place_of(frame, probe) % UNDERWAY;
+        uintptr_t free = 0;
+        if (load_relaxed(&underway[i].frame) == frame ||
+            __atomic_compare_exchange_n(&underway[i].frame, &free, frame, false, __ATOMIC_RELAXED,
+                                        __ATOMIC_RELAXED)) {
+            at = i;
+            break;
+        }
+        if (probe == PROBES - 1) {
+            store_relaxed(&underway[at].frame, frame); /* of a call whose end finds nothing */
+            books_count_loss(LEDGER_LOST_THREADS);
+        }
+    }
+    underway[at].account = account;
+    underway[at].began_ns = now_ns();
+}
+
+static bool same_timed(const void *key, uint32_t number)
+{
+    return AT(LEDGER_LATENCIES, struct ledger_latency, number)->account == *(const uint32_t *)key;
+}
+
+static struct ledger_latency *times_of(uint32_t account)
+{
+    uint32_t hash = account * 0x9e3779b9u, at = intern_find(&timed, hash, same_timed, &account);
+    if (at == INTERN_NONE) {
+        at = ledger_append(&books_ledger, LEDGER_LATENCIES, 1);
+        if (at == LEDGER_NONE)
+            return NULL;
+        store_release(&AT(LEDGER_LATENCIES, struct ledger_latency, at)->account, account);
+        intern_add(&timed, hash, at);
+    }
+    return AT(LEDGER_LATENCIES, struct ledger_latency, at);
+}
+
+void details_end(uint32_t account, uintptr_t frame)
+{
+    uint64_t now = now_ns();
+    for (unsigned probe = 0; probe < PROBES; probe++) {
+        unsigned i = place_of(frame, probe) % UNDERWAY;
+        if (load_relaxed(&underway[i].frame) != frame)
+            continue;
+        uint64_t took = now - underway[i].began_ns;
+        bool same = underway[i].account == account;
+        store_relaxed(&underway[i].frame, 0);
+        if (same && (int64_t)took >= 0)
+            details_time(account, took);
+        return;
+    }
+}
+
+void details_time(uint32_t account, uint64_t took_ns)
+{
+    struct ledger_latency *l = times_of(account);
+    if (!l) {
+        books_count_loss(LEDGER_LOST_THREADS);
+        return;
+    }
+    __atomic_fetch_add(&l->calls, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&l->sum_ns, took_ns, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&l->of[ledger_latency_class(took_ns)], 1, __ATOMIC_RELAXED);
+    for (uint64_t most = load_relaxed(&l->most_ns); most < took_ns;)
+        if (__atomic_compare_exchange_n(&l->most_ns, &most, took_ns, false, __ATOMIC_RELAXED,
+                                        __ATOMIC_RELAXED))
+            break;
+}
+
+void details_reset(void)
+{
+    stacks_reset(&stacks);
+    intern_reset(&called);
+    intern_reset(&timed);
+    memset(underway, 0, sizeof(underway));
+}
