@@ -19,6 +19,7 @@
 #define WORDS         (PAGE / 8)   /* of pages, in a page of them */
 #define WORD_PAGES    (OBJECTS_PAGES / WORDS)
 #define REACH         (OBJECTS_REACH_BYTES >> OBJECTS_GIB_SHIFT)
+#define STALE_MOST    32u /* words that no longer lead to an object, before we give up: the map is not trusted */
 #define KEPT          64u /* large objects that were found last */
 
 struct large {
@@ -122,6 +123,12 @@ static int look_at_pages(const struct objects *o, uint64_t table, uint64_t begin
 
 /* ---- large objects that begin before ---- */
 
+/* Where a look back stands. */
+struct look {
+    unsigned stale;
+    struct large found;
+};
+
 /* Is what the page's word says still so? False: it is not, or cannot be read. */
 static bool is_large(const struct objects *o, uint64_t table, uint64_t page, uint64_t word, struct large *out)
 {
@@ -139,18 +146,20 @@ static bool is_large(const struct objects *o, uint64_t table, uint64_t page, uin
 
 /* The last object that begins in a page of these words, before number `most`. 1: found; 0: none; or -errno. */
 static int look_at_words(const struct objects *o, uint64_t table, uint64_t page, unsigned most,
-                         struct large *out)
+                         struct look *l)
 {
     uint64_t words[WORDS];
     int bad = peek(o, word_address(table, page), words, sizeof(words));
     for (unsigned i = most; !bad && i-- > 0;)
-        if (words[i] && is_large(o, table, page + i * PAGE, words[i], out))
+        if (words[i] && is_large(o, table, page + i * PAGE, words[i], &l->found))
             return 1;
+        else if (words[i] && ++l->stale > STALE_MOST)
+            return -EFAULT;
     return bad;
 }
 
 /* In one GiB, before the page `until`. */
-static int look_at_gib(const struct objects *o, uint64_t table, uint64_t until, struct large *out)
+static int look_at_gib(const struct objects *o, uint64_t table, uint64_t until, struct look *l)
 {
     uint64_t touched[WORD_PAGES], gib = (until - PAGE) & ~(GIB - 1),
                                   first = word_address(table, gib) / PAGE * sizeof(*touched);
@@ -160,7 +169,7 @@ static int look_at_gib(const struct objects *o, uint64_t table, uint64_t until, 
         return 0;
     for (unsigned i = (pages + WORDS - 1) / WORDS; i-- > 0;) {
         unsigned most = pages - i * WORDS < WORDS ? pages - i * WORDS : WORDS;
-        int found = touched[i] & PRESENT ? look_at_words(o, table, gib + i * WORDS * PAGE, most, out) : 0;
+        int found = touched[i] & PRESENT ? look_at_words(o, table, gib + i * WORDS * PAGE, most, l) : 0;
         if (found)
             return found;
     }
@@ -170,6 +179,7 @@ static int look_at_gib(const struct objects *o, uint64_t table, uint64_t until, 
 /* The last large object that begins before the page; it may end before it, too. 1: found; 0: none; or -errno. */
 static int find_before(const struct objects *o, uint64_t page, struct large *out)
 {
+    struct look look = {.stale = 0};
     uint64_t tables[REACH + 1], last = (page - PAGE) >> OBJECTS_GIB_SHIFT,
                                 first = last > REACH ? last - REACH : 0;
     int found = page < PAGE ? -EFAULT : 0;
@@ -178,8 +188,9 @@ static int find_before(const struct objects *o, uint64_t page, struct large *out
     for (uint64_t gib = last + 1; !found && gib-- > first;) {
         uint64_t until = gib == last ? page : (gib + 1) << OBJECTS_GIB_SHIFT;
         if (tables[gib - first])
-            found = look_at_gib(o, tables[gib - first], until, out);
+            found = look_at_gib(o, tables[gib - first], until, &look);
     }
+    *out = look.found;
     return found == -EFAULT ? 0 : found;
 }
 
