@@ -4,13 +4,9 @@
 #include "account/reserve.h"
 #include "base/sigsafe/atomic.h"
 
-#define TABLES      (1u << 17) /* GiB of user addresses */
-#define HALF        (1u << 26) /* entries of multiples of 16 in a GiB */
-#define PAGES       (1u << 18) /* in a GiB */
-#define TABLE_BYTES (2ull * HALF * sizeof(uint32_t) + PAGES * sizeof(uint64_t))
-#define GRANULES    8 /* bits of a page's word that say where in it the object begins, in multiples of 16 */
+#define TABLE_BYTES (2ull * OBJECTS_HALF * sizeof(uint32_t) + OBJECTS_PAGES * sizeof(uint64_t))
 
-uint32_t *objects_none[TABLES];
+uint32_t *objects_none[OBJECTS_TABLES];
 static uint32_t **tables;
 
 /* Makes what `at` points to, once. */
@@ -30,30 +26,30 @@ static void *made_once(void *at, uint64_t bytes)
 /* The first table is always there once the others may be: NULL has an entry, and a thread asks it whether it is at home. */
 uint32_t **objects_tables(void)
 {
-    uint32_t **all = made_once(&tables, TABLES * sizeof(*tables));
+    uint32_t **all = made_once(&tables, OBJECTS_TABLES * sizeof(*tables));
     return all && made_once(&all[0], TABLE_BYTES) ? all : NULL;
 }
 
 static uint32_t *entry_at(uintptr_t address, bool make)
 {
     uint32_t **all = __atomic_load_n(&tables, __ATOMIC_ACQUIRE);
-    if (!all || address >> OBJECTS_GIB_SHIFT >= TABLES)
+    if (!all || address >> OBJECTS_GIB_SHIFT >= OBJECTS_TABLES)
         return NULL;
     uint32_t **table = &all[address >> OBJECTS_GIB_SHIFT];
     uint32_t *first = make ? made_once(table, TABLE_BYTES) : __atomic_load_n(table, __ATOMIC_ACQUIRE);
-    return first ? first + OBJECTS_ENTRY_AT(address) + (OBJECTS_IS_ODD(address) ? HALF : 0) : NULL;
+    return first ? first + OBJECTS_ENTRY_AT(address) + (OBJECTS_IS_ODD(address) ? OBJECTS_HALF : 0) : NULL;
 }
 
-/* Bytes of the large object that begins in the page << GRANULES | where; 0: none does. Its entry is there. */
+/* Bytes of the large object that begins in the page << OBJECTS_GRANULES | where; 0: none does. Its entry is there. */
 static uint64_t *page_at(uintptr_t address)
 {
     uint32_t *table = tables[address >> OBJECTS_GIB_SHIFT];
-    return (uint64_t *)(table + 2 * HALF) + (address >> 12 & (PAGES - 1));
+    return (uint64_t *)(table + 2 * OBJECTS_HALF) + (address >> 12 & (OBJECTS_PAGES - 1));
 }
 
 static uint64_t granule_of(uintptr_t address)
 {
-    return address >> 4 & ((1u << GRANULES) - 1);
+    return address >> 4 & ((1u << OBJECTS_GRANULES) - 1);
 }
 
 bool objects_put(uintptr_t address, struct object o)
@@ -62,7 +58,7 @@ bool objects_put(uintptr_t address, struct object o)
     if (!at)
         return false;
     if (o.bytes > OBJECTS_BYTES_INLINE) {
-        store_relaxed(page_at(address), o.bytes << GRANULES | granule_of(address));
+        store_relaxed(page_at(address), o.bytes << OBJECTS_GRANULES | granule_of(address));
         entry |= OBJECTS_BYTES_BEYOND;
     } else {
         entry |= (uint32_t)o.bytes;
@@ -78,7 +74,7 @@ bool objects_take(uintptr_t address, struct object *o)
     if (!o->account)
         return false;
     if (o->bytes == OBJECTS_BYTES_BEYOND) {
-        o->bytes = load_relaxed(page_at(address)) >> GRANULES;
+        o->bytes = load_relaxed(page_at(address)) >> OBJECTS_GRANULES;
         store_relaxed(page_at(address), 0);
     }
     store_release(at, 0);
@@ -88,6 +84,6 @@ bool objects_take(uintptr_t address, struct object *o)
 bool objects_take_from_page(uintptr_t address, struct object *o)
 {
     uint64_t page = entry_at(address, false) ? load_relaxed(page_at(address)) : 0;
-    uintptr_t other = (address & ~(uintptr_t)0xfff) | (page & ((1u << GRANULES) - 1)) << 4;
+    uintptr_t other = (address & ~(uintptr_t)0xfff) | (page & ((1u << OBJECTS_GRANULES) - 1)) << 4;
     return page && (objects_take(other, o) || objects_take(other | 8, o));
 }

@@ -16,13 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* How an entry is read, for those that do it inline; as <allium/tag.h> does it. */
-#define OBJECTS_GIB_SHIFT    30
-#define OBJECTS_BYTES_BITS   12
-#define OBJECTS_BYTES_INLINE 4094u
-#define OBJECTS_BYTES_BEYOND 4095u
-#define OBJECTS_ENTRY_AT(a)  (((uint32_t)(a) & ((1u << OBJECTS_GIB_SHIFT) - 1)) >> 4)
-#define OBJECTS_IS_ODD(a)    ((a)&8)
+#include "wire/objects.h"
 
 struct object {
     uint32_t account;
@@ -41,6 +35,6 @@ bool objects_take(uintptr_t address, struct object *o);
  */
 bool objects_take_from_page(uintptr_t address, struct object *o);
 /** Leads nowhere. */
-extern uint32_t *objects_none[1u << 17];
+extern uint32_t *objects_none[OBJECTS_TABLES];
 
 #endif

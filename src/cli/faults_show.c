@@ -112,9 +112,9 @@ static int read_all(struct watched *w, const struct accounts_kind *kind, struct 
                     struct error *e)
 {
     struct object_faults *f;
-    uint64_t tables;
-    int bad = kind->find_objects(&tables, w->o->pid, e);
-    bad = bad ? bad : object_faults_open(&f, w->o->pid, tables, e);
+    struct objects_where where;
+    int bad = kind->find_objects(&where, w->o->pid, e);
+    bad = bad ? bad : object_faults_open(&f, w->o->pid, &where, e);
     if (bad)
         return bad;
     count(w, f);

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <time.h>
 
-#include "collect/objects.h"
 #include "collect/page_faults.h"
 
 #define SETTLE_NS 1000000u /* an object that nobody sees is looked for once more, so long after the fault */
@@ -74,10 +73,11 @@ static void look_again(struct object_faults *f, uint64_t until_ns)
     f->early.len = kept;
 }
 
-int object_faults_open(struct object_faults **out, pid_t pid, uint64_t tables, struct error *e)
+int object_faults_open(struct object_faults **out, pid_t pid, const struct objects_where *where,
+                       struct error *e)
 {
     struct object_faults *f = mem_alloc(sizeof(*f));
-    int bad = objects_open(&f->objects, pid, tables, e);
+    int bad = objects_open(&f->objects, pid, where, e);
     if (!bad)
         bad = page_faults_open(&f->faults, pid, e);
     if (bad)

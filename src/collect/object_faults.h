@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/map.h"
 #include "base/vec.h"
+#include "collect/objects.h"
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -34,8 +35,9 @@ struct object_faults_rest {
 
 struct object_faults;
 
-/** The map of objects is at `tables` (ledger header). 0, or -errno with a line that says what it takes. */
-int object_faults_open(struct object_faults **out, pid_t pid, uint64_t tables, struct error *e);
+/** 0, or -errno with a line that says what it takes. */
+int object_faults_open(struct object_faults **out, pid_t pid, const struct objects_where *where,
+                       struct error *e);
 void object_faults_close(struct object_faults *f);
 /** Waits for faults up to that long, and counts what came. 0, or -ESRCH: the process has ended. */
 int object_faults_step(struct object_faults *f, int timeout_ms);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,8 @@
 #define WORD_PAGES    (OBJECTS_PAGES / WORDS)
 #define REACH         (OBJECTS_REACH_BYTES >> OBJECTS_GIB_SHIFT)
 #define STALE_MOST    32u /* words that no longer lead to an object, before we give up: the map is not trusted */
-#define KEPT          64u /* large objects that were found last */
+#define STEPS_MOST    128u /* down the tree of mappings, which may change meanwhile */
+#define KEPT          64u  /* large objects that were found last */
 
 struct large {
     uint64_t start, end;
@@ -30,7 +32,7 @@ struct large {
 struct objects {
     pid_t pid;
     int pagemap;
-    uint64_t tables;
+    struct objects_where where;
     struct large kept[KEPT];
     unsigned next; /* of those to be replaced */
 };
@@ -76,7 +78,7 @@ static int peek_touched(const struct objects *o, uint64_t address, void *out, si
 
 static int table_of(const struct objects *o, uint64_t address, uint64_t *table)
 {
-    return peek(o, o->tables + (address >> OBJECTS_GIB_SHIFT) * sizeof(*table), table, sizeof(*table));
+    return peek(o, o->where.tables + (address >> OBJECTS_GIB_SHIFT) * sizeof(*table), table, sizeof(*table));
 }
 
 static uint64_t word_address(uint64_t table, uint64_t address)
@@ -184,7 +186,8 @@ static int find_before(const struct objects *o, uint64_t page, struct large *out
                                 first = last > REACH ? last - REACH : 0;
     int found = page < PAGE ? -EFAULT : 0;
     if (!found)
-        found = peek(o, o->tables + first * sizeof(*tables), tables, (last - first + 1) * sizeof(*tables));
+        found =
+            peek(o, o->where.tables + first * sizeof(*tables), tables, (last - first + 1) * sizeof(*tables));
     for (uint64_t gib = last + 1; !found && gib-- > first;) {
         uint64_t until = gib == last ? page : (gib + 1) << OBJECTS_GIB_SHIFT;
         if (tables[gib - first])
@@ -221,6 +224,32 @@ static int find_covering(struct objects *o, uint64_t page, struct large *out)
         return found < 0 ? found : 0;
     o->kept[o->next++ % KEPT] = *out;
     return 1;
+}
+
+/* ---- mappings ---- */
+
+/* The range that has the address: 1; 0: none has; or -errno. */
+static int find_range(const struct objects *o, uint64_t address, struct large *out)
+{
+    struct ranges_node node, best = {0};
+    struct ranges_mapping mapping;
+    uint64_t tree = 0;
+    uint32_t at = 0;
+    int bad = o->where.ranges ? peek(o, o->where.ranges, &tree, sizeof(tree)) : 0;
+    if (!bad && tree)
+        bad = peek(o, tree + offsetof(struct ranges, root), &at, sizeof(at));
+    for (unsigned steps = 0; !bad && at && at < RANGES_NODES && steps < STEPS_MOST; steps++) {
+        bad = peek(o, tree + offsetof(struct ranges, node) + at * sizeof(node), &node, sizeof(node));
+        if (node.end > address)
+            best = node;
+        at = node.end > address ? node.left : node.right;
+    }
+    if (bad || !best.end || best.start > address || best.mapping >= RANGES_NODES)
+        return bad;
+    bad = peek(o, tree + offsetof(struct ranges, mapping) + best.mapping * sizeof(mapping), &mapping,
+               sizeof(mapping));
+    *out = (struct large){best.start, best.end, mapping.account};
+    return bad ? bad : mapping.parts && mapping.account;
 }
 
 /* ---- what lies under a page ---- */
@@ -275,6 +304,11 @@ int objects_at(struct objects *o, uint64_t address, struct objects_found *found)
         return bad;
     bool covers = covering.account && covering.start + covering.bytes > page;
     choose(&w, address, covers ? &covering : NULL, found);
+    if (found->account || (bad = find_range(o, address, &large)) <= 0)
+        return bad;
+    found->account = large.account;
+    found->start = large.start;
+    found->bytes = large.end - large.start;
     return 0;
 }
 
@@ -283,7 +317,7 @@ int objects_at(struct objects *o, uint64_t address, struct objects_found *found)
 bool objects_is_there(const struct objects *o)
 {
     uint64_t first;
-    return peek(o, o->tables, &first, sizeof(first)) != -ESRCH;
+    return peek(o, o->where.tables, &first, sizeof(first)) != -ESRCH;
 }
 
 static int complain(struct error *e, pid_t pid, int bad)
@@ -297,16 +331,17 @@ static int complain(struct error *e, pid_t pid, int bad)
         (int)pid, strerror(-bad));
 }
 
-int objects_open(struct objects **out, pid_t pid, uint64_t tables, struct error *e)
+int objects_open(struct objects **out, pid_t pid, const struct objects_where *where, struct error *e)
 {
     char path[64];
     uint64_t first;
     struct objects *o = mem_alloc(sizeof(*o));
     o->pid = pid;
-    o->tables = tables;
+    o->where = *where;
     snprintf(path, sizeof(path), "/proc/%d/pagemap", (int)pid);
     o->pagemap = open(path, O_RDONLY | O_CLOEXEC);
-    int bad = o->pagemap < 0 ? (errno == ENOENT ? -ESRCH : -errno) : peek(o, tables, &first, sizeof(first));
+    int bad =
+        o->pagemap < 0 ? (errno == ENOENT ? -ESRCH : -errno) : peek(o, where->tables, &first, sizeof(first));
     if (bad) {
         objects_close(o);
         return complain(e, pid, bad);

@@ -3,7 +3,7 @@
 #define COLLECT_OBJECTS_H
 
 /*
- * Which live object of a process lies at an address: its map of objects (wire/objects.h), read in its memory while it runs. The same for
+ * Which live object of a process lies at an address: its map of objects, and its tree of mappings (wire/objects.h), read in its memory while it runs. The same for
  * tags and for sites.
  *
  * Runs in: the tool. Threads: one. Takes what ptrace(2) takes: the same user, and where kernel.yama.ptrace_scope is not 0 a child of
@@ -19,6 +19,12 @@
 
 struct objects;
 
+/** Where they are, in the process. */
+struct objects_where {
+    uint64_t tables; /* of the map: the header's `objects` */
+    uint64_t ranges; /* the header's field itself, which may be filled later; 0: none */
+};
+
 /** How far before an address an object may begin that is found there. */
 #define OBJECTS_REACH_BYTES (64ull << 30)
 
@@ -30,15 +36,16 @@ struct objects_found {
     bool had_objects; /* within 16 KiB, or 2 MiB of large ones, which are units of the map */
 };
 
-/** `tables` is what the header of the ledger says. 0, or -errno with a line. */
-int objects_open(struct objects **out, pid_t pid, uint64_t tables, struct error *e);
+/** 0, or -errno with a line. */
+int objects_open(struct objects **out, pid_t pid, const struct objects_where *where, struct error *e);
 void objects_close(struct objects *o);
 
 /** False: the process has ended. */
 bool objects_is_there(const struct objects *o);
 /**
  * The object that has the address; else, as an allocator's own words lie before its objects, the first that begins behind it in the page,
- * else the last one before it in the page. 0, or -ESRCH: the process has ended, or -EPERM.
+ * else the last one before it in the page; where there is none, the
+ * mapping that a tagged call made. 0, or -ESRCH: the process has ended, or -EPERM.
  */
 int objects_at(struct objects *o, uint64_t address, struct objects_found *found);
 

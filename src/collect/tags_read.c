@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -239,7 +240,7 @@ int tags_read(struct accounts *a, struct alloc_texts *texts, pid_t pid, struct s
     return tags_read_faults(a, texts, pid, NULL, symbols, e);
 }
 
-int tags_find_objects(uint64_t *tables, pid_t pid, struct error *e)
+int tags_find_objects(struct objects_where *where, pid_t pid, struct error *e)
 {
     struct ledger_header h;
     struct tags_source s;
@@ -256,7 +257,7 @@ int tags_find_objects(uint64_t *tables, pid_t pid, struct error *e)
     if (!h.objects)
         return error_set(e, ENOENT,
                          "process %d follows no objects: it has made none, or has no room for them", pid);
-    *tables = h.objects;
+    *where = (struct objects_where){h.objects, h.map_start + offsetof(struct ledger_header, ranges)};
     return 0;
 }
 

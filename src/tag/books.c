@@ -401,6 +401,11 @@ void books_show_objects(const void *tables)
     store_relaxed(&books_ledger.header->objects, (uintptr_t)tables);
 }
 
+void books_show_ranges(const void *table)
+{
+    store_relaxed(&ledger.header->ranges, (uintptr_t)table);
+}
+
 void books_count_loss(enum ledger_loss what)
 {
     __atomic_fetch_add(&books_ledger.header->losses[what], 1, __ATOMIC_RELAXED);

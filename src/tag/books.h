@@ -51,8 +51,9 @@ bool books_are_ours(void);
 int32_t books_process(void);
 /** A new number in each fork child. */
 uint32_t books_generation(void);
-/** The ledger tells where the map of objects lies. */
+/** The ledger tells where the map of objects lies; and where that of mappings. */
 void books_show_objects(const void *tables);
+void books_show_ranges(const void *table);
 void books_count_loss(enum ledger_loss what);
 /** A request of that account's tag failed. */
 void books_failed(uint32_t number);

@@ -71,10 +71,12 @@ static void not_followed(uint32_t account)
 
 static void enter(struct span s, uint32_t account)
 {
-    if (ranges_enter(s.start, s.end, account) == RANGES_DONE)
+    if (ranges_enter(s.start, s.end, account) == RANGES_DONE) {
         keep_made(account, s.end - s.start);
-    else
+        books_show_ranges(ranges_table());
+    } else {
         not_followed(account);
+    }
 }
 
 static void take_all(struct span s, struct parts *p)

@@ -5,32 +5,9 @@
 #include "base/sigsafe/atomic.h"
 #include "base/sigsafe/draw.h"
 #include "base/sigsafe/sys.h"
+#include "wire/objects.h"
 
-#define NODES 1048576u
 #define WAITS 100000 /* turns of others */
-
-/* A treap: a search tree by address, a heap by priority, which is random; so it is shallow whatever the order. Node 0 is none. */
-struct node {
-    uintptr_t start, end;
-    uint32_t left, right;
-    uint32_t priority;
-    uint32_t mapping;
-};
-
-struct mapping {
-    uint32_t account;
-    uint32_t parts; /* 0: vacant, and `account` is the next vacant one */
-};
-
-struct ranges {
-    uint32_t locked;
-    uint32_t root;
-    uint32_t nodes, vacant_node; /* ever used; list by `left` */
-    uint32_t mappings, vacant_mapping;
-    uint64_t seed;
-    struct mapping mapping[NODES];
-    struct node node[NODES];
-};
 
 static struct ranges *ranges;
 static __thread bool inside __attribute__((tls_model("initial-exec")));
@@ -77,7 +54,7 @@ static uint32_t *find(struct ranges *r, uintptr_t address)
 {
     uint32_t *at = &r->root, *best = NULL;
     while (*at) {
-        struct node *n = &r->node[*at];
+        struct ranges_node *n = &r->node[*at];
         if (n->end > address)
             best = at, at = &n->left;
         else
@@ -88,14 +65,14 @@ static uint32_t *find(struct ranges *r, uintptr_t address)
 
 static void insert(struct ranges *r, uint32_t number)
 {
-    struct node *n = &r->node[number];
+    struct ranges_node *n = &r->node[number];
     uint32_t *at = &r->root, *left = &n->left, *right = &n->right;
     while (*at && r->node[*at].priority >= n->priority)
         at = n->start < r->node[*at].start ? &r->node[*at].left : &r->node[*at].right;
     uint32_t below = *at;
     *at = number;
     while (below) {
-        struct node *b = &r->node[below];
+        struct ranges_node *b = &r->node[below];
         if (b->start < n->start)
             *left = below, left = &b->right, below = *left;
         else
@@ -123,12 +100,13 @@ static uint32_t new_node(struct ranges *r, uintptr_t start, uintptr_t end, uint3
     uint32_t number = r->vacant_node;
     if (number)
         r->vacant_node = r->node[number].left;
-    else if (r->nodes + 1 < NODES)
+    else if (r->nodes + 1 < RANGES_NODES)
         number = ++r->nodes;
     else
         return 0;
     uint32_t priority = (uint32_t)(draw_next(&r->seed) >> 32);
-    r->node[number] = (struct node){.start = start, .end = end, .priority = priority, .mapping = mapping};
+    r->node[number] =
+        (struct ranges_node){.start = start, .end = end, .priority = priority, .mapping = mapping};
     r->mapping[mapping].parts++;
     return number;
 }
@@ -138,18 +116,18 @@ static uint32_t new_mapping(struct ranges *r, uint32_t account)
     uint32_t number = r->vacant_mapping;
     if (number)
         r->vacant_mapping = r->mapping[number].account;
-    else if (r->mappings + 1 < NODES)
+    else if (r->mappings + 1 < RANGES_NODES)
         number = ++r->mappings;
     else
         return 0;
-    r->mapping[number] = (struct mapping){.account = account};
+    r->mapping[number] = (struct ranges_mapping){.account = account};
     return number;
 }
 
 /* One part less; true: it was the last. */
 static bool leave_mapping(struct ranges *r, uint32_t number)
 {
-    struct mapping *m = &r->mapping[number];
+    struct ranges_mapping *m = &r->mapping[number];
     if (--m->parts)
         return false;
     m->account = r->vacant_mapping;
@@ -163,6 +141,11 @@ static enum ranges_answer add(struct ranges *r, uintptr_t start, uintptr_t end, 
     if (node)
         insert(r, node);
     return node ? RANGES_DONE : RANGES_BUSY;
+}
+
+const void *ranges_table(void)
+{
+    return load_acquire(&ranges);
 }
 
 bool ranges_any(void)
@@ -186,7 +169,7 @@ enum ranges_answer ranges_put_back(const struct range *part)
     struct ranges *r = load_acquire(&ranges);
     if (!r || !lock(r))
         return RANGES_BUSY;
-    const struct mapping *m = &r->mapping[part->mapping];
+    const struct ranges_mapping *m = &r->mapping[part->mapping];
     bool alone = part->last || !m->parts || m->account != part->account;
     enum ranges_answer answer =
         add(r, part->start, part->end, alone ? new_mapping(r, part->account) : part->mapping);
@@ -197,7 +180,7 @@ enum ranges_answer ranges_put_back(const struct range *part)
 /* Cuts [start, end) out of the node that `at` leads to, which has it; false: that makes two of it, and there is no room. */
 static bool cut(struct ranges *r, uint32_t *at, uintptr_t start, uintptr_t end, bool *last)
 {
-    struct node *n = &r->node[*at];
+    struct ranges_node *n = &r->node[*at];
     *last = false;
     if (start == n->start && end == n->end) {
         *last = leave_mapping(r, n->mapping);
@@ -226,7 +209,7 @@ enum ranges_answer ranges_take(uintptr_t start, uintptr_t end, struct range *par
         return RANGES_BUSY;
     uint32_t *at = find(r, start);
     if (at && r->node[*at].start < end) {
-        const struct node *n = &r->node[*at];
+        const struct ranges_node *n = &r->node[*at];
         *part = (struct range){.start = n->start > start ? n->start : start,
                                .end = n->end < end ? n->end : end,
                                .account = r->mapping[n->mapping].account,

@@ -28,6 +28,8 @@ enum ranges_answer {
     RANGES_BUSY, /* or no memory: it is not known, or not kept */
 };
 
+/** Where it lies, for readers from outside; NULL: nowhere yet. */
+const void *ranges_table(void);
 /** Something may be in there: false says that nothing is. */
 bool ranges_any(void);
 /** A mapping of that account, where no range is. RANGES_DONE or RANGES_BUSY. */

@@ -151,6 +151,7 @@ struct ledger_header {
     uint64_t off_since_ticks;      /* 0: it is on */
     uint64_t map_start, map_bytes; /* where the target maps this header: tells whether the image still runs */
     uint64_t objects;              /* in the target: its map of objects, see wire/objects.h; 0: none yet */
+    uint64_t ranges;               /* in the target: its tree of mappings, see wire/objects.h; 0: none yet */
     uint64_t limit_bytes;          /* hard limit of all ready_bytes together */
     uint64_t ready_bytes;          /* header included */
     uint32_t full;                 /* enum ledger_full */

@@ -3,11 +3,13 @@
 #define WIRE_OBJECTS_H
 
 /*
- * The layout of the map of objects (account/objects.h), in the target's own memory: the header of a ledger says where the table of
- * tables lies (`objects`). The tool reads it there.
+ * The layout of the map of objects (account/objects.h), and of the tree of mappings (tag/ranges.h), in the target's own memory: the
+ * header of a ledger says where the table of tables and the tree lie (`objects`, `ranges`). The tool reads them there.
  *
  * Runs in: target and tool.
  */
+
+#include <stdint.h>
 
 #define OBJECTS_GIB_SHIFT 30
 #define OBJECTS_TABLES    (1u << 17) /* pointers, by GiB of user addresses; 0: there is none */
@@ -21,5 +23,30 @@
 #define OBJECTS_BYTES_BEYOND 4095u /* in an entry: the page's word has the size */
 #define OBJECTS_ENTRY_AT(a)  (((uint32_t)(a) & ((1u << OBJECTS_GIB_SHIFT) - 1)) >> 4)
 #define OBJECTS_IS_ODD(a)    ((a)&8)
+
+/* A treap: a search tree by address, a heap by priority, which is random; so it is shallow whatever the order. Node 0 is none. */
+#define RANGES_NODES 1048576u
+
+struct ranges_node {
+    uint64_t start, end;
+    uint32_t left, right;
+    uint32_t priority;
+    uint32_t mapping;
+};
+
+struct ranges_mapping {
+    uint32_t account;
+    uint32_t parts; /* 0: vacant, and `account` is the next vacant one */
+};
+
+struct ranges {
+    uint32_t locked;
+    uint32_t root;
+    uint32_t nodes, vacant_node; /* ever used; list by `left` */
+    uint32_t mappings, vacant_mapping;
+    uint64_t seed;
+    struct ranges_mapping mapping[RANGES_NODES];
+    struct ranges_node node[RANGES_NODES];
+};
 
 #endif

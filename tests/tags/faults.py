@@ -120,6 +120,18 @@ def first_touch():
         equal(faults(found), {}, "faults of what was touched before")
 
 
+def mapped():
+    """What mmap gave, and is left of it."""
+    with target() as t:
+        with t.counted() as found:
+            t.do("mapped", 0, 33)
+            t.do("mapped", 1500, 400)
+            t.do("again")
+        lossless(found)
+        equal(faults(found), {"mappings": (433, 0, 0)}, "faults")
+        check(found["elsewhere"] + found["of_none"] >= 500, "others:", found)
+
+
 def by_the_kernel():
     """Memory that a system call fills is touched, too, as far as the kernel tells us."""
     with target() as t:
@@ -272,6 +284,7 @@ def mistakes():
 
 tap.main([
     ("each page touched for the first time is one minor fault of its place", first_touch),
+    ("pages of mappings, and not of what lies in their place", mapped),
     ("pages that system calls touch", by_the_kernel),
     ("each page read back from swap is one major fault of its place", from_swap),
     ("what has gone before it is looked for is counted", gone),

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define PAGE   4096ul
@@ -17,7 +18,7 @@
 #define MIDDLE 100
 #define SMALL  64
 
-static char *large, *middle[MIDDLE], *volatile neighbours[SMALL][2];
+static char *large, *mapped, *unmapped, *middle[MIDDLE], *volatile neighbours[SMALL][2];
 
 static char *large_object(void)
 {
@@ -61,6 +62,15 @@ static __attribute__((noinline)) void touch(char *at, size_t pages)
 static char *page_of(char *at)
 {
     return (char *)((uintptr_t)at & ~(PAGE - 1));
+}
+
+/* A mapping, the third quarter of which is gone. */
+static void mappings(void)
+{
+    mapped = mmap(NULL, 2 * LARGE * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    madvise(mapped, 2 * LARGE * PAGE, MADV_NOHUGEPAGE);
+    munmap(mapped + LARGE * PAGE, LARGE / 2 * PAGE);
+    unmapped = mapped + LARGE * PAGE;
 }
 
 /* How many pages they begin in. */
@@ -113,6 +123,7 @@ int main(void)
     large = large_object();
     middle_objects();
     two_by_two();
+    mappings();
     puts("ready");
     fflush(stdout);
     while (fgets(line, sizeof(line), stdin) && sscanf(line, "%19s %zu %zu", what, &first, &pages) == 3) {
@@ -131,6 +142,13 @@ int main(void)
             number = touch_second_neighbours();
         else if (!strcmp(what, "out"))
             good = !madvise(large + first * PAGE, pages * PAGE, MADV_PAGEOUT);
+        else if (!strcmp(what, "mapped"))
+            touch(mapped + first * PAGE, pages);
+        else if (!strcmp(what, "again")) /* where a tagged mapping was, without a tag */
+            good = (long)(unmapped = (char *)syscall(
+                              SYS_mmap, unmapped, LARGE / 2 * PAGE, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0)) > 0 &&
+                   (touch(unmapped, LARGE / 2), 1);
         else if (!strcmp(what, "resident"))
             number = resident(large + first * PAGE, pages) + resident_others();
         else if (!strcmp(what, "brief"))

@@ -95,7 +95,7 @@ static struct objects *open_own(void)
 {
     struct objects *o = NULL;
     struct error e = {""};
-    if (objects_open(&o, getpid(), (uintptr_t)objects_tables(), &e))
+    if (objects_open(&o, getpid(), &(struct objects_where){(uintptr_t)objects_tables(), 0}, &e))
         fail_msg("%s", e.text);
     return o;
 }
@@ -192,7 +192,7 @@ static struct object_faults *watch(void)
 {
     struct object_faults *f = NULL;
     struct error e = {""};
-    int bad = object_faults_open(&f, getpid(), (uintptr_t)objects_tables(), &e);
+    int bad = object_faults_open(&f, getpid(), &(struct objects_where){(uintptr_t)objects_tables(), 0}, &e);
     if (bad == -EACCES || bad == -EPERM || bad == -ENOSYS)
         skip();
     if (bad)
