@@ -6,7 +6,9 @@
 #include "cli/command.h"
 #include "cli/debuginfod.h"
 #include "cli/source.h"
+#include "cli/wrapper_lists.h"
 #include "collect/naming.h"
+#include "collect/sites.h"
 #include "collect/tags.h"
 #include "store/accounts.h"
 #include "store/recording.h"
@@ -35,10 +37,13 @@ const struct command command_snapshot = {
     .run = run,
 };
 
-/* What there is of a process: one of the two at least. */
+enum { TAGS, SITES, KINDS };
+static const char *const kinds[KINDS] = {[TAGS] = "tags", [SITES] = "sites"};
+
+/* What there is of a process: one of it at least. */
 struct found {
-    struct profile *profile;  /* NULL: no ledger of samples */
-    struct accounts accounts; /* no process: none of tags */
+    struct profile *profile;         /* NULL: no ledger of samples */
+    struct accounts accounts[KINDS]; /* no process: none of that kind */
     struct alloc_texts texts;
 };
 
@@ -55,11 +60,13 @@ static int put_profile(struct recording *r, const struct profile *p, struct erro
     return bad;
 }
 
-static int put_accounts(struct recording *r, const struct found *f, struct error *e)
+static int put_accounts(struct recording *r, const struct found *f, int kind, struct error *e)
 {
-    const struct account_process *p = f->accounts.processes.at;
-    struct accounts_keeper *k = accounts_keeper_new(r, "tags");
-    int bad = accounts_keeper_put(k, &f->accounts, &f->texts, e);
+    const struct account_process *p = f->accounts[kind].processes.at;
+    if (!p)
+        return 0;
+    struct accounts_keeper *k = accounts_keeper_new(r, kinds[kind]);
+    int bad = accounts_keeper_put(k, &f->accounts[kind], &f->texts, e);
     accounts_keeper_free(k);
     if (!bad && !f->profile)
         bad = recording_set_text(r, RECORDING_COMMAND, p->comm, e);
@@ -77,24 +84,28 @@ static int store(const struct found *f, const char *path, bool force, struct err
     bad = recording_set_text(r, RECORDING_VERSION, ALLIUM_VERSION, e);
     if (!bad && f->profile)
         bad = put_profile(r, f->profile, e);
-    if (!bad && f->accounts.processes.len)
-        bad = put_accounts(r, f, e);
+    for (int kind = 0; kind < KINDS && !bad; kind++)
+        bad = put_accounts(r, f, kind, e);
     int closed = recording_close(r, bad ? NULL : e);
     return bad ? bad : closed;
 }
 
-/* Both, or one of them; of none it is told why there is no ledger. */
+/* Of a process that has nothing it is told why there is no ledger. */
 static int find(struct found *f, pid_t pid, struct error *e)
 {
     char *cache = naming_cache_dir();
     struct symbols *symbols = symbols_new(cache);
-    int none = tags_read(&f->accounts, &f->texts, pid, symbols, NULL),
-        bad = source_read_ledger(&f->profile, pid, e);
+    struct wrappers wrappers = {0};
+    wrapper_lists_read(&wrappers);
+    bool any = !tags_read(&f->accounts[TAGS], &f->texts, pid, symbols, NULL);
+    any |= !sites_read(&f->accounts[SITES], &f->texts, pid, symbols, &wrappers, NULL);
+    int bad = source_read_ledger(&f->profile, pid, e);
+    wrappers_release(&wrappers);
     symbols_free(symbols);
     free(cache);
     if (bad)
         f->profile = NULL;
-    return bad && none ? bad : 0;
+    return any ? 0 : bad;
 }
 
 static int keep(const struct found *f, pid_t pid, const char *output, bool force)
@@ -103,16 +114,17 @@ static int keep(const struct found *f, pid_t pid, const char *output, bool force
     struct error e = {""};
     int code = EXIT_DONE;
     const struct profile *p = f->profile;
+    const struct accounts *a = &f->accounts[f->accounts[TAGS].processes.len ? TAGS : SITES];
     if (output)
         buf_addstr(&path, output);
     else
         buf_printf(&path, "%s.%d.snapshot.allium",
-                   p ? profile_text(p, p->images.at[0].comm) : f->accounts.processes.at[0].comm, (int)pid);
+                   p ? profile_text(p, p->images.at[0].comm) : a->processes.at[0].comm, (int)pid);
     if (store(f, buf_str(&path), force, &e))
         code = command_fail(EXIT_FAILED, "%s", e.text);
     else
-        command_fail(0, "wrote %s; look at it with: allium %s %s", buf_str(&path), p ? "report" : "tags",
-                     buf_str(&path));
+        command_fail(0, "wrote %s; look at it with: allium %s %s", buf_str(&path),
+                     p ? "report" : kinds[a - f->accounts], buf_str(&path));
     buf_release(&path);
     return code;
 }
@@ -136,7 +148,8 @@ static int run(int argc, char **argv)
     code = keep(&f, (pid_t)pid, command_value(&command_snapshot, &a, "output"),
                 command_value(&command_snapshot, &a, "force") != NULL);
     profile_free(f.profile);
-    accounts_release(&f.accounts);
+    for (int kind = 0; kind < KINDS; kind++)
+        accounts_release(&f.accounts[kind]);
     alloc_texts_release(&f.texts);
     return code;
 }

@@ -249,6 +249,27 @@ def snapshots():
         equal((done.returncode, done.stderr.decode()), (1, "allium: %s has no accounts of tags: nothing that was recorded has them\n" % plain), "one without")
 
 
+def all_kinds():
+    """A snapshot has samples, accounts of tags and of sites, each as they were read of the process, which is at rest."""
+    with private_dir() as ledgers:
+        path, snapshot = scratch("kinds.allium"), scratch("kinds.snapshot.allium")
+        p = Phases(ledgers, command=[built("ALLIUM"), "run", "--sites", "--period", "1", "--quiet", "-o", path, "--"])
+        p.made(0, 10, 100)
+        p.made(1, 5, 7)
+        pid = int(subprocess.run(["pgrep", "-P", str(p.pid)], stdout=subprocess.PIPE).stdout)
+        succeed([built("ALLIUM"), "snapshot", str(pid), "-o", snapshot], env=p.env)
+        for command in "tags", "sites", "report":
+            live, kept = (json.loads(succeed([built("ALLIUM"), command, source, "--json"], env=p.env).stdout)["rows"] for source in (str(pid), snapshot))
+            check(live, command, "no rows")
+            if command == "report":  # ages differ
+                live, kept = ([(row["name"], row["self"]["live_bytes"], row["self"]["allocated_count"]) for row in rows] for rows in (live, kept))
+            equal(kept, live, command)
+        p.process.communicate()
+        for command in "tags", "sites":
+            kept = json.loads(succeed([built("ALLIUM"), command, path, "--json"], env=p.env).stdout)["rows"]
+            equal(sum(row["allocations"] for row in kept if row["function"].startswith("place_")), 15, command)
+
+
 def in_sight_of_none():
     """A ledger without a name, and one below another root: as it is mapped."""
     if os.geteuid():
@@ -436,6 +457,7 @@ tap.main([
     ("a recording has what was counted, and when", recorded),
     ("processes of a recording", many_processes),
     ("snapshots, and what ps lists", snapshots),
+    ("a snapshot of all that there is", all_kinds),
     ("ledgers that are only mapped", in_sight_of_none),
     ("a recording that was tampered with", hostile),
     ("OpenMetrics, by the strict parser", openmetrics),
