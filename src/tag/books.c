@@ -403,7 +403,7 @@ void books_show_objects(const void *tables)
 
 void books_show_ranges(const void *table)
 {
-    store_relaxed(&ledger.header->ranges, (uintptr_t)table);
+    store_relaxed(&books_ledger.header->ranges, (uintptr_t)table);
 }
 
 void books_count_loss(enum ledger_loss what)
