@@ -104,6 +104,8 @@ int allium_begin(struct allium_tag *tag);
 void allium_end(struct allium_tag *tag, const void *object, size_t bytes);
 /** realloc(), with the account of the old object and that of the new one. */
 void *allium_realloc(struct allium_tag *tag, void *old, size_t bytes);
+/** The same by that function; the new object is charged to whom the old one was, if to anybody. */
+void *allium_realloc_by(void *(*real)(void *, size_t), void *old, size_t bytes);
 /** posix_memalign(): clang leaves inline functions alone that call themselves by another name, but for some it knows. */
 int allium_real_posix_memalign(void **out, size_t alignment, size_t bytes);
 

@@ -243,11 +243,11 @@ TAG_EXPORT void allium_end(struct allium_tag *tag, const void *object, size_t by
 }
 
 /* The old object leaves the map before it is given back: right after, another thread may have its address. */
-void *keep_realloc(struct allium_tag *tag, void *old, size_t bytes)
+static void *move(void *(*real)(void *, size_t), struct allium_tag *tag, void *old, size_t bytes)
 {
     struct object o = {0};
     bool ours = keep_take(old, &o);
-    void *p = realloc(old, bytes);
+    void *p = real(old, bytes);
     if (!p && (bytes || !old)) {
         if (ours)
             keep_put_back(old, o);
@@ -260,6 +260,16 @@ void *keep_realloc(struct allium_tag *tag, void *old, size_t bytes)
     else if (p && ours)
         enter(o.account, p, bytes);
     return p;
+}
+
+void *keep_realloc(struct allium_tag *tag, void *old, size_t bytes)
+{
+    return move(realloc, tag, old, bytes);
+}
+
+TAG_EXPORT void *allium_realloc_by(void *(*real)(void *, size_t), void *old, size_t bytes)
+{
+    return move(real, NULL, old, bytes);
 }
 
 TAG_EXPORT void *allium_realloc(struct allium_tag *tag, void *old, size_t bytes)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What <allium/malloc_hooks.h> does to sources that know nothing of it: they compile, and see what they saw without it."""
+import ctypes.util
 import itertools
 import os
 import re
@@ -8,7 +9,7 @@ import sys
 
 sys.dont_write_bytecode = True
 from building import HERE, HOOKS, STRICT, accounts, by_function, program, quiet, scratch, tap
-from tap import check, equal, private_dir, succeed
+from tap import built, check, equal, private_dir, succeed
 
 C, CXX = ("gcc", "clang"), ("g++", "clang++")
 LEVELS = ("-O0", "-O2")
@@ -218,10 +219,28 @@ def standard_library(compiler, level):
     return test
 
 
+def frees_of_others(*before, **env):
+    """With liballium-frees.so nothing that code without tags gives back is missed. `before` are preloaded in this order, FREES is it."""
+    def test():
+        foreign = scratch("foreign.o")
+        quiet(["gcc", "-O2", "-c", os.path.join(HERE, "foreign.c"), "-o", foreign])
+        path = program("gcc", ["-O2"], "churn.c", words=[foreign])
+        libraries = [built("TEST_TAGS_FREES") if name == "FREES" else built("ALLIUM_AGENT") if name == "AGENT" else ctypes.util.find_library(name) for name in before]
+        check(all(libraries), "not all are here:", libraries)
+        readings = compared(path, ["4", "20000", "fork"], {"FOREIGN": "1", "LD_PRELOAD": ":".join(libraries), **env})
+        equal(len(readings), 2, "processes")
+        for counted, have, said in readings:
+            equal((have, said), (counted, ""), "accounts")
+    return test
+
+
 tap.main([("a source that " + what, compiles(what)) for what in ODDITIES] + [
     ("%s %s%s: the wider family is counted as the program does" % (compiler, level, more and " " + more), exact(compiler, level, *[more] * bool(more)))
     for compiler in C + CXX for level, more in (("-O0", ""), ("-O2", ""), ("-O2", "-D_FORTIFY_SOURCE=3"), ("-O2", "-std=c11" if compiler in C else "-std=c++17"))] + [
     ("a count that is left out is found", planted),
+    ("with liballium-frees, frees of others are seen", frees_of_others("FREES")),
+    ("so with another allocator", frees_of_others("FREES", "jemalloc")),
+    ("so with the agent behind it", frees_of_others("FREES", "AGENT")),
 ] + [
     ("%s %s: new, templates and containers are places" % (compiler, level), standard_library(compiler, level)) for compiler in CXX for level in LEVELS
 ] + [
