@@ -91,16 +91,24 @@ static ssize_t read_line(struct allium_tag *tag, char **line, size_t *room, int 
     }
     char *old = *line;
     size_t old_room = *room;
-    bool ours = keep_take(old, &o);
+    bool ours = old_room && keep_take(old, &o); /* one of no room is not given back but forgotten */
+    int error = errno;
+    errno = 0;
     ssize_t length = getdelim(line, room, end, from);
+    bool failed = length < 0 && errno == ENOMEM; /* also where there is a buffer, which could not grow */
+    if (!errno)
+        errno = error;
     if (*line == old && *room == old_room) {
         if (ours)
             keep_put_back(old, o);
-        return length;
+    } else {
+        if (ours)
+            keep_gone(o.account, o.bytes);
+        if (*line)
+            ends(tag, *line, *room);
     }
-    if (ours)
-        keep_gone(o.account, o.bytes);
-    ends(tag, *line, *room);
+    if (failed)
+        ends(tag, NULL, 0);
     return length;
 }
 
