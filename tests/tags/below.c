@@ -33,10 +33,12 @@ struct known {
     uint32_t epoch, hidden_epoch;
     uint16_t place, hidden_place;
     uint8_t class, live;
+    uint8_t inside; /* made in the midst of a whole request */
 };
 
 __thread volatile int below_place __attribute__((tls_model("initial-exec")));
 volatile unsigned below_fails;
+volatile unsigned char below_off[BELOW_PLACES];
 
 static char *arena;
 static struct known *known;
@@ -172,13 +174,21 @@ static void reveal_page(const char *p)
             counts->unseen += reveal(&first[i]);
 }
 
-static void born(char *p, int place, size_t bytes)
+/* Whom something new is charged to. */
+static int charged(int place)
+{
+    return place & BELOW_WHOLE || below_off[place] ? BELOW_FOREIGN : place;
+}
+
+static void born(char *p, int at, size_t bytes)
 {
     struct known *k = known_at(p);
+    int place = charged(at);
     k->place = (uint16_t)place;
     k->bytes = bytes;
     k->epoch = epoch;
     k->live = 1;
+    k->inside = at & BELOW_WHOLE ? 1 : 0;
     if (place == BELOW_FOREIGN)
         return;
     counts->unseen += reveal(k);
@@ -193,6 +203,8 @@ static void gone(struct known *k, int by)
     if (!k->live)
         die("below: freed twice, or never given\n");
     k->live = 0;
+    if (by & BELOW_WHOLE)
+        by = k->inside ? BELOW_FOREIGN : BELOW_FREES;
     bool tagged = k->place != BELOW_FOREIGN && k->epoch == epoch;
     if (tagged && !(by == BELOW_FREES && skipped(by))) {
         counts->rows[k->place].gone_calls++;
@@ -253,7 +265,7 @@ static void return_block(char *p)
 
 static void *failed(int place)
 {
-    counts->rows[place].failed++;
+    counts->rows[charged(place)].failed++;
     errno = ENOMEM;
     return NULL;
 }
@@ -362,12 +374,30 @@ void free(void *p)
     unlock(&old);
 }
 
+void below_done(int place, void *object, size_t bytes)
+{
+    sigset_t old;
+    enter(&old);
+    if (object)
+        born(object, place, bytes);
+    else
+        counts->rows[charged(place)].failed++;
+    unlock(&old);
+}
+
+size_t below_bytes(const void *object)
+{
+    return object ? known_at(object)->bytes : 0;
+}
+
 void below_account(int place, size_t bytes, int is_gone)
 {
     sigset_t old;
     enter(&old);
-    struct below_row *row = &counts->rows[place];
-    *(is_gone ? &row->gone_calls : &row->made_calls) += 1;
-    *(is_gone ? &row->gone_bytes : &row->made_bytes) += bytes;
+    struct below_row *row = &counts->rows[charged(place)];
+    if (is_gone || !skipped(place)) {
+        *(is_gone ? &row->gone_calls : &row->made_calls) += 1;
+        *(is_gone ? &row->gone_bytes : &row->made_bytes) += bytes;
+    }
     unlock(&old);
 }

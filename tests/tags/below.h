@@ -20,7 +20,9 @@ extern "C" {
 
 #define BELOW_PLACES  1024
 #define BELOW_FOREIGN 0 /* code without tags */
-#define BELOW_FREES   1 /* tagged code that only frees: what it does is counted where the object was made */
+#define BELOW_WHOLE                                                                                          \
+    (1 << 16) /* and a place: what it calls is one request, for which below_done() says what came of it */
+#define BELOW_FREES 1 /* tagged code that only frees: what it does is counted where the object was made */
 
 struct below_row {
     uint64_t made_calls, made_bytes;
@@ -38,6 +40,12 @@ struct below_counts {
 extern __thread volatile int below_place __attribute__((tls_model("initial-exec")));
 /** Of the requests of tagged places, one in so many fails; 0: none. */
 extern volatile unsigned below_fails;
+/** Places whose tags are off: what they make and what fails there is of no account. */
+extern volatile unsigned char below_off[BELOW_PLACES];
+/** What came of a request at a place that was entered with BELOW_WHOLE: an object of so many bytes; NULL: it failed. */
+void below_done(int place, void *object, size_t bytes);
+/** What was asked for when the object was made. */
+size_t below_bytes(const void *object);
 /** fork(), while nobody else is in the allocator. */
 pid_t below_fork(void);
 /** What an account of bytes was told: an object more, or one less with `gone`. */

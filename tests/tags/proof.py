@@ -110,12 +110,12 @@ def differences(have, want):
 class Run:
     """A program that runs, with folders for both accounts."""
 
-    def __init__(self, program, seed, steps, *words, env=()):
+    def __init__(self, program, seed, steps, *words, env=(), **more):
         self.program = program
         self.dirs = private_dir(), private_dir()
         self.ledgers, self.counts = (d.__enter__() for d in self.dirs)
         self.process = subprocess.Popen(program.words(seed, steps, *words),
-                                        env=dict(os.environ, ALLIUM_DIR=self.ledgers, BELOW_DIR=self.counts, **dict(env)))
+                                        env=dict(os.environ, ALLIUM_DIR=self.ledgers, BELOW_DIR=self.counts, **dict(env)), **more)
 
     def __enter__(self):
         return self
@@ -177,7 +177,7 @@ def planted():
     """Of each function one call is left out of the count below: the comparison tells, and where."""
     program = Program.of(1, "gcc", "-O2")
     kinds = program.writer.kinds
-    for kind in random_places.KINDS:
+    for kind in [*random_places.KINDS, *random_places.WHOLE, "ACCOUNT"]:
         numbers = [number for number in kinds if kinds[number] == kind and number in program.writer.where]
         place = random_places.FREES if kind == "FREE" else numbers[0]
         wrong, _, _ = ended(program, 5, env={"BELOW_SKIP": str(place)})
@@ -187,6 +187,31 @@ def planted():
             equal(where, program.place_of(place), kind + ": where it is found")
         one = [a - b for a, b in zip(have, want)]
         equal((one[0], one[2]), (0, -1) if kind == "FREE" else (1, 1), kind)
+
+
+def toggled(compiler):
+    """Tags are turned off and on between rounds: only what is born while a tag is on counts, whenever it is freed."""
+    def test():
+        program, chance = Program.of(1, compiler, "-O2"), random.Random(4)
+        names = {n: "in_%s_%d" % (program.writer.where[n][0].split(".")[0], n) for n in program.writer.plain_ones}
+        for seed in range(pick(1, 12)):
+            with Run(program, 300 + seed, 2000, "threads=%d" % THREADS, "timers", "foreign", "forks", "fails=11", "rounds",
+                     stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as run:
+                off = set()
+                for _ in range(pick(5, 12)):
+                    equal(run.process.stdout.readline(), b"rest\n", "what it says")
+                    equal(run.compare()[0], {}, "what differs with these off: %s, seed %d" % (sorted(off), 300 + seed))
+                    for number in chance.sample(sorted(names), 8):
+                        off ^= {number}
+                        succeed([built("ALLIUM"), "set", str(run.process.pid), "--where", "func:" + names[number],
+                                 "off" if number in off else "on"], env=dict(os.environ, ALLIUM_DIR=run.ledgers))
+                    run.process.stdin.write(" ".join(map(str, sorted(off))).encode() + b"\n")
+                run.process.stdin.close()
+                equal(run.process.wait(tap.TIMEOUT), 0, "its code")
+                wrong, rows, _ = run.compare()
+                equal(wrong, {}, "what differs at the end")
+                run.process.stdout.close()
+    return test
 
 
 def many():
@@ -268,6 +293,8 @@ tap.main([
     ("gcc: random programs hold what the allocator below has counted", exact("gcc", "-O2")),
     ("clang -O1: random programs hold what the allocator below has counted", exact("clang", "-O1")),
     ("gcc -O0: random programs hold what the allocator below has counted", exact("gcc", "-O0")),
+    ("gcc: tags that are turned off and on", toggled("gcc")),
+    ("clang: tags that are turned off and on", toggled("clang")),
     ("one miscount of each function is found", planted),
     ("failures at places that many threads reach at once", failures_everywhere),
     ("read while it runs", read_under_load),

@@ -3,7 +3,7 @@
  * Does at random what programs do with memory, at the places that random_places.py wrote. All calls of the family here are those
  * of code without tags; what tagged places do is counted by below.c.
  *
- *     random SEED STEPS WORD...     threads=N fails=N (one request in N) forks plugins=A:B foreign timers ends
+ *     random SEED STEPS WORD...     threads=N fails=N (one request in N) forks plugins=A:B foreign timers ends rounds
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -27,17 +27,20 @@
 #define SLOTS   96
 #define POOL    512
 #define TEXT    9000
+#define TEN     L"xxxxxxxxxx"
+#define HUNDRED TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN
 #define PLUGINS 4
 
 extern const struct places first_places, second_places;
 
+const wchar_t wide[301] = HUNDRED HUNDRED HUNDRED;
 static char text[TEXT];
 static _Atomic(void *) pool[POOL]; /* objects that wait for whoever comes */
 static _Atomic(void *) handlers_own[64];
 static char **arguments;
 static unsigned steps, threads_most, n_plugins;
 static char *plugins[PLUGINS];
-static bool forks, foreign, timers, ends;
+static bool forks, foreign, timers, ends, rounds;
 static pthread_key_t key;
 static atomic_uint handled;
 
@@ -46,12 +49,32 @@ struct self {
     void *slots[SLOTS];
     unsigned depth; /* of forks */
     bool first;     /* the thread that began the process */
+    bool handler;   /* of a signal: in which no stream may be used */
 };
 
 static uint32_t draw(struct self *s, uint32_t below)
 {
     s->seed = s->seed * 6364136223846793005u + 1442695040888963407u;
     return (uint32_t)(s->seed >> 33) % below;
+}
+
+FILE *text_open(const char *of)
+{
+    int was = below_at(BELOW_FOREIGN);
+    FILE *f = fmemopen((void *)(uintptr_t)of, strlen(of), "r");
+    if (!f && !*of)
+        f = fopen("/dev/null", "r");
+    if (f)
+        setvbuf(f, NULL, _IONBF, 0); /* or it would have its buffer from whoever reads first */
+    below_at(was);
+    return f;
+}
+
+void text_close(FILE *f)
+{
+    int was = below_at(BELOW_FOREIGN);
+    fclose(f);
+    below_at(was);
 }
 
 static void fatal(const char *why)
@@ -65,10 +88,11 @@ static void *at_place(const struct place *p, void *old, size_t bytes, size_t ali
 {
     if (p->kind == KIND_ALIGNED_ALLOC)
         bytes = (bytes + alignment - 1) / alignment * alignment;
+    bool whole = p->kind == KIND_ASPRINTF || p->kind == KIND_REALPATH || p->kind == KIND_GETLINE;
     errno = 77;
     void *result = p->function(old, bytes, alignment, text + TEXT - (bytes < TEXT ? bytes : TEXT - 1) - 1);
     bool fails = !result && p->kind < KIND_FREE && (bytes || !old) && p->kind != KIND_POSIX_MEMALIGN;
-    if (errno != (fails ? ENOMEM : 77))
+    if (!whole && errno != (fails ? ENOMEM : 77))
         fatal("errno is not as it was\n");
     return result;
 }
@@ -78,19 +102,20 @@ static const struct place *place_of(struct self *s, const struct places *own, bo
     const struct places *from = own ? own : draw(s, 2) ? &first_places : &second_places;
     for (;;) {
         const struct place *p = &from->at[draw(s, from->n)];
-        if (fits(p->kind))
+        bool streams = p->kind == KIND_GETLINE || p->kind == KIND_ASPRINTF;
+        if (fits(p->kind) && !(streams && s->handler))
             return p;
     }
 }
 
 static bool makes(enum kind k)
 {
-    return k <= KIND_REALLOCARRAY;
+    return k <= KIND_GETLINE;
 }
 
 static bool resizes(enum kind k)
 {
-    return k == KIND_REALLOC || k == KIND_REALLOCARRAY;
+    return k == KIND_REALLOC || k == KIND_REALLOCARRAY || k == KIND_GETLINE;
 }
 
 static bool frees(enum kind k)
@@ -168,7 +193,7 @@ static void exchange(struct self *s, void **slot)
 static void on_timer(int signal)
 {
     static atomic_uint turn;
-    struct self s = {.seed = 77 + atomic_fetch_add(&turn, 1)};
+    struct self s = {.seed = 77 + atomic_fetch_add(&turn, 1), .handler = true};
     int was = below_at(BELOW_FOREIGN), error = errno;
     (void)signal;
     for (int i = 0; i < 6; i++) {
@@ -364,6 +389,22 @@ __attribute__((constructor(101))) static void before_main(void)
     leave(&s);
 }
 
+/* Numbers of places whose tags are off from now on. False: no more is said. */
+static bool hear(void)
+{
+    static char line[4000];
+    size_t have = 0;
+    do
+        if (read(0, line + have, 1) != 1)
+            return false;
+    while (line[have] != '\n' && ++have < sizeof(line) - 1);
+    line[have] = '\0';
+    memset((void *)(uintptr_t)below_off, 0, sizeof(below_off));
+    for (char *at = line; *at;)
+        below_off[strtoul(at, &at, 10) % BELOW_PLACES] = 1;
+    return true;
+}
+
 static void understand(const char *word)
 {
     if (!strncmp(word, "threads=", 8))
@@ -376,6 +417,7 @@ static void understand(const char *word)
     foreign |= !strcmp(word, "foreign");
     timers |= !strcmp(word, "timers");
     ends |= !strcmp(word, "ends");
+    rounds |= !strcmp(word, "rounds");
 }
 
 int main(int argc, char **argv)
@@ -397,6 +439,13 @@ int main(int argc, char **argv)
     run_threads(&s);
     while (ends) /* until it is killed */
         run_threads(&s);
+    while (rounds) { /* at rest, until what is to be off is said */
+        stop_timer();
+        if (write(1, "rest\n", 5) != 5 || !hear())
+            break;
+        start_timer();
+        run_threads(&s);
+    }
     leave(&s);
     return 0;
 }

@@ -5,6 +5,7 @@
 /* What random_places.py generates, and what random.c does at random with it. */
 
 #include <stddef.h>
+#include <stdio.h>
 
 #include "below.h"
 
@@ -20,8 +21,12 @@ enum kind {
     KIND_POSIX_MEMALIGN,
     KIND_ALIGNED_ALLOC,
     KIND_MEMALIGN,
+    KIND_ASPRINTF,
+    KIND_REALPATH,
+    KIND_WCSDUP,
     KIND_REALLOC, /* from here on they take an old object, which may be NULL */
     KIND_REALLOCARRAY,
+    KIND_GETLINE,
     KIND_FREE,
     KIND_ACCOUNT, /* `old` is NULL: so many bytes more; else less */
 };
@@ -38,6 +43,11 @@ struct places {
     unsigned n;
     const struct place *at;
 };
+
+/** A stream of this text, and its end: both by code without tags. */
+FILE *text_open(const char *text);
+void text_close(FILE *f);
+extern const wchar_t wide[301]; /* 300 letters */
 
 /** Of the program; a plugin has a function places_of_plugin(). */
 extern const struct places places;
