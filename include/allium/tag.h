@@ -207,13 +207,12 @@ ALLIUM_INLINE void allium_born_on(struct allium_tag *tag, const void *object, si
 {
     uintptr_t a = (uintptr_t)object;
     uint32_t *objects = allium_thread.objects[a >> ALLIUM_GIB_SHIFT];
-    uint32_t *entry = objects + ALLIUM_ENTRY_AT(a);
     if (ALLIUM_UNLIKELY(bytes - 1 >= ALLIUM_BYTES_INLINE || ALLIUM_IS_ODD(a) || !objects ||
-                        __atomic_load_n(entry, __ATOMIC_RELAXED))) {
+                        __atomic_load_n(objects + ALLIUM_ENTRY_AT(a), __ATOMIC_RELAXED))) {
         allium_born_cold(tag, object, bytes);
         return;
     }
-    __atomic_store_n(entry, tag->entry | (uint32_t)bytes, __ATOMIC_RELAXED);
+    __atomic_store_n(objects + ALLIUM_ENTRY_AT(a), tag->entry | (uint32_t)bytes, __ATOMIC_RELAXED);
     allium_add(allium_thread.words + tag->words, bytes);
 }
 
