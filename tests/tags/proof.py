@@ -234,6 +234,36 @@ def failures_everywhere():
             equal({place: row for place, row in rows.items() if row[4] != THREADS}, {}, "failures")
 
 
+def sanitized(compiler, sanitizer):
+    """No word of the sanitizer's. Where it brings an allocator of its own, churn.c counts for itself instead of below.c."""
+    flags = ["-g", "-O1", "-fsanitize=" + sanitizer]
+
+    def over_its_allocator():
+        out = os.path.join(SCRATCH.name, "churn-%s-%s" % (compiler, sanitizer))
+        for source, hooks in ("churn", ["-include", "allium/malloc_hooks.h"]), ("foreign", []):
+            succeed([compiler, *flags, *WARNINGS, "-I", INCLUDE, *hooks, "-c", os.path.join(HERE, source + ".c"), "-o", "%s-%s.o" % (out, source)])
+        succeed([compiler, *flags, out + "-churn.o", out + "-foreign.o", "-o", out, LIBRARY, "-Wl,-rpath," + os.path.dirname(LIBRARY), "-lpthread"])
+        with private_dir() as ledgers:
+            done = succeed([out, "4", str(pick(2000, 50000)), "fork"], env=dict(os.environ, ALLIUM_DIR=ledgers, ASAN_OPTIONS="detect_leaks=0"))
+            equal(done.stderr, b"", "what the sanitizer says")
+            own = {}
+            for line in done.stdout.decode().splitlines():
+                pid, place, *numbers = line.split()
+                own.setdefault(int(pid), {})[place] = tuple(map(int, numbers))
+            equal(len(own), 2, "processes")
+            for pid, places in own.items():
+                rows = json.loads(succeed([built("ALLIUM"), "tags", str(pid), "--json", "--top", "0", "--by", "function"],
+                                          env=dict(os.environ, ALLIUM_DIR=ledgers)).stdout)["rows"]
+                have = {row["function"]: tuple(row[key] for key in ("allocations", "allocated_bytes", "live_objects", "live_bytes")) for row in rows}
+                equal(have, places, "rows of process %d" % pid)
+
+    def over_ours():
+        program = Program.of(1, compiler, "-O1", "-fsanitize=undefined", "-fno-sanitize-recover=undefined", "-fno-sanitize=vptr")
+        wrong, _, _ = ended(program, 9, "threads=%d" % THREADS, "foreign", "forks", "fails=11")
+        equal(wrong, {}, "what differs")
+    return over_ours if sanitizer == "undefined" else over_its_allocator
+
+
 def states(run, pid):
     return run.program.counted(run.counts, pid)
 
@@ -296,6 +326,8 @@ tap.main([
     ("gcc: tags that are turned off and on", toggled("gcc")),
     ("clang: tags that are turned off and on", toggled("clang")),
     ("one miscount of each function is found", planted),
+    *(("%s: under -fsanitize=%s" % (compiler, sanitizer), sanitized(compiler, sanitizer))
+      for compiler in ("gcc", "clang") for sanitizer in ("address", "undefined", "thread")),
     ("failures at places that many threads reach at once", failures_everywhere),
     ("read while it runs", read_under_load),
     ("read after it was killed at any moment", killed),
