@@ -370,9 +370,7 @@ int recording_load_accounts(struct accounts *a, struct alloc_texts *texts, const
     struct reader r;
     *a = (struct accounts){.rows = {0}};
     int bad = reader_open(&r, path, e);
-    if (bad)
-        return bad;
-    bad = reader_load_accounts(&r, a, texts, kind, at_ns, e);
+    bad = bad ? bad : reader_load_accounts(&r, a, texts, kind, at_ns, e);
     reader_close(&r);
     return bad;
 }

@@ -261,9 +261,7 @@ int recording_load_rows(const char *path, const char *name, struct table *t,
 {
     struct reader r;
     int bad = reader_open(&r, path, e);
-    if (bad)
-        return bad;
-    bad = reader_load_rows(&r, name, t, each, arg, e);
+    bad = bad ? bad : reader_load_rows(&r, name, t, each, arg, e);
     reader_close(&r);
     return bad;
 }
