@@ -128,7 +128,7 @@ static int parse_shape(struct request *q, const struct arguments *a)
 
 static int parse_faults(struct request *q, const struct arguments *a)
 {
-    static const char *const not_with_it[] = {"sort", "interval", "allocinfo", "openmetrics", NULL};
+    static const char *const not_with_it[] = {"sort", "interval", "allocinfo", "openmetrics", "freed", NULL};
     const struct command *c = q->kind->command;
     const char *text = q->kind->read_faults ? command_value(c, a, "faults") : NULL;
     if (!text)

@@ -7,6 +7,7 @@
 static const struct option_doc options[] = {
     ACCOUNTS_OPTIONS(
         "total (default), slack, live, objects, allocations, frees or failed; freed, with --freed"),
+    {"faults", 0, "TIME", "count the page faults of its objects, for so long"},
     {"freed", 0, NULL, "rows are callers of free, and what they free, whoever had made it"},
     {NULL, 0, NULL, NULL}};
 
@@ -24,9 +25,10 @@ static int run(int argc, char **argv);
 
 const struct command command_sites = {
     .name = "sites",
-    .usage = "[SOURCE] [NEWER] [--freed] [--by GROUP] [--sort ORDER] [--where QUERY] [--top N] "
-             "[--interval TIME] [--count N] [--duration TIME] [--json|--allocinfo|--openmetrics] "
-             "[--no-pager]",
+    .usage =
+        "[SOURCE] [NEWER] [--freed] [--by GROUP] [--sort ORDER] [--where QUERY] [--top N] "
+        "[--interval TIME] [--count N] [--duration TIME] [--faults TIME] [--json|--allocinfo|--openmetrics] "
+        "[--no-pager]",
     .summary = "exact accounts of the calls to the allocator of a program that was started with --sites",
     .examples = examples,
     .options = options,
@@ -52,12 +54,20 @@ static int read_process(struct accounts *a, struct alloc_texts *texts, pid_t pid
     return sites_read(a, texts, pid, symbols, &wrappers, e);
 }
 
+static int read_faults(struct accounts *a, struct alloc_texts *texts, pid_t pid,
+                       const struct object_faults *faults, struct symbols *symbols, struct error *e)
+{
+    return sites_read_faults(a, texts, pid, faults, symbols, &wrappers, e);
+}
+
 static int run(int argc, char **argv)
 {
     static const struct accounts_kind kind = {.command = &command_sites,
                                               .schema = "sites",
                                               .sites = true,
                                               .read = read_process,
+                                              .find_objects = sites_find_objects,
+                                              .read_faults = read_faults,
                                               .losses = sites_losses,
                                               .none = "nothing was allocated yet"};
     wrapper_lists_read(&wrappers);

@@ -56,6 +56,7 @@ struct watched {
     struct account_sum total;         /* of all places */
     struct object_faults_rest rest;
     double seconds;
+    const char *schema; /* "tags", "sites" */
     bool user_alone;
 };
 
@@ -161,7 +162,7 @@ static struct table *make_table(const struct watched *w)
         [ACCOUNT_BY_MODULE] = 1u << C_PLACES | 1u << C_MODULE,
         [ACCOUNT_BY_CLASS] = 1u << C_PLACES | 1u << C_CLASS,
     };
-    struct table *t = table_new("tags-faults", 1, columns, COLUMNS);
+    struct table *t = table_new("faults", 1, columns, COLUMNS);
     t->hidden = NAMES & ~named[w->o->group];
     vec_each (const struct account_row, r, &w->rows)
         put_row(t, r, w->texts);
@@ -195,8 +196,11 @@ static void write_heading(const struct watched *w, struct sink *out)
 static void write_json(const struct watched *w, struct sink *out, const struct table *t)
 {
     struct json j = {.out = out};
+    struct buf schema = BUF_INIT;
+    buf_printf(&schema, "allium-%s-faults", w->schema);
     json_open(&j, NULL, '{');
-    json_text(&j, "schema", "allium-tags-faults");
+    json_text(&j, "schema", buf_str(&schema));
+    buf_release(&schema);
     json_whole(&j, "version", t->version);
     json_whole(&j, "pid", (uint64_t)w->o->pid);
     json_text(&j, "program", w->accounts.processes.at[0].comm);
@@ -249,7 +253,7 @@ static void say_rest(const struct watched *w, uint32_t shown)
 int faults_show(const struct faults_show *o, const struct accounts_kind *kind, struct alloc_texts *texts,
                 struct symbols *symbols)
 {
-    struct watched w = {.o = o, .texts = texts};
+    struct watched w = {.o = o, .texts = texts, .schema = kind->schema};
     struct error e = {""};
     int code = read_all(&w, kind, symbols, &e) ? command_fail(EXIT_FAILED, "%s", e.text) : -1;
     if (code < 0) {

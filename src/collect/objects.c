@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "wire/ledger.h"
 #include "wire/objects.h"
 
 #define PAGE          4096ull
@@ -329,6 +330,22 @@ static int complain(struct error *e, pid_t pid, int bad)
         "the memory of process %d cannot be read (%s): it takes the right to trace it: its user and "
         "kernel.yama.ptrace_scope 0, or root",
         (int)pid, strerror(-bad));
+}
+
+int objects_find(struct objects_where *where, int ledger, pid_t pid, bool alive, struct error *e)
+{
+    struct ledger_header h;
+    if (!alive)
+        return error_set(e, ESRCH, "process %d has ended: page faults are counted of one that runs",
+                         (int)pid);
+    if (pread(ledger, &h, sizeof(h), 0) != sizeof(h) || h.magic != LEDGER_MAGIC ||
+        h.version != LEDGER_VERSION)
+        return error_set(e, EINVAL, "process %d has accounts of another version of allium", (int)pid);
+    if (!h.objects)
+        return error_set(
+            e, ENOENT, "process %d follows no objects: it has made none, or has no room for them", (int)pid);
+    *where = (struct objects_where){h.objects, h.map_start + offsetof(struct ledger_header, ranges)};
+    return 0;
 }
 
 int objects_open(struct objects **out, pid_t pid, const struct objects_where *where, struct error *e)

@@ -36,6 +36,8 @@ struct objects_found {
     bool had_objects; /* within 16 KiB, or 2 MiB of large ones, which are units of the map */
 };
 
+/** As the header of the ledger of a process says that is alive or not. 0, or -errno with a line. */
+int objects_find(struct objects_where *where, int ledger, pid_t pid, bool alive, struct error *e);
 /** 0, or -errno with a line. */
 int objects_open(struct objects **out, pid_t pid, const struct objects_where *where, struct error *e);
 void objects_close(struct objects *o);

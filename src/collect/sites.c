@@ -79,6 +79,12 @@ static void add_site(struct sites_reading *r, const struct ledger_copy *c, uint6
         return;
     }
     sum->of[ACCOUNT_FAILED] = s->failed;
+    if (r->faults) {
+        struct object_faults_sum faults = object_faults_of(r->faults, (uint32_t)number);
+        sum->faults[ACCOUNT_MINOR] = faults.minor;
+        sum->faults[ACCOUNT_MAJOR] = faults.major;
+        sum->faults[ACCOUNT_SHARED] = faults.shared;
+    }
     if (is_nothing(sum))
         return;
     sum->inexact = r->process.losses[ACCOUNT_LOST_OBJECTS] || r->process.losses[ACCOUNT_LOST_FREES];

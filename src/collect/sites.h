@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "collect/ledger_copy.h"
+#include "collect/object_faults.h"
 #include "model/accounts.h"
 #include "model/wrappers.h"
 #include "symbol/symbol.h"
@@ -37,8 +38,9 @@ struct sites_reading {
     struct VEC(uint32_t) module; /* of each row, or LEDGER_NONE */
     struct VEC(struct sites_module) modules;
     struct account_process process;
-    bool kept;       /* the process was started so that it keeps them */
-    bool unfollowed; /* but has no address space for it */
+    const struct object_faults *faults; /* NULL: none were counted */
+    bool kept;                          /* the process was started so that it keeps them */
+    bool unfollowed;                    /* but has no address space for it */
 };
 
 /** The accounts of a copy, without names. */
@@ -55,5 +57,11 @@ int sites_read_file(struct accounts *a, struct alloc_texts *texts, int fd, pid_t
 /** Those of a process, or what it left: 0, or -errno with a line: -ESRCH no such process, -ENOENT it has no accounts. */
 int sites_read(struct accounts *a, struct alloc_texts *texts, pid_t pid, struct symbols *symbols,
                const struct wrappers *wrappers, struct error *e);
+/** The same with the faults that were counted for each account. */
+int sites_read_faults(struct accounts *a, struct alloc_texts *texts, pid_t pid,
+                      const struct object_faults *faults, struct symbols *symbols,
+                      const struct wrappers *wrappers, struct error *e);
+/** As tags_find_objects(). */
+int sites_find_objects(struct objects_where *where, pid_t pid, struct error *e);
 
 #endif

@@ -123,31 +123,37 @@ static int explain_unkept(const struct sites_reading *r, struct error *e)
         r->process.pid);
 }
 
+static int read_file(struct accounts *a, struct alloc_texts *texts, int fd, struct sites_reading *r,
+                     struct namer *n, struct error *e)
+{
+    struct ledger_copy c;
+    int bad = ledger_copy_read(fd, &c, e);
+    if (bad)
+        return bad;
+    sites_from_copy(r, &c, texts);
+    ledger_copy_release(&c);
+    if (!r->kept || r->unfollowed)
+        bad = explain_unkept(r, e);
+    for (uint32_t m = 0; !bad && m < r->modules.len; m++)
+        name_module(r, m, n);
+    vec_each (struct account_row, row, &r->rows) {
+        row->key.pid = (uint32_t)r->process.pid;
+        *vec_push(&a->rows) = *row;
+    }
+    if (!bad)
+        *vec_push(&a->processes) = r->process;
+    sites_reading_release(r);
+    accounts_merge(a, texts);
+    return bad;
+}
+
 int sites_read_file(struct accounts *a, struct alloc_texts *texts, int fd, pid_t pid, bool alive,
                     struct symbols *symbols, const struct wrappers *wrappers, const char *root,
                     struct error *e)
 {
     struct sites_reading r = {.process = {.pid = pid, .alive = alive}};
     struct namer n = {.symbols = symbols, .wrappers = wrappers, .texts = texts, .module = {.root = root}};
-    struct ledger_copy c;
-    int bad = ledger_copy_read(fd, &c, e);
-    if (bad)
-        return bad;
-    sites_from_copy(&r, &c, texts);
-    ledger_copy_release(&c);
-    if (!r.kept || r.unfollowed)
-        bad = explain_unkept(&r, e);
-    for (uint32_t m = 0; !bad && m < r.modules.len; m++)
-        name_module(&r, m, &n);
-    vec_each (struct account_row, row, &r.rows) {
-        row->key.pid = (uint32_t)pid;
-        *vec_push(&a->rows) = *row;
-    }
-    if (!bad)
-        *vec_push(&a->processes) = r.process;
-    sites_reading_release(&r);
-    accounts_merge(a, texts);
-    return bad;
+    return read_file(a, texts, fd, &r, &n, e);
 }
 
 static int explain_none(pid_t pid, bool unreadable, struct error *e)
@@ -168,28 +174,53 @@ static int explain_none(pid_t pid, bool unreadable, struct error *e)
         pid);
 }
 
-int sites_read(struct accounts *a, struct alloc_texts *texts, pid_t pid, struct symbols *symbols,
-               const struct wrappers *wrappers, struct error *e)
+/* The one that lives, else one that was left; its descriptor, or -errno with a line. */
+static int open_ledger(pid_t pid, bool *alive, struct error *e)
 {
-    struct container_roots roots = {0};
     struct ledger_scan scan;
     const struct ledger_entry *found = NULL;
-    int bad;
     ledger_scan_process(&scan, pid);
     vec_each (const struct ledger_entry, entry, &scan.list)
         if (!entry->tags && (!found || entry->alive))
             found = entry;
-    if (found) {
-        int fd = ledger_entry_open(found);
-        bad = fd < 0 ? error_set(e, -fd, "the ledger of process %d: %s", pid, strerror(-fd))
-                     : sites_read_file(a, texts, fd, pid, found->alive, symbols, wrappers,
-                                       found->alive ? container_root(&roots, pid) : "", e);
-        if (fd >= 0)
-            close(fd);
-    } else {
-        bad = explain_none(pid, scan.unreadable, e);
-    }
-    container_roots_release(&roots);
+    int fd = found ? ledger_entry_open(found) : explain_none(pid, scan.unreadable, e);
+    if (found && fd < 0)
+        error_set(e, -fd, "the ledger of process %d: %s", pid, strerror(-fd));
+    *alive = found && found->alive;
     ledger_scan_release(&scan);
+    return fd;
+}
+
+int sites_read_faults(struct accounts *a, struct alloc_texts *texts, pid_t pid,
+                      const struct object_faults *faults, struct symbols *symbols,
+                      const struct wrappers *wrappers, struct error *e)
+{
+    struct container_roots roots = {0};
+    struct sites_reading r = {.process = {.pid = pid}, .faults = faults};
+    struct namer n = {.symbols = symbols, .wrappers = wrappers, .texts = texts};
+    int fd = open_ledger(pid, &r.process.alive, e);
+    if (fd < 0)
+        return fd;
+    n.module.root = r.process.alive ? container_root(&roots, pid) : "";
+    int bad = read_file(a, texts, fd, &r, &n, e);
+    close(fd);
+    container_roots_release(&roots);
+    return bad;
+}
+
+int sites_read(struct accounts *a, struct alloc_texts *texts, pid_t pid, struct symbols *symbols,
+               const struct wrappers *wrappers, struct error *e)
+{
+    return sites_read_faults(a, texts, pid, NULL, symbols, wrappers, e);
+}
+
+int sites_find_objects(struct objects_where *where, pid_t pid, struct error *e)
+{
+    bool alive;
+    int fd = open_ledger(pid, &alive, e);
+    if (fd < 0)
+        return fd;
+    int bad = objects_find(where, fd, pid, alive, e);
+    close(fd);
     return bad;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
 #include <signal.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -242,23 +241,13 @@ int tags_read(struct accounts *a, struct alloc_texts *texts, pid_t pid, struct s
 
 int tags_find_objects(struct objects_where *where, pid_t pid, struct error *e)
 {
-    struct ledger_header h;
     struct tags_source s;
     int bad = tags_open(&s, pid, e);
     if (bad)
         return bad;
-    ssize_t got = pread(s.fd, &h, sizeof(h), 0);
-    bool alive = s.alive;
+    bad = objects_find(where, s.fd, pid, s.alive, e);
     tags_close(&s);
-    if (!alive)
-        return error_set(e, ESRCH, "process %d has ended: page faults are counted of one that runs", pid);
-    if (got != sizeof(h) || h.magic != LEDGER_MAGIC || h.version != LEDGER_VERSION)
-        return error_set(e, EINVAL, "process %d has accounts of another version of allium", pid);
-    if (!h.objects)
-        return error_set(e, ENOENT,
-                         "process %d follows no objects: it has made none, or has no room for them", pid);
-    *where = (struct objects_where){h.objects, h.map_start + offsetof(struct ledger_header, ranges)};
-    return 0;
+    return bad;
 }
 
 int tags_read_binary(struct accounts *a, struct alloc_texts *texts, const char *path, struct symbols *symbols,

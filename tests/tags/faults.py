@@ -24,21 +24,23 @@ SCRATCH = tempfile.TemporaryDirectory(prefix="allium-faults-")
 CLUSTER = "/proc/sys/vm/page-cluster"
 
 
-def program():
-    out = os.path.join(SCRATCH.name, "touches")
+def program(tagged=True):
+    out = os.path.join(SCRATCH.name, "touches" if tagged else "untagged")
+    hooks = ["-I", INCLUDE, "-include", "allium/malloc_hooks.h", LIBRARY, "-Wl,-rpath," + os.path.dirname(LIBRARY)] if tagged else []
     if not os.path.exists(out):
-        succeed(["gcc", "-g", "-O1", "-Wall", "-Wextra", "-Werror", "-I", INCLUDE, "-include", "allium/malloc_hooks.h",
-                 os.path.join(HERE, "touches.c"), "-o", out, LIBRARY, "-Wl,-rpath," + os.path.dirname(LIBRARY)])
+        succeed(["gcc", "-g", "-O1", "-Wall", "-Wextra", "-Werror", os.path.join(HERE, "touches.c"), "-o", out, *hooks])
     return out
 
 
 class Target:
     """The program; each order is obeyed when it returns."""
 
-    def __init__(self, ledgers, prefix=(), group=()):
+    def __init__(self, ledgers, prefix=(), group=(), command="tags"):
         self.env = dict(os.environ, ALLIUM_DIR=ledgers)
+        self.command = command
         self.prefix = list(prefix)  # of what looks at it, too
-        self.process = subprocess.Popen([*group, *self.prefix, program()], env=self.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        env = self.env if command == "tags" else tap.agent_env(ledgers, 65536, ALLIUM_SITES=1)
+        self.process = subprocess.Popen([*group, *self.prefix, program(command == "tags")], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         equal(self.process.stdout.readline(), "ready\n", "its first line")
         self.pid = self.process.pid
 
@@ -53,7 +55,7 @@ class Target:
     def counted(self, *options, time_="100s"):
         """What is done within is counted; -> a dictionary that is filled then."""
         found = {}
-        command = [*self.prefix, built("ALLIUM"), "tags", str(self.pid), "--faults", time_, "--json", *options]
+        command = [*self.prefix, built("ALLIUM"), self.command, str(self.pid), "--faults", time_, "--json", *options]
         it = subprocess.Popen(command, env=self.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         try:
             self.await_events(it)
@@ -81,9 +83,9 @@ class Target:
 
 
 @contextlib.contextmanager
-def target(group=()):
+def target(group=(), command="tags"):
     with private_dir() as ledgers:
-        t = Target(ledgers, group=group)
+        t = Target(ledgers, group=group, command=command)
         try:
             yield t
         finally:
@@ -118,6 +120,19 @@ def first_touch():
             t.do("large", 500, 200)
             t.do("middle", 10, 80)
         equal(faults(found), {}, "faults of what was touched before")
+
+
+def of_sites():
+    """The same of call sites, of a program that is not built for it."""
+    with target(command="sites") as t:
+        with t.counted() as found:
+            t.do("large", 500, 200)
+            t.do("middle", 10, 80)
+            t.do("large", 100, 7)
+            t.do("mapped", 0, 33)
+        lossless(found)
+        equal((found["schema"], faults(found)), ("allium-sites-faults", {"large_object": (207, 0, 0), "middle_objects": (80, 0, 0)}), "faults")
+        equal([row["live_objects"] for row in found["rows"]], [1, 100], "live objects")
 
 
 def mapped():
@@ -284,6 +299,7 @@ def mistakes():
 
 tap.main([
     ("each page touched for the first time is one minor fault of its place", first_touch),
+    ("pages of what call sites hold", of_sites),
     ("pages of mappings, and not of what lies in their place", mapped),
     ("pages that system calls touch", by_the_kernel),
     ("each page read back from swap is one major fault of its place", from_swap),
