@@ -102,6 +102,9 @@ void allium_failed(struct allium_tag *tag);
  */
 int allium_begin(struct allium_tag *tag);
 void allium_end(struct allium_tag *tag, const void *object, size_t bytes);
+uint64_t allium_latency_start_cold(struct allium_tag *tag);
+void allium_latency_stop_cold(struct allium_tag *tag, uint64_t started);
+int allium_should_fail_cold(struct allium_tag *tag);
 /** realloc(), with the account of the old object and that of the new one. */
 void *allium_realloc(struct allium_tag *tag, void *old, size_t bytes);
 /** The same by that function; the new object is charged to whom the old one was, if to anybody. */
@@ -165,8 +168,38 @@ int allium_real_posix_memalign(void **out, size_t alignment, size_t bytes);
 #define ALLIUM_STRING_(x) #x
 #define ALLIUM_STRING(x)  ALLIUM_STRING_(x)
 
-/** The tag of this spot. `class` and `name` are literals, of letters, digits, spaces and - _ . : / alone. */
+/** The tag of this spot. `class` and `name` are literals, of letters, digits, spaces and - _ . : / = alone. */
 #define ALLIUM_TAG(class, name) ALLIUM_DESCRIPTOR(ALLIUM_STRING(__LINE__), ALLIUM_TEXT(class, name, __FILE__))
+/** The same with fields of the program's own: "tenant=blue tier=2", words that stand behind the name. */
+#define ALLIUM_TAG_FIELDS(class, name, fields) ALLIUM_TAG(class, name " " fields)
+
+/**
+ * A probe for bpftrace, perf, SystemTap or gdb: usdt:PROGRAM:allium_tag:NAME, whose arguments are the bytes and the address. It
+ * is a nop until somebody listens. `name` is a word, without quotes, such as cache_entry. In a function that calls others:
+ * where none does, the kernel's way to listen may overwrite what lies below the stack pointer.
+ */
+#define ALLIUM_PROBE(name, bytes, address)                                                                   \
+    __asm__ __volatile__("990:\tnop\n"                                                                       \
+                         "\t.pushsection .note.stapsdt, \"\", \"note\"\n"                                    \
+                         "\t.balign 4\n"                                                                     \
+                         "\t.4byte 992f - 991f, 994f - 993f, 3\n"                                            \
+                         "991:\t.asciz \"stapsdt\"\n"                                                        \
+                         "992:\t.balign 4\n"                                                                 \
+                         "993:\t.8byte 990b, _.stapsdt.base, 0\n"                                            \
+                         "\t.asciz \"allium_tag\", \"" #name "\", \"8@%0 8@%1\"\n"                           \
+                         "994:\t.balign 4\n"                                                                 \
+                         "\t.popsection\n"                                                                   \
+                         "\t.ifndef _.stapsdt.base\n"                                                        \
+                         "\t.pushsection .stapsdt.base, \"aG\", \"progbits\", .stapsdt.base, comdat\n"       \
+                         "\t.weak _.stapsdt.base\n"                                                          \
+                         "\t.hidden _.stapsdt.base\n"                                                        \
+                         "_.stapsdt.base:\t.space 1\n"                                                       \
+                         "\t.size _.stapsdt.base, 1\n"                                                       \
+                         "\t.popsection\n"                                                                   \
+                         "\t.endif\n"                                                                        \
+                         :                                                                                   \
+                         : "nr"((unsigned long)(bytes)), "nr"((unsigned long)(address))                      \
+                         : "memory")
 
 /* One instruction each: a signal handler never finds it half done. Nobody else writes to the thread's own words. */
 ALLIUM_INLINE void allium_add(char *calls, uint64_t bytes)
@@ -200,6 +233,32 @@ ALLIUM_INLINE void allium_unaccount(struct allium_tag *tag, size_t bytes)
         allium_add(allium_thread.words + tag->words + 16, bytes);
     else if (!allium_is_off(tag))
         allium_account_cold(tag, bytes, -1);
+}
+
+/**
+ * A deed of this place begins: what comes of it goes to allium_latency_stop(), in any thread. `allium set ... latency` asks for
+ * times; while nobody does it is 0, and nothing happens.
+ */
+ALLIUM_INLINE uint64_t allium_latency_start(struct allium_tag *tag)
+{
+    if (ALLIUM_LIKELY(__atomic_load_n(&tag->state, __ATOMIC_RELAXED) >= allium_control))
+        return 0;
+    return allium_latency_start_cold(tag);
+}
+
+/** It is done. */
+ALLIUM_INLINE void allium_latency_stop(struct allium_tag *tag, uint64_t started)
+{
+    if (ALLIUM_UNLIKELY(started))
+        allium_latency_stop_cold(tag, started);
+}
+
+/** Shall this place do as if it had failed? `allium set ... fail=HOW` asks for that. The failure is counted. */
+ALLIUM_INLINE int allium_should_fail(struct allium_tag *tag)
+{
+    if (ALLIUM_LIKELY(__atomic_load_n(&tag->state, __ATOMIC_RELAXED) >= allium_control))
+        return 0;
+    return allium_should_fail_cold(tag);
 }
 
 /** allium_born() of a tag that is on. */

@@ -9,6 +9,7 @@
 
 #include "cli/command.h"
 #include "cli/terminal.h"
+#include "collect/asked.h"
 #include "collect/ledger_copy.h"
 #include "collect/container.h"
 #include "collect/ledger_scan.h"
@@ -186,6 +187,36 @@ static struct estimate live_of(const struct ledger_copy *copy, uint64_t *lost)
     return (struct estimate){.samples = 1, .exact = 1, .value = bytes, .seen = bytes};
 }
 
+/* "off, but for 3 places; stacks of 12 places": what `allium set` has asked for and still holds. */
+static void add_asked(struct table *t, const struct ledger_entry *entry)
+{
+    static const char *const names[LEDGER_ASKS] = {
+        [LEDGER_ASK_STACKS] = "stacks", [LEDGER_ASK_LATENCY] = "latency", [LEDGER_ASK_FAIL] = "fail"};
+    struct asked_list list = {0};
+    struct buf note = BUF_INIT;
+    struct error e;
+    bool off = false;
+    uint32_t n[LEDGER_ASKS] = {0};
+    if (!entry->alive || asked_read(entry, &list, &off, &e))
+        return;
+    vec_each (const struct ledger_action, a, &list)
+        for (unsigned ask = 0; ask < LEDGER_ASKS; ask++)
+            n[ask] += a->asked >> ask & 1;
+    if (off)
+        buf_addstr(&note, "tags off");
+    if (off && n[LEDGER_ASK_ON])
+        buf_printf(&note, " but for %u", n[LEDGER_ASK_ON]);
+    if (!off && n[LEDGER_ASK_OFF])
+        buf_printf(&note, "%u tags off", n[LEDGER_ASK_OFF]);
+    for (unsigned ask = LEDGER_ASK_STACKS; ask < LEDGER_ASKS; ask++)
+        if (n[ask])
+            buf_printf(&note, "%s%s of %u tags", note.len ? "; " : "", names[ask], n[ask]);
+    if (note.len)
+        table_text(t, NOTE, buf_str(&note));
+    buf_release(&note);
+    vec_release(&list);
+}
+
 static void add_accounts(struct table *t, const struct ledger_entry *entry)
 {
     struct ledger_copy copy;
@@ -197,6 +228,7 @@ static void add_accounts(struct table *t, const struct ledger_entry *entry)
     table_whole(t, PID, (uint64_t)entry->pid);
     table_text(t, STATE, entry->alive ? "running" : "ended");
     table_text(t, ACCOUNTS, "tags");
+    add_asked(t, entry);
     if (entry->mapped)
         add_container(t, entry->pid);
     int bad = fd < 0 ? fd : ledger_copy_read(fd, &copy, &e);

@@ -72,7 +72,7 @@ void details_stack(uint32_t account, size_t bytes, const struct walk_start *star
     __atomic_fetch_add(&s->bytes, bytes, __ATOMIC_RELAXED);
 }
 
-static uint64_t now_ns(void)
+uint64_t details_now_ns(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -102,7 +102,7 @@ void details_begin(uint32_t account, uintptr_t frame)
         }
     }
     underway[at].account = account;
-    underway[at].began_ns = now_ns();
+    underway[at].began_ns = details_now_ns();
 }
 
 static bool same_timed(const void *key, uint32_t number)
@@ -125,7 +125,7 @@ static struct ledger_latency *times_of(uint32_t account)
 
 void details_end(uint32_t account, uintptr_t frame)
 {
-    uint64_t now = now_ns();
+    uint64_t now = details_now_ns();
     for (unsigned probe = 0; probe < PROBES; probe++) {
         unsigned i = place_of(frame, probe) % UNDERWAY;
         if (load_relaxed(&underway[i].frame) != frame)

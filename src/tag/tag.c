@@ -100,9 +100,12 @@ static uint32_t account_of(struct allium_tag *tag)
 
 TAG_EXPORT void allium_account_cold(struct allium_tag *tag, size_t bytes, int sign)
 {
-    uint32_t account = account_of(tag);
-    if (account)
-        add(account, sign < 0, bytes);
+    struct walk_start start = WALK_CALLER();
+    struct asked a = look(tag);
+    if (a.asked & CONTROL_COUNTED)
+        add(a.account, sign < 0, bytes);
+    if (sign > 0 && control_asks(a.asked, LEDGER_ASK_STACKS))
+        details_stack(a.account, bytes, &start);
 }
 
 uint32_t keep_account(struct allium_tag *tag)
@@ -221,6 +224,29 @@ static void end_call(struct asked a, const struct walk_start *start, const void 
         details_end(a.account, start->sp);
     if (object && control_asks(a.asked, LEDGER_ASK_STACKS))
         details_stack(a.account, bytes, start);
+}
+
+TAG_EXPORT uint64_t allium_latency_start_cold(struct allium_tag *tag)
+{
+    return control_asks(look(tag).asked, LEDGER_ASK_LATENCY) ? details_now_ns() : 0;
+}
+
+TAG_EXPORT void allium_latency_stop_cold(struct allium_tag *tag, uint64_t started)
+{
+    struct asked a = look(tag);
+    uint64_t now = details_now_ns();
+    if (a.account && now >= started)
+        details_time(a.account, now - started);
+}
+
+TAG_EXPORT int allium_should_fail_cold(struct allium_tag *tag)
+{
+    struct asked a = look(tag);
+    if (!control_asks(a.asked, LEDGER_ASK_FAIL) || !control_fails(&a.action, books_calls(a.account)))
+        return 0;
+    if (a.asked & CONTROL_COUNTED)
+        books_failed(a.account);
+    return 1;
 }
 
 TAG_EXPORT int allium_begin(struct allium_tag *tag)

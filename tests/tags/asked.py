@@ -17,9 +17,9 @@ from tap import built, check, equal, private_dir, run, succeed
 class Steps:
     """steps.c at work: each call does one thing and waits until it is done."""
 
-    def __init__(self, ledgers, **env):
+    def __init__(self, ledgers, source="steps.c", **env):
         self.env = dict(os.environ, ALLIUM_DIR=ledgers)
-        steps = program("gcc", ["-O2"], "steps.c")
+        steps = program("gcc", ["-O2"], source)
         self.process = subprocess.Popen([steps], env=dict(self.env, **env), stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
         self.pid = self.process.pid
 
@@ -158,6 +158,8 @@ def stacks():
         steps.set("--where", "func:at_a or func:at_c", "stacks")
         for place, n in ("a", 10), ("b", 20), ("c", 30), ("a", 5):
             steps.do("make %s %d 100" % (place, n))
+        listed = json.loads(succeed([built("ALLIUM"), "ps", "--json"], env=steps.env).stdout)["rows"]
+        equal([row["note"] for row in listed if row["pid"] == steps.pid], ["stacks of 2 tags"], "what ps says")
         rows, said = details(steps, "--stacks")
         equal(said, "", "what it says")
         equal({row["function"]: (row["allocations"], row["allocated_bytes"]) for row in rows}, {"at_a": (15, 1500), "at_c": (30, 3000)}, "rows")
@@ -197,6 +199,27 @@ def latency():
         check(row["total_ns"] >= 2499 * row["p50_ns"] * 7 // 8, row)
 
 
+def own_tags():
+    """A program's own accounts: they fail, are timed and have stacks when that is asked; fields are found by --where."""
+    with private_dir() as ledgers, Steps(ledgers, "own.c") as steps:
+        equal((steps.do("put 10"), steps.do("take 3")), (10, 3), "done")
+        (row,) = details(steps, "--where", "name:*tenant=blue*")[0]
+        equal((row["class"], row["name"], row["live_bytes"], row["allocations"]), ("cache", "entry tenant=blue tier=2", 700, 10), "row")
+        steps.set("--where", "class:cache", "fail=every:4", "latency", "stacks")
+        equal(steps.do("put 20"), 15, "put of 20, each fourth fails")
+        (row,) = details(steps)[0]
+        equal((row["live_bytes"], row["allocations"], row["failed"]), (2200, 25, 5), "row")
+        (row,) = details(steps, "--latency")[0]
+        check(row["calls"] == 15 and row["p50_ns"] >= 50000, "each slept 50 us", row)
+        (row,) = details(steps, "--stacks")[0]
+        equal((row["allocations"], [frame.split(" ")[0] for frame in row["stack"][-5:-3]]), (15, ["put", "main"]), "stack")
+        steps.set("fail=off")
+        steps.set("off")
+        equal((steps.do("put 5"), details(steps)[0][0]["allocations"]), (5, 25), "off")
+        notes = succeed(["readelf", "-n", program("gcc", ["-O2"], "own.c")]).stdout.decode()
+        check("Provider: allium_tag" in notes and "Name: cache_put" in notes and "8@$100 8@" in notes, notes)
+
+
 def mistakes():
     with private_dir() as ledgers, Steps(ledgers) as steps:
         steps.do("make a 1 10")
@@ -222,5 +245,6 @@ tap.main([
     ("children", children),
     ("stacks of calls, by place", stacks),
     ("how long calls take", latency),
+    ("accounts of a program's own", own_tags),
     ("mistakes are told in a line", mistakes),
 ])
