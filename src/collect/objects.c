@@ -198,19 +198,24 @@ static int find_before(const struct objects *o, uint64_t page, struct large *out
     return found == -EFAULT ? 0 : found;
 }
 
-/* One that was found lately, and is there still. */
+/* One that was found lately, and is there still: what was read of it before can be read again. */
 static bool find_kept(struct objects *o, uint64_t page, struct large *out)
 {
     for (unsigned i = 0; i < KEPT; i++) {
-        const struct large *l = &o->kept[i];
-        uint64_t table, word, first = l->start & ~(PAGE - 1);
+        struct large *l = &o->kept[i];
+        uint64_t table, word;
+        uint32_t entry;
         if (page < l->start || page >= l->end)
             continue;
         if (!table_of(o, l->start, &table) && table &&
-            !peek_touched(o, word_address(table, l->start), &word, sizeof(word)) && word &&
-            is_large(o, table, first, word, out) && out->start == l->start && out->end == l->end)
+            !peek(o, entry_address(table, l->start), &entry, sizeof(entry)) &&
+            !peek(o, word_address(table, l->start), &word, sizeof(word)) &&
+            entry == (l->account << OBJECTS_BYTES_BITS | OBJECTS_BYTES_BEYOND) &&
+            word >> OBJECTS_GRANULES == l->end - l->start) {
+            *out = *l;
             return true;
-        o->kept[i] = (struct large){0};
+        }
+        *l = (struct large){0};
     }
     return false;
 }
@@ -287,6 +292,13 @@ int objects_at(struct objects *o, uint64_t address, struct objects_found *found)
     *found = (struct objects_found){0};
     if (address >> OBJECTS_GIB_SHIFT >= OBJECTS_TABLES || page < PAGE)
         return 0;
+    if (find_kept(o, page, &large) && large.end - page >= PAGE) { /* nothing else lies in the page */
+        *found = (struct objects_found){.account = large.account,
+                                        .start = large.start,
+                                        .bytes = large.end - large.start,
+                                        .had_objects = true};
+        return 0;
+    }
     int bad = table_of(o, address, &table);
     bool alone =
         !(page & (GIB - 1)); /* the page before is in another table: small objects do not reach over */
