@@ -258,6 +258,8 @@ static int show_once(struct work *w)
     if (two)
         accounts_say_losses(&before->accounts, q->kind->losses);
     say_rest(q, &after->accounts, fits);
+    if (q->kind->advise && q->show.format == ACCOUNTS_SCREEN)
+        q->kind->advise(&after->accounts, &w->texts);
     return code;
 }
 

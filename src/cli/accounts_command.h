@@ -35,7 +35,9 @@ struct accounts_kind {
                        const struct object_faults *faults, struct symbols *symbols, struct error *e);
     const char *const *losses; /* ACCOUNT_LOSSES of them: words for text_add_words() */
     const char *none;          /* "no tag was used yet" */
-    bool sites;                /* they are of sites: of call sites, with other columns */
+    /** On stderr, after a screen: what else is to be said of what was read; NULL: nothing. */
+    void (*advise)(const struct accounts *a, const struct alloc_texts *texts);
+    bool sites; /* they are of sites: of call sites, with other columns */
 };
 
 /** Lines of its table of options, with the orders that there are. */

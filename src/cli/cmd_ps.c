@@ -168,6 +168,8 @@ static void add_row(struct table *t, const struct ledger_entry *entry)
     table_whole(t, SAMPLES, p->samples.len);
     table_whole(t, LEDGER, i->ledger_bytes);
     table_whole(t, LOST, i->losses[PROFILE_LOST_SAMPLES] + i->losses[PROFILE_LOST_LIVE]);
+    if (copy.header.regions[LEDGER_SITES].limit_bytes)
+        table_text(t, ACCOUNTS, "sites");
     add_note(t, p, entry);
     profile_free(p);
     ledger_copy_release(&copy);

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <string.h>
+
+#include "base/buf.h"
 #include "cli/accounts_command.h"
 #include "cli/sites_summary.h"
 #include "cli/wrapper_lists.h"
@@ -60,11 +63,44 @@ static int read_faults(struct accounts *a, struct alloc_texts *texts, pid_t pid,
     return sites_read_faults(a, texts, pid, faults, symbols, &wrappers, e);
 }
 
+#define LIKELY_MOST 5
+
+/* By its name it only passes on what others ask for. What is one already has a class. */
+static bool is_likely_wrapper(const struct account_row *r, const char *function)
+{
+    return function && !r->key.class && !r->key.name && r->of[ACCOUNT_AFTER].of[ACCOUNT_MADE_CALLS] &&
+           (strcasestr(function, "alloc") || strcasestr(function, "strdup")) && !strstr(function, "+0x");
+}
+
+/* Suggested, and not applied: a list of one's own says so. */
+static void suggest_wrappers(const struct accounts *a, const struct alloc_texts *texts)
+{
+    struct VEC(const char *) found = {0};
+    struct buf b = BUF_INIT;
+    vec_each (const struct account_row, r, &a->rows) {
+        const char *function = alloc_texts_get(texts, r->key.function);
+        bool is_new = is_likely_wrapper(r, function);
+        vec_each (const char *const, known, &found)
+            is_new = is_new && strcmp(*known, function) != 0;
+        if (is_new && found.len < LIKELY_MOST)
+            *vec_push(&found) = function;
+    }
+    vec_each (const char *const, name, &found)
+        buf_printf(&b, "%s%s", b.len ? ", " : "", *name);
+    if (b.len)
+        command_fail(
+            0, "wrappers, by their names: %s; where they are, lines in ~/.config/allium/wrappers say so",
+            buf_str(&b));
+    buf_release(&b);
+    vec_release(&found);
+}
+
 static int run(int argc, char **argv)
 {
     static const struct accounts_kind kind = {.command = &command_sites,
                                               .schema = "sites",
                                               .sites = true,
+                                              .advise = suggest_wrappers,
                                               .read = read_process,
                                               .find_objects = sites_find_objects,
                                               .read_faults = read_faults,

@@ -14,6 +14,7 @@
 
 #include "collect/ledger_copy.h"
 #include "collect/ledger_profile.h"
+#include "collect/sites.h"
 #include "collect/tags.h"
 
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
@@ -67,6 +68,18 @@ static void read_tags(const struct ledger_copy *copy)
     alloc_texts_release(&texts);
 }
 
+static void read_sites(const struct ledger_copy *copy)
+{
+    struct sites_reading r = {.process = {.pid = 1}};
+    struct alloc_texts texts = {.bytes = BUF_INIT};
+    sites_from_copy(&r, copy, &texts);
+    require(r.rows.len == r.module.len, "sites without a module");
+    vec_each (const uint32_t, module, &r.module)
+        require(*module == LEDGER_NONE || *module < r.modules.len, "a module that is not there");
+    sites_reading_release(&r);
+    alloc_texts_release(&texts);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct ledger_copy copy;
@@ -77,6 +90,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         struct profile *p = ledger_profile(&copy);
         require(profile_valid(p), "not valid");
         read_tags(&copy);
+        read_sites(&copy);
         profile_free(p);
         ledger_copy_release(&copy);
     } else {

@@ -162,6 +162,82 @@ def read_while_it_runs():
             p.communicate()
 
 
+def tail_calls():
+    """Who is there to return to is charged, and marked; a call through a pointer is not."""
+    source = os.path.join(SCRATCH.name, "tails.c")
+    with open(source, "w") as file:
+        file.write("""#include <stdlib.h>
+        void *volatile kept;
+        __attribute__((noinline)) void *jumps(size_t n) { return malloc(n); }
+        __attribute__((noinline)) void asks(void) { kept = jumps(100); }
+        __attribute__((noinline)) void asks_itself(void) { kept = malloc(200); }
+        void *(*volatile pointer)(size_t) = malloc;
+        __attribute__((noinline)) void asks_by_pointer(void) { kept = pointer(300); }
+        __attribute__((noinline)) void my_allocate(void) { kept = malloc(400); }
+        int main(void) { asks(); asks_itself(); asks_by_pointer(); my_allocate(); return 0; }""")
+    for options in ["-fno-plt"], ["-fplt"]:
+        program = os.path.join(SCRATCH.name, "tails" + options[0])
+        succeed(["gcc", "-g", "-O2", "-fno-builtin", "-Wno-pedantic", *options, source, "-o", program])
+        with private_dir() as ledgers:
+            p = subprocess.Popen([program], env=env_of(ledgers))
+            equal(p.wait(60), 0, "its code")
+            have = {row["function"]: (row["requested_bytes"], row["class"]) for row in report(ledgers, p.pid)[0]["rows"]}
+            screen = succeed([built("ALLIUM"), "sites", str(p.pid)], env=dict(os.environ, ALLIUM_DIR=ledgers))
+        equal(have, {"asks": (100, "tail call"), "asks_itself": (200, None), "asks_by_pointer": (300, None), "my_allocate": (400, None)},
+              "sites with " + options[0])
+        check("requested: 1000 B" in screen.stdout.decode() and "callers: 4" in screen.stdout.decode(), screen.stdout.decode())
+        check("(tail call)" in screen.stdout.decode(), screen.stdout.decode())
+        check("wrappers, by their names: my_allocate;" in screen.stderr.decode(), screen.stderr.decode())
+
+
+def recorded():
+    """A recording has the same at its end, of each process, and nothing of moments that were not."""
+    path = os.path.join(SCRATCH.name, "x.allium")
+    done = succeed([built("ALLIUM"), "run", "--sites", "--force", "-o", path, "--", compiled("own.cc"), "2", "20000", "fork"])
+    counts = own_counts(done.stdout.decode())
+    equal(len(counts), 2, "processes")
+    check("total bytes allocated:" in done.stderr.decode(), done.stderr.decode())
+    for pid, places in counts.items():
+        whole = json.loads(succeed([built("ALLIUM"), "sites", path, "--json", "--where", "pid=%d" % pid]).stdout)
+        made = sums(whole["rows"], *MADE)
+        for place, numbers in places.items():
+            equal(made.get(place, (0,) * 5), numbers[:5], "made by %s of %d" % (place, pid))
+
+
+def many_objects():
+    """Ten million live objects of 8 bytes: at most 24 bytes for each, beside what they take without sites."""
+    source = os.path.join(SCRATCH.name, "many.c")
+    number = pick(1_000_000, 10_000_000)
+    with open(source, "w") as file:
+        file.write("""#include <stdio.h>
+        #include <stdlib.h>
+        int main(int argc, char **argv) {
+            long n = atol(argv[1]);
+            void **all = malloc(n * sizeof(*all));
+            for (long i = 0; i < n; i++)
+                all[i] = malloc(8);
+            char line[256];
+            FILE *f = fopen("/proc/self/status", "r");
+            while (fgets(line, sizeof(line), f))
+                fputs(line, stdout);
+            return argc > 2 && all[0] == all[1];
+        }""")
+    program = os.path.join(SCRATCH.name, "many")
+    succeed(["gcc", "-g", "-O1", "-fno-builtin", "-Wno-unused-result", source, "-o", program])
+    for name in None, "jemalloc", "tcmalloc_minimal":
+        preload, resident = [ctypes.util.find_library(name)] if name else [], []
+        for sites in "0", "1":
+            with private_dir() as ledgers:
+                done = succeed([program, str(number)], env=dict(env_of(ledgers, preload), ALLIUM_SITES=sites))
+                words = dict(line.split(":", 1) for line in done.stdout.decode().splitlines())
+                resident.append(int(words["VmRSS"].split()[0]) * 1024)
+                if sites == "1":
+                    made = sums(report(ledgers, int(words["Pid"]))[0]["rows"], *MADE)["main"]
+                    equal((made[0], made[1], made[3]), (number + 1, number * 16, number + 1), "of main")
+        each = (resident[1] - resident[0]) / number
+        check(each <= 24, "bytes for each object with", name, each)
+
+
 def little_room():
     """Where address space is limited, or nothing can be reserved, nothing is kept, and that is said."""
     with private_dir() as ledgers:
@@ -191,6 +267,9 @@ tap.main([
     ("with jemalloc linked", linked),
     ("with each object a sample besides", exact_samples_beside),
     ("of a process that runs, and of one that was killed", read_while_it_runs),
+    ("tail calls are told, and likely wrappers", tail_calls),
+    ("a recording has them, too", recorded),
+    ("millions of small objects are followed exactly, with little memory", many_objects),
     ("with little address space", little_room),
     ("of a process without accounts a line says what to do", without),
 ])
