@@ -154,7 +154,11 @@ void control_show(const struct ledger_control *of, const struct allium_tag *tag)
     if (!of || (uintptr_t)page % LEDGER_PAGE_BYTES || _dl_find_object((void *)(uintptr_t)page, &found) ||
         is_shown_at(page))
         return;
-    uint32_t n = __atomic_fetch_add(&n_pages, 1, __ATOMIC_RELAXED);
+    uint32_t n = 0;
+    while (n < PAGES_MAX && n < load_acquire(&n_pages) && load_relaxed(&pages[n].page) != page)
+        n++; /* where a module was that is gone, another may be now, or the same again */
+    if (n < PAGES_MAX && n == load_acquire(&n_pages))
+        n = __atomic_fetch_add(&n_pages, 1, __ATOMIC_RELAXED);
     if (n >= PAGES_MAX)
         return; /* a fork child could not take the page for its own */
     pages[n].map = found.dlfo_link_map;
