@@ -234,6 +234,37 @@ def failures_everywhere():
             equal({place: row for place, row in rows.items() if row[4] != THREADS}, {}, "failures")
 
 
+RELOADS = """#include <dlfcn.h>
+#include <stdlib.h>
+#include <unistd.h>
+int main(int n, char **v) { char c; void *l = 0, *(*make)(size_t) = 0;
+for (int i = 0; i < atoi(v[2]); i++) { if (l) dlclose(l); l = dlopen(v[1], RTLD_NOW); if (!l) return 3;
+make = (void *(*)(size_t))dlsym(l, "plugin_make"); free(make(9)); }
+if (write(1, "rest\\n", 5) != 5 || read(0, &c, 1) != 1) return 4;
+for (int i = 0; i < 5; i++) free(make(9)); return n != 3; }
+"""
+
+
+def reloaded():
+    """A library that is loaded hundreds of times can still be turned off, and its place is one row."""
+    times, folder = pick(400, 5000), tempfile.mkdtemp(dir=SCRATCH.name)
+    source, plugin, binary = (os.path.join(folder, name) for name in ("reloads.c", "plugin.so", "reloads"))
+    with open(source, "w") as file:
+        file.write(RELOADS)
+    succeed(["gcc", "-I", INCLUDE, "-include", "allium/malloc_hooks.h", source, "-o", binary, "-ldl", LIBRARY, "-Wl,-rpath," + os.path.dirname(LIBRARY)])
+    succeed(["gcc", "-g", "-O2", "-fPIC", "-shared", "-I", INCLUDE, "-include", "allium/malloc_hooks.h", os.path.join(HERE, "plugin.c"),
+             "-o", plugin, LIBRARY, "-Wl,-rpath," + os.path.dirname(LIBRARY)])
+    with private_dir() as ledgers:
+        env = dict(os.environ, ALLIUM_DIR=ledgers)
+        p = subprocess.Popen([binary, plugin, str(times)], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+        equal(p.stdout.readline(), b"rest\n", "what it says")
+        succeed([built("ALLIUM"), "set", str(p.pid), "--where", "func:plugin_make", "off"], env=env)
+        p.communicate(b"\n")
+        equal(p.returncode, 0, "its code")
+        rows, said = booked(ledgers, p.pid)
+        equal(([row[:3] for row in rows.values()], said), ([(times, 9 * times, 0)], ""), "rows")
+
+
 def sanitized(compiler, sanitizer):
     """No word of the sanitizer's. Where it brings an allocator of its own, churn.c counts for itself instead of below.c."""
     flags = ["-g", "-O1", "-fsanitize=" + sanitizer]
@@ -326,6 +357,7 @@ tap.main([
     ("gcc: tags that are turned off and on", toggled("gcc")),
     ("clang: tags that are turned off and on", toggled("clang")),
     ("one miscount of each function is found", planted),
+    ("a library that is loaded hundreds of times is turned off", reloaded),
     *(("%s: under -fsanitize=%s" % (compiler, sanitizer), sanitized(compiler, sanitizer))
       for compiler in ("gcc", "clang") for sanitizer in ("address", "undefined", "thread")),
     ("failures at places that many threads reach at once", failures_everywhere),
