@@ -132,13 +132,19 @@ static void add_unread(struct table *t, const struct ledger_entry *entry, const 
     buf_release(&text);
 }
 
+/* `fd` is what opening it gave. */
+static bool has_just_ended(const struct ledger_entry *entry, int fd)
+{
+    return !entry->path && (fd == -ESTALE || fd == -ESRCH || fd == -ENOENT);
+}
+
 static void add_row(struct table *t, const struct ledger_entry *entry)
 {
     struct ledger_copy copy;
     struct error e = {""};
     int fd = ledger_entry_open(entry);
-    if (!entry->path && (fd == -ESTALE || fd == -ESRCH || fd == -ENOENT))
-        return; /* it has just ended */
+    if (has_just_ended(entry, fd))
+        return;
     table_row(t);
     table_whole(t, PID, (uint64_t)entry->pid);
     table_text(t, STATE, entry->alive ? "running" : "ended");
@@ -226,6 +232,8 @@ static void add_accounts(struct table *t, const struct ledger_entry *entry)
     struct timespec now;
     uint64_t lost;
     int fd = ledger_entry_open(entry);
+    if (has_just_ended(entry, fd))
+        return;
     table_row(t);
     table_whole(t, PID, (uint64_t)entry->pid);
     table_text(t, STATE, entry->alive ? "running" : "ended");
