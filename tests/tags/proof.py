@@ -161,7 +161,7 @@ def ended(program, seed, *words, steps=None, env=()):
 def exact(compiler, *options):
     def test():
         total = 0
-        for round in range(pick(2, 25)):
+        for round in range(pick(1, 25)):
             program = Program.of(1 + round // 2 * 10, compiler, *options)
             for words in ((), ("threads=%d" % THREADS,), ("threads=30", "fails=7"), ("threads=4", "forks", "timers"),
                           ("threads=%d" % THREADS, "foreign", "forks"), ("threads=3", "foreign", "forks", "timers", "fails=11")):
@@ -169,7 +169,7 @@ def exact(compiler, *options):
                 equal(wrong, {}, "what differs, seed %d, %s" % (1000 + round, words))
                 check("foreign" in words or not said, words, "->", said)
                 total += rows
-        check(total > 500, "few rows were compared:", total)
+        check(total > 250, "few rows were compared:", total)
     return test
 
 
@@ -350,12 +350,10 @@ def killed():
             check(off <= 4 * 2 * (THREADS + 1), "off by", off, differences(have, want))
 
 
-tap.main([
+TESTS = [
     ("gcc: random programs hold what the allocator below has counted", exact("gcc", "-O2")),
     ("clang -O1: random programs hold what the allocator below has counted", exact("clang", "-O1")),
-    ("gcc -O0: random programs hold what the allocator below has counted", exact("gcc", "-O0")),
     ("gcc: tags that are turned off and on", toggled("gcc")),
-    ("clang: tags that are turned off and on", toggled("clang")),
     ("one miscount of each function is found", planted),
     ("a library that is loaded hundreds of times is turned off", reloaded),
     *(("%s: under -fsanitize=%s" % (compiler, sanitizer), sanitized(compiler, sanitizer))
@@ -363,4 +361,8 @@ tap.main([
     ("failures at places that many threads reach at once", failures_everywhere),
     ("read while it runs", read_under_load),
     ("read after it was killed at any moment", killed),
-])
+]
+if tap.LONG:
+    TESTS += [("gcc -O0: random programs hold what the allocator below has counted", exact("gcc", "-O0")),
+              ("clang: tags that are turned off and on", toggled("clang"))]
+tap.main(TESTS)
