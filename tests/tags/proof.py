@@ -26,6 +26,8 @@ ROW = struct.Struct("QQQQQqq")  # struct below_row
 PLACES = 1024
 FIELDS = "made", "made_bytes", "live", "live_bytes", "failed"
 THREADS = 8
+BARE = "-DNO_TAGS"  # among the compiler's options: without the header, for accounts of call sites
+DIRECT = "MALLOC", "CALLOC", "POSIX_MEMALIGN", "ALIGNED_ALLOC", "MEMALIGN", "REALLOC", "REALLOCARRAY"  # the C library calls for the others
 
 
 def below():
@@ -51,7 +53,7 @@ class Program:
         self.writer = random_places.program(seed)
         random_places.write(self.writer, self.folder)
         flags = ["-g", *options, *WARNINGS, "-I", INCLUDE, "-I", HERE]
-        hooks = ["-include", "allium/malloc_hooks.h"]
+        hooks = [] if BARE in options else ["-include", "allium/malloc_hooks.h"]
         plus = {"gcc": "g++", "clang": "clang++"}[compiler]
         libraries = [LIBRARY, below(), *("-Wl,-rpath," + os.path.dirname(path) for path in (LIBRARY, below())), "-lpthread", "-ldl"]
         objects, self.plugins = [], []
@@ -77,13 +79,17 @@ class Program:
     def kind_at(self, place):
         return next(kind for number, kind in self.writer.kinds.items() if number in self.writer.where and self.place_of(number) == place)
 
-    def counted(self, folder, pid):
-        """{place: its figures} as the allocator below has them."""
+    def counted(self, folder, pid, sites=False):
+        """{place: its figures} as the allocator below has them; `sites`: of call sites, whose frees are seen whoever makes them."""
         with open(os.path.join(folder, str(pid)), "rb") as file:
             data = file.read()
         sums = {}
         for number in range(PLACES):
             made, made_bytes, gone, gone_bytes, failed, hidden, hidden_bytes = ROW.unpack_from(data, 8 + number * ROW.size)
+            if sites:
+                hidden = hidden_bytes = 0
+            if sites and self.writer.kinds.get(number) not in DIRECT:
+                continue
             if number in self.writer.where and (made or failed):  # the library has an account of what was reached
                 sums[self.place_of(number)] = made, made_bytes, made - gone + hidden, made_bytes - gone_bytes + hidden_bytes, failed
         return sums
@@ -265,6 +271,28 @@ def reloaded():
         equal(([row[:3] for row in rows.values()], said), ([(times, 9 * times, 0)], ""), "rows")
 
 
+def sites():
+    """The same programs without tags, under --sites: places are known by where calls return to. All frees are seen."""
+    program, compared = Program.of(1, "gcc", "-O2", BARE), 0
+    env = {"LD_PRELOAD": built("ALLIUM_AGENT"), "ALLIUM_SITES": "1"}
+    for seed in range(pick(1, 20)):
+        for words in ((), ("threads=8", "fails=9"), ("threads=8", "foreign"), ("threads=4", "forks"), ("threads=30", "timers", "fails=7")):
+            with Run(program, 500 + seed, pick(3000, 30000), *words, env=env) as run:
+                equal(run.process.wait(tap.TIMEOUT), 0, "its code")
+                for pid in run.pids():
+                    want = program.counted(run.counts, pid, sites=True)
+                    done = succeed([built("ALLIUM"), "sites", str(pid), "--json", "--top", "0"], env=dict(os.environ, ALLIUM_DIR=run.ledgers))
+                    have = {}
+                    for row in json.loads(done.stdout)["rows"]:
+                        place = os.path.basename(row["place"] or "")
+                        if place in want:  # copies of a place are sites of their own
+                            figures = (row[key] or 0 for key in ("allocations", "requested_bytes", "live_objects", "live_bytes", "failed"))
+                            have[place] = tuple(map(sum, zip(have.get(place, (0,) * 5), figures)))
+                    equal(differences(have, want), {}, "what differs, seed %d %s" % (500 + seed, words))
+                    compared += len(want)
+    check(compared > 150, "few rows were compared:", compared)
+
+
 def sanitized(compiler, sanitizer):
     """No word of the sanitizer's. Where it brings an allocator of its own, churn.c counts for itself instead of below.c."""
     flags = ["-g", "-O1", "-fsanitize=" + sanitizer]
@@ -355,6 +383,7 @@ TESTS = [
     ("clang -O1: random programs hold what the allocator below has counted", exact("clang", "-O1")),
     ("gcc: tags that are turned off and on", toggled("gcc")),
     ("one miscount of each function is found", planted),
+    ("accounts of call sites hold what the allocator below has counted", sites),
     ("a library that is loaded hundreds of times is turned off", reloaded),
     *(("%s: under -fsanitize=%s" % (compiler, sanitizer), sanitized(compiler, sanitizer))
       for compiler in ("gcc", "clang") for sanitizer in ("address", "undefined", "thread")),
