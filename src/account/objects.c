@@ -30,21 +30,26 @@ uint32_t **objects_tables(void)
     return all && made_once(&all[0], TABLE_BYTES) ? all : NULL;
 }
 
-static uint32_t *entry_at(uintptr_t address, bool make)
+/* Where the map has what is known of an address. */
+struct place {
+    uint32_t *entry;
+    uint64_t *
+        page; /* bytes of the large object that begins in the page << OBJECTS_GRANULES | where; 0: none does */
+};
+
+/* Of one look at the table: if a handler forks, what it interrupted finds the tables of tables empty in the child. */
+static bool find(struct place *p, uintptr_t address, bool make)
 {
     uint32_t **all = __atomic_load_n(&tables, __ATOMIC_ACQUIRE);
     if (!all || address >> OBJECTS_GIB_SHIFT >= OBJECTS_TABLES)
-        return NULL;
+        return false;
     uint32_t **table = &all[address >> OBJECTS_GIB_SHIFT];
     uint32_t *first = make ? made_once(table, TABLE_BYTES) : __atomic_load_n(table, __ATOMIC_ACQUIRE);
-    return first ? first + OBJECTS_ENTRY_AT(address) + (OBJECTS_IS_ODD(address) ? OBJECTS_HALF : 0) : NULL;
-}
-
-/* Bytes of the large object that begins in the page << OBJECTS_GRANULES | where; 0: none does. Its entry is there. */
-static uint64_t *page_at(uintptr_t address)
-{
-    uint32_t *table = tables[address >> OBJECTS_GIB_SHIFT];
-    return (uint64_t *)(table + 2 * OBJECTS_HALF) + (address >> 12 & (OBJECTS_PAGES - 1));
+    if (!first)
+        return false;
+    p->entry = first + OBJECTS_ENTRY_AT(address) + (OBJECTS_IS_ODD(address) ? OBJECTS_HALF : 0);
+    p->page = (uint64_t *)(first + 2 * OBJECTS_HALF) + (address >> 12 & (OBJECTS_PAGES - 1));
+    return true;
 }
 
 static uint64_t granule_of(uintptr_t address)
@@ -54,36 +59,39 @@ static uint64_t granule_of(uintptr_t address)
 
 bool objects_put(uintptr_t address, struct object o)
 {
-    uint32_t *at = entry_at(address, true), entry = o.account << OBJECTS_BYTES_BITS;
-    if (!at)
+    struct place p;
+    uint32_t entry = o.account << OBJECTS_BYTES_BITS;
+    if (!find(&p, address, true))
         return false;
     if (o.bytes > OBJECTS_BYTES_INLINE) {
-        store_relaxed(page_at(address), o.bytes << OBJECTS_GRANULES | granule_of(address));
+        store_relaxed(p.page, o.bytes << OBJECTS_GRANULES | granule_of(address));
         entry |= OBJECTS_BYTES_BEYOND;
     } else {
         entry |= (uint32_t)o.bytes;
     }
-    store_release(at, entry);
+    store_release(p.entry, entry);
     return true;
 }
 
 bool objects_take(uintptr_t address, struct object *o)
 {
-    uint32_t *at = entry_at(address, false), entry = at ? load_acquire(at) : 0;
+    struct place p;
+    uint32_t entry = find(&p, address, false) ? load_acquire(p.entry) : 0;
     *o = (struct object){entry >> OBJECTS_BYTES_BITS, entry & OBJECTS_BYTES_BEYOND};
     if (!o->account)
         return false;
     if (o->bytes == OBJECTS_BYTES_BEYOND) {
-        o->bytes = load_relaxed(page_at(address)) >> OBJECTS_GRANULES;
-        store_relaxed(page_at(address), 0);
+        o->bytes = load_relaxed(p.page) >> OBJECTS_GRANULES;
+        store_relaxed(p.page, 0);
     }
-    store_release(at, 0);
+    store_release(p.entry, 0);
     return true;
 }
 
 bool objects_take_from_page(uintptr_t address, struct object *o)
 {
-    uint64_t page = entry_at(address, false) ? load_relaxed(page_at(address)) : 0;
+    struct place p;
+    uint64_t page = find(&p, address, false) ? load_relaxed(p.page) : 0;
     uintptr_t other = (address & ~(uintptr_t)0xfff) | (page & ((1u << OBJECTS_GRANULES) - 1)) << 4;
     return page && (objects_take(other, o) || objects_take(other | 8, o));
 }

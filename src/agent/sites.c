@@ -17,7 +17,8 @@
 
 struct sites sites;
 
-static uint16_t *modules; /* of sites, by number: as the unwinder counts them */
+static uint16_t *modules;   /* of sites, by number: as the unwinder counts them */
+static uint64_t sums_bytes; /* address space that the sums take; in a fork child, the parent's */
 /* What came while there was no ledger; moved into it when there is. */
 static struct {
     uint64_t made, freed;
@@ -79,6 +80,7 @@ static bool back_sums(uint32_t number)
 
 bool sites_begin_ledger(void)
 {
+    sums_bytes = process.ledger.header->regions[LEDGER_SITE_SUMS].limit_bytes;
     if (ledger_append(&process.ledger, LEDGER_SITES, LEDGER_SITE_FIRST) || !back_sums(LEDGER_SITE_OTHER))
         return false;
     AT(LEDGER_SITES, struct ledger_site, LEDGER_SITE_NOBODY)->frame = LEDGER_NONE;
@@ -326,9 +328,8 @@ void sites_moved(uintptr_t pc, void *old, struct sites_taken taken, void *p, siz
 
 void sites_after_fork(void)
 {
-    const struct ledger_header *h = process.ledger.header;
-    if (sites.on && h && process.stage == LEDGER_STAGE_MADE)
-        sys_call(SYS_mmap, process.ledger.regions[LEDGER_SITE_SUMS], 64u << 20, PROT_READ | PROT_WRITE,
+    if (sites.on && process.ledger.header && process.stage == LEDGER_STAGE_MADE)
+        sys_call(SYS_mmap, process.ledger.regions[LEDGER_SITE_SUMS], sums_bytes, PROT_READ | PROT_WRITE,
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
 }
 

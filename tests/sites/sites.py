@@ -109,11 +109,16 @@ def children():
         check("had been made before accounts began" in said[1], "what the child freed of its parent's", said[1])
 
 
-def handlers():
-    """Over an allocator that handlers may call."""
+def signal_alloc():
+    """An allocator that handlers may call."""
     source = os.path.join(HERE, "..", "stress", "signal_alloc.c")
     library = os.path.join(SCRATCH.name, "signal_alloc.so")
     succeed(["gcc", "-O2", "-fPIC", "-shared", "-fno-builtin", source, "-o", library])
+    return library
+
+
+def handlers():
+    library = signal_alloc()
     for threads in 1, 20:
         none_lost(counted(threads, "handlers", rounds=pick(200_000, 2_000_000), preload=[library], by_allocator=("by_realloc", "by_reallocarray")))
 
@@ -160,6 +165,16 @@ def read_while_it_runs():
         finally:
             p.kill()
             p.communicate()
+
+
+def forks_in_handlers():
+    """What a handler interrupts that forks goes on in the child, with sums that are mapped there, too."""
+    program = os.path.join(SCRATCH.name, "guest_fork")
+    succeed(["gcc", "-g", "-O1", "-fno-builtin", "-Wno-unused-result", os.path.join(HERE, "..", "stress", "guest_fork.c"), "-o", program, "-lpthread"])
+    for how in "handler", "handler-allocates":
+        with private_dir() as ledgers:
+            done = succeed([program, how, "100000", str(pick(300, 3000))], env=dict(env_of(ledgers, [signal_alloc()]), ALLIUM_PERIOD="64K"))
+        equal(done.stdout.decode().splitlines()[1:], ["killed 0", "signal 0", "unwell 0"], how)
 
 
 def tail_calls():
@@ -267,6 +282,7 @@ tap.main([
     ("with jemalloc linked", linked),
     ("with each object a sample besides", exact_samples_beside),
     ("of a process that runs, and of one that was killed", read_while_it_runs),
+    ("a handler that forks in the midst of it harms no child", forks_in_handlers),
     ("tail calls are told, and likely wrappers", tail_calls),
     ("a recording has them, too", recorded),
     ("millions of small objects are followed exactly, with little memory", many_objects),
