@@ -292,11 +292,14 @@ bool books_meet(struct allium_tag *tag)
 /* The accounts that the parent's descriptors know have the same numbers here; nothing is made yet. */
 static bool inherit(void)
 {
-    struct dl_find_object found;
+    struct dl_find_object found, texts;
     for (uint32_t n = 1; n < accounts_of_parent; n++) {
         if (ledger_append(&books_ledger, LEDGER_TAGS, 1) == LEDGER_NONE || !back_account(n))
             return false;
         bool there = met[n].code && !_dl_find_object((void *)met[n].code, &found);
+        const char *text = met[n].text; /* of another library by now, perhaps, which has the place of ours */
+        if (text && (_dl_find_object((void *)text, &texts) || !are_texts(text, 3, texts.dlfo_map_end)))
+            there = false;
         if (there && found.dlfo_link_map == met[n].map)
             enter(n, &met[n], &found);
     }
