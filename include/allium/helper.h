@@ -61,7 +61,7 @@ ALLIUM_INLINE void allium_charge_left(const struct allium_charge *before)
             struct allium_charge allium_before_ = {0, 0, 0, 0, 0};                                           \
         allium_stays_:                                                                                       \
             __asm__ __volatile__("" : : "m"(allium_at_));                                                    \
-            if (!allium_is_off(allium_helper_))                                                              \
+            if (allium_way(allium_helper_))                                                                  \
                 allium_before_ = allium_charge_begin(allium_helper_, (void **)__builtin_frame_address(0),    \
                                                      (const void *)(function), outermost);                   \
             allium_before_;                                                                                  \

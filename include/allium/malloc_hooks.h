@@ -44,13 +44,14 @@ extern "C" {
 #define ALLIUM_TAGGED(name, real, object, bytes, fails)                                                      \
     do {                                                                                                     \
         struct allium_tag *allium_tag_ = ALLIUM_HERE(name);                                                  \
-        if (ALLIUM_LIKELY(allium_is_on(allium_tag_))) {                                                      \
+        int allium_way_ = allium_way(allium_tag_);                                                           \
+        if (ALLIUM_LIKELY(allium_way_ > 0)) {                                                                \
             real;                                                                                            \
             if (ALLIUM_LIKELY(object))                                                                       \
                 allium_born_on(allium_tag_, object, bytes);                                                  \
             else                                                                                             \
                 allium_failed(allium_tag_);                                                                  \
-        } else if (allium_is_off(allium_tag_)) {                                                             \
+        } else if (!allium_way_) {                                                                           \
             real;                                                                                            \
         } else {                                                                                             \
             if (allium_begin(allium_tag_))                                                                   \

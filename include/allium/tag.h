@@ -207,31 +207,29 @@ ALLIUM_INLINE void allium_add(char *calls, uint64_t bytes)
     __asm__ __volatile__("incq (%0)\n\taddq %1, 8(%0)" : : "r"(calls), "er"(bytes) : "memory", "cc");
 }
 
-ALLIUM_INLINE int allium_is_on(const struct allium_tag *tag)
+/** Above 0: the tag is on; 0: it is off; below: the library knows what to do, or finds out. */
+ALLIUM_INLINE int allium_way(const struct allium_tag *tag)
 {
-    return __atomic_load_n(&tag->state, __ATOMIC_ACQUIRE) > allium_control;
-}
-
-ALLIUM_INLINE int allium_is_off(const struct allium_tag *tag)
-{
-    return __atomic_load_n(&tag->state, __ATOMIC_RELAXED) == allium_control;
+    return __atomic_load_n(&tag->state, __ATOMIC_ACQUIRE) - allium_control;
 }
 
 /** This place holds so many bytes more. */
 ALLIUM_INLINE void allium_account(struct allium_tag *tag, size_t bytes)
 {
-    if (ALLIUM_LIKELY(allium_is_on(tag) && allium_thread.objects[0]))
+    int way = allium_way(tag);
+    if (ALLIUM_LIKELY(way > 0 && allium_thread.objects[0]))
         allium_add(allium_thread.words + tag->words, bytes);
-    else if (!allium_is_off(tag))
+    else if (way)
         allium_account_cold(tag, bytes, 1);
 }
 
 /** So many bytes less. */
 ALLIUM_INLINE void allium_unaccount(struct allium_tag *tag, size_t bytes)
 {
-    if (ALLIUM_LIKELY(allium_is_on(tag) && allium_thread.objects[0]))
+    int way = allium_way(tag);
+    if (ALLIUM_LIKELY(way > 0 && allium_thread.objects[0]))
         allium_add(allium_thread.words + tag->words + 16, bytes);
-    else if (!allium_is_off(tag))
+    else if (way)
         allium_account_cold(tag, bytes, -1);
 }
 
@@ -241,7 +239,7 @@ ALLIUM_INLINE void allium_unaccount(struct allium_tag *tag, size_t bytes)
  */
 ALLIUM_INLINE uint64_t allium_latency_start(struct allium_tag *tag)
 {
-    if (ALLIUM_LIKELY(__atomic_load_n(&tag->state, __ATOMIC_RELAXED) >= allium_control))
+    if (ALLIUM_LIKELY(allium_way(tag) >= 0))
         return 0;
     return allium_latency_start_cold(tag);
 }
@@ -256,7 +254,7 @@ ALLIUM_INLINE void allium_latency_stop(struct allium_tag *tag, uint64_t started)
 /** Shall this place do as if it had failed? `allium set ... fail=HOW` asks for that. The failure is counted. */
 ALLIUM_INLINE int allium_should_fail(struct allium_tag *tag)
 {
-    if (ALLIUM_LIKELY(__atomic_load_n(&tag->state, __ATOMIC_RELAXED) >= allium_control))
+    if (ALLIUM_LIKELY(allium_way(tag) >= 0))
         return 0;
     return allium_should_fail_cold(tag);
 }
@@ -278,9 +276,10 @@ ALLIUM_INLINE void allium_born_on(struct allium_tag *tag, const void *object, si
 /** An object of an allocator: whoever frees it, allium_gone() knows its tag and its bytes. */
 ALLIUM_INLINE void allium_born(struct allium_tag *tag, const void *object, size_t bytes)
 {
-    if (ALLIUM_LIKELY(allium_is_on(tag)))
+    int way = allium_way(tag);
+    if (ALLIUM_LIKELY(way > 0))
         allium_born_on(tag, object, bytes);
-    else if (!allium_is_off(tag))
+    else if (way)
         allium_born_cold(tag, object, bytes);
 }
 
