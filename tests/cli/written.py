@@ -29,6 +29,7 @@ CALLS = {
     "who": [("r.allium 0x1", 1), ("r.allium 0x1 --json", 1)],
     "frees": [("r.allium", 0), ("r.allium --json", 0)],
     "tags": [],  # needs a program with tags
+    "sites": [("s.allium", 0), ("s.allium --json", 0), ("s.allium --freed", 0)],
     "allocinfo": [("%s" % SAMPLE, 0), ("%s --json" % SAMPLE, 0), ("%s --allocinfo" % SAMPLE, 0)],
     "export": [("r.allium --folded live", 0), ("r.allium --pprof", 0), ("r.allium --speedscope", 0), ("r.allium --heaptrack", 0)],
     "sql": [("r.allium " + repr(LONG_ANSWER), 0), ("r.allium --csv " + repr(LONG_ANSWER), 0), ("r.allium --json 'SELECT 1'", 0)],
@@ -46,6 +47,7 @@ def calls(place):
     """(words, code) for all that prints."""
     equal(sorted(commands(place)), sorted(CALLS), "the commands: each belongs into this test")
     place.recording("1")
+    place.allium("run", "--sites", "--quiet", "--force", "-o", "s.allium", "--", "sh", "-c", ":")
     process = place.start_holder()
     wait_until(lambda: place.row(process.pid), 5, "a row in allium ps")
     yield "--help", 0
