@@ -20,6 +20,7 @@
 #include "account/reserve.h"
 #include "tag/control.h"
 #include "tag/details.h"
+#include "tag/places.h"
 #include "wire/ledger_make.h"
 
 #define LIMIT_BYTES   (64ull << 20)
@@ -118,6 +119,7 @@ static void begin_process(void)
         alive = (uint32_t *)page;
         sys_call(SYS_madvise, page, 4096, MADV_WIPEONFORK);
     }
+    places_init();
     met = reserve_memory(MET_BYTES, false);
     if (met)
         return;
@@ -193,18 +195,33 @@ static uint32_t module_of(const struct dl_find_object *found)
     return at;
 }
 
-static uint64_t key_of(const struct ledger_tag *t)
+static uint64_t key_of(uint32_t module, uint64_t code)
 {
-    if (t->module == LEDGER_NONE)
-        return ledger_action_key("", 0, t->code);
-    const struct ledger_module *m = AT(LEDGER_MODULES, struct ledger_module, t->module);
+    if (module == LEDGER_NONE)
+        return ledger_action_key("", 0, code);
+    const struct ledger_module *m = AT(LEDGER_MODULES, struct ledger_module, module);
     const char *path = AT(LEDGER_STRINGS, char, m->path);
-    return m->build_id_len ? ledger_action_key(m->build_id, m->build_id_len, t->code)
-                           : ledger_action_key(path, text_length(path), t->code);
+    return m->build_id_len ? ledger_action_key(m->build_id, m->build_id_len, code)
+                           : ledger_action_key(path, text_length(path), code);
+}
+
+static uint64_t code_of(const struct met *of, const struct dl_find_object *found)
+{
+    return (uint64_t)of->code - found->dlfo_link_map->l_addr;
+}
+
+/* 0: nothing tells whether the file is the same when it is loaded again. */
+static uint64_t identity_of(const struct met *of, uint32_t module)
+{
+    if (module == LEDGER_NONE)
+        return 0;
+    const struct ledger_module *m = AT(LEDGER_MODULES, struct ledger_module, module);
+    const char *path = AT(LEDGER_STRINGS, char, m->path);
+    return m->build_id_len ? places_identity(of->key + of->line, path, of->text) : 0;
 }
 
 /* Writes the record of an account whose descriptor is there. */
-static void enter(uint32_t number, struct met *of, const struct dl_find_object *found)
+static void enter(uint32_t number, const struct met *of, uint32_t module, uint64_t code)
 {
     const char *class = of->text ? of->text : "\0\0", *name = class + text_length(class) + 1;
     struct ledger_tag *t = AT(LEDGER_TAGS, struct ledger_tag, number);
@@ -212,9 +229,8 @@ static void enter(uint32_t number, struct met *of, const struct dl_find_object *
                              .name = string_of(name),
                              .file = string_of(name + text_length(name) + 1),
                              .line = of->line,
-                             .module = module_of(found),
-                             .code = (uint64_t)of->code - found->dlfo_link_map->l_addr};
-    of->key = key_of(t);
+                             .module = module,
+                             .code = code};
     store_release(&t->account, number);
 }
 
@@ -259,32 +275,59 @@ static bool is_sound(const struct allium_tag *tag, const struct met *of, struct 
            (!of->text || (of->text >= start && are_texts(of->text, 3, end)));
 }
 
+/* The number of its account, which it may have had before; ACCOUNTS_MOST or more: there is no room. */
+static uint32_t number_for(struct met *of, uint64_t identity)
+{
+    uint32_t number = identity ? places_account(identity, 0) : 0;
+    if (!number)
+        return ledger_append(&books_ledger, LEDGER_TAGS, 1);
+    of->calls = met[number].calls;
+    return number;
+}
+
+static void note(uint32_t number, const struct met *of, uint32_t module, uint64_t code)
+{
+    met[number] = *of;
+    for (uint32_t most = load_relaxed(&accounts); most <= number;)
+        __atomic_compare_exchange_n(&accounts, &most, number + 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    if (!load_acquire(&AT(LEDGER_TAGS, struct ledger_tag, number)->account))
+        enter(number, of, module, code);
+}
+
 bool books_meet(struct allium_tag *tag)
 {
-    uint32_t not_met = ALLIUM_TAG_NOT_MET;
+    uint32_t not_met = ALLIUM_TAG_NOT_MET, number = LEDGER_NONE, module = LEDGER_NONE;
     struct met of = description_of(tag);
     struct dl_find_object found;
+    uint64_t identity = 0, code = 0;
     bool sound = is_sound(tag, &of, &found);
-    uint32_t number = sound ? ledger_append(&books_ledger, LEDGER_TAGS, 1) : LEDGER_NONE;
-    bool kept = number < ACCOUNTS_MOST && met && back_account(number);
+    if (sound && met) {
+        module = module_of(&found);
+        code = code_of(&of, &found);
+        of.map = found.dlfo_link_map;
+        of.key = key_of(module, code);
+        identity = identity_of(&of, module);
+        number = number_for(&of, identity);
+    }
     if (!sound)
         tag->control = 0;
+    bool kept = number < ACCOUNTS_MOST && back_account(number);
     if (!kept && __atomic_compare_exchange_n(&tag->words, &not_met, ALLIUM_TAG_UNKEPT, false,
                                              __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
         books_count_loss(LEDGER_LOST_SAMPLES);
     if (!kept)
         return not_met != ALLIUM_TAG_UNKEPT && not_met != ALLIUM_TAG_NOT_MET;
-    of.map = found.dlfo_link_map;
-    met[number] = of;
-    for (uint32_t most = load_relaxed(&accounts); most <= number;)
-        __atomic_compare_exchange_n(&accounts, &most, number + 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
-    enter(number, &met[number], &found);
+    note(number, &of, module, code);
     if (!__atomic_compare_exchange_n(&tag->words, &not_met, books_offset(number), false, __ATOMIC_ACQ_REL,
                                      __ATOMIC_ACQUIRE)) { /* somebody else was faster */
-        met[number].code = NULL;
-        store_relaxed(&AT(LEDGER_TAGS, struct ledger_tag, number)->account, 0);
+        if (not_met != books_offset(number)) {
+            met[number].code = NULL;
+            store_relaxed(&AT(LEDGER_TAGS, struct ledger_tag, number)->account, 0);
+        }
         return not_met != ALLIUM_TAG_UNKEPT;
     }
+    if (identity)
+        places_account(identity, number);
     control_show(books_ledger.control, tag);
     return true;
 }
@@ -301,7 +344,7 @@ static bool inherit(void)
         if (text && (_dl_find_object((void *)text, &texts) || !are_texts(text, 3, texts.dlfo_map_end)))
             there = false;
         if (there && found.dlfo_link_map == met[n].map)
-            enter(n, &met[n], &found);
+            enter(n, &met[n], module_of(&found), code_of(&met[n], &found));
     }
     return true;
 }

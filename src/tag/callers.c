@@ -6,6 +6,7 @@
 
 #include "base/sigsafe/atomic.h"
 #include "tag/books.h"
+#include "unwind/module.h"
 
 #define CALLERS 16384u /* a power of two */
 #define TRIES   64u
@@ -13,7 +14,8 @@
 struct caller {
     struct books_far far;
     const char *returns_to;
-    const struct link_map *map;
+    uint32_t
+        module; /* of the unwinder's: a library loaded again is the same only if it has the same content and place */
 };
 
 /* In the library's own memory, whose page of the control they look at. */
@@ -63,14 +65,38 @@ static void describe(struct caller *c, const char *code, const char *text)
     c->far.text = text;
 }
 
-struct allium_tag *callers_tag(const void *returns_to, const void *entry, const char *text)
+static uint32_t bucket_of(uint32_t hash, uint32_t probe)
+{
+    return (hash + probe) % (2 * CALLERS);
+}
+
+static bool is_current(const struct caller *c)
+{
+    return module_is_current(c->module, (uintptr_t)c->returns_to - 1);
+}
+
+/* NULL: nobody has met it. */
+static struct allium_tag *known(const char *returns_to, uint32_t hash)
+{
+    for (uint32_t i = 0; i < TRIES; i++) {
+        uint32_t number = load_acquire(&buckets[bucket_of(hash, i)]);
+        if (!number)
+            return NULL;
+        struct caller *c = &records[number - 1];
+        if (c->returns_to == returns_to && is_current(c))
+            return &c->far.tag;
+    }
+    return NULL;
+}
+
+static struct allium_tag *add(const char *returns_to, uint32_t hash, const void *entry, const char *text)
 {
     struct dl_find_object found;
-    if (_dl_find_object((void *)((uintptr_t)returns_to - 1), &found))
+    uint32_t module = module_find((uintptr_t)returns_to - 1), mine = 0;
+    if (module == MODULE_NONE || _dl_find_object((void *)((uintptr_t)returns_to - 1), &found))
         return NULL;
-    uint32_t hash = (uint32_t)((uintptr_t)returns_to * 0x9e3779b97f4a7c15u >> 40), mine = 0;
     for (uint32_t i = 0; i < TRIES; i++) {
-        uint32_t *bucket = &buckets[(hash + i) % (2 * CALLERS)], number = load_acquire(bucket);
+        uint32_t *bucket = &buckets[bucket_of(hash, i)], number = load_acquire(bucket);
         if (!number && !mine) {
             if (load_relaxed(&used) >= CALLERS)
                 break;
@@ -79,16 +105,25 @@ struct allium_tag *callers_tag(const void *returns_to, const void *entry, const 
                 break;
             describe(&records[mine - 1], place_of(returns_to, entry, &found), text);
             records[mine - 1].returns_to = returns_to;
-            records[mine - 1].map = found.dlfo_link_map;
+            records[mine - 1].module = module;
         }
         if (!number &&
             __atomic_compare_exchange_n(bucket, &number, mine, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
             number = mine;
         const struct caller *c = &records[number - 1];
-        if (c->returns_to == returns_to && c->map == found.dlfo_link_map)
+        if (c->returns_to == returns_to && c->module == module)
             return &records[number - 1].far.tag;
     }
-    if (books_are_ours())
-        books_count_loss(LEDGER_LOST_SAMPLES);
     return NULL;
+}
+
+struct allium_tag *callers_tag(const void *returns_to, const void *entry, const char *text)
+{
+    uint32_t hash = (uint32_t)((uintptr_t)returns_to * 0x9e3779b97f4a7c15u >> 40);
+    struct allium_tag *tag = known(returns_to, hash);
+    if (!tag)
+        tag = add(returns_to, hash, entry, text);
+    if (!tag && books_are_ours())
+        books_count_loss(LEDGER_LOST_SAMPLES);
+    return tag;
 }

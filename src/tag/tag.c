@@ -12,6 +12,7 @@
 #include "tag/control.h"
 #include "tag/details.h"
 #include "tag/keep.h"
+#include "unwind/module.h"
 
 /*
  * What the inline halves leave to us: the first use of a tag, of a thread, of a GiB of addresses; objects that are large; threads
@@ -318,6 +319,7 @@ TAG_EXPORT int allium_real_posix_memalign(void **out, size_t alignment, size_t b
 /* While there is one thread, and no seccomp: later, several would come at once, and wait for one. */
 __attribute__((constructor)) static void begin(void)
 {
+    module_init();
     if (books_open())
         settle_thread();
 }

@@ -329,7 +329,7 @@ static void rarely(struct self *s)
             spawn(s);
         break;
     default:
-        if (n_plugins && !s->depth && !((ends || rounds) && draw(s, 10))) /* each has new accounts */
+        if (n_plugins && !s->depth && !(ends && draw(s, 10))) /* each has new accounts */
             load(s);
     }
 }

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "tag/places.h"
+
+#include <stddef.h>
+
+#include "account/reserve.h"
+#include "base/sigsafe/atomic.h"
+#include "wire/ledger.h"
+
+#define PLACES 65536u /* a power of two */
+#define PROBES 16u
+
+static struct {
+    uint64_t identity; /* 0: free */
+    uint32_t number;   /* written last */
+} * places;
+
+void places_init(void)
+{
+    places = reserve_memory(PLACES * sizeof(*places), false);
+}
+
+static uint64_t length_of(const char *text, int count)
+{
+    const char *at = text;
+    while (text && count)
+        count -= !*at++;
+    return (uint64_t)(at - text);
+}
+
+uint64_t places_identity(uint64_t key, const char *path, const char *texts)
+{
+    uint64_t id = ledger_action_key(path, length_of(path, 1), key);
+    return ledger_action_key(texts, length_of(texts, 3), id) | 1;
+}
+
+uint32_t places_account(uint64_t identity, uint32_t number)
+{
+    for (uint32_t i = 0; places && i < PROBES; i++) {
+        uint64_t *slot = &places[((identity >> 8) + i) % PLACES].identity, have = load_acquire(slot);
+        uint32_t *of = &places[((identity >> 8) + i) % PLACES].number;
+        if (have == identity)
+            return load_acquire(of);
+        if (have)
+            continue;
+        if (number &&
+            __atomic_compare_exchange_n(slot, &have, identity, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+            store_release(of, number);
+        return 0;
+    }
+    return 0;
+}

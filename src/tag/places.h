@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAG_PLACES_H
+#define TAG_PLACES_H
+
+/*
+ * Which account a place has, whatever descriptor it has now: a library that is loaded again brings new ones, and a program that
+ * loads plugins for ever would have ever more accounts.
+ *
+ * Runs in: target, cold paths. Threads: any, signal handlers included; no lock. A fork child goes on with what its parent knew.
+ */
+
+#include <stdint.h>
+
+/** Takes the room; once. Without any, each descriptor is a place of its own. */
+void places_init(void);
+/** What tells a place: ledger_action_key() and line of it, the path of its module, and the texts of its descriptor (NULL: none). Never 0. */
+uint64_t places_identity(uint64_t key, const char *path, const char *texts);
+/** The account of that place, 0: none yet; then `number` is it from now on, unless that is 0 or there is no room. */
+uint32_t places_account(uint64_t identity, uint32_t number);
+
+#endif
