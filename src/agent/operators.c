@@ -112,7 +112,9 @@ static void *resolve_operator(const char *name, uintptr_t caller, bool *for_good
         boot_agent();                                                                                        \
         next_new_fn real = (next_new_fn)resolve_operator(#symbol, caller, &for_good);                        \
         if (for_good && next.field == operators_resolve_##field)                                             \
-            next.field = real = sites_instead_##field(real);                                                 \
+            next.field = sites_instead_##field(real);                                                        \
+        if (next.field != operators_resolve_##field) /* by now, perhaps by another thread */                 \
+            return next.field;                                                                               \
         return real ? real : new_of_malloc;                                                                  \
     }                                                                                                        \
     void *operators_resolve_##field(size_t size, size_t second, size_t third)                                \
@@ -128,7 +130,9 @@ NEXT_NEW_FORMS(X)
         boot_agent();                                                                                        \
         next_delete_fn real = (next_delete_fn)resolve_operator(#symbol, caller, &for_good);                  \
         if (for_good && next.field == operators_resolve_##field)                                             \
-            next.field = real = sites_instead_##field(real);                                                 \
+            next.field = sites_instead_##field(real);                                                        \
+        if (next.field != operators_resolve_##field) /* by now, perhaps by another thread */                 \
+            return next.field;                                                                               \
         return real ? real : delete_of_free;                                                                 \
     }                                                                                                        \
     void operators_resolve_##field(void *p, size_t second, size_t third)                                     \

@@ -152,6 +152,17 @@ def exact_samples_beside():
         check(ledger["live_seen_bytes"] >= sum(place[4] for place in places.values()), "live bytes of samples", ledger)
 
 
+def first_calls():
+    """Two threads call each form of operator new for the first time at once: both are counted where they stand."""
+    forms = ("by_new", "by_array", "by_nothrow", "by_array_nothrow", "by_aligned")
+    for turn in range(pick(30, 300)):  # one run of some eight failed when who came second called the real one
+        with private_dir() as ledgers:
+            p = subprocess.Popen([compiled("first_new.cc"), "2"], env=env_of(ledgers))
+            equal(p.wait(tap.TIMEOUT), 0, "its code")
+            made = sums(report(ledgers, p.pid)[0]["rows"], "allocations")
+            equal({form: made.get(form) for form in forms}, dict.fromkeys(forms, (2,)), "allocations, run %d" % turn)
+
+
 def read_while_it_runs():
     with private_dir() as ledgers:
         p = subprocess.Popen([compiled("own.cc"), "4", "20000", "wait"], env=env_of(ledgers), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -281,6 +292,7 @@ tap.main([
     ("with jemalloc, tcmalloc and mimalloc below", allocators),
     ("with jemalloc linked", linked),
     ("with each object a sample besides", exact_samples_beside),
+    ("two threads that call an operator for the first time", first_calls),
     ("of a process that runs, and of one that was killed", read_while_it_runs),
     ("a handler that forks in the midst of it harms no child", forks_in_handlers),
     ("tail calls are told, and likely wrappers", tail_calls),
