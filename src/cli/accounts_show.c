@@ -6,6 +6,7 @@
 
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/intervals.h"
 #include "cli/terminal.h"
 #include "view/allocinfo.h"
 #include "view/json.h"
@@ -145,18 +146,11 @@ static void write_heading(const struct shown *s, struct sink *out)
 /* "--- 5.00 s after the start, the last 5.00 s: ..., 20 of 45 rows" */
 static void write_interval(const struct shown *s, struct sink *out, const struct table *t)
 {
-    char took[UNITS_TEXT_BYTES], last[UNITS_TEXT_BYTES];
     struct buf b = BUF_INIT;
-    buf_printf(&b,
-               "--- %s after the start, the last %s: ", units_format_duration(took, (double)s->o->began_ns),
-               units_format_duration(last, (double)s->o->elapsed_ns));
+    intervals_add_when(&b, s->o->began_ns, s->o->elapsed_ns);
     add_change(&b, &s->total);
     buf_addstr(&b, "; ");
-    if (table_rows(t) < s->rows.len) {
-        text_add_number(&b, table_rows(t), NULL);
-        buf_addstr(&b, " of ");
-    }
-    text_add_number(&b, s->rows.len, "row");
+    intervals_add_rows(&b, table_rows(t), s->rows.len);
     write_line(out, &b);
     buf_release(&b);
 }

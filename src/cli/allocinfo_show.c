@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/intervals.h"
 #include "cli/allocinfo_show.h"
 
 #include <inttypes.h>
@@ -91,18 +92,11 @@ static void write_heading(const struct shown *s, struct sink *out)
 /* "--- 5.00 s after the start, the last 5.00 s: +1.20 KiB and +3.50 calls a second, 20 of 45 rows" */
 static void write_interval(const struct shown *s, struct sink *out, const struct table *t)
 {
-    char took[UNITS_TEXT_BYTES], last[UNITS_TEXT_BYTES];
     struct buf b = BUF_INIT;
-    buf_printf(&b,
-               "--- %s after the start, the last %s: ", units_format_duration(took, (double)s->o->began_ns),
-               units_format_duration(last, (double)s->o->elapsed_ns));
+    intervals_add_when(&b, s->o->began_ns, s->o->elapsed_ns);
     add_change(&b, &s->total, s->o->shape.seconds);
     buf_addstr(&b, " a second, ");
-    if (table_rows(t) < s->rows.all.len) {
-        text_add_number(&b, table_rows(t), NULL);
-        buf_addstr(&b, " of ");
-    }
-    text_add_number(&b, s->rows.all.len, "row");
+    intervals_add_rows(&b, table_rows(t), s->rows.all.len);
     write_line(out, &b);
     buf_release(&b);
 }

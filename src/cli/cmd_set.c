@@ -119,7 +119,7 @@ static int parse_action(const char *text, struct change *c)
         return -1;
     return command_misuse(&command_set,
                           "%s is no action: it can be period=SIZE, period=default, on, off, free-stacks=all, "
-                          "free-stacks=some, stacks, latency, fail=HOW, or stacks, latency or fail =off",
+                          "free-stacks=some, stacks, latency, fail=HOW, stacks=off, latency=off or fail=off",
                           text);
 }
 

@@ -88,9 +88,10 @@ static void suggest_wrappers(const struct accounts *a, const struct alloc_texts 
     vec_each (const char *const, name, &found)
         buf_printf(&b, "%s%s", b.len ? ", " : "", *name);
     if (b.len)
-        command_fail(
-            0, "wrappers, by their names: %s; where they are, lines in ~/.config/allium/wrappers say so",
-            buf_str(&b));
+        command_fail(0,
+                     "likely wrappers, by their names: %s; if they are, a line for each in "
+                     "~/.config/allium/wrappers marks them",
+                     buf_str(&b));
     buf_release(&b);
     vec_release(&found);
 }
