@@ -25,7 +25,7 @@
 #define CONTROL_TRIES  4
 #define MAKING_SPINS   20000 /* some 300 microseconds */
 
-enum { CHILD_UNAWARE, SETTLED = PROCESS_SETTLED, SETTLING };
+enum { CHILD_UNAWARE, SETTLED = PROCESS_SETTLED };
 
 static uint32_t before_boot = CHILD_UNAWARE;
 struct process process = {.ledger.control = &ledger_no_control, .alive = &before_boot};
@@ -158,6 +158,18 @@ static void begin_thread(struct thread *t)
     t->generation = process.generation;
 }
 
+/* In *alive while a thread finds out: which one. */
+static uint32_t settling(const struct thread *t)
+{
+    return (uint32_t)((uintptr_t)t >> 3) | 2;
+}
+
+bool process_settles_elsewhere(const struct thread *t)
+{
+    uint32_t is = load_acquire(process.alive);
+    return is != CHILD_UNAWARE && is != SETTLED && is != settling(t);
+}
+
 bool process_settle_cold(struct thread *t)
 {
     if (!load_acquire(&process.generation))
@@ -166,7 +178,7 @@ bool process_settle_cold(struct thread *t)
         if (t->inside) /* forked by a handler: what it interrupted ends with the books it began with */
             return false;
         uint32_t unaware = CHILD_UNAWARE;
-        if (!__atomic_compare_exchange_n(process.alive, &unaware, SETTLING, false, __ATOMIC_ACQ_REL,
+        if (!__atomic_compare_exchange_n(process.alive, &unaware, settling(t), false, __ATOMIC_ACQ_REL,
                                          __ATOMIC_RELAXED))
             return false;
         become_child();

@@ -2,6 +2,7 @@
 #include "agent/sites.h"
 
 #include <sys/mman.h>
+#include <time.h>
 
 #include "account/reserve.h"
 #include "account/shards.h"
@@ -12,7 +13,8 @@
 #include "base/sigsafe/sys.h"
 #include "unwind/module.h"
 
-#define MAKING_WAITS 50000 /* turns of others; a few are usual */
+#define WAIT_YIELDS  100   /* turns of others; a few are usual */
+#define WAIT_MOMENTS 5000u /* milliseconds, of all threads together */
 #define PROBES_MOST  64u   /* slots that are looked at for an address */
 
 struct sites sites;
@@ -160,22 +162,50 @@ static void move_missed(const struct thread *t)
     __atomic_fetch_add(&w->freed_calls, freed, __ATOMIC_RELAXED);
 }
 
-/* Somebody else makes the ledger: it takes the time of some system calls, and of what runs meanwhile. */
-static void wait_for_ledger(void)
+/*
+ * Another thread makes the ledger, or finds out that this is a fork child: it takes the time of some system calls, and of what
+ * runs meanwhile, which on a busy machine is more than turns; so it is slept for. If that thread never comes back, it is
+ * not waited for again and again.
+ */
+static void wait_for_others(const struct thread *t)
 {
-    for (int n = 0; n < MAKING_WAITS && load_acquire(&process.stage) == LEDGER_STAGE_MAKING &&
-                    load_relaxed(&process.maker) != &thread_self && !load_relaxed(&process.ledger.sealed);
+    static uint32_t slept;
+    const struct timespec moment = {.tv_nsec = 1000000};
+    for (int n = 0; !load_relaxed(&process.ledger.sealed) &&
+                    (process_settles_elsewhere(t) || (load_acquire(&process.stage) == LEDGER_STAGE_MAKING &&
+                                                      load_relaxed(&process.maker) != t));
          n++)
-        sys_call(SYS_sched_yield, 0);
+        if (n < WAIT_YIELDS)
+            sys_call(SYS_sched_yield, 0);
+        else if (__atomic_fetch_add(&slept, 1, __ATOMIC_RELAXED) < WAIT_MOMENTS)
+            sys_call(SYS_nanosleep, &moment, NULL);
+        else
+            return;
+}
+
+static bool enter_patiently(struct thread *t, uint8_t *outside)
+{
+    if (likely(enter_own_books(t, outside)))
+        return true;
+    wait_for_others(t);
+    return enter_own_books(t, outside);
+}
+
+/* Who comes to open it right after somebody else has begun to make it is not told to wait: so that is asked again. */
+static bool open_ledger(const struct thread *t)
+{
+    wait_for_others(t);
+    if (process_open_ledger())
+        return true;
+    wait_for_others(t);
+    return load_acquire(&process.stage) == LEDGER_STAGE_MADE;
 }
 
 /* The thread has words in the ledger that is open. */
 static ONE_COPY bool settle(struct thread *t)
 {
-    wait_for_ledger();
-    if (!process_open_ledger() ||
-        load_acquire(&process.ledger.header->regions[LEDGER_SITE_SUMS].ready_bytes) <
-            sizeof(struct ledger_site_sums))
+    if (!open_ledger(t) || load_acquire(&process.ledger.header->regions[LEDGER_SITE_SUMS].ready_bytes) <
+                               sizeof(struct ledger_site_sums))
         return false;
     t->sums = sums_of(SHARDS_SHARED); /* for handlers that come in between */
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -223,7 +253,7 @@ void sites_made_cold(uintptr_t pc, void *p, size_t size)
     uint8_t outside;
     if (t->busy)
         return;
-    if (unlikely(!enter_own_books(t, &outside))) {
+    if (unlikely(!enter_patiently(t, &outside))) {
         __atomic_fetch_add(&missed.made, 1, __ATOMIC_RELAXED);
         return;
     }
@@ -247,7 +277,7 @@ void sites_recharge_cold(uintptr_t pc, void *p, size_t size)
     struct thread *t = &thread_self;
     struct object o;
     uint8_t outside;
-    if (!p || t->busy || unlikely(!enter_own_books(t, &outside)))
+    if (!p || t->busy || unlikely(!enter_patiently(t, &outside)))
         return;
     if (likely(t->sums) && objects_take((uintptr_t)p, &o)) {
         take_back(t, SITES_NUMBER(o.account), o.bytes, sites_usable(p, o.bytes));
@@ -272,7 +302,7 @@ void sites_gone_cold(uintptr_t pc, void *p)
     struct thread *t = &thread_self;
     struct object o;
     uint8_t outside;
-    if (!p || t->busy || unlikely(!enter_own_books(t, &outside)))
+    if (!p || t->busy || unlikely(!enter_patiently(t, &outside)))
         return;
     if (take(t, p, &o)) {
         add(t, SITES_NUMBER(o.account), GONE, o.bytes, sites_usable(p, o.bytes));
@@ -288,7 +318,7 @@ struct sites_taken sites_take(void *p)
     struct thread *t = &thread_self;
     struct sites_taken taken = {0};
     uint8_t outside;
-    if (!p || t->busy || !sites.on || unlikely(!enter_own_books(t, &outside)))
+    if (!p || t->busy || !sites.on || unlikely(!enter_patiently(t, &outside)))
         return taken;
     taken.generation = t->generation;
     if (take(t, p, &taken.object))
@@ -317,7 +347,7 @@ void sites_moved(uintptr_t pc, void *old, struct sites_taken taken, void *p, siz
     if (failed && taken.object.account && taken.generation == process.generation &&
         !objects_put((uintptr_t)old, taken.object))
         add(t, LEDGER_SITE_NOBODY, GONE, taken.object.bytes, taken.usable_bytes);
-    if (old && !failed && enter_own_books(t, &outside)) {
+    if (old && !failed && enter_patiently(t, &outside)) {
         if (t->sums)
             book_moved(t, pc, &taken);
         leave_books(t, outside);

@@ -163,6 +163,15 @@ def first_calls():
             equal({form: made.get(form) for form in forms}, dict.fromkeys(forms, (2,)), "allocations, run %d" % turn)
 
 
+def first_of_a_child():
+    """Two threads of a fork child allocate at once: one makes the ledger, the other waits for it, and both are counted."""
+    with private_dir() as ledgers:
+        done = succeed([compiled("first_child.c"), str(pick(150, 2000))], env=env_of(ledgers))
+        for pid in done.stdout.split():
+            made = sums(report(ledgers, int(pid))[0]["rows"], "allocations")
+            equal(made.get("by_malloc"), (2,), "allocations of child %d" % int(pid))
+
+
 def read_while_it_runs():
     with private_dir() as ledgers:
         p = subprocess.Popen([compiled("own.cc"), "4", "20000", "wait"], env=env_of(ledgers), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -293,6 +302,7 @@ tap.main([
     ("with jemalloc linked", linked),
     ("with each object a sample besides", exact_samples_beside),
     ("two threads that call an operator for the first time", first_calls),
+    ("two threads of a fork child that allocate for the first time", first_of_a_child),
     ("of a process that runs, and of one that was killed", read_while_it_runs),
     ("a handler that forks in the midst of it harms no child", forks_in_handlers),
     ("tail calls are told, and likely wrappers", tail_calls),
