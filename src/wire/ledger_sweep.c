@@ -15,6 +15,11 @@
 #include "wire/ledger.h"
 
 #define PIECES_MAX 64 /* of the directory: some thousands of files; who comes later sees the rest */
+#define PIECES_FEW 8  /* so many, of some 300 files, take no time */
+
+/* That many files have been gone through. The mark is the directory's time of access, to which no reading of it gives these ns. */
+#define REST_SECONDS 60
+#define REST_NS      271828182
 
 /* As getdents64(2) gives them. */
 struct entry {
@@ -74,27 +79,43 @@ static bool is_done(const struct sweep *s)
     return s->until_room && !headroom_is_short(s->until_room);
 }
 
-static void go_through(const struct sweep *s)
+/* -> how many pieces of the directory there were */
+static int go_through(const struct sweep *s)
 {
     static _Alignas(struct entry) char entries[2048]; /* the stack may be small */
+    int piece = 0;
     sys_call(SYS_lseek, s->dir, 0, SEEK_SET);
-    for (int piece = 0; piece < PIECES_MAX; piece++) {
+    for (; piece < PIECES_MAX; piece++) {
         long n = sys_call(SYS_getdents64, s->dir, entries, sizeof(entries));
         if (sys_failed(n) || !n)
-            return;
+            break;
         const struct entry *e;
         for (long at = 0; at < n && !is_done(s); at += e->bytes) {
             e = (const struct entry *)(entries + at);
             look(s, e->name);
         }
     }
+    return piece;
+}
+
+/* A program that starts others by the thousand, as a shell does, shall not wait each time until all that these left is looked at. */
+static bool is_resting(long dir, int64_t now)
+{
+    struct stat st;
+    return !sys_call(SYS_newfstatat, dir, "", &st, AT_EMPTY_PATH) && st.st_atim.tv_nsec == REST_NS &&
+           now >= st.st_atim.tv_sec && now - st.st_atim.tv_sec < REST_SECONDS;
 }
 
 void ledger_sweep(long dir)
 {
     struct timespec now;
     sys_call(SYS_clock_gettime, CLOCK_REALTIME, &now);
-    go_through(&(struct sweep){.dir = dir, .now = now.tv_sec, .kept_seconds = LEDGER_KEPT_SECONDS});
+    const struct timespec rest[] = {{now.tv_sec, REST_NS}, {.tv_nsec = UTIME_OMIT}};
+    if (is_resting(dir, now.tv_sec))
+        return;
+    if (go_through(&(struct sweep){.dir = dir, .now = now.tv_sec, .kept_seconds = LEDGER_KEPT_SECONDS}) >
+        PIECES_FEW)
+        sys_call(SYS_utimensat, dir, NULL, rest, 0);
 }
 
 void ledger_sweep_for_room(long dir, const char *path)

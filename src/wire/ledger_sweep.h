@@ -10,6 +10,8 @@
  * When a process ended is not known of all: whoever first finds it gone sets the ledger's times, that of modification to
  * now and that of access to 0, as a mark. Who reads a marked one may so prolong its time.
  *
+ * Where there are many, they are gone through once a minute, and not by each process that begins.
+ *
  * Runs in: target, before its ledger is made; only one thread at a time.
  * Invariant: what a process maps stays, whatever that is called in whatever namespace.
  */

@@ -146,6 +146,29 @@ def left_over(place):
     equal(len(os.listdir(folder)), len(kept) + 4, "files, with those of two holders")
 
 
+def many_left(place):
+    """Many of them are gone through once a minute; a program that starts thousands does not wait."""
+    folder, gone = place.runtime + "/allium", 2 ** 22 - 1
+    os.mkdir(folder, 0o700)
+
+    def left_of(count):
+        """Puts so many there, starts a program: how many are left. Who reads the folder meanwhile has it gone through again."""
+        names = ["%s/%d-%016x.tags" % (folder, gone, number) for number in range(count)]
+        for name in names:
+            with open(name, "w"):
+                pass
+            os.utime(name, (0, time.time() - 60 * 24 * 3600))
+        tap.succeed([program("holder"), "1"], env=dict(place.env, LD_PRELOAD=built("ALLIUM_AGENT"), ALLIUM_PERIOD="1"))
+        return sum(map(os.path.exists, names))
+    equal([left_of(20), left_of(20)], [0, 0], "few that are left")
+    equal(left_of(700), 0, "many that are left")
+    rest = os.stat(folder).st_atime_ns
+    equal([left_of(20), left_of(20)], [20, 20], "left within a minute")
+    for ns, what in (rest - 61 * 10 ** 9, "after a minute"), (rest + 3600 * 10 ** 9, "after the clock was set back"):
+        os.utime(folder, ns=(ns, os.stat(folder).st_mtime_ns))
+        equal(left_of(20), 0, "left " + what)
+
+
 def elsewhere(place):
     """The pid in a ledger's name is nobody's where another PID namespace shares the directory: while it is mapped it stays."""
     folder = place.runtime + "/allium"
@@ -203,6 +226,7 @@ tap.main([(name, placed(test, "/var/tmp" if test is web_server else "/dev/shm"))
     ("what env prints for docker", by_docker),
     ("nginx comes up with the agent, works, and can be asked", web_server),
     ("ledgers that nobody fetched go after seven days", left_over),
+    ("many left ledgers are gone through once a minute", many_left),
     ("a ledger that is mapped in another PID namespace stays", elsewhere),
     ("left ledgers make room where the tmpfs is short of it", little_room),
     ("misuse of env is told", misuse),
