@@ -6,28 +6,96 @@
 
 #define TABLE_BYTES (2ull * OBJECTS_HALF * sizeof(uint32_t) + OBJECTS_PAGES * sizeof(uint64_t))
 
-uint32_t *objects_none[OBJECTS_TABLES];
-static uint32_t **tables;
+#define EPOCH_FIRST 2u
+#define EPOCHS      2u /* after so many a table that was wiped is used again */
+#define MADE_MOST   256u
 
-/* Makes what `at` points to, once. */
-static void *made_once(void *at, uint64_t bytes)
+uint32_t *objects_none[OBJECTS_TABLES];
+static uint32_t **tables; /* and behind them, wiped as they are, this process's epoch */
+
+/*
+ * All tables, and of which process: a fork child counts one epoch more than its parent. It finds its parent's tables wiped and
+ * nothing that leads to them. They are its own children's: in itself what a handler interrupted that forked may yet write to one.
+ */
+static struct {
+    uint32_t *table;
+    uint32_t epoch;
+} made[MADE_MOST + 1]; /* the last is all that came later, which serve no child */
+static uint32_t n_made, epoch = EPOCH_FIRST - 1;
+
+static uint32_t epoch_of(uint32_t **all)
 {
-    void **where = at, *have = __atomic_load_n(where, __ATOMIC_ACQUIRE);
-    if (have)
-        return have;
-    void *mine = reserve_memory(bytes, true);
-    if (mine && !__atomic_compare_exchange_n(where, &have, mine, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-        reserve_release(mine, bytes);
-        return have;
+    uint32_t *own = (uint32_t *)&all[OBJECTS_TABLES], none = 0, next = load_relaxed(&epoch) + 1;
+    if (unlikely(!load_relaxed(own)) &&
+        __atomic_compare_exchange_n(own, &none, next, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        store_relaxed(&epoch, next);
+    return load_relaxed(own);
+}
+
+/* One that is a grandparent's, or an older one's; NULL: there is none. */
+static uint32_t *take_old(uint32_t now, uint32_t *number)
+{
+    for (uint32_t i = 0; i < MADE_MOST && i < load_acquire(&n_made); i++) {
+        uint32_t of = load_relaxed(&made[i].epoch), *table = load_acquire(&made[i].table);
+        if (table && of + EPOCHS <= now &&
+            __atomic_compare_exchange_n(&made[i].epoch, &of, now, false, __ATOMIC_RELAXED,
+                                        __ATOMIC_RELAXED)) {
+            *number = i;
+            return table;
+        }
     }
-    return mine;
+    return NULL;
+}
+
+static uint32_t *make_new(uint32_t now, uint32_t *number)
+{
+    uint32_t *table = reserve_memory(TABLE_BYTES, true);
+    if (!table)
+        return NULL;
+    *number = __atomic_fetch_add(&n_made, 1, __ATOMIC_RELAXED);
+    *number = *number < MADE_MOST ? *number : MADE_MOST;
+    store_relaxed(&made[*number].epoch, now);
+    store_release(&made[*number].table, table);
+    return table;
+}
+
+/* What `where` leads to, from now on if not before. Of two that come at once the later one's table is the next one's. */
+static uint32_t *table_at(uint32_t **all, uint32_t **where)
+{
+    uint32_t *have = __atomic_load_n(where, __ATOMIC_ACQUIRE), now, number, *mine;
+    if (likely(have != NULL))
+        return have;
+    now = epoch_of(all);
+    mine = take_old(now, &number);
+    if (!mine)
+        mine = make_new(now, &number);
+    if (!mine)
+        return __atomic_load_n(where, __ATOMIC_ACQUIRE);
+    if (__atomic_compare_exchange_n(where, &have, mine, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        return mine;
+    store_relaxed(&made[number].epoch, now - EPOCHS);
+    return have;
+}
+
+static uint32_t **all_tables(void)
+{
+    uint32_t **have = __atomic_load_n(&tables, __ATOMIC_ACQUIRE);
+    if (likely(have != NULL))
+        return have;
+    uint32_t **mine = reserve_memory((OBJECTS_TABLES + 1) * sizeof(*mine), true);
+    if (!mine)
+        return __atomic_load_n(&tables, __ATOMIC_ACQUIRE);
+    if (__atomic_compare_exchange_n(&tables, &have, mine, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        return mine;
+    reserve_release(mine, (OBJECTS_TABLES + 1) * sizeof(*mine));
+    return have;
 }
 
 /* The first table is always there once the others may be: NULL has an entry, and a thread asks it whether it is at home. */
 uint32_t **objects_tables(void)
 {
-    uint32_t **all = made_once(&tables, OBJECTS_TABLES * sizeof(*tables));
-    return all && made_once(&all[0], TABLE_BYTES) ? all : NULL;
+    uint32_t **all = all_tables();
+    return all && table_at(all, &all[0]) ? all : NULL;
 }
 
 /* Where the map has what is known of an address. */
@@ -44,7 +112,7 @@ static bool find(struct place *p, uintptr_t address, bool make)
     if (!all || address >> OBJECTS_GIB_SHIFT >= OBJECTS_TABLES)
         return false;
     uint32_t **table = &all[address >> OBJECTS_GIB_SHIFT];
-    uint32_t *first = make ? made_once(table, TABLE_BYTES) : __atomic_load_n(table, __ATOMIC_ACQUIRE);
+    uint32_t *first = make ? table_at(all, table) : __atomic_load_n(table, __ATOMIC_ACQUIRE);
     if (!first)
         return false;
     p->entry = first + OBJECTS_ENTRY_AT(address) + (OBJECTS_IS_ODD(address) ? OBJECTS_HALF : 0);

@@ -146,7 +146,7 @@ static void begin_thread(struct thread *t)
     draw_next(&t->random);
     t->left = t->rest = 0;
     t->objects = objects_none;
-    t->sums = NULL;
+    t->counts = false;
     t->last_serial = t->left_mark = 0;
     t->has_row = 0;
     t->shard = (uint8_t)(ordinal < LEDGER_SHARDS_OWNED

@@ -13,6 +13,7 @@
 #include "base/sigsafe/sys.h"
 #include "unwind/module.h"
 
+#define GENERATIONS  4u    /* of handlers that fork upon each other */
 #define WAIT_YIELDS  100   /* turns of others; a few are usual */
 #define WAIT_MOMENTS 5000u /* milliseconds, of all threads together */
 #define PROBES_MOST  64u   /* slots that are looked at for an address */
@@ -217,12 +218,13 @@ static ONE_COPY bool settle(struct thread *t)
         __atomic_signal_fence(__ATOMIC_SEQ_CST);
         t->objects = objects;
     }
+    t->counts = true;
     return true;
 }
 
 static bool is_settled(struct thread *t)
 {
-    if (unlikely(!t->sums) && !settle(t))
+    if (unlikely(!t->counts) && !settle(t))
         return false;
     if (unlikely(load_relaxed(&missed.made) | load_relaxed(&missed.freed)))
         move_missed(t);
@@ -279,7 +281,7 @@ void sites_recharge_cold(uintptr_t pc, void *p, size_t size)
     uint8_t outside;
     if (!p || t->busy || unlikely(!enter_patiently(t, &outside)))
         return;
-    if (likely(t->sums) && objects_take((uintptr_t)p, &o)) {
+    if (likely(t->counts) && objects_take((uintptr_t)p, &o)) {
         take_back(t, SITES_NUMBER(o.account), o.bytes, sites_usable(p, o.bytes));
         enter(t, number_of(pc), p, size);
     }
@@ -290,7 +292,7 @@ void sites_recharge_cold(uintptr_t pc, void *p, size_t size)
 static bool take(struct thread *t, void *p, struct object *o)
 {
     *o = (struct object){0};
-    if (unlikely(!t->sums) && (load_acquire(&process.stage) != LEDGER_STAGE_MADE || !is_settled(t))) {
+    if (unlikely(!t->counts) && (load_acquire(&process.stage) != LEDGER_STAGE_MADE || !is_settled(t))) {
         __atomic_fetch_add(&missed.freed, 1, __ATOMIC_RELAXED);
         return false;
     }
@@ -307,7 +309,7 @@ void sites_gone_cold(uintptr_t pc, void *p)
     if (take(t, p, &o)) {
         add(t, SITES_NUMBER(o.account), GONE, o.bytes, sites_usable(p, o.bytes));
         add(t, number_of(pc), FREED, o.bytes, 0);
-    } else if (t->sums) {
+    } else if (t->counts) {
         add(t, LEDGER_SITE_NOBODY, FREED, 0, 0);
     }
     leave_books(t, outside);
@@ -348,7 +350,7 @@ void sites_moved(uintptr_t pc, void *old, struct sites_taken taken, void *p, siz
         !objects_put((uintptr_t)old, taken.object))
         add(t, LEDGER_SITE_NOBODY, GONE, taken.object.bytes, taken.usable_bytes);
     if (old && !failed && enter_patiently(t, &outside)) {
-        if (t->sums)
+        if (t->counts)
             book_moved(t, pc, &taken);
         leave_books(t, outside);
     }
@@ -356,11 +358,19 @@ void sites_moved(uintptr_t pc, void *old, struct sites_taken taken, void *p, siz
         sites_made_cold(pc, p, size);
 }
 
+/* What was put in the place of an ancestor's sums goes when nothing that handlers interrupted can be about to write to it. */
 void sites_after_fork(void)
 {
-    if (sites.on && process.ledger.header && process.stage == LEDGER_STAGE_MADE)
-        sys_call(SYS_mmap, process.ledger.regions[LEDGER_SITE_SUMS], sums_bytes, PROT_READ | PROT_WRITE,
-                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+    static char *put[GENERATIONS];
+    static unsigned forks;
+    if (!sites.on || !process.ledger.header || process.stage != LEDGER_STAGE_MADE)
+        return;
+    char **at = &put[forks++ % GENERATIONS];
+    if (*at && !process.ledger.sealed)
+        sys_call(SYS_munmap, *at, sums_bytes);
+    long p = sys_call(SYS_mmap, process.ledger.regions[LEDGER_SITE_SUMS], sums_bytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+    *at = sys_failed(p) ? NULL : (char *)p;
 }
 
 /* glibc's chunks have their size before them; whether so in this one is tried on two, as its debugging aids change it. */

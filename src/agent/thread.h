@@ -23,16 +23,18 @@ struct thread {
     uint64_t random;
     uint64_t last_serial; /* of this thread's latest sample */
     uint64_t left_mark;   /* `left` right after it */
-    uint32_t **objects; /* of sites.h: leads nowhere until `sums` is known, and in a child that was forked */
-    char *sums;         /* the thread's own of sites, or NULL */
+    uint32_t **objects;   /* of sites.h: leads nowhere until `counts`, and in a child that was forked */
+    char *
+        sums; /* the thread's own of sites; in a child that was forked, what a handler interrupted may go on with */
     struct stack_bounds stack;
     uint64_t weighed_size; /* what `weight` was computed for last, with `weighed_period` */
     struct draw_weight weight;
     uint32_t generation; /* of the process: a fork child begins anew */
     uint16_t row;        /* in the ledger's threads */
     uint8_t has_row;
-    uint8_t shard; /* of the ledger's counters */
-    uint8_t busy;  /* enum thread_busy */
+    uint8_t counts; /* it has `sums` in the ledger that is open */
+    uint8_t shard;  /* of the ledger's counters */
+    uint8_t busy;   /* enum thread_busy */
     uint8_t weighed_period;
     uint8_t
         inside; /* the books are being written, that many times over: by handlers that interrupt each other */

@@ -172,6 +172,57 @@ def first_of_a_child():
             equal(made.get("by_malloc"), (2,), "allocations of child %d" % int(pid))
 
 
+def generations():
+    """Each a child of the one before: the map of objects takes no more address space for each, and the last one's is exact."""
+    source = os.path.join(SCRATCH.name, "generations.c")
+    with open(source, "w") as file:
+        file.write("""#include <stdio.h>
+        #include <stdlib.h>
+        #include <sys/wait.h>
+        #include <unistd.h>
+        static void *kept[40];
+        __attribute__((noinline)) static void make(void) {
+            for (int i = 0; i < 40; i++) {
+                free(kept[i]);
+                kept[i] = malloc(i % 2 ? 100 : 200000);
+            }
+        }
+        __attribute__((noinline)) static void drop(void) {
+            for (int i = 0; i < 10; i++) {
+                free(kept[i]);
+                kept[i] = NULL;
+            }
+        }
+        int main(int argc, char **argv) {
+            long pages = 0;
+            for (int left = atoi(argv[1]); ; left--) {
+                FILE *f = fopen("/proc/self/statm", "r");
+                if (fscanf(f, "%ld", &pages) != 1) return 1;
+                fclose(f);
+                make();
+                drop();
+                printf("%d %ld\\n", (int)getpid(), pages / 256);
+                fflush(stdout);
+                if (!left) return 0;
+                int status = 0;
+                if (fork()) { wait(&status); return status != 0; }
+            }
+        }""")
+    program = os.path.join(SCRATCH.name, "generations")
+    succeed(["gcc", "-g", "-O1", "-fno-builtin", source, "-o", program])
+    number = pick(150, 300)
+    with private_dir() as ledgers:
+        done = succeed([program, str(number)], env=env_of(ledgers))
+        of = [tuple(map(int, line.split())) for line in done.stdout.decode().splitlines()]
+        equal(len(of), number + 1, "generations")
+        for pid, _ in of[0], of[1], of[2], of[3], of[-2], of[-1]:
+            whole, said = report(ledgers, pid)
+            none_lost([said])
+            made = sums(whole["rows"], "allocations", "requested_bytes", "live_objects", "live_bytes")["make"]
+            equal(made, (40, 20 * 200100, 30, 15 * 200100), "made by %d" % pid)
+    check(of[-1][1] < of[4][1] + 2048, "MiB of address space, of the fifth and the last:", of[4][1], of[-1][1])
+
+
 def read_while_it_runs():
     with private_dir() as ledgers:
         p = subprocess.Popen([compiled("own.cc"), "4", "20000", "wait"], env=env_of(ledgers), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -303,6 +354,7 @@ tap.main([
     ("with each object a sample besides", exact_samples_beside),
     ("two threads that call an operator for the first time", first_calls),
     ("two threads of a fork child that allocate for the first time", first_of_a_child),
+    ("a hundred and fifty generations of fork children", generations),
     ("of a process that runs, and of one that was killed", read_while_it_runs),
     ("a handler that forks in the midst of it harms no child", forks_in_handlers),
     ("tail calls are told, and likely wrappers", tail_calls),
