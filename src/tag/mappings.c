@@ -14,18 +14,16 @@
 #include "tag/keep.h"
 #include "tag/ranges.h"
 
-#define PAGE       4096u
-#define PARTS_KEPT 8 /* of what is about to be unmapped; more than one is rare */
+#define PAGE 4096u
 
 struct span {
     uintptr_t start, end;
 };
 
-/* Parts that were taken out before the kernel was asked: another thread may have the addresses as soon as it has unmapped them. */
+/* What was taken out before the kernel was asked: another thread may have the addresses as soon as it has unmapped them. */
 struct parts {
-    struct range part[PARTS_KEPT];
-    int count;
-    uint32_t account; /* of the first part; 0: there was none */
+    struct ranges_taken taken;
+    uint32_t generation; /* of the books: if a handler forks, the child knows nothing of them */
 };
 
 static struct span span_of(const void *start, size_t bytes)
@@ -34,39 +32,58 @@ static struct span span_of(const void *start, size_t bytes)
     return (struct span){s, s + ((bytes + PAGE - 1) & ~(size_t)(PAGE - 1))};
 }
 
-static void book_gone(const struct range *part)
+static void book_gone(uint32_t account, uint64_t bytes, bool last)
 {
-    if (part->last)
-        keep_gone(part->account, part->end - part->start);
+    if (last)
+        keep_gone(account, bytes);
     else
-        keep_part_gone(part->account, part->end - part->start);
+        keep_part_gone(account, bytes);
 }
 
-static bool take_first(struct span s, struct range *part)
+static void book_unseen(uint32_t account, uint64_t bytes, bool last)
 {
-    if (!ranges_any() || !keep_ours())
-        return false;
-    enum ranges_answer answer = ranges_take(s.start, s.end, part);
-    if (answer == RANGES_BUSY)
-        books_count_loss(LEDGER_LOST_LIVE);
-    return answer == RANGES_DONE;
-}
-
-/* What is there is gone, with what lies there now. `unseen`: the program never said so in tagged code. */
-static void bury(struct span s, bool unseen)
-{
-    struct range part;
-    while (take_first(s, &part)) {
-        book_gone(&part);
-        if (unseen)
-            keep_unseen(part.account);
-    }
+    book_gone(account, bytes, last);
+    keep_unseen(account);
 }
 
 static void not_followed(uint32_t account)
 {
     books_unseen(account);
     books_count_loss(LEDGER_LOST_LIVE);
+}
+
+static void take(struct span s, struct parts *p)
+{
+    *p = (struct parts){.generation = books_generation()};
+    if (ranges_any() && keep_ours() && ranges_take(s.start, s.end, &p->taken) == RANGES_BUSY)
+        books_count_loss(LEDGER_LOST_LIVE);
+}
+
+static void settle(const struct parts *p, ranges_book_fn book)
+{
+    if (!p->taken.first || !keep_ours() || p->generation != books_generation())
+        return;
+    if (book ? !ranges_gone(&p->taken, book) : !ranges_put_back(&p->taken))
+        not_followed(p->taken.account);
+}
+
+static void let_go(const struct parts *p)
+{
+    settle(p, book_gone);
+}
+
+/* They are there still. */
+static void put_back(const struct parts *p)
+{
+    settle(p, NULL);
+}
+
+/* What is there is gone, with what lies there now. `unseen`: the program never said so in tagged code. */
+static void bury(struct span s, bool unseen)
+{
+    struct parts p;
+    take(s, &p);
+    settle(&p, unseen ? book_unseen : book_gone);
 }
 
 static void enter(struct span s, uint32_t account)
@@ -77,35 +94,6 @@ static void enter(struct span s, uint32_t account)
     } else {
         not_followed(account);
     }
-}
-
-static void take_all(struct span s, struct parts *p)
-{
-    p->count = 0;
-    p->account = 0;
-    while (p->count < PARTS_KEPT && take_first(s, &p->part[p->count])) {
-        if (!p->count++)
-            p->account = p->part[0].account;
-    }
-}
-
-/* They were unmapped. What lies behind those that are kept was not taken out yet; nobody else can have mapped it. */
-static void let_go(const struct parts *p, struct span s)
-{
-    for (int i = 0; i < p->count; i++)
-        book_gone(&p->part[i]);
-    if (p->count == PARTS_KEPT)
-        bury(s, false);
-}
-
-/* They are there still. The last first: it may have been the last of a mapping. */
-static void put_back(const struct parts *p)
-{
-    for (int i = p->count; i-- > 0;)
-        if (ranges_put_back(&p->part[i]) != RANGES_DONE) {
-            book_gone(&p->part[i]);
-            not_followed(p->part[i].account);
-        }
 }
 
 static void *map(struct allium_tag *tag, void *at, size_t bytes, int protection, int flags, int fd,
@@ -146,12 +134,12 @@ TAG_EXPORT int allium_munmap(void *start, size_t bytes)
     struct parts parts;
     if ((uintptr_t)start % PAGE || s.end <= s.start || !ranges_any())
         return munmap(start, bytes);
-    take_all(s, &parts);
+    take(s, &parts);
     int bad = munmap(start, bytes);
     if (bad)
         put_back(&parts);
     else
-        let_go(&parts, s);
+        let_go(&parts);
     return bad;
 }
 
@@ -162,10 +150,10 @@ TAG_EXPORT void *allium_mremap(void *old, size_t old_bytes, size_t bytes, int fl
     va_start(args, flags);
     void *to = flags & MREMAP_FIXED ? va_arg(args, void *) : NULL;
     va_end(args);
-    struct parts parts = {.count = 0};
+    struct parts parts = {0};
     struct span before = span_of(old, old_bytes);
     if ((uintptr_t)old % PAGE == 0 && before.end > before.start)
-        take_all(before, &parts);
+        take(before, &parts);
     void *p = mremap(old, old_bytes, bytes, flags, to);
     if (p == MAP_FAILED) {
         put_back(&parts);
@@ -174,10 +162,10 @@ TAG_EXPORT void *allium_mremap(void *old, size_t old_bytes, size_t bytes, int fl
     if (flags & MREMAP_DONTUNMAP)
         put_back(&parts);
     else
-        let_go(&parts, before);
+        let_go(&parts);
     struct span s = span_of(p, bytes);
     bury(s, !(flags & MREMAP_FIXED));
-    if (parts.account)
-        enter(s, parts.account);
+    if (parts.taken.account)
+        enter(s, parts.taken.account);
     return p;
 }

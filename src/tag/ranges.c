@@ -81,7 +81,7 @@ static void insert(struct ranges *r, uint32_t number)
     *left = *right = 0;
 }
 
-static void unlink_node(struct ranges *r, uint32_t *at)
+static uint32_t unlink_node(struct ranges *r, uint32_t *at)
 {
     uint32_t number = *at, a = r->node[number].left, b = r->node[number].right;
     while (a && b)
@@ -90,6 +90,11 @@ static void unlink_node(struct ranges *r, uint32_t *at)
         else
             *at = b, at = &r->node[b].left, b = *at;
     *at = a ? a : b;
+    return number;
+}
+
+static void vacate(struct ranges *r, uint32_t number)
+{
     r->node[number].left = r->vacant_node;
     r->vacant_node = number;
 }
@@ -135,14 +140,6 @@ static bool leave_mapping(struct ranges *r, uint32_t number)
     return true;
 }
 
-static enum ranges_answer add(struct ranges *r, uintptr_t start, uintptr_t end, uint32_t mapping)
-{
-    uint32_t node = mapping ? new_node(r, start, end, mapping) : 0;
-    if (node)
-        insert(r, node);
-    return node ? RANGES_DONE : RANGES_BUSY;
-}
-
 const void *ranges_table(void)
 {
     return load_acquire(&ranges);
@@ -159,63 +156,89 @@ enum ranges_answer ranges_enter(uintptr_t start, uintptr_t end, uint32_t account
     struct ranges *r = table();
     if (!r || !lock(r))
         return RANGES_BUSY;
-    enum ranges_answer answer = add(r, start, end, new_mapping(r, account));
+    uint32_t mapping = new_mapping(r, account), node = mapping ? new_node(r, start, end, mapping) : 0;
+    if (node)
+        insert(r, node);
     unlock(r);
-    return answer;
+    return node ? RANGES_DONE : RANGES_BUSY;
 }
 
-enum ranges_answer ranges_put_back(const struct range *part)
-{
-    struct ranges *r = load_acquire(&ranges);
-    if (!r || !lock(r))
-        return RANGES_BUSY;
-    const struct ranges_mapping *m = &r->mapping[part->mapping];
-    bool alone = part->last || !m->parts || m->account != part->account;
-    enum ranges_answer answer =
-        add(r, part->start, part->end, alone ? new_mapping(r, part->account) : part->mapping);
-    unlock(r);
-    return answer;
-}
-
-/* Cuts [start, end) out of the node that `at` leads to, which has it; false: that makes two of it, and there is no room. */
-static bool cut(struct ranges *r, uint32_t *at, uintptr_t start, uintptr_t end, bool *last)
+/* What of the node lies there, out of the tree; 0: that takes another node, for which there is no room. */
+static uint32_t cut(struct ranges *r, uint32_t *at, uintptr_t start, uintptr_t end)
 {
     struct ranges_node *n = &r->node[*at];
-    *last = false;
-    if (start == n->start && end == n->end) {
-        *last = leave_mapping(r, n->mapping);
-        unlink_node(r, at);
-    } else if (start == n->start) {
+    if (start <= n->start && n->end <= end)
+        return unlink_node(r, at);
+    start = start > n->start ? start : n->start;
+    end = end < n->end ? end : n->end;
+    uint32_t part = new_node(r, start, end, n->mapping), behind = 0;
+    if (!part)
+        return 0;
+    if (start == n->start) {
         n->start = end; /* the order stays */
-    } else if (end == n->end) {
-        n->end = start;
-    } else {
-        uint32_t behind = new_node(r, end, n->end, n->mapping);
-        if (!behind)
-            return false;
-        n->end = start;
-        insert(r, behind);
+        return part;
     }
-    return true;
+    if (end < n->end && !(behind = new_node(r, end, n->end, n->mapping))) {
+        r->mapping[n->mapping].parts--;
+        vacate(r, part);
+        return 0;
+    }
+    n->end = start;
+    if (behind)
+        insert(r, behind);
+    return part;
 }
 
-enum ranges_answer ranges_take(uintptr_t start, uintptr_t end, struct range *part)
+enum ranges_answer ranges_take(uintptr_t start, uintptr_t end, struct ranges_taken *taken)
 {
-    enum ranges_answer answer = RANGES_NONE;
     struct ranges *r = load_acquire(&ranges);
+    uint32_t *at, *link = &taken->first;
+    bool room = true;
+    *taken = (struct ranges_taken){0};
     if (!r || !load_relaxed(&r->root))
         return RANGES_NONE;
     if (!lock(r))
         return RANGES_BUSY;
-    uint32_t *at = find(r, start);
-    if (at && r->node[*at].start < end) {
-        const struct ranges_node *n = &r->node[*at];
-        *part = (struct range){.start = n->start > start ? n->start : start,
-                               .end = n->end < end ? n->end : end,
-                               .account = r->mapping[n->mapping].account,
-                               .mapping = n->mapping};
-        answer = cut(r, at, part->start, part->end, &part->last) ? RANGES_DONE : RANGES_BUSY;
+    while (room && (at = find(r, start)) && r->node[*at].start < end) {
+        *link = cut(r, at, start, end);
+        room = *link;
+        link = &r->node[*link].left;
+        *link = 0;
+    }
+    taken->account = r->mapping[r->node[taken->first].mapping].account;
+    unlock(r);
+    return !room ? RANGES_BUSY : taken->first ? RANGES_DONE : RANGES_NONE;
+}
+
+bool ranges_gone(const struct ranges_taken *taken, ranges_book_fn book)
+{
+    struct ranges *r = load_acquire(&ranges);
+    if (!taken->first)
+        return true;
+    if (!lock(r))
+        return false;
+    for (uint32_t number = taken->first, next; number; number = next) {
+        const struct ranges_node *n = &r->node[number];
+        uint32_t account = r->mapping[n->mapping].account;
+        next = n->left;
+        book(account, n->end - n->start, leave_mapping(r, n->mapping));
+        vacate(r, number);
     }
     unlock(r);
-    return answer;
+    return true;
+}
+
+bool ranges_put_back(const struct ranges_taken *taken)
+{
+    struct ranges *r = load_acquire(&ranges);
+    if (!taken->first)
+        return true;
+    if (!lock(r))
+        return false;
+    for (uint32_t number = taken->first, next; number; number = next) {
+        next = r->node[number].left;
+        insert(r, number);
+    }
+    unlock(r);
+    return true;
 }

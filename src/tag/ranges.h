@@ -15,12 +15,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct range {
-    uintptr_t start, end;
-    uint32_t account;
-    uint32_t mapping; /* a number of this file's own */
-    bool last;        /* of its mapping, nothing else of which is left */
+/* Parts of ranges that were taken out, in a list of this file's own. What is left of their mappings knows of them. */
+struct ranges_taken {
+    uint32_t first;   /* 0: none */
+    uint32_t account; /* of that one */
 };
+
+/** So many bytes of the account are gone; `last`: nothing else of that mapping is left. */
+typedef void (*ranges_book_fn)(uint32_t account, uint64_t bytes, bool last);
 
 enum ranges_answer {
     RANGES_NONE,
@@ -34,9 +36,10 @@ const void *ranges_table(void);
 bool ranges_any(void);
 /** A mapping of that account, where no range is. RANGES_DONE or RANGES_BUSY. */
 enum ranges_answer ranges_enter(uintptr_t start, uintptr_t end, uint32_t account);
-/** Takes out the first part of a range that lies there. RANGES_NONE: none does. */
-enum ranges_answer ranges_take(uintptr_t start, uintptr_t end, struct range *part);
-/** It is still there, as it was. RANGES_DONE or RANGES_BUSY. */
-enum ranges_answer ranges_put_back(const struct range *part);
+/** Takes out what lies there. RANGES_NONE: nothing does; RANGES_BUSY: something may be left. */
+enum ranges_answer ranges_take(uintptr_t start, uintptr_t end, struct ranges_taken *taken);
+/** They are gone, or are still there as they were. False: there was no getting in, and nobody follows them any more. */
+bool ranges_gone(const struct ranges_taken *taken, ranges_book_fn book);
+bool ranges_put_back(const struct ranges_taken *taken);
 
 #endif
