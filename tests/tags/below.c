@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "below.h"
+#include "below_own.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +25,7 @@ static const size_t sizes[] = {8,   24,   4104, 16,   48,   4112,  32,    64,   
 #define UNEVEN  6
 #define GRANULE 8
 #define LARGE   4094 /* beyond it, a second one in its page tells the library that the first is gone */
-#define PAGE    4096
+#define PAGE    BELOW_PAGE
 
 /* Of each 8 bytes: the object that begins there, and one that did and whose free the library could not see. */
 struct known {
@@ -43,16 +43,16 @@ volatile unsigned char below_off[BELOW_PLACES];
 static char *arena;
 static struct known *known;
 static char *bump[CLASSES], *given_back[CLASSES];
-static struct below_counts *counts;
+struct below_counts *below_counts;
 static volatile char *here; /* wiped in fork children */
 static char directory[256];
-static uint32_t epoch;
+uint32_t below_epoch;
 static uint64_t seed = 1;
 static volatile int locked;
 /* One count of this place is left out, to show that it is missed. */
 static int skip_place = -1;
 
-static void die(const char *why)
+void below_die(const char *why)
 {
     if (write(2, why, strlen(why)) >= 0)
         abort();
@@ -63,7 +63,7 @@ static void *mapped(uint64_t bytes, int flags, int fd)
 {
     void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags | MAP_NORESERVE, fd, 0);
     if (p == MAP_FAILED)
-        die("below: mmap failed\n");
+        below_die("below: mmap failed\n");
     return p;
 }
 
@@ -72,13 +72,13 @@ static void begin_process(void)
     char path[300];
     snprintf(path, sizeof(path), "%s/%d", directory, (int)getpid());
     int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    if (fd < 0 || ftruncate(fd, sizeof(*counts)))
-        die("below: BELOW_DIR cannot be written\n");
-    if (counts)
-        munmap(counts, sizeof(*counts));
-    counts = mapped(sizeof(*counts), MAP_SHARED, fd);
+    if (fd < 0 || ftruncate(fd, sizeof(*below_counts)))
+        below_die("below: BELOW_DIR cannot be written\n");
+    if (below_counts)
+        munmap(below_counts, sizeof(*below_counts));
+    below_counts = mapped(sizeof(*below_counts), MAP_SHARED, fd);
     close(fd);
-    epoch++;
+    below_epoch++;
     *here = 1;
 }
 
@@ -105,13 +105,13 @@ static void lock(sigset_t *old)
         syscall(SYS_sched_yield);
 }
 
-static void unlock(const sigset_t *old)
+void below_leave(const sigset_t *old)
 {
     __atomic_store_n(&locked, 0, __ATOMIC_RELEASE);
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, old, NULL, 8);
 }
 
-static void enter(sigset_t *old)
+void below_enter(sigset_t *old)
 {
     int was = errno;
     lock(old);
@@ -125,9 +125,9 @@ static void enter(sigset_t *old)
 pid_t below_fork(void)
 {
     sigset_t old;
-    enter(&old);
+    below_enter(&old);
     pid_t pid = fork();
-    unlock(&old);
+    below_leave(&old);
     return pid;
 }
 
@@ -135,11 +135,11 @@ static struct known *known_at(const void *p)
 {
     uint64_t at = (uint64_t)((const char *)p - arena);
     if (at >= REGION * CLASSES)
-        die("below: an address that is none of ours\n");
+        below_die("below: an address that is none of ours\n");
     return &known[at / GRANULE];
 }
 
-static bool skipped(int place)
+bool below_skipped(int place)
 {
     if (place != skip_place)
         return false;
@@ -149,19 +149,19 @@ static bool skipped(int place)
 
 static void add_made(int place, size_t bytes)
 {
-    if (skipped(place))
+    if (below_skipped(place))
         return;
-    counts->rows[place].made_calls++;
-    counts->rows[place].made_bytes += bytes;
+    below_counts->rows[place].made_calls++;
+    below_counts->rows[place].made_bytes += bytes;
 }
 
 /* The library learns now that what was there is gone. */
 static bool reveal(struct known *k)
 {
-    if (!k->hidden_place || k->hidden_epoch != epoch)
+    if (!k->hidden_place || k->hidden_epoch != below_epoch)
         return false;
-    counts->rows[k->hidden_place].hidden_calls--;
-    counts->rows[k->hidden_place].hidden_bytes -= (int64_t)k->hidden_bytes;
+    below_counts->rows[k->hidden_place].hidden_calls--;
+    below_counts->rows[k->hidden_place].hidden_bytes -= (int64_t)k->hidden_bytes;
     k->hidden_place = 0;
     return true;
 }
@@ -171,11 +171,11 @@ static void reveal_page(const char *p)
     struct known *first = known_at(p - (uintptr_t)p % PAGE);
     for (unsigned i = 0; i < PAGE / GRANULE; i++)
         if (first[i].hidden_place && first[i].hidden_bytes > LARGE)
-            counts->unseen += reveal(&first[i]);
+            below_counts->unseen += reveal(&first[i]);
 }
 
 /* Whom something new is charged to. */
-static int charged(int place)
+int below_charged(int place)
 {
     return place & BELOW_WHOLE || below_off[place] ? BELOW_FOREIGN : place;
 }
@@ -183,15 +183,15 @@ static int charged(int place)
 static void born(char *p, int at, size_t bytes)
 {
     struct known *k = known_at(p);
-    int place = charged(at);
+    int place = below_charged(at);
     k->place = (uint16_t)place;
     k->bytes = bytes;
-    k->epoch = epoch;
+    k->epoch = below_epoch;
     k->live = 1;
     k->inside = at & BELOW_WHOLE ? 1 : 0;
     if (place == BELOW_FOREIGN)
         return;
-    counts->unseen += reveal(k);
+    below_counts->unseen += reveal(k);
     if (bytes > LARGE)
         reveal_page(p);
     add_made(place, bytes);
@@ -201,30 +201,35 @@ static void born(char *p, int at, size_t bytes)
 static void gone(struct known *k, int by)
 {
     if (!k->live)
-        die("below: freed twice, or never given\n");
+        below_die("below: freed twice, or never given\n");
     k->live = 0;
     if (by & BELOW_WHOLE)
         by = k->inside ? BELOW_FOREIGN : BELOW_FREES;
-    bool tagged = k->place != BELOW_FOREIGN && k->epoch == epoch;
-    if (tagged && !(by == BELOW_FREES && skipped(by))) {
-        counts->rows[k->place].gone_calls++;
-        counts->rows[k->place].gone_bytes += k->bytes;
+    bool tagged = k->place != BELOW_FOREIGN && k->epoch == below_epoch;
+    if (tagged && !(by == BELOW_FREES && below_skipped(by))) {
+        below_counts->rows[k->place].gone_calls++;
+        below_counts->rows[k->place].gone_bytes += k->bytes;
     }
     if (by != BELOW_FOREIGN) {
         reveal(k);
     } else if (tagged) {
         k->hidden_place = k->place;
         k->hidden_bytes = k->bytes;
-        k->hidden_epoch = epoch;
-        counts->rows[k->place].hidden_calls++;
-        counts->rows[k->place].hidden_bytes += (int64_t)k->bytes;
+        k->hidden_epoch = below_epoch;
+        below_counts->rows[k->place].hidden_calls++;
+        below_counts->rows[k->place].hidden_bytes += (int64_t)k->bytes;
     }
 }
 
-static bool draws_failure(int place)
+uint32_t below_draw(uint32_t most)
 {
     seed = seed * 6364136223846793005u + 1442695040888963407u;
-    return place != BELOW_FOREIGN && below_fails && (seed >> 33) % below_fails == 0;
+    return (uint32_t)(seed >> 33) % most;
+}
+
+bool below_draws_failure(int place)
+{
+    return place != BELOW_FOREIGN && below_fails && below_draw(below_fails) == 0;
 }
 
 static int class_for(size_t bytes, size_t alignment)
@@ -265,7 +270,7 @@ static void return_block(char *p)
 
 static void *failed(int place)
 {
-    counts->rows[charged(place)].failed++;
+    below_counts->rows[below_charged(place)].failed++;
     errno = ENOMEM;
     return NULL;
 }
@@ -273,9 +278,9 @@ static void *failed(int place)
 static void *give(size_t bytes, size_t alignment, bool zeroed)
 {
     sigset_t old;
-    enter(&old);
+    below_enter(&old);
     int place = below_place;
-    char *p = draws_failure(place) ? NULL : take_block(bytes, alignment);
+    char *p = below_draws_failure(place) ? NULL : take_block(bytes, alignment);
     if (p) {
         if (zeroed)
             memset(p, 0, bytes);
@@ -283,7 +288,7 @@ static void *give(size_t bytes, size_t alignment, bool zeroed)
     } else {
         failed(place);
     }
-    unlock(&old);
+    below_leave(&old);
     return p;
 }
 
@@ -329,7 +334,7 @@ static void *resized(char *old, size_t bytes, int place)
         return_block(old);
         return NULL;
     }
-    if (draws_failure(place))
+    if (below_draws_failure(place))
         return failed(place);
     if (bytes <= sizes[k->class] && bytes > sizes[k->class] / 4 && (k->class >= ODD || bytes <= 8)) {
         gone(k, place);
@@ -352,9 +357,9 @@ static void *resize(void *old, size_t bytes)
     sigset_t mask;
     if (!old)
         return give(bytes, bytes <= 8 ? 8 : 16, false);
-    enter(&mask);
+    below_enter(&mask);
     void *p = resized(old, bytes, below_place);
-    unlock(&mask);
+    below_leave(&mask);
     return p;
 }
 
@@ -374,10 +379,10 @@ void free(void *p)
     sigset_t old;
     if (!p)
         return;
-    enter(&old);
+    below_enter(&old);
     gone(known_at(p), below_place);
     return_block(p);
-    unlock(&old);
+    below_leave(&old);
 }
 
 size_t malloc_usable_size(void *p)
@@ -388,12 +393,12 @@ size_t malloc_usable_size(void *p)
 void below_done(int place, void *object, size_t bytes)
 {
     sigset_t old;
-    enter(&old);
+    below_enter(&old);
     if (object)
         born(object, place, bytes);
     else
-        counts->rows[charged(place)].failed++;
-    unlock(&old);
+        below_counts->rows[below_charged(place)].failed++;
+    below_leave(&old);
 }
 
 size_t below_bytes(const void *object)
@@ -404,11 +409,22 @@ size_t below_bytes(const void *object)
 void below_account(int place, size_t bytes, int is_gone)
 {
     sigset_t old;
-    enter(&old);
-    struct below_row *row = &counts->rows[charged(place)];
-    if (is_gone || !skipped(place)) {
+    below_enter(&old);
+    struct below_row *row = &below_counts->rows[below_charged(place)];
+    if (is_gone || !below_skipped(place)) {
         *(is_gone ? &row->gone_calls : &row->made_calls) += 1;
         *(is_gone ? &row->gone_bytes : &row->made_bytes) += bytes;
     }
-    unlock(&old);
+    below_leave(&old);
+}
+
+void below_asked(int place, int was_refused)
+{
+    sigset_t old;
+    below_enter(&old);
+    if (!below_off[place] && !(was_refused && below_skipped(place | BELOW_REFUSALS))) {
+        below_counts->rows[place].asked++;
+        below_counts->rows[place].refused += was_refused != 0;
+    }
+    below_leave(&old);
 }

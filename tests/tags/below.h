@@ -22,7 +22,10 @@ extern "C" {
 #define BELOW_FOREIGN 0 /* code without tags */
 #define BELOW_WHOLE                                                                                          \
     (1 << 16) /* and a place: what it calls is one request, for which below_done() says what came of it */
-#define BELOW_FREES 1 /* tagged code that only frees: what it does is counted where the object was made */
+/* Tagged code that only frees, unmaps or moves: what it does is counted where the object was made. */
+#define BELOW_FREES  1
+#define BELOW_UNMAPS 2
+#define BELOW_MOVES  3
 
 struct below_row {
     uint64_t made_calls, made_bytes;
@@ -30,12 +33,15 @@ struct below_row {
     uint64_t failed;
     /* Freed by code without tags, and neither was the address handed to tagged code again, nor did that free it. */
     int64_t hidden_calls, hidden_bytes;
+    uint64_t asked, refused; /* by the program's own words: its requests, and those of which nothing came */
 };
 
 struct below_counts {
     uint64_t unseen; /* such that came to light with the address */
     struct below_row rows[BELOW_PLACES];
 };
+
+#define BELOW_REFUSALS (1 << 17) /* and a place: of BELOW_SKIP, what below_asked() counts */
 
 extern __thread volatile int below_place __attribute__((tls_model("initial-exec")));
 /** Of the requests of tagged places, one in so many fails; 0: none. */
@@ -50,6 +56,10 @@ size_t below_bytes(const void *object);
 pid_t below_fork(void);
 /** What an account of bytes was told: an object more, or one less with `gone`. */
 void below_account(int place, size_t bytes, int gone);
+/** What came of a request, as the program sees it. */
+void below_asked(int place, int refused);
+/** Ends the program if the kernel has mapped other pages than are booked here. Nobody maps any meanwhile. */
+void below_check_maps(void);
 
 /** The thread is at this place from now on; -> where it was. */
 static inline int below_at(int place)

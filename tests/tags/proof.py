@@ -22,7 +22,7 @@ INCLUDE = os.path.join(HERE, "..", "..", "include")
 LIBRARY = built("TEST_TAGS_LIBRARY")
 SCRATCH = tempfile.TemporaryDirectory(prefix="allium-proof-")
 WARNINGS = ["-Wall", "-Wextra", "-Werror"]
-ROW = struct.Struct("QQQQQqq")  # struct below_row
+ROW = struct.Struct("QQQQQqqQQ")  # struct below_row
 PLACES = 1024
 FIELDS = "made", "made_bytes", "live", "live_bytes", "failed"
 THREADS = 8
@@ -33,7 +33,8 @@ DIRECT = "MALLOC", "CALLOC", "POSIX_MEMALIGN", "ALIGNED_ALLOC", "MEMALIGN", "REA
 def below():
     out = os.path.join(SCRATCH.name, "libbelow.so")
     if not os.path.exists(out):
-        succeed(["gcc", "-g", "-O2", *WARNINGS, "-fPIC", "-shared", "-fno-builtin", os.path.join(HERE, "below.c"), "-o", out])
+        succeed(["gcc", "-g", "-O2", *WARNINGS, "-fPIC", "-shared", "-fno-builtin", os.path.join(HERE, "below.c"),
+                 os.path.join(HERE, "below_maps.c"), "-o", out])
     return out
 
 
@@ -57,7 +58,7 @@ class Program:
         plus = {"gcc": "g++", "clang": "clang++"}[compiler]
         libraries = [LIBRARY, below(), *("-Wl,-rpath," + os.path.dirname(path) for path in (LIBRARY, below())), "-lpthread", "-ldl"]
         objects, self.plugins = [], []
-        for unit in [*self.writer.units, os.path.join(HERE, "random.c")]:
+        for unit in [*self.writer.units, os.path.join(HERE, "random.c"), os.path.join(HERE, "random_maps.c")]:
             out = os.path.join(self.folder, os.path.basename(unit) + ".o")
             cc = plus if unit.endswith(".cc") else compiler
             if unit.startswith("plugin"):
@@ -85,7 +86,7 @@ class Program:
             data = file.read()
         sums = {}
         for number in range(PLACES):
-            made, made_bytes, gone, gone_bytes, failed, hidden, hidden_bytes = ROW.unpack_from(data, 8 + number * ROW.size)
+            made, made_bytes, gone, gone_bytes, failed, hidden, hidden_bytes, _, _ = ROW.unpack_from(data, 8 + number * ROW.size)
             if sites:
                 hidden = hidden_bytes = 0
             if sites and self.writer.kinds.get(number) not in DIRECT:
@@ -170,7 +171,8 @@ def exact(compiler, *options):
         for round in range(pick(1, 25)):
             program = Program.of(1 + round // 2 * 10, compiler, *options)
             for words in ((), ("threads=%d" % THREADS,), ("threads=30", "fails=7"), ("threads=4", "forks", "timers"),
-                          ("threads=%d" % THREADS, "foreign", "forks"), ("threads=3", "foreign", "forks", "timers", "fails=11")):
+                          ("threads=%d" % THREADS, "foreign", "forks"), ("threads=3", "foreign", "forks", "timers", "fails=11"),
+                          ("maps", "fails=9"), ("threads=%d" % THREADS, "maps"), ("threads=%d" % THREADS, "maps", "foreign", "forks", "fails=7")):
                 wrong, rows, said = ended(program, 1000 + round, *words)
                 equal(wrong, {}, "what differs, seed %d, %s" % (1000 + round, words))
                 check("foreign" in words or not said, words, "->", said)
@@ -185,14 +187,18 @@ def planted():
     kinds = program.writer.kinds
     for kind in [*random_places.KINDS, *random_places.WHOLE, "ACCOUNT"]:
         numbers = [number for number in kinds if kinds[number] == kind and number in program.writer.where]
-        place = random_places.FREES if kind == "FREE" else numbers[0]
-        wrong, _, _ = ended(program, 5, env={"BELOW_SKIP": str(place)})
+        given_back = random_places.KINDS.get(kind, ("", None))[1]  # else it is found where the object was made
+        place = given_back or numbers[0]
+        wrong, _, _ = ended(program, 5, "maps", env={"BELOW_SKIP": str(place)})
         (what,), = (differing.items() for differing in wrong.values())
         where, (have, want) = what
-        if kind != "FREE":  # else it is found where the object was made
+        if not given_back:
             equal(where, program.place_of(place), kind + ": where it is found")
         one = [a - b for a, b in zip(have, want)]
-        equal((one[0], one[2]), (0, -1) if kind == "FREE" else (1, 1), kind)
+        if kind == "MUNMAP":  # of a part, as likely as not
+            check(one[0] == 0 and one[2] in (0, -1) and one[3] < 0 and one[3] % 4096 == 0, kind, one)
+        else:
+            equal((one[0], one[2]), (0, -1) if kind == "FREE" else (1, 1), kind)
 
 
 def toggled(compiler):
@@ -201,7 +207,7 @@ def toggled(compiler):
         program, chance = Program.of(1, compiler, "-O2"), random.Random(4)
         names = {n: "in_%s_%d" % (program.writer.where[n][0].split(".")[0], n) for n in program.writer.plain_ones}
         for seed in range(pick(1, 12)):
-            with Run(program, 300 + seed, 2000, "threads=%d" % THREADS, "timers", "foreign", "forks", "fails=11", "rounds",
+            with Run(program, 300 + seed, 2000, "threads=%d" % THREADS, "timers", "foreign", "forks", "fails=11", "maps", "rounds",
                      stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0) as run:
                 off = set()
                 for _ in range(pick(5, 12)):

@@ -3,7 +3,7 @@
  * Does at random what programs do with memory, at the places that random_places.py wrote. All calls of the family here are those
  * of code without tags; what tagged places do is counted by below.c.
  *
- *     random SEED STEPS WORD...     threads=N fails=N (one request in N) forks plugins=A:B foreign timers ends rounds
+ *     random SEED STEPS WORD...     threads=N fails=N (one request in N) forks plugin=FILE foreign timers ends rounds maps
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -22,9 +22,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "random.h"
+#include "random_own.h"
 
-#define SLOTS   96
 #define POOL    512
 #define TEXT    9000
 #define TEN     L"xxxxxxxxxx"
@@ -40,19 +39,12 @@ static _Atomic(void *) handlers_own[64];
 static char **arguments;
 static unsigned steps, threads_most, n_plugins;
 static char *plugins[PLUGINS];
-static bool forks, foreign, timers, ends, rounds;
+static bool forks, timers, ends, rounds, maps;
+bool random_foreign;
 static pthread_key_t key;
 static atomic_uint handled;
 
-struct self {
-    uint64_t seed;
-    void *slots[SLOTS];
-    unsigned depth; /* of forks */
-    bool first;     /* the thread that began the process */
-    bool handler;   /* of a signal: in which no stream may be used */
-};
-
-static uint32_t draw(struct self *s, uint32_t below)
+uint32_t random_draw(struct self *s, uint32_t below)
 {
     s->seed = s->seed * 6364136223846793005u + 1442695040888963407u;
     return (uint32_t)(s->seed >> 33) % below;
@@ -99,13 +91,18 @@ static void *at_place(const struct place *p, void *old, size_t bytes, size_t ali
 
 static const struct place *place_of(struct self *s, const struct places *own, bool (*fits)(enum kind))
 {
-    const struct places *from = own ? own : draw(s, 2) ? &first_places : &second_places;
+    const struct places *from = own ? own : random_draw(s, 2) ? &first_places : &second_places;
     for (;;) {
-        const struct place *p = &from->at[draw(s, from->n)];
+        const struct place *p = &from->at[random_draw(s, from->n)];
         bool streams = p->kind == KIND_GETLINE || p->kind == KIND_ASPRINTF;
         if (fits(p->kind) && !(streams && s->handler))
             return p;
     }
+}
+
+const struct place *random_place(struct self *s, bool (*fits)(enum kind))
+{
+    return place_of(s, NULL, fits);
 }
 
 static bool makes(enum kind k)
@@ -130,31 +127,31 @@ static bool accounts(enum kind k)
 
 static size_t draw_bytes(struct self *s)
 {
-    switch (draw(s, 10)) {
+    switch (random_draw(s, 10)) {
     case 0:
-        return draw(s, 3);
+        return random_draw(s, 3);
     case 1:
-        return 4088 + draw(s, 20);
+        return 4088 + random_draw(s, 20);
     case 2:
-        return 4100 + draw(s, 60000);
+        return 4100 + random_draw(s, 60000);
     case 3:
-        return draw(s, 4) ? 1000 : 1u << 20;
+        return random_draw(s, 4) ? 1000 : 1u << 20;
     default:
-        return draw(s, 300);
+        return random_draw(s, 300);
     }
 }
 
 static void *make(struct self *s, const struct places *from)
 {
     size_t bytes = draw_bytes(s);
-    if (foreign && !draw(s, 6))
+    if (random_foreign && !random_draw(s, 6))
         return malloc(bytes);
-    return at_place(place_of(s, from, makes), NULL, bytes, 8u << draw(s, 5));
+    return at_place(place_of(s, from, makes), NULL, bytes, 8u << random_draw(s, 5));
 }
 
 static void drop(struct self *s, void *p, const struct places *from)
 {
-    if (foreign && !draw(s, 6))
+    if (random_foreign && !random_draw(s, 6))
         free(p);
     else
         at_place(place_of(s, from, frees), p, 0, 0);
@@ -162,9 +159,9 @@ static void drop(struct self *s, void *p, const struct places *from)
 
 static void *resize(struct self *s, void *p, const struct places *from)
 {
-    size_t bytes = draw(s, 12) ? draw_bytes(s) : 0;
+    size_t bytes = random_draw(s, 12) ? draw_bytes(s) : 0;
     void *q;
-    if (foreign && !draw(s, 6)) {
+    if (random_foreign && !random_draw(s, 6)) {
         q = realloc(p, bytes);
     } else {
         const struct place *at = place_of(s, from, resizes);
@@ -178,15 +175,15 @@ static void *resize(struct self *s, void *p, const struct places *from)
 static void account(struct self *s)
 {
     const struct place *p = place_of(s, NULL, accounts);
-    size_t bytes = draw(s, 100000);
+    size_t bytes = random_draw(s, 100000);
     at_place(p, NULL, bytes, 0);
-    if (draw(s, 3))
+    if (random_draw(s, 3))
         at_place(p, text, bytes, 0);
 }
 
 static void exchange(struct self *s, void **slot)
 {
-    *slot = atomic_exchange(&pool[draw(s, POOL)], *slot);
+    *slot = atomic_exchange(&pool[random_draw(s, POOL)], *slot);
 }
 
 /* Whatever it interrupts. */
@@ -197,9 +194,9 @@ static void on_timer(int signal)
     int was = below_at(BELOW_FOREIGN), error = errno;
     (void)signal;
     for (int i = 0; i < 6; i++) {
-        _Atomic(void *) *slot = &handlers_own[draw(&s, 64)];
+        _Atomic(void *) *slot = &handlers_own[random_draw(&s, 64)];
         void *p = atomic_exchange(slot, NULL);
-        if (p && draw(&s, 2))
+        if (p && random_draw(&s, 2))
             p = resize(&s, p, NULL);
         else if (p)
             drop(&s, p, NULL), p = NULL;
@@ -229,15 +226,15 @@ static void stop_timer(void)
 
 static void load(struct self *s)
 {
-    void *l = dlopen(plugins[draw(s, n_plugins)], RTLD_NOW | RTLD_LOCAL), *mine[8] = {0};
+    void *l = dlopen(plugins[random_draw(s, n_plugins)], RTLD_NOW | RTLD_LOCAL), *mine[8] = {0};
     if (!l)
         fatal("dlopen failed\n");
     const struct places *(*of)(void) =
         (const struct places *(*)(void))(uintptr_t)dlsym(l, "places_of_plugin");
     for (int i = 0; i < 60; i++) {
-        void **slot = &mine[draw(s, 8)];
-        if (*slot && draw(s, 2))
-            drop(s, *slot, draw(s, 2) ? of() : NULL), *slot = NULL;
+        void **slot = &mine[random_draw(s, 8)];
+        if (*slot && random_draw(s, 2))
+            drop(s, *slot, random_draw(s, 2) ? of() : NULL), *slot = NULL;
         else if (*slot)
             *slot = resize(s, *slot, of());
         else
@@ -257,16 +254,17 @@ static void leave(struct self *s)
 {
     for (unsigned i = 0; i < SLOTS; i++) {
         exchange(s, &s->slots[i]);
-        if (s->slots[i] && draw(s, 3))
+        if (s->slots[i] && random_draw(s, 3))
             drop(s, s->slots[i], NULL), s->slots[i] = NULL;
     }
+    random_maps_leave(s);
 }
 
 static void *run_thread(void *seed)
 {
     struct self s = {.seed = (uintptr_t)seed};
     pthread_setspecific(key, seed);
-    wander(&s, steps / 8 + draw(&s, steps / 4 + 1));
+    wander(&s, steps / 8 + random_draw(&s, steps / 4 + 1));
     leave(&s);
     return NULL;
 }
@@ -295,10 +293,10 @@ static void fork_child(struct self *s)
     s->seed = seed ^ (uint64_t)getpid() << 32;
     s->depth++;
     start_timer();
-    if (draw(s, 4))
+    if (random_draw(s, 4))
         wander(s, n);
     stop_timer();
-    if (first && draw(s, 2))
+    if (first && random_draw(s, 2))
         exit(0);
     _exit(0);
 }
@@ -306,7 +304,7 @@ static void fork_child(struct self *s)
 static void spawn(struct self *s)
 {
     char seed[30];
-    snprintf(seed, sizeof(seed), "%u", draw(s, 1u << 30));
+    snprintf(seed, sizeof(seed), "%u", random_draw(s, 1u << 30));
     char *words[] = {arguments[0], seed, "200", NULL};
     pid_t pid = vfork();
     if (!pid) {
@@ -319,7 +317,7 @@ static void spawn(struct self *s)
 
 static void rarely(struct self *s)
 {
-    switch (draw(s, 4)) {
+    switch (random_draw(s, 4)) {
     case 0:
         if (forks && s->depth < 2)
             fork_child(s);
@@ -329,7 +327,7 @@ static void rarely(struct self *s)
             spawn(s);
         break;
     default:
-        if (n_plugins && !s->depth && !(ends && draw(s, 10))) /* each has new accounts */
+        if (n_plugins && !s->depth && !(ends && random_draw(s, 10))) /* each has new accounts */
             load(s);
     }
 }
@@ -337,10 +335,12 @@ static void rarely(struct self *s)
 static void wander(struct self *s, unsigned n)
 {
     for (unsigned i = 0; i < n; i++) {
-        void **slot = &s->slots[draw(s, SLOTS)];
-        uint32_t what = draw(s, 100);
+        void **slot = &s->slots[random_draw(s, SLOTS)];
+        uint32_t what = random_draw(s, 100);
         if (what < 5)
             account(s);
+        else if (maps && !s->handler && what < 12)
+            random_maps_step(s);
         else if (what < 20)
             exchange(s, slot);
         else if (!*slot)
@@ -349,7 +349,7 @@ static void wander(struct self *s, unsigned n)
             *slot = resize(s, *slot, NULL);
         else
             drop(s, *slot, NULL), *slot = NULL;
-        if (!draw(s, steps / 6 + 10))
+        if (!random_draw(s, steps / 6 + 10))
             rarely(s);
     }
 }
@@ -362,7 +362,7 @@ static void run_threads(struct self *s)
         if (running == threads_most)
             for (; running > threads_most / 2; running--)
                 pthread_join(t[running - 1], NULL);
-        if (pthread_create(&t[running], NULL, run_thread, (void *)(uintptr_t)(draw(s, 1u << 30) | 1)))
+        if (pthread_create(&t[running], NULL, run_thread, (void *)(uintptr_t)(random_draw(s, 1u << 30) | 1)))
             fatal("pthread_create failed\n");
         running++;
     }
@@ -378,6 +378,7 @@ static void at_end(void)
     for (int i = 0; i < 20; i++)
         s.slots[i] = make(&s, NULL);
     leave(&s);
+    below_check_maps();
 }
 
 /* Before our constructors, as likely as not before the library's. */
@@ -414,10 +415,11 @@ static void understand(const char *word)
     if (!strncmp(word, "plugin=", 7) && n_plugins < PLUGINS)
         plugins[n_plugins++] = (char *)word + 7;
     forks |= !strcmp(word, "forks");
-    foreign |= !strcmp(word, "foreign");
+    random_foreign |= !strcmp(word, "foreign");
     timers |= !strcmp(word, "timers");
     ends |= !strcmp(word, "ends");
     rounds |= !strcmp(word, "rounds");
+    maps |= !strcmp(word, "maps");
 }
 
 int main(int argc, char **argv)

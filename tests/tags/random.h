@@ -29,6 +29,10 @@ enum kind {
     KIND_GETLINE,
     KIND_FREE,
     KIND_ACCOUNT, /* `old` is NULL: so many bytes more; else less */
+    KIND_MMAP,    /* over `old`, or with NULL anywhere */
+    KIND_MMAP64,
+    KIND_MUNMAP, /* gives back `old` if it failed */
+    KIND_MREMAP, /* of `alignment` bytes, to `text` or with NULL anywhere */
 };
 
 /* `text` has `bytes` - 1 letters. What a place gives back is NULL if it failed, or freed. */
