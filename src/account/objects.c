@@ -141,6 +141,12 @@ bool objects_put(uintptr_t address, struct object o)
     return true;
 }
 
+bool objects_has(uintptr_t address)
+{
+    struct place p;
+    return find(&p, address, false) && load_relaxed(p.entry);
+}
+
 bool objects_take(uintptr_t address, struct object *o)
 {
     struct place p;

@@ -27,6 +27,8 @@ struct object {
 uint32_t **objects_tables(void);
 /** Enters it. False: there is no memory for its table. */
 bool objects_put(uintptr_t address, struct object o);
+/** Is it in? */
+bool objects_has(uintptr_t address);
 /** Takes it out; false: nothing of ours begins there. */
 bool objects_take(uintptr_t address, struct object *o);
 /**

@@ -50,6 +50,8 @@ static void rewrite(uint8_t *at, uintptr_t target)
                      __ATOMIC_RELAXED); /* one store: a signal handler finds it before or after */
 }
 
+static bool are_set;
+
 void direct_jumps(void)
 {
     uintptr_t start = (uintptr_t)__start_allium_hot & ~(uintptr_t)(PAGE - 1);
@@ -63,12 +65,23 @@ void direct_jumps(void)
             rewrite(at, *slot);
     }
     sys_call(SYS_mprotect, start, bytes, PROT_READ | PROT_EXEC);
+    are_set = true;
+}
+
+bool direct_jumps_are_set(void)
+{
+    return are_set;
 }
 
 #else
 
 void direct_jumps(void)
 {
+}
+
+bool direct_jumps_are_set(void)
+{
+    return false;
 }
 
 #endif

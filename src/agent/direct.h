@@ -13,10 +13,14 @@
  * kill for the attempt.
  */
 
+#include <stdbool.h>
+
 /* Where functions live whose jumps may be rewritten. */
 #define DIRECT_TEXT __attribute__((section("allium_hot")))
 
 /** Rewrites what can be. */
 void direct_jumps(void);
+/** Some were: another function in the place of a real one is not met any more. */
+bool direct_jumps_are_set(void);
 
 #endif

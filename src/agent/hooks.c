@@ -7,6 +7,7 @@
 #include "agent/direct.h"
 #include "agent/filter.h"
 #include "agent/hooks.h"
+#include "agent/joint.h"
 #include "agent/live.h"
 #include "agent/sites.h"
 #include "agent/tell.h"
@@ -46,6 +47,7 @@ COLD void hooks_free_cold(void *p)
     __builtin_prefetch((const char *)p - 2 * sizeof(size_t), 1);
     struct walk_start start = COLD_CALLER();
     struct thread *t = &thread_self;
+    joint_gone(p);
     sites_gone(start.pc, p);
     sample_freed(t, &start, p, NULL);
     next.free(p);
@@ -94,11 +96,13 @@ static COLD void *realloc_cold(void *old, size_t size)
         taken = sample_take(t, old);
     if (taken.record != LIVE_NONE)
         tell_otel_free((uintptr_t)old);
+    struct joint_taken tagged = joint_take(old);
     struct sites_taken counted = sites_take(old);
     void *p = next.realloc(old, size);
     /* realloc(p, 0) frees, or gives a new block, by allocator: either way the old one is gone. */
     bool failed = !p && (size || !old);
     sites_moved(start.pc, old, counted, p, size, failed);
+    joint_moved(&tagged, old, p, size);
     if (failed) {
         tell_realloc_failed(old, sample_put_back(t, taken));
         process_count_loss(LEDGER_FAILED_REQUESTS);
@@ -205,6 +209,11 @@ struct next_entries next_entries = {
     .valloc = valloc_hot,
     .pvalloc = pvalloc_hot,
 };
+
+bool hooks_count_realloc(void)
+{
+    return next_entries.realloc == realloc_hot;
+}
 
 EXPORT DIRECT_TEXT void *calloc(size_t count, size_t each)
 {

@@ -12,6 +12,7 @@
 #include "agent/books.h"
 #include "agent/clock.h"
 #include "agent/environment.h"
+#include "agent/joint.h"
 #include "agent/live.h"
 #include "agent/sites.h"
 #include "base/sigsafe/draw.h"
@@ -32,6 +33,12 @@ struct process process = {.ledger.control = &ledger_no_control, .alive = &before
 
 static uint32_t alive_fallback = SETTLED;
 
+/* What tags are asked when it begins. */
+static union {
+    struct ledger_control control;
+    char page[LEDGER_PAGE_BYTES];
+} asked_at_start;
+
 /* For a child that is forked by a handler in the midst of our books; see process_after_fork(). */
 static char header_at_fork[LEDGER_HEADER_BYTES];
 static uint64_t ledger_bytes_at_fork; /* 0: nobody is in their midst */
@@ -41,6 +48,11 @@ static bool read_setting(char *entry)
     static const char period[] = "ALLIUM_PERIOD=", dir[] = "ALLIUM_DIR=", size[] = "ALLIUM_LEDGER_SIZE=";
     static const char follow[] = "ALLIUM_FOLLOW=0", seed[] = "ALLIUM_SEED=";
     static const char exact[] = "ALLIUM_SITES=1"; /* accounts of call sites */
+    static const char tags[] = "ALLIUM_TAGS=off"; /* which stays: the library may come without us */
+    if (!process.config.asked && text_starts(entry, tags)) {
+        asked_at_start.control.word = LEDGER_CONTROL_TAGS_OFF;
+        process.config.asked = &asked_at_start.control;
+    }
     if (text_starts(entry, period))
         process.period_asked = text_size(entry + sizeof(period) - 1);
     else if (text_starts(entry, dir))
@@ -82,7 +94,7 @@ static void read_environment(void)
 
 void process_init(void)
 {
-    process.config.limit_bytes = 0;
+    process.config.samples = process.config.tags = true;
     process.period_asked = LEDGER_PERIOD_DEFAULT;
     read_environment();
     if (!process.period_asked || process.period_asked > LEDGER_PERIOD_MAX)
@@ -126,6 +138,9 @@ static void become_child(void)
     uint64_t id = process.config.image_id ^ process.forked_ticks ^ (uint64_t)process.pid << 40;
     process.config.image_id = draw_next(&id);
     process.ledger.header = NULL;
+    if (process.ledger.control_stays)
+        process.config.asked = process.ledger.control; /* tags in this process look at it still */
+    process.ledger.control_stays = false;
     process.ledger.control = &ledger_no_control;
     process.control_word = 0;
     process.stage = process.alone ? LEDGER_STAGE_FAILED : LEDGER_STAGE_NONE;
@@ -280,6 +295,8 @@ bool process_open_ledger_cold(void)
         return false;
     }
     describe_image(&process.ledger);
+    if (joint_tags)
+        ledger_keep_control(&process.ledger);
     if (process.config.sites)
         sites_begin_ledger();
     process.ledger.header->magic = LEDGER_MAGIC; /* a reader finds it whole or not at all */
@@ -312,6 +329,7 @@ static void switch_off(bool off)
 /* A word of the control page; nonsense changes nothing. */
 static void adopt(uint64_t word)
 {
+    word &= ~LEDGER_CONTROL_TAGS_OFF;
     uint64_t switches = word & (LEDGER_CONTROL_OFF | LEDGER_CONTROL_FREE_STACKS);
     uint64_t period = word & ~switches ? word & ~switches : process.period_asked;
     uint32_t index = period <= LEDGER_PERIOD_MAX ? period_record(period) : LEDGER_NONE;

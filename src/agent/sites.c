@@ -21,6 +21,7 @@
 struct sites sites;
 
 static uint16_t *modules;   /* of sites, by number: as the unwinder counts them */
+static uint32_t *tags;      /* their numbers among sites, by account */
 static uint64_t sums_bytes; /* address space that the sums take; in a fork child, the parent's */
 /* What came while there was no ledger; moved into it when there is. */
 static struct {
@@ -288,6 +289,40 @@ void sites_recharge_cold(uintptr_t pc, void *p, size_t size)
     leave_books(t, outside);
 }
 
+/* The number of the record that a tag has among sites. Of two that come at once the later one's stays unused. */
+static uint32_t number_of_tag(uint32_t account)
+{
+    uint32_t *known = account < SITES_MOST ? &tags[account] : NULL, number = known ? load_acquire(known) : 0;
+    if (number || !known)
+        return number ? number : LEDGER_SITE_OTHER;
+    uint32_t mine = ledger_append(&process.ledger, LEDGER_SITES, 1);
+    if (mine >= SITES_MOST || !back_sums(mine)) {
+        mine = LEDGER_SITE_OTHER;
+    } else {
+        struct ledger_site *s = AT(LEDGER_SITES, struct ledger_site, mine);
+        s->frame = LEDGER_NONE;
+        s->tag = account;
+    }
+    return __atomic_compare_exchange_n(known, &number, mine, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
+               ? mine
+               : number;
+}
+
+void sites_charge_tag(const void *object, uint32_t account)
+{
+    struct thread *t = &thread_self;
+    void *p = (void *)(uintptr_t)object;
+    struct object o;
+    uint8_t outside;
+    if (t->busy || unlikely(!enter_own_books(t, &outside)))
+        return;
+    if (likely(t->counts) && objects_take((uintptr_t)p, &o)) {
+        take_back(t, SITES_NUMBER(o.account), o.bytes, sites_usable(p, o.bytes));
+        enter(t, number_of_tag(account), p, o.bytes);
+    }
+    leave_books(t, outside);
+}
+
 /* Takes it out of the map. A process that has not begun its books has nothing in there, and does not begin them for this. */
 static bool take(struct thread *t, void *p, struct object *o)
 {
@@ -390,7 +425,8 @@ void sites_begin(void)
 {
     struct sites_slot *slots = reserve_memory(SITES_SLOTS * sizeof(*slots), true);
     modules = reserve_memory(SITES_MOST * sizeof(*modules), false);
-    if (!slots || !modules || !objects_tables() || !next.malloc)
+    tags = reserve_memory(SITES_MOST * sizeof(*tags), true);
+    if (!slots || !modules || !tags || !objects_tables() || !next.malloc)
         return;
     sites.slots = slots;
     sites.heads_tell = heads_tell_usable();

@@ -72,6 +72,9 @@ ONE_COPY void sites_gone_cold(uintptr_t pc, void *p);
  */
 ONE_COPY void sites_recharge_cold(uintptr_t pc, void *p, size_t size);
 
+/** What was just made is a tag's, which has a record like a site's: of the call it is none any more. */
+void sites_charge_tag(const void *p, uint32_t account);
+
 /** An object out of the map; `account` 0: it was not in it. */
 struct sites_taken {
     struct object object;

@@ -100,14 +100,42 @@ static void add_container(struct table *t, pid_t pid)
     buf_release(&name);
 }
 
+/* "off, but for 3 places; stacks of 12 places": what `allium set` has asked for and still holds. */
+static void print_asked(struct buf *note, const struct ledger_entry *entry)
+{
+    static const char *const names[LEDGER_ASKS] = {
+        [LEDGER_ASK_STACKS] = "stacks", [LEDGER_ASK_LATENCY] = "latency", [LEDGER_ASK_FAIL] = "fail"};
+    struct asked_list list = {0};
+    struct error e;
+    bool off = false;
+    uint32_t n[LEDGER_ASKS] = {0};
+    if (!entry->alive || asked_read(entry, &list, &off, &e))
+        return;
+    vec_each (const struct ledger_action, a, &list)
+        for (unsigned ask = 0; ask < LEDGER_ASKS; ask++)
+            n[ask] += a->asked >> ask & 1;
+    if (off)
+        buf_addstr(note, "tags off");
+    if (off && n[LEDGER_ASK_ON])
+        buf_printf(note, " but for %u", n[LEDGER_ASK_ON]);
+    if (!off && n[LEDGER_ASK_OFF])
+        buf_printf(note, "%u tags off", n[LEDGER_ASK_OFF]);
+    for (unsigned ask = LEDGER_ASK_STACKS; ask < LEDGER_ASKS; ask++)
+        if (n[ask])
+            buf_printf(note, "%s%s of %u tags", note->len ? "; " : "", names[ask], n[ask]);
+    vec_release(&list);
+}
+
 /* What its figures suffer from, in words. */
-static void add_note(struct table *t, const struct profile *p, const struct ledger_entry *entry)
+static void add_note(struct table *t, const struct profile *p, const struct ledger_entry *entry, bool tags)
 {
     const struct profile_image *i = &p->images.at[0];
     const char *full = profile_text(p, i->ledger_full);
     struct buf note = BUF_INIT;
+    if (tags)
+        print_asked(&note, entry);
     if (*full)
-        buf_printf(&note, "the ledger stopped growing: %s", full);
+        buf_printf(&note, "%sthe ledger stopped growing: %s", note.len ? "; " : "", full);
     if (i->losses[PROFILE_LOST_CHILDREN])
         buf_printf(&note, "%s%" PRIu64 " starts unobserved", note.len ? "; " : "",
                    i->losses[PROFILE_LOST_CHILDREN]);
@@ -174,9 +202,11 @@ static void add_row(struct table *t, const struct ledger_entry *entry)
     table_whole(t, SAMPLES, p->samples.len);
     table_whole(t, LEDGER, i->ledger_bytes);
     table_whole(t, LOST, i->losses[PROFILE_LOST_SAMPLES] + i->losses[PROFILE_LOST_LIVE]);
-    if (copy.header.regions[LEDGER_SITES].limit_bytes)
-        table_text(t, ACCOUNTS, "sites");
-    add_note(t, p, entry);
+    bool sites = copy.header.regions[LEDGER_SITES].limit_bytes != 0,
+         tags = ledger_copy_has_tags(&copy.header);
+    if (sites || tags)
+        table_text(t, ACCOUNTS, sites && tags ? "sites, tags" : sites ? "sites" : "tags");
+    add_note(t, p, entry, tags);
     profile_free(p);
     ledger_copy_release(&copy);
 }
@@ -195,34 +225,13 @@ static struct estimate live_of(const struct ledger_copy *copy, uint64_t *lost)
     return (struct estimate){.samples = 1, .exact = 1, .value = bytes, .seen = bytes};
 }
 
-/* "off, but for 3 places; stacks of 12 places": what `allium set` has asked for and still holds. */
 static void add_asked(struct table *t, const struct ledger_entry *entry)
 {
-    static const char *const names[LEDGER_ASKS] = {
-        [LEDGER_ASK_STACKS] = "stacks", [LEDGER_ASK_LATENCY] = "latency", [LEDGER_ASK_FAIL] = "fail"};
-    struct asked_list list = {0};
     struct buf note = BUF_INIT;
-    struct error e;
-    bool off = false;
-    uint32_t n[LEDGER_ASKS] = {0};
-    if (!entry->alive || asked_read(entry, &list, &off, &e))
-        return;
-    vec_each (const struct ledger_action, a, &list)
-        for (unsigned ask = 0; ask < LEDGER_ASKS; ask++)
-            n[ask] += a->asked >> ask & 1;
-    if (off)
-        buf_addstr(&note, "tags off");
-    if (off && n[LEDGER_ASK_ON])
-        buf_printf(&note, " but for %u", n[LEDGER_ASK_ON]);
-    if (!off && n[LEDGER_ASK_OFF])
-        buf_printf(&note, "%u tags off", n[LEDGER_ASK_OFF]);
-    for (unsigned ask = LEDGER_ASK_STACKS; ask < LEDGER_ASKS; ask++)
-        if (n[ask])
-            buf_printf(&note, "%s%s of %u tags", note.len ? "; " : "", names[ask], n[ask]);
+    print_asked(&note, entry);
     if (note.len)
         table_text(t, NOTE, buf_str(&note));
     buf_release(&note);
-    vec_release(&list);
 }
 
 static void add_accounts(struct table *t, const struct ledger_entry *entry)
@@ -279,9 +288,11 @@ struct pruned {
     unsigned removed, left;
 };
 
-static void prune_list(const struct ledger_list *list, struct pruned *n)
+static void prune_list(const struct ledger_list *list, bool tags, struct pruned *n)
 {
     vec_each (const struct ledger_entry, entry, list) {
+        if (entry->tags != tags)
+            continue;
         n->left += !entry->alive && !entry->sure;
         if (entry->alive || !entry->sure)
             continue;
@@ -300,8 +311,8 @@ static void prune_list(const struct ledger_list *list, struct pruned *n)
 static int prune(const struct ledger_scan *scan)
 {
     struct pruned n = {0};
-    prune_list(&scan->list, &n);
-    prune_list(&scan->tags, &n);
+    prune_list(&scan->list, false, &n);
+    prune_list(&scan->tags, true, &n);
     fprintf(stderr, "allium: removed %u ledger%s\n", n.removed, n.removed == 1 ? "" : "s");
     if (n.left)
         fprintf(stderr,
@@ -337,7 +348,8 @@ static int run(int argc, char **argv)
     vec_each (const struct ledger_entry, entry, &scan.list)
         add_row(t, entry);
     vec_each (const struct ledger_entry, entry, &scan.tags)
-        add_accounts(t, entry);
+        if (entry->tags) /* else it has its row */
+            add_accounts(t, entry);
     vec_each (const pid_t, pid, &scan.without)
         add_without(t, *pid);
     struct sink out = sink_to_file(stdout);

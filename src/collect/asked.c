@@ -169,7 +169,7 @@ int asked_of_all(const struct ledger_entry *tags, bool off, struct error *e)
         vec_each (const struct ledger_action, a, &p.list)
             *vec_push(&keys) = a->key;
         change_list(&p, &keys, &(struct asked_change){.clear = 1u << LEDGER_ASK_OFF | 1u << LEDGER_ASK_ON});
-        p.control.word = (p.control.word & ~LEDGER_CONTROL_OFF) | (off ? LEDGER_CONTROL_OFF : 0);
+        p.control.word = (p.control.word & ~LEDGER_CONTROL_TAGS_OFF) | (off ? LEDGER_CONTROL_TAGS_OFF : 0);
         bad = write_page(&p);
         if (bad)
             control_failed(tags, -bad, e);
@@ -186,7 +186,7 @@ int asked_read(const struct ledger_entry *tags, struct asked_list *list, bool *o
     *list = (struct asked_list){0};
     if (!bad) {
         *list = p.list;
-        *off = p.control.word & LEDGER_CONTROL_OFF;
+        *off = p.control.word & LEDGER_CONTROL_TAGS_OFF;
         p.list = (struct asked_list){0};
     }
     close_page(&p);

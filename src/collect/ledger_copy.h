@@ -29,6 +29,11 @@ struct ledger_copy {
 
 /** Only the header: totals for a curve. 0, or -errno with a line in `e`. */
 int ledger_copy_header(int fd, struct ledger_header *h, struct error *e);
+/** Has an account of a tag ever been made in it? */
+static inline bool ledger_copy_has_tags(const struct ledger_header *h)
+{
+    return h->regions[LEDGER_TAGS].used != 0;
+}
 /** Everything. 0; -EPROTO: not a ledger, or of another version; -errno of a failed read. */
 int ledger_copy_read(int fd, struct ledger_copy *c, struct error *e);
 void ledger_copy_release(struct ledger_copy *c);

@@ -22,7 +22,7 @@ struct ledger_entry {
     pid_t pid;  /* from the name; in a ledger_scan, as we call the process */
     uint64_t image_id;
     uid_t owner;
-    bool tags;  /* accounts of tags */
+    bool tags;  /* accounts of tags alone; the agent's has samples, and may have them, too */
     bool alive; /* a process maps it */
     bool sure;  /* of that, since the kernel says so; else it is what its pid seems to do */
     dev_t device;
@@ -36,7 +36,7 @@ struct ledger_list VEC(struct ledger_entry);
 int ledger_dir_scan(const char *dir, struct ledger_list *list);
 /** All that this user may see: the default places, the directories of running recorders in them, and $ALLIUM_DIR. */
 void ledger_dir_scan_all(struct ledger_list *list);
-/** The same, of ledgers that have accounts of tags. */
+/** The same, of ledgers of tags alone. */
 void ledger_dir_scan_tags(struct ledger_list *list);
 void ledger_list_release(struct ledger_list *list);
 /**
@@ -52,7 +52,7 @@ void ledger_remove(const char *path);
 int ledger_dir_make(char **path, struct error *e);
 /** All ledgers for that recorder: those in its directory, and in those of its name that other users have. */
 void ledger_run_scan(const char *dir, struct ledger_list *list);
-/** The same, of ledgers that have accounts of tags. */
+/** The same, of ledgers of tags alone. */
 void ledger_run_scan_tags(const char *dir, struct ledger_list *list);
 /** Removes a recorder's directory if it holds no ledger. */
 void ledger_dir_remove(const char *dir);

@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 
-_Static_assert((int)PROFILE_LOSSES == (int)LEDGER_LOSSES, "losses are the same list");
+_Static_assert((int)PROFILE_LOSSES == (int)LEDGER_LOST_TAGS, "losses are the same list");
 _Static_assert((int)PROFILE_LIFETIMES == (int)LEDGER_LIFETIMES, "lifetime classes are the same");
 _Static_assert((int)PROFILE_STACK_BROKEN == (int)LEDGER_STACK_BROKEN, "stack ends are the same list");
 

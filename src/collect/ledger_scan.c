@@ -5,9 +5,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "collect/container.h"
+#include "collect/ledger_copy.h"
 #include "collect/mapped.h"
 #include "collect/proc.h"
 
@@ -71,6 +73,31 @@ static void each_process(visit_fn *visit, void *arg)
         closedir(d);
 }
 
+static bool has_tags(const struct ledger_entry *entry)
+{
+    struct ledger_header h;
+    int fd = ledger_entry_open(entry);
+    bool has = fd >= 0 && !ledger_copy_header(fd, &h, NULL) && ledger_copy_has_tags(&h);
+    if (fd >= 0)
+        close(fd);
+    return has;
+}
+
+/* With the agent in a process its ledger has the tags' accounts, too. */
+static void add_joint(struct ledger_scan *s)
+{
+    vec_each (const struct ledger_entry, entry, &s->list) {
+        if (!has_tags(entry))
+            continue;
+        struct ledger_entry joint = *entry;
+        joint.path = entry->path ? mem_strdup(entry->path) : NULL;
+        joint.mapped = entry->mapped ? mem_alloc(sizeof(*joint.mapped)) : NULL;
+        if (joint.mapped)
+            *joint.mapped = *entry->mapped;
+        *vec_push(&s->tags) = joint;
+    }
+}
+
 static void look_at(void *scan, pid_t pid)
 {
     look(scan, pid);
@@ -82,6 +109,7 @@ void ledger_scan_all(struct ledger_scan *s)
     ledger_dir_scan_all(&s->list);
     ledger_dir_scan_tags(&s->tags);
     each_process(look_at, s);
+    add_joint(s);
 }
 
 /* A ledger that names this pid and is held was made by another of that name, in another namespace: its own is different. */
@@ -107,6 +135,7 @@ void ledger_scan_process(struct ledger_scan *s, pid_t pid)
     look(s, pid);
     keep_named(&s->list, pid, !s->unreadable);
     keep_named(&s->tags, pid, !s->unreadable);
+    add_joint(s);
 }
 
 void ledger_scan_release(struct ledger_scan *s)

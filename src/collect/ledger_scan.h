@@ -15,7 +15,8 @@
 
 struct ledger_scan {
     struct ledger_list list;
-    struct ledger_list tags;   /* ledgers that have accounts of tags */
+    struct ledger_list
+        tags; /* ledgers that have accounts of tags; those of `list` among them are not `tags` themselves */
     unsigned unreadable;       /* processes that we may not look at */
     unsigned stuck;            /* processes whose memory maps stay locked, or have no end */
     struct VEC(pid_t) without; /* processes that carry the agent and have no ledger */

@@ -344,7 +344,7 @@ static int complain(struct error *e, pid_t pid, int bad)
         (int)pid, strerror(-bad));
 }
 
-int objects_find(struct objects_where *where, int ledger, pid_t pid, bool alive, struct error *e)
+int objects_find(struct objects_where *where, int ledger, bool tags, pid_t pid, bool alive, struct error *e)
 {
     struct ledger_header h;
     if (!alive)
@@ -353,10 +353,12 @@ int objects_find(struct objects_where *where, int ledger, pid_t pid, bool alive,
     if (pread(ledger, &h, sizeof(h), 0) != sizeof(h) || h.magic != LEDGER_MAGIC ||
         h.version != LEDGER_VERSION)
         return error_set(e, EINVAL, "process %d has accounts of another version of allium", (int)pid);
-    if (!h.objects)
+    uint64_t tables = tags ? h.tagged : h.objects;
+    if (!tables)
         return error_set(
             e, ENOENT, "process %d follows no objects: it has made none, or has no room for them", (int)pid);
-    *where = (struct objects_where){h.objects, h.map_start + offsetof(struct ledger_header, ranges)};
+    *where = (struct objects_where){tables, tags ? h.map_start + offsetof(struct ledger_header, ranges)
+                                                 : 0}; /* mappings have tags alone */
     return 0;
 }
 

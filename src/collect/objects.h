@@ -21,7 +21,7 @@ struct objects;
 
 /** Where they are, in the process. */
 struct objects_where {
-    uint64_t tables; /* of the map: the header's `objects` */
+    uint64_t tables; /* of the map: the header's `objects` or `tagged` */
     uint64_t ranges; /* the header's field itself, which may be filled later; 0: none */
 };
 
@@ -36,8 +36,8 @@ struct objects_found {
     bool had_objects; /* within 16 KiB, or 2 MiB of large ones, which are units of the map */
 };
 
-/** As the header of the ledger of a process says that is alive or not. 0, or -errno with a line. */
-int objects_find(struct objects_where *where, int ledger, pid_t pid, bool alive, struct error *e);
+/** By tag, or by site, as the header of the ledger of a process says that is alive or not. 0, or -errno with a line. */
+int objects_find(struct objects_where *where, int ledger, bool tags, pid_t pid, bool alive, struct error *e);
 /** 0, or -errno with a line. */
 int objects_open(struct objects **out, pid_t pid, const struct objects_where *where, struct error *e);
 void objects_close(struct objects *o);

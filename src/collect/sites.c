@@ -48,12 +48,25 @@ static bool is_nothing(const struct account_sum *sum)
     return true;
 }
 
+/* The same of a tag. It is asked for like a call that ends one byte behind it. */
+static bool place_of_tag(const struct ledger_copy *c, uint32_t account, uint32_t *module, uint64_t *code)
+{
+    if (account >= c->count[LEDGER_TAGS])
+        return false;
+    const struct ledger_tag *t = ledger_copy_at(c, LEDGER_TAGS, struct ledger_tag, account);
+    *module = t->module;
+    *code = t->module == LEDGER_NONE ? 0 : t->code + 1;
+    return t->module == LEDGER_NONE || t->module < c->count[LEDGER_MODULES];
+}
+
 /* Where the site's code lies: the module, LEDGER_NONE for code outside every module. False: the record makes no sense. */
 static bool place_of(const struct ledger_copy *c, const struct ledger_site *s, uint32_t *module,
                      uint64_t *code)
 {
     *module = LEDGER_NONE;
     *code = 0;
+    if (s->tag)
+        return place_of_tag(c, s->tag, module, code);
     if (s->frame == LEDGER_NONE)
         return true;
     if (s->frame >= c->count[LEDGER_FRAMES])
@@ -89,6 +102,8 @@ static void add_site(struct sites_reading *r, const struct ledger_copy *c, uint6
         return;
     sum->inexact = r->process.losses[ACCOUNT_LOST_OBJECTS] || r->process.losses[ACCOUNT_LOST_FREES];
     row.key.comm = put_text(texts, r->process.comm);
+    if (s->tag)
+        row.key.class = put_text(texts, SITES_TAG);
     if (module != LEDGER_NONE)
         row.key.module = put_text(texts, r->modules.at[module].path);
     else

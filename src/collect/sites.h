@@ -23,6 +23,7 @@
  */
 #define SITES_WRAPPER   "wrapper"   /* the function itself is one: its callers are not known */
 #define SITES_TAIL_CALL "tail call" /* of a function that it calls, which jumped to the allocator */
+#define SITES_TAG       "tag" /* no call but the place of a tag: what is charged to it is charged to no call */
 #define SITES_OTHER     "[sites without a record]" /* function, of all that the ledger had no room for */
 #define SITES_NO_MODULE "[JIT or unknown code]"    /* function, of all code outside every module */
 

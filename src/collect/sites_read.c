@@ -68,13 +68,17 @@ static void name_row(const struct namer *n, struct account_row *row, const struc
     struct account_key *key = &row->key;
     struct symbol_called called = {.how = SYMBOL_CALL_POINTER};
     size_t i = 0;
-    while (i + 1 < frames->len && frames->at[i].inlined && wrappers_have(n->wrappers, frames->at[i].function))
+    while (i + 1 < frames->len && frames->at[i].inlined &&
+           (wrappers_have(n->wrappers, frames->at[i].function) ||
+            (frames->at[i].file && strstr(frames->at[i].file, "allium/malloc_hooks.h"))))
         i++;
     const struct symbol_frame *f = &frames->at[i];
     key->function = put(n, f->function);
     key->file = put(n, f->file ? f->file : "");
     key->line = f->line;
     key->name = outer_functions(n, frames, i);
+    if (row->key.class) /* it is none */
+        return;
     if (n->calls)
         called = symbol_calls_before(n->calls, row->code);
     if (wrappers_have(n->wrappers, f->function))
@@ -220,7 +224,7 @@ int sites_find_objects(struct objects_where *where, pid_t pid, struct error *e)
     int fd = open_ledger(pid, &alive, e);
     if (fd < 0)
         return fd;
-    int bad = objects_find(where, fd, pid, alive, e);
+    int bad = objects_find(where, fd, false, pid, alive, e);
     close(fd);
     return bad;
 }

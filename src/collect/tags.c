@@ -105,9 +105,9 @@ void tags_from_copy(struct tags_reading *r, const struct ledger_copy *c, struct 
     p->image_id = h->image_id;
     p->began_ns = h->began_realtime_ns;
     memcpy(p->comm, h->comm, sizeof(h->comm));
-    p->losses[ACCOUNT_LOST_PLACES] = h->losses[LEDGER_LOST_SAMPLES];
-    p->losses[ACCOUNT_LOST_OBJECTS] = h->losses[LEDGER_LOST_LIVE];
-    p->losses[ACCOUNT_LOST_FREES] = h->losses[LEDGER_LOST_FREES_UNSEEN];
+    p->losses[ACCOUNT_LOST_PLACES] = h->losses[LEDGER_LOST_TAGS];
+    p->losses[ACCOUNT_LOST_OBJECTS] = h->losses[LEDGER_LOST_TAGGED];
+    p->losses[ACCOUNT_LOST_FREES] = h->losses[LEDGER_LOST_TAGGED_FREES];
     for (uint32_t i = 0; i < c->count[LEDGER_MODULES]; i++)
         add_module(r, c, i);
     for (uint64_t i = 0; i < c->count[LEDGER_TAGS]; i++) {

@@ -212,7 +212,7 @@ static void take(struct work *w, struct ledger_copy *c, struct symbols *symbols,
     merge_calls(w->d);
     take_latencies(w);
     w->d->process = w->r.process;
-    w->d->lost = c->header.losses[LEDGER_LOST_THREADS];
+    w->d->lost = c->header.losses[LEDGER_LOST_DETAILS];
     free(number);
     profile_free(p);
 }

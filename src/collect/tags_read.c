@@ -245,7 +245,7 @@ int tags_find_objects(struct objects_where *where, pid_t pid, struct error *e)
     int bad = tags_open(&s, pid, e);
     if (bad)
         return bad;
-    bad = objects_find(where, s.fd, pid, s.alive, e);
+    bad = objects_find(where, s.fd, true, pid, s.alive, e);
     tags_close(&s);
     return bad;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define AGENT        "liballium-agent.so"
+#define HOOKS        "allium/malloc_hooks.h"
 #define NAMELESS_MAX 2 /* that a wrapper may have between itself and malloc */
 
 static bool is_agent(const struct profile *p, uint32_t location)
@@ -22,10 +23,28 @@ static void add_location(struct frames *out, const struct profile *p, uint32_t l
         *vec_push(out) = (struct frame){.location = location, .line = PROFILE_NONE};
 }
 
+/* Code of <allium/malloc_hooks.h> that stands where the program calls malloc(). */
+static bool is_hook(const struct profile *p, const struct frame *f)
+{
+    const char *file = frame_inlined(p, f) ? frame_file(p, f) : "";
+    size_t len = strlen(file);
+    return len >= strlen(HOOKS) && !strcmp(file + len - strlen(HOOKS), HOOKS);
+}
+
+static void drop_hooks(struct frames *out, const struct profile *p)
+{
+    size_t n = 0;
+    while (n + 1 < out->len && is_hook(p, &out->at[n]))
+        n++;
+    out->len -= n;
+    memmove(out->at, out->at + n, out->len * sizeof(*out->at));
+}
+
 void frames_at(struct frames *out, const struct profile *p, uint32_t location)
 {
     out->len = 0;
     add_location(out, p, location);
+    drop_hooks(out, p);
 }
 
 void frames_of(struct frames *out, const struct profile *p, uint32_t stack)
@@ -42,6 +61,8 @@ void frames_of(struct frames *out, const struct profile *p, uint32_t stack)
         add_location(out, p, at[i]);
         told = !l->n_lines && l->module == PROFILE_NONE && s->end == PROFILE_STACK_NO_CODE;
     }
+    if (out->len)
+        drop_hooks(out, p);
     if (!out->len || (s->end != PROFILE_STACK_WHOLE && !told))
         *vec_push(out) = (struct frame){.location = PROFILE_NONE, .line = PROFILE_NONE, .end = s->end};
 }

@@ -286,9 +286,11 @@ static struct profile *read_image(struct follow *f, struct track *t, bool alive,
     return p;
 }
 
-static int keep_sites(struct follow *f, const struct track *t, bool alive, struct error *e)
+static int keep_accounts(struct follow *f, const struct track *t, bool alive, struct error *e)
 {
-    return sites_follow_keep(f->sites, t->fd, t->entry.pid, alive, t->root ? t->root : "", e);
+    const char *root = t->root ? t->root : "";
+    int bad = sites_follow_keep(f->sites, t->fd, t->entry.pid, alive, root, e);
+    return bad ? bad : tags_follow_keep(f->tags, t->fd, t->entry.pid, alive, root, e);
 }
 
 /* Takes the profile. */
@@ -301,7 +303,7 @@ static int put_profile(struct follow *f, struct track *t, struct profile *p, boo
     t->put = true;
     int bad = recording_put_image(f->o.recording, p, last, e);
     profile_free(p);
-    return bad ? bad : keep_sites(f, t, !t->stored, e);
+    return bad ? bad : keep_accounts(f, t, !t->stored, e);
 }
 
 /* Whether it is better not to store it yet. There is no harm in it: the ledger stays. */
@@ -370,7 +372,7 @@ static int add_moment(struct follow *f, struct track *t, const struct profile_po
     if (!bad)
         bad = recording_put_point(f->o.recording, p->images.at[0].id, point, p, thinned, e);
     profile_free(p);
-    bad = bad ? bad : keep_sites(f, t, true, e);
+    bad = bad ? bad : keep_accounts(f, t, true, e);
     uint64_t now = now_ns(CLOCK_MONOTONIC), least = (now - began - f->naming_ns) * MOMENT_COST_SHARE;
     uint64_t wait = least > t->moment_ns ? least : t->moment_ns;
     t->next_moment = now + (wait < MOMENT_LAST_NS ? wait : MOMENT_LAST_NS);

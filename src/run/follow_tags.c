@@ -135,6 +135,18 @@ static int keep(struct tags_follow *f, struct track *t, bool alive, struct error
     return bad;
 }
 
+int tags_follow_keep(struct tags_follow *f, int fd, pid_t pid, bool alive, const char *root, struct error *e)
+{
+    struct accounts a = {.rows = {0}};
+    struct ledger_header h;
+    if (ledger_copy_header(fd, &h, NULL) || !ledger_copy_has_tags(&h))
+        return 0;
+    int bad = tags_read_file(&a, &f->texts, fd, pid, alive, f->symbols, root, NULL);
+    bad = bad ? 0 : accounts_keeper_put(f->keeper, &a, &f->texts, e);
+    accounts_release(&a);
+    return bad;
+}
+
 int tags_follow_step(struct tags_follow *f, uint64_t now, bool last, struct error *e)
 {
     int bad = 0;

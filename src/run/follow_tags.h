@@ -30,6 +30,8 @@ void tags_follow_free(struct tags_follow *f);
 void tags_follow_scan(struct tags_follow *f);
 /** Takes up a ledger, if it is none that is known; what it takes of the entry is its own then. */
 void tags_follow_take(struct tags_follow *f, struct ledger_entry *e);
+/** The accounts in the agent's ledger `fd` of process `pid`, when a moment or the end of it is kept; nothing if it has none. */
+int tags_follow_keep(struct tags_follow *f, int fd, pid_t pid, bool alive, const char *root, struct error *e);
 /** Keeps what is due at `now` (CLOCK_MONOTONIC), with `last` everything. 0, or the recording's error. */
 int tags_follow_step(struct tags_follow *f, uint64_t now, bool last, struct error *e);
 /** When the next step is due; UINT64_MAX: none is. */

@@ -136,10 +136,15 @@ static void put_count(struct accounts_keeper *k, uint64_t number, const struct a
         table_whole(k->count, C_COUNTER + i, sum->of[i]);
 }
 
-/* Several keepers write to one recording: tags have odd numbers. */
+/* Several keepers write to one recording, and a process may have accounts of both kinds: tags have odd numbers. */
+static uint64_t first_number(const char *kind)
+{
+    return strcmp(kind, "tags") ? 2 : 1;
+}
+
 static uint64_t number_of(const struct accounts_keeper *k, size_t at)
 {
-    return at * 2 + (strcmp(k->kind, "tags") ? 2 : 1);
+    return at * 2 + first_number(k->kind);
 }
 
 static bool is_same(const struct account_sum *a, const struct account_sum *b)
@@ -288,7 +293,7 @@ static void take_place(struct load *l, uint32_t row, uint64_t time_ns)
     uint64_t place = whole_at(l->t, row, L_PLACE);
     size_t of = map_get_u64(&l->processes, whole_at(l->t, row, L_IMAGE)), at = map_get_u64(&l->counts, place);
     (void)time_ns;
-    if (of == MAP_NONE || at == MAP_NONE)
+    if (of == MAP_NONE || at == MAP_NONE || place % 2 != first_number(l->kind) % 2)
         return;
     const struct account_process *p = &l->to->processes.at[of];
     const struct account_sum *sum = &l->sums.at[at];

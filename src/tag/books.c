@@ -20,6 +20,7 @@
 #include "account/reserve.h"
 #include "tag/control.h"
 #include "tag/details.h"
+#include "tag/joint.h"
 #include "tag/places.h"
 #include "wire/ledger_make.h"
 
@@ -111,7 +112,7 @@ static void begin_process(void)
     config.limit_bytes = LIMIT_BYTES;
     config.tags = true;
     config.asked = &asked_at_start.control;
-    asked_at_start.control.word = text_starts(variable("ALLIUM_TAGS"), "off") ? LEDGER_CONTROL_OFF : 0;
+    asked_at_start.control.word = text_starts(variable("ALLIUM_TAGS"), "off") ? LEDGER_CONTROL_TAGS_OFF : 0;
     if (random)
         __builtin_memcpy(&config.image_id, random, sizeof(config.image_id));
     if (!sys_failed(page)) {
@@ -119,6 +120,7 @@ static void begin_process(void)
         alive = (uint32_t *)page;
         sys_call(SYS_madvise, page, 4096, MADV_WIPEONFORK);
     }
+    joint_begin();
     places_init();
     met = reserve_memory(MET_BYTES, false);
     if (met)
@@ -314,7 +316,7 @@ bool books_meet(struct allium_tag *tag)
     bool kept = number < ACCOUNTS_MOST && back_account(number);
     if (!kept && __atomic_compare_exchange_n(&tag->words, &not_met, ALLIUM_TAG_UNKEPT, false,
                                              __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-        books_count_loss(LEDGER_LOST_SAMPLES);
+        books_count_loss(LEDGER_LOST_TAGS);
     if (!kept)
         return not_met != ALLIUM_TAG_UNKEPT && not_met != ALLIUM_TAG_NOT_MET;
     note(number, &of, module, code);
@@ -349,23 +351,34 @@ static bool inherit(void)
     return true;
 }
 
-static bool make(void)
+/* A ledger of our own. */
+static bool make_own(void)
 {
     config.image_id ^= now_ns(CLOCK_MONOTONIC) ^ (uint64_t)sys_call(SYS_getpid, 0) << 40;
     config.image_id = draw_next(&config.image_id);
-    const struct ledger_control *inherited = config.asked;
     if (ledger_make(&books_ledger, &config))
         return false;
+    describe_image();
+    return true;
+}
+
+static enum stage make(void)
+{
+    const struct ledger_control *inherited = config.asked;
+    enum joint_answer answer = joint_agent  ? joint_agent->open(&books_ledger)
+                               : make_own() ? JOINT_OPEN
+                                            : JOINT_NEVER;
+    if (answer != JOINT_OPEN)
+        return answer == JOINT_LATER ? STAGE_NONE : STAGE_FAILED;
     if (books_ledger.control == &ledger_no_control)
         books_ledger.control = inherited;
-    describe_image();
     if (!back_account(0) || ledger_append(&books_ledger, LEDGER_TAGS, 1) || !inherit()) /* account 0: none */
-        return false;
+        return STAGE_FAILED;
     control_show_again(books_ledger.control);
     if (inherited != &asked_at_start.control && books_ledger.control != inherited)
         sys_call(SYS_munmap, inherited, LEDGER_CONTROL_TAG_BYTES);
     books_ledger.header->magic = LEDGER_MAGIC;
-    return true;
+    return STAGE_MADE;
 }
 
 /* The parent's ledger is not mapped here (MADV_DONTFORK), and nothing of it was booked by us. */
@@ -413,9 +426,9 @@ static bool begin_books(void)
         if (!began)
             begin_process();
         began = true;
-        bool made = make();
-        store_release(&stage, made ? STAGE_MADE : STAGE_FAILED);
-        return made;
+        now = make();
+        store_release(&stage, now);
+        return now == STAGE_MADE;
     }
     return now == STAGE_MADE ||
            (now == STAGE_MAKING && wait_while(&stage, STAGE_MAKING) && load_acquire(&stage) == STAGE_MADE);
@@ -444,7 +457,7 @@ char *books_words(uint32_t shard)
 
 void books_show_objects(const void *tables)
 {
-    store_relaxed(&books_ledger.header->objects, (uintptr_t)tables);
+    store_relaxed(&books_ledger.header->tagged, (uintptr_t)tables);
 }
 
 void books_show_ranges(const void *table)
@@ -469,7 +482,7 @@ void books_failed(uint32_t number)
 
 __attribute__((destructor)) static void end(void)
 {
-    if (!books_are_ours())
+    if (joint_agent || !books_are_ours())
         return;
     books_ledger.header->ended_ticks = now_ns(CLOCK_MONOTONIC);
     store_release(&books_ledger.header->state, LEDGER_EXITED);

@@ -124,6 +124,6 @@ struct allium_tag *callers_tag(const void *returns_to, const void *entry, const 
     if (!tag)
         tag = add(returns_to, hash, entry, text);
     if (!tag && books_are_ours())
-        books_count_loss(LEDGER_LOST_SAMPLES);
+        books_count_loss(LEDGER_LOST_TAGS);
     return tag;
 }

@@ -100,7 +100,7 @@ uint32_t control_look(struct allium_tag *tag, uint64_t key, struct ledger_action
     if (known >= state)
         return known > state ? CONTROL_COUNTED : 0;
     const struct ledger_control *c = load_acquire(&own);
-    bool more = false, off = c && load_relaxed(&c->word) & LEDGER_CONTROL_OFF;
+    bool more = false, off = c && load_relaxed(&c->word) & LEDGER_CONTROL_TAGS_OFF;
     uint32_t asked = c && find(c, key, a) ? asked_now(a, &more) : 0;
     bool counted = !control_asks(asked, LEDGER_ASK_OFF) && (!off || control_asks(asked, LEDGER_ASK_ON));
     more |= asked >> LEDGER_ASK_STACKS != 0;

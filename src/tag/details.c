@@ -13,7 +13,13 @@
 
 #define AT(table, type, index) ledger_at(&books_ledger, table, type, index)
 
-static struct stacks stacks = STACKS_OF(&books_ledger, books_count_loss);
+/* Which of them are cut is seen in themselves; the agent's counts are of samples. */
+static void lost(enum ledger_loss what)
+{
+    (void)what;
+}
+
+static struct stacks stacks = STACKS_OF(&books_ledger, lost);
 static struct intern called = {.ledger = &books_ledger}, timed = {.ledger = &books_ledger};
 
 static __thread struct stack_bounds bounds __attribute__((tls_model("initial-exec")));
@@ -65,7 +71,7 @@ void details_stack(uint32_t account, size_t bytes, const struct walk_start *star
     uint32_t stack = stacks_number(&stacks, ids, depth, stacks_hash(ids, depth), end);
     struct ledger_tag_stack *s = stack == LEDGER_NONE ? NULL : record_of((struct call_key){account, stack});
     if (!s) {
-        books_count_loss(LEDGER_LOST_THREADS);
+        books_count_loss(LEDGER_LOST_DETAILS);
         return;
     }
     __atomic_fetch_add(&s->calls, 1, __ATOMIC_RELAXED);
@@ -98,7 +104,7 @@ void details_begin(uint32_t account, uintptr_t frame)
         }
         if (probe == PROBES - 1) {
             store_relaxed(&underway[at].frame, frame); /* of a call whose end finds nothing */
-            books_count_loss(LEDGER_LOST_THREADS);
+            books_count_loss(LEDGER_LOST_DETAILS);
         }
     }
     underway[at].account = account;
@@ -143,7 +149,7 @@ void details_time(uint32_t account, uint64_t took_ns)
 {
     struct ledger_latency *l = times_of(account);
     if (!l) {
-        books_count_loss(LEDGER_LOST_THREADS);
+        books_count_loss(LEDGER_LOST_DETAILS);
         return;
     }
     __atomic_fetch_add(&l->calls, 1, __ATOMIC_RELAXED);

@@ -30,6 +30,8 @@ bool keep_ours(void);
 bool keep_take(const void *p, struct object *o);
 /** The other way round: it is still there. */
 void keep_put_back(const void *p, struct object o);
+/** An object of that account is there. */
+void keep_enter(uint32_t account, const void *object, size_t bytes);
 /** realloc(); the new object is charged to `tag`, or with NULL to whom the old one was. */
 void *keep_realloc(struct allium_tag *tag, void *old, size_t bytes);
 /** All of the calling thread's requests shall come by the cold halves from now on, or no longer. */

@@ -49,14 +49,14 @@ static void book_unseen(uint32_t account, uint64_t bytes, bool last)
 static void not_followed(uint32_t account)
 {
     books_unseen(account);
-    books_count_loss(LEDGER_LOST_LIVE);
+    books_count_loss(LEDGER_LOST_TAGGED);
 }
 
 static void take(struct span s, struct parts *p)
 {
     *p = (struct parts){.generation = books_generation()};
     if (ranges_any() && keep_ours() && ranges_take(s.start, s.end, &p->taken) == RANGES_BUSY)
-        books_count_loss(LEDGER_LOST_LIVE);
+        books_count_loss(LEDGER_LOST_TAGGED);
 }
 
 static void settle(const struct parts *p, ranges_book_fn book)

@@ -11,6 +11,7 @@
 #include "tag/charge.h"
 #include "tag/control.h"
 #include "tag/details.h"
+#include "tag/joint.h"
 #include "tag/keep.h"
 #include "unwind/module.h"
 
@@ -47,13 +48,14 @@ static void settle_thread(void)
     }
     allium_thread.words = books_words(self.shard);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    allium_thread.objects = self.shard == SHARDS_SHARED || charge_is_on() ? objects_none : objects;
+    bool cold = self.shard == SHARDS_SHARED || charge_is_on() || joint_has_sites();
+    allium_thread.objects = cold ? objects_none : objects;
 }
 
 void keep_cold(bool all)
 {
     bool own = self.generation && self.generation == books_generation() + 1 && self.shard != SHARDS_SHARED;
-    uint32_t **objects = own && !all ? objects_tables() : NULL;
+    uint32_t **objects = own && !all && !joint_has_sites() ? objects_tables() : NULL;
     allium_thread.objects = objects ? objects : objects_none;
 }
 
@@ -133,13 +135,13 @@ void keep_part_gone(uint32_t account, uint64_t bytes)
 void keep_unseen(uint32_t account)
 {
     books_unseen(account);
-    books_count_loss(LEDGER_LOST_FREES_UNSEEN);
+    books_count_loss(LEDGER_LOST_TAGGED_FREES);
 }
 
 static void not_followed(uint32_t account)
 {
     books_unseen(account);
-    books_count_loss(LEDGER_LOST_LIVE);
+    books_count_loss(LEDGER_LOST_TAGGED);
 }
 
 static void book_unseen_free(struct object old)
@@ -159,9 +161,15 @@ static void enter(uint32_t account, const void *object, size_t bytes)
     if (objects_put((uintptr_t)object, (struct object){account, bytes})) {
         store_relaxed(&allium_objects_booked, 1);
         add(account, 0, bytes);
+        joint_charged(object, account);
     } else {
         not_followed(account);
     }
+}
+
+void keep_enter(uint32_t account, const void *object, size_t bytes)
+{
+    enter(account, object, bytes);
 }
 
 TAG_EXPORT void allium_born_cold(struct allium_tag *tag, const void *object, size_t bytes)

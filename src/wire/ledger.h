@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 #define LEDGER_MAGIC        0x3152454744454c41u /* "ALEDGER1", little endian */
-#define LEDGER_VERSION      4u
+#define LEDGER_VERSION      5u
 #define LEDGER_HEADER_BYTES 4096u
 #define LEDGER_PAGE_BYTES   4096u
 #define LEDGER_NONE         UINT32_MAX
@@ -28,7 +28,8 @@
 /* What a name in the ledger's directory ends with; the name before it is PID-IMAGE (decimal, 16 hex digits). */
 #define LEDGER_SUFFIX         ".ledger"
 #define LEDGER_CONTROL_SUFFIX ".control"
-#define LEDGER_TAGS_SUFFIX    ".tags" /* of the accounts of tags: a ledger without samples, by liballium.so */
+#define LEDGER_TAGS_SUFFIX                                                                                   \
+    ".tags" /* of accounts of tags alone, by liballium.so in a process without the agent */
 /* What a recorder's own directory begins with. It lies in its user's directory of ledgers; see ledger_make.h. */
 #define LEDGER_RUN_PREFIX "run-"
 
@@ -77,10 +78,7 @@ struct ledger_sums {
     uint64_t count_q;
 };
 
-/*
- * What could not be kept or seen. Each is a count of events. In a ledger of tags LOST_SAMPLES are tags without an account, LOST_LIVE
- * objects that are charged to nobody, LOST_FREES_UNSEEN objects whose address came again, LOST_THREADS calls whose stack or time found no room.
- */
+/* What could not be kept or seen. Each is a count of events. */
 enum ledger_loss {
     LEDGER_LOST_SAMPLES, /* sampled, but no room for its stack or counters: missing everywhere */
     LEDGER_LOST_LIVE,    /* counted as allocated, but no room to follow it: missing among the live ones */
@@ -92,6 +90,10 @@ enum ledger_loss {
     LEDGER_LOST_CHILDREN,     /* programs started without the agent that could not be noted (unobserved.h) */
     LEDGER_FAILED_REQUESTS,   /* requests that failed, as far as they came by the cold path */
     LEDGER_INHERITED_FREES,   /* sampled objects of the parent that this fork child freed */
+    LEDGER_LOST_TAGS,         /* tags without an account */
+    LEDGER_LOST_TAGGED,       /* objects of tags that are charged to nobody */
+    LEDGER_LOST_TAGGED_FREES, /* objects of tags whose address came again: their free went past us */
+    LEDGER_LOST_DETAILS,      /* calls of tags whose stack or time found no room */
     LEDGER_LOSSES
 };
 
@@ -150,12 +152,13 @@ struct ledger_header {
     uint64_t off_ticks;            /* for so long sampling was off, without the time since off_since_ticks */
     uint64_t off_since_ticks;      /* 0: it is on */
     uint64_t map_start, map_bytes; /* where the target maps this header: tells whether the image still runs */
-    uint64_t objects;              /* in the target: its map of objects, see wire/objects.h; 0: none yet */
-    uint64_t ranges;               /* in the target: its tree of mappings, see wire/objects.h; 0: none yet */
-    uint64_t limit_bytes;          /* hard limit of all ready_bytes together */
-    uint64_t ready_bytes;          /* header included */
-    uint32_t full;                 /* enum ledger_full */
-    uint32_t exe;                  /* string: path of the executable */
+    uint64_t objects;     /* in the target: its map of objects, by site, see wire/objects.h; 0: none yet */
+    uint64_t tagged;      /* the same, by tag */
+    uint64_t ranges;      /* in the target: its tree of mappings, see wire/objects.h; 0: none yet */
+    uint64_t limit_bytes; /* hard limit of all ready_bytes together */
+    uint64_t ready_bytes; /* header included */
+    uint32_t full;        /* enum ledger_full */
+    uint32_t exe;         /* string: path of the executable */
     char comm[16];
     uint64_t seed;
     struct ledger_region regions[LEDGER_TABLES];
@@ -349,7 +352,8 @@ struct ledger_site {
     uint32_t
         wrapper; /* the site within a wrapper through which it is the caller; 0: it calls the allocator itself */
     uint32_t flags; /* LEDGER_SITE_* */
-    uint32_t pad;
+    uint32_t
+        tag; /* its account: it is no call but what the tag has made, of which no call has any; 0: it is a call */
 };
 #define LEDGER_SITE_UNFOLLOWED 1u /* of NOBODY: there is no address space for it, no object is followed */
 #define LEDGER_SITE_WRAPPER    2u /* its callers have sites of their own, as far as they are known */
@@ -430,8 +434,10 @@ struct ledger_control {
     uint32_t listed; /* actions in force, sorted by key; and in the highest bit, in which of the two lists */
 };
 #define LEDGER_CONTROL_PERIOD ((1ull << 48) - 1)
-/* No new samples; those that are live are followed to their end. Of tags: those with no action of their own are off. */
+/* No new samples; those that are live are followed to their end. */
 #define LEDGER_CONTROL_OFF (1ull << 63)
+/* Tags with no action of their own are off. */
+#define LEDGER_CONTROL_TAGS_OFF (1ull << 61)
 #define LEDGER_CONTROL_FREE_STACKS                                                                           \
     (1ull << 62) /* the stack of each sampled free, not of some hundred a second */
 

@@ -43,22 +43,22 @@ static const struct {
     [LEDGER_CELLS] = {16, 64u << 10, 0},
     [LEDGER_SAMPLES] = {16, 64u << 10, 0},
     [LEDGER_FREES] = {1, 64u << 10, 1u << 20},
-    [LEDGER_ACCOUNTS] = {12, 64u << 10, 512u << 20},
-    [LEDGER_TAGS] = {2, 64u << 10, 0},
-    [LEDGER_TAG_STACKS] = {2, 64u << 10, 0},
-    [LEDGER_LATENCIES] = {1, 64u << 10, 0},
+    [LEDGER_ACCOUNTS] = {12, 64u << 10, 48u << 20},
+    [LEDGER_TAGS] = {2, 64u << 10, 8u << 20},
+    [LEDGER_TAG_STACKS] = {2, 64u << 10, 8u << 20},
+    [LEDGER_LATENCIES] = {1, 64u << 10, 4u << 20},
     [LEDGER_SITE_SUMS] = {12, 64u << 10, 64u << 20},
     [LEDGER_SITES] = {1, 64u << 10, 1u << 20},
 };
 
-/* Of the tables that only samples, only tags, or only sites need other ledgers have none. */
+/* Strings to stacks are everybody's; of the others each kind of ledger has its own. */
 static bool has_table(const struct ledger_config *config, int t)
 {
     if (t == LEDGER_SITE_SUMS || t == LEDGER_SITES)
         return config->sites;
     if (t >= LEDGER_ACCOUNTS)
         return config->tags;
-    return !config->tags || (t <= LEDGER_STACKS && t != LEDGER_PERIODS && t != LEDGER_THREADS);
+    return config->samples || (t >= LEDGER_STRINGS && t <= LEDGER_STACKS);
 }
 
 static uint64_t page_up(uint64_t n)
@@ -212,7 +212,7 @@ static bool write_asked(long fd, const struct ledger_control *asked)
 {
     uint32_t count = asked->listed & ~LEDGER_ACTIONS_SECOND;
     struct ledger_control c = {.magic = LEDGER_CONTROL_MAGIC,
-                               .word = asked->word,
+                               .word = asked->word & LEDGER_CONTROL_TAGS_OFF,
                                .state = (int32_t)((((uint32_t)asked->state | 1) + 1) & INT32_MAX)};
     const char *list = (const char *)asked + LEDGER_PAGE_BYTES;
     if (asked->listed & LEDGER_ACTIONS_SECOND)
@@ -244,12 +244,18 @@ static void make_control(struct ledger *l, const struct ledger_config *config, l
     }
     sys_call(SYS_close, fd);
     if (page) {
-        if (!config->tags) /* a child's tagged places go on looking at it until it has its own */
+        if (config->samples) /* until ledger_keep_control() */
             sys_call(SYS_madvise, page, bytes, MADV_DONTFORK);
         l->control = (const struct ledger_control *)page;
     } else if (!sys_failed(dir)) {
         sys_call(SYS_unlinkat, dir, name, 0);
     }
+}
+
+void ledger_keep_control(struct ledger *l)
+{
+    if (l->control != &ledger_no_control && !l->control_stays)
+        l->control_stays = !sys_call(SYS_madvise, l->control, LEDGER_CONTROL_TAG_BYTES, MADV_DOFORK);
 }
 
 /*
@@ -268,7 +274,7 @@ static int back_first_pages(const struct ledger *l, char *map, struct ledger_reg
 {
     char *from = map, *to = map + LEDGER_HEADER_BYTES;
     for (int t = 0; t < LEDGER_TABLES; t++) {
-        if (t >= LEDGER_FREES || (config->tags && t > LEDGER_MODULES) || !regions[t].limit_bytes)
+        if (t >= LEDGER_FREES || (!config->samples && t > LEDGER_MODULES) || !regions[t].limit_bytes)
             continue;
         if (l->regions[t] != to) {
             long bad = back(from, (uint64_t)(to - from));
@@ -357,7 +363,7 @@ int ledger_make(struct ledger *l, const struct ledger_config *config)
     char name[NAME_BYTES];
     int pid = (int)sys_call(SYS_getpid, 0);
     long dir = ledger_open_dir(config, l->dir, true);
-    file_name(name, config, dir, pid, config->tags ? LEDGER_TAGS_SUFFIX : LEDGER_SUFFIX);
+    file_name(name, config, dir, pid, config->samples ? LEDGER_SUFFIX : LEDGER_TAGS_SUFFIX);
     if (!sys_failed(dir))
         sweep(dir, l->dir);
     int bad = headroom_in_filesystem(l->dir, SMALLEST_LIMIT) ? -ENOMEM : -ENOSPC;
@@ -366,6 +372,7 @@ int ledger_make(struct ledger *l, const struct ledger_config *config)
     if (!bad) {
         l->approved_bytes = UNSEEN_BYTES - l->header->ready_bytes;
         l->control = &ledger_no_control;
+        l->control_stays = false;
         make_control(l, config, dir, pid);
         l->header->pid = pid;
         l->header->version = LEDGER_VERSION;

@@ -26,10 +26,9 @@ struct ledger_config {
     uint64_t limit_bytes;
     uint64_t image_id;
     uint64_t period_bytes;
-    bool tags; /* for accounts of tags, not for samples */
-    /* A whole page that the control page of tags begins as, and a list it has behind it. */
+    bool samples, tags, sites; /* what it is for */
+    /* What tags are asked when it begins: a whole page, and a list behind it. NULL: nothing. */
     const struct ledger_control *asked;
-    bool sites; /* for accounts of call sites, besides samples */
 };
 
 /* The target's private side of a ledger. */
@@ -38,6 +37,7 @@ struct ledger {
     char *regions[LEDGER_TABLES];
     const struct ledger_control
         *control;            /* never NULL once made; a page of zeros when no file could be had */
+    bool control_stays;      /* in fork children */
     uint64_t approved_bytes; /* growth that the last look at the surroundings allowed, not yet used */
     uint32_t sealed;         /* no further system call, for that many reasons */
     char dir[LEDGER_PATH_BYTES];
@@ -51,6 +51,8 @@ extern const struct ledger_control ledger_no_control __attribute__((visibility("
  * the same name in its own user's directory of ledgers, where the recorder looks as well.
  */
 ONE_COPY int ledger_make(struct ledger *l, const struct ledger_config *config);
+/** Fork children shall find its control page, too: tags look at it until they have their own. */
+void ledger_keep_control(struct ledger *l);
 /** The directory it makes a ledger in, opened; its path, "" on failure. `make`: if it is not there. -errno: there is none. */
 ONE_COPY long ledger_open_dir(const struct ledger_config *config, char dir[static LEDGER_PATH_BYTES],
                               bool make);

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "tag/joint.h"
+
+#include "tag/books.h"
+#include "tag/keep.h"
+
+const struct joint_agent *joint_agent;
+
+/* The symbol is the agent's, if it is in the process: what is preloaded is there before all others. */
+__attribute__((weak, visibility("default"))) const struct joint_agent *
+allium_joint(const struct joint_tags *tags);
+
+static bool gone(const void *p)
+{
+    struct object o;
+    if (!p || !books_are_ours() || !objects_has((uintptr_t)p) || !keep_take(p, &o))
+        return false;
+    keep_gone(o.account, o.bytes);
+    return true;
+}
+
+static bool take(const void *p, struct object *o)
+{
+    return books_are_ours() && objects_has((uintptr_t)p) && keep_take(p, o);
+}
+
+static void moved(const struct object *o, const void *old, const void *now, size_t bytes)
+{
+    if (!now && bytes) {
+        keep_put_back(old, *o);
+        return;
+    }
+    keep_gone(o->account, o->bytes);
+    if (now)
+        keep_enter(o->account, now, bytes);
+}
+
+void joint_begin(void)
+{
+    static const struct joint_tags ours = {
+        .version = JOINT_VERSION, .gone = gone, .take = take, .moved = moved};
+    if (allium_joint)
+        joint_agent = allium_joint(&ours);
+}

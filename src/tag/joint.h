@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAG_JOINT_H
+#define TAG_JOINT_H
+
+/*
+ * The library's side of account/joint.h: whether there is an agent, and what it is told.
+ *
+ * Runs in: target, cold paths. Threads: any.
+ */
+
+#include "account/joint.h"
+
+/** The agent; NULL: there is none, or of another build, or it has not been looked for yet. */
+extern const struct joint_agent *joint_agent __attribute__((visibility("hidden")));
+
+/** Looks for it; once, when the books begin. */
+void joint_begin(void);
+
+/** The agent keeps accounts of call sites: what is charged to a tag has to be told, so that nothing may be charged in between. */
+static inline bool joint_has_sites(void)
+{
+    return joint_agent && joint_agent->charged;
+}
+
+static inline void joint_charged(const void *p, uint32_t account)
+{
+    if (joint_has_sites())
+        joint_agent->charged(p, account);
+}
+
+#endif
