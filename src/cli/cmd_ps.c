@@ -7,9 +7,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/asked_note.h"
 #include "cli/command.h"
 #include "cli/terminal.h"
-#include "collect/asked.h"
 #include "collect/ledger_copy.h"
 #include "collect/container.h"
 #include "collect/ledger_scan.h"
@@ -100,32 +100,6 @@ static void add_container(struct table *t, pid_t pid)
     buf_release(&name);
 }
 
-/* "off, but for 3 places; stacks of 12 places": what `allium set` has asked for and still holds. */
-static void print_asked(struct buf *note, const struct ledger_entry *entry)
-{
-    static const char *const names[LEDGER_ASKS] = {
-        [LEDGER_ASK_STACKS] = "stacks", [LEDGER_ASK_LATENCY] = "latency", [LEDGER_ASK_FAIL] = "fail"};
-    struct asked_list list = {0};
-    struct error e;
-    bool off = false;
-    uint32_t n[LEDGER_ASKS] = {0};
-    if (!entry->alive || asked_read(entry, &list, &off, &e))
-        return;
-    vec_each (const struct ledger_action, a, &list)
-        for (unsigned ask = 0; ask < LEDGER_ASKS; ask++)
-            n[ask] += a->asked >> ask & 1;
-    if (off)
-        buf_addstr(note, "tags off");
-    if (off && n[LEDGER_ASK_ON])
-        buf_printf(note, " but for %u", n[LEDGER_ASK_ON]);
-    if (!off && n[LEDGER_ASK_OFF])
-        buf_printf(note, "%u tags off", n[LEDGER_ASK_OFF]);
-    for (unsigned ask = LEDGER_ASK_STACKS; ask < LEDGER_ASKS; ask++)
-        if (n[ask])
-            buf_printf(note, "%s%s of %u tags", note->len ? "; " : "", names[ask], n[ask]);
-    vec_release(&list);
-}
-
 /* What its figures suffer from, in words. */
 static void add_note(struct table *t, const struct profile *p, const struct ledger_entry *entry, bool tags)
 {
@@ -133,7 +107,7 @@ static void add_note(struct table *t, const struct profile *p, const struct ledg
     const char *full = profile_text(p, i->ledger_full);
     struct buf note = BUF_INIT;
     if (tags)
-        print_asked(&note, entry);
+        asked_note(entry, &note);
     if (*full)
         buf_printf(&note, "%sthe ledger stopped growing: %s", note.len ? "; " : "", full);
     if (i->losses[PROFILE_LOST_CHILDREN])
@@ -225,20 +199,12 @@ static struct estimate live_of(const struct ledger_copy *copy, uint64_t *lost)
     return (struct estimate){.samples = 1, .exact = 1, .value = bytes, .seen = bytes};
 }
 
-static void add_asked(struct table *t, const struct ledger_entry *entry)
-{
-    struct buf note = BUF_INIT;
-    print_asked(&note, entry);
-    if (note.len)
-        table_text(t, NOTE, buf_str(&note));
-    buf_release(&note);
-}
-
 static void add_accounts(struct table *t, const struct ledger_entry *entry)
 {
     struct ledger_copy copy;
     struct error e = {""};
     struct timespec now;
+    struct buf note = BUF_INIT;
     uint64_t lost;
     int fd = ledger_entry_open(entry);
     if (has_just_ended(entry, fd))
@@ -247,7 +213,10 @@ static void add_accounts(struct table *t, const struct ledger_entry *entry)
     table_whole(t, PID, (uint64_t)entry->pid);
     table_text(t, STATE, entry->alive ? "running" : "ended");
     table_text(t, ACCOUNTS, "tags");
-    add_asked(t, entry);
+    asked_note(entry, &note);
+    if (note.len)
+        table_text(t, NOTE, buf_str(&note));
+    buf_release(&note);
     if (entry->mapped)
         add_container(t, entry->pid);
     int bad = fd < 0 ? fd : ledger_copy_read(fd, &copy, &e);

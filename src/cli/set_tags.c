@@ -99,29 +99,94 @@ int set_tags_parse(struct set_tags *s, const char *action)
     return found;
 }
 
-/* The keys of the places that are meant; how many there are in all. */
-static size_t find_places(const struct set_tags *s, const struct tags_reading *r,
-                          const struct alloc_texts *texts, struct asked_keys *keys)
+/* The process's places as they were read; and the query last asked for. */
+struct reading {
+    const struct ledger_entry *entry;
+    struct tags_reading r;
+    struct alloc_texts texts;
+    struct query *query;
+};
+
+static bool fits(void *arg, size_t place, const char *text)
 {
-    for (size_t i = 0; i < r->rows.len; i++)
-        if (!s->where || account_row_fits(&r->rows.at[i], s->where, texts))
-            *vec_push(keys) = r->key.at[i];
-    return r->rows.len;
+    struct reading *of = arg;
+    if (!of->query || strcmp(query_text(of->query), text)) {
+        query_free(of->query);
+        if (account_query_parse(&of->query, text, NULL))
+            return false; /* of another version of allium */
+    }
+    return account_row_fits(&of->r.rows.at[place], of->query, &of->texts);
 }
 
-static int change_places(const struct set_tags *s, const struct ledger_entry *entry,
-                         const struct tags_reading *r, const struct alloc_texts *texts, struct error *e)
+static size_t find_places(const struct set_tags *s, const struct reading *of, struct asked_places *places)
 {
-    struct asked_keys keys = {0};
-    size_t all = find_places(s, r, texts, &keys), meant = keys.len;
-    int bad = meant ? asked_of_places(entry, &keys, &s->change, e) : 0;
-    if (!bad && meant)
-        printf("%d (%s): %zu of %zu tags: %s\n", entry->pid, r->process.comm, meant, all,
-               buf_str((struct buf *)&s->actions));
+    const struct tags_reading *r = &of->r;
+    size_t meant = 0;
+    for (size_t i = 0; i < r->rows.len; i++) {
+        uint32_t module = r->module.at[i];
+        struct asked_place place = {.key = r->key.at[i],
+                                    .module = module == LEDGER_NONE ? 0 : r->modules.at[module].key,
+                                    .meant =
+                                        !s->where || account_row_fits(&r->rows.at[i], s->where, &of->texts)};
+        *vec_push(&places->at) = place;
+        meant += place.meant;
+    }
+    vec_each (const struct tags_module, m, &r->modules)
+        if (m->whole)
+            *vec_push(&places->whole) = m->key;
+    return meant;
+}
+
+/* The query for places that nobody knows yet. False: their process will not know either whether it fits. */
+static bool compile(const struct set_tags *s, struct reading *of, struct buf *clause, struct asked_query *q)
+{
+    struct account_row process = {.key = {.pid = (uint32_t)of->entry->pid}};
+    struct query *all = NULL;
+    if (!s->where && account_query_parse(&all, "", NULL))
+        return false;
+    process.key.comm = alloc_texts_put(&of->texts, of->r.process.comm, strlen(of->r.process.comm));
+    bool known = account_query_compile(s->where ? s->where : all, &process, &of->texts, clause);
+    query_free(all);
+    *q = (struct asked_query){s->where ? query_text(s->where) : "", clause->data, clause->len};
+    return known && clause->len <= LEDGER_QUERY_CLAUSE && strlen(q->text) < LEDGER_QUERY_TEXT;
+}
+
+static void say(const struct set_tags *s, const struct reading *of, size_t meant, const char *later)
+{
+    printf("%d (%s): ", of->entry->pid, of->r.process.comm);
+    if (meant)
+        printf("%zu of %zu tags", meant, of->r.rows.len);
+    else
+        printf("no tag of %zu fits now", of->r.rows.len);
+    printf(": %s%s\n", buf_str(&s->actions), later);
+}
+
+static int change_places(const struct set_tags *s, struct reading *of, struct error *e)
+{
+    static const char *const later[] = {
+        [ASKED_NOT_KEPT] = "",
+        [ASKED_KEPT] = "; kept for modules loaded later",
+        [ASKED_TAKEN_BACK] = "; no longer kept for modules loaded later",
+        [ASKED_FULL] =
+            "; not for modules loaded later: no more queries can be kept (`allium ps` shows them)"};
+    struct asked_places places = {.fits = fits, .arg = of};
+    struct buf clause = BUF_INIT;
+    struct asked_query query;
+    enum asked_kept kept = ASKED_NOT_KEPT;
+    size_t meant = find_places(s, of, &places);
+    bool known = compile(s, of, &clause, &query);
+    int bad =
+        meant || known ? asked_of_places(of->entry, &places, &s->change, known ? &query : NULL, &kept, e) : 0;
+    if (!bad && (meant || kept == ASKED_KEPT || kept == ASKED_TAKEN_BACK))
+        say(s, of, meant,
+            known ? later[kept]
+                  : "; not for modules loaded later, which tell class, name, module, func and file alone");
     else if (!bad)
-        bad = error_set(e, ENOENT, "no tag of process %d (%s) fits --where; `allium tags %d` shows them",
-                        entry->pid, r->process.comm, entry->pid);
-    vec_release(&keys);
+        bad = error_set(e, ENOENT, "no tag of process %d (%s) fits --where; `allium tags %d` shows them%s",
+                        of->entry->pid, of->r.process.comm, of->entry->pid, later[kept]);
+    vec_release(&places.at);
+    vec_release(&places.whole);
+    buf_release(&clause);
     return bad;
 }
 
@@ -136,20 +201,44 @@ static int change_all(const struct set_tags *s, const struct ledger_entry *entry
     return bad;
 }
 
-static int read_places(const struct set_tags *s, const struct ledger_entry *entry, struct tags_reading *r,
-                       struct alloc_texts *texts, struct symbols *symbols, struct error *e)
+/* Names take time: only if this command asks for any, or one before it may. */
+static bool needs_names(const struct set_tags *s, const struct ledger_entry *entry)
 {
+    struct asked a = {0};
+    struct error e;
+    bool needs = s->where && account_query_needs_names(s->where);
+    if (!needs && !asked_read(entry, &a, &e))
+        needs = a.queries.len;
+    asked_release(&a);
+    return needs;
+}
+
+static int read_places(const struct set_tags *s, struct reading *of, struct symbols *symbols, struct error *e)
+{
+    const struct ledger_entry *entry = of->entry;
     struct container_roots roots = {0};
-    bool names = s->where && account_query_needs_names(s->where);
     int fd = ledger_entry_open(entry);
-    *r = (struct tags_reading){.idle = true, .unmet = true, .process = {.pid = entry->pid, .alive = true}};
+    of->r = (struct tags_reading){.idle = true, .unmet = true, .process = {.pid = entry->pid, .alive = true}};
     int bad = fd < 0 ? error_set(e, -fd, "%s: %s", entry->path, strerror(-fd))
-                     : tags_read_places(r, texts, fd, names ? symbols : NULL,
+                     : tags_read_places(&of->r, &of->texts, fd, needs_names(s, entry) ? symbols : NULL,
                                         container_root(&roots, entry->pid), e);
+    vec_each (struct account_row, row, &of->r.rows)
+        row->key.pid = (uint32_t)entry->pid;
     if (fd >= 0)
         close(fd);
     container_roots_release(&roots);
     return bad;
+}
+
+static int apply(const struct set_tags *s, struct reading *of, struct symbols *symbols,
+                 bool (*process)(void *arg, const char *comm, int pid), void *arg, unsigned *processes,
+                 struct error *e)
+{
+    int bad = read_places(s, of, symbols, e);
+    if (bad || !process(arg, of->r.process.comm, of->entry->pid))
+        return bad;
+    ++*processes;
+    return s->only || s->where ? change_places(s, of, e) : change_all(s, of->entry, of->r.process.comm, e);
 }
 
 int set_tags_apply(const struct set_tags *s, int pid, bool (*process)(void *arg, const char *comm, int pid),
@@ -162,20 +251,14 @@ int set_tags_apply(const struct set_tags *s, int pid, bool (*process)(void *arg,
     struct symbols *symbols = symbols_new(cache);
     ledger_scan_all(&scan);
     vec_each (const struct ledger_entry, entry, &scan.tags) {
-        struct alloc_texts texts = {0};
-        struct tags_reading r;
+        struct reading of = {.entry = entry};
         if (!entry->alive || (pid && entry->pid != pid))
             continue;
-        int bad = read_places(s, entry, &r, &texts, symbols, &e);
-        if (!bad && process(arg, r.process.comm, entry->pid)) {
-            ++*processes;
-            bad = s->only || s->where ? change_places(s, entry, &r, &texts, &e)
-                                      : change_all(s, entry, r.process.comm, &e);
-        }
-        if (bad)
+        if (apply(s, &of, symbols, process, arg, processes, &e))
             code = command_fail(EXIT_FAILED, "%s", e.text);
-        tags_reading_release(&r);
-        alloc_texts_release(&texts);
+        tags_reading_release(&of.r);
+        alloc_texts_release(&of.texts);
+        query_free(of.query);
     }
     ledger_scan_release(&scan);
     symbols_free(symbols);

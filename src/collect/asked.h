@@ -3,9 +3,10 @@
 #define COLLECT_ASKED_H
 
 /*
- * What is asked of the places of a running process that has tags: the lists behind its control page (wire/ledger.h).
+ * What is asked of the places of a running process that has tags: the lists behind its control page (wire/ledger.h), and the queries
+ * that are kept there for modules loaded later (wire/kept.h).
  *
- * Runs in: the tool. Owns: lists are freed by vec_release().
+ * Runs in: the tool. Owns: what was read is freed by asked_release().
  */
 
 #include <stdbool.h>
@@ -14,7 +15,7 @@
 #include "base/error.h"
 #include "base/vec.h"
 #include "collect/ledger_dir.h"
-#include "wire/ledger.h"
+#include "wire/kept.h"
 
 /** First what is to `clear` goes, then `set` is asked; bits are 1 << enum ledger_ask. */
 struct asked_change {
@@ -24,15 +25,50 @@ struct asked_change {
     uint64_t until_ns; /* CLOCK_MONOTONIC; 0: for good */
 };
 
-struct asked_keys VEC(uint64_t);
-struct asked_list VEC(struct ledger_action);
+/** What is known of a process's places now. */
+struct asked_place {
+    uint64_t key, module; /* ledger_action_key(), ledger_module_key() */
+    bool meant;           /* by the command */
+};
+struct asked_places {
+    struct VEC(struct asked_place) at;                        /* in any order */
+    struct VEC(uint64_t) whole;                               /* modules all of whose places are there */
+    bool (*fits)(void *arg, size_t place, const char *query); /* does an earlier query mean it? */
+    void *arg;
+};
 
-/** Of the places with these keys, in any order. It is done under a lock. 0, or -errno with a line. */
-int asked_of_places(const struct ledger_entry *tags, struct asked_keys *keys, const struct asked_change *c,
+/** The command's query, to be kept; its text is canonical. */
+struct asked_query {
+    const char *text;
+    const void *clause;
+    size_t clause_bytes;
+};
+
+/* What has become of it. */
+enum asked_kept {
+    ASKED_NOT_KEPT,
+    ASKED_KEPT,
+    ASKED_TAKEN_BACK,
+    ASKED_FULL, /* there is no room for another one */
+};
+
+struct asked {
+    bool off;                                         /* see asked_of_all() */
+    struct asked_list VEC(struct ledger_action) list; /* by key */
+    struct asked_queries VEC(struct ledger_query) queries;
+};
+
+/**
+ * Of the places that are meant; and of those of modules loaded later that fit the query, if there is one (else NULL). It is
+ * kept if it changes something there; what it takes back is kept no longer. It is done under a lock. 0, or -errno with a line.
+ */
+int asked_of_places(const struct ledger_entry *tags, const struct asked_places *places,
+                    const struct asked_change *c, const struct asked_query *query, enum asked_kept *kept,
                     struct error *e);
 /** Whether all places are on that are not asked otherwise; what was asked of some goes. */
 int asked_of_all(const struct ledger_entry *tags, bool off, struct error *e);
-/** What is in force now, by key, what has run out left out. *off: see asked_of_all(). */
-int asked_read(const struct ledger_entry *tags, struct asked_list *list, bool *off, struct error *e);
+/** What is in force now, what has run out left out. 0, or -errno with a line. */
+int asked_read(const struct ledger_entry *tags, struct asked *a, struct error *e);
+void asked_release(struct asked *a);
 
 #endif

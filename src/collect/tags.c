@@ -89,12 +89,15 @@ static void add_module(struct tags_reading *r, const struct ledger_copy *c, uint
 {
     const struct ledger_module *of = ledger_copy_at(c, LEDGER_MODULES, struct ledger_module, number);
     struct tags_module m = {.path = mem_strdup(text_of(c, of->path))};
+    m.key = ledger_module_key(m.path, strlen(m.path));
     char *deleted = strstr(m.path, DELETED);
     if (deleted)
         *deleted = '\0';
     if (of->build_id_len <= LEDGER_BUILD_ID_BYTES)
         m.build_id_len = of->build_id_len;
     memcpy(m.build_id, of->build_id, m.build_id_len);
+    if (m.build_id_len)
+        m.key = ledger_module_key(m.build_id, m.build_id_len);
     *vec_push(&r->modules) = m;
 }
 

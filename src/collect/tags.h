@@ -16,9 +16,12 @@
 #include "collect/object_faults.h"
 #include "model/accounts.h"
 #include "symbol/symbol.h"
+#include "wire/kept.h"
 
 struct tags_module {
     char *path;
+    uint64_t key; /* ledger_module_key() */
+    bool whole;   /* all its places are there: those of its file, too */
     uint8_t build_id[LEDGER_BUILD_ID_BYTES];
     size_t build_id_len;
 };

@@ -102,7 +102,7 @@ static struct account_row row_of_tag(const struct tags_file_tag *tag, const char
 /* A file that cannot be read, or has changed since it was loaded, adds nothing that does harm: keys have its build id. */
 static void add_unmet(struct tags_reading *r, uint32_t module, struct alloc_texts *texts)
 {
-    const struct tags_module *m = &r->modules.at[module];
+    struct tags_module *m = &r->modules.at[module];
     struct map known = {0};
     struct tags_file f;
     struct error e;
@@ -123,6 +123,7 @@ static void add_unmet(struct tags_reading *r, uint32_t module, struct alloc_text
         *vec_push(&r->rows) = row_of_tag(tag, m->path, texts);
         r->rows.at[r->rows.len - 1].key.comm = put_text(texts, r->process.comm);
     }
+    m->whole = true;
     map_release(&known);
     tags_file_release(&f);
 }

@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "base/vec.h"
 #include "model/alloc_sites.h"
@@ -144,6 +145,12 @@ bool account_query_needs_names(const struct query *q);
 bool account_row_fits(const struct account_row *row, const struct query *q, const struct alloc_texts *texts);
 /** Does it ask for figures? Then a place may fit now and not later. */
 bool account_query_needs_figures(const struct query *q);
+/**
+ * Appends it as a clause that the process of that row can judge for itself: of class, name, function, file and module. False: it
+ * asks for more, or for too much.
+ */
+bool account_query_compile(const struct query *q, const struct account_row *row,
+                           const struct alloc_texts *texts, struct buf *out);
 /** Drops rows for which it does not hold. */
 void account_rows_keep(struct account_rows *r, const struct query *q, const struct alloc_texts *texts);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <math.h>
 
+#include "base/sigsafe/clause.h"
 #include "model/accounts.h"
 
 enum field {
@@ -149,4 +150,19 @@ void account_rows_keep(struct account_rows *r, const struct query *q, const stru
         if (account_row_fits(row, q, texts))
             r->at[kept++] = *row;
     r->len = kept;
+}
+
+bool account_query_compile(const struct query *q, const struct account_row *row,
+                           const struct alloc_texts *texts, struct buf *out)
+{
+    static const int ways[] = {
+        [CLASS] = CLAUSE_CLASS,     [NAME] = CLAUSE_NAME,        [FUNC] = CLAUSE_FUNC,
+        [PATH] = CLAUSE_FILE,       [DIR] = QUERY_NOT_KNOWN,     [LINE] = QUERY_NOT_KNOWN,
+        [MODULE] = CLAUSE_MODULE,   [COMM] = QUERY_FIXED,        [PID] = QUERY_FIXED,
+        [LIVE] = QUERY_NOT_KNOWN,   [OBJECTS] = QUERY_NOT_KNOWN, [ALLOCATED] = QUERY_NOT_KNOWN,
+        [COUNT] = QUERY_NOT_KNOWN,  [FREED] = QUERY_NOT_KNOWN,   [FREES] = QUERY_NOT_KNOWN,
+        [FAILED] = QUERY_NOT_KNOWN, [AVERAGE] = QUERY_NOT_KNOWN, [ACCURATE] = QUERY_NOT_KNOWN,
+    };
+    struct subject s = {row, texts};
+    return query_compile(q, ways, look_up, &s, out);
 }

@@ -4,7 +4,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "query/glob.h"
+#include "base/sigsafe/pattern.h"
 
 #define LETTERS_MAX 64 /* of a name: what follows is not compared */
 
@@ -66,7 +66,7 @@ bool nearest_fits_any(const struct profile *p, const char *pattern)
     unsigned char *is = function_names(p);
     bool fits = false;
     for (uint32_t i = 0; i < p->strings.len && !fits; i++)
-        fits = is[i] && query_glob(pattern, profile_text(p, i), strlen(profile_text(p, i)));
+        fits = is[i] && pattern_glob(pattern, profile_text(p, i), strlen(profile_text(p, i)));
     free(is);
     return fits;
 }

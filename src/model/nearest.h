@@ -12,7 +12,7 @@
 
 #define NEAREST_MAX 3
 
-/** Whether a function of the profile has a name that fits the pattern (query/glob.h). */
+/** Whether a function of the profile has a name that fits the pattern (base/sigsafe/pattern.h). */
 bool nearest_fits_any(const struct profile *p, const char *pattern);
 /**
  * Up to NEAREST_MAX strings of the profile, names of functions that are like `text`, the most alike first: those that have

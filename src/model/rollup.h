@@ -77,7 +77,7 @@ struct rollup_options {
     enum rollup_sort sort;
     bool inclusive; /* sort by inclusive values */
     const char *
-        focus; /* a pattern (query/glob.h): only stacks count that have a function of that name. NULL: all. Trees
+        focus; /* a pattern (base/sigsafe/pattern.h): only stacks count that have a function of that name. NULL: all. Trees
                         * begin there: with its outermost call for its callers, with the innermost for its callees, so
                         * that a recursion counts once */
     /* Which cells count. NULL: all. */

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "query/glob.h"
+#include "base/sigsafe/pattern.h"
 
 enum { NOT_ASKED, FITS, FITS_NOT };
 
@@ -30,7 +30,7 @@ static bool frame_fits(struct calls *c, const struct frame *f)
     if (known && *known)
         return *known == FITS;
     const char *function = frame_function(c->p, f, scratch);
-    bool fits = query_glob(c->pattern, function, strlen(function));
+    bool fits = pattern_glob(c->pattern, function, strlen(function));
     if (known)
         *known = fits ? FITS : FITS_NOT;
     return fits;

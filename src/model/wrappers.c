@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "query/glob.h"
+#include "base/sigsafe/pattern.h"
 
 static bool is_blank(char c)
 {
@@ -99,7 +99,7 @@ bool wrappers_have(const struct wrappers *w, const char *function)
 {
     size_t len = strlen(function);
     for (size_t i = w->all.len; i-- > 0;)
-        if (query_glob(w->all.at[i].pattern, function, len))
+        if (pattern_glob(w->all.at[i].pattern, function, len))
             return !w->all.at[i].no;
     return false;
 }

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "query/glob.h"
+#include "base/sigsafe/pattern.h"
 #include "query/tree.h"
-
-#include <string.h>
 
 struct query_probe {
     const struct query *query;
@@ -10,51 +8,9 @@ struct query_probe {
     bool holds;
 };
 
-/* The pattern against one spelling of a value: whole, and where it may, behind any slash. */
-static bool match_spelling(const struct query *q, const struct query_alt *alt, const char *text, size_t len)
+unsigned query_alt_how(const struct query_node *term, const struct query_alt *alt)
 {
-    const char *pattern = q->patterns.data + alt->pattern;
-    if (!alt->anywhere)
-        return query_glob(pattern, text, len);
-    return query_glob(pattern + QUERY_ANYWHERE_BYTES, text, len) || query_glob(pattern, text, len);
-}
-
-/* "/lib/libc-2.31.so.6" -> the length of "/lib/libc-2.31"; `len` when it is not a shared object's name. */
-static size_t cut_so(const char *text, size_t len)
-{
-    const char *slash = strrchr(text, '/');
-    const char *name = slash ? slash + 1 : text;
-    for (const char *so = name; (so = strstr(so, ".so")); so++)
-        if (so > name && (so[3] == '\0' || so[3] == '.'))
-            return (size_t)(so - text);
-    return len;
-}
-
-/* "/lib/libc-2.31" -> the length of "/lib/libc"; `len` when there is no version. */
-static size_t cut_version(const char *text, size_t len)
-{
-    size_t n = len;
-    while (n > 0 && ((text[n - 1] >= '0' && text[n - 1] <= '9') || text[n - 1] == '.'))
-        n--;
-    bool version = n < len && text[n] != '.' && n > 1 && text[n - 1] == '-' && text[n - 2] != '/';
-    return version ? n - 1 : len;
-}
-
-static bool match_text(const struct query *q, const struct query_alt *alt, enum query_type type,
-                       const char *text)
-{
-    size_t len = strlen(text);
-    if (match_spelling(q, alt, text, len))
-        return true;
-    if (type != QUERY_MODULE)
-        return false;
-    size_t stem = cut_so(text, len);
-    if (stem == len)
-        return false;
-    if (match_spelling(q, alt, text, stem))
-        return true;
-    size_t bare = cut_version(text, stem);
-    return bare < stem && match_spelling(q, alt, text, bare);
+    return (alt->anywhere ? PATTERN_ANYWHERE : 0) | (term->type == QUERY_MODULE ? PATTERN_MODULE : 0);
 }
 
 static bool match_number(const struct query_alt *alt, int64_t value)
@@ -79,9 +35,11 @@ bool query_offer_text(struct query_probe *probe, const char *text)
     const struct query_node *term = probe->term;
     if (!text || !query_type_is_text(term->type))
         return probe->holds;
-    for (size_t i = 0; i < term->n_alts && !probe->holds; i++)
+    for (size_t i = 0; i < term->n_alts && !probe->holds; i++) {
+        const struct query_alt *alt = &probe->query->alts.at[term->first_alt + i];
         probe->holds =
-            match_text(probe->query, &probe->query->alts.at[term->first_alt + i], term->type, text);
+            pattern_fits(probe->query->patterns.data + alt->pattern, query_alt_how(term, alt), text);
+    }
     return probe->holds;
 }
 
@@ -95,8 +53,8 @@ bool query_offer_number(struct query_probe *probe, int64_t value)
     return probe->holds;
 }
 
-static bool node_holds(const struct query *q, const struct query_node *node, query_lookup_fn get,
-                       void *subject)
+bool query_node_holds(const struct query *q, const struct query_node *node, query_lookup_fn get,
+                      void *subject)
 {
     bool holds;
     if (node->kind == QUERY_TERM) {
@@ -109,14 +67,14 @@ static bool node_holds(const struct query *q, const struct query_node *node, que
         holds = !decisive;
         for (const struct query_node *child = node + 1; child < end && holds != decisive;
              child += child->span)
-            holds = node_holds(q, child, get, subject);
+            holds = query_node_holds(q, child, get, subject);
     }
     return holds != node->negated;
 }
 
 bool query_match(const struct query *q, query_lookup_fn get, void *subject)
 {
-    return !q->nodes.len || node_holds(q, q->nodes.at, get, subject);
+    return !q->nodes.len || query_node_holds(q, q->nodes.at, get, subject);
 }
 
 bool query_uses(const struct query *q, size_t field)

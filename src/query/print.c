@@ -7,7 +7,7 @@
 /* In quotes when something in it would end the pattern; backslashes stand as they are, they were kept by the parser. */
 static void print_pattern(const struct query *q, const struct query_alt *alt, struct buf *out)
 {
-    const char *p = q->patterns.data + alt->pattern + (alt->anywhere ? QUERY_ANYWHERE_BYTES : 0);
+    const char *p = q->patterns.data + alt->pattern + (alt->anywhere ? PATTERN_ANYWHERE_BYTES : 0);
     bool quoted = p[strcspn(p, " ,()\"")] != '\0';
     if (quoted)
         buf_addch(out, '"');

@@ -12,6 +12,7 @@
  */
 
 #include "base/buf.h"
+#include "base/sigsafe/pattern.h"
 #include "base/vec.h"
 #include "query/query.h"
 
@@ -46,8 +47,6 @@ struct query_alt {
     int64_t low, high;
 };
 
-#define QUERY_ANYWHERE_BYTES 2 /* of the prefix that `anywhere` stands for */
-
 struct query_nodes VEC(struct query_node);
 struct query_alts VEC(struct query_alt);
 
@@ -64,6 +63,11 @@ static inline bool query_type_is_text(enum query_type type)
     return type == QUERY_TEXT || type == QUERY_PATH || type == QUERY_MODULE;
 }
 
+/** How the pattern of an alternative is meant, as pattern_fits() has it. */
+unsigned query_alt_how(const struct query_node *term, const struct query_alt *alt);
+/** Whether what stands at that node and below it holds. */
+bool query_node_holds(const struct query *q, const struct query_node *node, query_lookup_fn get,
+                      void *subject);
 /** Appends the canonical spelling of the query. Field names come from the table it was parsed with. */
 void query_tree_print(const struct query *q, const struct query_field *fields, struct buf *out);
 

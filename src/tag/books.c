@@ -22,6 +22,7 @@
 #include "tag/details.h"
 #include "tag/joint.h"
 #include "tag/places.h"
+#include "wire/kept.h"
 #include "wire/ledger_make.h"
 
 #define LIMIT_BYTES   (64ull << 20)
@@ -49,9 +50,9 @@ static bool began;
 
 /* What a fork child writes into its own ledger, if the module is still there. */
 struct met {
-    const char *code, *text;
+    struct kept_place place;
     const struct link_map *map;
-    uint64_t key, calls; /* see books_key(), books_calls() */
+    uint64_t calls; /* see books_calls() */
     uint32_t line;
 };
 static struct met *met; /* by account */
@@ -197,19 +198,24 @@ static uint32_t module_of(const struct dl_find_object *found)
     return at;
 }
 
-static uint64_t key_of(uint32_t module, uint64_t code)
+/* What the place, and its module, are called in the control page's lists. */
+static void set_keys(struct kept_place *place, uint32_t module, uint64_t code)
 {
-    if (module == LEDGER_NONE)
-        return ledger_action_key("", 0, code);
-    const struct ledger_module *m = AT(LEDGER_MODULES, struct ledger_module, module);
-    const char *path = AT(LEDGER_STRINGS, char, m->path);
-    return m->build_id_len ? ledger_action_key(m->build_id, m->build_id_len, code)
-                           : ledger_action_key(path, text_length(path), code);
+    const void *id = "";
+    uint64_t bytes = 0;
+    if (module != LEDGER_NONE) {
+        const struct ledger_module *m = AT(LEDGER_MODULES, struct ledger_module, module);
+        const char *path = AT(LEDGER_STRINGS, char, m->path);
+        id = m->build_id_len ? (const void *)m->build_id : path;
+        bytes = m->build_id_len ? m->build_id_len : text_length(path);
+    }
+    place->key = ledger_action_key(id, bytes, code);
+    place->module = ledger_module_key(id, bytes);
 }
 
 static uint64_t code_of(const struct met *of, const struct dl_find_object *found)
 {
-    return (uint64_t)of->code - found->dlfo_link_map->l_addr;
+    return (uint64_t)of->place.code - found->dlfo_link_map->l_addr;
 }
 
 /* 0: nothing tells whether the file is the same when it is loaded again. */
@@ -219,13 +225,13 @@ static uint64_t identity_of(const struct met *of, uint32_t module)
         return 0;
     const struct ledger_module *m = AT(LEDGER_MODULES, struct ledger_module, module);
     const char *path = AT(LEDGER_STRINGS, char, m->path);
-    return m->build_id_len ? places_identity(of->key + of->line, path, of->text) : 0;
+    return m->build_id_len ? places_identity(of->place.key + of->line, path, of->place.text) : 0;
 }
 
 /* Writes the record of an account whose descriptor is there. */
 static void enter(uint32_t number, const struct met *of, uint32_t module, uint64_t code)
 {
-    const char *class = of->text ? of->text : "\0\0", *name = class + text_length(class) + 1;
+    const char *class = of->place.text ? of->place.text : "\0\0", *name = class + text_length(class) + 1;
     struct ledger_tag *t = AT(LEDGER_TAGS, struct ledger_tag, number);
     *t = (struct ledger_tag){.class = string_of(class),
                              .name = string_of(name),
@@ -236,9 +242,9 @@ static void enter(uint32_t number, const struct met *of, uint32_t module, uint64
     store_release(&t->account, number);
 }
 
-uint64_t books_key(uint32_t number)
+struct kept_place *books_place(uint32_t number)
 {
-    return met[number].key;
+    return &met[number].place;
 }
 
 uint64_t *books_calls(uint32_t number)
@@ -250,10 +256,10 @@ static struct met description_of(const struct allium_tag *tag)
 {
     if (tag->version == BOOKS_FAR) {
         const struct books_far *far = (const struct books_far *)(const void *)tag;
-        return (struct met){.code = far->code, .text = far->text};
+        return (struct met){.place = {.code = far->code, .text = far->text}};
     }
-    return (struct met){.code = (const char *)&tag->code + tag->code,
-                        .text = tag->text ? (const char *)&tag->text + tag->text : NULL,
+    return (struct met){.place = {.code = (const char *)&tag->code + tag->code,
+                                  .text = tag->text ? (const char *)&tag->text + tag->text : NULL},
                         .line = tag->line};
 }
 
@@ -268,13 +274,13 @@ static bool are_texts(const char *at, int count, const char *end)
 /* What a descriptor leads to lies where its code does: nothing else is sure to be readable. */
 static bool is_sound(const struct allium_tag *tag, const struct met *of, struct dl_find_object *found)
 {
-    if (_dl_find_object((void *)of->code, found))
+    if (_dl_find_object((void *)of->place.code, found))
         return false;
     if (tag->version != ALLIUM_TAG_VERSION)
         return tag->version == BOOKS_FAR;
     const char *start = found->dlfo_map_start, *end = found->dlfo_map_end;
     return control_is_between(tag, start, end) &&
-           (!of->text || (of->text >= start && are_texts(of->text, 3, end)));
+           (!of->place.text || (of->place.text >= start && are_texts(of->place.text, 3, end)));
 }
 
 /* The number of its account, which it may have had before; ACCOUNTS_MOST or more: there is no room. */
@@ -307,7 +313,9 @@ bool books_meet(struct allium_tag *tag)
         module = module_of(&found);
         code = code_of(&of, &found);
         of.map = found.dlfo_link_map;
-        of.key = key_of(module, code);
+        set_keys(&of.place, module, code);
+        if (tag->version == BOOKS_FAR)
+            of.place.module = 0; /* no file has them: nobody knows of them before they are met */
         identity = identity_of(&of, module);
         number = number_for(&of, identity);
     }
@@ -323,7 +331,7 @@ bool books_meet(struct allium_tag *tag)
     if (!__atomic_compare_exchange_n(&tag->words, &not_met, books_offset(number), false, __ATOMIC_ACQ_REL,
                                      __ATOMIC_ACQUIRE)) { /* somebody else was faster */
         if (not_met != books_offset(number)) {
-            met[number].code = NULL;
+            met[number].place.code = NULL;
             store_relaxed(&AT(LEDGER_TAGS, struct ledger_tag, number)->account, 0);
         }
         return not_met != ALLIUM_TAG_UNKEPT;
@@ -341,8 +349,9 @@ static bool inherit(void)
     for (uint32_t n = 1; n < accounts_of_parent; n++) {
         if (ledger_append(&books_ledger, LEDGER_TAGS, 1) == LEDGER_NONE || !back_account(n))
             return false;
-        bool there = met[n].code && !_dl_find_object((void *)met[n].code, &found);
-        const char *text = met[n].text; /* of another library by now, perhaps, which has the place of ours */
+        bool there = met[n].place.code && !_dl_find_object((void *)met[n].place.code, &found);
+        const char *text =
+            met[n].place.text; /* of another library by now, perhaps, which has the place of ours */
         if (text && (_dl_find_object((void *)text, &texts) || !are_texts(text, 3, texts.dlfo_map_end)))
             there = false;
         if (there && found.dlfo_link_map == met[n].map)

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "allium/tag.h"
+#include "tag/kept.h"
 #include "wire/ledger_make.h"
 
 /** A descriptor that does not lie beside its code: `version` is BOOKS_FAR, and code and text are told here. */
@@ -39,8 +40,8 @@ extern struct ledger books_ledger;
 bool books_open(void);
 /** The descriptor is met: it has an account. False: there is no room for one. */
 bool books_meet(struct allium_tag *tag);
-/** What the tag is called in the control page's lists. */
-uint64_t books_key(uint32_t number);
+/** What is known of its place. */
+struct kept_place *books_place(uint32_t number);
 /** Calls of it that control_fails() counts. */
 uint64_t *books_calls(uint32_t number);
 /** First words of a shard, of account 0. */

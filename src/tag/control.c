@@ -9,6 +9,7 @@
 #include "base/sigsafe/atomic.h"
 #include "base/sigsafe/draw.h"
 #include "base/sigsafe/sys.h"
+#include "wire/kept.h"
 
 #define PAGES_MAX    256u /* modules with tags */
 #define SERIAL_SHIFT 48
@@ -33,10 +34,10 @@ static const struct ledger_control *seen_by(const struct allium_tag *tag)
 }
 
 static const struct ledger_control *own; /* with the lists; NULL: there is none */
-static uint64_t readable[2];             /* bytes of its lists */
+static uint64_t readable[4];             /* bytes of its lists, and of what is kept beside each */
 
-/* Only what is used of the lists can be accessed, or mlockall(2) in the program would back all of them. */
-static bool can_read(const char *list, unsigned which, uint64_t bytes)
+/* Only what is used of those can be accessed, or mlockall(2) in the program would back all of them. */
+static bool can_read(const void *list, unsigned which, uint64_t bytes)
 {
     bytes = (bytes + LEDGER_PAGE_BYTES - 1) & -(uint64_t)LEDGER_PAGE_BYTES;
     if (bytes <= load_acquire(&readable[which]))
@@ -47,17 +48,33 @@ static bool can_read(const char *list, unsigned which, uint64_t bytes)
     return true;
 }
 
+static unsigned side(uint32_t listed)
+{
+    return listed & LEDGER_ACTIONS_SECOND ? 1 : 0;
+}
+
 /* The list in force; NULL: there is none. */
 static const struct ledger_action *list_of(const struct ledger_control *c, uint32_t *count)
 {
     uint32_t listed = load_acquire(&c->listed);
-    unsigned which = listed & LEDGER_ACTIONS_SECOND ? 1 : 0;
-    const char *list = (const char *)c + LEDGER_PAGE_BYTES + which * LEDGER_ACTIONS_BYTES;
+    const void *list = (const char *)c + ledger_list_offset(listed);
     *count = listed & ~LEDGER_ACTIONS_SECOND;
     if (!*count || *count > LEDGER_ACTIONS_MOST ||
-        !can_read(list, which, *count * sizeof(struct ledger_action)))
+        !can_read(list, side(listed), *count * sizeof(struct ledger_action)))
         return NULL;
-    return (const struct ledger_action *)list;
+    return list;
+}
+
+/* What is kept beside it; NULL: nothing. */
+static const struct ledger_kept *kept_of(const struct ledger_control *c, uint32_t *queries)
+{
+    uint32_t listed = load_acquire(&c->listed);
+    const void *kept = (const char *)c + ledger_kept_offset(listed);
+    *queries = load_relaxed(&c->kept);
+    if (!*queries || *queries > LEDGER_QUERIES_MOST ||
+        !can_read(kept, 2 + side(listed), LEDGER_KEPT_BYTES(*queries)))
+        return NULL;
+    return kept;
 }
 
 /* What is asked at this time; `timed`: later it may be something else. */
@@ -94,14 +111,29 @@ static bool find(const struct ledger_control *c, uint64_t key, struct ledger_act
     return false;
 }
 
-uint32_t control_look(struct allium_tag *tag, uint64_t key, struct ledger_action *a)
+/* By the queries that fit it, of a place that nobody has looked for yet. */
+static bool find_kept(const struct ledger_control *c, int32_t state, struct kept_place *place,
+                      struct ledger_action *a)
+{
+    uint32_t count;
+    const struct ledger_kept *k = kept_of(c, &count);
+    uint32_t fits = k ? kept_fits(k, count, (uint32_t)state, place) : 0;
+    *a = (struct ledger_action){.key = place->key};
+    for (uint32_t i = 0; i < count && fits >> i; i++)
+        if (fits >> i & 1)
+            ledger_action_change(a, &k->queries[i]);
+    return a->asked;
+}
+
+uint32_t control_look(struct allium_tag *tag, struct kept_place *place, struct ledger_action *a)
 {
     int32_t state = load_acquire(&seen_by(tag)->state), known = load_relaxed(&tag->state);
     if (known >= state)
         return known > state ? CONTROL_COUNTED : 0;
     const struct ledger_control *c = load_acquire(&own);
     bool more = false, off = c && load_relaxed(&c->word) & LEDGER_CONTROL_TAGS_OFF;
-    uint32_t asked = c && find(c, key, a) ? asked_now(a, &more) : 0;
+    bool found = c && (find(c, place->key, a) || find_kept(c, state, place, a));
+    uint32_t asked = found ? asked_now(a, &more) : 0;
     bool counted = !control_asks(asked, LEDGER_ASK_OFF) && (!off || control_asks(asked, LEDGER_ASK_ON));
     more |= asked >> LEDGER_ASK_STACKS != 0;
     /* Whatever stands there, it is compared with itself later on. */
@@ -169,7 +201,7 @@ void control_show(const struct ledger_control *of, const struct allium_tag *tag)
 void control_show_again(const struct ledger_control *of)
 {
     struct dl_find_object found;
-    readable[0] = readable[1] = 0;
+    __builtin_memset(readable, 0, sizeof(readable));
     store_release(&own, of);
     for (uint32_t i = 0; of && i < PAGES_MAX && i < load_acquire(&n_pages); i++) {
         const char *page = load_acquire(&pages[i].page);

@@ -90,7 +90,7 @@ static struct asked look(struct allium_tag *tag)
         return a;
     a.account = books_number(load_acquire(&tag->words));
     store_relaxed(&tag->entry, a.account << ALLIUM_BYTES_BITS);
-    a.asked = control_look(tag, books_key(a.account), &a.action);
+    a.asked = control_look(tag, books_place(a.account), &a.action);
     return a;
 }
 

@@ -432,6 +432,8 @@ struct ledger_control {
     /* Of tags alone. */
     int32_t state;   /* even, >= 0; two more with each change, which is the last thing written */
     uint32_t listed; /* actions in force, sorted by key; and in the highest bit, in which of the two lists */
+    uint32_t kept;   /* queries that are kept beside that list, see wire/kept.h */
+    uint32_t pad;
 };
 #define LEDGER_CONTROL_PERIOD ((1ull << 48) - 1)
 /* No new samples; those that are live are followed to their end. */
@@ -464,10 +466,9 @@ struct ledger_action {
     uint32_t n;
     uint32_t pad;
 };
-#define LEDGER_ACTIONS_MOST      32768u
-#define LEDGER_ACTIONS_BYTES     (LEDGER_ACTIONS_MOST * sizeof(struct ledger_action)) /* of a list */
-#define LEDGER_ACTIONS_SECOND    (1u << 31)
-#define LEDGER_CONTROL_TAG_BYTES (LEDGER_PAGE_BYTES + 2 * LEDGER_ACTIONS_BYTES) /* of the file */
+#define LEDGER_ACTIONS_MOST   32768u
+#define LEDGER_ACTIONS_BYTES  (LEDGER_ACTIONS_MOST * sizeof(struct ledger_action)) /* of a list */
+#define LEDGER_ACTIONS_SECOND (1u << 31)
 
 /**
  * A place in the code, wherever it is loaded: by the build id of its file, or the path of one that has none, and the address

@@ -14,6 +14,7 @@
 #include "base/sigsafe/sys.h"
 #include "base/sigsafe/text.h"
 #include "wire/headroom.h"
+#include "wire/kept.h"
 #include "wire/ledger_sweep.h"
 
 #ifndef MADV_POPULATE_WRITE
@@ -207,20 +208,27 @@ static bool write_at(long fd, const void *from, uint64_t bytes, uint64_t at)
     return !bytes || (uint64_t)sys_call(SYS_pwrite64, fd, from, bytes, at) == bytes;
 }
 
+/* What lies so far behind the page that it was taken from, if it can be read; else nothing. */
+static bool write_behind(long fd, const struct ledger_control *asked, uint64_t from, uint64_t n, uint64_t at)
+{
+    const char *part = (const char *)asked + from;
+    return n && !sys_call(SYS_mprotect, part, page_up(n), PROT_READ) && write_at(fd, part, n, at);
+}
+
 /* A list is believed as far as the file can have one. The state is another, so that all who know that of `asked` look again. */
 static bool write_asked(long fd, const struct ledger_control *asked)
 {
-    uint32_t count = asked->listed & ~LEDGER_ACTIONS_SECOND;
+    uint32_t count = asked->listed & ~LEDGER_ACTIONS_SECOND, kept = asked->kept;
     struct ledger_control c = {.magic = LEDGER_CONTROL_MAGIC,
                                .word = asked->word & LEDGER_CONTROL_TAGS_OFF,
                                .state = (int32_t)((((uint32_t)asked->state | 1) + 1) & INT32_MAX)};
-    const char *list = (const char *)asked + LEDGER_PAGE_BYTES;
-    if (asked->listed & LEDGER_ACTIONS_SECOND)
-        list += LEDGER_ACTIONS_BYTES;
-    if (count && count <= LEDGER_ACTIONS_MOST &&
-        !sys_call(SYS_mprotect, list, page_up(count * sizeof(struct ledger_action)), PROT_READ) &&
-        write_at(fd, list, count * sizeof(struct ledger_action), LEDGER_PAGE_BYTES))
+    if (count <= LEDGER_ACTIONS_MOST &&
+        write_behind(fd, asked, ledger_list_offset(asked->listed), count * sizeof(struct ledger_action),
+                     ledger_list_offset(0)))
         c.listed = count;
+    if (kept <= LEDGER_QUERIES_MOST && write_behind(fd, asked, ledger_kept_offset(asked->listed),
+                                                    LEDGER_KEPT_BYTES(kept), ledger_kept_offset(0)))
+        c.kept = kept;
     return write_at(fd, &c, sizeof(c), 0) &&
            write_at(fd, asked + 1, LEDGER_PAGE_BYTES - sizeof(c), sizeof(c));
 }

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "query/glob.h"
+#include "base/sigsafe/pattern.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -33,7 +33,7 @@ static bool decides(const struct wrappers *w, const char *name)
 {
     bool is = false;
     vec_each (const struct wrapper, it, &w->all)
-        if (query_glob(it->pattern, name, strlen(name)))
+        if (pattern_glob(it->pattern, name, strlen(name)))
             is = !it->no;
     return is;
 }

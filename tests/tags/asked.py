@@ -11,42 +11,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "cli")]
 import tap
 from building import program
+from steps import Steps
 from tap import built, check, equal, private_dir, run, succeed
-
-
-class Steps:
-    """steps.c at work: each call does one thing and waits until it is done."""
-
-    def __init__(self, ledgers, source="steps.c", **env):
-        self.env = dict(os.environ, ALLIUM_DIR=ledgers)
-        steps = program("gcc", ["-O2"], source)
-        self.process = subprocess.Popen([steps], env=dict(self.env, **env), stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
-        self.pid = self.process.pid
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.process.stdin.close()
-        self.process.wait(30)
-        self.process.stdout.close()
-
-    def do(self, line):
-        self.process.stdin.write(line.encode() + b"\n")
-        return int(self.process.stdout.readline())
-
-    def set(self, *words, pid=None):
-        return succeed([built("ALLIUM"), "set", str(pid or self.pid), *words], env=self.env).stdout.decode()
-
-    def refused(self, *words):
-        done = run([built("ALLIUM"), "set", str(self.pid), *words], env=self.env)
-        return done.returncode, done.stderr.decode()
-
-    def rows(self, pid=None):
-        """{function: (allocations, allocated bytes, live objects, live bytes, failed)}"""
-        done = succeed([built("ALLIUM"), "tags", str(pid or self.pid), "--json", "--top", "0"], env=self.env)
-        return {row["function"]: tuple(row.get(key) or 0 for key in (
-            "allocations", "allocated_bytes", "live_objects", "live_bytes", "failed")) for row in json.loads(done.stdout)["rows"]}
 
 
 def off_and_on():
@@ -54,7 +20,7 @@ def off_and_on():
         for place in "abc":
             equal(steps.do("make %s 10 100" % place), 10, "made")
         said = steps.set("--where", "func:at_a", "off")
-        equal(said, "%d (%s): 1 of 3 tags: off\n" % (steps.pid, "steps.c-gcc-O2-"), "what it says")
+        equal(said, "%d (%s): 1 of 3 tags: off; kept for modules loaded later\n" % (steps.pid, "steps.c-gcc-O2-"), "what it says")
         for place in "abc":
             steps.do("make %s 5 100" % place)
         want = {"at_a": (10, 1000, 10, 1000, 0), "at_b": (15, 1500, 15, 1500, 0), "at_c": (15, 1500, 15, 1500, 0)}
@@ -71,7 +37,7 @@ def off_and_on():
 def not_met_yet():
     with private_dir() as ledgers, Steps(ledgers) as steps:
         steps.do("make a 1 10")
-        equal(steps.set("--where", "func:at_b", "fail=every:2"), "%d (steps.c-gcc-O2-): 1 of 3 tags: fail=every:2\n" % steps.pid, "what it says")
+        equal(steps.set("--where", "func:at_b", "fail=every:2"), "%d (steps.c-gcc-O2-): 1 of 3 tags: fail=every:2; kept for modules loaded later\n" % steps.pid, "what it says")
         equal((steps.do("make b 10 10"), steps.do("make c 10 10")), (5, 10), "made at places that had not been met")
 
 
@@ -80,7 +46,7 @@ def all_of_them():
         for place in "ab":
             steps.do("make %s 10 100" % place)
         equal(steps.rows(), {}, "rows of a program that was started with them off")
-        equal(steps.set("--where", "func:at_b", "on"), "%d (steps.c-gcc-O2-): 1 of 3 tags: on\n" % steps.pid, "what it says")
+        equal(steps.set("--where", "func:at_b", "on"), "%d (steps.c-gcc-O2-): 1 of 3 tags: on; kept for modules loaded later\n" % steps.pid, "what it says")
         for place in "abc":
             steps.do("make %s 10 100" % place)
         equal(steps.rows(), {"at_b": (10, 1000, 10, 1000, 0)}, "rows")
@@ -159,7 +125,7 @@ def stacks():
         for place, n in ("a", 10), ("b", 20), ("c", 30), ("a", 5):
             steps.do("make %s %d 100" % (place, n))
         listed = json.loads(succeed([built("ALLIUM"), "ps", "--json"], env=steps.env).stdout)["rows"]
-        equal([row["note"] for row in listed if row["pid"] == steps.pid], ["stacks of 2 tags"], "what ps says")
+        equal([row["note"] for row in listed if row["pid"] == steps.pid], ["stacks of 2 tags; of modules loaded later: stacks where func:at_a or func:at_c"], "what ps says")
         rows, said = details(steps, "--stacks")
         equal(said, "", "what it says")
         equal({row["function"]: (row["allocations"], row["allocated_bytes"]) for row in rows}, {"at_a": (15, 1500), "at_c": (30, 3000)}, "rows")
@@ -224,7 +190,7 @@ def mistakes():
     with private_dir() as ledgers, Steps(ledgers) as steps:
         steps.do("make a 1 10")
         for words, code, line in (
-                (("--where", "func:none", "stacks"), 1, "no tag of process %d (steps.c-gcc-O2-) fits --where" % steps.pid),
+                (("--where", "func:none live>1G", "stacks"), 1, "no tag of process %d (steps.c-gcc-O2-) fits --where" % steps.pid),
                 (("--where", "fnc:at_a", "stacks"), 2, 'did you mean "func"?'), (("fail=twice",), 2, "it can be once, nth:N"),
                 (("fail=every:0",), 2, "it can be once"), (("fail=p:2",), 2, "it can be once"), (("stack",), 2, "is no action"),
                 (("--where", "func:a", "period=1M"), 2, "a whole process's"), (("stacks", "period=1M"), 2, "not both at once"),

@@ -6,7 +6,12 @@
  *     drop PLACE N         frees that many of them, the newest first; answer: how many
  *     fork                 goes on as a child until `end`; answer: its pid
  *     end                  a child ends; answer: its code
+ *     open PATH            loads a plugin; answer: 1, it was
+ *     close                the one loaded last goes; answer: 1, it did
+ *     call NAME N BYTES    so many objects by that function of it; answer: how many there came of it. They are never freed
+ *     exec PATH            becomes that program
  */
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,9 +69,27 @@ static int split(void)
     return code;
 }
 
+static void *plugin;
+
+static int call(const char *name, unsigned n, size_t bytes)
+{
+    void *(*make_one)(size_t);
+    int made = 0;
+    *(void **)&make_one = plugin ? dlsym(plugin, name) : NULL;
+    while (make_one && n--)
+        made += make_one(bytes) != NULL;
+    return make_one ? made : -1;
+}
+
+static int load(const char *path)
+{
+    plugin = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    return plugin != NULL;
+}
+
 int main(void)
 {
-    char line[100], word[10], place;
+    char line[500], word[400], place;
     unsigned n;
     size_t bytes;
     setvbuf(stdin, NULL, _IONBF, 0);
@@ -76,6 +99,14 @@ int main(void)
             answer = (int)make((unsigned)(place - 'a'), n, bytes);
         else if (sscanf(line, "drop %c %u", &place, &n) == 2)
             answer = (int)drop((unsigned)(place - 'a'), n);
+        else if (sscanf(line, "call %399s %u %zu", word, &n, &bytes) == 3)
+            answer = call(word, n, bytes);
+        else if (sscanf(line, "open %399s", word) == 1)
+            answer = load(word);
+        else if (sscanf(line, "exec %399s", word) == 1)
+            answer = execl(word, word, (char *)NULL);
+        else if (sscanf(line, "%9s", word) == 1 && !strcmp(word, "close"))
+            answer = plugin && !dlclose(plugin);
         else if (sscanf(line, "%9s", word) == 1 && !strcmp(word, "fork"))
             answer = split();
         else

@@ -6,7 +6,8 @@
  * What both query tests stand on: a table of fields, a subject, and short words to ask.
  */
 
-#include "query/glob.h"
+#include "base/sigsafe/clause.h"
+#include "base/sigsafe/pattern.h"
 #include "query/query.h"
 
 #include "base/buf.h"

@@ -50,7 +50,7 @@ TEST(random_globs_agree_with_brute_force)
             buf_addstr(&text, letters[t[i]]);
         }
         bool expected = glob_by_force(p, p_len, t, t_len);
-        if (query_glob(buf_str(&pattern), buf_str(&text), text.len) != expected)
+        if (pattern_glob(buf_str(&pattern), buf_str(&text), text.len) != expected)
             fail_msg("\"%s\" on \"%s\": should be %d", buf_str(&pattern), buf_str(&text), expected);
         hits += expected;
         buf_release(&pattern);
@@ -64,8 +64,8 @@ TEST(a_glob_made_to_explode_does_not)
     char *pattern = repeat("*a?", 1000), *text = repeat("a", 20000);
     pattern[strlen(pattern) - 1] = 'b';
     char *tail = repeat("\200", 100000);
-    assert_false(query_glob(pattern, text, 20000));
-    assert_false(query_glob("*?b", tail, 100000));
+    assert_false(pattern_glob(pattern, text, 20000));
+    assert_false(pattern_glob("*?b", tail, 100000));
     free(pattern);
     free(text);
     free(tail);
@@ -221,6 +221,81 @@ TEST(random_queries_mean_what_was_written_and_print_back)
     buf_release(&w.text);
 }
 
+/* What a process knows that judges for itself: of functions one or none, or not whether there is one. */
+static struct clause_value value_of(void *arg, enum clause_field field)
+{
+    const struct subject *s = arg;
+    assert_int_equal(field, CLAUSE_FUNC);
+    return (struct clause_value){s ? s->texts[FUNC][0] : NULL, s != NULL};
+}
+
+static void check_clause(struct world *w, const struct query *q, uint32_t expected)
+{
+    for (size_t i = 0; i < N_SUBJECTS; i++) {
+        int ways[N_FIELDS];
+        struct buf clause = BUF_INIT;
+        bool fits = expected >> i & 1;
+        for (size_t field = 0; field < N_FIELDS; field++)
+            ways[field] = field == FUNC ? CLAUSE_FUNC : QUERY_FIXED;
+        assert_true(query_compile(q, ways, look_up, &w->subjects[i], &clause));
+        enum clause_answer known =
+            clause_judge((uint8_t *)clause.data, clause.len, value_of, &w->subjects[i]);
+        enum clause_answer unknown = clause_judge((uint8_t *)clause.data, clause.len, value_of, NULL);
+        if (known != (fits ? CLAUSE_YES : CLAUSE_NO))
+            fail_msg("a clause judges otherwise: %s", query_text(q));
+        if (unknown != CLAUSE_UNKNOWN && unknown != known)
+            fail_msg("a clause judges what it cannot know: %s", query_text(q));
+        buf_release(&clause);
+    }
+}
+
+TEST(random_queries_mean_the_same_as_clauses)
+{
+    struct world w = {.seed = 4};
+    for (size_t round = 0; round < 2000; round++) {
+        make_subjects(&w);
+        for (size_t i = 0; i < N_SUBJECTS; i++)
+            for (size_t f = 1; f < VALUES_MAX; f++)
+                w.subjects[i].texts[FUNC][f] = NULL;
+        buf_reset(&w.text);
+        uint32_t expected = write_either(&w, 3);
+        struct query *q = must_parse(buf_str(&w.text));
+        check_clause(&w, q, expected);
+        query_free(q);
+    }
+    buf_release(&w.text);
+}
+
+TEST(what_a_process_does_not_know_is_no_clause)
+{
+    static const int ways[N_FIELDS] = {[FUNC] = CLAUSE_FUNC, [SIZE] = QUERY_NOT_KNOWN};
+    struct buf clause = BUF_INIT;
+    struct query *size = must_parse("func:a or size>1"), *many = must_parse("func:a"), *none = must_parse("");
+    assert_false(query_compile(size, ways, look_up, NULL, &clause));
+    char *longer = repeat("func:a ", CLAUSE_COUNT_MOST + 1),
+         *deep = repeat("!(func:a or ", CLAUSE_DEPTH_MOST);
+    query_free(many);
+    many = must_parse(longer);
+    assert_false(query_compile(many, ways, look_up, NULL, &clause));
+    struct buf nested = BUF_INIT;
+    char *closed = repeat(")", CLAUSE_DEPTH_MOST);
+    buf_printf(&nested, "%sfunc:b%s", deep, closed);
+    query_free(many);
+    many = must_parse(buf_str(&nested));
+    assert_false(query_compile(many, ways, look_up, NULL, &clause));
+    buf_reset(&clause);
+    assert_true(query_compile(none, ways, look_up, NULL, &clause));
+    assert_int_equal(clause_judge((uint8_t *)clause.data, clause.len, value_of, NULL), CLAUSE_YES);
+    query_free(size);
+    query_free(many);
+    query_free(none);
+    buf_release(&clause);
+    buf_release(&nested);
+    free(longer);
+    free(deep);
+    free(closed);
+}
+
 TEST(every_number_prints_as_it_reads)
 {
     uint64_t seed = 3;
@@ -245,6 +320,8 @@ int main(void)
         cmocka_unit_test(random_globs_agree_with_brute_force),
         cmocka_unit_test(a_glob_made_to_explode_does_not),
         cmocka_unit_test(random_queries_mean_what_was_written_and_print_back),
+        cmocka_unit_test(random_queries_mean_the_same_as_clauses),
+        cmocka_unit_test(what_a_process_does_not_know_is_no_clause),
         cmocka_unit_test(every_number_prints_as_it_reads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef CLI_ASKED_NOTE_H
+#define CLI_ASKED_NOTE_H
+
+/*
+ * What `allium set` has asked for of a process's tags, and still holds, in a line.
+ *
+ * Runs in: the tool.
+ */
+
+#include "base/buf.h"
+#include "collect/ledger_dir.h"
+
+/** Appends "tags off but for 3; stacks of 12 tags; of modules loaded later: stacks where class:cache", or nothing. */
+void asked_note(const struct ledger_entry *entry, struct buf *note);
+
+#endif

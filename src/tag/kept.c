@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "tag/kept.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <stddef.h>
+
+#include "base/sigsafe/atomic.h"
+#include "base/sigsafe/clause.h"
+#include "base/sigsafe/text.h"
+#include "tag/symbols.h"
+#include "wire/kept.h"
+
+#define STATE_SHIFT 32
+
+_Static_assert(LEDGER_QUERIES_MOST <= STATE_SHIFT, "a bit for each");
+
+/* A place that is judged. */
+struct known {
+    const struct kept_place *place;
+    struct dl_find_object found;
+    bool loaded;
+    bool looked_up; /* `function` is known, or cannot be */
+    char path[SYMBOLS_PATH_BYTES], function[SYMBOLS_NAME_BYTES];
+};
+
+static bool is_settled(const struct ledger_kept *k, uint64_t module)
+{
+    uint64_t low = 0, high = k->n_settled <= LEDGER_SETTLED_MOST ? k->n_settled : 0;
+    while (low < high) {
+        uint64_t mid = low + (high - low) / 2;
+        if (k->settled[mid] == module)
+            return true;
+        if (k->settled[mid] < module)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return false;
+}
+
+/* As the symbol table has it. Readers from outside see names of C++ in another way, which is not known here. */
+static struct clause_value function_of(struct known *k)
+{
+    if (!k->looked_up && k->loaded)
+        symbols_name(k->path, k->found.dlfo_map_start,
+                     (uint64_t)k->place->code - k->found.dlfo_link_map->l_addr, k->function);
+    k->looked_up = true;
+    bool known = *k->function && !text_starts(k->function, "_Z");
+    return (struct clause_value){known ? k->function : NULL, known};
+}
+
+static struct clause_value value_of(void *subject, enum clause_field field)
+{
+    struct known *k = subject;
+    const char *text = k->place->text;
+    if (field == CLAUSE_MODULE)
+        return (struct clause_value){*k->path ? k->path : NULL, *k->path != '\0'};
+    if (field == CLAUSE_FUNC)
+        return function_of(k);
+    for (unsigned n = field == CLAUSE_CLASS ? 0 : field == CLAUSE_NAME ? 1 : 2; text && n; n--)
+        text += text_length(text) + 1;
+    /* What compilers are given as a file may be a part of its path, and malloc_hooks.h leaves it to the debug information. */
+    return (struct clause_value){text && *text ? text : NULL, field != CLAUSE_FILE};
+}
+
+static void begin(struct known *k, const struct kept_place *place)
+{
+    *k->path = *k->function = '\0';
+    k->place = place;
+    k->looked_up = false;
+    k->loaded = !_dl_find_object((void *)(uintptr_t)place->code, &k->found);
+    if (k->loaded)
+        symbols_path(k->found.dlfo_link_map->l_name, k->path);
+}
+
+uint32_t kept_fits(const struct ledger_kept *k, uint32_t queries, uint32_t state, struct kept_place *place)
+{
+    uint64_t before = load_relaxed(&place->fits);
+    uint32_t fits = 0;
+    struct known known;
+    if (before >> STATE_SHIFT == state)
+        return (uint32_t)before;
+    if (!is_settled(k, place->module)) {
+        begin(&known, place);
+        for (uint32_t i = 0; i < queries; i++) {
+            const struct ledger_query *q = &k->queries[i];
+            if (q->clause_bytes <= sizeof(q->clause) &&
+                clause_judge(q->clause, q->clause_bytes, value_of, &known) == CLAUSE_YES)
+                fits |= 1u << i;
+        }
+    }
+    store_relaxed(&place->fits, (uint64_t)state << STATE_SHIFT | fits);
+    return fits;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAG_KEPT_H
+#define TAG_KEPT_H
+
+/*
+ * Which of the queries that are kept for modules loaded later (wire/kept.h) fit a place.
+ *
+ * Runs in: target, cold paths. Threads: any, signal handlers included; no lock.
+ * Invariant: what is kept was written by anybody; it is checked at each use.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct ledger_kept;
+
+/* What the process knows of a place. */
+struct kept_place {
+    uint64_t key, module; /* ledger_action_key(), ledger_module_key() */
+    const char *code;
+    const char *text; /* class, name and file, one behind the other; NULL: none */
+    uint64_t fits;    /* what was found of it, and at which state of the page */
+};
+
+/** Bits, by query, of those that fit; none where the module is settled. It is found out once for each state of the page. */
+uint32_t kept_fits(const struct ledger_kept *k, uint32_t queries, uint32_t state, struct kept_place *place);
+
+#endif

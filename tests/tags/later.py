@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`allium set` of places in modules that are loaded later: the process finds them by itself, nobody else is there."""
+import os
+import sys
+import time
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "cli")]
+import tap
+from building import HOOKS, STRICT, linked, quiet, scratch
+from steps import Steps
+from tap import check, equal, private_dir, succeed
+
+
+def plugin(name="liblater.so", *options):
+    out = scratch(name)
+    if not os.path.exists(out):
+        quiet(["gcc", "-g", "-O2", *STRICT, *HOOKS, "-shared", "-fPIC", *options, os.path.join(HERE, "later.c"), "-o", out, *linked()])
+    return out
+
+
+def made(steps, pid=None):
+    """{function: (allocations, failed)} of what the plugin has."""
+    return {f: (row[0], row[4]) for f, row in steps.rows(pid).items() if f.startswith("later_")}
+
+
+def by_each_field():
+    for query, place in (("func:later_inner", "later_call"), ("func:*_inner", "later_call"), ("module:liblater", "later_call"),
+                         ("class:cache", "later_own"), ("name:*tenant=blue*", "later_own"), ("file:later.c class:cache", "later_own"),
+                         ("class:cache or func:at_?", "later_own"), ("!func:at_* !class:malloc", "later_own"),
+                         ("!(class:malloc or func:none)", "later_own"), ("func:later_line", "later_line"),
+                         ("comm:steps* class:cache", "later_own")):
+        with private_dir() as ledgers, Steps(ledgers) as steps:
+            steps.do("make a 1 10")
+            said = steps.set("--where", query, "fail=every:2")
+            met = "no tag of 3 fits now" if "at_" not in query or "!" in query else "3 of 3 tags"
+            equal(said, "%d (%s): %s: fail=every:2; kept for modules loaded later\n" % (steps.pid, steps.comm, met), query)
+            equal(steps.do("open " + plugin()), 1, "loaded")
+            for function in "later_call", "later_line", "later_own":
+                hit = function == place or query.startswith("module:")
+                equal(steps.do("call %s 10 20" % function), 5 if hit else 10, "made by %s with %s" % (function, query))
+            if query.startswith("class:cache"):
+                equal(made(steps), {"later_inner": (10, 0), "later_line": (10, 0), "later_own": (5, 5)}, "rows")
+
+
+def what_it_cannot_know():
+    """Lines and figures are not kept; files of malloc's callers, and names of C++, are neither yes nor no."""
+    with private_dir() as ledgers, Steps(ledgers) as steps:
+        steps.do("make a 1 10")
+        for query in "line:40..50 or func:at_a", "live>1 or func:at_a", "dir:tags func:at_a":
+            check("; not for modules loaded later, which tell class, name, module, func and file alone" in steps.set("--where", query, "stacks"), query)
+        equal(steps.note(), "stacks of 1 tags", "what ps says")
+        code, said = steps.refused("--where", "line:4000", "stacks")
+        check(code == 1 and "fits --where" in said, said)
+        for query in "file:later.c class:malloc", "!file:later.c", "func:later_cc*", "!func:later_cc* class:cache":
+            steps.set("--where", query, "fail=every:1")
+        equal(steps.do("open " + plugin()), 1, "loaded")
+        equal(steps.do("call later_call 10 20"), 10, "made")
+        equal(steps.do("call _Z8later_ccm 10 20"), 10, "made")
+        equal(steps.do("call later_own 10 20"), 0, "made by what is not called so")
+        # Who reads it knows: with the next command they are found.
+        steps.set("--where", "func:none", "stacks")
+        equal((steps.do("call later_call 10 20"), steps.do("call _Z8later_ccm 10 20")), (0, 0), "made after somebody looked")
+
+
+def stripped():
+    """Names of functions that the loader knows are left, and no others."""
+    with private_dir() as ledgers, Steps(ledgers) as steps:
+        steps.set("--where", "func:later_*", "fail=every:1")
+        equal(steps.do("open " + plugin("libbare.so", "-s")), 1, "loaded")
+        equal([steps.do("call %s 3 20" % f) for f in ("later_own", "later_line", "later_call")], [0, 0, 3], "made")
+
+
+def taken_back():
+    with private_dir() as ledgers, Steps(ledgers) as steps:
+        steps.set("--where", "class:cache", "fail=every:2")
+        steps.set("--where", "module:liblater", "stacks")
+        steps.set("--where", "class:cache", "latency", "--for", "60s")
+        equal(steps.note(), "of modules loaded later: fail where class:cache; stacks where module:liblater; latency where class:cache", "what ps says")
+        said = steps.set("--where", "class:cache", "fail=off", "latency=off")
+        equal(said, "%d (%s): no tag of 0 fits now: fail=off, latency=off; no longer kept for modules loaded later\n" % (steps.pid, steps.comm), "what it says")
+        steps.set("--where", "func:later_inner", "stacks=off")
+        equal(steps.note(), "of modules loaded later: stacks where module:liblater; no stacks where func:later_inner", "what ps says")
+        steps.do("open " + plugin())
+        for function in "later_call", "later_line", "later_own":
+            equal(steps.do("call %s 10 20" % function), 10, "made")
+        equal({row["function"]: row["allocations"] for row in steps.details("--stacks")[0]}, {"later_line": 10, "later_own": 10}, "stacks")
+        steps.set("stacks=off")
+        equal(steps.note(), None, "what ps says")
+        for function in "later_call", "later_line", "later_own":
+            equal(steps.do("call %s 10 20" % function), 10, "made")
+        equal({row["function"]: row["allocations"] for row in steps.details("--stacks")[0]}, {"later_line": 10, "later_own": 10}, "stacks")
+
+
+def for_a_time():
+    with private_dir() as ledgers, Steps(ledgers) as steps:
+        steps.set("--where", "class:cache", "--for", "4s", "fail=every:1")
+        began = time.monotonic()
+        steps.do("open " + plugin())
+        equal(steps.do("call later_own 10 20"), 0, "made at once")
+        while time.monotonic() < began + 4.1:
+            time.sleep(0.05)
+        equal(steps.do("call later_own 10 20"), 10, "made afterwards")
+        equal(steps.note(), None, "what ps says")
+
+
+def off():
+    """Off and on again, of those that are counted; and all of them off."""
+    with private_dir() as ledgers, Steps(ledgers) as steps:
+        steps.set("--where", "class:cache", "off")
+        steps.do("open " + plugin())
+        for function in "later_call", "later_own":
+            equal(steps.do("call %s 10 20" % function), 10, "made")
+        equal(made(steps), {"later_inner": (10, 0)}, "rows")
+        steps.set("--where", "class:cache", "on")
+        equal(steps.note(), None, "what ps says")
+        steps.do("call later_own 4 20")
+        equal(made(steps), {"later_inner": (10, 0), "later_own": (4, 0)}, "rows")
+    with private_dir() as ledgers, Steps(ledgers) as steps:
+        steps.set("off")
+        steps.set("--where", "class:cache", "on")
+        equal(steps.note(), "tags off; of modules loaded later: on where class:cache", "what ps says")
+        steps.do("open " + plugin())
+        for function in "later_call", "later_own":
+            equal(steps.do("call %s 10 20" % function), 10, "made")
+        equal(made(steps), {"later_own": (10, 0)}, "rows")
+        steps.set("on")
+        equal(steps.note(), None, "what ps says")
+
+
+def children():
+    """What a child loads that its parent has not; and what an exec'd program is not asked."""
+    with private_dir() as ledgers, Steps(ledgers) as steps:
+        steps.do("make a 1 10")
+        steps.set("--where", "class:cache", "fail=every:2")
+        child = steps.do("fork")
+        steps.do("open " + plugin())
+        equal(steps.do("call later_own 10 20"), 5, "made by the child")
+        equal(made(steps, child), {"later_own": (5, 5)}, "rows of the child")
+        equal(steps.note(child), "of modules loaded later: fail where class:cache", "what ps says of the child")
+        steps.set("--where", "class:cache", "fail=off", pid=child)
+        equal(steps.do("call later_own 10 20"), 10, "made by the child, off")
+        equal(steps.do("end"), 0, "its code")
+        steps.do("open " + plugin())
+        equal(steps.do("call later_own 10 20"), 5, "made by the parent")
+        grandchild = steps.do("fork")
+        equal(steps.do("call later_own 10 20"), 5, "made by a child of one that has it")
+        equal(made(steps, grandchild), {"later_own": (5, 5)}, "its rows")
+        equal(steps.do("end"), 0, "its code")
+
+
+def seen_by_others():
+    """Once somebody has looked, what is asked is by place: it goes on as before, and is changed as any other."""
+    with private_dir() as ledgers, Steps(ledgers) as steps:
+        steps.set("--where", "func:later_*", "fail=nth:15")
+        steps.do("open " + plugin())
+        equal(steps.do("call later_call 10 20"), 10, "made")
+        said = steps.set("--where", "class:cache", "stacks")
+        check("1 of 3 tags" in said, said)  # those with a descriptor: the third one was not met yet
+        equal(steps.do("call later_call 10 20"), 9, "made, the 15th fails")
+        steps.set("--where", "func:later_inner", "fail=every:1")
+        equal(steps.do("call later_call 10 20"), 0, "made")
+        steps.set("fail=off")
+        equal(steps.do("call later_call 10 20"), 10, "made")
+
+
+def reloaded():
+    with private_dir() as ledgers, Steps(ledgers) as steps:
+        steps.set("--where", "func:later_inner", "fail=every:2")
+        for _ in range(3):
+            equal((steps.do("open " + plugin()), steps.do("call later_call 10 20"), steps.do("close")), (1, 5, 1), "loaded, made, gone")
+        equal((steps.do("open " + plugin("libother.so", "-DOTHER=1")), steps.do("call later_call 10 20")), (1, 5), "another one")
+
+
+def too_many():
+    with private_dir() as ledgers, Steps(ledgers) as steps:
+        for i in range(32):
+            steps.set("--where", "class:none%d" % i, "stacks")
+        code, said = steps.refused("--where", "class:more", "stacks")
+        check(code == 1 and "fits --where" in said and "not for modules loaded later: no more queries can be kept" in said, said)
+        steps.do("make a 1 10")
+        said = steps.set("--where", "func:at_a", "stacks")
+        check(": 1 of 3 tags: stacks; not for modules loaded later: no more queries can be kept" in said, said)
+        steps.set("stacks=off")
+        steps.set("--where", "class:cache", "fail=every:1")
+        steps.do("open " + plugin())
+        equal(steps.do("call later_own 10 20"), 0, "made")
+        long = ",".join("x%d" % i for i in range(400))
+        check("; not for modules loaded later" in steps.set("--where", "class:malloc,cache," + long, "latency"), "a query that is too long to be kept")
+
+
+tap.main([
+    ("a plugin's places, by each field that the process knows", by_each_field),
+    ("what is not known there is neither yes nor no", what_it_cannot_know),
+    ("a plugin without a symbol table", stripped),
+    ("queries are taken back, and one says no where another says yes", taken_back),
+    ("what is kept for a time", for_a_time),
+    ("off and on", off),
+    ("children", children),
+    ("places that somebody has looked for since", seen_by_others),
+    ("a plugin that comes and goes", reloaded),
+    ("more than can be kept", too_many),
+])
