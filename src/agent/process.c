@@ -120,6 +120,15 @@ void process_init(void)
     store_release(&process.generation, 1);
 }
 
+/* It is the parent's. Where it is still mapped, tags in this process look at it until they have their own, which begins as it is. */
+static void leave_control(void)
+{
+    if (process.ledger.control_stays)
+        process.config.asked = process.ledger.control;
+    process.ledger.control_stays = false;
+    process.ledger.control = &ledger_no_control;
+}
+
 /* The ledger of the parent is not mapped here any more (MADV_DONTFORK): nothing may look at it. */
 static void become_child(void)
 {
@@ -138,10 +147,7 @@ static void become_child(void)
     uint64_t id = process.config.image_id ^ process.forked_ticks ^ (uint64_t)process.pid << 40;
     process.config.image_id = draw_next(&id);
     process.ledger.header = NULL;
-    if (process.ledger.control_stays)
-        process.config.asked = process.ledger.control; /* tags in this process look at it still */
-    process.ledger.control_stays = false;
-    process.ledger.control = &ledger_no_control;
+    leave_control();
     process.control_word = 0;
     process.stage = process.alone ? LEDGER_STAGE_FAILED : LEDGER_STAGE_NONE;
     process.threads = 0;
@@ -233,7 +239,7 @@ void process_after_fork(void)
         if (process.ledger.control != &ledger_no_control)
             put_memory_at(process.ledger.control, LEDGER_PAGE_BYTES);
     }
-    process.ledger.control = &ledger_no_control;
+    leave_control();
     sites_after_fork();
     process.forked = true;
     store_release(process.alive, CHILD_UNAWARE);

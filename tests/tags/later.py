@@ -10,7 +10,7 @@ sys.path[:0] = [HERE, os.path.join(HERE, "..", "cli")]
 import tap
 from building import HOOKS, STRICT, linked, quiet, scratch
 from steps import Steps
-from tap import check, equal, private_dir, succeed
+from tap import built, check, equal, private_dir
 
 
 def plugin(name="liblater.so", *options):
@@ -190,6 +190,22 @@ def too_many():
         check("; not for modules loaded later" in steps.set("--where", "class:malloc,cache," + long, "latency"), "a query that is too long to be kept")
 
 
+def beside_the_agent():
+    """One ledger for both: what is asked lies behind the agent's page."""
+    with private_dir() as ledgers, Steps(ledgers, LD_PRELOAD=built("ALLIUM_AGENT"), ALLIUM_PERIOD="1") as steps:
+        steps.do("make a 1 10")
+        steps.set("--where", "class:cache or func:later_inner", "fail=every:2")
+        child = steps.do("fork")
+        steps.do("open " + plugin())
+        equal([steps.do("call %s 10 20" % f) for f in ("later_call", "later_own", "later_line")], [5, 5, 10], "made by a child")
+        check("of modules loaded later: fail where class:cache or func:later_inner" in steps.note(child), steps.note(child))
+        equal(steps.do("end"), 0, "its code")
+        steps.do("open " + plugin())
+        equal([steps.do("call %s 10 20" % f) for f in ("later_call", "later_own", "later_line")], [5, 5, 10], "made")
+        steps.set("fail=off")
+        equal(steps.do("call later_own 10 20"), 10, "made")
+
+
 tap.main([
     ("a plugin's places, by each field that the process knows", by_each_field),
     ("what is not known there is neither yes nor no", what_it_cannot_know),
@@ -201,4 +217,5 @@ tap.main([
     ("places that somebody has looked for since", seen_by_others),
     ("a plugin that comes and goes", reloaded),
     ("more than can be kept", too_many),
+    ("with the agent in the process", beside_the_agent),
 ])
