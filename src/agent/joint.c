@@ -24,19 +24,25 @@ static void free_asking(void *p)
     behind.free(p);
 }
 
-static COLD void *move_cold(const struct joint_taken *taken, void *old, size_t size)
+static char none; /* its address: of no object */
+
+/* &none: it is no tag's, and has not moved. A function of its own, which has the address of a variable: such do not jump. */
+static __attribute__((noinline)) void *move_tagged(void *old, size_t size)
 {
+    struct joint_taken taken = joint_take(old);
+    if (likely(!taken.tagged))
+        return &none;
     void *p = behind.realloc(old, size);
-    joint_moved(taken, old, p, size);
+    joint_moved(&taken, old, p, size);
     return p;
 }
 
 static void *realloc_asking(void *old, size_t size)
 {
-    struct joint_taken taken = joint_take(old);
-    if (likely(!taken.tagged))
-        return behind.realloc(old, size);
-    return move_cold(&taken, old, size);
+    void *p = move_tagged(old, size);
+    if (unlikely(p != &none))
+        return p;
+    return behind.realloc(old, size);
 }
 
 /*
