@@ -129,13 +129,19 @@ static int write_kept(const struct page *p, uint32_t side)
     return bad;
 }
 
+/* What everybody looks at, after the next change. */
+static int32_t next_state(const struct page *p)
+{
+    return (int32_t)((((uint32_t)p->control.state | 1) + 1) & INT32_MAX);
+}
+
 /* The other lists, then which ones are in force, and last the number that everybody looks at. */
 static int write_page(struct page *p)
 {
     struct ledger_control *c = &p->control;
     uint32_t side = ~c->listed & LEDGER_ACTIONS_SECOND;
     size_t before = offsetof(struct ledger_control, state), after = before + sizeof(c->state);
-    int32_t state = (int32_t)((((uint32_t)c->state | 1) + 1) & INT32_MAX);
+    int32_t state = next_state(p);
     int bad =
         write_part(p, p->now.list.at, p->now.list.len * sizeof(*p->now.list.at), ledger_list_offset(side));
     bad = bad ? bad : write_kept(p, side);
@@ -249,19 +255,15 @@ static enum asked_kept keep(struct page *p, const struct ledger_query *change,
     return taken_back ? ASKED_TAKEN_BACK : ASKED_NOT_KEPT;
 }
 
-/* The command as a query without a text. Its calls are counted from 0, whatever was asked before. */
+/* The command as a query without a text. Its calls are counted from 0, whatever was asked before, and is asked no more. */
 static struct ledger_query change_of(const struct page *p, const struct asked_change *c)
 {
-    struct ledger_query q = {.clear = c->clear,
-                             .action = {.asked = c->set, .fail = (uint16_t)c->fail, .n = c->n}};
-    uint16_t serial = 0;
+    struct ledger_query q = {
+        .clear = c->clear,
+        .action = {
+            .asked = c->set, .fail = (uint16_t)c->fail, .n = c->n, .serial = (uint16_t)(next_state(p) / 2)}};
     for (unsigned ask = 0; ask < LEDGER_ASKS; ask++)
         q.action.until_ns[ask] = c->until_ns;
-    vec_each (const struct ledger_action, a, &p->now.list)
-        serial = a->serial > serial ? a->serial : serial;
-    vec_each (const struct ledger_query, k, &p->now.queries)
-        serial = k->action.serial > serial ? k->action.serial : serial;
-    q.action.serial = (uint16_t)(serial + 1) ? (uint16_t)(serial + 1) : 1;
     return q;
 }
 
