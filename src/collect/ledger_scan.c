@@ -34,6 +34,8 @@ static void take_file(struct ledger_list *list, pid_t pid, const struct mapped *
         e = vec_push(list);
         *e = other;
     }
+    if (e->mapped && pid != m->inner_pid)
+        return; /* a vfork child, most likely, which has all that its parent has until it calls execve() */
     e->pid = pid;
     e->alive = e->sure = true;
     if (!e->mapped)

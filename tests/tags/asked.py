@@ -110,6 +110,30 @@ def children():
         equal((steps.do("make a 10 10"), steps.rows()["at_b"]), (5, (11, 110, 11, 110, 0)), "of the parent")
 
 
+def vfork_children():
+    """Until it calls execve() a vfork child maps its parent's ledger: it is the parent's all the same."""
+    with private_dir() as ledgers, Steps(ledgers) as steps:
+        steps.do("make a 1 10")
+        equal(steps.do("vfork"), 0, "the child")
+        steps.set("--where", "func:at_a", "fail=every:2")
+        listed = json.loads(succeed([built("ALLIUM"), "ps", "--json"], env=steps.env).stdout)["rows"]
+        notes = [row["note"] for row in listed if row["pid"] == steps.pid]
+        check(len(notes) == 1 and notes[0].startswith("fail of 1 tag"), "what ps says of the parent:", notes)
+        check(steps.do("") > 0, "no child")
+        equal(steps.do("make a 10 10"), 5, "made")
+
+
+def failing_again():
+    """How often a place was called counts from each change on, also when nothing was asked of it in between."""
+    with private_dir() as ledgers, Steps(ledgers) as steps:
+        steps.do("make a 1 10")
+        steps.set("--where", "func:at_a", "fail=p:0.000001")
+        steps.do("make a 50 10")
+        steps.set("--where", "func:at_a", "fail=off")
+        steps.set("--where", "func:at_a", "fail=once")
+        equal(steps.do("make a 100 10"), 99, "made")
+
+
 def details(steps, *words):
     done = succeed([built("ALLIUM"), "tags", str(steps.pid), "--json", *words], env=steps.env)
     return json.loads(done.stdout)["rows"], done.stderr.decode()
@@ -209,6 +233,8 @@ tap.main([
     ("a place fails when it is told to, and counts it", failures),
     ("what is asked for a time is not asked afterwards", for_a_time),
     ("children", children),
+    ("a vfork child is not taken for its parent", vfork_children),
+    ("a place that failed before, and was told not to", failing_again),
     ("stacks of calls, by place", stacks),
     ("how long calls take", latency),
     ("accounts of a program's own", own_tags),

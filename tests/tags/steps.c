@@ -87,6 +87,21 @@ static int load(const char *path)
     return plugin != NULL;
 }
 
+/* The child has all that its parent has, until a line comes. */
+static int borrow(void)
+{
+    pid_t pid = vfork();
+    char c;
+    if (!pid) {
+        if (write(1, "0\n", 2) == 2)
+            while (read(0, &c, 1) == 1 && c != '\n')
+                ;
+        _exit(0);
+    }
+    waitpid(pid, NULL, 0);
+    return pid;
+}
+
 int main(void)
 {
     char line[500], word[400], place;
@@ -109,6 +124,8 @@ int main(void)
             answer = plugin && !dlclose(plugin);
         else if (sscanf(line, "%9s", word) == 1 && !strcmp(word, "fork"))
             answer = split();
+        else if (!strcmp(word, "vfork"))
+            answer = borrow();
         else
             return 0;
         printf("%d\n", answer);
