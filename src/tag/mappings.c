@@ -99,9 +99,7 @@ static void enter(struct span s, uint32_t account)
 static void *map(struct allium_tag *tag, void *at, size_t bytes, int protection, int flags, int fd,
                  off_t from)
 {
-    if (tag && !allium_begin(tag))
-        return MAP_FAILED;
-    void *p = mmap(at, bytes, protection, flags, fd, from);
+    void *p = !tag || allium_begin(tag) ? mmap(at, bytes, protection, flags, fd, from) : MAP_FAILED;
     if (p == MAP_FAILED) {
         if (tag)
             allium_failed(tag);
