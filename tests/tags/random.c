@@ -7,6 +7,7 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -24,18 +25,19 @@
 
 #include "random_own.h"
 
-#define POOL    512
-#define TEXT    9000
-#define TEN     L"xxxxxxxxxx"
-#define HUNDRED TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN
-#define PLUGINS 4
+#define POOL         512
+#define HANDLERS_OWN 64
+#define TEXT         9000
+#define TEN          L"xxxxxxxxxx"
+#define HUNDRED      TEN TEN TEN TEN TEN TEN TEN TEN TEN TEN
+#define PLUGINS      4
 
 extern const struct places first_places, second_places;
 
 const wchar_t wide[301] = HUNDRED HUNDRED HUNDRED;
 static char text[TEXT];
 static _Atomic(void *) pool[POOL]; /* objects that wait for whoever comes */
-static _Atomic(void *) handlers_own[64];
+static _Atomic(void *) handlers_own[HANDLERS_OWN];
 static char **arguments;
 static unsigned steps, threads_most, n_plugins;
 static char *plugins[PLUGINS];
@@ -83,7 +85,8 @@ static void *at_place(const struct place *p, void *old, size_t bytes, size_t ali
     bool whole = p->kind == KIND_ASPRINTF || p->kind == KIND_REALPATH || p->kind == KIND_GETLINE;
     errno = 77;
     void *result = p->function(old, bytes, alignment, text + TEXT - (bytes < TEXT ? bytes : TEXT - 1) - 1);
-    bool fails = !result && p->kind < KIND_FREE && (bytes || !old) && p->kind != KIND_POSIX_MEMALIGN;
+    bool fails = !result && p->kind < KIND_FREE && (bytes || !old);
+    whole |= fails && p->kind == KIND_POSIX_MEMALIGN; /* which may leave any */
     if (!whole && errno != (fails ? ENOMEM : 77))
         fatal("errno is not as it was\n");
     return result;
@@ -165,6 +168,8 @@ static void *resize(struct self *s, void *p, const struct places *from)
         q = realloc(p, bytes);
     } else {
         const struct place *at = place_of(s, from, resizes);
+        while (rounds && at->kind == KIND_GETLINE && !below_bytes(p)) /* it forgets what has no room */
+            at = place_of(s, from, resizes);
         if (at->kind == KIND_REALLOCARRAY)
             bytes &= ~(size_t)1;
         q = at_place(at, p, bytes, 16);
@@ -194,7 +199,7 @@ static void on_timer(int signal)
     int was = below_at(BELOW_FOREIGN), error = errno;
     (void)signal;
     for (int i = 0; i < 6; i++) {
-        _Atomic(void *) *slot = &handlers_own[random_draw(&s, 64)];
+        _Atomic(void *) *slot = &handlers_own[random_draw(&s, HANDLERS_OWN)];
         void *p = atomic_exchange(slot, NULL);
         if (p && random_draw(&s, 2))
             p = resize(&s, p, NULL);
@@ -250,14 +255,14 @@ static void load(struct self *s)
 static void wander(struct self *s, unsigned n);
 
 /* Objects stay in the pool where they are; what the thread has is left to others, or for ever. */
-static void leave(struct self *s)
+static void leave(struct self *s, bool leaks)
 {
     for (unsigned i = 0; i < SLOTS; i++) {
         exchange(s, &s->slots[i]);
-        if (s->slots[i] && random_draw(s, 3))
+        if (s->slots[i] && (random_draw(s, 3) || !leaks))
             drop(s, s->slots[i], NULL), s->slots[i] = NULL;
     }
-    random_maps_leave(s);
+    random_maps_leave(s, leaks);
 }
 
 static void *run_thread(void *seed)
@@ -265,7 +270,7 @@ static void *run_thread(void *seed)
     struct self s = {.seed = (uintptr_t)seed};
     pthread_setspecific(key, seed);
     wander(&s, steps / 8 + random_draw(&s, steps / 4 + 1));
-    leave(&s);
+    leave(&s, !rounds);
     return NULL;
 }
 
@@ -275,7 +280,7 @@ static void at_thread_end(void *seed)
     struct self s = {.seed = (uintptr_t)seed + 5};
     for (int i = 0; i < 10; i++)
         s.slots[i] = make(&s, NULL);
-    leave(&s);
+    leave(&s, !rounds);
 }
 
 static void fork_child(struct self *s)
@@ -377,7 +382,7 @@ static void at_end(void)
     stop_timer();
     for (int i = 0; i < 20; i++)
         s.slots[i] = make(&s, NULL);
-    leave(&s);
+    leave(&s, !rounds);
     below_check_maps();
 }
 
@@ -387,13 +392,39 @@ __attribute__((constructor(101))) static void before_main(void)
     struct self s = {.seed = 9};
     for (int i = 0; i < 20; i++)
         s.slots[i] = make(&s, NULL);
-    leave(&s);
+    leave(&s, false);
 }
 
-/* Numbers of places whose tags are off from now on. False: no more is said. */
-static bool hear(void)
+/* All there is is given back, by tagged code. */
+static void drain(struct self *s)
+{
+    unsigned fails = below_fails;
+    below_fails = 0;
+    for (unsigned i = 0; i < SLOTS; i++)
+        drop(s, s->slots[i], NULL), s->slots[i] = NULL;
+    for (unsigned i = 0; i < POOL; i++)
+        drop(s, atomic_exchange(&pool[i], NULL), NULL);
+    for (unsigned i = 0; i < HANDLERS_OWN; i++)
+        drop(s, atomic_exchange(&handlers_own[i], NULL), NULL);
+    random_maps_drain(s);
+    below_fails = fails;
+}
+
+static void run_round(struct self *s)
+{
+    start_timer();
+    run_threads(s);
+    stop_timer();
+}
+
+/*
+ * Does what is said: "drain", "go" on until more is said, or one round with the tags of these places off: their numbers. False: no
+ * more is said.
+ */
+static bool obey(struct self *s)
 {
     static char line[4000];
+    struct pollfd said = {.fd = 0, .events = POLLIN};
     size_t have = 0;
     do
         if (read(0, line + have, 1) != 1)
@@ -401,8 +432,16 @@ static bool hear(void)
     while (line[have] != '\n' && ++have < sizeof(line) - 1);
     line[have] = '\0';
     memset((void *)(uintptr_t)below_off, 0, sizeof(below_off));
-    for (char *at = line; *at;)
-        below_off[strtoul(at, &at, 10) % BELOW_PLACES] = 1;
+    if (!strcmp(line, "drain")) {
+        drain(s);
+        return true;
+    }
+    if (strcmp(line, "go"))
+        for (char *at = line; *at;)
+            below_off[strtoul(at, &at, 10) % BELOW_PLACES] = 1;
+    do
+        run_round(s);
+    while (line[0] == 'g' && !poll(&said, 1, 0));
     return true;
 }
 
@@ -441,13 +480,12 @@ int main(int argc, char **argv)
     run_threads(&s);
     while (ends) /* until it is killed */
         run_threads(&s);
-    while (rounds) { /* at rest, until what is to be off is said */
+    if (rounds)
         stop_timer();
-        if (write(1, "rest\n", 5) != 5 || !hear())
+    do /* at rest, until something is said */
+        if (rounds && write(1, "rest\n", 5) != 5)
             break;
-        start_timer();
-        run_threads(&s);
-    }
-    leave(&s);
+    while (rounds && obey(&s));
+    leave(&s, !rounds);
     return 0;
 }

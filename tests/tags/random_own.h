@@ -35,8 +35,8 @@ const struct place *random_place(struct self *s, bool (*fits)(enum kind));
 
 /** Maps, unmaps or moves something. */
 void random_maps_step(struct self *s);
-/** What the thread has is left to others, or unmapped. */
-void random_maps_leave(struct self *s);
+/** What the thread has is left to others, or unmapped, or with `leaks` as likely as not left to nobody. */
+void random_maps_leave(struct self *s, bool leaks);
 /** All of it is unmapped, and what waits for others. */
 void random_maps_drain(struct self *s);
 
