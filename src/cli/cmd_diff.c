@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/buf.h"
 #include "cli/command.h"
@@ -85,6 +86,21 @@ static int parse_filter(struct request *q, const char *where)
                           "them out, or use --by size");
 }
 
+/* Two sources that have accounts and nothing else are compared place by place, by the command for that. -1: they are no such ones. */
+static int compare_accounts(const struct arguments *a, int argc, char **argv)
+{
+    static const char *const not_of_them[] = {"fail-if", "raw", DEBUGINFOD_OPTION_NAME, NULL};
+    const char *kind = a->n_rest == JOINT_SIDES ? source_accounts_alone(a->rest[0]) : NULL;
+    const char *other = kind ? source_accounts_alone(a->rest[1]) : NULL;
+    if (!other || strcmp(kind, other) != 0)
+        return -1;
+    for (int i = 0; not_of_them[i]; i++)
+        if (i ? command_value(&command_diff, a, not_of_them[i]) != NULL : a->n_many)
+            return command_misuse(&command_diff, "%s and %s have accounts of %s alone: leave out --%s",
+                                  a->rest[0], a->rest[1], kind, not_of_them[i]);
+    return (strcmp(kind, "sites") ? &command_tags : &command_sites)->run(argc, argv);
+}
+
 /* As above; on success the filter is to be released. */
 static int parse(struct request *q, int argc, char **argv)
 {
@@ -92,6 +108,8 @@ static int parse(struct request *q, int argc, char **argv)
     const struct command *c = &command_diff;
     *q = (struct request){.group = ROLLUP_BY_STACK, .sort = ROLLUP_SORT_LIVE, .top = WORDS_TOP_DEFAULT};
     int code = command_parse(c, argc, argv, false, &a);
+    if (code < 0)
+        code = compare_accounts(&a, argc, argv);
     if (code < 0)
         code = words_parse(c, "by", command_value(c, &a, "by"), words_groups, &q->group);
     if (code < 0)

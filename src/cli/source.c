@@ -242,6 +242,33 @@ int source_file(const char *text, char **path, struct error *e)
                      "make one with `allium run -- PROGRAM`");
 }
 
+static const char *process_accounts_alone(const char *text)
+{
+    struct ledger_scan scan;
+    ledger_scan_process(&scan, (pid_t)atoi(text));
+    bool alone = scan.tags.len && !scan.list.len;
+    ledger_scan_release(&scan);
+    return alone ? "tags" : NULL;
+}
+
+const char *source_accounts_alone(const char *text)
+{
+    struct recording_summary summary;
+    if (source_kind(text) == SOURCE_PROCESS)
+        return process_accounts_alone(text);
+    char *path = mem_strdup(text);
+    if (source_kind(text) == SOURCE_MOMENT)
+        *strrchr(path, '@') = '\0';
+    const char *found = NULL;
+    if (!recording_summarize(&summary, path, NULL)) {
+        const char *kind = summary.images || summary.images_dropped ? NULL : recording_accounts(&summary, 0);
+        found = !kind ? NULL : strcmp(kind, "sites") ? "tags" : "sites";
+        recording_summary_release(&summary);
+    }
+    free(path);
+    return found;
+}
+
 static int open_source(struct source *s, const char *text, unsigned without, struct error *e)
 {
     char *path;

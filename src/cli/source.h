@@ -35,6 +35,8 @@ enum source_kind source_kind(const char *text);
 /** The time (CLOCK_REALTIME) of FILE@TIME, of which these are the parts. 0, or -errno with a line. */
 int source_when(const char *path, const char *time, uint64_t *at_ns, struct error *e);
 
+/** "tags" or "sites", if it has exact accounts of these, and no heap profile; else NULL. */
+const char *source_accounts_alone(const char *text);
 /** The ledger of a process as a profile of one image, with names; `*path` is not set on failure. */
 int source_read_ledger(struct profile **p, int pid, struct error *e);
 

@@ -239,6 +239,14 @@ def snapshots():
         equal(by_function(p.json(path)["rows"]), {"place_3": (7, 77, 7, 77)}, "what it held")
         equal(p.json(path, p.pid)["rows"][0]["allocations_change"], 1, "and what it made since")
         check(p.json(path, p.pid)["seconds"] > 0, "the same process")
+        diff = [built("ALLIUM"), "diff", path, str(p.pid)]
+        done = [json.loads(succeed([*diff, "--json", "--where", "func:place_*", *words], env=p.env).stdout)["rows"]
+                for words in ([], ["--by", "module", "--sort", "failed"])]
+        equal([[row["allocations_change"] for row in rows] for rows in done], [[1], [1]], "diff, too")
+        equal("module" in done[1][0], True, "by what is asked for")
+        done = run([*diff, "--fail-if", "live+1%"], env=p.env)
+        equal((done.returncode, done.stderr.decode().splitlines()[0]),
+              (2, "allium: %s and %d have accounts of tags alone: leave out --fail-if (allium diff --help)" % (path, p.pid)), "what it does not take")
         done = run([built("ALLIUM"), "report", path], env=p.env)
         equal((done.returncode, done.stderr.decode()), (1, "allium: %s has no heap profile, but accounts of tags: allium tags %s\n" % (path, path)), "a report")
     with private_dir() as ledgers:
