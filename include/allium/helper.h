@@ -57,7 +57,7 @@ ALLIUM_INLINE void allium_charge_left(const struct allium_charge *before)
             __label__ allium_stays_;                                                                         \
             static const void *const allium_at_ = &&allium_stays_;                                           \
             struct allium_tag *allium_helper_ =                                                              \
-                ALLIUM_DESCRIPTOR(ALLIUM_STRING(__LINE__), ALLIUM_TEXT(class, name, ""));                    \
+                ALLIUM_DESCRIPTOR(ALLIUM_STRING(__LINE__), ALLIUM_TEXT(class, name));                        \
             struct allium_charge allium_before_ = {0, 0, 0, 0, 0};                                           \
         allium_stays_:                                                                                       \
             __asm__ __volatile__("" : : "m"(allium_at_));                                                    \

@@ -36,7 +36,7 @@ extern "C" {
 #define ALLIUM_DEFINES(f) f
 #endif
 
-#define ALLIUM_HERE(name) ALLIUM_DESCRIPTOR_APART("0", ALLIUM_TEXT("malloc", name, ""))
+#define ALLIUM_HERE(name) ALLIUM_DESCRIPTOR_APART("0", ALLIUM_TEXT("malloc", name))
 /*
  * A call of the function: `real` makes it, `object` is what came of it or NULL, of so many bytes (asked where there is one);
  * `fails` stands for it when the tag is to fail.
@@ -169,7 +169,7 @@ ALLIUM_INLINE char *ALLIUM_DEFINES(strndup(const char *s, size_t most))
 void *mmap(void *, size_t, int, int, int, long) ALLIUM_NOTHROW;
 ALLIUM_INLINE void *ALLIUM_DEFINES(mmap(void *at, size_t bytes, int protection, int flags, int fd, long from))
 {
-    return allium_mmap(ALLIUM_DESCRIPTOR_APART("0", ALLIUM_TEXT("mmap", "mmap", "")), at, bytes, protection,
+    return allium_mmap(ALLIUM_DESCRIPTOR_APART("0", ALLIUM_TEXT("mmap", "mmap")), at, bytes, protection,
                        flags, fd, from);
 }
 

@@ -54,13 +54,15 @@ struct allium_tag {
     uint32_t words; /* where they lie, in bytes from the thread's; ALLIUM_TAG_NOT_MET, or ALLIUM_TAG_UNKEPT */
     uint32_t entry; /* what stands in the map of objects for one of 0 bytes */
     int32_t code;   /* the place in the code */
-    int32_t text;   /* class, name and file, each NUL-terminated, one behind the other */
+    int32_t text;   /* class, name and file, each NUL-terminated, one behind the other; or ALLIUM_TEXT_FAR */
     int32_t control; /* the page of allium_control of this module */
     uint32_t line;   /* 0: not known, the debug information has it */
 };
 
 #define ALLIUM_TAG_NOT_MET 1u
 #define ALLIUM_TAG_UNKEPT  0u /* there is no account for it */
+#define ALLIUM_TEXT_FAR                                                                                      \
+    '\1' /* all of a file's name: it lies as many bytes from the int32_t behind this as that says */
 
 /*
  * What stands in the control page: a change of what is asked of tags is a greater number. Each module has a page for it, in which
@@ -160,16 +162,30 @@ int allium_real_posix_memalign(void **out, size_t alignment, size_t bytes);
         allium_here_;                                                                                        \
     })
 #endif
-#define ALLIUM_TEXT(class, name, file)                                                                       \
+#define ALLIUM_TEXT(class, name)                                                                             \
     "\t.long 773f-.\n"                                                                                       \
     "\t.pushsection allium_texts,\"a?\",@progbits\n"                                                         \
-    "773:\t.asciz \"" class "\", \"" name "\", \"" file "\"\n"                                               \
+    "773:\t.asciz \"" class "\", \"" name "\", \"\"\n"                                                       \
+                            "\t.popsection\n"
+/* The same with the file's name, which may have anything in it, as operand 1. */
+#define ALLIUM_TEXT_OF(class, name)                                                                          \
+    "\t.long 773f-.\n"                                                                                       \
+    "\t.pushsection allium_texts,\"a?\",@progbits\n"                                                         \
+    "773:\t.asciz \"" class "\", \"" name "\", \"\\1\"\n"                                                    \
+                            "\t.long %c1-.\n"                                                                \
                             "\t.popsection\n"
 #define ALLIUM_STRING_(x) #x
 #define ALLIUM_STRING(x)  ALLIUM_STRING_(x)
 
 /** The tag of this spot. `class` and `name` are literals, of letters, digits, spaces and - _ . : / = alone. */
-#define ALLIUM_TAG(class, name) ALLIUM_DESCRIPTOR(ALLIUM_STRING(__LINE__), ALLIUM_TEXT(class, name, __FILE__))
+#define ALLIUM_TAG(class, name)                                                                              \
+    __extension__({                                                                                          \
+        struct allium_tag *allium_here_;                                                                     \
+        __asm__ __volatile__(ALLIUM_DESCRIBE(ALLIUM_STRING(__LINE__), ALLIUM_TEXT_OF(class, name))           \
+                             : "=r"(allium_here_)                                                            \
+                             : "i"(__FILE__));                                                               \
+        allium_here_;                                                                                        \
+    })
 /** The same with fields of the program's own: "tenant=blue tier=2", words that stand behind the name. */
 #define ALLIUM_TAG_FIELDS(class, name, fields) ALLIUM_TAG(class, name " " fields)
 

@@ -19,6 +19,7 @@ struct part {
 };
 
 struct parts {
+    Elf *elf;
     struct VEC(struct part) tags, texts;
     bool left_out; /* they have no bytes, as in a file of debug information */
 };
@@ -79,6 +80,37 @@ static bool find_parts(struct parts *p, Elf *elf)
     return true;
 }
 
+/* The text at that address of the file, wherever it is; NULL: there is none. */
+static const char *far_text(const struct parts *p, uint64_t address)
+{
+    for (Elf_Scn *scn = NULL; (scn = elf_nextscn(p->elf, scn));) {
+        GElf_Shdr s;
+        if (!gelf_getshdr(scn, &s) || s.sh_type != SHT_PROGBITS || !(s.sh_flags & SHF_ALLOC) ||
+            address - s.sh_addr >= s.sh_size)
+            continue;
+        const Elf_Data *data = elf_rawdata(scn, NULL);
+        uint64_t offset = address - s.sh_addr;
+        if (data && data->d_buf && offset < data->d_size &&
+            memchr((char *)data->d_buf + offset, '\0', data->d_size - offset))
+            return (char *)data->d_buf + offset;
+    }
+    return NULL;
+}
+
+/* Behind the three texts, whose last one says that the file's name lies elsewhere. */
+static bool find_file(struct tags_file_tag *t, const struct parts *p, const struct part *texts,
+                      uint64_t offset)
+{
+    int32_t far;
+    if (*t->file != ALLIUM_TEXT_FAR)
+        return true;
+    if (offset > texts->len || texts->len - offset < sizeof(far))
+        return false;
+    memcpy(&far, texts->bytes + offset, sizeof(far));
+    t->file = far_text(p, texts->address + offset + (uint64_t)far);
+    return t->file != NULL;
+}
+
 /* Three texts, one behind the other; false: they are not there. */
 static bool find_texts(struct tags_file_tag *t, const struct parts *p, uint64_t address)
 {
@@ -94,7 +126,7 @@ static bool find_texts(struct tags_file_tag *t, const struct parts *p, uint64_t 
             offset += len + 1;
         }
         if (n == 3)
-            return true;
+            return find_file(t, p, part, offset);
     }
     return false;
 }
@@ -161,7 +193,7 @@ static int read_sections(struct tags_file *f, const struct parts *p, const char 
 
 int tags_file_read(struct tags_file *f, Elf *elf, const char *path, struct error *e)
 {
-    struct parts p = {0};
+    struct parts p = {.elf = elf};
     GElf_Ehdr h;
     *f = (struct tags_file){.elf = elf};
     int bad = check_kind(elf, &h, path, e);

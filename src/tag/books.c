@@ -231,11 +231,11 @@ static uint64_t identity_of(const struct met *of, uint32_t module)
 /* Writes the record of an account whose descriptor is there. */
 static void enter(uint32_t number, const struct met *of, uint32_t module, uint64_t code)
 {
-    const char *class = of->place.text ? of->place.text : "\0\0", *name = class + text_length(class) + 1;
+    const char *class = of->place.text ? of->place.text : "\0\0", *end = (const char *)UINTPTR_MAX;
     struct ledger_tag *t = AT(LEDGER_TAGS, struct ledger_tag, number);
     *t = (struct ledger_tag){.class = string_of(class),
-                             .name = string_of(name),
-                             .file = string_of(name + text_length(name) + 1),
+                             .name = string_of(class + text_length(class) + 1),
+                             .file = string_of(places_file(class, NULL, end)),
                              .line = of->line,
                              .module = module,
                              .code = code};
@@ -263,14 +263,6 @@ static struct met description_of(const struct allium_tag *tag)
                         .line = tag->line};
 }
 
-/* So many texts one behind the other, each with its end. */
-static bool are_texts(const char *at, int count, const char *end)
-{
-    while (count && at < end)
-        count -= !*at++;
-    return !count;
-}
-
 /* What a descriptor leads to lies where its code does: nothing else is sure to be readable. */
 static bool is_sound(const struct allium_tag *tag, const struct met *of, struct dl_find_object *found)
 {
@@ -280,7 +272,7 @@ static bool is_sound(const struct allium_tag *tag, const struct met *of, struct 
         return tag->version == BOOKS_FAR;
     const char *start = found->dlfo_map_start, *end = found->dlfo_map_end;
     return control_is_between(tag, start, end) &&
-           (!of->place.text || (of->place.text >= start && are_texts(of->place.text, 3, end)));
+           (!of->place.text || places_file(of->place.text, start, end));
 }
 
 /* The number of its account, which it may have had before; ACCOUNTS_MOST or more: there is no room. */
@@ -352,7 +344,8 @@ static bool inherit(void)
         bool there = met[n].place.code && !_dl_find_object((void *)met[n].place.code, &found);
         const char *text =
             met[n].place.text; /* of another library by now, perhaps, which has the place of ours */
-        if (text && (_dl_find_object((void *)text, &texts) || !are_texts(text, 3, texts.dlfo_map_end)))
+        if (text && (_dl_find_object((void *)text, &texts) ||
+                     !places_file(text, texts.dlfo_map_start, texts.dlfo_map_end)))
             there = false;
         if (there && found.dlfo_link_map == met[n].map)
             enter(n, &met[n], module_of(&found), code_of(&met[n], &found));

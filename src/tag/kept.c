@@ -8,6 +8,7 @@
 #include "base/sigsafe/atomic.h"
 #include "base/sigsafe/clause.h"
 #include "base/sigsafe/text.h"
+#include "tag/places.h"
 #include "tag/symbols.h"
 #include "wire/kept.h"
 
@@ -58,8 +59,10 @@ static struct clause_value value_of(void *subject, enum clause_field field)
         return (struct clause_value){*k->path ? k->path : NULL, *k->path != '\0'};
     if (field == CLAUSE_FUNC)
         return function_of(k);
-    for (unsigned n = field == CLAUSE_CLASS ? 0 : field == CLAUSE_NAME ? 1 : 2; text && n; n--)
+    if (text && field == CLAUSE_NAME)
         text += text_length(text) + 1;
+    else if (text && field != CLAUSE_CLASS)
+        text = places_file(text, NULL, (const char *)UINTPTR_MAX);
     /* What compilers are given as a file may be a part of its path, and malloc_hooks.h leaves it to the debug information. */
     return (struct clause_value){text && *text ? text : NULL, field != CLAUSE_FILE};
 }

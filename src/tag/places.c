@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #include "account/reserve.h"
+#include "allium/tag.h"
 #include "base/sigsafe/atomic.h"
 #include "wire/ledger.h"
 
@@ -26,6 +27,28 @@ static uint64_t length_of(const char *text, int count)
     while (text && count)
         count -= !*at++;
     return (uint64_t)(at - text);
+}
+
+/* Behind so many texts that lie one behind the other; NULL: one of them has no end. */
+static const char *behind(const char *at, int count, const char *start, const char *end)
+{
+    if (at < start)
+        return NULL;
+    while (count && at < end)
+        count -= !*at++;
+    return count ? NULL : at;
+}
+
+const char *places_file(const char *texts, const char *start, const char *end)
+{
+    int32_t far;
+    const char *file = behind(texts, 2, start, end), *last = file ? behind(file, 1, start, end) : NULL;
+    if (!last || *file != ALLIUM_TEXT_FAR)
+        return last ? file : NULL;
+    if ((uintptr_t)end - (uintptr_t)last < sizeof(far))
+        return NULL;
+    __builtin_memcpy(&far, last, sizeof(far));
+    return behind(last + far, 1, start, end) ? last + far : NULL;
 }
 
 uint64_t places_identity(uint64_t key, const char *path, const char *texts)

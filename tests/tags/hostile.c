@@ -352,7 +352,8 @@ static int corrupted(void)
 {
     static const struct allium_tag sound = {
         .version = ALLIUM_TAG_VERSION, .state = -1, .words = ALLIUM_TAG_NOT_MET};
-    static struct allium_tag bad[16];
+    static struct allium_tag bad[17];
+    static const char far[] = "class\0name\0\1\0\x7f\x7f\x7f\x7f"; /* a file's name that lies nowhere */
     struct allium_tag *good = ALLIUM_TAG("sound", "one");
     int n = 0;
     bad[n] = sound; /* offsets of 0 */
@@ -368,6 +369,7 @@ static int corrupted(void)
     bad[++n].control = 0x7ffffff0;
     bad[++n].control = -0x7ffffff0;
     bad[++n].control = 3;
+    n++, bad[n].text = (int)(far - (const char *)&bad[n].text);
     for (int round = 0; round < 3; round++)
         for (int i = 0; i <= n; i++) {
             void *p = malloc(10);

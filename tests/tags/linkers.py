@@ -12,6 +12,7 @@ sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "cli"))
 import tap
+from building import HOOKS, accounts, scratch
 from tap import LONG, built, check, equal, private_dir, run, succeed
 
 INCLUDE = os.path.join(HERE, "..", "..", "include")
@@ -198,6 +199,29 @@ def asked():
         check(done.returncode == 2 and b"is a file, in which nothing is counted: leave out " + words[0].encode() in done.stderr, words, done)
 
 
+ODD_NAMES = ["back\\slash\\n.c", "%b per%%cent %0.c", "{bra|ce}s.c", "it's so.c", 'quo"te.c']
+
+
+def odd_files(compiler):
+    """Files are called anything: what assembly text would take for something else is part of the name."""
+    def test():
+        text = "#include <allium/tag.h>\n#include <stdlib.h>\nint main(void)\n{\n    %s\n    free(malloc(9));\n    return 0;\n}\n"
+        for name in ODD_NAMES:
+            # gcc itself writes such a name, unchanged, into a comment beside each statement of that kind in that file
+            tag = "" if compiler == "gcc" and '"' in name else 'allium_account(ALLIUM_TAG("arena", "block"), 3);'
+            for flags in ["-g", "-O0"], ["-g", "-O2", "-fPIC"], ["-O1"], ["-O2", "-flto", "-g0"]:
+                source, program = scratch(name, text % tag), scratch("odd")
+                succeed([compiler, *flags, *HOOKS, source, "-o", program, LIBRARY, "-Wl,-rpath," + os.path.dirname(LIBRARY)])
+                want = [("block", source + ":5")] * bool(tag) + [("malloc", source + ":6" if "-g" in flags else None)]
+                with private_dir() as ledgers:
+                    process = subprocess.Popen([program], env=dict(os.environ, ALLIUM_DIR=ledgers))
+                    equal(process.wait(), 0, "its code")
+                    rows, _ = accounts(ledgers, process.pid)
+                for rows in listed(program)[0]["rows"], rows:
+                    equal(sorted((row["name"], row["place"]) for row in rows), want, "%s %s" % (name, flags))
+    return test
+
+
 def no_such():
     """Each is told in a line of its own."""
     with tempfile.TemporaryDirectory(dir=SCRATCH.name) as folder:
@@ -244,6 +268,8 @@ tap.main([("%s, %s: rows are those of the list" % row[:2], matrix(*row)) for row
     ("link-time optimization keeps the rows", whole_program),
     ("gcc: places with the same code are rows of their own", alike("gcc")),
     ("clang: places with the same code are rows of their own", alike("clang")),
+    ("gcc: files with names that assembly text cannot have", odd_files("gcc")),
+    ("clang: files with names that assembly text cannot have", odd_files("clang")),
     ("debug information in files of its own, shared, or stripped", debug_files),
     ("what can be asked of a program that does not run", asked),
     ("what is no program with tags is told in a line", no_such),
