@@ -3,13 +3,15 @@
  * Threads that allocate, resize, hand over and free at random, each at a few places whose functions tell them apart, and count
  * for themselves. Built with -include allium/malloc_hooks.h.
  *
- *     churn THREADS ROUNDS [fork|wait|again]      prints, for each place: NAME made BYTES-MADE live BYTES-LIVE
+ *     churn THREADS ROUNDS [fork|asked|wait|again]      prints, for each place: NAME made BYTES-MADE live BYTES-LIVE
  *
- * fork: a child does as much again when the parent is done, frees what it inherited, and prints its own. wait: it ends when its
+ * fork: a child does as much again when the parent is done, frees what it inherited, and prints its own. asked: the same, after a line has
+ * come; what fails is counted and printed, too. wait: it ends when its
  * standard input does. again: fifty times, with threads of their own.
  */
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,9 +28,10 @@ enum place { BY_MALLOC, BY_CALLOC, BY_REALLOC, BY_STRDUP, BY_STRNDUP, BY_POSIX, 
 static const char *const names[PLACES] = {"by_malloc",  "by_calloc", "by_realloc", "by_strdup",
                                           "by_strndup", "by_posix",  "by_aligned", "by_large"};
 struct count {
-    atomic_ulong made, made_bytes, gone, gone_bytes;
+    atomic_ulong made, made_bytes, gone, gone_bytes, failed;
 };
 static struct count counts[PLACES];
+static bool may_fail;
 
 struct object {
     void *p;
@@ -38,6 +41,10 @@ struct object {
 
 static void made(struct object *o, void *p, size_t bytes, enum place place)
 {
+    if (!p && may_fail) {
+        counts[place].failed++;
+        return;
+    }
     if (!p)
         abort();
     memset(p, 1, place == BY_STRDUP || place == BY_STRNDUP ? bytes - 1 : bytes);
@@ -67,7 +74,7 @@ PLACE by_posix(struct object *o, size_t n)
 {
     void *p = NULL;
     if (posix_memalign(&p, 64, n))
-        abort();
+        p = NULL;
     made(o, p, n, BY_POSIX);
 }
 PLACE by_aligned(struct object *o, size_t n)
@@ -89,7 +96,7 @@ PLACE by_strndup(struct object *o, const char *s, size_t n)
 PLACE by_realloc(struct object *o, size_t n)
 {
     void *p = realloc(o->p, n);
-    if (o->p)
+    if (o->p && p)
         gone(o);
     made(o, p, n, BY_REALLOC);
 }
@@ -172,9 +179,13 @@ static void run(unsigned threads)
 
 static void print(void)
 {
-    for (int i = 0; i < PLACES; i++)
-        printf("%d %s %lu %lu %lu %lu\n", (int)getpid(), names[i], counts[i].made, counts[i].made_bytes,
+    for (int i = 0; i < PLACES; i++) {
+        printf("%d %s %lu %lu %lu %lu", (int)getpid(), names[i], counts[i].made, counts[i].made_bytes,
                counts[i].made - counts[i].gone, counts[i].made_bytes - counts[i].gone_bytes);
+        if (may_fail)
+            printf(" %lu", counts[i].failed);
+        putchar('\n');
+    }
     fflush(stdout);
 }
 
@@ -199,10 +210,14 @@ int main(int argc, char **argv)
     rounds = strtoull(argv[2], NULL, 10);
     foreign_frees = getenv("FOREIGN") != NULL;
     setvbuf(stdout, foreign_buffer, _IOFBF, sizeof(foreign_buffer));
+    may_fail = argc > 3 && !strcmp(argv[3], "asked");
+    char c;
+    if (may_fail && read(0, &c, 1) != 1)
+        return 3;
     for (int i = argc > 3 && !strcmp(argv[3], "again") ? 49 : 0; i >= 0; i--)
         run(threads);
     print();
-    if (argc > 3 && !strcmp(argv[3], "fork")) {
+    if (argc > 3 && (may_fail || !strcmp(argv[3], "fork"))) {
         pid_t pid = fork();
         if (!pid) {
             child(threads);

@@ -15,8 +15,8 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
 import random_places
 import tap
-from random_runs import BARE, FIELDS, HERE, INCLUDE, LIBRARY, SCRATCH, THREADS, WARNINGS, Program, Run, booked, differences, ended
-from tap import built, check, equal, pick, private_dir, succeed
+from random_runs import BARE, DIRECT, FIELDS, HERE, INCLUDE, LIBRARY, SCRATCH, THREADS, WARNINGS, Program, Run, booked, differences, ended
+from tap import built, check, equal, pick, private_dir, run, succeed, wait_until
 
 
 def exact(compiler, *options):
@@ -131,54 +131,101 @@ def reloaded():
         equal(([row[:3] for row in rows.values()], said), ([(times, 9 * times, 0)], ""), "rows")
 
 
+SITES = {"LD_PRELOAD": built("ALLIUM_AGENT"), "ALLIUM_SITES": "1"}
+
+
+def of_sites(program, seed, *words, **more):
+    """({pid: differences}, places compared) of the accounts of call sites, after a run."""
+    wrong, compared = {}, 0
+    with Run(program, seed, pick(3000, 30000), *words, env=dict(SITES, **more)) as it:
+        equal(it.process.wait(tap.TIMEOUT), 0, "its code")
+        for pid in it.pids():
+            want = program.counted(it.counts, pid, sites=True)
+            done = succeed([built("ALLIUM"), "sites", str(pid), "--json", "--top", "0"], env=dict(os.environ, ALLIUM_DIR=it.ledgers))
+            have = {}
+            for row in json.loads(done.stdout)["rows"]:
+                place = os.path.basename(row["place"] or "")
+                if place in want:  # copies of a place are sites of their own
+                    figures = (row[key] or 0 for key in ("allocations", "requested_bytes", "live_objects", "live_bytes", "failed"))
+                    have[place] = tuple(map(sum, zip(have.get(place, (0,) * 5), figures)))
+            if differences(have, want):
+                wrong[pid] = differences(have, want)
+            compared += len(want)
+    return wrong, compared
+
+
 def sites():
     """The same programs without tags, under --sites: places are known by where calls return to. All frees are seen."""
     program, compared = Program.of(1, "gcc", "-O2", BARE), 0
-    env = {"LD_PRELOAD": built("ALLIUM_AGENT"), "ALLIUM_SITES": "1"}
     for seed in range(pick(1, 20)):
-        for words in ((), ("threads=8", "fails=9"), ("threads=8", "foreign"), ("threads=4", "forks"), ("threads=30", "timers", "fails=7")):
-            with Run(program, 500 + seed, pick(3000, 30000), *words, env=env) as run:
-                equal(run.process.wait(tap.TIMEOUT), 0, "its code")
-                for pid in run.pids():
-                    want = program.counted(run.counts, pid, sites=True)
-                    done = succeed([built("ALLIUM"), "sites", str(pid), "--json", "--top", "0"], env=dict(os.environ, ALLIUM_DIR=run.ledgers))
-                    have = {}
-                    for row in json.loads(done.stdout)["rows"]:
-                        place = os.path.basename(row["place"] or "")
-                        if place in want:  # copies of a place are sites of their own
-                            figures = (row[key] or 0 for key in ("allocations", "requested_bytes", "live_objects", "live_bytes", "failed"))
-                            have[place] = tuple(map(sum, zip(have.get(place, (0,) * 5), figures)))
-                    equal(differences(have, want), {}, "what differs, seed %d %s" % (500 + seed, words))
-                    compared += len(want)
+        for words in ((), ("threads=8", "fails=9"), ("threads=8", "foreign"), ("threads=4", "forks"), ("threads=30", "timers", "fails=7"),
+                      ("threads=8", "forks", "foreign", "fails=7")):
+            wrong, places = of_sites(program, 500 + seed, *words)
+            equal(wrong, {}, "what differs, seed %d %s" % (500 + seed, words))
+            compared += places
     check(compared > 150, "few rows were compared:", compared)
+
+
+def sites_planted():
+    program = Program.of(1, "gcc", "-O2", BARE)
+    kinds = program.writer.kinds
+    for kind in [*DIRECT, "FREE"]:
+        place = random_places.FREES if kind == "FREE" else next(n for n in kinds if kinds[n] == kind and n in program.writer.where)
+        (differing,) = of_sites(program, 5, BELOW_SKIP=str(place))[0].values()
+        (where, (have, want)), = differing.items()
+        check(kind == "FREE" or where == program.place_of(place), kind, "is found at", where)
+        equal((have[0] - want[0], have[2] - want[2]), (0, -1) if kind == "FREE" else (1, 1), kind)
+
+
+def churn(compiler, sanitizer):
+    out, flags = os.path.join(SCRATCH.name, "churn-%s-%s" % (compiler, sanitizer)), ["-g", "-O1", "-fsanitize=" + sanitizer]
+    for source, hooks in ("churn", ["-include", "allium/malloc_hooks.h"]), ("foreign", []):
+        succeed([compiler, *flags, *WARNINGS, "-I", INCLUDE, *hooks, "-c", os.path.join(HERE, source + ".c"), "-o", "%s-%s.o" % (out, source)])
+    succeed([compiler, *flags, out + "-churn.o", out + "-foreign.o", "-o", out, LIBRARY, "-Wl,-rpath," + os.path.dirname(LIBRARY), "-lpthread"])
+    return out
+
+
+def churned(out, ledgers, pid):
+    """What it printed and what the command says, of the parent and its child."""
+    own = {}
+    for line in out.splitlines():
+        process, place, *numbers = line.split()
+        own.setdefault(int(process), {})[place] = tuple(map(int, numbers))
+    check(pid in own and len(own) == 2, "processes:", sorted(own))
+    for process, places in own.items():
+        rows = json.loads(succeed([built("ALLIUM"), "tags", str(process), "--json", "--top", "0", "--by", "function"],
+                                  env=dict(os.environ, ALLIUM_DIR=ledgers)).stdout)["rows"]
+        have = {row["function"]: tuple(row[key] or 0 for key in ("allocations", "allocated_bytes", "live_objects", "live_bytes", "failed")) for row in rows}
+        yield have, places
 
 
 def sanitized(compiler, sanitizer):
     """No word of the sanitizer's. Where it brings an allocator of its own, churn.c counts for itself instead of below.c."""
-    flags = ["-g", "-O1", "-fsanitize=" + sanitizer]
-
     def over_its_allocator():
-        out = os.path.join(SCRATCH.name, "churn-%s-%s" % (compiler, sanitizer))
-        for source, hooks in ("churn", ["-include", "allium/malloc_hooks.h"]), ("foreign", []):
-            succeed([compiler, *flags, *WARNINGS, "-I", INCLUDE, *hooks, "-c", os.path.join(HERE, source + ".c"), "-o", "%s-%s.o" % (out, source)])
-        succeed([compiler, *flags, out + "-churn.o", out + "-foreign.o", "-o", out, LIBRARY, "-Wl,-rpath," + os.path.dirname(LIBRARY), "-lpthread"])
+        program = churn(compiler, sanitizer)
         with private_dir() as ledgers:
-            done = succeed([out, "4", str(pick(2000, 50000)), "fork"], env=dict(os.environ, ALLIUM_DIR=ledgers, ASAN_OPTIONS="detect_leaks=0"))
-            equal(done.stderr, b"", "what the sanitizer says")
-            own = {}
-            for line in done.stdout.decode().splitlines():
-                pid, place, *numbers = line.split()
-                own.setdefault(int(pid), {})[place] = tuple(map(int, numbers))
-            equal(len(own), 2, "processes")
-            for pid, places in own.items():
-                rows = json.loads(succeed([built("ALLIUM"), "tags", str(pid), "--json", "--top", "0", "--by", "function"],
-                                          env=dict(os.environ, ALLIUM_DIR=ledgers)).stdout)["rows"]
-                have = {row["function"]: tuple(row[key] for key in ("allocations", "allocated_bytes", "live_objects", "live_bytes")) for row in rows}
-                equal(have, places, "rows of process %d" % pid)
+            env = dict(os.environ, ALLIUM_DIR=ledgers, ASAN_OPTIONS="detect_leaks=0")
+            p = subprocess.Popen([program, "4", str(pick(3000, 100000)), "asked"], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+            def ask(*words):
+                run([built("ALLIUM"), "set", str(p.pid), "--where", *words], env=env)
+            wait_until(lambda: os.listdir(ledgers), 20, "a ledger")
+            ask("func:by_calloc or func:by_posix or func:by_realloc or func:by_strdup", "fail=every:5")
+            p.stdin.write(b"\n")
+            p.stdin.flush()
+            while p.poll() is None:  # what this place counts is anybody's guess
+                ask("func:by_large", "off")
+                ask("func:by_large", "on")
+            equal((p.wait(), p.stderr.read().decode()), (0, ""), "its code, and what the sanitizer says")
+            for have, places in churned(p.stdout.read().decode(), ledgers, p.pid):
+                check(have.pop("by_large", (0,))[0] <= places.pop("by_large")[0], "more than there was")
+                equal(have, places, "rows")
+                check(min(places[name][4] for name in ("by_calloc", "by_posix", "by_realloc", "by_strdup")) > 100, "few failed:", places)
+            p.stdin.close(), p.stdout.close(), p.stderr.close()
 
     def over_ours():
-        program = Program.of(1, compiler, "-O1", "-fsanitize=undefined", "-fno-sanitize-recover=undefined", "-fno-sanitize=vptr")
-        wrong, _, _ = ended(program, 9, "threads=%d" % THREADS, "foreign", "forks", "fails=11")
+        options = "-O1", "-fsanitize=undefined", "-fno-sanitize-recover=undefined", "-fno-sanitize=vptr"
+        wrong, _, _ = ended(Program.of(1, compiler, *options), 9, "threads=%d" % THREADS, "foreign", "forks", "fails=11", "maps")
         equal(wrong, {}, "what differs")
     return over_ours if sanitizer == "undefined" else over_its_allocator
 
@@ -244,6 +291,7 @@ TESTS = [
     ("gcc: tags that are turned off and on", toggled("gcc")),
     ("one miscount of each function is found", planted),
     ("accounts of call sites hold what the allocator below has counted", sites),
+    ("one miscount of each function is found in accounts of call sites", sites_planted),
     ("a library that is loaded hundreds of times is turned off", reloaded),
     *(("%s: under -fsanitize=%s" % (compiler, sanitizer), sanitized(compiler, sanitizer))
       for compiler in ("gcc", "clang") for sanitizer in ("address", "undefined", "thread")),
