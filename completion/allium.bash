@@ -10,8 +10,8 @@ _allium_options()
 {
     case $1 in
     '') echo --help --version ;;
-    run) echo --period -o --output --force --sites --no-follow --no-args --quiet --ledger-size --debuginfod --help ;;
-    env) echo --shell --systemd --docker --period --ledger-size --sites --no-follow --help ;;
+    run) echo --period -o --output --force --sites --wrapper --no-follow --no-args --quiet --ledger-size --debuginfod --help ;;
+    env) echo --shell --systemd --docker --period --ledger-size --sites --wrapper --no-follow --help ;;
     ps) echo --prune --json --help ;;
     snapshot) echo -o --output --force --debuginfod --help ;;
     report) echo --by --callers --callees --sort --temporary --older-than --where --raw --top --debuginfod --json --no-pager --help ;;

@@ -121,6 +121,12 @@ uint32_t books_caller(uintptr_t pc)
     return walk_caller(&w, pc);
 }
 
+bool books_walk_out(struct thread *t, struct walk_start *at)
+{
+    struct walker w = stacks_walker(&stacks);
+    return walk_out(&w, &t->stack, at);
+}
+
 struct cell_key {
     uint32_t stack;
     uint16_t thread;

@@ -63,7 +63,7 @@ static inline bool cold_begin(struct thread *t, size_t size)
 static inline struct sample_made cold_end(struct thread *t, const struct walk_start *start, bool due, void *p,
                                           size_t size)
 {
-    sites_made(start->pc, p, size);
+    sites_made(start, p, size);
     if (unlikely(!p))
         process_count_loss(LEDGER_FAILED_REQUESTS);
     else if (due)

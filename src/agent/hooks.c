@@ -48,7 +48,7 @@ COLD void hooks_free_cold(void *p)
     struct walk_start start = COLD_CALLER();
     struct thread *t = &thread_self;
     joint_gone(p);
-    sites_gone(start.pc, p);
+    sites_gone(&start, p);
     sample_freed(t, &start, p, NULL);
     next.free(p);
 }
@@ -101,7 +101,7 @@ static COLD void *realloc_cold(void *old, size_t size)
     void *p = next.realloc(old, size);
     /* realloc(p, 0) frees, or gives a new block, by allocator: either way the old one is gone. */
     bool failed = !p && (size || !old);
-    sites_moved(start.pc, old, counted, p, size, failed);
+    sites_moved(&start, old, counted, p, size, failed);
     joint_moved(&tagged, old, p, size);
     if (failed) {
         tell_realloc_failed(old, sample_put_back(t, taken));
@@ -134,7 +134,7 @@ static COLD int posix_memalign_cold(void **out, size_t alignment, size_t size)
     int error = next.posix_memalign(out, alignment, size);
     if (error) {
         process_count_loss(LEDGER_FAILED_REQUESTS);
-        sites_made(start.pc, NULL, size);
+        sites_made(&start, NULL, size);
     } else if (*out)
         tell_malloc(*out, size, cold_end(t, &start, due, *out, size));
     return error;

@@ -48,6 +48,7 @@ static bool read_setting(char *entry)
     static const char period[] = "ALLIUM_PERIOD=", dir[] = "ALLIUM_DIR=", size[] = "ALLIUM_LEDGER_SIZE=";
     static const char follow[] = "ALLIUM_FOLLOW=0", seed[] = "ALLIUM_SEED=";
     static const char exact[] = "ALLIUM_SITES=1"; /* accounts of call sites */
+    static const char wrappers[] = "ALLIUM_WRAPPERS=";
     static const char tags[] = "ALLIUM_TAGS=off"; /* which stays: the library may come without us */
     if (!process.config.asked && text_starts(entry, tags)) {
         asked_at_start.control.word = LEDGER_CONTROL_TAGS_OFF;
@@ -63,6 +64,8 @@ static bool read_setting(char *entry)
         process.alone = true;
     else if (text_starts(entry, exact))
         process.config.sites = true;
+    else if (text_starts(entry, wrappers))
+        process.wrappers = entry + sizeof(wrappers) - 1;
     else if (text_starts(entry, seed))
         process.seed_given = text_number(entry + sizeof(seed) - 1) | 1ull << 63;
     else

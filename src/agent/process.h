@@ -37,7 +37,8 @@ struct process {
     uint64_t parent_image_id, forked_ticks;
     uint64_t early_losses[LEDGER_LOSSES]; /* until there is a ledger */
     bool alone; /* asked to leave children alone: neither fork children nor what they exec are observed */
-    uint32_t *alive; /* once it has begun, in a page that the kernel wipes in fork children */
+    uint32_t *alive;      /* once it has begun, in a page that the kernel wipes in fork children */
+    const char *wrappers; /* patterns of its own, beside those that are built in */
     struct ledger_config config;
 };
 

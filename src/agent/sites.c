@@ -10,13 +10,15 @@
 #include "agent/inside.h"
 #include "agent/sites_hooks.h"
 #include "agent/sites_operators.h"
+#include "agent/wrappers.h"
 #include "base/sigsafe/sys.h"
 #include "unwind/module.h"
 
-#define GENERATIONS  4u    /* of handlers that fork upon each other */
-#define WAIT_YIELDS  100   /* turns of others; a few are usual */
-#define WAIT_MOMENTS 5000u /* milliseconds, of all threads together */
-#define PROBES_MOST  64u   /* slots that are looked at for an address */
+#define GENERATIONS     4u    /* of handlers that fork upon each other */
+#define WAIT_YIELDS     100   /* turns of others; a few are usual */
+#define WAIT_MOMENTS    5000u /* milliseconds, of all threads together */
+#define WRAPPERS_NESTED 64    /* within each other: the C++ library, without optimisation, has many */
+#define PROBES_MOST     64u   /* slots that are looked at for an address */
 
 struct sites sites;
 
@@ -94,16 +96,19 @@ bool sites_begin_ledger(void)
     return true;
 }
 
-/* A record for the address; its number, or LEDGER_SITE_OTHER. */
+/* A record for the address; its number, with SITES_WRAPPER if it lies in one, or LEDGER_SITE_OTHER. */
 static uint32_t add_site(uintptr_t pc, uint32_t module)
 {
     uint32_t number = ledger_append(&process.ledger, LEDGER_SITES, 1);
     if (number >= SITES_MOST || !back_sums(number))
         return LEDGER_SITE_OTHER;
-    AT(LEDGER_SITES, struct ledger_site, number)->frame =
-        module == MODULE_NONE ? LEDGER_NONE : books_caller(pc);
+    struct ledger_site *site = AT(LEDGER_SITES, struct ledger_site, number);
+    site->frame = module == MODULE_NONE ? LEDGER_NONE : books_caller(pc);
     modules[number] = (uint16_t)module;
-    return number;
+    if (module == MODULE_NONE || !wrappers_have(module, pc - 1))
+        return number;
+    site->flags = LEDGER_SITE_WRAPPER;
+    return number | SITES_WRAPPER;
 }
 
 /* The slot of the address, taken if it is new; NULL: too many others are where it would be. */
@@ -135,22 +140,44 @@ static uint32_t settle_slot(struct sites_slot *slot, uintptr_t pc, uint32_t was)
     uint32_t number = add_site(pc, module);
     if (!__atomic_compare_exchange_n(&slot->number, &was, number, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
         return was;
-    if (module != MODULE_NONE && unwind_modules.at[module].permanent)
+    if (module != MODULE_NONE && unwind_modules.at[module].permanent && !(number & SITES_WRAPPER))
         store_release(&slot->id, SITES_ID(number));
     return number;
 }
 
-/* The site's number. Where a module may have been unloaded, it is asked each time whether it is there still. */
-static uint32_t number_of(uintptr_t pc)
+/* The site's number, as add_site() gives it. Where a module may have been unloaded, it is asked each time whether it is there still. */
+static uint32_t number_at(uintptr_t pc)
 {
     struct sites_slot *slot = pc > JIT_PC ? find_slot(pc) : NULL;
     if (!slot)
         return LEDGER_SITE_OTHER;
-    uint32_t number = load_acquire(&slot->number);
+    uint32_t number = load_acquire(&slot->number), plain = number & ~SITES_WRAPPER;
     if (number &&
-        (load_relaxed(&slot->id) || number < LEDGER_SITE_FIRST || module_is_current(modules[number], pc)))
+        (load_relaxed(&slot->id) || plain < LEDGER_SITE_FIRST || module_is_current(modules[plain], pc)))
         return number;
     return settle_slot(slot, pc, number);
+}
+
+/* The first caller that is no wrapper; where none is found, the wrapper itself has it. */
+static ONE_COPY uint32_t number_of_caller(struct thread *t, struct walk_start at, uint32_t wrapper)
+{
+    uint32_t inner = wrapper & ~SITES_WRAPPER;
+    for (int n = 0; n < WRAPPERS_NESTED && books_walk_out(t, &at); n++) {
+        uint32_t number = number_at(at.pc);
+        if (number & SITES_WRAPPER)
+            continue;
+        struct ledger_site *site = AT(LEDGER_SITES, struct ledger_site, number);
+        if (number >= LEDGER_SITE_FIRST && !load_relaxed(&site->wrapper))
+            store_relaxed(&site->wrapper, inner);
+        return number;
+    }
+    return inner;
+}
+
+static uint32_t number_of(struct thread *t, const struct walk_start *from)
+{
+    uint32_t number = number_at(from->pc);
+    return likely(!(number & SITES_WRAPPER)) ? number : number_of_caller(t, *from, number);
 }
 
 static void move_missed(const struct thread *t)
@@ -250,7 +277,7 @@ static void enter(const struct thread *t, uint32_t number, void *p, size_t size)
     add(t, kept ? number : LEDGER_SITE_NOBODY, MADE, size, sites_usable(p, size));
 }
 
-void sites_made_cold(uintptr_t pc, void *p, size_t size)
+void sites_made_cold(const struct walk_start *from, void *p, size_t size)
 {
     struct thread *t = &thread_self;
     uint8_t outside;
@@ -263,19 +290,21 @@ void sites_made_cold(uintptr_t pc, void *p, size_t size)
     if (unlikely(!is_settled(t)))
         __atomic_fetch_add(&missed.made, 1, __ATOMIC_RELAXED);
     else if (unlikely(!p))
-        __atomic_fetch_add(&AT(LEDGER_SITES, struct ledger_site, number_of(pc))->failed, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&AT(LEDGER_SITES, struct ledger_site, number_of(t, from))->failed, 1,
+                           __ATOMIC_RELAXED);
     else
-        enter(t, number_of(pc), p, size);
+        enter(t, number_of(t, from), p, size);
     leave_books(t, outside);
 }
 
-void *sites_book_cold(uintptr_t pc, void *p, size_t size)
+void *sites_book_cold(void *p, size_t size)
 {
-    sites_made_cold(pc, p, size);
+    struct walk_start from = WALK_CALLER();
+    sites_made_cold(&from, p, size);
     return p;
 }
 
-void sites_recharge_cold(uintptr_t pc, void *p, size_t size)
+void sites_recharge_cold(const struct walk_start *from, void *p, size_t size)
 {
     struct thread *t = &thread_self;
     struct object o;
@@ -284,7 +313,7 @@ void sites_recharge_cold(uintptr_t pc, void *p, size_t size)
         return;
     if (likely(t->counts) && objects_take((uintptr_t)p, &o)) {
         take_back(t, SITES_NUMBER(o.account), o.bytes, sites_usable(p, o.bytes));
-        enter(t, number_of(pc), p, size);
+        enter(t, number_of(t, from), p, size);
     }
     leave_books(t, outside);
 }
@@ -334,7 +363,7 @@ static bool take(struct thread *t, void *p, struct object *o)
     return objects_take((uintptr_t)p, o);
 }
 
-void sites_gone_cold(uintptr_t pc, void *p)
+void sites_gone_cold(const struct walk_start *from, void *p)
 {
     struct thread *t = &thread_self;
     struct object o;
@@ -343,7 +372,7 @@ void sites_gone_cold(uintptr_t pc, void *p)
         return;
     if (take(t, p, &o)) {
         add(t, SITES_NUMBER(o.account), GONE, o.bytes, sites_usable(p, o.bytes));
-        add(t, number_of(pc), FREED, o.bytes, 0);
+        add(t, number_of(t, from), FREED, o.bytes, 0);
     } else if (t->counts) {
         add(t, LEDGER_SITE_NOBODY, FREED, 0, 0);
     }
@@ -365,17 +394,18 @@ struct sites_taken sites_take(void *p)
 }
 
 /* The old object is gone. One that was in another process's map, as a handler forked meanwhile, is none of this one's. */
-static void book_moved(const struct thread *t, uintptr_t pc, const struct sites_taken *taken)
+static void book_moved(struct thread *t, const struct walk_start *from, const struct sites_taken *taken)
 {
     if (taken->object.account && taken->generation == t->generation) {
         add(t, SITES_NUMBER(taken->object.account), GONE, taken->object.bytes, taken->usable_bytes);
-        add(t, number_of(pc), FREED, taken->object.bytes, 0);
+        add(t, number_of(t, from), FREED, taken->object.bytes, 0);
     } else {
         add(t, LEDGER_SITE_NOBODY, FREED, 0, 0);
     }
 }
 
-void sites_moved(uintptr_t pc, void *old, struct sites_taken taken, void *p, size_t size, bool failed)
+void sites_moved(const struct walk_start *from, void *old, struct sites_taken taken, void *p, size_t size,
+                 bool failed)
 {
     struct thread *t = &thread_self;
     uint8_t outside;
@@ -386,11 +416,11 @@ void sites_moved(uintptr_t pc, void *old, struct sites_taken taken, void *p, siz
         add(t, LEDGER_SITE_NOBODY, GONE, taken.object.bytes, taken.usable_bytes);
     if (old && !failed && enter_patiently(t, &outside)) {
         if (t->counts)
-            book_moved(t, pc, &taken);
+            book_moved(t, from, &taken);
         leave_books(t, outside);
     }
     if (p || failed)
-        sites_made_cold(pc, p, size);
+        sites_made_cold(from, p, size);
 }
 
 /* What was put in the place of an ancestor's sums goes when nothing that handlers interrupted can be about to write to it. */
@@ -428,6 +458,7 @@ void sites_begin(void)
     tags = reserve_memory(SITES_MOST * sizeof(*tags), true);
     if (!slots || !modules || !tags || !objects_tables() || !next.malloc)
         return;
+    wrappers_begin(process.wrappers);
     sites.slots = slots;
     sites.heads_tell = heads_tell_usable();
     sites.on = 1;

@@ -24,6 +24,7 @@
 #include "agent/next.h"
 #include "agent/thread.h"
 #include "base/sigsafe/atomic.h"
+#include "unwind/walk.h"
 #include "wire/ledger.h"
 
 /*
@@ -37,6 +38,8 @@ struct sites_slot {
 };
 #define SITES_SLOTS (1u << 18) /* 2 MiB of code before two addresses share a slot */
 #define SITES_MOST  (1u << 16)
+#define SITES_WRAPPER                                                                                        \
+    (1u << 31) /* in `number`: it lies in a wrapper, and its callers are looked at each time */
 
 /*
  * A site's number as entries of the map and slots have it: shifted by 6 it is where its words lie in a shard, whose sites lie 64 to
@@ -59,18 +62,18 @@ bool sites_begin_ledger(void);
 /** In a child of libc's fork: what it interrupted in a handler may go on writing. */
 void sites_after_fork(void);
 
-/** The object is made, by the call that returns to pc; `p` NULL: it failed. */
-ONE_COPY void sites_made_cold(uintptr_t pc, void *p, size_t size);
-/** The same; returns the object. */
-ONE_COPY void *sites_book_cold(uintptr_t pc, void *p, size_t size);
+/** The object is made, by the call that `from` comes from; `p` NULL: it failed. */
+ONE_COPY void sites_made_cold(const struct walk_start *from, void *p, size_t size);
+/** The same, of who called whoever jumps to this; returns the object. */
+ONE_COPY void *sites_book_cold(void *p, size_t size);
 /** The object is about to be freed. */
-ONE_COPY void sites_gone_cold(uintptr_t pc, void *p);
+ONE_COPY void sites_gone_cold(const struct walk_start *from, void *p);
 
 /**
- * A function of the allocator that called another one of the family through its symbol has made it, for the call that
- * returns to pc: what was booked for the allocator's own call is the caller's.
+ * A function of the allocator that called another one of the family through its symbol has made it, for the call that `from`
+ * comes from: what was booked for the allocator's own call is the caller's.
  */
-ONE_COPY void sites_recharge_cold(uintptr_t pc, void *p, size_t size);
+ONE_COPY void sites_recharge_cold(const struct walk_start *from, void *p, size_t size);
 
 /** What was just made is a tag's, which has a record like a site's: of the call it is none any more. */
 void sites_charge_tag(const void *p, uint32_t account);
@@ -84,20 +87,20 @@ struct sites_taken {
 /** Before a realloc of `p`. */
 ONE_COPY struct sites_taken sites_take(void *p);
 /** After it: `old` is `p` now, or still what it was, where `failed`. */
-ONE_COPY void sites_moved(uintptr_t pc, void *old, struct sites_taken taken, void *p, size_t size,
-                          bool failed);
+ONE_COPY void sites_moved(const struct walk_start *from, void *old, struct sites_taken taken, void *p,
+                          size_t size, bool failed);
 
 /* The cold halves of hooks call these around the real functions. */
-static inline void sites_made(uintptr_t pc, void *p, size_t size)
+static inline void sites_made(const struct walk_start *from, void *p, size_t size)
 {
     if (unlikely(sites.on))
-        sites_made_cold(pc, p, size);
+        sites_made_cold(from, p, size);
 }
 
-static inline void sites_gone(uintptr_t pc, void *p)
+static inline void sites_gone(const struct walk_start *from, void *p)
 {
     if (unlikely(sites.on))
-        sites_gone_cold(pc, p);
+        sites_gone_cold(from, p);
 }
 
 /** The slot where an address is, if it is in none of those that follow. */

@@ -10,12 +10,13 @@ static HOT void *sites_malloc(size_t size)
     void *p = next.malloc(size);
     if (likely(p) && likely(sites_made_hot(SITES_CALLER, p, size, true)))
         return p;
-    return sites_book_cold(SITES_CALLER, p, size);
+    return sites_book_cold(p, size);
 }
 
-static COLD void sites_free_cold(void *p)
+COLD void sites_free_cold(void *p)
 {
-    sites_gone_cold(SITES_CALLER, p);
+    struct walk_start from = COLD_CALLER();
+    sites_gone_cold(&from, p);
     next.free(p);
 }
 
@@ -36,8 +37,11 @@ static void *sites_malloc_asks(size_t size)
 
 static void sites_free_asks(void *p)
 {
-    sites_unbook(SITES_CALLER, p);
-    next.free(p);
+    if (likely(sites_gone_hot(SITES_CALLER, p, false))) {
+        next.free(p);
+        return;
+    }
+    sites_free_cold(p);
 }
 
 static void *sites_calloc(size_t count, size_t each)
@@ -48,17 +52,19 @@ static void *sites_calloc(size_t count, size_t each)
 
 static void *sites_realloc(void *old, size_t size)
 {
+    struct walk_start from = COLD_CALLER();
     struct sites_taken taken = sites_take(old);
     void *p = next.realloc(old, size);
-    sites_moved(SITES_CALLER, old, taken, p, size, !p && (size || !old));
+    sites_moved(&from, old, taken, p, size, !p && (size || !old));
     return p;
 }
 
 static int sites_posix_memalign(void **out, size_t alignment, size_t size)
 {
+    struct walk_start from = COLD_CALLER();
     int error = next.posix_memalign(out, alignment, size);
     if (error || *out)
-        sites_book(SITES_CALLER, error ? NULL : *out, size);
+        sites_made_cold(&from, error ? NULL : *out, size);
     return error;
 }
 
@@ -89,8 +95,9 @@ static void *sites_pvalloc(size_t size)
 #define THROUGH(name, parameters, arguments, size)                                                           \
     static void *through_##name parameters                                                                   \
     {                                                                                                        \
+        struct walk_start from = COLD_CALLER();                                                              \
         void *p = next.name arguments;                                                                       \
-        sites_recharge_cold(SITES_CALLER, p, size);                                                          \
+        sites_recharge_cold(&from, p, size);                                                                 \
         return p;                                                                                            \
     }
 THROUGH(calloc, (size_t count, size_t each), (count, each), count *each)
@@ -103,9 +110,10 @@ THROUGH(pvalloc, (size_t size), (size), size)
 
 static int through_posix_memalign(void **out, size_t alignment, size_t size)
 {
+    struct walk_start from = COLD_CALLER();
     int error = next.posix_memalign(out, alignment, size);
     if (!error)
-        sites_recharge_cold(SITES_CALLER, *out, size);
+        sites_recharge_cold(&from, *out, size);
     return error;
 }
 

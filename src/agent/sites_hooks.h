@@ -14,20 +14,16 @@
 /* In a function that is reached by a tail jump, so that its return address is the program's. */
 #define SITES_CALLER ((uintptr_t)__builtin_return_address(0))
 
-/** Books what the real function gave; NULL: it failed. */
+/** Books what the real function gave; NULL: it failed. What its caller returns, so that what is cold is reached by a jump. */
 static inline __attribute__((always_inline)) void *sites_book(uintptr_t pc, void *p, size_t size)
 {
     bool done =
         p && (sites.heads_tell ? sites_made_hot(pc, p, size, true) : sites_made_hot(pc, p, size, false));
-    return likely(done) ? p : sites_book_cold(pc, p, size);
+    return likely(done) ? p : sites_book_cold(p, size);
 }
 
-/** What is about to be freed. */
-static inline __attribute__((always_inline)) void sites_unbook(uintptr_t pc, void *p)
-{
-    if (unlikely(!sites_gone_hot(pc, p, false)))
-        sites_gone_cold(pc, p);
-}
+/** Frees it, for who called whoever jumps to this. */
+void sites_free_cold(void *p);
 
 /** Puts them in place of the real functions. */
 void sites_hooks_begin(void);

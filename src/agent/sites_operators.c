@@ -25,8 +25,7 @@ NEXT_NEW_FORMS(X)
 #define X(field, symbol)                                                                                     \
     static void sites_##field(void *p, size_t second, size_t third)                                          \
     {                                                                                                        \
-        if (likely(!filter_may_hold(p))) {                                                                   \
-            sites_unbook(SITES_CALLER, p);                                                                   \
+        if (likely(!filter_may_hold(p) && sites_gone_hot(SITES_CALLER, p, false))) {                         \
             next_operators.field(p, second, third);                                                          \
             return;                                                                                          \
         }                                                                                                    \
@@ -39,8 +38,9 @@ NEXT_DELETE_FORMS(X)
 #define X(field, symbol)                                                                                     \
     static void *through_##field(size_t size, size_t second, size_t third)                                   \
     {                                                                                                        \
+        struct walk_start from = COLD_CALLER();                                                              \
         void *p = next_operators.field(size, second, third);                                                 \
-        sites_recharge_cold(SITES_CALLER, p, size);                                                          \
+        sites_recharge_cold(&from, p, size);                                                                 \
         return p;                                                                                            \
     }
 NEXT_NEW_FORMS(X)
@@ -127,8 +127,10 @@ static void direct_delete(void *p, size_t second, size_t third)
         hooks_free_cold(p);
         return;
     }
-    sites_unbook(SITES_CALLER, p);
-    next.free(p);
+    if (likely(sites_gone_hot(SITES_CALLER, p, false)))
+        next.free(p);
+    else
+        sites_free_cold(p);
 }
 
 static bool is_cxx_library(const struct link_map *m)

@@ -2,10 +2,12 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/buf.h"
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/wrapper_lists.h"
 #include "run/launch.h"
 #include "run/record.h"
 
@@ -16,6 +18,7 @@ static const struct option_doc options[] = {
     {"period", 0, "SIZE", "one sample every SIZE bytes on average (512K); 1: every allocation"},
     {"ledger-size", 0, "SIZE", "most shared memory of each process (64M; 2G with --period 1)"},
     {"sites", 0, NULL, "exact accounts of call sites besides, for allium sites"},
+    {"wrapper", 0, "NAMES", "functions whose callers are the sites, besides those of the lists of wrappers"},
     {"no-follow", 0, NULL, "not the programs that it starts"},
     {NULL, 0, NULL, NULL},
 };
@@ -32,7 +35,8 @@ static int run(int argc, char **argv);
 
 const struct command command_env = {
     .name = "env",
-    .usage = "[--shell|--systemd|--docker] [--period SIZE] [--ledger-size SIZE] [--sites] [--no-follow]",
+    .usage = "[--shell|--systemd|--docker] [--period SIZE] [--ledger-size SIZE] [--sites] [--wrapper NAMES] "
+             "[--no-follow]",
     .summary = "what to set so that a service is observed that others start, and how to undo it",
     .examples = examples,
     .options = options,
@@ -42,15 +46,17 @@ const struct command command_env = {
 /* A variable that the agent reads, and its value. */
 struct setting {
     const char *name;
-    char value[24];
+    const char *value;
+    char number[24];
 };
 
-#define SETTINGS_MAX 4
+#define SETTINGS_MAX 5
 struct settings {
     const char *agent;      /* as LD_PRELOAD takes it */
     const char *agent_file; /* to be copied */
     struct setting of[SETTINGS_MAX];
     int n;
+    char *wrappers;
 };
 
 static void write_shell(const struct settings *s)
@@ -59,7 +65,9 @@ static void write_shell(const struct settings *s)
         "# From here on, what this shell starts is observed, as far as it can be; `allium ps` lists it.\n");
     printf("export LD_PRELOAD='%s'\"${LD_PRELOAD:+:$LD_PRELOAD}\"\n", s->agent);
     for (int i = 0; i < s->n; i++)
-        printf("export %s=%s\n", s->of[i].name, s->of[i].value);
+        printf(strspn(s->of[i].value, "0123456789") == strlen(s->of[i].value) ? "export %s=%s\n"
+                                                                              : "export %s='%s'\n",
+               s->of[i].name, s->of[i].value);
     printf("# To undo it in the same shell:\n"
            "#   export LD_PRELOAD=\"${LD_PRELOAD#*liballium-agent.so}\"; LD_PRELOAD=\"${LD_PRELOAD#:}\"\n"
            "#   [ -n \"$LD_PRELOAD\" ] || unset LD_PRELOAD; unset");
@@ -85,8 +93,11 @@ static void write_systemd(const struct settings *s)
            "[Service]\nEnvironment=\"LD_PRELOAD=");
     write_unit_text(s->agent);
     printf("\"\n");
-    for (int i = 0; i < s->n; i++)
-        printf("Environment=\"%s=%s\"\n", s->of[i].name, s->of[i].value);
+    for (int i = 0; i < s->n; i++) {
+        printf("Environment=\"%s=", s->of[i].name);
+        write_unit_text(s->of[i].value);
+        printf("\"\n");
+    }
 }
 
 static void write_docker(const struct settings *s)
@@ -95,7 +106,7 @@ static void write_docker(const struct settings *s)
            "COPY liballium-agent.so /usr/local/lib/allium/\n"
            "ENV LD_PRELOAD=/usr/local/lib/allium/liballium-agent.so${LD_PRELOAD:+:$LD_PRELOAD}\n");
     for (int i = 0; i < s->n; i++)
-        printf("ENV %s=%s\n", s->of[i].name, s->of[i].value);
+        printf("ENV %s=\"%s\"\n", s->of[i].name, s->of[i].value);
     printf("# Ledgers lie in the container's /dev/shm, which has 64 MiB unless --shm-size says otherwise.\n"
            "# To undo it: remove these lines and build the image again.\n"
            "# The agent to copy is %s\n",
@@ -106,7 +117,8 @@ static void set(struct settings *s, const char *name, uint64_t value)
 {
     struct setting *it = &s->of[s->n++];
     it->name = name;
-    snprintf(it->value, sizeof(it->value), "%" PRIu64, value);
+    it->value = it->number;
+    snprintf(it->number, sizeof(it->number), "%" PRIu64, value);
 }
 
 /* -1: fine; else the exit code. */
@@ -114,6 +126,7 @@ static int parse(const struct arguments *a, struct settings *s)
 {
     const char *period = command_value(&command_env, a, "period");
     const char *size = command_value(&command_env, a, "ledger-size");
+    const char *named = command_value(&command_env, a, "wrapper");
     uint64_t bytes = RECORD_PERIOD_DEFAULT_BYTES, limit;
     if (a->n_rest)
         return command_misuse(&command_env, "env takes no %s", a->rest[0]);
@@ -126,6 +139,11 @@ static int parse(const struct arguments *a, struct settings *s)
         set(s, "ALLIUM_LEDGER_SIZE", limit);
     if (command_value(&command_env, a, "sites"))
         set(s, "ALLIUM_SITES", 1);
+    else if (named)
+        return command_misuse(&command_env, "--wrapper is for accounts of call sites: --sites --wrapper %s",
+                              named);
+    if (command_value(&command_env, a, "sites") && (s->wrappers = wrapper_lists_for_agent(named)))
+        s->of[s->n++] = (struct setting){.name = "ALLIUM_WRAPPERS", .value = s->wrappers};
     if (command_value(&command_env, a, "no-follow"))
         set(s, "ALLIUM_FOLLOW", 0);
     return -1;
@@ -155,6 +173,7 @@ static int run(int argc, char **argv)
     (systemd ? write_systemd : docker ? write_docker : write_shell)(&s);
     free(agent);
     free(agent_file);
+    free(s.wrappers);
     struct sink out = sink_to_file(stdout);
     return command_written(&out, EXIT_DONE);
 }

@@ -21,6 +21,7 @@ static const struct option_doc options[] = {
     {"output", 'o', "FILE", "the recording (NAME.PID.allium)"},
     {"force", 0, NULL, "replace FILE if it exists"},
     {"sites", 0, NULL, "exact accounts of call sites besides, see allium-sites(1)"},
+    {"wrapper", 0, "NAMES", "functions whose callers are the sites, besides those of the lists of wrappers"},
     {"no-follow", 0, NULL, "leave the processes alone that CMD starts"},
     {"no-args", 0, NULL, "do not keep command lines in the recording"},
     {"quiet", 0, NULL, "print no summary"},
@@ -43,8 +44,9 @@ static int run(int argc, char **argv);
 
 const struct command command_run = {
     .name = "run",
-    .usage = "[--period SIZE] [-o FILE] [--force] [--sites] [--no-follow] [--no-args] [--quiet] "
-             "[--ledger-size SIZE] [--debuginfod TIME] -- CMD ARG...",
+    .usage =
+        "[--period SIZE] [-o FILE] [--force] [--sites] [--wrapper NAMES] [--no-follow] [--no-args] [--quiet] "
+        "[--ledger-size SIZE] [--debuginfod TIME] -- CMD ARG...",
     .summary = "run a program, sample its heap, print who holds memory, keep a recording",
     .examples = examples,
     .options = options,
@@ -146,9 +148,16 @@ static int run(int argc, char **argv)
     o.follow = !command_value(&command_run, &a, "no-follow");
     o.keep_args = !command_value(&command_run, &a, "no-args");
     struct wrappers wrappers = {0};
+    const char *named = command_value(&command_run, &a, "wrapper");
     if (command_value(&command_run, &a, "sites")) {
         wrapper_lists_read(&wrappers);
+        if (named)
+            wrapper_lists_add(&wrappers, named);
         o.sites = &wrappers;
+        o.wrappers = wrapper_lists_for_agent(named);
+    } else if (named) {
+        return command_misuse(&command_run, "--wrapper is for accounts of call sites: --sites --wrapper %s",
+                              named);
     }
     o.servers = debuginfod_servers();
     o.argv = a.rest;
@@ -170,6 +179,7 @@ static int run(int argc, char **argv)
             sites_summary_write(result.path);
     }
     wrappers_release(&wrappers);
+    free(o.wrappers);
     free(result.path);
     return exit_code(&result);
 }

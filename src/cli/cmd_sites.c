@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -65,21 +66,31 @@ static int read_faults(struct accounts *a, struct alloc_texts *texts, pid_t pid,
 
 #define LIKELY_MOST 5
 
-/* By its name it only passes on what others ask for. What is one already has a class. */
-static bool is_likely_wrapper(const struct account_row *r, const char *function)
+enum suggestion { UNMARKED, MARKED };
+
+/*
+ * UNMARKED: by its name it only passes on what others ask for, and no list has it. MARKED: a list has it by now, but the process had
+ * begun without, or its callers could not be found.
+ */
+static bool is_wrapper(const struct account_row *r, const char *function, const char *class,
+                       enum suggestion which)
 {
-    return function && !r->key.class && !r->key.name && r->of[ACCOUNT_AFTER].of[ACCOUNT_MADE_CALLS] &&
-           (strcasestr(function, "alloc") || strcasestr(function, "strdup")) && !strstr(function, "+0x");
+    if (!function || !r->of[ACCOUNT_AFTER].of[ACCOUNT_MADE_CALLS])
+        return false;
+    if (which == MARKED)
+        return class && !strcmp(class, SITES_WRAPPER);
+    return !class && !r->key.name && (strcasestr(function, "alloc") || strcasestr(function, "strdup")) &&
+           !strstr(function, "+0x");
 }
 
-/* Suggested, and not applied: a list of one's own says so. */
-static void suggest_wrappers(const struct accounts *a, const struct alloc_texts *texts)
+/* "xmalloc, xcalloc"; the caller frees it. NULL: none. */
+static char *wrappers_among(const struct accounts *a, const struct alloc_texts *texts, enum suggestion which)
 {
     struct VEC(const char *) found = {0};
     struct buf b = BUF_INIT;
     vec_each (const struct account_row, r, &a->rows) {
         const char *function = alloc_texts_get(texts, r->key.function);
-        bool is_new = is_likely_wrapper(r, function);
+        bool is_new = is_wrapper(r, function, alloc_texts_get(texts, r->key.class), which);
         vec_each (const char *const, known, &found)
             is_new = is_new && strcmp(*known, function) != 0;
         if (is_new && found.len < LIKELY_MOST)
@@ -87,13 +98,28 @@ static void suggest_wrappers(const struct accounts *a, const struct alloc_texts 
     }
     vec_each (const char *const, name, &found)
         buf_printf(&b, "%s%s", b.len ? ", " : "", *name);
-    if (b.len)
-        command_fail(0,
-                     "likely wrappers, by their names: %s; if they are, a line for each in "
-                     "~/.config/allium/wrappers marks them",
-                     buf_str(&b));
-    buf_release(&b);
     vec_release(&found);
+    return b.len ? buf_detach(&b) : NULL;
+}
+
+/* Suggested, and not applied: a list of one's own, or an option, says so. */
+static void suggest_wrappers(const struct accounts *a, const struct alloc_texts *texts)
+{
+    char *likely = wrappers_among(a, texts, UNMARKED), *late = wrappers_among(a, texts, MARKED);
+    if (likely)
+        command_fail(
+            0,
+            "likely wrappers, by their names: %s; if they are, --wrapper of allium run --sites, or a line "
+            "for each in ~/.config/allium/wrappers, has their callers charged from the next start on",
+            likely);
+    if (late)
+        command_fail(
+            0,
+            "wrappers that have sites of their own: %s; they were named after the process had begun, or "
+            "their callers could not be found: see WRAPPERS in allium-sites(1)",
+            late);
+    free(likely);
+    free(late);
 }
 
 static int run(int argc, char **argv)

@@ -9,6 +9,7 @@
 
 #include "allium_version.h"
 #include "base/buf.h"
+#include "base/mem.h"
 #include "cli/command.h"
 
 #define LIST_NAME      "wrappers"
@@ -88,6 +89,35 @@ void wrapper_lists_read(struct wrappers *w)
         add_list(w, own);
     free(shipped);
     free(own);
+}
+
+void wrapper_lists_add(struct wrappers *w, const char *names)
+{
+    struct wrappers_bad bad;
+    char *lines = mem_strdup(names);
+    for (char *c = lines; *c; c++)
+        *c = *c == ',' ? '\n' : *c;
+    wrappers_add(w, lines, strlen(lines), &bad);
+    if (bad.lines)
+        command_fail(0, "--wrapper %s: %s; it is left out, the rest is used", names, bad.why);
+    free(lines);
+}
+
+char *wrapper_lists_for_agent(const char *names)
+{
+    struct wrappers w = {0};
+    struct buf text = BUF_INIT;
+    char *own = own_list();
+    if (own && !access(own, F_OK))
+        add_list(&w, own);
+    if (names)
+        wrapper_lists_add(&w, names);
+    vec_each (const struct wrapper, it, &w.all)
+        if (!strchr(it->pattern, ';'))
+            buf_printf(&text, "%s%s%s", text.len ? ";" : "", it->no ? "!" : "", it->pattern);
+    wrappers_release(&w);
+    free(own);
+    return text.len ? buf_detach(&text) : NULL;
 }
 
 void wrapper_lists_mark(struct profile *p)

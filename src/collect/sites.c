@@ -109,6 +109,7 @@ static void add_site(struct sites_reading *r, const struct ledger_copy *c, uint6
     else
         row.key.function = put_text(texts, number == LEDGER_SITE_OTHER ? SITES_OTHER : SITES_NO_MODULE);
     *vec_push(&r->module) = module;
+    *vec_push(&r->by_wrapper) = s->wrapper != 0;
     *vec_push(&r->rows) = row;
 }
 
@@ -154,5 +155,6 @@ void sites_reading_release(struct sites_reading *r)
         free(m->path);
     vec_release(&r->modules);
     vec_release(&r->module);
+    vec_release(&r->by_wrapper);
     vec_release(&r->rows);
 }

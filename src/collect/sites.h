@@ -21,7 +21,8 @@
  * How a site becomes a place of an account: function, file and line are those of the innermost frame that is no wrapper; `name` has the
  * functions that it is inlined into, `class` one of these words.
  */
-#define SITES_WRAPPER   "wrapper"   /* the function itself is one: its callers are not known */
+#define SITES_WRAPPER                                                                                        \
+    "wrapper" /* the function itself is one, and was not known as such, or its callers cannot be found */
 #define SITES_TAIL_CALL "tail call" /* of a function that it calls, which jumped to the allocator */
 #define SITES_TAG       "tag" /* no call but the place of a tag: what is charged to it is charged to no call */
 #define SITES_OTHER     "[sites without a record]" /* function, of all that the ledger had no room for */
@@ -37,6 +38,7 @@ struct sites_module {
 struct sites_reading {
     struct account_rows rows;    /* one for each site; `code` is its return address in the module's file */
     struct VEC(uint32_t) module; /* of each row, or LEDGER_NONE */
+    struct VEC(bool) by_wrapper; /* it calls a wrapper, which calls the allocator */
     struct VEC(struct sites_module) modules;
     struct account_process process;
     const struct object_faults *faults; /* NULL: none were counted */

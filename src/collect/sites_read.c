@@ -63,7 +63,8 @@ static uint32_t outer_functions(const struct namer *n, const struct symbol_frame
     return text;
 }
 
-static void name_row(const struct namer *n, struct account_row *row, const struct symbol_frames *frames)
+static void name_row(const struct namer *n, struct account_row *row, bool by_wrapper,
+                     const struct symbol_frames *frames)
 {
     struct account_key *key = &row->key;
     struct symbol_called called = {.how = SYMBOL_CALL_POINTER};
@@ -83,8 +84,8 @@ static void name_row(const struct namer *n, struct account_row *row, const struc
         called = symbol_calls_before(n->calls, row->code);
     if (wrappers_have(n->wrappers, f->function))
         key->class = put(n, SITES_WRAPPER);
-    else if (called.how == SYMBOL_CALL_NONE || called.how == SYMBOL_CALL_CODE ||
-             (called.how == SYMBOL_CALL_SYMBOL && !is_hooked(called.symbol)))
+    else if (!by_wrapper && (called.how == SYMBOL_CALL_NONE || called.how == SYMBOL_CALL_CODE ||
+                             (called.how == SYMBOL_CALL_SYMBOL && !is_hooked(called.symbol))))
         key->class = put(n, SITES_TAIL_CALL);
 }
 
@@ -105,7 +106,7 @@ static void name_module(struct sites_reading *r, uint32_t module, struct namer *
         n->calls = symbol_calls_open(&n->module);
         symbols_resolve(n->symbols, &n->module, b.addresses, b.rows.len, b.frames);
         for (size_t i = 0; i < b.rows.len; i++)
-            name_row(n, b.rows.at[i], &b.frames[i]);
+            name_row(n, b.rows.at[i], r->by_wrapper.at[b.rows.at[i] - r->rows.at], &b.frames[i]);
         symbol_calls_free(n->calls);
     }
     free(b.addresses);

@@ -83,6 +83,8 @@ static void set_environment(const struct launch_options *o)
     }
     if (o->sites)
         setenv("ALLIUM_SITES", "1", 1);
+    if (o->wrappers)
+        setenv("ALLIUM_WRAPPERS", o->wrappers, 1);
     if (!o->follow)
         setenv("ALLIUM_FOLLOW", "0", 1);
     buf_release(&b);

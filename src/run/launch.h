@@ -24,6 +24,7 @@ struct launch_options {
     uint64_t ledger_limit_bytes; /* 0: the agent's default */
     bool follow;                 /* children too */
     bool sites;                  /* accounts of call sites */
+    const char *wrappers;        /* whose callers are sites, beside those that are built in; NULL: none */
     char **argv;                 /* ends with NULL */
 };
 

@@ -79,6 +79,7 @@ static int make_ready(struct session *s, struct error *e)
                                                 .ledger_limit_bytes = s->o->ledger_limit_bytes,
                                                 .follow = s->o->follow,
                                                 .sites = s->o->sites != NULL,
+                                                .wrappers = s->o->wrappers,
                                                 .argv = s->o->argv};
     bad = launch_prepare(&s->launch, &s->launch_options, e);
     if (bad)

@@ -24,6 +24,7 @@ struct record_options {
     bool force;         /* replace what is there */
     bool follow;        /* children too */
     bool keep_args;
+    char *wrappers;               /* for the agent, beside those that are built in; NULL: none */
     const struct wrappers *sites; /* keep accounts of call sites, with these passed over; NULL: do not */
     uint64_t period_bytes;
     uint64_t ledger_limit_bytes;    /* 0: the agent's default */

@@ -463,6 +463,20 @@ const uint32_t *walk_along(const struct walker *w, struct trail *trail, struct t
     return trail->id + own->meet;
 }
 
+bool walk_out(const struct walker *w, struct stack_bounds *stack, struct walk_start *at)
+{
+    struct walk k = {.w = w, .stack = stack, .sealed = *w->sealed != 0};
+    struct position p = {.pc = at->pc, .sp = at->sp, .fp_at = &at->fp};
+    enter(w, stack, at);
+    uint64_t rule = current_rule(&k, p.pc, rule_for(w, p.pc, word_cache_mask(w->cache)), 0);
+    bool plain = rule_kind(rule) == RULE_RSP || rule_kind(rule) == RULE_RBP;
+    if (!(plain && leave_simple(&k, rule, &p)) &&
+        !(rule_kind(rule) == RULE_RBP_DEREF && leave_realigned(&k, rule, &p)))
+        return false;
+    *at = (struct walk_start){.pc = p.pc, .sp = p.sp, .fp = *p.fp_at};
+    return p.pc != 0;
+}
+
 uint32_t walk_caller(const struct walker *w, uintptr_t pc)
 {
     struct walk k = {.w = w};

@@ -71,6 +71,8 @@ unsigned walk_stack(const struct walker *w, struct stack_bounds *stack, const st
 const uint32_t *walk_along(const struct walker *w, struct trail *trail, struct trail_walk *own,
                            struct stack_bounds *stack, const struct walk_start *start, uint32_t generation,
                            unsigned *depth, enum walk_end *end);
+/** From a frame to its caller's. False: it takes more than the stack pointer and rbp, or there is none. */
+bool walk_out(const struct walker *w, struct stack_bounds *stack, struct walk_start *at);
 /** The number of the frame with this return address alone; WALK_NO_ID when it could not be named. */
 uint32_t walk_caller(const struct walker *w, uintptr_t pc);
 
