@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/asked_note.h"
 
+#include <string.h>
+
 #include "collect/asked.h"
+
+/* On a screen. */
+#define QUERIES_MOST    4u
+#define TEXT_BYTES_MOST 40u
 
 static const char *const names[LEDGER_ASKS] = {[LEDGER_ASK_OFF] = "off",
                                                [LEDGER_ASK_ON] = "on",
@@ -26,7 +32,7 @@ static void add_places(const struct asked *a, struct buf *note)
             buf_printf(note, "%s%s of %u tags", note->len ? "; " : "", names[ask], n[ask]);
 }
 
-static void add_query(const struct ledger_query *q, struct buf *note)
+static void add_query(const struct ledger_query *q, bool whole, struct buf *note)
 {
     const uint32_t either = 1u << LEDGER_ASK_OFF | 1u << LEDGER_ASK_ON;
     uint32_t clear = q->action.asked & either ? q->clear & ~either : q->clear;
@@ -38,21 +44,29 @@ static void add_query(const struct ledger_query *q, struct buf *note)
         buf_printf(note, "%s%s%s", before, asked ? "" : "no ", names[ask]);
         before = ", ";
     }
-    buf_printf(note, *q->text ? " where %s" : " everywhere", q->text);
+    int most = TEXT_BYTES_MOST;
+    bool cut = !whole && strlen(q->text) > TEXT_BYTES_MOST;
+    while (cut && (q->text[most] & 0xc0) == 0x80) /* within a character */
+        most--;
+    if (*q->text)
+        buf_printf(note, " where %.*s%s", cut ? most : -1, q->text, cut ? "..." : "");
+    else
+        buf_addstr(note, " everywhere");
 }
 
-void asked_note(const struct ledger_entry *entry, struct buf *note)
+void asked_note(const struct ledger_entry *entry, bool whole, struct buf *note)
 {
     struct asked a;
     struct error e;
     if (!entry->alive || asked_read(entry, &a, &e))
         return;
     add_places(&a, note);
-    vec_each (const struct ledger_query, q, &a.queries) {
-        buf_addstr(note, q > a.queries.at ? "; "
-                         : note->len      ? "; of modules loaded later: "
-                                          : "of modules loaded later: ");
-        add_query(q, note);
+    size_t most = whole || a.queries.len <= QUERIES_MOST ? a.queries.len : QUERIES_MOST - 1;
+    for (size_t i = 0; i < most; i++) {
+        buf_printf(note, "%s%s", note->len ? "; " : "", i ? "" : "of modules loaded later: ");
+        add_query(&a.queries.at[i], whole, note);
     }
+    if (most < a.queries.len)
+        buf_printf(note, "; and what %zu more ask for", a.queries.len - most);
     asked_release(&a);
 }

@@ -8,10 +8,15 @@
  * Runs in: the tool.
  */
 
+#include <stdbool.h>
+
 #include "base/buf.h"
 #include "collect/ledger_dir.h"
 
-/** Appends "tags off but for 3; stacks of 12 tags; of modules loaded later: stacks where class:cache", or nothing. */
-void asked_note(const struct ledger_entry *entry, struct buf *note);
+/**
+ * Appends "tags off but for 3; stacks of 12 tags; of modules loaded later: stacks where class:cache", or nothing. `whole`: however
+ * long it gets; else some queries, and long ones cut.
+ */
+void asked_note(const struct ledger_entry *entry, bool whole, struct buf *note);
 
 #endif

@@ -101,13 +101,14 @@ static void add_container(struct table *t, pid_t pid)
 }
 
 /* What its figures suffer from, in words. */
-static void add_note(struct table *t, const struct profile *p, const struct ledger_entry *entry, bool tags)
+static void add_note(struct table *t, const struct profile *p, const struct ledger_entry *entry, bool tags,
+                     bool whole)
 {
     const struct profile_image *i = &p->images.at[0];
     const char *full = profile_text(p, i->ledger_full);
     struct buf note = BUF_INIT;
     if (tags)
-        asked_note(entry, &note);
+        asked_note(entry, whole, &note);
     if (*full)
         buf_printf(&note, "%sthe ledger stopped growing: %s", note.len ? "; " : "", full);
     if (i->losses[PROFILE_LOST_CHILDREN])
@@ -140,7 +141,7 @@ static bool has_just_ended(const struct ledger_entry *entry, int fd)
     return !entry->path && (fd == -ESTALE || fd == -ESRCH || fd == -ENOENT);
 }
 
-static void add_row(struct table *t, const struct ledger_entry *entry)
+static void add_row(struct table *t, const struct ledger_entry *entry, bool whole)
 {
     struct ledger_copy copy;
     struct error e = {""};
@@ -180,7 +181,7 @@ static void add_row(struct table *t, const struct ledger_entry *entry)
          tags = ledger_copy_has_tags(&copy.header);
     if (sites || tags)
         table_text(t, ACCOUNTS, sites && tags ? "sites, tags" : sites ? "sites" : "tags");
-    add_note(t, p, entry, tags);
+    add_note(t, p, entry, tags, whole);
     profile_free(p);
     ledger_copy_release(&copy);
 }
@@ -199,7 +200,7 @@ static struct estimate live_of(const struct ledger_copy *copy, uint64_t *lost)
     return (struct estimate){.samples = 1, .exact = 1, .value = bytes, .seen = bytes};
 }
 
-static void add_accounts(struct table *t, const struct ledger_entry *entry)
+static void add_accounts(struct table *t, const struct ledger_entry *entry, bool whole)
 {
     struct ledger_copy copy;
     struct error e = {""};
@@ -213,7 +214,7 @@ static void add_accounts(struct table *t, const struct ledger_entry *entry)
     table_whole(t, PID, (uint64_t)entry->pid);
     table_text(t, STATE, entry->alive ? "running" : "ended");
     table_text(t, ACCOUNTS, "tags");
-    asked_note(entry, &note);
+    asked_note(entry, whole, &note);
     if (note.len)
         table_text(t, NOTE, buf_str(&note));
     buf_release(&note);
@@ -313,17 +314,17 @@ static int run(int argc, char **argv)
         ledger_scan_release(&scan);
         return code;
     }
+    bool json = command_value(&command_ps, &a, "json") != NULL;
     struct table *t = table_new("ps", 1, columns, sizeof(columns) / sizeof(*columns));
     vec_each (const struct ledger_entry, entry, &scan.list)
-        add_row(t, entry);
+        add_row(t, entry, json);
     vec_each (const struct ledger_entry, entry, &scan.tags)
         if (entry->tags) /* else it has its row */
-            add_accounts(t, entry);
+            add_accounts(t, entry, json);
     vec_each (const pid_t, pid, &scan.without)
         add_without(t, *pid);
     struct sink out = sink_to_file(stdout);
     struct text_style style = terminal_style(stdout);
-    bool json = command_value(&command_ps, &a, "json") != NULL;
     if (json)
         table_view_json(&out, t);
     else if (table_rows(t))

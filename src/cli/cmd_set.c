@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -190,6 +191,8 @@ static int change_all(int pid, struct query *where, const struct change *c)
     }
     if (changed || code != EXIT_DONE)
         return code;
+    if (pid && kill(pid, 0) && errno == ESRCH)
+        return command_fail(EXIT_FAILED, "there is no process %d", pid);
     if (c->tags.only || c->tags.where)
         return command_fail(EXIT_FAILED,
                             "no running process%s has tags that are yours: they take a program that is built "

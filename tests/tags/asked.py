@@ -222,6 +222,8 @@ def mistakes():
             have, text = steps.refused(*words)
             check(have == code and line in text and text.startswith("allium") and len(text.splitlines()) <= 2, words, "->", have, text)
     with private_dir() as ledgers:
+        done = run([built("ALLIUM"), "set", "999999999", "stacks"], env=dict(os.environ, ALLIUM_DIR=ledgers))
+        equal((done.returncode, done.stderr.decode()), (1, "allium: there is no process 999999999\n"), "no process")
         done = run([built("ALLIUM"), "set", str(os.getpid()), "stacks"], env=dict(os.environ, ALLIUM_DIR=ledgers))
         check(done.returncode == 1 and b"has tags" in done.stderr, done.stderr)
 

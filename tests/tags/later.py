@@ -10,7 +10,7 @@ sys.path[:0] = [HERE, os.path.join(HERE, "..", "cli")]
 import tap
 from building import HOOKS, STRICT, linked, quiet, scratch
 from steps import Steps
-from tap import built, check, equal, private_dir
+from tap import built, check, equal, private_dir, succeed
 
 
 def plugin(name="liblater.so", *options):
@@ -182,6 +182,10 @@ def too_many():
         steps.do("make a 1 10")
         said = steps.set("--where", "func:at_a", "stacks")
         check(": 1 of 3 tags: stacks; not for modules loaded later: no more queries can be kept" in said, said)
+        screen = succeed([built("ALLIUM"), "ps"], env=steps.env).stdout.decode().split()
+        said = " ".join(screen)
+        check("stacks where class:none0; stacks where class:none1; stacks where class:none2; and what 29 more ask for" in said, said)
+        check(steps.note().endswith("stacks where class:none31"), "JSON has them all", steps.note())
         steps.set("stacks=off")
         steps.set("--where", "class:cache", "fail=every:1")
         steps.do("open " + plugin())

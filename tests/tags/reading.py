@@ -272,6 +272,11 @@ def all_kinds():
             if command == "report":  # ages differ
                 live, kept = ([(row["name"], row["self"]["live_bytes"], row["self"]["allocated_count"]) for row in rows] for rows in (live, kept))
             equal(kept, live, command)
+            if command != "report":
+                text = succeed([built("ALLIUM"), command, snapshot, "--allocinfo"], env=p.env).stdout
+                read = json.loads(succeed([built("ALLIUM"), "allocinfo", "-", "--json", "--top", "0"], input=text, stdin=None).stdout)["rows"]
+                equal((sum(row["size_bytes"] for row in read), sum(row["calls"] for row in read)),
+                      (sum(row["live_bytes"] for row in live), sum(row["live_objects"] for row in live)), "sums of --allocinfo, read back")
         p.process.communicate()
         for command in "tags", "sites":
             kept = json.loads(succeed([built("ALLIUM"), command, path, "--json"], env=p.env).stdout)["rows"]
