@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """`allium set` of places in modules that are loaded later: the process finds them by itself, nobody else is there."""
+import glob
 import os
+import random
+import struct
 import sys
 import time
 
@@ -10,7 +13,7 @@ sys.path[:0] = [HERE, os.path.join(HERE, "..", "cli")]
 import tap
 from building import HOOKS, STRICT, linked, quiet, scratch
 from steps import Steps
-from tap import built, check, equal, private_dir, succeed
+from tap import built, check, equal, private_dir, run, succeed
 
 
 def plugin(name="liblater.so", *options):
@@ -194,6 +197,45 @@ def too_many():
         check("; not for modules loaded later" in steps.set("--where", "class:malloc,cache," + long, "latency"), "a query that is too long to be kept")
 
 
+PAGE, LIST, PART, QUERY = 4096, 32768 * 64, 4096 + 32 * 2048, 2048  # as wire/ledger.h and wire/kept.h have it
+
+
+def damage(file, draw):
+    """What stands in the control file, changed here and there; and a state that all look at anew."""
+    for _ in range(draw.randrange(1, 6)):
+        side = draw.randrange(2)
+        base = draw.choice((16, 20, 24, PAGE + side * LIST, PAGE + 2 * LIST + side * PART, PAGE + 2 * LIST + side * PART + PAGE))
+        at = base + (draw.randrange(4) if base < PAGE else draw.randrange(3 * QUERY))
+        many = bytes([draw.choice((0, 1, 3, 0x80, 0xff, draw.randrange(256)))]) * draw.choice((1, 1, 2, 8, 300 if base >= PAGE else 1))
+        os.pwrite(file, many, at)
+    (state,) = struct.unpack("<i", os.pread(file, 4, 16))
+    os.pwrite(file, struct.pack("<i", (state + 2) & 0x7ffffffe), 16)
+
+
+def nonsense():
+    """In the control file: the program lives, counts what is there, and whoever reads it says a line at most."""
+    draw = random.Random(int(os.environ.get("ALLIUM_SEED", "1")))
+    with private_dir() as ledgers, Steps(ledgers) as steps:
+        steps.do("make a 1 10")
+        steps.do("open " + plugin())
+        (path,) = glob.glob(ledgers + "/*.control")
+        file = os.open(path, os.O_RDWR)
+        for turn in range(tap.pick(150, 3000)):
+            os.pwrite(file, struct.pack("<Q", 0x314c5254434c4141), 0)
+            if turn % 15 == 0:
+                os.pwrite(file, bytes(PAGE - 8), 8)
+                for query, word in (("class:cache or !(name:x* func:y)", "stacks"), ("func:later_*,at_*", "latency"), ("module:steps*,liblater", "fail=every:3")):
+                    steps.set("--where", query, word)
+            damage(file, draw)
+            for what in "make a 3 10", "make b 3 10", "call later_call 3 10", "call later_own 3 10", "call later_line 3 10":
+                check(0 <= steps.do(what) <= 3, "turn", turn, what)
+            if turn % 5 == 0:
+                for words in ["ps"], ["set", str(steps.pid), "--where", "class:cache", "stacks=off"], ["tags", str(steps.pid)]:
+                    done = run([built("ALLIUM"), *words], env=steps.env)
+                    check(done.returncode in (0, 1) and done.stderr.count(b"\n") <= 2, "turn", turn, words, done)
+        os.close(file)
+
+
 def beside_the_agent():
     """One ledger for both: what is asked lies behind the agent's page."""
     with private_dir() as ledgers, Steps(ledgers, LD_PRELOAD=built("ALLIUM_AGENT"), ALLIUM_PERIOD="1") as steps:
@@ -221,5 +263,6 @@ tap.main([
     ("places that somebody has looked for since", seen_by_others),
     ("a plugin that comes and goes", reloaded),
     ("more than can be kept", too_many),
+    ("nonsense in the control file", nonsense),
     ("with the agent in the process", beside_the_agent),
 ])
