@@ -24,6 +24,8 @@
 /** The library's side. Its objects are those of tags; they leave its map before they are given back. */
 struct joint_tags {
     uint32_t version;
+    /** Is it in the map? */
+    bool (*holds)(const void *p);
     /** The object is about to be freed. False: it is not in the map. */
     bool (*gone)(const void *p);
     /** The same before realloc(), which comes after it. */

@@ -5,9 +5,6 @@
 #include "agent/direct.h"
 #include "agent/filter.h"
 #include "agent/hooks.h"
-#include "base/sigsafe/sys.h"
-
-#define MAKING_WAITS 50000 /* turns of others; a few are usual */
 
 const struct joint_tags *joint_tags;
 
@@ -24,14 +21,9 @@ static void free_asking(void *p)
     behind.free(p);
 }
 
-static char none; /* its address: of no object */
-
-/* &none: it is no tag's, and has not moved. A function of its own, which has the address of a variable: such do not jump. */
-static __attribute__((noinline)) void *move_tagged(void *old, size_t size)
+static COLD void *move_cold(void *old, size_t size)
 {
     struct joint_taken taken = joint_take(old);
-    if (likely(!taken.tagged))
-        return &none;
     void *p = behind.realloc(old, size);
     joint_moved(&taken, old, p, size);
     return p;
@@ -39,10 +31,9 @@ static __attribute__((noinline)) void *move_tagged(void *old, size_t size)
 
 static void *realloc_asking(void *old, size_t size)
 {
-    void *p = move_tagged(old, size);
-    if (unlikely(p != &none))
-        return p;
-    return behind.realloc(old, size);
+    if (likely(!old || !joint_tags->holds(old)))
+        return behind.realloc(old, size);
+    return move_cold(old, size);
 }
 
 /*
@@ -63,15 +54,18 @@ static void stand_before_hooks(void)
 
 static enum joint_answer open_ledger(struct ledger *l)
 {
-    if (!process_settle(&thread_self))
+    struct thread *t = &thread_self;
+    for (int tries = 0; tries < 2; tries++) {
+        process_wait_for_others(t);
+        if (process_settle(t) && process_open_ledger())
+            break;
+    }
+    uint32_t stage = load_acquire(&process.stage);
+    if (process_is_known(t) &&
+        (stage == LEDGER_STAGE_FAILED || (stage == LEDGER_STAGE_NONE && process.ledger.sealed)))
+        return JOINT_NEVER;
+    if (!process_is_known(t) || stage != LEDGER_STAGE_MADE)
         return JOINT_LATER;
-    for (int n = 0; n < MAKING_WAITS && load_acquire(&process.stage) == LEDGER_STAGE_MAKING &&
-                    load_relaxed(&process.maker) != &thread_self;
-         n++)
-        sys_call(SYS_sched_yield, 0);
-    if (!process_open_ledger())
-        return process.ledger.sealed || load_acquire(&process.stage) == LEDGER_STAGE_FAILED ? JOINT_NEVER
-                                                                                            : JOINT_LATER;
     ledger_keep_control(&process.ledger);
     *l = process.ledger;
     return JOINT_OPEN;

@@ -3,9 +3,11 @@
 
 #include <elf.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stddef.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <time.h>
 
 #include "account/objects.h"
 #include "account/reserve.h"
@@ -24,6 +26,8 @@
 #define LIMIT_SMALLEST (1ull << 20)
 #define PERIODS_MAX    250u /* an index is a byte; a few may be added at once */
 #define CONTROL_TRIES  4
+#define WAIT_YIELDS    100   /* turns of others; a few are usual */
+#define WAIT_MOMENTS   5000u /* milliseconds, of all threads together */
 #define MAKING_SPINS   20000 /* some 300 microseconds */
 
 enum { CHILD_UNAWARE, SETTLED = PROCESS_SETTLED };
@@ -188,10 +192,39 @@ static uint32_t settling(const struct thread *t)
     return (uint32_t)((uintptr_t)t >> 3) | 2;
 }
 
-bool process_settles_elsewhere(const struct thread *t)
+static bool settles_elsewhere(const struct thread *t)
 {
     uint32_t is = load_acquire(process.alive);
     return is != CHILD_UNAWARE && is != SETTLED && is != settling(t);
+}
+
+/* A handler in the midst of it would find no books, and would not come again. Not after seccomp: false. */
+static bool block_handlers(uint64_t *mask)
+{
+    static const uint64_t all = ~0ull;
+    return !load_relaxed(&process.ledger.sealed) &&
+           !sys_call(SYS_rt_sigprocmask, SIG_SETMASK, &all, mask, sizeof(all));
+}
+
+static void unblock_handlers(uint64_t mask)
+{
+    sys_call(SYS_rt_sigprocmask, SIG_SETMASK, &mask, 0, sizeof(mask));
+}
+
+static bool settle_child(struct thread *t)
+{
+    uint32_t unaware = CHILD_UNAWARE;
+    uint64_t mask;
+    bool blocked = block_handlers(&mask);
+    bool first = __atomic_compare_exchange_n(process.alive, &unaware, settling(t), false, __ATOMIC_ACQ_REL,
+                                             __ATOMIC_RELAXED);
+    if (first) {
+        become_child();
+        store_release(process.alive, SETTLED);
+    }
+    if (blocked)
+        unblock_handlers(mask);
+    return first;
 }
 
 bool process_settle_cold(struct thread *t)
@@ -201,12 +234,8 @@ bool process_settle_cold(struct thread *t)
     if (unlikely(load_acquire(process.alive) != SETTLED)) {
         if (t->inside) /* forked by a handler: what it interrupted ends with the books it began with */
             return false;
-        uint32_t unaware = CHILD_UNAWARE;
-        if (!__atomic_compare_exchange_n(process.alive, &unaware, settling(t), false, __ATOMIC_ACQ_REL,
-                                         __ATOMIC_RELAXED))
+        if (!settle_child(t))
             return false;
-        become_child();
-        store_release(process.alive, SETTLED);
     }
     if (t->generation != process.generation)
         begin_thread(t);
@@ -286,16 +315,29 @@ static bool wait_for_ledger(void)
     return load_acquire(&process.stage) == LEDGER_STAGE_MADE;
 }
 
-bool process_open_ledger_cold(void)
+/*
+ * Another thread makes the ledger, or finds out that this is a fork child: it takes the time of some system calls, and of what
+ * runs meanwhile, which on a busy machine is more than turns; so it is slept for. If that thread never comes back, it is
+ * not waited for again and again.
+ */
+void process_wait_for_others(const struct thread *t)
 {
-    uint32_t stage = load_acquire(&process.stage);
-    if (stage == LEDGER_STAGE_MAKING)
-        return wait_for_ledger();
-    if (stage != LEDGER_STAGE_NONE || process.ledger.sealed || sys_call(SYS_getpid, 0) != process.pid)
-        return false;
-    if (!__atomic_compare_exchange_n(&process.stage, &stage, LEDGER_STAGE_MAKING, false, __ATOMIC_ACQ_REL,
-                                     __ATOMIC_RELAXED))
-        return wait_for_ledger();
+    static uint32_t slept;
+    const struct timespec moment = {.tv_nsec = 1000000};
+    for (int n = 0; !load_relaxed(&process.ledger.sealed) &&
+                    (settles_elsewhere(t) || (load_acquire(&process.stage) == LEDGER_STAGE_MAKING &&
+                                              load_relaxed(&process.maker) != t));
+         n++)
+        if (n < WAIT_YIELDS)
+            sys_call(SYS_sched_yield, 0);
+        else if (__atomic_fetch_add(&slept, 1, __ATOMIC_RELAXED) < WAIT_MOMENTS)
+            sys_call(SYS_nanosleep, &moment, NULL);
+        else
+            return;
+}
+
+static bool make_ledger(void)
+{
     store_relaxed(&process.maker, &thread_self);
     if (process.generation > 1)
         books_reset(); /* not before: most children of shells never get here */
@@ -311,6 +353,23 @@ bool process_open_ledger_cold(void)
     process.ledger.header->magic = LEDGER_MAGIC; /* a reader finds it whole or not at all */
     store_release(&process.stage, LEDGER_STAGE_MADE);
     return true;
+}
+
+bool process_open_ledger_cold(void)
+{
+    uint32_t stage = load_acquire(&process.stage);
+    if (stage == LEDGER_STAGE_MAKING)
+        return wait_for_ledger();
+    if (stage != LEDGER_STAGE_NONE || process.ledger.sealed || sys_call(SYS_getpid, 0) != process.pid)
+        return false;
+    uint64_t mask;
+    bool blocked = block_handlers(&mask);
+    bool mine = __atomic_compare_exchange_n(&process.stage, &stage, LEDGER_STAGE_MAKING, false,
+                                            __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+    bool made = mine && make_ledger();
+    if (blocked)
+        unblock_handlers(mask);
+    return mine ? made : wait_for_ledger();
 }
 
 /* The record of a period, added if it was never in force before. LEDGER_NONE: there have been too many. */

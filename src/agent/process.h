@@ -51,8 +51,8 @@ void process_init(void);
  * parent's ledger. False: another context is in the middle of that; observe nothing now.
  */
 ONE_COPY bool process_settle_cold(struct thread *t);
-/** Another thread is in the midst of that: it takes a few system calls. */
-bool process_settles_elsewhere(const struct thread *t);
+/** Another thread is about to settle the process, or to make its ledger: until it has done so, or is not likely to any more. */
+ONE_COPY void process_wait_for_others(const struct thread *t);
 /** Makes the ledger. False: it cannot be, or somebody else is at it. */
 ONE_COPY bool process_open_ledger_cold(void);
 /** Adopts a period set through the control page. */

@@ -14,11 +14,9 @@
 #include "base/sigsafe/sys.h"
 #include "unwind/module.h"
 
-#define GENERATIONS     4u    /* of handlers that fork upon each other */
-#define WAIT_YIELDS     100   /* turns of others; a few are usual */
-#define WAIT_MOMENTS    5000u /* milliseconds, of all threads together */
-#define WRAPPERS_NESTED 64    /* within each other: the C++ library, without optimisation, has many */
-#define PROBES_MOST     64u   /* slots that are looked at for an address */
+#define GENERATIONS     4u  /* of handlers that fork upon each other */
+#define WRAPPERS_NESTED 64  /* within each other: the C++ library, without optimisation, has many */
+#define PROBES_MOST     64u /* slots that are looked at for an address */
 
 struct sites sites;
 
@@ -191,42 +189,21 @@ static void move_missed(const struct thread *t)
     __atomic_fetch_add(&w->freed_calls, freed, __ATOMIC_RELAXED);
 }
 
-/*
- * Another thread makes the ledger, or finds out that this is a fork child: it takes the time of some system calls, and of what
- * runs meanwhile, which on a busy machine is more than turns; so it is slept for. If that thread never comes back, it is
- * not waited for again and again.
- */
-static void wait_for_others(const struct thread *t)
-{
-    static uint32_t slept;
-    const struct timespec moment = {.tv_nsec = 1000000};
-    for (int n = 0; !load_relaxed(&process.ledger.sealed) &&
-                    (process_settles_elsewhere(t) || (load_acquire(&process.stage) == LEDGER_STAGE_MAKING &&
-                                                      load_relaxed(&process.maker) != t));
-         n++)
-        if (n < WAIT_YIELDS)
-            sys_call(SYS_sched_yield, 0);
-        else if (__atomic_fetch_add(&slept, 1, __ATOMIC_RELAXED) < WAIT_MOMENTS)
-            sys_call(SYS_nanosleep, &moment, NULL);
-        else
-            return;
-}
-
 static bool enter_patiently(struct thread *t, uint8_t *outside)
 {
     if (likely(enter_own_books(t, outside)))
         return true;
-    wait_for_others(t);
+    process_wait_for_others(t);
     return enter_own_books(t, outside);
 }
 
 /* Who comes to open it right after somebody else has begun to make it is not told to wait: so that is asked again. */
 static bool open_ledger(const struct thread *t)
 {
-    wait_for_others(t);
+    process_wait_for_others(t);
     if (process_open_ledger())
         return true;
-    wait_for_others(t);
+    process_wait_for_others(t);
     return load_acquire(&process.stage) == LEDGER_STAGE_MADE;
 }
 

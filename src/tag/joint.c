@@ -10,10 +10,16 @@ const struct joint_agent *joint_agent;
 __attribute__((weak, visibility("default"))) const struct joint_agent *
 allium_joint(const struct joint_tags *tags);
 
+static bool holds(const void *p)
+{
+    return books_are_ours() && objects_has((uintptr_t)p);
+}
+
+/* A thread that has nothing to do with tags does not begin to have because it frees something. */
 static bool gone(const void *p)
 {
     struct object o;
-    if (!p || !books_are_ours() || !objects_has((uintptr_t)p) || !keep_take(p, &o))
+    if (!p || !holds(p) || !keep_take(p, &o))
         return false;
     keep_gone(o.account, o.bytes);
     return true;
@@ -21,7 +27,7 @@ static bool gone(const void *p)
 
 static bool take(const void *p, struct object *o)
 {
-    return books_are_ours() && objects_has((uintptr_t)p) && keep_take(p, o);
+    return holds(p) && keep_take(p, o);
 }
 
 static void moved(const struct object *o, const void *old, const void *now, size_t bytes)
@@ -38,7 +44,7 @@ static void moved(const struct object *o, const void *old, const void *now, size
 void joint_begin(void)
 {
     static const struct joint_tags ours = {
-        .version = JOINT_VERSION, .gone = gone, .take = take, .moved = moved};
+        .version = JOINT_VERSION, .holds = holds, .gone = gone, .take = take, .moved = moved};
     if (allium_joint)
         joint_agent = allium_joint(&ours);
 }

@@ -51,6 +51,7 @@ static uint64_t seed = 1;
 static volatile int locked;
 /* One count of this place is left out, to show that it is missed. */
 static int skip_place = -1;
+static bool seen; /* BELOW_SEEN: the library is told of what code without tags frees and resizes */
 
 void below_die(const char *why)
 {
@@ -87,6 +88,7 @@ static void begin_image(void)
     const char *dir = getenv("BELOW_DIR"), *skip = getenv("BELOW_SKIP");
     snprintf(directory, sizeof(directory), "%s", dir ? dir : "/nonexistent");
     skip_place = skip ? atoi(skip) : -1;
+    seen = getenv("BELOW_SEEN") != NULL;
     arena = mapped(REGION * (CLASSES + 1), MAP_PRIVATE | MAP_ANONYMOUS, -1);
     arena += REGION - (uintptr_t)arena % REGION;
     known = mapped(REGION * CLASSES / GRANULE * sizeof(*known), MAP_PRIVATE | MAP_ANONYMOUS, -1);
@@ -210,7 +212,7 @@ static void gone(struct known *k, int by)
         below_counts->rows[k->place].gone_calls++;
         below_counts->rows[k->place].gone_bytes += k->bytes;
     }
-    if (by != BELOW_FOREIGN) {
+    if (by != BELOW_FOREIGN || seen) {
         reveal(k);
     } else if (tagged) {
         k->hidden_place = k->place;
@@ -326,9 +328,16 @@ int posix_memalign(void **out, size_t alignment, size_t bytes)
     return 0;
 }
 
+/* What code without tags resizes stays whose it was, where such calls are seen. */
+static int resizes_for(const struct known *k, int place)
+{
+    return place == BELOW_FOREIGN && seen && k->epoch == below_epoch ? k->place : place;
+}
+
 static void *resized(char *old, size_t bytes, int place)
 {
     struct known *k = known_at(old);
+    int whose = resizes_for(k, place);
     if (!bytes) {
         gone(k, place);
         return_block(old);
@@ -337,16 +346,16 @@ static void *resized(char *old, size_t bytes, int place)
     if (below_draws_failure(place))
         return failed(place);
     if (bytes <= sizes[k->class] && bytes > sizes[k->class] / 4 && (k->class >= ODD || bytes <= 8)) {
-        gone(k, place);
-        born(old, place, bytes);
+        gone(k, whose);
+        born(old, whose, bytes);
         return old;
     }
     char *p = take_block(bytes, bytes <= 8 ? 8 : 16);
     if (!p)
         return failed(place);
     memcpy(p, old, bytes < k->bytes ? bytes : k->bytes);
-    gone(k, place);
-    born(p, place, bytes);
+    gone(k, whose);
+    born(p, whose, bytes);
     return_block(old);
     return p;
 }

@@ -302,4 +302,5 @@ TESTS = [
 if tap.LONG:
     TESTS += [("gcc -O0: random programs hold what the allocator below has counted", exact("gcc", "-O0")),
               ("clang: tags that are turned off and on", toggled("clang"))]
-tap.main(TESTS)
+if __name__ == "__main__":
+    tap.main(TESTS)

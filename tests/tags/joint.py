@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Programs with tags under the agent: one ledger has samples, sites and tags, and each byte is charged once, to the byte."""
+import ctypes.util
+import json
+import os
+import sys
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "cli")]
+import building
+import proof
+import tap
+from building import by_function, program, quiet, scratch
+from tap import agent_env, built, check, equal, pick, private_dir, succeed, totals
+
+AGENT, TAGS = built("ALLIUM_AGENT"), built("TEST_TAGS_LIBRARY")
+ALLOCATORS = {name: ctypes.util.find_library(name) for name in ("jemalloc", "tcmalloc_minimal", "mimalloc")}
+
+
+def allium(ledgers, *words):
+    return succeed([built("ALLIUM"), *map(str, words)], env=dict(os.environ, ALLIUM_DIR=ledgers))
+
+
+def read(ledgers, command, source, *options):
+    done = allium(ledgers, command, source, "--json", "--top", "0", *options)
+    return json.loads(done.stdout)["rows"], done.stderr.decode()
+
+
+def own_counts(text):
+    """{pid: {place: (made, bytes made, live, bytes live)}} of what churn and late print."""
+    counts = {}
+    for line in text.splitlines():
+        pid, place, *numbers = line.split()
+        counts.setdefault(int(pid), {})[place] = tuple(map(int, numbers))
+    return counts
+
+
+def churn():
+    foreign = scratch("foreign.o")
+    if not os.path.exists(foreign):
+        quiet(["gcc", "-O2", "-c", os.path.join(HERE, "foreign.c"), "-o", foreign])
+    return program("gcc", ["-O2"], "churn.c", words=[foreign])
+
+
+def late():
+    """-> (a program without tags, a library with some)"""
+    plugin = scratch("plugin.so")
+    if not os.path.exists(plugin):
+        quiet(["gcc", "-g", "-O2", *building.HOOKS, "-fPIC", "-shared", os.path.join(HERE, "plugin.c"), "-o", plugin, *building.linked()])
+    return program("gcc", ["-O2"], "late.c", hooks=False), plugin
+
+
+def in_one_ledger(ledgers, pids):
+    """Of each process there is one, and no other."""
+    names = sorted(name for name in os.listdir(ledgers) if not name.endswith(".control"))
+    equal([name.split("-")[0] for name in names], sorted(map(str, pids)), "ledgers %s" % names)
+    check(all(name.endswith(".ledger") for name in names), names)
+
+
+def of_tags(rows):
+    """Of rows of sites: what tags have made, as by_function()"""
+    return by_function([dict(row, allocated_bytes=row["requested_bytes"]) for row in rows if row["class"] == "tag"])
+
+
+def charged_once(ledgers, pid, places, sampled, child):
+    """Sites and tags have what the agent's samples have, which are of every request, and what is a tag's is so in both."""
+    rows, said = read(ledgers, "sites", pid)
+    check(not said or child and "had been made before" in said, "losses of sites:", said)
+    equal(of_tags(rows), places, "tags among sites")
+    for mine, theirs in ("allocations", "allocated_samples"), ("requested_bytes", "allocated_bytes"), ("live_objects", "live_samples"), ("live_bytes", "live_seen_bytes"):
+        equal(sum(row[mine] for row in rows), int(sampled[theirs]), "all sites, " + mine)
+
+
+def compare(ledgers, text, sites):
+    counts = own_counts(text)
+    in_one_ledger(ledgers, counts)
+    samples = {ledger["pid"]: ledger for ledger in totals(ledgers)}
+    for pid, places in counts.items():
+        rows, said = read(ledgers, "tags", pid)
+        equal((by_function(rows), said), (places, ""), "tags of process %d" % pid)
+        check(all(row["accurate"] for row in rows), rows)
+        tap.no_losses(samples[pid])
+        if sites:
+            charged_once(ledgers, pid, places, samples[pid], len(counts) > 1)
+    return counts
+
+
+def churned(preload, *words, threads=4, rounds=20_000, **more):
+    """Preloaded in this order; some is freed by code without tags."""
+    with private_dir() as ledgers:
+        env = agent_env(ledgers, 1, FOREIGN=1, **more)
+        env["LD_PRELOAD"] = ":".join(preload)
+        done = succeed([churn(), str(threads), str(pick(rounds, rounds * 10)), *words], env=env)
+        return compare(ledgers, done.stdout.decode(), more.get("ALLIUM_SITES"))
+
+
+def orders(**more):
+    def test():
+        for preload in [AGENT], [AGENT, TAGS], [TAGS, AGENT], [built("TEST_TAGS_FREES"), AGENT], [AGENT, built("TEST_TAGS_FREES")]:
+            churned(preload, **more)
+        for threads in 1, 15, 40:
+            churned([AGENT], threads=threads, **more)
+    return test
+
+
+def forks(**more):
+    def test():
+        equal(len(churned([AGENT], "fork", threads=5, **more)), 2, "processes")
+        equal(len(churned([AGENT], "fork", threads=20, rounds=5000, **more)), 2, "processes")
+    return test
+
+
+def allocators(**more):
+    def test():
+        equal([name for name in ALLOCATORS if not ALLOCATORS[name]], [], "allocators missing")
+        for library in ALLOCATORS.values():
+            churned([AGENT, library], **more)
+            churned([AGENT, library], "fork", rounds=5000, **more)
+    return test
+
+
+def loaded_late(**more):
+    """What the host frees and resizes is seen, though it has no tags, and was there first."""
+    def test():
+        host, plugin = late()
+        for threads in 1, 6, 30:
+            for library in [], *([path] for path in ALLOCATORS.values()):
+                with private_dir() as ledgers:
+                    done = succeed([host, plugin, str(threads), str(pick(5000, 50000))], env=agent_env(ledgers, 1, library, **more))
+                    compare(ledgers, done.stdout.decode(), more.get("ALLIUM_SITES"))
+    return test
+
+
+def below(words, seed=1, **env):
+    """-> as proof.ended()"""
+    env = dict(env, LD_PRELOAD=AGENT, ALLIUM_PERIOD="4096", BELOW_SEEN="1")
+    return proof.ended(proof.Program.of(1, "gcc", "-O2"), 700 + seed, *words, env=env)
+
+
+def random_programs(**env):
+    def test():
+        total = 0
+        for seed in range(pick(1, 20)):
+            for words in (("foreign",), ("threads=8", "foreign", "fails=7"), ("threads=30", "foreign", "timers"), ("threads=4", "foreign", "forks"),
+                          ("threads=8", "maps", "foreign", "forks", "timers", "fails=11")):
+                wrong, rows, said = below(words, seed, **env)
+                equal(wrong, {}, "what differs, seed %d %s" % (seed, words))
+                check("maps" in words or not said, words, "->", said)
+                total += rows
+        check(total > 250, "few rows were compared:", total)
+    return test
+
+
+def planted():
+    """A call that the count below leaves out is found, and so is a free by code without tags that is not seen."""
+    made = proof.Program.of(1, "gcc", "-O2")
+    place = next(number for number in made.writer.kinds if made.writer.kinds[number] == "MALLOC" and number in made.writer.where)
+    wrong, _, _ = below((), BELOW_SKIP=str(place))
+    (where, (have, want)), = (item for differing in wrong.values() for item in differing.items())
+    equal((where, have[0] - want[0]), (made.place_of(place), 1), "what is found")
+    with private_dir() as ledgers:
+        done = succeed([churn(), "2", "20000"], env=dict(os.environ, ALLIUM_DIR=ledgers, FOREIGN="1"))
+        (pid, places), = own_counts(done.stdout.decode()).items()
+        check(by_function(read(ledgers, "tags", pid)[0]) != places, "without the agent all was seen")
+
+
+tap.main([
+    ("samples and tags are in one ledger, and exact, whichever library comes first", orders()),
+    ("so with sites, of which each byte is one's alone", orders(ALLIUM_SITES=1)),
+    ("fork children", forks()),
+    ("fork children with sites", forks(ALLIUM_SITES=1)),
+    ("other allocators below", allocators()),
+    ("other allocators below, with sites", allocators(ALLIUM_SITES=1)),
+    ("tags that come with dlopen(), when threads run", loaded_late()),
+    ("tags that come with dlopen(), when threads run, with sites", loaded_late(ALLIUM_SITES=1)),
+    ("random programs hold what the allocator below has counted", random_programs()),
+    ("random programs hold what the allocator below has counted, with sites", random_programs(ALLIUM_SITES="1")),
+    ("a miscount is found", planted),
+])
