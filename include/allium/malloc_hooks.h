@@ -45,14 +45,14 @@ extern "C" {
     do {                                                                                                     \
         struct allium_tag *allium_tag_ = ALLIUM_HERE(name);                                                  \
         int allium_way_ = allium_way(allium_tag_);                                                           \
-        if (ALLIUM_LIKELY(allium_way_ > 0)) {                                                                \
+        if (ALLIUM_LIKELY(!allium_way_)) {                                                                   \
+            real;                                                                                            \
+        } else if (ALLIUM_LIKELY(allium_way_ > 0)) {                                                         \
             real;                                                                                            \
             if (ALLIUM_LIKELY(object))                                                                       \
                 allium_born_on(allium_tag_, object, bytes);                                                  \
             else                                                                                             \
                 allium_failed(allium_tag_);                                                                  \
-        } else if (!allium_way_) {                                                                           \
-            real;                                                                                            \
         } else {                                                                                             \
             if (allium_begin(allium_tag_))                                                                   \
                 real;                                                                                        \

@@ -44,7 +44,7 @@ extern "C" {
 #endif
 
 /** What the library and inlined code agree on; another number: a descriptor of another version, which is left alone. */
-#define ALLIUM_TAG_VERSION 1
+#define ALLIUM_TAG_VERSION 2
 
 /** Descriptor of a place. Offsets are in bytes from the field itself; 0: there is none. */
 struct allium_tag {
@@ -79,13 +79,24 @@ __asm__(".ifndef allium_control_page\n"
         "\t.set allium_control, allium_control_page + 16\n"
         "\t.zero 4096\n"
         "\t.popsection\n"
+        "\t.pushsection .rodata.allium_one_call,\"aG\",@progbits,allium_one_call,comdat\n"
+        "\t.weak allium_one_call\n"
+        "\t.hidden allium_one_call\n"
+        "\t.type allium_one_call, @object\n"
+        "\t.size allium_one_call, 8\n"
+        "\t.balign 8\n"
+        "allium_one_call:\n"
+        "\t.quad -(1 << 53)\n"
+        "\t.popsection\n"
         ".endif\n");
 extern const volatile int32_t allium_control __attribute__((visibility("hidden")));
+/* What a call adds to a count beside its bytes; from memory, since a constant of that size takes an instruction more. */
+extern const uint64_t allium_one_call __attribute__((visibility("hidden")));
 
 /* What a thread knows. `objects` leads nowhere until the thread has words of its own, and in a child that was forked. */
 struct allium_thread {
     char *words;
-    uint32_t **objects; /* by GiB of addresses: tables of an entry for each 16 bytes, or NULL */
+    uintptr_t *objects; /* by GiB of addresses: where the entry of address 0 would lie, or 0 */
 };
 
 extern __thread struct allium_thread allium_thread __attribute__((tls_model("initial-exec")));
@@ -96,6 +107,8 @@ extern uint32_t allium_objects_booked;
 void allium_account_cold(struct allium_tag *tag, size_t bytes, int sign);
 void allium_born_cold(struct allium_tag *tag, const void *object, size_t bytes);
 void allium_gone_cold(const void *object);
+/** A count that a call of so many bytes was added to has as many calls as it can have, and hands them on. */
+void allium_carry_cold(uint64_t *count, uint64_t bytes);
 /** A request of this place failed. */
 void allium_failed(struct allium_tag *tag);
 /**
@@ -114,16 +127,13 @@ void *allium_realloc_by(void *(*real)(void *, size_t), void *old, size_t bytes);
 /** posix_memalign(): clang leaves inline functions alone that call themselves by another name, but for some it knows. */
 int allium_real_posix_memalign(void **out, size_t alignment, size_t bytes);
 
-#define ALLIUM_LIKELY(x)    __builtin_expect(!!(x), 1)
-#define ALLIUM_UNLIKELY(x)  __builtin_expect(!!(x), 0)
-#define ALLIUM_GIB_SHIFT    30
-#define ALLIUM_BYTES_BITS   12
-#define ALLIUM_BYTES_INLINE 4094u
-#define ALLIUM_BYTES_BEYOND 4095u /* in an entry: the library has the size elsewhere, by page */
-#define ALLIUM_ENTRY_AT(a)  (((uint32_t)(a) & ((1u << ALLIUM_GIB_SHIFT) - 1)) >> 4)
-#define ALLIUM_ENTRY_IS(e)  ((e) >> ALLIUM_BYTES_BITS)
-#define ALLIUM_IS_ODD(a)    ((a)&8) /* a multiple of 8 alone: the tables have such ones in their second half */
-#define ALLIUM_WORDS_OF(e)  (((e) >> 19) << 16 | ((e) >> 7 & 0xfe0u)) /* of an entry: 128 accounts in 64 KiB */
+#define ALLIUM_LIKELY(x)   __builtin_expect(!!(x), 1)
+#define ALLIUM_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define ALLIUM_GIB_SHIFT   30
+#define ALLIUM_BYTES_BITS  12
+#define ALLIUM_BYTES_MOST  4095u       /* that inline code books */
+#define ALLIUM_BYTES_OF(e) ((e)&4095u) /* of an entry; 0: the library knows */
+#define ALLIUM_WORDS_OF(e) ((e) >> 7 & ~31u)
 
 /* As fortified functions are: no copy of it is ever emitted, and other inline functions may use it. */
 #define ALLIUM_INLINE extern __inline__ __attribute__((gnu_inline, always_inline, artificial))
@@ -136,7 +146,7 @@ int allium_real_posix_memalign(void **out, size_t alignment, size_t bytes);
     "771:\tleaq 772f(%%rip), %0\n"                                                                           \
     "\t.pushsection allium_tags,\"aw?\",@progbits,unique,%=\n"                                               \
     "\t.balign 8\n"                                                                                          \
-    "772:\t.long 1, -1, 1, 0\n"                                                                              \
+    "772:\t.long 2, -1, 1, 0\n"                                                                              \
     "\t.long 771b-.\n" text "\t.long allium_control_page-.\n"                                                \
     "\t.long " line "\n"                                                                                     \
     "\t.popsection\n"
@@ -217,23 +227,28 @@ int allium_real_posix_memalign(void **out, size_t alignment, size_t bytes);
                          : "nr"((unsigned long)(bytes)), "nr"((unsigned long)(address))                      \
                          : "memory")
 
-/* One instruction each: a signal handler never finds it half done. Nobody else writes to the thread's own words. */
-ALLIUM_INLINE void allium_add(char *calls, uint64_t bytes)
+/* One instruction: a signal handler never finds it half done. Nobody else writes to the thread's own words. */
+ALLIUM_INLINE void allium_add(char *count, uint64_t bytes)
 {
-    __asm__ __volatile__("incq (%0)\n\taddq %1, 8(%0)" : : "r"(calls), "er"(bytes) : "memory", "cc");
+    uint64_t *at = (uint64_t *)(void *)count, more = bytes + allium_one_call;
+    char full;
+    __asm__ __volatile__("addq %2, %1" : "=@ccs"(full), "+m"(*at) : "r"(more));
+    if (ALLIUM_UNLIKELY(full))
+        allium_carry_cold(at, bytes);
 }
 
 /** Above 0: the tag is on; 0: it is off; below: the library knows what to do, or finds out. */
 ALLIUM_INLINE int allium_way(const struct allium_tag *tag)
 {
-    return __atomic_load_n(&tag->state, __ATOMIC_ACQUIRE) - allium_control;
+    int32_t state = __atomic_load_n(&tag->state, __ATOMIC_ACQUIRE), now = allium_control;
+    return state == now ? 0 : state > now ? 1 : -1;
 }
 
 /** This place holds so many bytes more. */
 ALLIUM_INLINE void allium_account(struct allium_tag *tag, size_t bytes)
 {
     int way = allium_way(tag);
-    if (ALLIUM_LIKELY(way > 0 && allium_thread.objects[0]))
+    if (ALLIUM_LIKELY(way > 0 && allium_thread.objects[0] && bytes <= ALLIUM_BYTES_MOST))
         allium_add(allium_thread.words + tag->words, bytes);
     else if (way)
         allium_account_cold(tag, bytes, 1);
@@ -243,7 +258,7 @@ ALLIUM_INLINE void allium_account(struct allium_tag *tag, size_t bytes)
 ALLIUM_INLINE void allium_unaccount(struct allium_tag *tag, size_t bytes)
 {
     int way = allium_way(tag);
-    if (ALLIUM_LIKELY(way > 0 && allium_thread.objects[0]))
+    if (ALLIUM_LIKELY(way > 0 && allium_thread.objects[0] && bytes <= ALLIUM_BYTES_MOST))
         allium_add(allium_thread.words + tag->words + 16, bytes);
     else if (way)
         allium_account_cold(tag, bytes, -1);
@@ -275,17 +290,29 @@ ALLIUM_INLINE int allium_should_fail(struct allium_tag *tag)
     return allium_should_fail_cold(tag);
 }
 
+/*
+ * The map of objects: an entry of 4 bytes for each 16 of addresses, in tables, each from where address 0 would have its own. The
+ * shift, which gives the entry's index, has as its carry that the address is a multiple of 8 alone: such a one lies elsewhere.
+ */
+#define ALLIUM_TABLE_OF(object) allium_thread.objects[(uintptr_t)(object) >> ALLIUM_GIB_SHIFT]
+#define ALLIUM_SHIFT(at, odd)   __asm__("shrq $4, %1" : "=@ccc"(odd), "+r"(at))
+
 /** allium_born() of a tag that is on. */
 ALLIUM_INLINE void allium_born_on(struct allium_tag *tag, const void *object, size_t bytes)
 {
-    uintptr_t a = (uintptr_t)object;
-    uint32_t *objects = allium_thread.objects[a >> ALLIUM_GIB_SHIFT];
-    if (ALLIUM_UNLIKELY(bytes - 1 >= ALLIUM_BYTES_INLINE || ALLIUM_IS_ODD(a) || !objects ||
-                        __atomic_load_n(objects + ALLIUM_ENTRY_AT(a), __ATOMIC_RELAXED))) {
+    uintptr_t table = ALLIUM_TABLE_OF(object), at = (uintptr_t)object;
+    uint32_t *entries = (uint32_t *)table;
+    char odd;
+    if (ALLIUM_UNLIKELY(!table) || ALLIUM_UNLIKELY(bytes > ALLIUM_BYTES_MOST)) {
         allium_born_cold(tag, object, bytes);
         return;
     }
-    __atomic_store_n(objects + ALLIUM_ENTRY_AT(a), tag->entry | (uint32_t)bytes, __ATOMIC_RELAXED);
+    ALLIUM_SHIFT(at, odd);
+    if (ALLIUM_UNLIKELY(odd) || ALLIUM_UNLIKELY(__atomic_load_n(entries + at, __ATOMIC_RELAXED))) {
+        allium_born_cold(tag, object, bytes);
+        return;
+    }
+    __atomic_store_n(entries + at, tag->entry | (uint32_t)bytes, __ATOMIC_RELAXED);
     allium_add(allium_thread.words + tag->words, bytes);
 }
 
@@ -293,32 +320,42 @@ ALLIUM_INLINE void allium_born_on(struct allium_tag *tag, const void *object, si
 ALLIUM_INLINE void allium_born(struct allium_tag *tag, const void *object, size_t bytes)
 {
     int way = allium_way(tag);
+    if (ALLIUM_LIKELY(!way))
+        return;
     if (ALLIUM_LIKELY(way > 0))
         allium_born_on(tag, object, bytes);
-    else if (way)
+    else
         allium_born_cold(tag, object, bytes);
 }
 
 /** Before an object goes back to its allocator; one that nobody tagged is none of ours. */
 ALLIUM_INLINE void allium_gone(const void *object)
 {
-    uintptr_t a = (uintptr_t)object;
-    if (!__atomic_load_n(&allium_objects_booked, __ATOMIC_RELAXED))
+    uintptr_t table, at = (uintptr_t)object;
+    uint32_t *entries, entry, bytes;
+    char odd;
+    if (ALLIUM_LIKELY(!__atomic_load_n(&allium_objects_booked, __ATOMIC_RELAXED)))
         return;
-    uint32_t *objects = allium_thread.objects[a >> ALLIUM_GIB_SHIFT];
-    if (ALLIUM_UNLIKELY(!objects || ALLIUM_IS_ODD(a))) {
+    table = ALLIUM_TABLE_OF(object);
+    entries = (uint32_t *)table;
+    if (ALLIUM_UNLIKELY(!table)) {
         allium_gone_cold(object);
         return;
     }
-    uint32_t *at = objects + ALLIUM_ENTRY_AT(a), entry = __atomic_load_n(at, __ATOMIC_RELAXED);
-    if (!ALLIUM_ENTRY_IS(entry))
-        return;
-    if (ALLIUM_UNLIKELY((entry & ALLIUM_BYTES_BEYOND) == ALLIUM_BYTES_BEYOND)) {
+    ALLIUM_SHIFT(at, odd);
+    if (ALLIUM_UNLIKELY(odd)) {
         allium_gone_cold(object);
         return;
     }
-    __atomic_store_n(at, 0, __ATOMIC_RELAXED);
-    allium_add(allium_thread.words + ALLIUM_WORDS_OF(entry) + 16, entry & ALLIUM_BYTES_BEYOND);
+    entry = __atomic_load_n(entries + at, __ATOMIC_RELAXED);
+    bytes = ALLIUM_BYTES_OF(entry);
+    if (ALLIUM_UNLIKELY(!bytes)) {
+        if (entry)
+            allium_gone_cold(object);
+        return;
+    }
+    __atomic_store_n(entries + at, 0, __ATOMIC_RELAXED);
+    allium_add(allium_thread.words + ALLIUM_WORDS_OF(entry) + 16, bytes);
 }
 
 #ifdef __cplusplus

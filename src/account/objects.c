@@ -10,8 +10,8 @@
 #define EPOCHS      2u /* after so many a table that was wiped is used again */
 #define MADE_MOST   256u
 
-uint32_t *objects_none[OBJECTS_TABLES];
-static uint32_t **tables; /* and behind them, wiped as they are, this process's epoch */
+uintptr_t objects_none[OBJECTS_TABLES];
+static uintptr_t *tables; /* and behind them, wiped as they are, this process's epoch */
 
 /*
  * All tables, and of which process: a fork child counts one epoch more than its parent. It finds its parent's tables wiped and
@@ -23,7 +23,7 @@ static struct {
 } made[MADE_MOST + 1]; /* the last is all that came later, which serve no child */
 static uint32_t n_made, epoch = EPOCH_FIRST - 1;
 
-static uint32_t epoch_of(uint32_t **all)
+static uint32_t epoch_of(uintptr_t *all)
 {
     uint32_t *own = (uint32_t *)&all[OBJECTS_TABLES], none = 0, next = load_relaxed(&epoch) + 1;
     if (unlikely(!load_relaxed(own)) &&
@@ -59,30 +59,30 @@ static uint32_t *make_new(uint32_t now, uint32_t *number)
     return table;
 }
 
-/* What `where` leads to, from now on if not before. Of two that come at once the later one's table is the next one's. */
-static uint32_t *table_at(uint32_t **all, uint32_t **where)
+/* That of a GiB, from now on if not before, less its bias. Of two that come at once the later one's table is the next one's. */
+static uintptr_t table_at(uintptr_t *all, uintptr_t address)
 {
-    uint32_t *have = __atomic_load_n(where, __ATOMIC_ACQUIRE), now, number, *mine;
-    if (likely(have != NULL))
+    uintptr_t *where = &all[address >> OBJECTS_GIB_SHIFT], have = __atomic_load_n(where, __ATOMIC_ACQUIRE);
+    if (likely(have))
         return have;
-    now = epoch_of(all);
-    mine = take_old(now, &number);
-    if (!mine)
-        mine = make_new(now, &number);
-    if (!mine)
+    uint32_t number, now = epoch_of(all), *table = take_old(now, &number);
+    if (!table)
+        table = make_new(now, &number);
+    if (!table)
         return __atomic_load_n(where, __ATOMIC_ACQUIRE);
+    uintptr_t mine = (uintptr_t)table - OBJECTS_BIAS(address);
     if (__atomic_compare_exchange_n(where, &have, mine, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
         return mine;
     store_relaxed(&made[number].epoch, now - EPOCHS);
     return have;
 }
 
-static uint32_t **all_tables(void)
+static uintptr_t *all_tables(void)
 {
-    uint32_t **have = __atomic_load_n(&tables, __ATOMIC_ACQUIRE);
+    uintptr_t *have = __atomic_load_n(&tables, __ATOMIC_ACQUIRE);
     if (likely(have != NULL))
         return have;
-    uint32_t **mine = reserve_memory((OBJECTS_TABLES + 1) * sizeof(*mine), true);
+    uintptr_t *mine = reserve_memory((OBJECTS_TABLES + 1) * sizeof(*mine), true);
     if (!mine)
         return __atomic_load_n(&tables, __ATOMIC_ACQUIRE);
     if (__atomic_compare_exchange_n(&tables, &have, mine, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
@@ -92,10 +92,10 @@ static uint32_t **all_tables(void)
 }
 
 /* The first table is always there once the others may be: NULL has an entry, and a thread asks it whether it is at home. */
-uint32_t **objects_tables(void)
+uintptr_t *objects_tables(void)
 {
-    uint32_t **all = all_tables();
-    return all && table_at(all, &all[0]) ? all : NULL;
+    uintptr_t *all = all_tables();
+    return all && table_at(all, 0) ? all : NULL;
 }
 
 /* Where the map has what is known of an address. */
@@ -108,13 +108,14 @@ struct place {
 /* Of one look at the table: if a handler forks, what it interrupted finds the tables of tables empty in the child. */
 static bool find(struct place *p, uintptr_t address, bool make)
 {
-    uint32_t **all = __atomic_load_n(&tables, __ATOMIC_ACQUIRE);
+    uintptr_t *all = __atomic_load_n(&tables, __ATOMIC_ACQUIRE), table;
     if (!all || address >> OBJECTS_GIB_SHIFT >= OBJECTS_TABLES)
         return false;
-    uint32_t **table = &all[address >> OBJECTS_GIB_SHIFT];
-    uint32_t *first = make ? table_at(all, table) : __atomic_load_n(table, __ATOMIC_ACQUIRE);
-    if (!first)
+    table =
+        make ? table_at(all, address) : __atomic_load_n(&all[address >> OBJECTS_GIB_SHIFT], __ATOMIC_ACQUIRE);
+    if (!table)
         return false;
+    uint32_t *first = (uint32_t *)(table + OBJECTS_BIAS(address));
     p->entry = first + OBJECTS_ENTRY_AT(address) + (OBJECTS_IS_ODD(address) ? OBJECTS_HALF : 0);
     p->page = (uint64_t *)(first + 2 * OBJECTS_HALF) + (address >> 12 & (OBJECTS_PAGES - 1));
     return true;
@@ -125,6 +126,12 @@ static uint64_t granule_of(uintptr_t address)
     return address >> 4 & ((1u << OBJECTS_GRANULES) - 1);
 }
 
+/* Is the page's word of the object that begins there? It is of large ones alone: those of 0 bytes have none. */
+static bool is_of(uint64_t page, uintptr_t address)
+{
+    return (page & ((1u << OBJECTS_GRANULES) - 1)) == granule_of(address);
+}
+
 bool objects_put(uintptr_t address, struct object o)
 {
     struct place p;
@@ -133,11 +140,10 @@ bool objects_put(uintptr_t address, struct object o)
         return false;
     if (o.bytes > OBJECTS_BYTES_INLINE) {
         store_relaxed(p.page, o.bytes << OBJECTS_GRANULES | granule_of(address));
-        entry |= OBJECTS_BYTES_BEYOND;
+        store_release(p.entry, entry);
     } else {
-        entry |= (uint32_t)o.bytes;
+        store_release(p.entry, entry | (uint32_t)o.bytes);
     }
-    store_release(p.entry, entry);
     return true;
 }
 
@@ -151,11 +157,12 @@ bool objects_take(uintptr_t address, struct object *o)
 {
     struct place p;
     uint32_t entry = find(&p, address, false) ? load_acquire(p.entry) : 0;
-    *o = (struct object){entry >> OBJECTS_BYTES_BITS, entry & OBJECTS_BYTES_BEYOND};
+    *o = (struct object){entry >> OBJECTS_BYTES_BITS, entry & OBJECTS_BYTES_INLINE};
     if (!o->account)
         return false;
-    if (o->bytes == OBJECTS_BYTES_BEYOND) {
-        o->bytes = load_relaxed(p.page) >> OBJECTS_GRANULES;
+    uint64_t page = o->bytes ? 0 : load_relaxed(p.page);
+    if (page && is_of(page, address)) {
+        o->bytes = page >> OBJECTS_GRANULES;
         store_relaxed(p.page, 0);
     }
     store_release(p.entry, 0);

@@ -24,7 +24,7 @@ struct object {
 };
 
 /** The table of tables, for threads that have words; NULL: there is no memory. */
-uint32_t **objects_tables(void);
+uintptr_t *objects_tables(void);
 /** Enters it. False: there is no memory for its table. */
 bool objects_put(uintptr_t address, struct object o);
 /** Is it in? */
@@ -37,6 +37,6 @@ bool objects_take(uintptr_t address, struct object *o);
  */
 bool objects_take_from_page(uintptr_t address, struct object *o);
 /** Leads nowhere. */
-extern uint32_t *objects_none[OBJECTS_TABLES];
+extern uintptr_t objects_none[OBJECTS_TABLES];
 
 #endif

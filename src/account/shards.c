@@ -14,6 +14,7 @@
  * number can only come after it.
  */
 static uint64_t owners[SHARDS_SHARED];
+static uint32_t used;
 
 static bool has_ended(uint32_t thread)
 {
@@ -33,8 +34,17 @@ uint32_t shards_claim(int32_t process)
             uint32_t owner = (uint32_t)was;
             if ((!owner || owner == own || (ask && has_ended(owner))) &&
                 __atomic_compare_exchange_n(&owners[i], &was, next, false, __ATOMIC_ACQUIRE,
-                                            __ATOMIC_RELAXED))
+                                            __ATOMIC_RELAXED)) {
+                for (uint32_t most = load_relaxed(&used); most <= i;)
+                    __atomic_compare_exchange_n(&used, &most, i + 1, false, __ATOMIC_RELAXED,
+                                                __ATOMIC_RELAXED);
                 return i;
+            }
         }
     return SHARDS_SHARED;
+}
+
+uint32_t shards_used(void)
+{
+    return load_relaxed(&used);
 }

@@ -21,5 +21,7 @@
  * is wanted, by system calls, which a process under seccomp is spared.
  */
 uint32_t shards_claim(int32_t process);
+/** Shards from the first on that ever had an owner. */
+uint32_t shards_used(void);
 
 #endif

@@ -215,7 +215,7 @@ static ONE_COPY bool settle(struct thread *t)
         return false;
     t->sums = sums_of(SHARDS_SHARED); /* for handlers that come in between */
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    uint32_t **objects = objects_tables();
+    uintptr_t *objects = objects_tables();
     store_relaxed(&process.ledger.header->objects, (uintptr_t)objects);
     uint32_t shard = objects && !process.ledger.sealed ? shards_claim(process.pid) : SHARDS_SHARED;
     if (shard != SHARDS_SHARED) {

@@ -45,8 +45,8 @@ struct sites_slot {
  * A site's number as entries of the map and slots have it: shifted by 6 it is where its words lie in a shard, whose sites lie 64 to
  * a block of all shards.
  */
-#define SITES_ID(number) ((number) >> 6 << 10 | ((number) & (LEDGER_SITES_TOGETHER - 1)))
-#define SITES_NUMBER(id) ((id) >> 10 << 6 | ((id) & (LEDGER_SITES_TOGETHER - 1)))
+#define SITES_ID(number) ledger_index_of(number, LEDGER_SITES_TOGETHER)
+#define SITES_NUMBER(id) ledger_number_at(id, LEDGER_SITES_TOGETHER)
 
 struct sites {
     struct sites_slot *slots;
@@ -158,10 +158,10 @@ static inline __attribute__((always_inline)) bool sites_made_hot(uintptr_t pc, v
 {
     uintptr_t a = (uintptr_t)p;
     const struct sites_slot *slot = sites_slot(pc, 0);
-    uint32_t *table = thread_self.objects[a >> OBJECTS_GIB_SHIFT], id = load_relaxed(&slot->id);
-    uint32_t *entry = table + OBJECTS_ENTRY_AT(a);
+    uintptr_t table = thread_self.objects[a >> OBJECTS_GIB_SHIFT];
+    uint32_t *entry = (uint32_t *)table + (a >> 4), id = load_relaxed(&slot->id);
     uint64_t usable;
-    if (unlikely(load_relaxed(&slot->pc) != pc || !id || !table || size - 1 >= OBJECTS_BYTES_INLINE ||
+    if (unlikely(load_relaxed(&slot->pc) != pc || !id || !table || size > OBJECTS_BYTES_INLINE ||
                  OBJECTS_IS_ODD(a) || load_relaxed(entry) || !sites_usable_hot(p, size, heads, &usable)))
         return false;
     store_relaxed(entry, id << OBJECTS_BYTES_BITS | (uint32_t)size);
@@ -173,16 +173,16 @@ static inline __attribute__((always_inline)) bool sites_made_hot(uintptr_t pc, v
 static inline __attribute__((always_inline)) bool sites_gone_hot(uintptr_t pc, void *p, bool heads)
 {
     uintptr_t a = (uintptr_t)p;
-    uint32_t *table = thread_self.objects[a >> OBJECTS_GIB_SHIFT];
+    uintptr_t table = thread_self.objects[a >> OBJECTS_GIB_SHIFT];
     if (unlikely(!table || OBJECTS_IS_ODD(a)))
         return false;
-    uint32_t *at = table + OBJECTS_ENTRY_AT(a), entry = load_relaxed(at),
-             bytes = entry & OBJECTS_BYTES_BEYOND;
+    uint32_t *at = (uint32_t *)table + (a >> 4), entry = load_relaxed(at),
+             bytes = entry & OBJECTS_BYTES_INLINE;
     const struct sites_slot *slot = sites_slot(pc, 0);
     uint32_t id = load_relaxed(&slot->id);
     uint64_t usable;
-    if (unlikely(!(entry >> OBJECTS_BYTES_BITS) || bytes == OBJECTS_BYTES_BEYOND ||
-                 load_relaxed(&slot->pc) != pc || !id || !sites_usable_hot(p, bytes, heads, &usable)))
+    if (unlikely(!bytes || load_relaxed(&slot->pc) != pc || !id ||
+                 !sites_usable_hot(p, bytes, heads, &usable)))
         return false;
     store_relaxed(at, 0);
     sites_add3(sites_words(&thread_self, entry >> OBJECTS_BYTES_BITS), 1, bytes, usable);

@@ -23,7 +23,7 @@ struct thread {
     uint64_t random;
     uint64_t last_serial; /* of this thread's latest sample */
     uint64_t left_mark;   /* `left` right after it */
-    uint32_t **objects;   /* of sites.h: leads nowhere until `counts`, and in a child that was forked */
+    uintptr_t *objects;   /* of sites.h: leads nowhere until `counts`, and in a child that was forked */
     char *
         sums; /* the thread's own of sites; in a child that was forked, what a handler interrupted may go on with */
     struct stack_bounds stack;

@@ -79,7 +79,10 @@ static int peek_touched(const struct objects *o, uint64_t address, void *out, si
 
 static int table_of(const struct objects *o, uint64_t address, uint64_t *table)
 {
-    return peek(o, o->where.tables + (address >> OBJECTS_GIB_SHIFT) * sizeof(*table), table, sizeof(*table));
+    int bad =
+        peek(o, o->where.tables + (address >> OBJECTS_GIB_SHIFT) * sizeof(*table), table, sizeof(*table));
+    *table += *table ? OBJECTS_BIAS(address) : 0;
+    return bad;
 }
 
 static uint64_t word_address(uint64_t table, uint64_t address)
@@ -92,15 +95,21 @@ static uint64_t entry_address(uint64_t table, uint64_t address)
     return table + ((OBJECTS_IS_ODD(address) ? OBJECTS_HALF : 0) + OBJECTS_ENTRY_AT(address)) * 4;
 }
 
+/* As the target's is_of(): is the page's word of the object that begins there? */
+static bool word_is_of(uint64_t word, uint64_t address)
+{
+    return (word & ((1u << OBJECTS_GRANULES) - 1)) == (address % PAGE) / 16;
+}
+
 /* ---- small objects, and where large ones begin ---- */
 
 static void add_begun(struct window *w, uint64_t start, uint32_t entry, const uint64_t *words)
 {
-    uint64_t bytes = entry & OBJECTS_BYTES_BEYOND;
+    uint64_t bytes = entry & OBJECTS_BYTES_INLINE, word = words[start >= (w->begin & ~(PAGE - 1)) + PAGE];
     if (!(entry >> OBJECTS_BYTES_BITS))
         return;
-    if (bytes == OBJECTS_BYTES_BEYOND)
-        bytes = words[start >= (w->begin & ~(PAGE - 1)) + PAGE] >> OBJECTS_GRANULES;
+    if (!bytes && word_is_of(word, start))
+        bytes = word >> OBJECTS_GRANULES;
     w->at[w->len++] = (struct begun){start, bytes, entry >> OBJECTS_BYTES_BITS};
 }
 
@@ -139,7 +148,7 @@ static bool is_large(const struct objects *o, uint64_t table, uint64_t page, uin
         uint64_t start = page + (word & ((1u << OBJECTS_GRANULES) - 1)) * 16 + odd * 8;
         uint32_t entry;
         if (peek_touched(o, entry_address(table, start), &entry, sizeof(entry)) ||
-            (entry & OBJECTS_BYTES_BEYOND) != OBJECTS_BYTES_BEYOND || !(entry >> OBJECTS_BYTES_BITS))
+            entry & OBJECTS_BYTES_INLINE || !(entry >> OBJECTS_BYTES_BITS))
             continue;
         *out = (struct large){start, start + (word >> OBJECTS_GRANULES), entry >> OBJECTS_BYTES_BITS};
         return true;
@@ -192,7 +201,8 @@ static int find_before(const struct objects *o, uint64_t page, struct large *out
     for (uint64_t gib = last + 1; !found && gib-- > first;) {
         uint64_t until = gib == last ? page : (gib + 1) << OBJECTS_GIB_SHIFT;
         if (tables[gib - first])
-            found = look_at_gib(o, tables[gib - first], until, &look);
+            found =
+                look_at_gib(o, tables[gib - first] + OBJECTS_BIAS(gib << OBJECTS_GIB_SHIFT), until, &look);
     }
     *out = look.found;
     return found == -EFAULT ? 0 : found;
@@ -210,8 +220,7 @@ static bool find_kept(struct objects *o, uint64_t page, struct large *out)
         if (!table_of(o, l->start, &table) && table &&
             !peek(o, entry_address(table, l->start), &entry, sizeof(entry)) &&
             !peek(o, word_address(table, l->start), &word, sizeof(word)) &&
-            entry == (l->account << OBJECTS_BYTES_BITS | OBJECTS_BYTES_BEYOND) &&
-            word >> OBJECTS_GRANULES == l->end - l->start) {
+            entry == l->account << OBJECTS_BYTES_BITS && word >> OBJECTS_GRANULES == l->end - l->start) {
             *out = *l;
             return true;
         }

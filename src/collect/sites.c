@@ -93,7 +93,8 @@ static void add_site(struct sites_reading *r, const struct ledger_copy *c, uint6
     }
     sum->of[ACCOUNT_FAILED] = s->failed;
     if (r->faults) {
-        struct object_faults_sum faults = object_faults_of(r->faults, (uint32_t)number);
+        struct object_faults_sum faults =
+            object_faults_of(r->faults, ledger_index_of((uint32_t)number, LEDGER_SITES_TOGETHER));
         sum->faults[ACCOUNT_MINOR] = faults.minor;
         sum->faults[ACCOUNT_MAJOR] = faults.major;
         sum->faults[ACCOUNT_SHARED] = faults.shared;

@@ -13,18 +13,22 @@ static const char *text_of(const struct ledger_copy *c, uint32_t string)
     return string < c->count[LEDGER_STRINGS] ? ledger_copy_at(c, LEDGER_STRINGS, char, string) : "";
 }
 
+struct sum {
+    uint64_t made_calls, made_bytes, gone_calls, gone_bytes;
+};
+
 /* What all shards of an account add up to. */
-static struct ledger_words sum_of(const struct ledger_copy *c, uint32_t account)
+static struct sum sum_of(const struct ledger_copy *c, uint32_t account)
 {
     const struct ledger_accounts *block =
         ledger_copy_at(c, LEDGER_ACCOUNTS, struct ledger_accounts, account / LEDGER_ACCOUNTS_TOGETHER);
-    struct ledger_words sum = {0};
+    struct sum sum = {0};
     for (unsigned i = 0; i < LEDGER_ACCOUNT_SHARDS; i++) {
         const struct ledger_words *w = &block->words[i][account % LEDGER_ACCOUNTS_TOGETHER];
-        sum.made_calls += w->made_calls;
-        sum.made_bytes += w->made_bytes;
-        sum.gone_calls += w->gone_calls;
-        sum.gone_bytes += w->gone_bytes;
+        sum.made_calls += ledger_count_calls(w->made);
+        sum.made_bytes += ledger_count_bytes(w->made);
+        sum.gone_calls += ledger_count_calls(w->gone);
+        sum.gone_bytes += ledger_count_bytes(w->gone);
     }
     return sum;
 }
@@ -55,12 +59,12 @@ static uint64_t key_of(const struct ledger_copy *c, const struct ledger_tag *t)
 static void add_row(struct tags_reading *r, const struct ledger_copy *c, const struct ledger_tag *t,
                     struct alloc_texts *texts)
 {
-    struct ledger_words sum = sum_of(c, t->account);
+    struct sum sum = sum_of(c, t->account);
     if (!r->idle && !sum.made_calls && !sum.gone_calls && !t->failed)
         return; /* of a parent's place that its fork child has not reached, or off from the beginning */
     struct object_faults_sum faults = {0};
     if (r->faults)
-        faults = object_faults_of(r->faults, t->account);
+        faults = object_faults_of(r->faults, ledger_index_of(t->account, LEDGER_ACCOUNTS_TOGETHER));
     *vec_push(&r->key) = key_of(c, t);
     *vec_push(&r->account) = t->account;
     *vec_push(&r->module) = t->module;

@@ -26,12 +26,13 @@
 #include "wire/ledger_make.h"
 
 #define LIMIT_BYTES   (64ull << 20)
-#define MAKING_WAITS  50000 /* turns of others; a few are usual */
-#define ACCOUNTS_MOST (LIMIT_BYTES / sizeof(struct ledger_accounts) * LEDGER_ACCOUNTS_TOGETHER)
+#define MAKING_WAITS  50000      /* turns of others; a few are usual */
+#define ACCOUNTS_MOST (1u << 16) /* the map of objects has 20 bits for where words lie, of each shard */
 
-_Static_assert(ACCOUNTS_MOST << ALLIUM_BYTES_BITS <= UINT32_MAX, "an entry has no more bits");
-_Static_assert(sizeof(struct ledger_words) == 32 && sizeof(struct ledger_accounts) == 1 << 16,
-               "ALLIUM_WORDS_OF() and books_offset() know where words lie");
+_Static_assert(ACCOUNTS_MOST *LEDGER_ACCOUNT_SHARDS <= 1u << (32 - ALLIUM_BYTES_BITS) &&
+                   ACCOUNTS_MOST / LEDGER_ACCOUNTS_TOGETHER * sizeof(struct ledger_accounts) <= LIMIT_BYTES,
+               "an entry has no more bits, and a table no more room");
+_Static_assert(sizeof(struct ledger_words) == 1 << (ALLIUM_BYTES_BITS - 7), "ALLIUM_WORDS_OF() knows it");
 
 enum stage { STAGE_NONE, STAGE_MAKING, STAGE_MADE, STAGE_FAILED };
 
@@ -240,6 +241,11 @@ static void enter(uint32_t number, const struct met *of, uint32_t module, uint64
                              .module = module,
                              .code = code};
     store_release(&t->account, number);
+}
+
+struct ledger_tag *books_tag(uint32_t number)
+{
+    return AT(LEDGER_TAGS, struct ledger_tag, number);
 }
 
 struct kept_place *books_place(uint32_t number)

@@ -26,12 +26,12 @@ struct books_far {
 /** The number of an account whose words lie there, and the other way round. */
 static inline uint32_t books_number(uint32_t words)
 {
-    return words >> 16 << 7 | (words >> 5 & (LEDGER_ACCOUNTS_TOGETHER - 1));
+    return ledger_number_at(words / sizeof(struct ledger_words), LEDGER_ACCOUNTS_TOGETHER);
 }
 
 static inline uint32_t books_offset(uint32_t number)
 {
-    return number >> 7 << 16 | (number & (LEDGER_ACCOUNTS_TOGETHER - 1)) << 5;
+    return ledger_index_of(number, LEDGER_ACCOUNTS_TOGETHER) * (uint32_t)sizeof(struct ledger_words);
 }
 
 extern struct ledger books_ledger;
@@ -40,12 +40,18 @@ extern struct ledger books_ledger;
 bool books_open(void);
 /** The descriptor is met: it has an account. False: there is no room for one. */
 bool books_meet(struct allium_tag *tag);
+/** Its record. */
+struct ledger_tag *books_tag(uint32_t number);
 /** What is known of its place. */
 struct kept_place *books_place(uint32_t number);
 /** Calls of it that control_fails() counts. */
 uint64_t *books_calls(uint32_t number);
 /** First words of a shard, of account 0. */
 char *books_words(uint32_t shard);
+/** One more object of so many bytes in a shard's account, or one less; with `calls` 0 a part of one. */
+void books_add(uint32_t number, uint32_t shard, bool gone, unsigned calls, uint64_t bytes);
+/** The count, to which a call of so many bytes was added, is to hand its calls on. */
+void books_carry(struct ledger_count *count, uint32_t shard, uint64_t bytes);
 /** This process is one that has its books open: false in a fork child that has not begun. */
 bool books_are_ours(void);
 /** Whose books they are. */

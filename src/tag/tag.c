@@ -21,7 +21,7 @@
  */
 
 _Static_assert(OBJECTS_GIB_SHIFT == ALLIUM_GIB_SHIFT && OBJECTS_BYTES_BITS == ALLIUM_BYTES_BITS &&
-                   OBJECTS_BYTES_INLINE == ALLIUM_BYTES_INLINE && OBJECTS_BYTES_BEYOND == ALLIUM_BYTES_BEYOND,
+                   OBJECTS_BYTES_INLINE == ALLIUM_BYTES_MOST && ALLIUM_BYTES_OF(~0u) == ALLIUM_BYTES_MOST,
                "inline code of programs and of the agent reads the same map");
 
 TAG_EXPORT __thread struct allium_thread allium_thread
@@ -41,7 +41,7 @@ static void settle_thread(void)
         return;
     self.shard = SHARDS_SHARED; /* for handlers that come in between */
     self.generation = generation;
-    uint32_t **objects = objects_tables();
+    uintptr_t *objects = objects_tables();
     if (objects) {
         books_show_objects(objects);
         self.shard = shards_claim(books_process());
@@ -55,19 +55,18 @@ static void settle_thread(void)
 void keep_cold(bool all)
 {
     bool own = self.generation && self.generation == books_generation() + 1 && self.shard != SHARDS_SHARED;
-    uint32_t **objects = own && !all && !joint_has_sites() ? objects_tables() : NULL;
+    uintptr_t *objects = own && !all && !joint_has_sites() ? objects_tables() : NULL;
     allium_thread.objects = objects ? objects : objects_none;
 }
 
-static void add(uint32_t account, unsigned gone, uint64_t bytes)
+static void add(uint32_t account, bool gone, uint64_t bytes)
 {
-    char *words = books_words(self.shard) + books_offset(account) + 16 * gone;
-    if (self.shard != SHARDS_SHARED) {
-        allium_add(words, bytes);
-        return;
-    }
-    __atomic_fetch_add((uint64_t *)words, 1, __ATOMIC_RELAXED);
-    __atomic_fetch_add((uint64_t *)words + 1, bytes, __ATOMIC_RELAXED);
+    books_add(account, self.shard, gone, 1, bytes);
+}
+
+TAG_EXPORT void allium_carry_cold(uint64_t *count, uint64_t bytes)
+{
+    books_carry((struct ledger_count *)(void *)count, self.shard, bytes);
 }
 
 /* The tag's account, and what is asked of it; 0: it cannot be kept. */
@@ -89,7 +88,7 @@ static struct asked look(struct allium_tag *tag)
     if (load_acquire(&tag->words) == ALLIUM_TAG_NOT_MET && !books_meet(tag))
         return a;
     a.account = books_number(load_acquire(&tag->words));
-    store_relaxed(&tag->entry, a.account << ALLIUM_BYTES_BITS);
+    store_relaxed(&tag->entry, ledger_index_of(a.account, LEDGER_ACCOUNTS_TOGETHER) << ALLIUM_BYTES_BITS);
     a.asked = control_look(tag, books_place(a.account), &a.action);
     return a;
 }
@@ -118,18 +117,17 @@ uint32_t keep_account(struct allium_tag *tag)
 
 void keep_made(uint32_t account, uint64_t bytes)
 {
-    add(account, 0, bytes);
+    add(account, false, bytes);
 }
 
 void keep_gone(uint32_t account, uint64_t bytes)
 {
-    add(account, 1, bytes);
+    add(account, true, bytes);
 }
 
 void keep_part_gone(uint32_t account, uint64_t bytes)
 {
-    struct ledger_words *w = (struct ledger_words *)(void *)(books_words(self.shard) + books_offset(account));
-    __atomic_fetch_add(&w->gone_bytes, bytes, __ATOMIC_RELAXED);
+    books_add(account, self.shard, true, 0, bytes);
 }
 
 void keep_unseen(uint32_t account)
@@ -144,9 +142,23 @@ static void not_followed(uint32_t account)
     books_count_loss(LEDGER_LOST_TAGGED);
 }
 
+/* The map has of an account where its words lie. */
+static bool take(bool (*how)(uintptr_t, struct object *), const void *p, struct object *o)
+{
+    bool ours = how((uintptr_t)p, o);
+    o->account = ledger_number_at(o->account, LEDGER_ACCOUNTS_TOGETHER);
+    return ours;
+}
+
+static bool put(const void *p, struct object o)
+{
+    o.account = ledger_index_of(o.account, LEDGER_ACCOUNTS_TOGETHER);
+    return objects_put((uintptr_t)p, o);
+}
+
 static void book_unseen_free(struct object old)
 {
-    add(old.account, 1, old.bytes);
+    add(old.account, true, old.bytes);
     keep_unseen(old.account);
 }
 
@@ -154,13 +166,13 @@ static void book_unseen_free(struct object old)
 static void enter(uint32_t account, const void *object, size_t bytes)
 {
     struct object old;
-    if (objects_take((uintptr_t)object, &old))
+    if (take(objects_take, object, &old))
         book_unseen_free(old);
-    if (bytes > ALLIUM_BYTES_INLINE && objects_take_from_page((uintptr_t)object, &old))
+    if (bytes > ALLIUM_BYTES_MOST && take(objects_take_from_page, object, &old))
         book_unseen_free(old);
-    if (objects_put((uintptr_t)object, (struct object){account, bytes})) {
+    if (put(object, (struct object){account, bytes})) {
         store_relaxed(&allium_objects_booked, 1);
-        add(account, 0, bytes);
+        add(account, false, bytes);
         joint_charged(object, account);
     } else {
         not_followed(account);
@@ -190,12 +202,12 @@ bool keep_ours(void)
 
 bool keep_take(const void *p, struct object *o)
 {
-    return p && keep_ours() && objects_take((uintptr_t)p, o);
+    return p && keep_ours() && take(objects_take, p, o);
 }
 
 void keep_put_back(const void *p, struct object o)
 {
-    if (!objects_put((uintptr_t)p, o))
+    if (!put(p, o))
         not_followed(o.account);
 }
 
@@ -203,7 +215,7 @@ TAG_EXPORT void allium_gone_cold(const void *p)
 {
     struct object o;
     if (keep_take(p, &o))
-        add(o.account, 1, o.bytes);
+        add(o.account, true, o.bytes);
 }
 
 TAG_EXPORT void allium_failed(struct allium_tag *tag)
@@ -289,7 +301,7 @@ static void *move(void *(*real)(void *, size_t), struct allium_tag *tag, void *o
         return NULL;
     }
     if (ours)
-        add(o.account, 1, o.bytes);
+        add(o.account, true, o.bytes);
     if (p && tag)
         allium_born_cold(tag, p, bytes);
     else if (p && ours)

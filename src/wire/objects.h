@@ -12,15 +12,17 @@
 #include <stdint.h>
 
 #define OBJECTS_GIB_SHIFT 30
-#define OBJECTS_TABLES    (1u << 17) /* pointers, by GiB of user addresses; 0: there is none */
+/* By GiB of user addresses: the address of its table less OBJECTS_BIAS, so that an entry is found by the address alone; or 0 */
+#define OBJECTS_TABLES  (1u << 17)
+#define OBJECTS_BIAS(a) (((uint64_t)(a) >> OBJECTS_GIB_SHIFT) << (OBJECTS_GIB_SHIFT - 2))
 #define OBJECTS_HALF                                                                                         \
     (1u << 26) /* entries of multiples of 16 in a table; as many of odd multiples of 8 follow */
 #define OBJECTS_PAGES                                                                                        \
-    (1u << 18) /* words behind them, by page: bytes << OBJECTS_GRANULES | which granule of 16 of the page */
+    (1u                                                                                                      \
+     << 18) /* words behind them, by page: bytes << OBJECTS_GRANULES | which granule of 16 of the page, of what is larger */
 #define OBJECTS_GRANULES     8
-#define OBJECTS_BYTES_BITS   12 /* of an entry; the account is above them */
-#define OBJECTS_BYTES_INLINE 4094u
-#define OBJECTS_BYTES_BEYOND 4095u /* in an entry: the page's word has the size */
+#define OBJECTS_BYTES_BITS   12    /* of an entry; the account is above them */
+#define OBJECTS_BYTES_INLINE 4095u /* and at least one; else an entry has none: the page's word has them */
 #define OBJECTS_ENTRY_AT(a)  (((uint32_t)(a) & ((1u << OBJECTS_GIB_SHIFT) - 1)) >> 4)
 #define OBJECTS_IS_ODD(a)    ((a)&8)
 

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "account/shards.h"
+#include "base/sigsafe/atomic.h"
+#include "tag/books.h"
+
+/*
+ * The counts of accounts: what the inline halves leave to us of an addition, and the peak of live bytes, which is looked for when a
+ * count hands its calls on, and when an object is large.
+ */
+
+#define BETWEEN_BYTES (64u << 10) /* that a shard makes between two looks, where a look is dear */
+
+static struct ledger_count read_count(const struct ledger_count *at)
+{
+    return (struct ledger_count){load_relaxed(&at->now), load_relaxed(&at->more)};
+}
+
+/* Both words at once: no handler, no reader and no death comes in between. */
+static bool exchange(struct ledger_count *at, struct ledger_count *was, struct ledger_count next)
+{
+    bool same;
+    __asm__ __volatile__("lock cmpxchg16b %1"
+                         : "=@ccz"(same), "+m"(*at), "+a"(was->now), "+d"(was->more)
+                         : "b"(next.now), "c"(next.more)
+                         : "memory");
+    return same;
+}
+
+/* So many calls may come until they are handed on: few while there were few, so that what is made in between is a small part. */
+static uint64_t calls_until(uint64_t calls)
+{
+    uint64_t part = calls / 8 + 1;
+    return part < LEDGER_CALLS_MOST ? part : LEDGER_CALLS_MOST;
+}
+
+/* True: calls were handed on. */
+static bool add(struct ledger_count *at, unsigned calls, uint64_t bytes)
+{
+    struct ledger_count was = read_count(at), next;
+    bool full;
+    do {
+        next = was;
+        next.more += bytes / LEDGER_BYTES_CARRY << LEDGER_MORE_SHIFT;
+        next.now += bytes % LEDGER_BYTES_CARRY - ((uint64_t)calls << LEDGER_CALLS_SHIFT);
+        if (next.now & LEDGER_BYTES_CARRY) {
+            next.now -= LEDGER_BYTES_CARRY;
+            next.more += 1ull << LEDGER_MORE_SHIFT;
+        }
+        full = (int64_t)next.now < 0;
+        if (full) {
+            uint64_t until =
+                calls_until(ledger_count_calls(next)) - (uint64_t)((int64_t)next.now >> LEDGER_CALLS_SHIFT);
+            next.now += until << LEDGER_CALLS_SHIFT;
+            next.more += until;
+        }
+    } while (!exchange(at, &was, next));
+    return full;
+}
+
+static struct ledger_words *words_of(uint32_t number, uint32_t shard)
+{
+    return (struct ledger_words *)(void *)(books_words(shard) + books_offset(number));
+}
+
+static void rise_to(uint64_t *most, uint64_t value)
+{
+    for (uint64_t was = load_relaxed(most); was < value;)
+        if (__atomic_compare_exchange_n(most, &was, value, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+            return;
+}
+
+/*
+ * What all have made is read before what is gone: so much was live at once, at the end of the first. What just was made is not yet
+ * known to anybody but us, so its birth is when we are done.
+ */
+static void look(uint32_t number, uint32_t shard, uint64_t bytes, uint64_t own)
+{
+    struct ledger_tag *t = books_tag(number);
+    uint32_t used = shards_used();
+    uint64_t made = 0, gone = 0;
+    rise_to(&t->between_bytes, (uint32_t)(own - bytes) - load_relaxed(&t->looked_bytes[shard]));
+    store_relaxed(&t->looked_bytes[shard], (uint32_t)own);
+    for (uint32_t i = 0; i <= used; i++)
+        made += ledger_count_bytes(read_count(&words_of(number, i < used ? i : SHARDS_SHARED)->made));
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    for (uint32_t i = 0; i <= used; i++)
+        gone += ledger_count_bytes(read_count(&words_of(number, i < used ? i : SHARDS_SHARED)->gone));
+    if (made > gone)
+        rise_to(&t->peak_bytes, made - gone);
+}
+
+/* Other shards' words are on their way between CPUs while others write to them: the more there are, the more rarely we look. */
+static void look_if_due(uint32_t number, uint32_t shard, uint64_t bytes, bool full)
+{
+    struct ledger_count made = read_count(&words_of(number, shard)->made);
+    uint64_t own = ledger_count_bytes(made);
+    uint32_t used = shards_used();
+    bool large = (uint32_t)own - load_relaxed(&books_tag(number)->looked_bytes[shard]) >= BETWEEN_BYTES;
+    if (used <= 1 || large || (full && !(made.more / LEDGER_CALLS_MOST % (used / 4 + 1))))
+        look(number, shard, bytes, own);
+}
+
+void books_add(uint32_t number, uint32_t shard, bool gone, unsigned calls, uint64_t bytes)
+{
+    struct ledger_words *w = words_of(number, shard);
+    bool full = add(gone ? &w->gone : &w->made, calls, bytes);
+    if (!gone)
+        look_if_due(number, shard, bytes, full);
+}
+
+void books_carry(struct ledger_count *count, uint32_t shard, uint64_t bytes)
+{
+    uint32_t at = (uint32_t)((char *)count - books_words(shard)), number = books_number(at);
+    bool full = add(count, 0, 0);
+    if (full && !(at & sizeof(*count)))
+        look_if_due(number, shard, bytes, true);
+}
