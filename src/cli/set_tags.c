@@ -126,6 +126,7 @@ static size_t find_places(const struct set_tags *s, const struct reading *of, st
         uint32_t module = r->module.at[i];
         struct asked_place place = {.key = r->key.at[i],
                                     .module = module == LEDGER_NONE ? 0 : r->modules.at[module].key,
+                                    .apart = !r->filed.at[i],
                                     .meant =
                                         !s->where || account_row_fits(&r->rows.at[i], s->where, &of->texts)};
         *vec_push(&places->at) = place;

@@ -212,6 +212,24 @@ static void settle(struct page *p, const struct asked_places *places)
         qsort(p->settled.at, p->settled.len, sizeof(*p->settled.at), compare_numbers);
 }
 
+/*
+ * Places that are known though their modules are not settled: of them nothing is asked but what was found to be, so that the process
+ * does not judge them by what little it knows.
+ */
+static void note_apart(struct page *p, const struct asked_places *places)
+{
+    struct asked_list *list = &p->now.list;
+    size_t known = list->len;
+    vec_each (const struct asked_place, place, &places->at) {
+        const struct ledger_action idle = {.key = place->key};
+        bool noted = known && bsearch(&idle, list->at, known, sizeof(idle), compare_keys);
+        if (place->apart && !noted && list->len < LEDGER_ACTIONS_MOST)
+            *vec_push(list) = idle;
+    }
+    if (list->len)
+        qsort(list->at, list->len, sizeof(*list->at), compare_keys);
+}
+
 /* Queries that ask for nothing any more go, and so does what they clear that none before them asks. `off`: places are, unless asked. */
 static void drop_idle(struct asked_queries *queries, bool off)
 {
@@ -287,7 +305,9 @@ int asked_of_places(const struct ledger_entry *tags, const struct asked_places *
         if (p.now.list.len > LEDGER_ACTIONS_MOST)
             bad = error_set(e, E2BIG, "something is asked of %zu places; at most %u can be: ask less of them",
                             p.now.list.len, LEDGER_ACTIONS_MOST);
-        else if ((bad = write_page(&p)))
+        else if (p.now.queries.len)
+            note_apart(&p, places);
+        if (!bad && (bad = write_page(&p)))
             control_failed(tags, -bad, e);
     }
     vec_release(&keys);

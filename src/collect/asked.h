@@ -29,6 +29,7 @@ struct asked_change {
 struct asked_place {
     uint64_t key, module; /* ledger_action_key(), ledger_module_key() */
     bool meant;           /* by the command */
+    bool apart; /* who finds its module's places in the file does not find it, or cannot look there */
 };
 struct asked_places {
     struct VEC(struct asked_place) at;                        /* in any order */

@@ -67,6 +67,7 @@ static void add_row(struct tags_reading *r, const struct ledger_copy *c, const s
         faults = object_faults_of(r->faults, ledger_index_of(t->account, LEDGER_ACCOUNTS_TOGETHER));
     *vec_push(&r->key) = key_of(c, t);
     *vec_push(&r->account) = t->account;
+    *vec_push(&r->filed) = false;
     *vec_push(&r->module) = t->module;
     *vec_push(&r->rows) = (struct account_row){
         .key = {.class = put_text(texts, text_of(c, t->class)),
@@ -136,5 +137,6 @@ void tags_reading_release(struct tags_reading *r)
     vec_release(&r->module);
     vec_release(&r->key);
     vec_release(&r->account);
+    vec_release(&r->filed);
     vec_release(&r->rows);
 }

@@ -32,6 +32,7 @@ struct tags_reading {
     struct VEC(uint32_t) module;  /* of each row, or LEDGER_NONE */
     struct VEC(uint64_t) key;     /* of each row: ledger_action_key() */
     struct VEC(uint32_t) account; /* of each row, in the ledger */
+    struct VEC(bool) filed;       /* of each row: its module's file has it; only if `unmet` is asked for */
     bool idle;                    /* those of which nothing was counted, too */
     bool unmet; /* and those of these modules' files that were never called; their account is 0 */
     struct VEC(struct tags_module) modules;

@@ -108,18 +108,21 @@ static void add_unmet(struct tags_reading *r, uint32_t module, struct alloc_text
     struct error e;
     if (tags_file_open(&f, m->path, &e))
         return;
-    vec_each (const uint64_t, key, &r->key)
-        map_put_u64(&known, *key, 0, NULL);
+    for (size_t i = 0; i < r->key.len; i++)
+        map_put_u64(&known, r->key.at[i], i, NULL);
     vec_each (const struct tags_file_tag, tag, &f.tags) {
         bool added;
         uint64_t key = m->build_id_len ? ledger_action_key(m->build_id, m->build_id_len, tag->code)
                                        : ledger_action_key(m->path, strlen(m->path), tag->code);
-        map_put_u64(&known, key, 0, &added);
-        if (!added)
+        size_t row = map_put_u64(&known, key, r->key.len, &added);
+        if (!added) {
+            r->filed.at[row] = true;
             continue;
+        }
         *vec_push(&r->module) = module;
         *vec_push(&r->key) = key;
         *vec_push(&r->account) = 0;
+        *vec_push(&r->filed) = true;
         *vec_push(&r->rows) = row_of_tag(tag, m->path, texts);
         r->rows.at[r->rows.len - 1].key.comm = put_text(texts, r->process.comm);
     }

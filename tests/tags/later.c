@@ -9,6 +9,7 @@
 
 void *later_call(size_t bytes);
 void *later_line(size_t bytes);
+void *later_outer(size_t bytes);
 void *later_own(size_t bytes);
 void *later_cc(size_t bytes) __asm__("_Z8later_ccm"); /* as a C++ compiler would call it */
 
@@ -31,6 +32,18 @@ void *later_line(size_t bytes)
 {
     char *text;
     return asprintf(&text, "%zu", bytes) < 0 ? NULL : text;
+}
+
+static inline __attribute__((always_inline)) void *later_inlined(size_t bytes)
+{
+    char *text;
+    return asprintf(&text, "%zu", bytes) < 0 ? NULL : text;
+}
+
+void *later_outer(size_t bytes)
+{
+    void *volatile p = later_inlined(bytes);
+    return p;
 }
 
 void *later_cc(size_t bytes)

@@ -151,6 +151,10 @@ def children():
         equal(steps.do("call later_own 10 20"), 5, "made by a child of one that has it")
         equal(made(steps, grandchild), {"later_own": (5, 5)}, "its rows")
         equal(steps.do("end"), 0, "its code")
+        steps.set("--where", "class:*", "fail=every:1")
+        steps.process.stdin.write(b"exec %s\n" % os.readlink("/proc/%d/exe" % steps.pid).encode())
+        equal(steps.do("make a 10 10"), 10, "made by the program that it becomes")
+        equal(steps.note(), None, "what ps says of it")
 
 
 def seen_by_others():
@@ -166,6 +170,22 @@ def seen_by_others():
         equal(steps.do("call later_call 10 20"), 0, "made")
         steps.set("fail=off")
         equal(steps.do("call later_call 10 20"), 10, "made")
+
+
+def apart():
+    """A place that no file tells of, but by being met: what was found of it then counts, not what its process would say."""
+    with private_dir() as ledgers, Steps(ledgers) as steps:
+        steps.do("open " + plugin())
+        steps.set("--where", "func:later_outer", "fail=every:2")
+        equal(steps.do("call later_outer 10 20"), 5, "made by a function that has another one inlined")
+        said = steps.set("--where", "func:later_outer", "fail=every:1")
+        check("no tag of" in said, said)
+        equal(steps.do("call later_outer 10 20"), 10, "made by it after somebody looked, who knows better")
+        child = steps.do("fork")
+        equal(steps.do("call later_outer 10 20"), 10, "made by a child")
+        steps.set("--where", "func:later_inlined", "fail=every:1", pid=child)
+        equal(steps.do("call later_outer 10 20"), 0, "made by a child")
+        steps.do("end")
 
 
 def reloaded():
@@ -262,6 +282,7 @@ tap.main([
     ("children", children),
     ("places that somebody has looked for since", seen_by_others),
     ("a plugin that comes and goes", reloaded),
+    ("places that no file tells of", apart),
     ("more than can be kept", too_many),
     ("nonsense in the control file", nonsense),
     ("with the agent in the process", beside_the_agent),

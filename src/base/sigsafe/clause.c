@@ -10,6 +10,7 @@ struct judge {
     struct clause_value (*get)(void *subject, enum clause_field field);
     void *subject;
     bool broken; /* it is no clause */
+    bool idle;   /* whatever comes of what is read here, the answer stands: a value may be dear */
 };
 
 static uint8_t next_byte(struct judge *j)
@@ -38,10 +39,10 @@ static enum clause_answer judge_term(struct judge *j)
     uint8_t field = next_byte(j), count = next_byte(j);
     struct clause_value v = {.text = NULL};
     bool fits = false;
-    if (field < CLAUSE_FIELDS && !j->broken)
-        v = j->get(j->subject, (enum clause_field)field);
-    else
+    if (field >= CLAUSE_FIELDS || j->broken)
         j->broken = true;
+    else if (!j->idle)
+        v = j->get(j->subject, (enum clause_field)field);
     for (; count && !j->broken; count--) {
         unsigned how = next_byte(j);
         const char *pattern = next_pattern(j, how);
@@ -55,11 +56,14 @@ static enum clause_answer judge_next(struct judge *j, unsigned depth);
 static enum clause_answer judge_group(struct judge *j, bool any, unsigned depth)
 {
     enum clause_answer decisive = any ? CLAUSE_YES : CLAUSE_NO, answer = any ? CLAUSE_NO : CLAUSE_YES;
+    bool was_idle = j->idle;
     for (uint8_t count = next_byte(j); count && !j->broken; count--) {
         enum clause_answer one = judge_next(j, depth + 1);
         if (one == decisive || (one == CLAUSE_UNKNOWN && answer != decisive))
             answer = one;
+        j->idle = was_idle || answer == decisive;
     }
+    j->idle = was_idle;
     return answer;
 }
 
