@@ -11,6 +11,7 @@
 #include "collect/container.h"
 #include "collect/ledger_scan.h"
 #include "collect/tags.h"
+#include "collect/tags_calls.h"
 #include "collect/tags_file.h"
 
 /*
@@ -265,6 +266,7 @@ int tags_read_binary(struct accounts *a, struct alloc_texts *texts, const char *
     char *whole = realpath(path, NULL);
     *vec_push(&r.modules) = (struct tags_module){.path = mem_strdup(whole ? whole : path)};
     free(whole);
+    tags_calls_add(&f, &(struct symbol_module){.path = r.modules.at[0].path});
     vec_each (const struct tags_file_tag, tag, &f.tags) {
         *vec_push(&r.module) = 0;
         *vec_push(&r.rows) = row_of_tag(tag, r.modules.at[0].path, texts);

@@ -1,28 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "symbol/calls.h"
-
 #include <stdlib.h>
-#include <string.h>
 
 #include <gelf.h>
 
 #include "base/mem.h"
-#include "symbol/object.h"
-#include "symbol/plt.h"
+#include "symbol/calls_file.h"
 
 #define CALL_BYTES_MOST 8u /* a prefix, ff, and an address in memory with all that it may have */
-
-struct code {
-    uint64_t low, high;
-    const uint8_t *bytes;
-};
-
-struct symbol_calls {
-    struct symbol_object *object;
-    struct VEC(struct code) codes;
-    struct symbol_stubs stubs;
-    struct symbol_slots slots;
-};
 
 static void read_code(struct symbol_calls *c)
 {
@@ -34,7 +18,7 @@ static void read_code(struct symbol_calls *c)
             continue;
         Elf_Data *data = elf_getdata_rawchunk(c->object->elf, (int64_t)ph.p_offset, ph.p_filesz, ELF_T_BYTE);
         if (data && data->d_buf && data->d_size == ph.p_filesz)
-            *vec_push(&c->codes) = (struct code){ph.p_vaddr, ph.p_vaddr + ph.p_filesz, data->d_buf};
+            *vec_push(&c->codes) = (struct symbol_code){ph.p_vaddr, ph.p_vaddr + ph.p_filesz, data->d_buf};
     }
 }
 
@@ -69,19 +53,12 @@ void symbol_calls_free(struct symbol_calls *c)
     free(c);
 }
 
-static const struct code *code_at(const struct symbol_calls *c, uint64_t address)
+static const struct symbol_code *code_at(const struct symbol_calls *c, uint64_t address)
 {
-    vec_each (const struct code, code, &c->codes)
+    vec_each (const struct symbol_code, code, &c->codes)
         if (address >= code->low && address < code->high)
             return code;
     return NULL;
-}
-
-static uint64_t distance(const uint8_t *at)
-{
-    int32_t d;
-    memcpy(&d, at, sizeof(d));
-    return (uint64_t)(int64_t)d;
 }
 
 /* Bytes behind the ff of a call through memory or a register, by its ModRM byte; 0: it is no call. */
@@ -116,14 +93,14 @@ static struct symbol_called by_target(const struct symbol_calls *c, uint64_t tar
 /* Instructions cannot be read backwards with certainty: what is likeliest comes first. */
 struct symbol_called symbol_calls_before(const struct symbol_calls *c, uint64_t return_address)
 {
-    const struct code *code = code_at(c, return_address - 1);
+    const struct symbol_code *code = code_at(c, return_address - 1);
     if (!code || return_address - code->low < CALL_BYTES_MOST)
         return (struct symbol_called){.how = SYMBOL_CALL_POINTER};
     const uint8_t *end = code->bytes + (return_address - code->low);
     if (end[-6] == 0xff && end[-5] == 0x15) /* call *disp32(%rip) */
-        return by_slot(c, return_address + distance(end - 4));
-    if (end[-5] == 0xe8 && code_at(c, return_address + distance(end - 4))) /* call rel32 */
-        return by_target(c, return_address + distance(end - 4));
+        return by_slot(c, return_address + symbol_calls_distance(end - 4));
+    if (end[-5] == 0xe8 && code_at(c, return_address + symbol_calls_distance(end - 4))) /* call rel32 */
+        return by_target(c, return_address + symbol_calls_distance(end - 4));
     for (unsigned n = 2; n < CALL_BYTES_MOST; n++)
         if (end[-(int)n] == 0xff && indirect_bytes(end - n + 1) == n - 1)
             return (struct symbol_called){.how = SYMBOL_CALL_POINTER};

@@ -2,6 +2,7 @@
 """What <allium/malloc_hooks.h> does to sources that know nothing of it: they compile, and see what they saw without it."""
 import ctypes.util
 import itertools
+import json
 import os
 import re
 import subprocess
@@ -194,6 +195,29 @@ def helpers(compiler, *options):
     return test
 
 
+def listed_before(compiler, *options):
+    """What a program reached had been listed before it ran, but for what it calls by a pointer; and of helpers nothing else is."""
+    def test():
+        for name, words, least in ("relatives.c", [scratch("lines", LINES)], 15), ("helpers.c", [], 12):
+            path = in_language(compiler, name, *options)
+            with private_dir() as ledgers:
+                p = subprocess.Popen([path, *words], env=dict(os.environ, ALLIUM_DIR=ledgers), stdout=subprocess.DEVNULL)
+                equal(p.wait(60), 0, "its code")
+                rows, _ = accounts(ledgers, p.pid)
+            listed = json.loads(succeed([built("ALLIUM"), "tags", path, "--json", "--top", "0"]).stdout)["rows"]
+            key = lambda row: (row["class"], row["name"], row["place"])
+            with open(os.path.join(HERE, name)) as file:
+                lines = file.read().splitlines()
+            text = lambda row: lines[int(row["place"].split(":")[1]) - 1]
+            reached, known = {key(row) for row in rows if "// pointer:" not in text(row)}, {key(row) for row in listed}
+            equal(sorted(reached - known), [], "reached, and not listed")
+            check(len(reached) >= least, "few were reached:", len(reached))
+            others = [key(row) for row in listed if row["class"] == "helper" and row["name"] not in ("0", "print")
+                      and row["name"] + "(" not in text(row) and row["function"] != "tail"]
+            equal(others, [], "no calls")
+    return test
+
+
 def standard_library(compiler, level):
     """Each line of stl.cc where it is optimized; else what they add up to. Nothing is live, as a table of threads says beside it."""
     def test():
@@ -245,4 +269,8 @@ tap.main([("a source that " + what, compiles(what)) for what in ODDITIES] + [
     ("%s %s: new, templates and containers are places" % (compiler, level), standard_library(compiler, level)) for compiler in CXX for level in LEVELS
 ] + [
     ("%s %s: callers of helpers are the places" % (compiler, level), helpers(compiler, level)) for compiler in C + CXX for level in ("-O0", "-O2", "-O3")
+] + [
+    ("%s %s: what a program reaches was listed before it ran" % (compiler, " ".join(options)), listed_before(compiler, *options))
+    for compiler in C + CXX for options in (["-O0"], ["-O2"], ["-O2", "-fno-plt"], ["-O2", "-D_FORTIFY_SOURCE=3", "-fcf-protection"], ["-O2", "-fuse-ld=lld"])
+    if not (compiler.startswith("clang") and "-fno-plt" in options)  # which then calls some by a register
 ])
