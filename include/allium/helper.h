@@ -21,7 +21,10 @@
 #include "allium/tag.h"
 
 #ifdef __cplusplus
+#define ALLIUM_CODE(function) reinterpret_cast<const void *>(function)
 extern "C" {
+#else
+#define ALLIUM_CODE(function) ((const void *)(function))
 #endif
 
 /* Who is charged, for a helper that has its return address behind this frame; a helper keeps what was so before. */
@@ -33,7 +36,7 @@ struct allium_charge {
     int begun;
 };
 
-struct allium_charge allium_charge_begin(struct allium_tag *helper, void **frame, const void *function,
+struct allium_charge allium_charge_begin(struct allium_tag *helper, void *frame, const void *function,
                                          int outermost);
 void allium_charge_end(const struct allium_charge *before);
 
@@ -58,12 +61,12 @@ ALLIUM_INLINE void allium_charge_left(const struct allium_charge *before)
             static const void *const allium_at_ = &&allium_stays_;                                           \
             struct allium_tag *allium_helper_ =                                                              \
                 ALLIUM_DESCRIPTOR(ALLIUM_STRING(__LINE__), ALLIUM_TEXT(class, name));                        \
-            struct allium_charge allium_before_ = {0, 0, 0, 0, 0};                                           \
+            struct allium_charge allium_before_ = {ALLIUM_NULL, ALLIUM_NULL, ALLIUM_NULL, 0, 0};             \
         allium_stays_:                                                                                       \
             __asm__ __volatile__("" : : "m"(allium_at_));                                                    \
             if (allium_way(allium_helper_))                                                                  \
-                allium_before_ = allium_charge_begin(allium_helper_, (void **)__builtin_frame_address(0),    \
-                                                     (const void *)(function), outermost);                   \
+                allium_before_ = allium_charge_begin(allium_helper_, __builtin_frame_address(0),             \
+                                                     ALLIUM_CODE(function), outermost);                      \
             allium_before_;                                                                                  \
         })
 

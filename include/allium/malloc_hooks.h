@@ -77,14 +77,14 @@ void free(void *) ALLIUM_NOTHROW;
 ALLIUM_INLINE void *ALLIUM_DEFINES(malloc(size_t bytes))
 {
     void *p;
-    ALLIUM_TAGGED("malloc", p = allium_real_malloc(bytes), p, bytes, p = 0);
+    ALLIUM_TAGGED("malloc", p = allium_real_malloc(bytes), p, bytes, p = ALLIUM_NULL);
     return p;
 }
 
 ALLIUM_INLINE void *ALLIUM_DEFINES(calloc(size_t count, size_t each))
 {
     void *p;
-    ALLIUM_TAGGED("calloc", p = allium_real_calloc(count, each), p, count * each, p = 0);
+    ALLIUM_TAGGED("calloc", p = allium_real_calloc(count, each), p, count * each, p = ALLIUM_NULL);
     return p;
 }
 
@@ -131,35 +131,36 @@ ALLIUM_INLINE int ALLIUM_DEFINES(posix_memalign(void **out, size_t alignment, si
 {
     int error;
     ALLIUM_TAGGED("posix_memalign", error = allium_real_posix_memalign(out, alignment, bytes),
-                  error ? 0 : *out, bytes, error = 12 /* ENOMEM */);
+                  error ? ALLIUM_NULL : *out, bytes, error = 12 /* ENOMEM */);
     return error;
 }
 
 ALLIUM_INLINE void *ALLIUM_DEFINES(aligned_alloc(size_t alignment, size_t bytes))
 {
     void *p;
-    ALLIUM_TAGGED("aligned_alloc", p = allium_real_aligned_alloc(alignment, bytes), p, bytes, p = 0);
+    ALLIUM_TAGGED("aligned_alloc", p = allium_real_aligned_alloc(alignment, bytes), p, bytes,
+                  p = ALLIUM_NULL);
     return p;
 }
 
 ALLIUM_INLINE void *ALLIUM_DEFINES(memalign(size_t alignment, size_t bytes))
 {
     void *p;
-    ALLIUM_TAGGED("memalign", p = allium_real_memalign(alignment, bytes), p, bytes, p = 0);
+    ALLIUM_TAGGED("memalign", p = allium_real_memalign(alignment, bytes), p, bytes, p = ALLIUM_NULL);
     return p;
 }
 
 ALLIUM_INLINE char *ALLIUM_DEFINES(strdup(const char *s))
 {
     char *p;
-    ALLIUM_TAGGED("strdup", p = allium_real_strdup(s), p, __builtin_strlen(p) + 1, p = 0);
+    ALLIUM_TAGGED("strdup", p = allium_real_strdup(s), p, __builtin_strlen(p) + 1, p = ALLIUM_NULL);
     return p;
 }
 
 ALLIUM_INLINE char *ALLIUM_DEFINES(strndup(const char *s, size_t most))
 {
     char *p;
-    ALLIUM_TAGGED("strndup", p = allium_real_strndup(s, most), p, __builtin_strlen(p) + 1, p = 0);
+    ALLIUM_TAGGED("strndup", p = allium_real_strndup(s, most), p, __builtin_strlen(p) + 1, p = ALLIUM_NULL);
     return p;
 }
 

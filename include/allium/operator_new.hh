@@ -17,7 +17,7 @@
 #include <new>
 
 #define ALLIUM_NEW(call)                                                                                     \
-    ALLIUM_HELPER_IS("new", "new", 0, 0);                                                                    \
+    ALLIUM_HELPER_IS("new", "new", static_cast<void (*)()>(nullptr), 0);                                     \
     for (;;) {                                                                                               \
         if (void *allium_new_ = (call))                                                                      \
             return allium_new_;                                                                              \

@@ -24,6 +24,10 @@
  * No header of the C library before the program's own first line: it would settle what _GNU_SOURCE and its like, which sources
  * define there, make visible. So its types are the compiler's.
  */
+#pragma GCC diagnostic push
+#ifdef __cplusplus
+#pragma GCC diagnostic ignored "-Wold-style-cast"
+#endif
 #pragma push_macro("size_t")
 #pragma push_macro("int32_t")
 #pragma push_macro("uint32_t")
@@ -36,7 +40,15 @@
 #define uintptr_t __UINTPTR_TYPE__
 
 #ifdef __cplusplus
+/* In macros, where C's ways would be warned of: -Wzero-as-null-pointer-constant, -Wold-style-cast. */
+#define ALLIUM_NULL       nullptr
+#define ALLIUM_NUMBER(n)  static_cast<unsigned long>(n)
+#define ALLIUM_ADDRESS(p) reinterpret_cast<unsigned long>(static_cast<const volatile void *>(p))
 extern "C" {
+#else
+#define ALLIUM_NULL       0
+#define ALLIUM_NUMBER(n)  ((unsigned long)(n))
+#define ALLIUM_ADDRESS(p) ((unsigned long)(p))
 #endif
 
 #if !defined(__x86_64__) || !defined(__linux__)
@@ -224,7 +236,7 @@ int allium_real_posix_memalign(void **out, size_t alignment, size_t bytes);
                          "\t.popsection\n"                                                                   \
                          "\t.endif\n"                                                                        \
                          :                                                                                   \
-                         : "nr"((unsigned long)(bytes)), "nr"((unsigned long)(address))                      \
+                         : "nr"(ALLIUM_NUMBER(bytes)), "nr"(ALLIUM_ADDRESS(address))                         \
                          : "memory")
 
 /* One instruction: a signal handler never finds it half done. Nobody else writes to the thread's own words. */
@@ -367,5 +379,6 @@ ALLIUM_INLINE void allium_gone(const void *object)
 #pragma pop_macro("uint32_t")
 #pragma pop_macro("uint64_t")
 #pragma pop_macro("uintptr_t")
+#pragma GCC diagnostic pop
 
 #endif

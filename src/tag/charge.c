@@ -36,9 +36,10 @@ static const char *text_of(const struct allium_tag *helper)
     return (const char *)((uintptr_t)&helper->text + (uintptr_t)(intptr_t)helper->text);
 }
 
-TAG_EXPORT struct allium_charge allium_charge_begin(struct allium_tag *helper, void **frame,
-                                                    const void *function, int outermost)
+TAG_EXPORT struct allium_charge allium_charge_begin(struct allium_tag *helper, void *at, const void *function,
+                                                    int outermost)
 {
+    void **frame = at;
     forget_what_was_left((uintptr_t)(frame + 1));
     struct allium_charge before = charged;
     before.begun = 1;

@@ -10,7 +10,7 @@ import sys
 
 sys.dont_write_bytecode = True
 from building import HERE, HOOKS, STRICT, accounts, by_function, program, quiet, scratch, tap
-from tap import built, check, equal, private_dir, succeed
+from tap import built, check, equal, pick, private_dir, succeed
 
 C, CXX = ("gcc", "clang"), ("g++", "clang++")
 LEVELS = ("-O0", "-O2")
@@ -195,6 +195,76 @@ def helpers(compiler, *options):
     return test
 
 
+WIDE = """
+#ifdef __cplusplus
+#include <allium/operator_new.hh>
+#include <string>
+#include <vector>
+#endif
+#include <allium/tag.h>
+#include <allium/helper.h>
+#include <stdlib.h>
+#include <string.h>
+
+void *xmalloc(size_t n);
+void *xmalloc(size_t n)
+{
+    ALLIUM_HELPER(xmalloc);
+    return malloc(n);
+}
+
+static char *copy(const char *s)
+{
+    ALLIUM_HELPER_OUTERMOST(copy);
+    char *p = strdup(s);
+    return p;
+}
+
+int main(void)
+{
+    struct allium_tag *tag = ALLIUM_TAG("arena", "block"), *other = ALLIUM_TAG_FIELDS("arena", "page", "tenant=blue");
+    __UINT64_TYPE__ started = allium_latency_start(tag);
+    void *p = realloc(xmalloc(3), 9);
+    char *q = copy("x");
+    allium_account(tag, 4);
+    allium_unaccount(other, 4);
+    allium_born(tag, p, 3);
+    allium_gone(p);
+    if (allium_should_fail(tag))
+        allium_failed(tag);
+    ALLIUM_PROBE(entry, 4, p);
+    allium_latency_stop(tag, started);
+    free(p);
+    free(q);
+#ifdef __cplusplus
+    std::vector<std::string> texts(3);
+    delete new int(static_cast<int>(texts.size()));
+#endif
+    return 0;
+}
+"""
+WARNINGS = {
+    "": "all extra error pedantic shadow conversion sign-conversion cast-qual cast-align write-strings undef pointer-arith format=2 switch-enum redundant-decls",
+    "gcc": "strict-prototypes missing-prototypes old-style-definition nested-externs bad-function-cast c++-compat duplicated-cond logical-op null-dereference",
+    "clang": "strict-prototypes missing-prototypes old-style-definition",
+    "g++": "old-style-cast useless-cast zero-as-null-pointer-constant non-virtual-dtor overloaded-virtual",
+    "clang++": "old-style-cast zero-as-null-pointer-constant non-virtual-dtor overloaded-virtual",
+}
+STANDARDS = {"c": "c99 c11 c17 c2x gnu99 gnu11 gnu2x".split(), "c++": "c++11 c++14 c++17 c++20 c++2b gnu++11 gnu++2b".split()}
+
+
+def quiet_for(compiler):
+    """All headers, in a program that has more warnings on than most."""
+    def test():
+        language = "c++" if compiler in CXX else "c"
+        source = scratch("wide." + ("cc" if compiler in CXX else "c"), WIDE)
+        flags = ["-W" + word for word in (WARNINGS[""] + " " + WARNINGS[compiler]).split()]
+        for standard, level in itertools.product(pick(STANDARDS[language][::3], STANDARDS[language]), LEVELS):
+            for hooks in HOOKS, HOOKS[:2]:
+                quiet([compiler, "-std=" + standard, level, "-D_GNU_SOURCE", *flags, *hooks, "-c", source, "-o", scratch("wide.o")])
+    return test
+
+
 def listed_before(compiler, *options):
     """What a program reached had been listed before it ran, but for what it calls by a pointer; and of helpers nothing else is."""
     def test():
@@ -269,7 +339,7 @@ tap.main([("a source that " + what, compiles(what)) for what in ODDITIES] + [
     ("%s %s: new, templates and containers are places" % (compiler, level), standard_library(compiler, level)) for compiler in CXX for level in LEVELS
 ] + [
     ("%s %s: callers of helpers are the places" % (compiler, level), helpers(compiler, level)) for compiler in C + CXX for level in ("-O0", "-O2", "-O3")
-] + [
+] + [("%s: headers have nothing to be warned of" % compiler, quiet_for(compiler)) for compiler in C + CXX] + [
     ("%s %s: what a program reaches was listed before it ran" % (compiler, " ".join(options)), listed_before(compiler, *options))
     for compiler in C + CXX for options in (["-O0"], ["-O2"], ["-O2", "-fno-plt"], ["-O2", "-D_FORTIFY_SOURCE=3", "-fcf-protection"], ["-O2", "-fuse-ld=lld"])
     if not (compiler.startswith("clang") and "-fno-plt" in options)  # which then calls some by a register
