@@ -127,6 +127,12 @@ bool books_walk_out(struct thread *t, struct walk_start *at)
     return walk_out(&w, &t->stack, at);
 }
 
+bool books_walk_out_known(const struct thread *t, struct walk_start *at)
+{
+    struct walker w = stacks_walker(&stacks);
+    return walk_out_known(&w, &t->stack, at);
+}
+
 struct cell_key {
     uint32_t stack;
     uint16_t thread;

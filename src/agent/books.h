@@ -31,6 +31,8 @@ uint32_t books_stack(struct thread *t, const struct walk_start *start);
 uint32_t books_caller(uintptr_t pc);
 /** From a frame to its caller's; see walk_out(). */
 bool books_walk_out(struct thread *t, struct walk_start *at);
+/** See walk_out_known(); it needs no books. */
+bool books_walk_out_known(const struct thread *t, struct walk_start *at);
 /** The thread's cell, at its period, for this size class and the stack from `start`; LEDGER_NONE: no room. */
 uint32_t books_cell(struct thread *t, const struct walk_start *start, uint8_t size_class);
 

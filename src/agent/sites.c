@@ -106,7 +106,7 @@ static uint32_t add_site(uintptr_t pc, uint32_t module)
     if (module == MODULE_NONE || !wrappers_have(module, pc - 1))
         return number;
     site->flags = LEDGER_SITE_WRAPPER;
-    return number | SITES_WRAPPER;
+    return number | SITES_WRAPPER | (unwind_modules.at[module].permanent ? SITES_STAYS : 0);
 }
 
 /* The slot of the address, taken if it is new; NULL: too many others are where it would be. */
@@ -149,7 +149,7 @@ static uint32_t number_at(uintptr_t pc)
     struct sites_slot *slot = pc > JIT_PC ? find_slot(pc) : NULL;
     if (!slot)
         return LEDGER_SITE_OTHER;
-    uint32_t number = load_acquire(&slot->number), plain = number & ~SITES_WRAPPER;
+    uint32_t number = load_acquire(&slot->number), plain = number & SITES_PLAIN;
     if (number &&
         (load_relaxed(&slot->id) || plain < LEDGER_SITE_FIRST || module_is_current(modules[plain], pc)))
         return number;
@@ -159,7 +159,7 @@ static uint32_t number_at(uintptr_t pc)
 /* The first caller that is no wrapper; where none is found, the wrapper itself has it. */
 static ONE_COPY uint32_t number_of_caller(struct thread *t, struct walk_start at, uint32_t wrapper)
 {
-    uint32_t inner = wrapper & ~SITES_WRAPPER;
+    uint32_t inner = wrapper & SITES_PLAIN;
     for (int n = 0; n < WRAPPERS_NESTED && books_walk_out(t, &at); n++) {
         uint32_t number = number_at(at.pc);
         if (number & SITES_WRAPPER)
@@ -170,6 +170,21 @@ static ONE_COPY uint32_t number_of_caller(struct thread *t, struct walk_start at
         return number;
     }
     return inner;
+}
+
+uintptr_t sites_pass_wrappers(const struct walk_start *from)
+{
+    struct walk_start at = *from;
+    for (int n = 0; n < WRAPPERS_NESTED; n++) {
+        const struct sites_slot *slot = sites_slot(at.pc, 0);
+        if (load_relaxed(&slot->pc) != at.pc)
+            return 0;
+        if (!(load_relaxed(&slot->number) & SITES_STAYS))
+            return at.pc;
+        if (!books_walk_out_known(&thread_self, &at))
+            return 0;
+    }
+    return 0;
 }
 
 static uint32_t number_of(struct thread *t, const struct walk_start *from)
@@ -277,6 +292,9 @@ void sites_made_cold(const struct walk_start *from, void *p, size_t size)
 void *sites_book_cold(void *p, size_t size)
 {
     struct walk_start from = WALK_CALLER();
+    uintptr_t pc = p ? sites_pass_wrappers(&from) : 0;
+    if (likely(pc && pc != from.pc) && sites_made_hot(pc, p, size, sites.heads_tell))
+        return p;
     sites_made_cold(&from, p, size);
     return p;
 }

@@ -40,6 +40,8 @@ struct sites_slot {
 #define SITES_MOST  (1u << 16)
 #define SITES_WRAPPER                                                                                        \
     (1u << 31) /* in `number`: it lies in a wrapper, and its callers are looked at each time */
+#define SITES_STAYS (1u << 30) /* and is never unloaded */
+#define SITES_PLAIN (SITES_STAYS - 1)
 
 /*
  * A site's number as entries of the map and slots have it: shifted by 6 it is where its words lie in a shard, whose sites lie 64 to
@@ -169,8 +171,9 @@ static inline __attribute__((always_inline)) bool sites_made_hot(uintptr_t pc, v
     return true;
 }
 
-/** What is about to be freed. False: as above. */
-static inline __attribute__((always_inline)) bool sites_gone_hot(uintptr_t pc, void *p, bool heads)
+/** Takes what is about to be freed by that call out of the map: what it had, and its usable bytes. False: as above. */
+static inline __attribute__((always_inline)) bool sites_take_hot(uintptr_t pc, void *p, bool heads,
+                                                                 uint32_t *had, uint64_t *usable)
 {
     uintptr_t a = (uintptr_t)p;
     uintptr_t table = thread_self.objects[a >> OBJECTS_GIB_SHIFT];
@@ -179,15 +182,36 @@ static inline __attribute__((always_inline)) bool sites_gone_hot(uintptr_t pc, v
     uint32_t *at = (uint32_t *)table + (a >> 4), entry = load_relaxed(at),
              bytes = entry & OBJECTS_BYTES_INLINE;
     const struct sites_slot *slot = sites_slot(pc, 0);
-    uint32_t id = load_relaxed(&slot->id);
-    uint64_t usable;
-    if (unlikely(!bytes || load_relaxed(&slot->pc) != pc || !id ||
-                 !sites_usable_hot(p, bytes, heads, &usable)))
+    if (unlikely(!bytes || load_relaxed(&slot->pc) != pc || !load_relaxed(&slot->id) ||
+                 !sites_usable_hot(p, bytes, heads, usable)))
         return false;
     store_relaxed(at, 0);
-    sites_add3(sites_words(&thread_self, entry >> OBJECTS_BYTES_BITS), 1, bytes, usable);
-    sites_add2(sites_words(&thread_self, id), bytes);
+    *had = entry;
     return true;
 }
+
+/** It was freed by that call. */
+static inline __attribute__((always_inline)) void sites_freed_hot(uintptr_t pc, uint32_t had, uint64_t usable)
+{
+    uint32_t bytes = had & OBJECTS_BYTES_INLINE;
+    sites_add3(sites_words(&thread_self, had >> OBJECTS_BYTES_BITS), 1, bytes, usable);
+    sites_add2(sites_words(&thread_self, load_relaxed(&sites_slot(pc, 0)->id)), bytes);
+}
+
+/** Both. */
+static inline __attribute__((always_inline)) bool sites_gone_hot(uintptr_t pc, void *p, bool heads)
+{
+    uint32_t had;
+    uint64_t usable;
+    if (unlikely(!sites_take_hot(pc, p, heads, &had, &usable)))
+        return false;
+    sites_freed_hot(pc, had, usable);
+    return true;
+}
+
+/**
+ * The first return address from there that is in no wrapper, if all on the way are known; 0: the cold half is to find out.
+ */
+uintptr_t sites_pass_wrappers(const struct walk_start *from);
 
 #endif

@@ -16,7 +16,9 @@ static HOT void *sites_malloc(size_t size)
 COLD void sites_free_cold(void *p)
 {
     struct walk_start from = COLD_CALLER();
-    sites_gone_cold(&from, p);
+    uintptr_t pc = sites_pass_wrappers(&from);
+    if (!likely(pc && pc != from.pc) || !sites_gone_hot(pc, p, sites.heads_tell))
+        sites_gone_cold(&from, p);
     next.free(p);
 }
 
@@ -44,18 +46,53 @@ static void sites_free_asks(void *p)
     sites_free_cold(p);
 }
 
-static void *sites_calloc(size_t count, size_t each)
+/* The product did not overflow, or we would not be here. */
+static HOT void *sites_calloc(size_t count, size_t each)
 {
-    return sites_book(SITES_CALLER, next.calloc(count, each),
-                      count * each); /* which did not overflow, or we would not be here */
+    void *p = next.calloc(count, each);
+    if (likely(p) && likely(sites_made_hot(SITES_CALLER, p, count * each, true)))
+        return p;
+    return sites_book_cold(p, count * each);
 }
 
-static void *sites_realloc(void *old, size_t size)
+static void *sites_calloc_asks(size_t count, size_t each)
+{
+    return sites_book(SITES_CALLER, next.calloc(count, each), count * each);
+}
+
+static COLD void *sites_realloc_cold(void *old, size_t size)
 {
     struct walk_start from = COLD_CALLER();
     struct sites_taken taken = sites_take(old);
     void *p = next.realloc(old, size);
     sites_moved(&from, old, taken, p, size, !p && (size || !old));
+    return p;
+}
+
+/* The rest of one that began hot: `had` is what the map had, and above that the generation. */
+static COLD void *sites_moved_cold(void *old, size_t size, void *p, uint64_t had, uint64_t usable)
+{
+    struct walk_start from = COLD_CALLER();
+    struct sites_taken taken = {
+        .object = {(uint32_t)had >> OBJECTS_BYTES_BITS, had & OBJECTS_BYTES_INLINE},
+        .usable_bytes = usable,
+        .generation = (uint32_t)(had >> 32),
+    };
+    sites_moved(&from, old, taken, p, size, !p && size);
+    return p;
+}
+
+/* If a handler forked meanwhile, this may be a child: what was taken is none of its own. */
+static HOT void *sites_realloc(void *old, size_t size)
+{
+    uint32_t had, generation = thread_self.generation;
+    uint64_t usable;
+    if (unlikely(!sites_take_hot(SITES_CALLER, old, true, &had, &usable)))
+        return sites_realloc_cold(old, size);
+    void *p = next.realloc(old, size);
+    if (unlikely(!p || thread_self.generation != generation || !sites_made_hot(SITES_CALLER, p, size, true)))
+        return sites_moved_cold(old, size, p, (uint64_t)generation << 32 | had, usable);
+    sites_freed_hot(SITES_CALLER, had, usable);
     return p;
 }
 
@@ -136,8 +173,8 @@ void sites_hooks_begin(void)
 {
     stand_before_entries();
     next_hot = (struct next_hot){.malloc = sites.heads_tell ? sites_malloc : sites_malloc_asks,
-                                 .calloc = sites_calloc,
-                                 .realloc = sites_realloc,
+                                 .calloc = sites.heads_tell ? sites_calloc : sites_calloc_asks,
+                                 .realloc = sites.heads_tell ? sites_realloc : sites_realloc_cold,
                                  .free = sites.heads_tell ? sites_free : sites_free_asks,
                                  .posix_memalign = sites_posix_memalign,
                                  .aligned_alloc = sites_aligned_alloc,

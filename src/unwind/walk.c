@@ -477,6 +477,20 @@ bool walk_out(const struct walker *w, struct stack_bounds *stack, struct walk_st
     return p.pc != 0;
 }
 
+bool walk_out_known(const struct walker *w, const struct stack_bounds *stack, struct walk_start *at)
+{
+    uint64_t rule = word_cache_first(w->cache, at->pc, word_cache_mask(w->cache));
+    bool by_rsp = (rule & (RULE_KIND | RULE_STAYS)) == (RULE_RSP | RULE_STAYS);
+    if (!by_rsp && (rule & (RULE_KIND | RULE_STAYS)) != (RULE_RBP | RULE_STAYS))
+        return false;
+    uintptr_t cfa = (by_rsp ? at->sp : at->fp) + rule_cfa_offset(rule), saved = cfa - rule_rbp_offset(rule);
+    if (at->sp < stack->low || cfa <= at->sp || cfa > stack->high || cfa & 7 || saved < at->sp)
+        return false;
+    *at =
+        (struct walk_start){.pc = word_at(cfa - 8), .sp = cfa, .fp = saved == cfa ? at->fp : word_at(saved)};
+    return true;
+}
+
 uint32_t walk_caller(const struct walker *w, uintptr_t pc)
 {
     struct walk k = {.w = w};

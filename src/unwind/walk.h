@@ -73,6 +73,8 @@ const uint32_t *walk_along(const struct walker *w, struct trail *trail, struct t
                            unsigned *depth, enum walk_end *end);
 /** From a frame to its caller's. False: it takes more than the stack pointer and rbp, or there is none. */
 bool walk_out(const struct walker *w, struct stack_bounds *stack, struct walk_start *at);
+/** The same for a frame whose rule is at hand and simple, on a stack that is known; false also where it is not. Writes nothing. */
+bool walk_out_known(const struct walker *w, const struct stack_bounds *stack, struct walk_start *at);
 /** The number of the frame with this return address alone; WALK_NO_ID when it could not be named. */
 uint32_t walk_caller(const struct walker *w, uintptr_t pc);
 
