@@ -86,8 +86,11 @@ static void bury(struct span s, bool unseen)
     settle(&p, unseen ? book_unseen : book_gone);
 }
 
+/* Not in the child of a handler that forked meanwhile: the account is its parent's. */
 static void enter(struct span s, uint32_t account)
 {
+    if (!books_are_ours())
+        return;
     if (ranges_enter(s.start, s.end, account) == RANGES_DONE) {
         keep_made(account, s.end - s.start);
         books_show_ranges(ranges_table());

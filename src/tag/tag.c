@@ -11,6 +11,7 @@
 #include "tag/charge.h"
 #include "tag/control.h"
 #include "tag/details.h"
+#include "tag/forked.h"
 #include "tag/joint.h"
 #include "tag/keep.h"
 #include "unwind/module.h"
@@ -340,6 +341,7 @@ TAG_EXPORT int allium_real_posix_memalign(void **out, size_t alignment, size_t b
 __attribute__((constructor)) static void begin(void)
 {
     module_init();
+    forked_begin();
     if (books_open())
         settle_thread();
 }
