@@ -112,7 +112,7 @@ def folders():
     link, file = os.path.join(SCRATCH.name, "link"), os.path.join(SCRATCH.name, "file")
     os.symlink("/dev/shm", link)
     open(file, "w").close()
-    for folder in "/nonexistent", "/proc/self", "/proc", link, file, "/dev/null", "x" * 5000, "relative":
+    for folder in "/nonexistent/below", "/proc/self", "/proc", link, file, "/dev/null", "x" * 5000, "relative":
         for case in "plain", "fork", "clone":
             done = run([program("hostile"), case], env=dict(os.environ, ALLIUM_DIR=folder, XDG_RUNTIME_DIR=folder))
             equal((done.returncode, done.stdout, done.stderr), (0, b"", b""), "%s in %s" % (case, folder[:20]))

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What programs and people may do to the library while it is at work: it goes on, as without it, and what it says is so."""
+import os
+import random
+import select
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
+import building
+import tap
+from tap import built, check, equal, pick, private_dir, run
+
+ACTIONS = "on", "off", "stacks", "latency", "fail=once", "fail=every:50", "fail=p:0.01", "fail=off", "stacks=off", "latency=off"
+
+
+class Case:
+    """A case of attacks.c, or another program, with a folder for its ledgers."""
+
+    def __init__(self, *words, binary=None):
+        self.folder = private_dir()
+        self.env = dict(os.environ, ALLIUM_DIR=self.folder.__enter__())
+        self.process = subprocess.Popen([binary or building.program("gcc", ["-O2"], "attacks.c"), *words], env=self.env,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *why):
+        self.process.kill()
+        self.process.communicate()
+        self.folder.__exit__(*why)
+
+    def end(self):
+        """Tells it to end; -> what it said last."""
+        try:
+            out, _ = self.process.communicate(b"\n", tap.TIMEOUT)
+        except subprocess.TimeoutExpired:
+            raise tap.Failed("it hangs")
+        equal((self.process.returncode, out[-200:] if self.process.returncode else b""), (0, b""), "its code")
+        return out.decode()
+
+    def set(self, *words):
+        return run([built("ALLIUM"), "set", str(self.process.pid), *words], env=self.env)
+
+    def rows(self):
+        rows, said = building.accounts(self.env["ALLIUM_DIR"], self.process.pid)
+        equal([row for row in rows if row["live_objects"] < 0 or row["live_bytes"] < 0], [], "what is below zero")
+        return {row["function"]: row for row in rows}, said
+
+
+def mapping_handlers():
+    """Handlers come in the midst of mmap() and its like, map as well, and fork: children return to what was interrupted."""
+    with Case("mapping handlers", str(pick(1000, 10000))) as case:
+        case.end()
+        rows, said = case.rows()
+        check(rows["by_main"]["allocations"] >= pick(1000, 10000), rows["by_main"])
+        live = sum(row["live_objects"] for row in rows.values())
+        check(not live or "could not be followed" in said or "not followed" in said, "mappings that live:", live, said)
+
+
+def asked_all_the_time(words):
+    """Whatever is asked of places while threads use them, load and unload them, and children are forked."""
+    def test():
+        chance = random.Random(8)
+        with Case(*words()) as case:
+            equal(case.process.stdout.readline(), b"works\n", "what it says")
+            for _ in range(pick(25, 500)):
+                where = chance.choice(((), ("--where", "func:small or func:plugin_make"), ("--where", "func:churn"), ("--where", "func:*a*")))
+                what = chance.choice([action for action in ACTIONS if where or action in ("on", "off")])
+                more = ("--for", "1s") if where and chance.randrange(2) and what not in ("on",) and not what.endswith("off") else ()
+                case.set(*where, *more, what)
+                check(not select.select([case.process.stdout], [], [], 0)[0], "it has ended, or complains")
+                if not chance.randrange(5):
+                    case.rows()
+            case.end()
+            case.rows()
+    return test
+
+
+def plugin():
+    path = building.scratch("plugin.so")
+    building.quiet(["gcc", "-g", "-O2", "-fPIC", "-shared", *building.HOOKS, os.path.join(building.HERE, "plugin.c"), "-o", path, *building.linked()])
+    return path
+
+
+def little_stack():
+    """A child's first request in a handler on a stack of 8 KiB, of which the kernel takes up to 3."""
+    with Case("little stack", "8192") as case:
+        case.end()
+
+
+def thrown():
+    """Each failure of operator new is an exception, all of them are counted, and nothing is left of what was unwound."""
+    for compiler in "g++", "clang++":
+        binary = building.program(compiler, ["-O2"], "thrown.cc")
+        with Case(str(pick(300, 20000)), binary=binary) as case:
+            equal(case.process.stdout.readline(), b"works\n", "what it says")
+            equal(case.set("--where", "class:new", "fail=every:7").returncode, 0, "code of set")
+            caught = int(case.end())
+            rows, said = case.rows()
+            failed = sum(row["failed"] or 0 for row in rows.values())
+            check(caught == failed > 100 and not said, compiler, "caught", caught, "failed", failed, said)
+            equal({place: row["live_objects"] for place, row in rows.items() if row["live_objects"]}, {}, "what lives")
+
+
+tap.main([
+    ("handlers that map, and fork in the midst of it", mapping_handlers),
+    ("things are asked all the time", asked_all_the_time(lambda: ("churn",))),
+    ("things are asked of a library that threads load and unload", asked_all_the_time(lambda: ("load", plugin()))),
+    ("a handler on a little stack", little_stack),
+    ("operator new fails in the standard library's containers", thrown),
+])
