@@ -34,6 +34,8 @@ void keep_put_back(const void *p, struct object o);
 void keep_enter(uint32_t account, const void *object, size_t bytes);
 /** realloc(); the new object is charged to `tag`, or with NULL to whom the old one was. */
 void *keep_realloc(struct allium_tag *tag, void *old, size_t bytes);
+/** What allium_begin() began is done, and came to that, or to NULL; it is counted by whoever calls, with the same frame. */
+void keep_ended(struct allium_tag *tag, const void *what, size_t bytes);
 /** All of the calling thread's requests shall come by the cold halves from now on, or no longer. */
 void keep_cold(bool all);
 

@@ -103,12 +103,14 @@ static void *map(struct allium_tag *tag, void *at, size_t bytes, int protection,
                  off_t from)
 {
     void *p = !tag || allium_begin(tag) ? mmap(at, bytes, protection, flags, fd, from) : MAP_FAILED;
+    struct span s = span_of(p, bytes);
+    if (tag)
+        keep_ended(tag, p == MAP_FAILED ? NULL : p, s.end - s.start);
     if (p == MAP_FAILED) {
         if (tag)
             allium_failed(tag);
         return p;
     }
-    struct span s = span_of(p, bytes);
     uint32_t account = tag ? keep_account(tag) : 0;
     bury(s, !(flags & MAP_FIXED));
     if (account)

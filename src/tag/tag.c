@@ -248,6 +248,12 @@ static void end_call(struct asked a, const struct walk_start *start, const void 
         details_stack(a.account, bytes, start);
 }
 
+void keep_ended(struct allium_tag *tag, const void *what, size_t bytes)
+{
+    struct walk_start start = WALK_CALLER();
+    end_call(look(charge_of(tag)), &start, what, bytes);
+}
+
 TAG_EXPORT uint64_t allium_latency_start_cold(struct allium_tag *tag)
 {
     return control_asks(look(tag).asked, LEDGER_ASK_LATENCY) ? details_now_ns() : 0;

@@ -10,7 +10,7 @@ sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "cli")]
 import tap
-from building import program
+from building import program, scratch
 from steps import Steps
 from tap import built, check, equal, private_dir, run, succeed
 
@@ -189,6 +189,28 @@ def latency():
         check(row["total_ns"] >= 2499 * row["p50_ns"] * 7 // 8, row)
 
 
+MAPS = """#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+__attribute__((noinline)) static void maps(void) { munmap(mmap(0, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 4096); }
+__attribute__((noinline)) static void prints(void) { char *p; if (asprintf(&p, "%d", 3) > 0) free(p); }
+int main(void) { do { maps(); prints(); puts("0"); fflush(stdout); } while (getchar() != EOF); return 0; }
+"""
+
+
+def details_of_others():
+    """Functions that are not malloc() have stacks and times, too."""
+    scratch("maps.c", "#define _GNU_SOURCE 1\n" + MAPS)
+    with private_dir() as ledgers, Steps(ledgers, scratch("maps.c")) as steps:
+        steps.process.stdout.readline()
+        steps.set("--where", "func:maps or func:prints", "stacks", "latency")
+        for _ in range(9):
+            steps.do("")
+        for option, figure in ("--stacks", "allocations"), ("--latency", "calls"):
+            rows, _ = details(steps, option)
+            equal({row["function"]: row[figure] for row in rows}, {"maps": 9, "prints": 9}, option)
+
+
 def own_tags():
     """A program's own accounts: they fail, are timed and have stacks when that is asked; fields are found by --where."""
     with private_dir() as ledgers, Steps(ledgers, "own.c") as steps:
@@ -239,6 +261,7 @@ tap.main([
     ("a place that failed before, and was told not to", failing_again),
     ("stacks of calls, by place", stacks),
     ("how long calls take", latency),
+    ("stacks and times of mmap() and asprintf()", details_of_others),
     ("accounts of a program's own", own_tags),
     ("mistakes are told in a line", mistakes),
 ])
