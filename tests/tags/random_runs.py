@@ -72,7 +72,8 @@ class Program:
         return "%s:%d" % (unit, line)
 
     def kind_at(self, place):
-        return next(kind for number, kind in self.writer.kinds.items() if number in self.writer.where and self.place_of(number) == place)
+        """The kind, or "" of a place that is none of ours."""
+        return next((kind for number, kind in self.writer.kinds.items() if number in self.writer.where and self.place_of(number) == place), "")
 
     def _rows(self, folder, pid):
         with open(os.path.join(folder, str(pid)), "rb") as file:
