@@ -222,6 +222,24 @@ def odd_files(compiler):
     return test
 
 
+def one_line(compiler):
+    """Calls of one function on one line are one place, whose copies are counted; of others they are rows of their own."""
+    def test():
+        text = "#include <stdlib.h>\n#define TWICE(a, b) (free(malloc(a)), free(malloc(b)))\nstatic void both(void *a, void *b) { free(a), free(b); }\n" \
+               "int main(void)\n{\n    both(malloc(1), malloc(2));\n    TWICE(3, 4);\n    both(malloc(5), calloc(1, 6));\n    return 0;\n}\n"
+        for level in "-O0", "-O2":
+            source, program = scratch("line.c", text), scratch("line")
+            succeed([compiler, "-g", level, "-fno-inline-functions", *HOOKS, source, "-o", program, LIBRARY, "-Wl,-rpath," + os.path.dirname(LIBRARY)])
+            with private_dir() as ledgers:
+                process = subprocess.Popen([program], env=dict(os.environ, ALLIUM_DIR=ledgers))
+                equal(process.wait(), 0, "its code")
+                rows, _ = accounts(ledgers, process.pid)
+            figures = lambda rows, *keys: sorted((int(row["place"].split(":")[1]), row["name"], *(row[key] for key in keys)) for row in rows)
+            equal(figures(rows, "allocations", "allocated_bytes"), [(6, "malloc", 2, 3), (7, "malloc", 2, 7), (8, "calloc", 1, 6), (8, "malloc", 1, 5)], "rows")
+            equal(figures(listed(program)[0]["rows"], "copies"), [(6, "malloc", 2), (7, "malloc", 2), (8, "calloc", 1), (8, "malloc", 1)], "copies")
+    return test
+
+
 def no_such():
     """Each is told in a line of its own."""
     with tempfile.TemporaryDirectory(dir=SCRATCH.name) as folder:
@@ -268,6 +286,8 @@ tap.main([("%s, %s: rows are those of the list" % row[:2], matrix(*row)) for row
     ("link-time optimization keeps the rows", whole_program),
     ("gcc: places with the same code are rows of their own", alike("gcc")),
     ("clang: places with the same code are rows of their own", alike("clang")),
+    ("gcc: calls on one line are one place", one_line("gcc")),
+    ("clang: calls on one line are one place", one_line("clang")),
     ("gcc: files with names that assembly text cannot have", odd_files("gcc")),
     ("clang: files with names that assembly text cannot have", odd_files("clang")),
     ("debug information in files of its own, shared, or stripped", debug_files),
