@@ -43,7 +43,7 @@ static bool read_part(const struct page *p, void *to, size_t bytes, uint64_t at)
 
 static int read_list(struct page *p)
 {
-    uint32_t count = p->control.listed & ~LEDGER_ACTIONS_SECOND;
+    uint32_t count = ledger_listed_actions(p->control.listed);
     uint64_t now = now_ns();
     if (count > LEDGER_ACTIONS_MOST)
         count = 0; /* nobody's, and of no meaning to the process either */
@@ -66,7 +66,7 @@ static int compare_numbers(const void *a, const void *b)
 
 static int read_kept(struct page *p)
 {
-    uint32_t count = p->control.kept;
+    uint32_t count = ledger_listed_queries(p->control.listed);
     uint64_t now = now_ns();
     if (!count || count > LEDGER_QUERIES_MOST)
         return 0; /* see above */
@@ -148,8 +148,7 @@ static int write_page(struct page *p)
     if (bad)
         return bad;
     c->magic = LEDGER_CONTROL_MAGIC;
-    c->listed = (uint32_t)p->now.list.len | side;
-    c->kept = (uint32_t)p->now.queries.len;
+    c->listed = (uint32_t)p->now.list.len | (uint32_t)p->now.queries.len << LEDGER_QUERIES_SHIFT | side;
     if (pwrite(p->fd, c, before, 0) != (ssize_t)before ||
         pwrite(p->fd, (char *)c + after, sizeof(*c) - after, (off_t)after) != (ssize_t)(sizeof(*c) - after) ||
         pwrite(p->fd, &state, sizeof(state), (off_t)before) != sizeof(state))

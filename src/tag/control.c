@@ -58,7 +58,7 @@ static const struct ledger_action *list_of(const struct ledger_control *c, uint3
 {
     uint32_t listed = load_acquire(&c->listed);
     const void *list = (const char *)c + ledger_list_offset(listed);
-    *count = listed & ~LEDGER_ACTIONS_SECOND;
+    *count = ledger_listed_actions(listed);
     if (!*count || *count > LEDGER_ACTIONS_MOST ||
         !can_read(list, side(listed), *count * sizeof(struct ledger_action)))
         return NULL;
@@ -70,7 +70,7 @@ static const struct ledger_kept *kept_of(const struct ledger_control *c, uint32_
 {
     uint32_t listed = load_acquire(&c->listed);
     const void *kept = (const char *)c + ledger_kept_offset(listed);
-    *queries = load_relaxed(&c->kept);
+    *queries = ledger_listed_queries(listed);
     if (!*queries || *queries > LEDGER_QUERIES_MOST ||
         !can_read(kept, 2 + side(listed), LEDGER_KEPT_BYTES(*queries)))
         return NULL;

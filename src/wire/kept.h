@@ -44,6 +44,19 @@ struct ledger_kept {
 _Static_assert(sizeof(struct ledger_query) == 2048 && sizeof(struct ledger_kept) % LEDGER_PAGE_BYTES == 0,
                "parts begin on pages");
 
+/* Of the control page's `listed`, which is one word so that it is never half new. */
+#define LEDGER_QUERIES_SHIFT 24
+_Static_assert(LEDGER_ACTIONS_MOST < 1u << LEDGER_QUERIES_SHIFT && LEDGER_QUERIES_MOST < 0x7f,
+               "there is room for both");
+static inline uint32_t ledger_listed_actions(uint32_t listed)
+{
+    return listed & ((1u << LEDGER_QUERIES_SHIFT) - 1);
+}
+static inline uint32_t ledger_listed_queries(uint32_t listed)
+{
+    return (listed & ~LEDGER_ACTIONS_SECOND) >> LEDGER_QUERIES_SHIFT;
+}
+
 /** Where they lie in the file. */
 static inline uint64_t ledger_list_offset(uint32_t listed)
 {

@@ -472,10 +472,8 @@ struct ledger_control {
     uint64_t
         word; /* a period, 0: as started, otherwise 1 .. 2^40; and LEDGER_CONTROL_*. Anything else is ignored */
     /* Of tags alone. */
-    int32_t state;   /* even, >= 0; two more with each change, which is the last thing written */
-    uint32_t listed; /* actions in force, sorted by key; and in the highest bit, in which of the two lists */
-    uint32_t kept;   /* queries that are kept beside that list, see wire/kept.h */
-    uint32_t pad;
+    int32_t state; /* even, >= 0; two more with each change, which is the last thing written */
+    uint32_t listed; /* what is in force, see wire/kept.h: actions, queries, and in which of the two places */
 };
 #define LEDGER_CONTROL_PERIOD ((1ull << 48) - 1)
 /* No new samples; those that are live are followed to their end. */

@@ -218,7 +218,7 @@ static bool write_behind(long fd, const struct ledger_control *asked, uint64_t f
 /* A list is believed as far as the file can have one. The state is another, so that all who know that of `asked` look again. */
 static bool write_asked(long fd, const struct ledger_control *asked)
 {
-    uint32_t count = asked->listed & ~LEDGER_ACTIONS_SECOND, kept = asked->kept;
+    uint32_t count = ledger_listed_actions(asked->listed), kept = ledger_listed_queries(asked->listed);
     struct ledger_control c = {.magic = LEDGER_CONTROL_MAGIC,
                                .word = asked->word & LEDGER_CONTROL_TAGS_OFF,
                                .state = (int32_t)((((uint32_t)asked->state | 1) + 1) & INT32_MAX)};
@@ -228,7 +228,7 @@ static bool write_asked(long fd, const struct ledger_control *asked)
         c.listed = count;
     if (kept <= LEDGER_QUERIES_MOST && write_behind(fd, asked, ledger_kept_offset(asked->listed),
                                                     LEDGER_KEPT_BYTES(kept), ledger_kept_offset(0)))
-        c.kept = kept;
+        c.listed |= kept << LEDGER_QUERIES_SHIFT;
     return write_at(fd, &c, sizeof(c), 0) &&
            write_at(fd, asked + 1, LEDGER_PAGE_BYTES - sizeof(c), sizeof(c));
 }

@@ -224,7 +224,7 @@ def damage(file, draw):
     """What stands in the control file, changed here and there; and a state that all look at anew."""
     for _ in range(draw.randrange(1, 6)):
         side = draw.randrange(2)
-        base = draw.choice((16, 20, 24, PAGE + side * LIST, PAGE + 2 * LIST + side * PART, PAGE + 2 * LIST + side * PART + PAGE))
+        base = draw.choice((16, 20, PAGE + side * LIST, PAGE + 2 * LIST + side * PART, PAGE + 2 * LIST + side * PART + PAGE))
         at = base + (draw.randrange(4) if base < PAGE else draw.randrange(3 * QUERY))
         many = bytes([draw.choice((0, 1, 3, 0x80, 0xff, draw.randrange(256)))]) * draw.choice((1, 1, 2, 8, 300 if base >= PAGE else 1))
         os.pwrite(file, many, at)
