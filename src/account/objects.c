@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "account/objects.h"
 
+#include <sys/mman.h>
+
 #include "account/reserve.h"
 #include "base/sigsafe/atomic.h"
+#include "base/sigsafe/sys.h"
 
 #define TABLE_BYTES (2ull * OBJECTS_HALF * sizeof(uint32_t) + OBJECTS_PAGES * sizeof(uint64_t))
 
@@ -119,6 +122,19 @@ static bool find(struct place *p, uintptr_t address, bool make)
     p->entry = first + OBJECTS_ENTRY_AT(address) + (OBJECTS_IS_ODD(address) ? OBJECTS_HALF : 0);
     p->page = (uint64_t *)(first + 2 * OBJECTS_HALF) + (address >> 12 & (OBJECTS_PAGES - 1));
     return true;
+}
+
+/* A hole is left where memory is mapped next: what is reserved for it lies elsewhere. */
+void objects_take_room(uint64_t bytes)
+{
+    struct place p;
+    long hole = sys_call(SYS_mmap, 0, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (sys_failed(hole))
+        return;
+    for (uintptr_t at = (uintptr_t)hole; at < (uintptr_t)hole + bytes; at += 1ull << OBJECTS_GIB_SHIFT)
+        find(&p, at, true);
+    find(&p, (uintptr_t)hole + bytes - 1, true);
+    sys_call(SYS_munmap, hole, bytes);
 }
 
 static uint64_t granule_of(uintptr_t address)

@@ -27,6 +27,11 @@ struct object {
 uintptr_t *objects_tables(void);
 /** Enters it. False: there is no memory for its table. */
 bool objects_put(uintptr_t address, struct object o);
+/** Tables for so many bytes where memory is likely to be mapped next, as none can be made later. */
+void objects_take_room(uint64_t bytes);
+/* The agent comes first as a rule: what the library then reserves shall not lie where the agent looks ahead. */
+#define OBJECTS_ROOM_TAGS  (1ull << 30)
+#define OBJECTS_ROOM_SITES (3ull << 30)
 /** Is it in? */
 bool objects_has(uintptr_t address);
 /** Takes it out; false: nothing of ours begins there. */

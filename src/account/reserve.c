@@ -23,6 +23,16 @@ void reserve_seal(int reasons)
     __atomic_fetch_add(&sealed, reasons, __ATOMIC_RELAXED);
 }
 
+bool reserve_is_sealed(void)
+{
+    return load_relaxed(&sealed) != 0;
+}
+
+bool reserve_may_call(void)
+{
+    return !load_relaxed(&sealed) && !sys_call(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0);
+}
+
 /*
  * Where address space is limited, or counted as if it were memory (strict
  * overcommit), it would be the program's; and after seccomp a system call may be the last.
@@ -31,7 +41,7 @@ static bool may_reserve(uint64_t bytes)
 {
     static char strict; /* '2': so it is; 0: not known yet */
     struct rlimit as;
-    if (load_relaxed(&sealed) || sys_call(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0))
+    if (!reserve_may_call())
         return false;
     if (!strict) {
         long fd = sys_call(SYS_openat, AT_FDCWD, "/proc/sys/vm/overcommit_memory", O_RDONLY | O_CLOEXEC);

@@ -17,6 +17,10 @@
 void *reserve_memory(uint64_t bytes, bool wiped);
 /** Adds to the reasons for which no system call may be made; while there are any, nothing is reserved. */
 void reserve_seal(int reasons);
+/** There is one: not even whether the process is under seccomp may be asked. */
+bool reserve_is_sealed(void);
+/** A system call may be made that the program does not expect: the process is not sealed, and not under seccomp. */
+bool reserve_may_call(void);
 /** Gives back what was just reserved. */
 void reserve_release(void *memory, uint64_t bytes);
 /** Is the address in it? Anything at all? */

@@ -3,6 +3,7 @@
 #include <stdint.h>
 #include <unistd.h>
 
+#include "account/seccomp.h"
 #include "agent/clock.h"
 #include "agent/direct.h"
 #include "agent/exec.h"
@@ -28,7 +29,6 @@ static void early_free(void *p)
 
 struct next_hot next_hot = {.free = early_free};
 struct next next = {.free = early_free,
-                    .syscall = (void *)early_syscall,
 #define X(field, symbol) .field = operators_resolve_##field,
                     NEXT_NEW_FORMS(X) NEXT_DELETE_FORMS(X)
 #undef X
@@ -89,8 +89,8 @@ static void find_allocator(void)
         n.valloc = valloc_of_memalign;
     if (!n.pvalloc)
         n.pvalloc = pvalloc_of_memalign;
-    n.prctl = resolve_next("prctl", NULL);
-    n.syscall = resolve_next("syscall", NULL);
+    seccomp_next.prctl = resolve_next("prctl", NULL);
+    seccomp_next.syscall = resolve_next("syscall", NULL);
     exec_init();
     shell_init();
     n.is_glibc = resolve_in(m, "__libc_start_main") != NULL; /* its functions do not call each other */

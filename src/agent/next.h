@@ -53,8 +53,6 @@ struct next {
     void *(*valloc)(size_t);
     void *(*pvalloc)(size_t);
     size_t (*malloc_usable_size)(void *);
-    int (*prctl)(int, unsigned long, unsigned long, unsigned long, unsigned long);
-    long (*syscall)(long, long, long, long, long, long, long);
     bool is_glibc; /* the allocator */
     /* Where the exported operators jump to: the real one, one of ours that counts, or boot's resolver. */
 #define X(field, symbol) next_new_fn field;
@@ -112,9 +110,6 @@ struct next_operators {
 };
 
 extern struct next_operators next_operators __attribute__((visibility("hidden")));
-
-/** What syscall(2) jumps to at first: boots, then goes on to the real one. */
-long early_syscall(void) __attribute__((visibility("hidden")));
 
 /** Finds the next allocator and reads the settings; idempotent, any number of times, from any context. */
 ONE_COPY void boot_agent(void);

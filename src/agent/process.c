@@ -442,6 +442,8 @@ void process_seal(void)
     /* The last moment at which system calls are still free: take some room along. */
     if (!process.ledger.sealed && process_settle(&thread_self) && process_open_ledger())
         books_take_room();
+    if (sites.on && !process.ledger.sealed)
+        objects_take_room(OBJECTS_ROOM_SITES);
     reserve_seal(1);
     __atomic_fetch_add(&process.ledger.sealed, 1, __ATOMIC_RELAXED);
 }

@@ -449,8 +449,8 @@ bool books_open(void)
     uint64_t mask;
     bool aware = load_acquire(alive) == AWARE;
     uint32_t now = load_acquire(&stage);
-    if (aware && (now == STAGE_MADE || now == STAGE_FAILED))
-        return now == STAGE_MADE;
+    if ((aware && (now == STAGE_MADE || now == STAGE_FAILED)) || reserve_is_sealed())
+        return aware && now == STAGE_MADE;
     sys_call(SYS_rt_sigprocmask, SIG_SETMASK, &all, &mask, sizeof(all));
     bool open = begin_books();
     sys_call(SYS_rt_sigprocmask, SIG_SETMASK, &mask, 0, sizeof(mask));

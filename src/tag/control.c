@@ -3,9 +3,9 @@
 
 #include <dlfcn.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <time.h>
 
+#include "account/reserve.h"
 #include "base/sigsafe/atomic.h"
 #include "base/sigsafe/draw.h"
 #include "base/sigsafe/sys.h"
@@ -42,7 +42,7 @@ static bool can_read(const void *list, unsigned which, uint64_t bytes)
     bytes = (bytes + LEDGER_PAGE_BYTES - 1) & -(uint64_t)LEDGER_PAGE_BYTES;
     if (bytes <= load_acquire(&readable[which]))
         return true;
-    if (sys_call(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0) || sys_call(SYS_mprotect, list, bytes, PROT_READ))
+    if (!reserve_may_call() || sys_call(SYS_mprotect, list, bytes, PROT_READ))
         return false;
     store_release(&readable[which], bytes);
     return true;
@@ -170,7 +170,7 @@ bool control_fails(const struct ledger_action *a, uint64_t *calls)
 /* A second mapping of the same page, without a descriptor or a path: both may be gone by now. It takes no moment. */
 static void show_at(const struct ledger_control *of, const char *page)
 {
-    if (!sys_call(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0))
+    if (reserve_may_call())
         sys_call(SYS_mremap, of, 0, LEDGER_PAGE_BYTES, MREMAP_MAYMOVE | MREMAP_FIXED, page);
 }
 

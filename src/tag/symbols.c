@@ -4,8 +4,8 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <stdbool.h>
-#include <sys/prctl.h>
 
+#include "account/reserve.h"
 #include "base/sigsafe/sys.h"
 #include "base/sigsafe/text.h"
 
@@ -93,7 +93,7 @@ void symbols_path(const char *name, char path[static SYMBOLS_PATH_BYTES])
     *path = '\0';
     if (*name && text_length(name) < SYMBOLS_PATH_BYTES)
         text_copy(path, SYMBOLS_PATH_BYTES, name);
-    else if (!*name && !sys_call(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0))
+    else if (!*name && reserve_may_call())
         n = sys_call(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", path, SYMBOLS_PATH_BYTES - 1);
     if (!*name)
         path[sys_failed(n) ? 0 : n] = '\0';
@@ -104,7 +104,7 @@ void symbols_name(const char *path, const void *image, uint64_t address, char na
     Elf64_Ehdr h;
     Elf64_Shdr symbols = {0}, strings;
     *name = '\0';
-    if (!*path || sys_call(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0))
+    if (!*path || !reserve_may_call())
         return;
     long fd = sys_call(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (sys_failed(fd))

@@ -3,6 +3,7 @@
 import ctypes.util
 import json
 import os
+import subprocess
 import sys
 
 sys.dont_write_bytecode = True
@@ -165,6 +166,62 @@ def planted():
         check(by_function(read(ledgers, "tags", pid)[0]) != places, "without the agent all was seen")
 
 
+def sealed():
+    """Threads that come after seccomp, with a filter that kills for what is usually asked then: they live, and are counted."""
+    path = program("gcc", ["-O2", "-D_GNU_SOURCE"], "sealed.c")
+    want = {"freed_here": (210, 2100, 0, 0), "kept_here": (210, 4200, 210, 4200)}
+    for way in "prctl", "syscall":
+        for preload, sites in ([], ""), ([AGENT], ""), ([AGENT], "1"), ([TAGS, AGENT], ""):
+            with private_dir() as ledgers:
+                env = dict(os.environ, ALLIUM_DIR=ledgers, LD_PRELOAD=":".join(preload), ALLIUM_SITES=sites)
+                pid = int(succeed([path, way], env=env).stdout)
+                rows, said = read(ledgers, "tags", pid)
+                equal((by_function(rows), said), (want, ""), "%s, %s, sites %s" % (way, preload, sites))
+
+
+def screens():
+    """The process is there once, and each screen has its part; also while it runs, in recordings, and when it has died."""
+    for sites in "", "1":
+        with private_dir() as ledgers:
+            env = agent_env(ledgers, 1, ALLIUM_SITES=sites)
+            p = subprocess.Popen([churn(), "4", "5000", "wait"], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            text = b"".join(p.stdout.readline() for _ in range(8))
+            pid, places = p.pid, own_counts(text.decode())[p.pid]
+            for state in "running", "exited":
+                mine = [row for row in json.loads(allium(ledgers, "ps", "--json").stdout)["rows"] if row["pid"] == pid]
+                equal([(row["accounts"], row["state"]) for row in mine], [("sites, tags" if sites else "tags", state)], "ps")
+                equal(by_function(read(ledgers, "tags", pid)[0]), places, "tags")
+                check(json.loads(allium(ledgers, "report", pid, "--json").stdout)["rows"], "no rows of samples")
+                text = allium(ledgers, "tags", pid, "--openmetrics").stdout.decode()
+                equal(text.count("# EOF"), 1, "OpenMetrics")
+                kept = scratch("%s%s.allium" % (state, sites))
+                allium(ledgers, "snapshot", pid, "-o", kept)
+                equal(by_function(read(ledgers, "tags", kept)[0]), places, "tags of a snapshot")
+                if sites:
+                    equal(of_tags(read(ledgers, "sites", kept)[0]), places, "sites of a snapshot")
+                if state == "running":
+                    allium(ledgers, "set", pid, "--where", "func:by_malloc", "off")
+                    note, = [row["note"] for row in json.loads(allium(ledgers, "ps", "--json").stdout)["rows"] if row["pid"] == pid]
+                    check("tags off" in note, note)
+                    p.communicate(b"")
+            path = scratch("run%s.allium" % sites)
+            done = succeed([built("ALLIUM"), "run", "--quiet", *["--sites"] * bool(sites), "--period", "1", "-o", path, "--", churn(), "4", "5000", "fork"],
+                           env=dict(os.environ, ALLIUM_DIR=ledgers))
+            both = [sum(place[i] for counts in own_counts(done.stdout.decode()).values() for place in counts.values()) for i in range(4)]
+            equal([sum(row[key] for row in read(ledgers, "tags", path)[0]) for key in ("allocations", "allocated_bytes", "live_objects", "live_bytes")], both, "recorded")
+
+
+def turned_off_at_start():
+    """ALLIUM_TAGS=off turns tags off, and not the samples, in fork children, too."""
+    with private_dir() as ledgers:
+        done = succeed([churn(), "2", "1000", "fork"], env=agent_env(ledgers, 1, ALLIUM_TAGS="off"))
+        counts = own_counts(done.stdout.decode())
+        in_one_ledger(ledgers, counts)
+        for ledger in totals(ledgers):
+            check(ledger["allocated_samples"] >= sum(place[0] for place in counts[ledger["pid"]].values()), "samples", ledger)
+            equal(read(ledgers, "tags", ledger["pid"])[0], [], "tags")
+
+
 tap.main([
     ("samples and tags are in one ledger, and exact, whichever library comes first", orders()),
     ("so with sites, of which each byte is one's alone", orders(ALLIUM_SITES=1)),
@@ -177,4 +234,7 @@ tap.main([
     ("random programs hold what the allocator below has counted", random_programs()),
     ("random programs hold what the allocator below has counted, with sites", random_programs(ALLIUM_SITES="1")),
     ("a miscount is found", planted),
+    ("each screen has its part of the one ledger", screens),
+    ("tags that are off from the beginning", turned_off_at_start),
+    ("threads that come after seccomp", sealed),
 ])

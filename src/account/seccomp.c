@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "account/seccomp.h"
+
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#include "base/sigsafe/compiler.h"
+
+#define EXPORT __attribute__((visibility("default")))
+
+/** What syscall(2) jumps to at first: finds the next one, then goes on to it. */
+static long early_syscall(void);
+struct seccomp_next seccomp_next = {.syscall = (void *)early_syscall};
+
+/* Declared without "...": the arguments are passed on in their registers either way. */
+EXPORT int allium_prctl(int option, unsigned long a, unsigned long b, unsigned long c,
+                        unsigned long d) __asm__("prctl");
+
+static struct seccomp_way prctl_leads_to(unsigned long option, unsigned long a)
+{
+    bool strict = option == PR_SET_SECCOMP && a == SECCOMP_MODE_STRICT;
+    return (struct seccomp_way){.seals = option == PR_SET_SECCOMP,
+                                .freezes = strict || (option == PR_SET_TSC && a == PR_TSC_SIGSEGV)};
+}
+
+static struct seccomp_way seccomp_leads_to(unsigned long operation)
+{
+    return (struct seccomp_way){.seals = operation == SECCOMP_SET_MODE_STRICT ||
+                                         operation == SECCOMP_SET_MODE_FILTER,
+                                .freezes = operation == SECCOMP_SET_MODE_STRICT};
+}
+
+int allium_prctl(int option, unsigned long a, unsigned long b, unsigned long c, unsigned long d)
+{
+    if (unlikely(!seccomp_next.prctl))
+        seccomp_boot();
+    struct seccomp_way w = seccomp_begin(prctl_leads_to((unsigned long)option, a));
+    int result = seccomp_next.prctl(option, a, b, c, d);
+    seccomp_end(w, result != 0);
+    return result;
+}
+
+/* Of the two system calls that lead to seccomp; neither has more than five parameters. */
+static long watched_syscall(long nr, long a, long b, long c, long d, long e)
+{
+    struct seccomp_way w =
+        seccomp_begin(nr == SYS_seccomp ? seccomp_leads_to((unsigned long)a)
+                                        : prctl_leads_to((unsigned long)a, (unsigned long)b));
+    long result = seccomp_next.syscall(nr, a, b, c, d, e, 0);
+    seccomp_end(w, result != 0);
+    return result;
+}
+
+/*
+ * syscall(2). The seventh word of its parameters lies on the caller's stack, or something else does there: a function in C
+ * would load it and store it again, and undo what another thread has written meanwhile. So these two keep away from it.
+ */
+__attribute__((naked)) EXPORT long allium_syscall(void) __asm__("syscall");
+long allium_syscall(void)
+{
+    __asm__("cmp %[seccomp], %%rdi\n\t"
+            "je %P[watched]\n\t"
+            "cmp %[prctl], %%rdi\n\t"
+            "je %P[watched]\n\t"
+            "jmp *%[real]" ::[seccomp] "i"(SYS_seccomp),
+            [prctl] "i"(SYS_prctl), [watched] "i"(watched_syscall), [real] "m"(seccomp_next.syscall));
+}
+
+__attribute__((naked)) static long early_syscall(void)
+{
+    __asm__("push %%rdi\n\t"
+            "push %%rsi\n\t"
+            "push %%rdx\n\t"
+            "push %%rcx\n\t"
+            "push %%r8\n\t"
+            "push %%r9\n\t"
+            "sub $8, %%rsp\n\t"
+            "call %P[boot]\n\t"
+            "add $8, %%rsp\n\t"
+            "pop %%r9\n\t"
+            "pop %%r8\n\t"
+            "pop %%rcx\n\t"
+            "pop %%rdx\n\t"
+            "pop %%rsi\n\t"
+            "pop %%rdi\n\t"
+            "jmp *%[real]" ::[boot] "i"(seccomp_boot),
+            [real] "m"(seccomp_next.syscall));
+}

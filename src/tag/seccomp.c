@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* After seccomp the books do not grow any more, and threads that come share the last words: neither takes a system call. */
+#include "account/seccomp.h"
+
+#include <dlfcn.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "account/objects.h"
+#include "account/reserve.h"
+#include "base/sigsafe/sys.h"
+#include "tag/books.h"
+
+#define SEALED_ROOM (256u << 10) /* of each table that grows with use */
+
+/* The last moment at which system calls are still free. */
+static void take_room(void)
+{
+    static const enum ledger_table growing[] = {LEDGER_STRINGS,      LEDGER_MODULES,    LEDGER_FRAMES,
+                                                LEDGER_STACK_FRAMES, LEDGER_STACKS,     LEDGER_ACCOUNTS,
+                                                LEDGER_TAGS,         LEDGER_TAG_STACKS, LEDGER_LATENCIES};
+    for (unsigned i = 0; i < sizeof(growing) / sizeof(*growing); i++) {
+        const struct ledger_region *r = &books_ledger.header->regions[growing[i]];
+        uint64_t end = r->ready_bytes + SEALED_ROOM;
+        ledger_reach(&books_ledger, growing[i], end < r->limit_bytes ? end : r->limit_bytes);
+    }
+    objects_take_room(OBJECTS_ROOM_TAGS);
+}
+
+/* A vfork child goes alone, though it runs in our memory. */
+struct seccomp_way seccomp_begin(struct seccomp_way w)
+{
+    bool first = w.seals && !reserve_is_sealed();
+    if (first && books_open() && books_process() != sys_call(SYS_getpid, 0))
+        w.seals = false;
+    else if (first && books_are_ours())
+        take_room();
+    if (w.seals) {
+        reserve_seal(1);
+        __atomic_fetch_add(&books_ledger.sealed, 1, __ATOMIC_RELAXED);
+    }
+    return w;
+}
+
+void seccomp_end(struct seccomp_way w, bool failed)
+{
+    if (failed && w.seals) {
+        __atomic_fetch_sub(&books_ledger.sealed, 1, __ATOMIC_RELAXED);
+        reserve_seal(-1);
+    }
+}
+
+/* dlsym() asks for no memory where it finds the name. */
+void seccomp_boot(void)
+{
+    void *their_prctl = dlsym(RTLD_NEXT, "prctl"), *their_syscall = dlsym(RTLD_NEXT, "syscall");
+    seccomp_next.prctl =
+        (int (*)(int, unsigned long, unsigned long, unsigned long, unsigned long))(uintptr_t)their_prctl;
+    seccomp_next.syscall = (long (*)(long, long, long, long, long, long, long))(uintptr_t)their_syscall;
+}
+
+/* Before somebody does in a handler or without much of a stack. */
+__attribute__((constructor)) static void begin(void)
+{
+    seccomp_boot();
+}
