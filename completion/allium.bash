@@ -99,7 +99,7 @@ _allium_value()
             return
         fi
         if [ "$1" = tags ]; then
-            _allium_words live objects allocated allocations failed
+            _allium_words live objects peak allocated allocations failed
             return
         fi
         _allium_words live peak allocated allocations temporary

@@ -20,10 +20,13 @@ static const struct word groups[] = {{"place", ACCOUNT_BY_PLACE},     {"function
                                      {"file", ACCOUNT_BY_FILE},       {"directory", ACCOUNT_BY_DIRECTORY},
                                      {"module", ACCOUNT_BY_MODULE},   {"class", ACCOUNT_BY_CLASS},
                                      {"process", ACCOUNT_BY_PROCESS}, {NULL, 0}};
-static const struct word orders[] = {
-    {"live", ACCOUNT_SORT_LIVE},           {"objects", ACCOUNT_SORT_OBJECTS},
-    {"allocated", ACCOUNT_SORT_ALLOCATED}, {"allocations", ACCOUNT_SORT_ALLOCATIONS},
-    {"failed", ACCOUNT_SORT_FAILED},       {NULL, 0}};
+static const struct word orders[] = {{"live", ACCOUNT_SORT_LIVE},
+                                     {"objects", ACCOUNT_SORT_OBJECTS},
+                                     {"peak", ACCOUNT_SORT_PEAK},
+                                     {"allocated", ACCOUNT_SORT_ALLOCATED},
+                                     {"allocations", ACCOUNT_SORT_ALLOCATIONS},
+                                     {"failed", ACCOUNT_SORT_FAILED},
+                                     {NULL, 0}};
 /* What writes all as it is. */
 static const struct word formats[] = {{"json", ACCOUNTS_JSON},
                                       {"allocinfo", ACCOUNTS_ALLOCINFO},

@@ -191,6 +191,10 @@ static void write_sum(struct json *j, const char *key, const struct account_sum 
     json_whole(j, "inexact", sum->inexact);
     json_signed(j, "live_bytes", account_live_bytes(sum));
     json_signed(j, "live_objects", account_live_objects(sum));
+    if (sum->of[ACCOUNT_PEAK_BYTES]) {
+        json_whole(j, "peak_bytes", sum->of[ACCOUNT_PEAK_BYTES]);
+        json_whole(j, "peak_high_bytes", sum->of[ACCOUNT_PEAK_HIGH_BYTES]);
+    }
     json_whole(j, "allocated_bytes", sum->of[ACCOUNT_MADE_BYTES]);
     json_whole(j, "allocations", sum->of[ACCOUNT_MADE_CALLS]);
     json_whole(j, "failed", sum->of[ACCOUNT_FAILED]);

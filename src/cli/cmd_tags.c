@@ -4,7 +4,7 @@
 #include "collect/tags.h"
 
 static const struct option_doc options[] = {
-    ACCOUNTS_OPTIONS("live (default), objects, allocated, allocations or failed"),
+    ACCOUNTS_OPTIONS("live (default), objects, peak, allocated, allocations or failed"),
     {"faults", 0, "TIME", "count the page faults of its objects, for so long"},
     {"stacks", 0, NULL, "who made the calls of which `allium set` asked for stacks"},
     {"folded", 0, NULL, "these as folded lines, for flame graphs"},

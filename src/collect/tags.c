@@ -15,11 +15,20 @@ static const char *text_of(const struct ledger_copy *c, uint32_t string)
 
 struct sum {
     uint64_t made_calls, made_bytes, gone_calls, gone_bytes;
+    uint64_t peak_bytes, peak_high_bytes;
 };
 
-/* What all shards of an account add up to. */
-static struct sum sum_of(const struct ledger_copy *c, uint32_t account)
+/* What a shard made between two looks for the peak, or has made since the last one. */
+static uint64_t between(const struct ledger_tag *t, unsigned shard, uint64_t made)
 {
+    uint32_t since = (uint32_t)made - t->looked_bytes[shard];
+    return since > t->between_bytes ? since : t->between_bytes;
+}
+
+/* What all shards of an account add up to. */
+static struct sum sum_of(const struct ledger_copy *c, const struct ledger_tag *t)
+{
+    uint32_t account = t->account;
     const struct ledger_accounts *block =
         ledger_copy_at(c, LEDGER_ACCOUNTS, struct ledger_accounts, account / LEDGER_ACCOUNTS_TOGETHER);
     struct sum sum = {0};
@@ -29,7 +38,14 @@ static struct sum sum_of(const struct ledger_copy *c, uint32_t account)
         sum.made_bytes += ledger_count_bytes(w->made);
         sum.gone_calls += ledger_count_calls(w->gone);
         sum.gone_bytes += ledger_count_bytes(w->gone);
+        if (ledger_count_calls(w->made))
+            sum.peak_high_bytes += between(t, i, ledger_count_bytes(w->made));
     }
+    int64_t live = (int64_t)(sum.made_bytes - sum.gone_bytes);
+    sum.peak_bytes = live > (int64_t)t->peak_bytes ? (uint64_t)live : t->peak_bytes;
+    sum.peak_high_bytes += t->peak_bytes;
+    if (sum.peak_high_bytes < sum.peak_bytes)
+        sum.peak_high_bytes = sum.peak_bytes;
     return sum;
 }
 
@@ -59,7 +75,7 @@ static uint64_t key_of(const struct ledger_copy *c, const struct ledger_tag *t)
 static void add_row(struct tags_reading *r, const struct ledger_copy *c, const struct ledger_tag *t,
                     struct alloc_texts *texts)
 {
-    struct sum sum = sum_of(c, t->account);
+    struct sum sum = sum_of(c, t);
     if (!r->idle && !sum.made_calls && !sum.gone_calls && !t->failed)
         return; /* of a parent's place that its fork child has not reached, or off from the beginning */
     struct object_faults_sum faults = {0};
@@ -82,7 +98,9 @@ static void add_row(struct tags_reading *r, const struct ledger_copy *c, const s
                                      [ACCOUNT_MADE_BYTES] = sum.made_bytes,
                                      [ACCOUNT_GONE_CALLS] = sum.gone_calls,
                                      [ACCOUNT_GONE_BYTES] = sum.gone_bytes,
-                                     [ACCOUNT_FAILED] = t->failed},
+                                     [ACCOUNT_FAILED] = t->failed,
+                                     [ACCOUNT_PEAK_BYTES] = sum.peak_bytes,
+                                     [ACCOUNT_PEAK_HIGH_BYTES] = sum.peak_high_bytes},
                               .faults = {[ACCOUNT_MINOR] = faults.minor,
                                          [ACCOUNT_MAJOR] = faults.major,
                                          [ACCOUNT_SHARED] = faults.shared},

@@ -25,8 +25,13 @@ int64_t account_slack_bytes(const struct account_sum *s)
 
 void account_sum_add(struct account_sum *to, const struct account_sum *from)
 {
+    uint64_t peak = to->of[ACCOUNT_PEAK_BYTES], other = from->of[ACCOUNT_PEAK_BYTES];
     for (int i = 0; i < ACCOUNT_COUNTERS; i++)
         to->of[i] += from->of[i];
+    to->of[ACCOUNT_PEAK_BYTES] = peak > other ? peak : other;
+    int64_t live = account_live_bytes(to);
+    if (peak + other && live > (int64_t)to->of[ACCOUNT_PEAK_BYTES])
+        to->of[ACCOUNT_PEAK_BYTES] = (uint64_t)live;
     for (int i = 0; i < ACCOUNT_FAULTS; i++)
         to->faults[i] += from->faults[i];
     to->places += from->places;

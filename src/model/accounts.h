@@ -33,6 +33,9 @@ enum account_counter {
     ACCOUNT_FREED_HERE_CALLS, /* by code at this place, whoever had made them; 0: not known, as of tags */
     ACCOUNT_FREED_HERE_BYTES,
     ACCOUNT_FAILED, /* requests */
+    /* At least so much was live at once, and at most; 0: not known, as of sites. Of several places the most of one, and the sum. */
+    ACCOUNT_PEAK_BYTES,
+    ACCOUNT_PEAK_HIGH_BYTES,
     ACCOUNT_COUNTERS
 };
 
@@ -136,7 +139,7 @@ void account_rows_keep_changed(struct account_rows *r);
 
 /* ---- queries, of rows by place, at the moment after ---- */
 
-/** class, name, func, file, dir, line, module, comm, pid, live, objects, allocated, count, freed, frees, failed, average, accurate. */
+/** class, name, func, file, dir, line, module, comm, pid, live, objects, peak, allocated, count, freed, frees, failed, average, accurate. */
 int account_query_parse(struct query **q, const char *text, struct error *e);
 /** Does it ask for the process? Then rows are to be joined by process, too. */
 bool account_query_needs_processes(const struct query *q);

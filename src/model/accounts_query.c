@@ -16,6 +16,7 @@ enum field {
     PID,
     LIVE,
     OBJECTS,
+    PEAK,
     ALLOCATED,
     COUNT,
     FREED,
@@ -37,6 +38,7 @@ static const struct query_field fields[] = {
     [PID] = {"pid", QUERY_NUMBER, "process id"},
     [LIVE] = {"live", QUERY_SIZE, "bytes that are live"},
     [OBJECTS] = {"objects", QUERY_NUMBER, "objects that are live"},
+    [PEAK] = {"peak", QUERY_SIZE, "bytes that were live at once, at least; of tags"},
     [ALLOCATED] = {"allocated", QUERY_SIZE, "bytes ever asked for"},
     [COUNT] = {"count", QUERY_NUMBER, "allocations ever"},
     [FREED] = {"freed", QUERY_SIZE, "bytes of that which were freed"},
@@ -84,11 +86,9 @@ static void look_up_text(const struct subject *s, enum field field, struct query
 
 static void look_up_number(const struct account_sum *sum, enum field field, struct query_probe *probe)
 {
-    static const enum account_counter counters[] = {[ALLOCATED] = ACCOUNT_MADE_BYTES,
-                                                    [COUNT] = ACCOUNT_MADE_CALLS,
-                                                    [FREED] = ACCOUNT_GONE_BYTES,
-                                                    [FREES] = ACCOUNT_GONE_CALLS,
-                                                    [FAILED] = ACCOUNT_FAILED};
+    static const enum account_counter counters[] = {
+        [PEAK] = ACCOUNT_PEAK_BYTES,  [ALLOCATED] = ACCOUNT_MADE_BYTES, [COUNT] = ACCOUNT_MADE_CALLS,
+        [FREED] = ACCOUNT_GONE_BYTES, [FREES] = ACCOUNT_GONE_CALLS,     [FAILED] = ACCOUNT_FAILED};
     uint64_t calls = sum->of[ACCOUNT_MADE_CALLS];
     if (field == LIVE)
         query_offer_number(probe, account_live_bytes(sum));
@@ -156,12 +156,13 @@ bool account_query_compile(const struct query *q, const struct account_row *row,
                            const struct alloc_texts *texts, struct buf *out)
 {
     static const int ways[] = {
-        [CLASS] = CLAUSE_CLASS,     [NAME] = CLAUSE_NAME,        [FUNC] = CLAUSE_FUNC,
-        [PATH] = CLAUSE_FILE,       [DIR] = QUERY_NOT_KNOWN,     [LINE] = QUERY_NOT_KNOWN,
-        [MODULE] = CLAUSE_MODULE,   [COMM] = QUERY_FIXED,        [PID] = QUERY_FIXED,
-        [LIVE] = QUERY_NOT_KNOWN,   [OBJECTS] = QUERY_NOT_KNOWN, [ALLOCATED] = QUERY_NOT_KNOWN,
-        [COUNT] = QUERY_NOT_KNOWN,  [FREED] = QUERY_NOT_KNOWN,   [FREES] = QUERY_NOT_KNOWN,
-        [FAILED] = QUERY_NOT_KNOWN, [AVERAGE] = QUERY_NOT_KNOWN, [ACCURATE] = QUERY_NOT_KNOWN,
+        [CLASS] = CLAUSE_CLASS,        [NAME] = CLAUSE_NAME,        [FUNC] = CLAUSE_FUNC,
+        [PATH] = CLAUSE_FILE,          [DIR] = QUERY_NOT_KNOWN,     [LINE] = QUERY_NOT_KNOWN,
+        [MODULE] = CLAUSE_MODULE,      [COMM] = QUERY_FIXED,        [PID] = QUERY_FIXED,
+        [LIVE] = QUERY_NOT_KNOWN,      [OBJECTS] = QUERY_NOT_KNOWN, [PEAK] = QUERY_NOT_KNOWN,
+        [ALLOCATED] = QUERY_NOT_KNOWN, [COUNT] = QUERY_NOT_KNOWN,   [FREED] = QUERY_NOT_KNOWN,
+        [FREES] = QUERY_NOT_KNOWN,     [FAILED] = QUERY_NOT_KNOWN,  [AVERAGE] = QUERY_NOT_KNOWN,
+        [ACCURATE] = QUERY_NOT_KNOWN,
     };
     struct subject s = {row, texts};
     return query_compile(q, ways, look_up, &s, out);

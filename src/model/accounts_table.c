@@ -17,6 +17,8 @@ enum {
     C_LIVE_SLACK,
     C_OBJECTS_CHANGE,
     C_OBJECTS,
+    C_PEAK,
+    C_PEAK_HIGH,
     C_ALLOCATED_CHANGE,
     C_ALLOCATED_RATE,
     C_ALLOCATED,
@@ -53,6 +55,8 @@ static const struct table_column columns[COLUMNS] = {
     [C_LIVE_SLACK] = {"live_slack", TABLE_BYTES, TABLE_SIGNED},
     [C_OBJECTS_CHANGE] = {"objects_change", TABLE_PLAIN, TABLE_SIGNED, .drop = 2},
     [C_OBJECTS] = {"live_objects", TABLE_PLAIN, TABLE_SIGNED},
+    [C_PEAK] = {"peak", TABLE_BYTES, TABLE_WHOLE},
+    [C_PEAK_HIGH] = {"peak_high", TABLE_BYTES, TABLE_WHOLE, .drop = 3},
     [C_ALLOCATED_CHANGE] = {"allocated_change", TABLE_BYTES, TABLE_SIGNED},
     [C_ALLOCATED_RATE] = {"allocated_per_s", TABLE_BYTES, TABLE_REAL},
     [C_ALLOCATED] = {"allocated", TABLE_BYTES, TABLE_WHOLE},
@@ -84,7 +88,8 @@ static const struct table_column columns[COLUMNS] = {
 static uint64_t columns_of(const struct account_shape *shape)
 {
     static const uint64_t of_views[] = {
-        [ACCOUNT_NOW] = BIT(C_LIVE) | BIT(C_OBJECTS) | BIT(C_ALLOCATED) | BIT(C_ALLOCATIONS) | BIT(C_FAILED),
+        [ACCOUNT_NOW] = BIT(C_LIVE) | BIT(C_OBJECTS) | BIT(C_PEAK) | BIT(C_PEAK_HIGH) | BIT(C_ALLOCATED) |
+                        BIT(C_ALLOCATIONS) | BIT(C_FAILED),
         [ACCOUNT_CHANGE] = BIT(C_LIVE_CHANGE) | BIT(C_LIVE) | BIT(C_OBJECTS_CHANGE) |
                            BIT(C_ALLOCATED_CHANGE) | BIT(C_ALLOCATIONS_CHANGE) | BIT(C_FAILED_CHANGE),
         [ACCOUNT_RATE] = BIT(C_ALLOCATED_RATE) | BIT(C_ALLOCATIONS_RATE) | BIT(C_LIVE_CHANGE) | BIT(C_LIVE) |
@@ -104,7 +109,8 @@ static uint64_t columns_of(const struct account_shape *shape)
     static const uint64_t of_sites = BIT(C_TOTAL) | BIT(C_SLACK) | BIT(C_REQUESTED) | BIT(C_LIVE_SLACK) |
                                      BIT(C_FREES) | BIT(C_FREED_HERE) | BIT(C_FREES_HERE);
     if (shape->kind != ACCOUNT_OF_TAGS && shape->view == ACCOUNT_NOW)
-        return (of_views[ACCOUNT_NOW] & ~BIT(C_ALLOCATED)) | of_sites | of_groups[shape->group];
+        return (of_views[ACCOUNT_NOW] & ~(BIT(C_ALLOCATED) | BIT(C_PEAK) | BIT(C_PEAK_HIGH))) | of_sites |
+               of_groups[shape->group];
     return of_views[shape->view] | of_groups[shape->group] | (shape->view == ACCOUNT_CHANGE ? rates : 0);
 }
 
@@ -113,6 +119,7 @@ static uint32_t column_of(const struct account_shape *shape)
     static const uint8_t sorted[][3] = {
         [ACCOUNT_SORT_LIVE] = {C_LIVE, C_LIVE_CHANGE, C_LIVE_CHANGE},
         [ACCOUNT_SORT_OBJECTS] = {C_OBJECTS, C_OBJECTS_CHANGE, C_OBJECTS},
+        [ACCOUNT_SORT_PEAK] = {C_PEAK, C_LIVE_CHANGE, C_LIVE_CHANGE},
         [ACCOUNT_SORT_ALLOCATED] = {C_ALLOCATED, C_ALLOCATED_CHANGE, C_ALLOCATED_RATE},
         [ACCOUNT_SORT_ALLOCATIONS] = {C_ALLOCATIONS, C_ALLOCATIONS_CHANGE, C_ALLOCATIONS_RATE},
         [ACCOUNT_SORT_FAILED] = {C_FAILED, C_FAILED_CHANGE, C_FAILED_CHANGE},
@@ -135,6 +142,8 @@ static void put_now(struct table *t, const struct account_row *r)
     const struct account_sum *now = &r->of[ACCOUNT_AFTER];
     table_signed(t, C_LIVE, account_live_bytes(now));
     table_signed(t, C_OBJECTS, account_live_objects(now));
+    table_whole(t, C_PEAK, now->of[ACCOUNT_PEAK_BYTES]);
+    table_whole(t, C_PEAK_HIGH, now->of[ACCOUNT_PEAK_HIGH_BYTES]);
     table_whole(t, C_ALLOCATED, now->of[ACCOUNT_MADE_BYTES]);
     table_whole(t, C_ALLOCATIONS, now->of[ACCOUNT_MADE_CALLS]);
     if (now->of[ACCOUNT_FAILED])

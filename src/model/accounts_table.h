@@ -22,6 +22,7 @@ enum account_view {
 enum account_order {
     ACCOUNT_SORT_LIVE,
     ACCOUNT_SORT_OBJECTS,
+    ACCOUNT_SORT_PEAK, /* of tags alone */
     ACCOUNT_SORT_ALLOCATED,
     ACCOUNT_SORT_ALLOCATIONS,
     ACCOUNT_SORT_FAILED,

@@ -54,6 +54,8 @@ static const struct table_column count_columns[C_COLUMNS] = {
     [C_COUNTER + ACCOUNT_FREED_HERE_CALLS] = {"freed_here_calls", TABLE_COUNT, TABLE_WHOLE},
     [C_COUNTER + ACCOUNT_FREED_HERE_BYTES] = {"freed_here", TABLE_BYTES, TABLE_WHOLE},
     [C_COUNTER + ACCOUNT_FAILED] = {"failed", TABLE_COUNT, TABLE_WHOLE},
+    [C_COUNTER + ACCOUNT_PEAK_BYTES] = {"peak", TABLE_BYTES, TABLE_WHOLE},
+    [C_COUNTER + ACCOUNT_PEAK_HIGH_BYTES] = {"peak_high", TABLE_BYTES, TABLE_WHOLE},
 };
 
 /* ---- keeping ---- */

@@ -29,6 +29,7 @@
 #define MAKING_WAITS  50000      /* turns of others; a few are usual */
 #define ACCOUNTS_MOST (1u << 16) /* the map of objects has 20 bits for where words lie, of each shard */
 
+/* As places.c knows it, too. */
 _Static_assert(ACCOUNTS_MOST *LEDGER_ACCOUNT_SHARDS <= 1u << (32 - ALLIUM_BYTES_BITS) &&
                    ACCOUNTS_MOST / LEDGER_ACCOUNTS_TOGETHER * sizeof(struct ledger_accounts) <= LIMIT_BYTES,
                "an entry has no more bits, and a table no more room");

@@ -62,12 +62,13 @@ static struct ledger_words *words_of(uint32_t number, uint32_t shard)
     return (struct ledger_words *)(void *)(books_words(shard) + books_offset(number));
 }
 
-static void rise_to(uint64_t *most, uint64_t value)
-{
-    for (uint64_t was = load_relaxed(most); was < value;)
-        if (__atomic_compare_exchange_n(most, &was, value, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-            return;
-}
+#define RISE_TO(most, value)                                                                                 \
+    do {                                                                                                     \
+        __typeof__(*(most)) was_ = load_relaxed(most), is_ = (value);                                        \
+        while (was_ < is_ &&                                                                                 \
+               !__atomic_compare_exchange_n(most, &was_, is_, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))     \
+            ;                                                                                                \
+    } while (0)
 
 /*
  * What all have made is read before what is gone: so much was live at once, at the end of the first. What just was made is not yet
@@ -78,7 +79,7 @@ static void look(uint32_t number, uint32_t shard, uint64_t bytes, uint64_t own)
     struct ledger_tag *t = books_tag(number);
     uint32_t used = shards_used();
     uint64_t made = 0, gone = 0;
-    rise_to(&t->between_bytes, (uint32_t)(own - bytes) - load_relaxed(&t->looked_bytes[shard]));
+    RISE_TO(&t->between_bytes, (uint32_t)(own - bytes) - load_relaxed(&t->looked_bytes[shard]));
     store_relaxed(&t->looked_bytes[shard], (uint32_t)own);
     for (uint32_t i = 0; i <= used; i++)
         made += ledger_count_bytes(read_count(&words_of(number, i < used ? i : SHARDS_SHARED)->made));
@@ -86,7 +87,7 @@ static void look(uint32_t number, uint32_t shard, uint64_t bytes, uint64_t own)
     for (uint32_t i = 0; i <= used; i++)
         gone += ledger_count_bytes(read_count(&words_of(number, i < used ? i : SHARDS_SHARED)->gone));
     if (made > gone)
-        rise_to(&t->peak_bytes, made - gone);
+        RISE_TO(&t->peak_bytes, made - gone);
 }
 
 /* Other shards' words are on their way between CPUs while others write to them: the more there are, the more rarely we look. */

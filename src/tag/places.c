@@ -11,10 +11,9 @@
 #define PLACES 65536u /* a power of two */
 #define PROBES 16u
 
-static struct {
-    uint64_t identity; /* 0: free */
-    uint32_t number;   /* written last */
-} * places;
+#define NUMBER_BITS 16 /* as many as accounts need */
+
+static uint64_t *places; /* the upper bits of an identity, the number below; 0: free */
 
 void places_init(void)
 {
@@ -60,15 +59,14 @@ uint64_t places_identity(uint64_t key, const char *path, const char *texts)
 uint32_t places_account(uint64_t identity, uint32_t number)
 {
     for (uint32_t i = 0; places && i < PROBES; i++) {
-        uint64_t *slot = &places[((identity >> 8) + i) % PLACES].identity, have = load_acquire(slot);
-        uint32_t *of = &places[((identity >> 8) + i) % PLACES].number;
-        if (have == identity)
-            return load_acquire(of);
+        uint64_t *slot = &places[((identity >> NUMBER_BITS) + i) % PLACES], have = load_acquire(slot);
+        if (!((have ^ identity) >> NUMBER_BITS) && have)
+            return have & ((1u << NUMBER_BITS) - 1);
         if (have)
             continue;
-        if (number &&
-            __atomic_compare_exchange_n(slot, &have, identity, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-            store_release(of, number);
+        if (number)
+            __atomic_compare_exchange_n(slot, &have, identity >> NUMBER_BITS << NUMBER_BITS | number, false,
+                                        __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
         return 0;
     }
     return 0;

@@ -322,7 +322,7 @@ def hostile():
         db.execute("UPDATE account_place SET file = ?, class = ?, module = NULL WHERE function = 'place_1'", ('a"b\\c\nd\te\u00e4', "c" * 100))
         db.execute("UPDATE account_place SET function = CAST(x'ff22c3' AS TEXT), line_number = -5 WHERE function = 'place_2'")
         db.execute("UPDATE account_count SET made_calls = -1, gone_calls = 5, made_bytes = 'x', failed = 1e300 WHERE place = 3")
-        db.execute("INSERT INTO account_count SELECT taken_ns, 99, inexact, 1, 1, 1, 1, 1, 1, 1, 1, 1 FROM account_count LIMIT 1")
+        db.execute("INSERT INTO account_count SELECT taken_ns, 99, inexact, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 FROM account_count LIMIT 1")
         db.execute("INSERT INTO account_place SELECT * FROM account_place LIMIT 1")
         db.commit()
         db.close()
