@@ -8,8 +8,11 @@
 #include "wire/objects.h"
 
 #define WAITS 100000 /* turns of others */
+#define WAITS_AGAIN                                                                                          \
+    10 /* after somebody has waited so long in vain: who had it has left by a jump, most likely */
 
 static struct ranges *ranges;
+static bool stuck;
 static __thread bool inside __attribute__((tls_model("initial-exec")));
 
 static struct ranges *table(void)
@@ -32,18 +35,20 @@ static bool lock(struct ranges *r)
         return false;
     inside = true;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    for (int n = 0; n < WAITS; n++) {
+    for (int n = 0, most = load_relaxed(&stuck) ? WAITS_AGAIN : WAITS; n < most; n++) {
         uint32_t open = 0;
         if (__atomic_compare_exchange_n(&r->locked, &open, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
             return true;
         sys_call(SYS_sched_yield, 0);
     }
+    store_relaxed(&stuck, true);
     inside = false;
     return false;
 }
 
 static void unlock(struct ranges *r)
 {
+    store_relaxed(&stuck, false);
     store_release(&r->locked, 0);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     inside = false;
