@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -82,6 +83,46 @@ static int mapping_handlers(void)
     if (getpid() != self)
         _exit(0);
     return 0;
+}
+
+/* ---- handlers that jump out of it ---- */
+
+static sigjmp_buf back;
+
+static void jump(int s)
+{
+    (void)s;
+    siglongjmp(back, 1);
+}
+
+static void *map_alone(void *arg)
+{
+    sigset_t alarm;
+    sigemptyset(&alarm);
+    sigaddset(&alarm, SIGALRM);
+    pthread_sigmask(SIG_BLOCK, &alarm, NULL);
+    say("works\n");
+    for (long i = 0, n = atol(word); i < n; i++)
+        by_main();
+    return arg;
+}
+
+/* The kernel's calls stand it; another thread maps meanwhile, and afterwards. */
+static int jumping_mappers(void)
+{
+    struct itimerval often = {{0, 200}, {0, 200}}, none = {0};
+    static volatile int jumps;
+    pthread_t t;
+    signal(SIGALRM, jump);
+    setitimer(ITIMER_REAL, &often, NULL);
+    if (sigsetjmp(back, 1))
+        jumps++;
+    while (jumps < 3000)
+        by_main();
+    setitimer(ITIMER_REAL, &none, NULL);
+    if (pthread_create(&t, NULL, map_alone, NULL))
+        return 3;
+    return pthread_join(t, NULL);
 }
 
 /* ---- work while others do something from outside ---- */
@@ -208,6 +249,7 @@ int main(int argc, char **argv)
         const char *name;
         int (*run)(void);
     } cases[] = {{"mapping handlers", mapping_handlers},
+                 {"jumping mappers", jumping_mappers},
                  {"churn", churning},
                  {"load", loading},
                  {"little stack", little_stack}};

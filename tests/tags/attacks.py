@@ -5,6 +5,7 @@ import random
 import select
 import subprocess
 import sys
+import time
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
@@ -60,6 +61,16 @@ def mapping_handlers():
         check(not live or "could not be followed" in said or "not followed" in said, "mappings that live:", live, said)
 
 
+def jumping_mappers():
+    """A handler that leaves by a jump may leave the book of mappings locked: nobody waits for it time and again."""
+    with Case("jumping mappers", "2000") as case:
+        equal(case.process.stdout.readline(), b"works\n", "what it says")
+        began = time.monotonic()
+        case.end()
+        check(time.monotonic() - began < 20, "2000 rounds took %.1f s" % (time.monotonic() - began))
+        case.rows()
+
+
 def asked_all_the_time(words):
     """Whatever is asked of places while threads use them, load and unload them, and children are forked."""
     def test():
@@ -107,6 +118,7 @@ def thrown():
 
 tap.main([
     ("handlers that map, and fork in the midst of it", mapping_handlers),
+    ("handlers that jump out of mmap() and its like", jumping_mappers),
     ("things are asked all the time", asked_all_the_time(lambda: ("churn",))),
     ("things are asked of a library that threads load and unload", asked_all_the_time(lambda: ("load", plugin()))),
     ("a handler on a little stack", little_stack),
