@@ -62,15 +62,17 @@ static const char *skip_index(const char *p)
     return *p == '_' ? p + 1 : p;
 }
 
+#define NESTED_MOST 16u /* of what is skipped; stacks may be small, and names are anybody's */
+
 /* One thing, with all that it has up to its E. NULL: it makes no sense. */
-static const char *skip(const char *p)
+static const char *skip_nested(const char *p, unsigned within)
 {
     const char *start;
     size_t len;
     unsigned depth = 0;
     do {
         char c = *p;
-        if (!c)
+        if (!c || within > NESTED_MOST)
             return NULL;
         if (is_digit(c)) {
             p = source_name(p, &start, &len);
@@ -83,13 +85,13 @@ static const char *skip(const char *p)
                 p++;
             p = *p ? p + 1 : NULL;
         } else if (c == 'L' && (is_digit(p[1]) || p[1] == 'N')) {
-            p = skip(p + 1);
+            p = skip_nested(p + 1, within + 1);
             while (p && *p && *p != 'E')
                 p++;
             p = p && *p ? p + 1 : NULL;
         } else if (c == 'U' && p[1] == 'l') {
             for (p += 2; p && *p && *p != 'E';)
-                p = skip(p);
+                p = skip_nested(p, within + 1);
             p = p && *p ? skip_index(p + 1) : NULL;
         } else if (c == 'D' && p[1]) {
             depth += p[1] == 't' || p[1] == 'T';
@@ -101,6 +103,11 @@ static const char *skip(const char *p)
         }
     } while (p && depth);
     return p;
+}
+
+static const char *skip(const char *p)
+{
+    return skip_nested(p, 0);
 }
 
 static const char *operator_name(struct name *n, const char *p)

@@ -16,9 +16,8 @@
 
 #define PATTERNS_MOST 16384u
 #define SYMBOLS_MOST  (256ull << 20) /* bytes, and of their names: what has more is taken to have none */
-#define NAME_BYTES    512u
+#define NAME_BYTES    256u
 #define ID_BYTES      64u
-#define HEADERS_MOST  32u
 
 static char shipped[] =
 #include "wrappers_shipped.inc"
@@ -115,18 +114,18 @@ static bool read_at(long fd, void *to, uint64_t bytes, uint64_t offset)
 /* Another file may lie there by now: the build id tells, where there is one. */
 static bool is_file_of(const struct unwind_module *m, long fd, const Elf64_Ehdr *eh)
 {
-    Elf64_Phdr ph[HEADERS_MOST];
+    Elf64_Phdr ph;
     uint8_t id[ID_BYTES];
     uint64_t address = (uintptr_t)m->build_id - m->bias, length = m->build_id_len;
     if (!m->build_id)
         return true;
-    if (eh->e_phnum > HEADERS_MOST || length > ID_BYTES ||
-        !read_at(fd, ph, eh->e_phnum * sizeof(*ph), eh->e_phoff))
-        return false;
-    for (unsigned i = 0; i < eh->e_phnum; i++)
-        if (ph[i].p_type == PT_LOAD && address - ph[i].p_vaddr < ph[i].p_filesz)
-            return read_at(fd, id, length, ph[i].p_offset + address - ph[i].p_vaddr) &&
+    for (unsigned i = 0; i < eh->e_phnum && length <= ID_BYTES; i++) {
+        if (!read_at(fd, &ph, sizeof(ph), eh->e_phoff + i * sizeof(ph)))
+            return false;
+        if (ph.p_type == PT_LOAD && address - ph.p_vaddr < ph.p_filesz)
+            return read_at(fd, id, length, ph.p_offset + address - ph.p_vaddr) &&
                    !__builtin_memcmp(id, m->build_id, length);
+    }
     return false;
 }
 

@@ -64,6 +64,7 @@ def compare(ledgers, pid, places, by_allocator=()):
     freed = sums(report(ledgers, pid, "--freed")[0]["rows"], *FREED)
     for place, numbers in places.items():
         calls, requested, usable, live, live_bytes, live_usable, frees, freed_bytes = numbers
+        check(place in made or not calls, "no row of", place, "among", made, said)
         equal(made.get(place, (0,) * 6), (calls, requested, usable, live, live_bytes, live_usable - live_bytes), "made by " + place)
         if place not in by_allocator:
             equal(freed.get(place, (0,) * 2), (frees, freed_bytes), "freed by " + place)

@@ -69,11 +69,27 @@ static void what_is_cut_or_damaged_ends_somewhere(void **state)
     }
 }
 
+/* On the stack of whatever thread allocates first. */
+static void what_is_nested_without_end_ends(void **state)
+{
+    static char text[1u << 20] = "_Z1aI";
+    char name[128];
+    (void)state;
+    for (size_t i = 5; i + 3 < sizeof(text); i += 2)
+        memcpy(text + i, "LN", 3);
+    assert_int_equal(mangled_name(text, name, sizeof(name)), 3);
+    assert_string_equal(name, "a<>");
+    for (size_t i = 5; i + 3 < sizeof(text); i += 2)
+        memcpy(text + i, "Ul", 3);
+    assert_int_equal(mangled_name(text, name, sizeof(name)), 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(they_are_as_people_know_them),
         cmocka_unit_test(what_is_cut_or_damaged_ends_somewhere),
+        cmocka_unit_test(what_is_nested_without_end_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
