@@ -38,8 +38,10 @@ static uint64_t now_ns(clockid_t id)
 int ledger_copy_header(int fd, struct ledger_header *h, struct error *e)
 {
     int bad = read_all(fd, h, sizeof(*h), 0);
+    if (!bad && !h->magic) /* which is written last */
+        return error_set(e, EPROTO, "it is only just being made, or its process ended in the midst of that");
     if (bad == -ENODATA || (!bad && h->magic != LEDGER_MAGIC))
-        return error_set(e, EPROTO, "not a ledger (or one that is only just being made)");
+        return error_set(e, EPROTO, "not a ledger");
     if (bad)
         return error_set(e, -bad, "cannot read the ledger: %s", strerror(-bad));
     if (h->version != LEDGER_VERSION || h->header_bytes != LEDGER_HEADER_BYTES)

@@ -92,12 +92,13 @@ static void take_line(struct found *all, const char *line)
 {
     struct mapped *m = all->m;
     struct mapped_file f = {0};
+    char access[5] = "";
     unsigned major, minor;
     int at = 0;
     pid_t pid;
     uint64_t id, inode;
-    if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*4s %*x %x:%x %" SCNu64 " %n", &f.start, &f.end, &major,
-               &minor, &inode, &at) < 5 ||
+    if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %*x %x:%x %" SCNu64 " %n", &f.start, &f.end, access, &major,
+               &minor, &inode, &at) < 6 ||
         line[at] != '/' || strlen(line + at) >= sizeof(f.path))
         return;
     f.inode = inode;
@@ -106,11 +107,12 @@ static void take_line(struct found *all, const char *line)
     f.deleted = cut_end(f.path, DELETED);
     size_t len = strlen(f.path), tail = strlen(AGENT);
     m->agent |= len >= tail && !strcmp(f.path + len - tail, AGENT);
-    if (!mapped_any(m) && parse_name(f.path, LEDGER_SUFFIX, &pid, &id)) {
+    bool writes = access[1] == 'w'; /* who only reads one is not whose it is */
+    if (writes && !mapped_any(m) && parse_name(f.path, LEDGER_SUFFIX, &pid, &id)) {
         m->ledger = f;
         m->inner_pid = pid;
         m->image_id = id;
-    } else if (!m->tags.end && parse_name(f.path, LEDGER_TAGS_SUFFIX, &pid, &id)) {
+    } else if (writes && !m->tags.end && parse_name(f.path, LEDGER_TAGS_SUFFIX, &pid, &id)) {
         m->tags = f;
         m->inner_pid = pid;
         m->tags_image_id = id;

@@ -147,7 +147,7 @@ def names_of_its_own(place):
 LIAR = r"""
 import mmap, os, struct, sys
 real = bytearray(open("real", "rb").read(4096))
-REGIONS, REGION = 168, 40
+REGIONS, REGION = 192, 40  # offsetof(struct ledger_header, regions)
 def header(change):
     h = bytearray(real)
     change(h)

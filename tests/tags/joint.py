@@ -222,6 +222,26 @@ def turned_off_at_start():
             equal(read(ledgers, "tags", ledger["pid"])[0], [], "tags")
 
 
+READER = "import mmap, os, sys; m = mmap.mmap(os.open(sys.argv[1], os.O_RDONLY), 4096, prot=mmap.PROT_READ); print('ok', flush=True); sys.stdin.read()"
+
+
+def only_read():
+    """Who maps a ledger without writing to it is not its process. One that was never finished is said to be so."""
+    with private_dir() as ledgers:
+        done = succeed([churn(), "1", "100"], env=agent_env(ledgers, 1))
+        (pid, _), = own_counts(done.stdout.decode()).items()
+        name, = [name for name in os.listdir(ledgers) if name.endswith(".ledger")]
+        p = subprocess.Popen([sys.executable, "-c", READER, os.path.join(ledgers, name)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        equal(p.stdout.readline(), b"ok\n", "what it says")
+        rows = json.loads(allium(ledgers, "ps", "--json").stdout)["rows"]
+        equal([row["state"] for row in rows if row["pid"] in (pid, p.pid)], ["exited"], "ps")
+        p.communicate(b"")
+        with open(os.path.join(ledgers, "1-0123456789abcdef.ledger"), "wb") as file:
+            file.truncate(1 << 20)
+        notes = [row["note"] for row in json.loads(allium(ledgers, "ps", "--json").stdout)["rows"] if row["pid"] == 1]
+        equal(notes, ["the ledger cannot be read: it is only just being made, or its process ended in the midst of that"], "of one that is not finished")
+
+
 tap.main([
     ("samples and tags are in one ledger, and exact, whichever library comes first", orders()),
     ("so with sites, of which each byte is one's alone", orders(ALLIUM_SITES=1)),
@@ -237,4 +257,5 @@ tap.main([
     ("each screen has its part of the one ledger", screens),
     ("tags that are off from the beginning", turned_off_at_start),
     ("threads that come after seccomp", sealed),
+    ("who only reads a ledger, and one that nobody finished", only_read),
 ])
