@@ -81,7 +81,8 @@ def compare(ledgers, text, sites):
         rows, said = read(ledgers, "tags", pid)
         equal((by_function(rows), said), (places, ""), "tags of process %d" % pid)
         check(all(row["accurate"] for row in rows), rows)
-        tap.no_losses(samples[pid])
+        if sites or len(counts) == 1:  # threads of a child that come while the ledger is made may lose samples, which are counted
+            tap.no_losses(samples[pid])
         if sites:
             charged_once(ledgers, pid, places, samples[pid], len(counts) > 1)
     return counts
