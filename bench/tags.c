@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a malloc+free pair costs with tags, as a ratio to the same calls without, in turns within one process: with a tag that is
- * on, its ledger in a file, and with one that is off. Hot: an object is freed at once. Replaced: one of 512, at random. Sums are
- * checked at the end of each turn.
+ * What a malloc+free pair costs with <allium/malloc_hooks.h>, as a ratio to the same code without it, in turns within one process: with all
+ * counters on, the ledger in a file, and off. Hot: an object is freed at once. Replaced: one of 512, at random. At the end the sums are
+ * compared with how many objects there were.
  *
  *     tags THREADS [off]        ALLIUM_BENCH_SECONDS: for so long in all (20)
  *     tags 8 crowd              what a pair takes of CPU when so many threads have one tag, as a ratio to one thread
- *
- * Built with LAYOUT from 0 to 4 the code lies elsewhere: what is off by a few instructions depends on that.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -16,89 +14,26 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "allium/tag.h"
 #include "stats.h"
+#include "tags_pairs.h"
+#include "wire/ledger_accounts.h"
 
-#if defined(LAYOUT)
-__asm__(".pushsection .text\n\t.skip 16 * " ALLIUM_STRING(LAYOUT) " + 64 * (" ALLIUM_STRING(
-    LAYOUT) " & 2)\n\t.popsection");
-#endif
-
-#define OBJECTS     512
-#define PAIRS       20000u
 #define ROUNDS_MOST 4001
 
 enum way { BARE, ON, OFF, WAYS };
 
-/* The place where pairs are made, for each way; as <allium/malloc_hooks.h> has it. */
-static struct allium_tag *tags[WAYS];
 static volatile bool stop;
-
-static inline __attribute__((always_inline)) void *make(enum way way, struct allium_tag *tag, size_t bytes)
-{
-    void *p = malloc(bytes);
-    if (way != BARE && p)
-        allium_born(tag, p, bytes);
-    return p;
-}
-
-static inline __attribute__((always_inline)) void drop(enum way way, void *p)
-{
-    if (way != BARE)
-        allium_gone(p);
-    free(p);
-}
-
-static inline __attribute__((always_inline)) void run_hot(enum way way, struct allium_tag *tag)
-{
-    for (unsigned i = 0; i < PAIRS; i++) {
-        void *p = make(way, tag, 16 + i % 16 * 16);
-        __asm__ volatile("" : "+r"(p) : : "memory");
-        drop(way, p);
-    }
-}
-
-static inline __attribute__((always_inline)) void run_replaced(enum way way, struct allium_tag *tag)
-{
-    void *objects[OBJECTS];
-    uint64_t r = 88172645463325252u;
-    for (unsigned i = 0; i < OBJECTS; i++)
-        objects[i] = make(way, tag, 16 + i % 241);
-    for (unsigned i = 0; i < PAIRS; i++) {
-        r ^= r << 13;
-        r ^= r >> 7;
-        r ^= r << 17;
-        drop(way, objects[r >> 55]);
-        objects[r >> 55] = make(way, tag, 16 + (r >> 20) % 241);
-    }
-    for (unsigned i = 0; i < OBJECTS; i++)
-        drop(way, objects[i]);
-}
-
-/* Each way is code of its own, with a descriptor of its own. */
-#define RUN(name, way, how)                                                                                  \
-    static __attribute__((noinline)) void name(void)                                                         \
-    {                                                                                                        \
-        struct allium_tag *tag = ALLIUM_TAG("bench", #name);                                                 \
-        tags[way] = tag;                                                                                     \
-        if (way == OFF)                                                                                      \
-            tag->state = allium_control;                                                                     \
-        how(way, tag);                                                                                       \
-    }
-RUN(hot_bare, BARE, run_hot)
-RUN(hot_on, ON, run_hot)
-RUN(hot_off, OFF, run_hot)
-RUN(replaced_bare, BARE, run_replaced)
-RUN(replaced_on, ON, run_replaced)
-RUN(replaced_off, OFF, run_replaced)
 
 static const struct {
     const char *name;
-    void (*run[WAYS])(void);
+    uint64_t (*run[WAYS])(void); /* how many objects were made */
     double most[WAYS];
-} kinds[] = {{"hot, 16-256 B", {hot_bare, hot_on, hot_off}, {0, 1.25, 1.05}},
-             {"512 objects replaced at random", {replaced_bare, replaced_on, replaced_off}, {0, 1.12, 1.05}}};
+} kinds[] = {
+    {"hot, 16-256 B", {bare_hot, tagged_hot, tagged_hot}, {0, 1.25, 1.05}},
+    {"512 objects replaced at random", {bare_replaced, tagged_replaced, tagged_replaced}, {0, 1.12, 1.05}}};
 
 static void *other_thread(void *arg)
 {
@@ -107,14 +42,20 @@ static void *other_thread(void *arg)
     return NULL;
 }
 
-/* What is live of a tag that this thread alone has used. */
-static int64_t live_of(const struct allium_tag *tag)
+/* What this thread's words say of all places: each object was counted, and nothing is left. */
+static bool adds_up(uint64_t made)
 {
-    const int64_t *w = (const int64_t *)(allium_thread.words + tag->words);
-    return w[1] - w[3];
+    const struct ledger_words *w = (const struct ledger_words *)(const void *)allium_thread.words;
+    uint64_t calls = 0, bytes = 0;
+    for (unsigned i = 0; w && i < LEDGER_ACCOUNTS_TOGETHER; i++) {
+        calls += ledger_count_calls(w[i].made);
+        made -= ledger_count_calls(w[i].gone);
+        bytes += ledger_count_bytes(w[i].made) - ledger_count_bytes(w[i].gone);
+    }
+    return !made && !bytes && calls;
 }
 
-static int measure(unsigned k, enum way way, double seconds)
+static int measure(unsigned k, enum way way, double seconds, uint64_t *made)
 {
     static double ns[WAYS][ROUNDS_MOST];
     size_t rounds = 0;
@@ -123,8 +64,9 @@ static int measure(unsigned k, enum way way, double seconds)
         for (int turn = 0; turn < 2; turn++) {
             enum way now = turn ? way : BARE;
             double start = stats_now_ns();
-            kinds[k].run[now]();
+            uint64_t objects = kinds[k].run[now]();
             ns[now][rounds] = (stats_now_ns() - start) / PAIRS;
+            *made += now == BARE ? 0 : objects;
         }
     struct stats_ratio r = stats_ratio(ns[way], ns[BARE], rounds);
     bool good = r.ratio <= kinds[k].most[way];
@@ -141,7 +83,7 @@ static void *crowd_thread(void *arg)
 {
     (void)arg;
     for (int i = 0; i < CROWD_TURNS; i++)
-        hot_on();
+        tagged_hot();
     return NULL;
 }
 
@@ -186,19 +128,21 @@ int main(int argc, char **argv)
     double seconds = (limit ? atof(limit) : 20) / 2;
     if (argc > 2 && !strcmp(argv[2], "crowd"))
         return measure_crowd((unsigned)atoi(argv[1]) % (CROWD_MOST + 1), seconds);
-    enum way way = argc > 2 ? OFF : ON; /* in a process of its own: where a tag was ever on, frees look */
+    enum way way = argc > 2 ? OFF : ON;
+    if (way == OFF && !getenv("ALLIUM_TAGS") && !setenv("ALLIUM_TAGS", "off", 1))
+        execv("/proc/self/exe", argv); /* they are off from the beginning */
     bool second = argc > 1 && atoi(argv[1]) > 1;
     int reached = 1;
+    uint64_t made = 0;
     pthread_t other;
     if (second && pthread_create(&other, NULL, other_thread, &way))
         return 2;
     printf("%d thread%s\n", second ? 2 : 1, second ? "s" : "");
-    for (unsigned k = 0; k < 2; k++) {
-        reached &= measure(k, way, seconds);
-        if (way == ON && !second && live_of(tags[ON])) {
-            printf("  the sums do not add up: %lld bytes live\n", (long long)live_of(tags[ON]));
-            reached = 0;
-        }
+    for (unsigned k = 0; k < 2; k++)
+        reached &= measure(k, way, seconds, &made);
+    if (way == ON && !adds_up(made)) {
+        printf("  the sums do not add up\n");
+        reached = 0;
     }
     stop = true;
     if (second)
