@@ -143,6 +143,18 @@ static void settle_chunk(int fd, struct ledger_copy *c, uint64_t first, uint64_t
         }
 }
 
+/* A count whose words were read before and after calls were handed on is read again. */
+static void settle_counts(int fd, struct ledger_copy *c)
+{
+    struct ledger_count *counts = c->table[LEDGER_ACCOUNTS];
+    uint64_t n = c->count[LEDGER_ACCOUNTS] * (sizeof(struct ledger_accounts) / sizeof(*counts));
+    for (uint64_t i = 0; i < n; i++)
+        for (int reading = 0; ledger_count_is_torn(counts[i]) && reading < READINGS_MAX; reading++)
+            if (read_all(fd, &counts[i], sizeof(*counts),
+                         c->header.regions[LEDGER_ACCOUNTS].offset + i * sizeof(*counts)))
+                return;
+}
+
 static double clock_rate(const struct ledger_header *h, uint64_t ticks)
 {
     uint64_t ns = now_ns(CLOCK_MONOTONIC);
@@ -190,6 +202,7 @@ int ledger_copy_read(int fd, struct ledger_copy *c, struct error *e)
         uint64_t n = c->count[LEDGER_SAMPLES] - i;
         settle_chunk(fd, c, i, n < CHUNK_RECORDS ? n : CHUNK_RECORDS);
     }
+    settle_counts(fd, c);
     /* What began before the end of this copying and was not done at its beginning may be in one sum and not in another. */
     struct ledger_header end;
     if (!read_all(fd, &end, sizeof(end), 0))

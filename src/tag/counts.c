@@ -53,6 +53,10 @@ static bool add(struct ledger_count *at, unsigned calls, uint64_t bytes)
             next.now += until << LEDGER_CALLS_SHIFT;
             next.more += until;
         }
+        if (next.more != was.more) {
+            next.now ^= LEDGER_NOW_PHASE;
+            next.more ^= LEDGER_MORE_PHASE;
+        }
     } while (!exchange(at, &was, next));
     return full;
 }

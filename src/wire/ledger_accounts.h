@@ -8,6 +8,7 @@
  * Runs in: target and tool.
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /*
@@ -30,18 +31,22 @@ static inline uint32_t ledger_number_at(uint32_t index, uint32_t together)
 {
     return index / (together * LEDGER_ACCOUNT_SHARDS) * together + index % together;
 }
+
 /*
- * `now` has bytes below LEDGER_CALLS_SHIFT, and above it, signed, how many calls may come before they are handed on to `more`: an event is
- * one addition, whoever looks sees all of it or nothing, and its result is negative when it is time. `more` less those is the calls;
- * bytes are handed on to it in units of LEDGER_BYTES_CARRY, above LEDGER_MORE_SHIFT. Both words are changed together then.
+ * `now` has bytes, and above LEDGER_CALLS_SHIFT, signed, how many calls may come before they are handed on to `more`: an event is one
+ * addition, whoever looks sees all of it or nothing, and its result is negative when it is time. `more` less those is the calls;
+ * bytes are handed on to it in units of LEDGER_BYTES_CARRY, above LEDGER_MORE_SHIFT. Both words are changed together then, and in each
+ * a phase changes: where these differ one word was read before that and the other one after it.
  */
 struct ledger_count {
     uint64_t now, more;
 };
 #define LEDGER_CALLS_SHIFT 53
-#define LEDGER_CALLS_MOST  1023u /* until they are handed on */
-#define LEDGER_BYTES_CARRY (1ull << (LEDGER_CALLS_SHIFT - 1))
+#define LEDGER_CALLS_MOST  1023u                              /* until they are handed on */
+#define LEDGER_NOW_PHASE   (1ull << (LEDGER_CALLS_SHIFT - 1)) /* above the bytes */
+#define LEDGER_BYTES_CARRY (1ull << (LEDGER_CALLS_SHIFT - 2))
 #define LEDGER_MORE_SHIFT  48
+#define LEDGER_MORE_PHASE  (1ull << 63)
 
 static inline uint64_t ledger_count_calls(struct ledger_count c)
 {
@@ -50,7 +55,13 @@ static inline uint64_t ledger_count_calls(struct ledger_count c)
 
 static inline uint64_t ledger_count_bytes(struct ledger_count c)
 {
-    return (c.now & ((1ull << LEDGER_CALLS_SHIFT) - 1)) + (c.more >> LEDGER_MORE_SHIFT) * LEDGER_BYTES_CARRY;
+    return (c.now & (LEDGER_NOW_PHASE - 1)) +
+           ((c.more & ~LEDGER_MORE_PHASE) >> LEDGER_MORE_SHIFT) * LEDGER_BYTES_CARRY;
+}
+
+static inline bool ledger_count_is_torn(struct ledger_count c)
+{
+    return !(c.now & LEDGER_NOW_PHASE) != !(c.more & LEDGER_MORE_PHASE);
 }
 
 struct ledger_words {

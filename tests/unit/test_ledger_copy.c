@@ -13,8 +13,9 @@
 #include "collect/ledger_copy.h"
 #include "collect/ledger_profile.h"
 
-#define TABLE_AT LEDGER_HEADER_BYTES
-#define SLOW_NS  50000000
+#define TABLE_AT  LEDGER_HEADER_BYTES
+#define COUNTS_AT (TABLE_AT + 4096u)
+#define SLOW_NS   50000000
 
 static uint64_t now_ns(clockid_t id)
 {
@@ -28,6 +29,9 @@ static struct {
     uint64_t realtime_ns, monotonic_ns;
 } began, done;
 
+/* What is in the place of a count when it is read by itself. */
+static const struct ledger_count *counts_done;
+
 /* The reader's pread(): that of tables takes a while. */
 ssize_t pread(int fd, void *to, size_t bytes, off_t offset)
 {
@@ -37,12 +41,14 @@ ssize_t pread(int fd, void *to, size_t bytes, off_t offset)
         began.monotonic_ns = now_ns(CLOCK_MONOTONIC);
         nanosleep(&slow, NULL);
     }
+    if (counts_done && bytes == sizeof(*counts_done)) /* the writer goes on */
+        assert_int_equal(pwrite(fd, counts_done, bytes, offset), bytes);
     ssize_t n = syscall(SYS_pread64, fd, to, bytes, offset);
     done.realtime_ns = now_ns(CLOCK_REALTIME);
     return n;
 }
 
-/* A ledger with one sample, of an image that began a minute ago. */
+/* A ledger with one sample and a block of accounts, of an image that began a minute ago. */
 static int ledger_with(const struct ledger_sample *s)
 {
     const uint64_t minute = 60000000000u, mono = now_ns(CLOCK_MONOTONIC);
@@ -61,10 +67,14 @@ static int ledger_with(const struct ledger_sample *s)
     }
     h.regions[LEDGER_SAMPLES].used = 1;
     h.regions[LEDGER_SAMPLES].ready_bytes = sizeof(*s);
+    h.regions[LEDGER_ACCOUNTS].offset = COUNTS_AT;
+    h.regions[LEDGER_ACCOUNTS].used = 1;
+    h.regions[LEDGER_ACCOUNTS].ready_bytes = sizeof(struct ledger_accounts);
     int fd = memfd_create("ledger", MFD_CLOEXEC);
     assert_true(fd >= 0);
     assert_int_equal(pwrite(fd, &h, sizeof(h), 0), sizeof(h));
     assert_int_equal(pwrite(fd, s, sizeof(*s), TABLE_AT), sizeof(*s));
+    assert_int_equal(ftruncate(fd, COUNTS_AT + sizeof(struct ledger_accounts)), 0);
     return fd;
 }
 
@@ -88,10 +98,46 @@ static void time_is_before_the_tables(void **state)
     close(fd);
 }
 
+/* Calls and bytes, with so many calls until they are handed on, as the writer has them. */
+static struct ledger_count count(uint64_t calls, uint64_t bytes, int until, bool phase)
+{
+    return (struct ledger_count){.now = bytes + ((uint64_t)until << LEDGER_CALLS_SHIFT) +
+                                        (phase ? LEDGER_NOW_PHASE : 0),
+                                 .more = calls + (uint64_t)until + (phase ? LEDGER_MORE_PHASE : 0)};
+}
+
+/* After the 4097th call another 513 may come; `now` was read before that, and `more` after it. */
+static void torn_counts_are_read_again(void **state)
+{
+    (void)state;
+    struct error e;
+    struct ledger_copy c;
+    const struct ledger_sample none = {.address = 0};
+    const struct ledger_count before = count(4097, 81940, -1, false), after = count(4098, 81960, 512, true);
+    const struct ledger_count torn = {before.now, after.more};
+    const uint64_t at = offsetof(struct ledger_accounts, words[3][7].gone);
+    int fd = ledger_with(&none);
+    assert_int_equal(ledger_count_calls(before), 4097);
+    assert_int_equal(ledger_count_calls(after), 4098);
+    assert_int_equal(ledger_count_calls(torn), 4611);
+    assert_true(!ledger_count_is_torn(before) && !ledger_count_is_torn(after));
+    assert_int_equal(pwrite(fd, &torn, sizeof(torn), (off_t)(COUNTS_AT + at)), sizeof(torn));
+    counts_done = &after;
+    assert_int_equal(ledger_copy_read(fd, &c, &e), 0);
+    counts_done = NULL;
+    const struct ledger_accounts *a = ledger_copy_at(&c, LEDGER_ACCOUNTS, struct ledger_accounts, 0);
+    assert_int_equal(ledger_count_calls(a->words[3][7].gone), 4098);
+    assert_int_equal(ledger_count_bytes(a->words[3][7].gone), 81960);
+    assert_int_equal(ledger_count_calls(a->words[3][7].made), 0);
+    ledger_copy_release(&c);
+    close(fd);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST("the time of a copy is before all that is copied", time_is_before_the_tables),
+        TEST("a count that was read in two parts is read again", torn_counts_are_read_again),
     };
     return cmocka_run_group_tests_name("ledger_copy", tests, NULL, NULL);
 }
