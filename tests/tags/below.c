@@ -83,12 +83,31 @@ static void begin_process(void)
     *here = 1;
 }
 
+/* Of the environment, which a sanitizer's first request comes before: the kernel has it, too. */
+static const char *variable(const char *name)
+{
+    static char all[64 << 10];
+    size_t n = strlen(name), len = 0;
+    if (getenv(name))
+        return getenv(name);
+    int fd = open("/proc/self/environ", O_RDONLY | O_CLOEXEC);
+    for (ssize_t got;
+         fd >= 0 && len < sizeof(all) - 1 && (got = read(fd, all + len, sizeof(all) - 1 - len)) > 0;)
+        len += (size_t)got;
+    close(fd);
+    all[len] = '\0';
+    for (const char *at = all; at < all + len; at += strlen(at) + 1)
+        if (!strncmp(at, name, n) && at[n] == '=')
+            return at + n + 1;
+    return NULL;
+}
+
 static void begin_image(void)
 {
-    const char *dir = getenv("BELOW_DIR"), *skip = getenv("BELOW_SKIP");
+    const char *dir = variable("BELOW_DIR"), *skip = variable("BELOW_SKIP");
     snprintf(directory, sizeof(directory), "%s", dir ? dir : "/nonexistent");
     skip_place = skip ? atoi(skip) : -1;
-    seen = getenv("BELOW_SEEN") != NULL;
+    seen = variable("BELOW_SEEN") != NULL;
     arena = mapped(REGION * (CLASSES + 1), MAP_PRIVATE | MAP_ANONYMOUS, -1);
     arena += REGION - (uintptr_t)arena % REGION;
     known = mapped(REGION * CLASSES / GRANULE * sizeof(*known), MAP_PRIVATE | MAP_ANONYMOUS, -1);
