@@ -59,15 +59,20 @@ struct settings {
     char *wrappers;
 };
 
+/* Which stands without quotes. */
+static bool is_number(const char *value)
+{
+    return strspn(value, "0123456789") == strlen(value);
+}
+
 static void write_shell(const struct settings *s)
 {
     printf(
         "# From here on, what this shell starts is observed, as far as it can be; `allium ps` lists it.\n");
     printf("export LD_PRELOAD='%s'\"${LD_PRELOAD:+:$LD_PRELOAD}\"\n", s->agent);
     for (int i = 0; i < s->n; i++)
-        printf(strspn(s->of[i].value, "0123456789") == strlen(s->of[i].value) ? "export %s=%s\n"
-                                                                              : "export %s='%s'\n",
-               s->of[i].name, s->of[i].value);
+        printf(is_number(s->of[i].value) ? "export %s=%s\n" : "export %s='%s'\n", s->of[i].name,
+               s->of[i].value);
     printf("# To undo it in the same shell:\n"
            "#   export LD_PRELOAD=\"${LD_PRELOAD#*liballium-agent.so}\"; LD_PRELOAD=\"${LD_PRELOAD#:}\"\n"
            "#   [ -n \"$LD_PRELOAD\" ] || unset LD_PRELOAD; unset");
@@ -106,7 +111,7 @@ static void write_docker(const struct settings *s)
            "COPY liballium-agent.so /usr/local/lib/allium/\n"
            "ENV LD_PRELOAD=/usr/local/lib/allium/liballium-agent.so${LD_PRELOAD:+:$LD_PRELOAD}\n");
     for (int i = 0; i < s->n; i++)
-        printf("ENV %s=\"%s\"\n", s->of[i].name, s->of[i].value);
+        printf(is_number(s->of[i].value) ? "ENV %s=%s\n" : "ENV %s=\"%s\"\n", s->of[i].name, s->of[i].value);
     printf("# Ledgers lie in the container's /dev/shm, which has 64 MiB unless --shm-size says otherwise.\n"
            "# To undo it: remove these lines and build the image again.\n"
            "# The agent to copy is %s\n",
