@@ -81,12 +81,9 @@ static int explain_none(int pid, bool unreadable, struct error *e)
 static int copy_ledger(int pid, struct ledger_copy *copy, bool *alive, struct error *e)
 {
     struct ledger_scan scan;
-    const struct ledger_entry *found = NULL;
     int bad;
     ledger_scan_process(&scan, pid);
-    vec_each (const struct ledger_entry, entry, &scan.list)
-        if (!found || entry->alive)
-            found = entry;
+    const struct ledger_entry *found = ledger_scan_latest(&scan.list);
     if (found) {
         int fd = ledger_entry_open(found);
         *alive = found->alive;

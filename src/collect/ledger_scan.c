@@ -147,6 +147,29 @@ void ledger_scan_release(struct ledger_scan *s)
     vec_release(&s->without);
 }
 
+static uint64_t began_ns(const struct ledger_entry *entry)
+{
+    struct ledger_header h;
+    int fd = ledger_entry_open(entry), bad = fd < 0 ? fd : ledger_copy_header(fd, &h, NULL);
+    if (fd >= 0)
+        close(fd);
+    return bad ? 0 : h.began_realtime_ns;
+}
+
+const struct ledger_entry *ledger_scan_latest(const struct ledger_list *list)
+{
+    const struct ledger_entry *latest = NULL;
+    uint64_t began = 0;
+    vec_each (const struct ledger_entry, entry, list) {
+        uint64_t at = entry->alive ? UINT64_MAX : list->len > 1 ? began_ns(entry) : 0;
+        if (latest && at < began)
+            continue;
+        latest = entry;
+        began = at;
+    }
+    return latest;
+}
+
 struct stray_search {
     struct ledger_scan found;
     const char *name; /* "run-…" */

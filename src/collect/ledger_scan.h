@@ -28,6 +28,11 @@ void ledger_scan_all(struct ledger_scan *s);
 void ledger_scan_process(struct ledger_scan *s, pid_t pid);
 void ledger_scan_release(struct ledger_scan *s);
 /**
+ * Of those of one pid the one that lives, else the one that began last: a process that executes programs leaves one for each, and
+ * others that had its number before it may have left theirs. NULL: there is none.
+ */
+const struct ledger_entry *ledger_scan_latest(const struct ledger_list *list);
+/**
  * Those of the recorder with this directory that lie out of its sight: of processes in other roots and mount namespaces, in a
  * directory of its name or without a name. Both kinds: to be told apart by `tags`.
  */

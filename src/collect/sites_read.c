@@ -179,15 +179,12 @@ static int explain_none(pid_t pid, bool unreadable, struct error *e)
         pid);
 }
 
-/* The one that lives, else one that was left; its descriptor, or -errno with a line. */
+/* Its descriptor, or -errno with a line. */
 static int open_ledger(pid_t pid, bool *alive, struct error *e)
 {
     struct ledger_scan scan;
-    const struct ledger_entry *found = NULL;
     ledger_scan_process(&scan, pid);
-    vec_each (const struct ledger_entry, entry, &scan.list)
-        if (!entry->tags && (!found || entry->alive))
-            found = entry;
+    const struct ledger_entry *found = ledger_scan_latest(&scan.list);
     int fd = found ? ledger_entry_open(found) : explain_none(pid, scan.unreadable, e);
     if (found && fd < 0)
         error_set(e, -fd, "the ledger of process %d: %s", pid, strerror(-fd));

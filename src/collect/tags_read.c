@@ -195,12 +195,9 @@ static int explain_none(pid_t pid, bool unreadable, struct error *e)
 int tags_open(struct tags_source *s, pid_t pid, struct error *e)
 {
     struct ledger_scan scan;
-    const struct ledger_entry *found = NULL;
     *s = (struct tags_source){.fd = -1, .root = ""};
     ledger_scan_process(&scan, pid);
-    vec_each (const struct ledger_entry, entry, &scan.tags)
-        if (!found || entry->alive || (!found->alive && entry->inode > found->inode))
-            found = entry;
+    const struct ledger_entry *found = ledger_scan_latest(&scan.tags);
     int bad = found ? 0 : explain_none(pid, scan.unreadable, e);
     if (found) {
         s->fd = ledger_entry_open(found);

@@ -279,6 +279,36 @@ def tail_calls():
         check("wrappers, by their names: my_allocate;" in screen.stderr.decode(), screen.stderr.decode())
 
 
+def of_one_number():
+    """Of ledgers that were left by several programs of one number the last one's is shown, in whatever order they are found."""
+    source = os.path.join(SCRATCH.name, "images.c")
+    with open(source, "w") as file:
+        file.write("""#include <stdlib.h>
+        #include <unistd.h>
+        void *volatile kept;
+        __attribute__((noinline)) void before(void) { kept = malloc(100); }
+        __attribute__((noinline)) void after(void) { kept = malloc(200); }
+        int main(int argc, char **argv) {
+            if (argc > 1) { after(); return 0; }
+            before();
+            return execl(argv[0], argv[0], "again", (char *)NULL);
+        }""")
+    program = os.path.join(SCRATCH.name, "images")
+    succeed(["gcc", "-g", "-O1", "-fno-builtin", source, "-o", program])
+    with private_dir() as ledgers:
+        p = subprocess.Popen([program], env=dict(env_of(ledgers), ALLIUM_PERIOD="1"))
+        equal(p.wait(60), 0, "its code")
+        files = [os.path.join(ledgers, name) for name in os.listdir(ledgers) if name.endswith(".ledger")]
+        equal(len(files), 2, "ledgers")
+        for file in files * 2:  # a copy is found at another place than what it was made of
+            succeed(["cp", "--sparse=always", file, file + "-copy"])
+            os.rename(file + "-copy", file)
+            made = sums(report(ledgers, p.pid)[0]["rows"], "requested_bytes")
+            equal(made, {"after": (200,)}, "sites, of the last")
+            done = succeed([built("ALLIUM"), "report", str(p.pid), "--json"], env=dict(os.environ, ALLIUM_DIR=ledgers)).stdout.decode()
+            check("after" in done and "before" not in done, "the report of", done)
+
+
 def recorded():
     """A recording has the same at its end, of each process, and nothing of moments that were not."""
     path = os.path.join(SCRATCH.name, "x.allium")
@@ -361,6 +391,7 @@ tap.main([
     ("of a process that runs, and of one that was killed", read_while_it_runs),
     ("a handler that forks in the midst of it harms no child", forks_in_handlers),
     ("tail calls are told, and likely wrappers", tail_calls),
+    ("of several programs of one number, the last one's", of_one_number),
     ("a recording has them, too", recorded),
     ("millions of small objects are followed exactly, with little memory", many_objects),
     ("with little address space", little_room),

@@ -343,6 +343,34 @@ def pruned():
             p.communicate()
 
 
+def of_one_number():
+    """A program leaves accounts and executes another: those of the last one are shown, in whatever order files are found."""
+    source = os.path.join(SCRATCH.name, "images.c")
+    with open(source, "w") as file:
+        file.write("""#include <stdlib.h>
+        #include <unistd.h>
+        void *volatile kept;
+        __attribute__((noinline)) static void before(void) { kept = malloc(100); }
+        __attribute__((noinline)) static void after(void) { kept = malloc(200); }
+        int main(int argc, char **argv) {
+            if (argc > 1) { after(); return 0; }
+            before();
+            return execl(argv[0], argv[0], "again", (char *)NULL);
+        }""")
+    program = os.path.join(SCRATCH.name, "images")
+    succeed(["gcc", "-g", "-O1", "-I", INCLUDE, *HOOKS, source, "-o", program, LIBRARY, "-Wl,-rpath," + os.path.dirname(LIBRARY)])
+    with private_dir() as ledgers:
+        p = subprocess.Popen([program], env=dict(os.environ, ALLIUM_DIR=ledgers))
+        equal(p.wait(60), 0, "its code")
+        files = [os.path.join(ledgers, name) for name in ledgers_in(ledgers)]
+        equal(len(files), 2, "ledgers")
+        for file in files * 2:  # a copy is found at another place than what it was made of
+            succeed(["cp", "--sparse=always", file, file + "-copy"])
+            os.rename(file + "-copy", file)
+            rows, _ = accounts(ledgers, p.pid)
+            equal([(row["function"], row["allocated_bytes"]) for row in rows], [("after", 200)], "accounts of the last")
+
+
 def groups():
     with private_dir() as ledgers:
         done = succeed([churn(), "2", "2000"], env=dict(os.environ, ALLIUM_DIR=ledgers))
@@ -427,6 +455,7 @@ tap.main([
     ("of a library that is unloaded and brought ours along", gone_with_its_library),
     ("in the kernel's format, read back", as_the_kernel_has_it),
     ("ledgers of ended processes are removed when asked", pruned),
+    ("of several programs of one number, the last one's", of_one_number),
     ("groups and orders", groups),
     ("queries choose places", queries),
     ("the screen tells whose it is, and what it leaves out", screen),
