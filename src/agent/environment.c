@@ -53,10 +53,13 @@ static ONE_COPY char *find_agent(char *list, unsigned *before)
 /* Takes us out of the list, where it lies. True: it is empty now. */
 static bool leave_preload(char *list)
 {
-    for (char *at; (at = find_agent(list, &entries_before));) {
+    unsigned before;
+    for (char *at; (at = find_agent(list, &before));) {
         size_t length = entry_length(at);
-        if (length < ENTRY_BYTES)
+        if (!*own_entry && length < ENTRY_BYTES) {
             text_copy(own_entry, length + 1, at);
+            entries_before = before;
+        }
         char *from = behind(at);
         if (!*from && at > list)
             at--; /* the separator before it */

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What a program under the agent starts: observed if it can be, else as if nobody observed, and named in the recording."""
+import ctypes.util
 import json
 import os
 import shutil
@@ -124,9 +125,23 @@ def streams(place):
         equal((done.returncode, done.stderr), (0, b""), "code of popener, and what it said")
 
 
+def before_its_allocator(place):
+    """Where the agent stands before an allocator, it does so in what is executed, too: behind it nothing would be seen."""
+    library = ctypes.util.find_library("jemalloc")
+    check(library, "jemalloc is missing")
+    seen = {}
+    for words in [], ["env"], ["env", "env"]:
+        with tap.private_dir() as ledgers:
+            tap.succeed([*words, program("holder"), "5"], cwd=place.folder, env=tap.agent_env(ledgers, 1, [library]))
+            seen[len(words)] = [found["allocated_samples"] for found in tap.totals(ledgers) if found["comm"] == "holder"]
+    check(seen[0] and seen[0][0] >= 5, "samples", seen)
+    equal(seen, dict.fromkeys(seen, seen[0]), "samples, by how many programs came in between")
+
+
 tap.main([(name, placed(test, "/var/tmp")) for name, test in [
     ("each kind of program, started in each way, does what it does bare", each_kind),
     ("a program in another root does", other_root),
     ("what was not observed is said", said),
     ("threads open and close streams of popen", streams),
+    ("the agent keeps its place before an allocator", before_its_allocator),
 ]])
