@@ -19,7 +19,7 @@ _allium_options()
     diff) echo --by --sort --where --fail-if --raw --top --debuginfod --json --no-pager --help ;;
     who) echo --size --top --debuginfod --json --no-pager --help ;;
     frees) echo --where --top --debuginfod --json --no-pager --help ;;
-    sites) echo --freed --faults --by --sort --where --top --interval --count --duration --json --allocinfo --openmetrics --no-pager --help ;;
+    sites) echo --freed --faults --by --sort --where --top --interval --count --duration --json --allocinfo --openmetrics --stacks --folded --no-pager --help ;;
     tags) echo --by --sort --where --top --interval --count --duration --faults --json --allocinfo --openmetrics --stacks --folded --latency --no-pager --help ;;
     export) echo --pprof --folded --speedscope --heaptrack -o --output --where --debuginfod --help ;;
     sql) echo --json --csv --debuginfod --no-pager --help ;;

@@ -20,6 +20,7 @@
 #include "base/sigsafe/draw.h"
 #include "base/sigsafe/sys.h"
 #include "base/sigsafe/text.h"
+#include "wire/kept.h"
 
 #define LIMIT_SAMPLING (64ull << 20)
 #define LIMIT_EXACT    (2ull << 30)
@@ -336,9 +337,21 @@ void process_wait_for_others(const struct thread *t)
             return;
 }
 
+/* The parent's page is of no use any more. Where a handler forked, what it interrupted may be about to look at it: that finds a zero. */
+static void drop_control(const struct ledger_control *of)
+{
+    if (!of || of == &asked_at_start.control)
+        return;
+    const char *page = (const char *)of;
+    sys_call(SYS_mmap, page, LEDGER_PAGE_BYTES, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    sys_call(SYS_munmap, page + LEDGER_PAGE_BYTES, LEDGER_CONTROL_TAG_BYTES - LEDGER_PAGE_BYTES);
+    process.config.asked = NULL;
+}
+
 static bool make_ledger(void)
 {
     store_relaxed(&process.maker, &thread_self);
+    const struct ledger_control *inherited = process.config.asked;
     if (process.generation > 1)
         books_reset(); /* not before: most children of shells never get here */
     if (ledger_make(&process.ledger, &process.config)) {
@@ -346,8 +359,10 @@ static bool make_ledger(void)
         return false;
     }
     describe_image(&process.ledger);
-    if (joint_tags)
+    if (joint_tags || process.config.sites)
         ledger_keep_control(&process.ledger);
+    if (!joint_tags)
+        drop_control(inherited);
     if (process.config.sites)
         sites_begin_ledger();
     process.ledger.header->magic = LEDGER_MAGIC; /* a reader finds it whole or not at all */

@@ -8,6 +8,7 @@
 #include "account/shards.h"
 #include "agent/books.h"
 #include "agent/inside.h"
+#include "agent/sites_asked.h"
 #include "agent/sites_hooks.h"
 #include "agent/sites_operators.h"
 #include "agent/wrappers.h"
@@ -85,6 +86,7 @@ static bool back_sums(uint32_t number)
 bool sites_begin_ledger(void)
 {
     sums_bytes = process.ledger.header->regions[LEDGER_SITE_SUMS].limit_bytes;
+    sites_asked_begin_ledger();
     if (ledger_append(&process.ledger, LEDGER_SITES, LEDGER_SITE_FIRST) || !back_sums(LEDGER_SITE_OTHER))
         return false;
     AT(LEDGER_SITES, struct ledger_site, LEDGER_SITE_NOBODY)->frame = LEDGER_NONE;
@@ -125,35 +127,57 @@ static struct sites_slot *find_slot(uintptr_t pc)
 
 #define JIT_PC 1u /* what stands for all code outside every module */
 
+/* With what it says of the site, as add_site() has it. */
+static uint32_t number_in(uint32_t id)
+{
+    return SITES_NUMBER(id & SITES_PLAIN) | (id & ~SITES_PLAIN);
+}
+
 /* Gives the slot a site. Of two that come at once the later one's number stays unused. */
 static uint32_t settle_slot(struct sites_slot *slot, uintptr_t pc, uint32_t was)
 {
     uint32_t module = pc == JIT_PC ? MODULE_NONE : module_find(pc);
     if (module == MODULE_NONE && pc != JIT_PC) {
-        store_relaxed(&slot->id, 0);
         slot = find_slot(JIT_PC);
-        uint32_t jit = slot ? load_acquire(&slot->number) : LEDGER_SITE_OTHER;
-        return jit ? jit : settle_slot(slot, JIT_PC, 0);
+        uint32_t jit = slot ? load_acquire(&slot->id) : SITES_ID(LEDGER_SITE_OTHER);
+        return jit ? number_in(jit) : settle_slot(slot, JIT_PC, 0);
     }
-    uint32_t number = add_site(pc, module);
-    if (!__atomic_compare_exchange_n(&slot->number, &was, number, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-        return was;
-    if (module != MODULE_NONE && unwind_modules.at[module].permanent && !(number & SITES_WRAPPER))
-        store_release(&slot->id, SITES_ID(number));
+    uint32_t number = add_site(pc, module), id = SITES_ID(number & SITES_PLAIN) | (number & ~SITES_PLAIN);
+    if (!__atomic_compare_exchange_n(&slot->id, &was, id, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        return number_in(was);
     return number;
 }
 
-/* The site's number, as add_site() gives it. Where a module may have been unloaded, it is asked each time whether it is there still. */
+/* Is more asked of the site than to count it? If nothing is, the hot half is told that it may, where the module stays. */
+static uint32_t judge(struct sites_slot *slot, uint32_t number, uintptr_t pc)
+{
+    const struct ledger_control *c = process.ledger.control;
+    int32_t state = load_acquire(&c->state);
+    uint32_t module = number >= LEDGER_SITE_FIRST ? modules[number & SITES_PLAIN] : module_find(pc);
+    if (number & SITES_WRAPPER || module >= MODULE_MAX)
+        return number;
+    if (number >= LEDGER_SITE_FIRST && sites_stacks_asked(c, state, number, module, pc))
+        return number | SITES_ASKED;
+    if (unwind_modules.at[module].permanent)
+        store_release(&slot->state, state);
+    return number;
+}
+
+/*
+ * The site's number, as add_site() gives it, and SITES_ASKED. Where a module may have been unloaded, it is asked each time whether it is
+ * there still.
+ */
 static uint32_t number_at(uintptr_t pc)
 {
     struct sites_slot *slot = pc > JIT_PC ? find_slot(pc) : NULL;
     if (!slot)
         return LEDGER_SITE_OTHER;
-    uint32_t number = load_acquire(&slot->number), plain = number & SITES_PLAIN;
-    if (number &&
-        (load_relaxed(&slot->id) || plain < LEDGER_SITE_FIRST || module_is_current(modules[plain], pc)))
+    uint32_t id = load_acquire(&slot->id), number = number_in(id), plain = number & SITES_PLAIN;
+    if (id && sites_is_hot(slot, pc))
         return number;
-    return settle_slot(slot, pc, number);
+    if (!id || (plain >= LEDGER_SITE_FIRST && !module_is_current(modules[plain], pc)))
+        number = settle_slot(slot, pc, id);
+    return judge(slot, number, pc);
 }
 
 /* The first caller that is no wrapper; where none is found, the wrapper itself has it. */
@@ -164,7 +188,7 @@ static ONE_COPY uint32_t number_of_caller(struct thread *t, struct walk_start at
         uint32_t number = number_at(at.pc);
         if (number & SITES_WRAPPER)
             continue;
-        struct ledger_site *site = AT(LEDGER_SITES, struct ledger_site, number);
+        struct ledger_site *site = AT(LEDGER_SITES, struct ledger_site, number & SITES_PLAIN);
         if (number >= LEDGER_SITE_FIRST && !load_relaxed(&site->wrapper))
             store_relaxed(&site->wrapper, inner);
         return number;
@@ -179,7 +203,7 @@ uintptr_t sites_pass_wrappers(const struct walk_start *from)
         const struct sites_slot *slot = sites_slot(at.pc, 0);
         if (load_relaxed(&slot->pc) != at.pc)
             return 0;
-        if (!(load_relaxed(&slot->number) & SITES_STAYS))
+        if (!(load_relaxed(&slot->id) & SITES_STAYS))
             return at.pc;
         if (!books_walk_out_known(&thread_self, &at))
             return 0;
@@ -187,10 +211,15 @@ uintptr_t sites_pass_wrappers(const struct walk_start *from)
     return 0;
 }
 
-static uint32_t number_of(struct thread *t, const struct walk_start *from)
+static uint32_t number_asked(struct thread *t, const struct walk_start *from)
 {
     uint32_t number = number_at(from->pc);
     return likely(!(number & SITES_WRAPPER)) ? number : number_of_caller(t, *from, number);
+}
+
+static uint32_t number_of(struct thread *t, const struct walk_start *from)
+{
+    return number_asked(t, from) & SITES_PLAIN;
 }
 
 static void move_missed(const struct thread *t)
@@ -269,6 +298,14 @@ static void enter(const struct thread *t, uint32_t number, void *p, size_t size)
     add(t, kept ? number : LEDGER_SITE_NOBODY, MADE, size, sites_usable(p, size));
 }
 
+static void enter_call(struct thread *t, const struct walk_start *from, void *p, size_t size)
+{
+    uint32_t number = number_asked(t, from);
+    if (number & SITES_ASKED)
+        sites_count_stack(t, from, number & SITES_PLAIN, size);
+    enter(t, number & SITES_PLAIN, p, size);
+}
+
 void sites_made_cold(const struct walk_start *from, void *p, size_t size)
 {
     struct thread *t = &thread_self;
@@ -285,7 +322,7 @@ void sites_made_cold(const struct walk_start *from, void *p, size_t size)
         __atomic_fetch_add(&AT(LEDGER_SITES, struct ledger_site, number_of(t, from))->failed, 1,
                            __ATOMIC_RELAXED);
     else
-        enter(t, number_of(t, from), p, size);
+        enter_call(t, from, p, size);
     leave_books(t, outside);
 }
 
@@ -308,7 +345,7 @@ void sites_recharge_cold(const struct walk_start *from, void *p, size_t size)
         return;
     if (likely(t->counts) && objects_take((uintptr_t)p, &o)) {
         take_back(t, SITES_NUMBER(o.account), o.bytes, sites_usable(p, o.bytes));
-        enter(t, number_of(t, from), p, size);
+        enter_call(t, from, p, size);
     }
     leave_books(t, outside);
 }
@@ -454,6 +491,7 @@ void sites_begin(void)
     if (!slots || !modules || !tags || !objects_tables() || !next.malloc)
         return;
     wrappers_begin(process.wrappers);
+    sites_asked_begin();
     sites.slots = slots;
     sites.heads_tell = heads_tell_usable();
     sites.on = 1;

@@ -22,26 +22,27 @@
 
 #include "account/objects.h"
 #include "agent/next.h"
-#include "agent/thread.h"
+#include "agent/process.h"
 #include "base/sigsafe/atomic.h"
 #include "unwind/walk.h"
 #include "wire/ledger.h"
 
 /*
- * A slot of the table of return addresses. It is an address's for good; `id` comes later, and stays 0 where somebody has to look
- * closer each time: then `number` alone is known.
+ * A slot of the table of return addresses. It is an address's for good; `id` comes later, with SITES_*. The hot half counts where
+ * `state` is the control page's, which is never 0: a change there, of what is asked of sites, sends each to the cold half once, and
+ * those of which something is asked each time, as those that have to be looked at closer anyway.
  */
 struct sites_slot {
     uint64_t pc;
     uint32_t id;
-    uint32_t number;
+    int32_t state;
 };
-#define SITES_SLOTS (1u << 18) /* 2 MiB of code before two addresses share a slot */
-#define SITES_MOST  (1u << 16)
-#define SITES_WRAPPER                                                                                        \
-    (1u << 31) /* in `number`: it lies in a wrapper, and its callers are looked at each time */
-#define SITES_STAYS (1u << 30) /* and is never unloaded */
-#define SITES_PLAIN (SITES_STAYS - 1)
+#define SITES_SLOTS   (1u << 18) /* 2 MiB of code before two addresses share a slot */
+#define SITES_MOST    (1u << 16)
+#define SITES_WRAPPER (1u << 31) /* it lies in a wrapper, and its callers are looked at each time */
+#define SITES_STAYS   (1u << 30) /* and is never unloaded */
+#define SITES_ASKED   (1u << 29) /* beside a number: its stacks are asked for */
+#define SITES_PLAIN   (SITES_ASKED - 1)
 
 /*
  * A site's number as entries of the map and slots have it: shifted by 6 it is where its words lie in a shard, whose sites lie 64 to
@@ -154,6 +155,13 @@ static inline void sites_add2(struct ledger_site_words *w, uint64_t bytes)
     __asm__ volatile("incq 48(%0)\n\taddq %1, 56(%0)" : : "r"(w), "er"(bytes) : "memory", "cc");
 }
 
+/* A fork child, in which the page may be gone, finds no address in the table. */
+static inline __attribute__((always_inline)) bool sites_is_hot(const struct sites_slot *slot, uintptr_t pc)
+{
+    return likely(load_relaxed(&slot->pc) == pc &&
+                  load_relaxed(&slot->state) == load_relaxed(&process.ledger.control->state));
+}
+
 /** What was just made. False: nothing is done, the cold half is to do it. `heads`: usable bytes stand before objects. */
 static inline __attribute__((always_inline)) bool sites_made_hot(uintptr_t pc, void *p, size_t size,
                                                                  bool heads)
@@ -163,8 +171,8 @@ static inline __attribute__((always_inline)) bool sites_made_hot(uintptr_t pc, v
     uintptr_t table = thread_self.objects[a >> OBJECTS_GIB_SHIFT];
     uint32_t *entry = (uint32_t *)table + (a >> 4), id = load_relaxed(&slot->id);
     uint64_t usable;
-    if (unlikely(load_relaxed(&slot->pc) != pc || !id || !table || size > OBJECTS_BYTES_INLINE ||
-                 OBJECTS_IS_ODD(a) || load_relaxed(entry) || !sites_usable_hot(p, size, heads, &usable)))
+    if (unlikely(!sites_is_hot(slot, pc) || !table || size > OBJECTS_BYTES_INLINE || OBJECTS_IS_ODD(a) ||
+                 load_relaxed(entry) || !sites_usable_hot(p, size, heads, &usable)))
         return false;
     store_relaxed(entry, id << OBJECTS_BYTES_BITS | (uint32_t)size);
     sites_add3(sites_words(&thread_self, id), 0, size, usable);
@@ -182,8 +190,7 @@ static inline __attribute__((always_inline)) bool sites_take_hot(uintptr_t pc, v
     uint32_t *at = (uint32_t *)table + (a >> 4), entry = load_relaxed(at),
              bytes = entry & OBJECTS_BYTES_INLINE;
     const struct sites_slot *slot = sites_slot(pc, 0);
-    if (unlikely(!bytes || load_relaxed(&slot->pc) != pc || !load_relaxed(&slot->id) ||
-                 !sites_usable_hot(p, bytes, heads, usable)))
+    if (unlikely(!bytes || !sites_is_hot(slot, pc) || !sites_usable_hot(p, bytes, heads, usable)))
         return false;
     store_relaxed(at, 0);
     *had = entry;

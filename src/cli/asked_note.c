@@ -15,7 +15,7 @@ static const char *const names[LEDGER_ASKS] = {[LEDGER_ASK_OFF] = "off",
                                                [LEDGER_ASK_LATENCY] = "latency",
                                                [LEDGER_ASK_FAIL] = "fail"};
 
-static void add_places(const struct asked *a, struct buf *note)
+static void add_places(const struct asked *a, const char *noun, struct buf *note)
 {
     uint32_t n[LEDGER_ASKS] = {0};
     vec_each (const struct ledger_action, action, &a->list)
@@ -29,7 +29,7 @@ static void add_places(const struct asked *a, struct buf *note)
         buf_printf(note, "%u tags off", n[LEDGER_ASK_OFF]);
     for (unsigned ask = LEDGER_ASK_STACKS; ask < LEDGER_ASKS; ask++)
         if (n[ask])
-            buf_printf(note, "%s%s of %u tags", note->len ? "; " : "", names[ask], n[ask]);
+            buf_printf(note, "%s%s of %u %s", note->len ? "; " : "", names[ask], n[ask], noun);
 }
 
 static void add_query(const struct ledger_query *q, bool whole, struct buf *note)
@@ -54,16 +54,19 @@ static void add_query(const struct ledger_query *q, bool whole, struct buf *note
         buf_addstr(note, " everywhere");
 }
 
-void asked_note(const struct ledger_entry *entry, bool whole, struct buf *note)
+void asked_note(const struct ledger_entry *entry, bool tags, bool sites, bool whole, struct buf *note)
 {
     struct asked a;
     struct error e;
     if (!entry->alive || asked_read(entry, &a, &e))
         return;
-    add_places(&a, note);
+    add_places(&a, !sites ? "tags" : tags ? "tags and sites" : "sites", note);
     size_t most = whole || a.queries.len <= QUERIES_MOST ? a.queries.len : QUERIES_MOST - 1;
     for (size_t i = 0; i < most; i++) {
-        buf_printf(note, "%s%s", note->len ? "; " : "", i ? "" : "of modules loaded later: ");
+        buf_printf(note, "%s%s", note->len ? "; " : "",
+                   i       ? ""
+                   : sites ? "of what is first called later: "
+                           : "of modules loaded later: ");
         add_query(&a.queries.at[i], whole, note);
     }
     if (most < a.queries.len)

@@ -3,7 +3,7 @@
 #define CLI_ASKED_NOTE_H
 
 /*
- * What `allium set` has asked for of a process's tags, and still holds, in a line.
+ * What `allium set` has asked for of a process's tags and call sites, and still holds, in a line.
  *
  * Runs in: the tool.
  */
@@ -15,8 +15,8 @@
 
 /**
  * Appends "tags off but for 3; stacks of 12 tags; of modules loaded later: stacks where class:cache", or nothing. `whole`: however
- * long it gets; else some queries, and long ones cut.
+ * long it gets; else some queries, and long ones cut. `tags`, `sites`: which it has.
  */
-void asked_note(const struct ledger_entry *entry, bool whole, struct buf *note);
+void asked_note(const struct ledger_entry *entry, bool tags, bool sites, bool whole, struct buf *note);
 
 #endif

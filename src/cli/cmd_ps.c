@@ -102,13 +102,13 @@ static void add_container(struct table *t, pid_t pid)
 
 /* What its figures suffer from, in words. */
 static void add_note(struct table *t, const struct profile *p, const struct ledger_entry *entry, bool tags,
-                     bool whole)
+                     bool sites, bool whole)
 {
     const struct profile_image *i = &p->images.at[0];
     const char *full = profile_text(p, i->ledger_full);
     struct buf note = BUF_INIT;
-    if (tags)
-        asked_note(entry, whole, &note);
+    if (tags || sites)
+        asked_note(entry, tags, sites, whole, &note);
     if (*full)
         buf_printf(&note, "%sthe ledger stopped growing: %s", note.len ? "; " : "", full);
     if (i->losses[PROFILE_LOST_CHILDREN])
@@ -181,7 +181,7 @@ static void add_row(struct table *t, const struct ledger_entry *entry, bool whol
          tags = ledger_copy_has_tags(&copy.header);
     if (sites || tags)
         table_text(t, ACCOUNTS, sites && tags ? "sites, tags" : sites ? "sites" : "tags");
-    add_note(t, p, entry, tags, whole);
+    add_note(t, p, entry, tags, sites, whole);
     profile_free(p);
     ledger_copy_release(&copy);
 }
@@ -214,7 +214,7 @@ static void add_accounts(struct table *t, const struct ledger_entry *entry, bool
     table_whole(t, PID, (uint64_t)entry->pid);
     table_text(t, STATE, entry->alive ? "running" : "ended");
     table_text(t, ACCOUNTS, "tags");
-    asked_note(entry, whole, &note);
+    asked_note(entry, true, false, whole, &note);
     if (note.len)
         table_text(t, NOTE, buf_str(&note));
     buf_release(&note);

@@ -34,7 +34,8 @@ static const char *const examples[] = {
     "allium set 4711 free-stacks=all",
     "the stack of each sampled free, for a use after free",
     "allium set 4711 --where 'func:parse_*' stacks --for 60s",
-    "who calls these functions when they allocate: of a program built with <allium/tag.h>, for a minute",
+    "who calls these functions when they allocate, for a minute: of a program built with <allium/tag.h>, or "
+    "run --sites",
     "allium set 4711 --where class:cache fail=every:100",
     "each hundredth allocation of these places fails",
     NULL,
@@ -196,7 +197,8 @@ static int change_all(int pid, struct query *where, const struct change *c)
     if (c->tags.only || c->tags.where)
         return command_fail(EXIT_FAILED,
                             "no running process%s has tags that are yours: they take a program that is built "
-                            "with <allium/tag.h>, see allium-tags(1)",
+                            "with <allium/tag.h>, see allium-tags(1); of call sites, which take `allium run "
+                            "--sites`, stacks alone can be asked",
                             pid || where ? " that is meant" : "");
     if (pid)
         return command_fail(

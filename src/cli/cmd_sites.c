@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "cli/accounts_command.h"
 #include "cli/sites_summary.h"
+#include "cli/tags_details.h"
 #include "cli/wrapper_lists.h"
 #include "collect/sites.h"
 
@@ -13,6 +14,8 @@ static const struct option_doc options[] = {
         "total (default), slack, live, objects, allocations, frees or failed; freed, with --freed"),
     {"faults", 0, "TIME", "count the page faults of its objects, for so long"},
     {"freed", 0, NULL, "rows are callers of free, and what they free, whoever had made it"},
+    {"stacks", 0, NULL, "who made the calls of which `allium set` asked for stacks"},
+    {"folded", 0, NULL, "these as folded lines, for flame graphs"},
     {NULL, 0, NULL, NULL}};
 
 static const char *const examples[] = {
@@ -22,6 +25,8 @@ static const char *const examples[] = {
     "which library allocates most often",
     "allium sites server.allium --freed",
     "who freed what, in a recording of allium run --sites",
+    "allium sites 4711 --stacks --where func:parse_line",
+    "by which ways it was called, once `allium set 4711 --where func:parse_line stacks` has asked",
     NULL,
 };
 
@@ -32,7 +37,7 @@ const struct command command_sites = {
     .usage =
         "[SOURCE] [NEWER] [--freed] [--by GROUP] [--sort ORDER] [--where QUERY] [--top N] "
         "[--interval TIME] [--count N] [--duration TIME] [--faults TIME] [--json|--allocinfo|--openmetrics] "
-        "[--no-pager]",
+        "[--no-pager] [--stacks|--folded]",
     .summary = "exact accounts of the calls to the allocator of a program that was started with --sites",
     .examples = examples,
     .options = options,
@@ -134,7 +139,9 @@ static int run(int argc, char **argv)
                                               .losses = sites_losses,
                                               .none = "nothing was allocated yet"};
     wrapper_lists_read(&wrappers);
-    int code = accounts_command(&kind, argc, argv);
+    int code = tags_details_command(&command_sites, &wrappers, argc, argv);
+    if (code < 0)
+        code = accounts_command(&kind, argc, argv);
     wrappers_release(&wrappers);
     return code;
 }

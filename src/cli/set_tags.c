@@ -9,9 +9,11 @@
 #include <unistd.h>
 
 #include "cli/command.h"
+#include "cli/wrapper_lists.h"
 #include "collect/container.h"
 #include "collect/ledger_scan.h"
 #include "collect/naming.h"
+#include "collect/sites.h"
 #include "collect/tags.h"
 
 #define BIT(ask)    (1u << LEDGER_ASK_##ask)
@@ -99,13 +101,31 @@ int set_tags_parse(struct set_tags *s, const char *action)
     return found;
 }
 
-/* The process's places as they were read; and the query last asked for. */
+/* What names are made with. */
+struct names {
+    struct symbols *symbols;
+    struct wrappers wrappers;
+};
+
+/* The process's places as they were read, tags or call sites; and the query last asked for. */
 struct reading {
     const struct ledger_entry *entry;
-    struct tags_reading r;
+    bool of_sites;
+    struct tags_reading tags;
+    struct sites_reading sites; /* or these */
     struct alloc_texts texts;
     struct query *query;
 };
+
+static const struct account_rows *rows_of(const struct reading *of)
+{
+    return of->of_sites ? &of->sites.rows : &of->tags.rows;
+}
+
+static const char *comm_of(const struct reading *of)
+{
+    return of->of_sites ? of->sites.process.comm : of->tags.process.comm;
+}
 
 static bool fits(void *arg, size_t place, const char *text)
 {
@@ -115,24 +135,32 @@ static bool fits(void *arg, size_t place, const char *text)
         if (account_query_parse(&of->query, text, NULL))
             return false; /* of another version of allium */
     }
-    return account_row_fits(&of->r.rows.at[place], of->query, &of->texts);
+    return account_row_fits(&rows_of(of)->at[place], of->query, &of->texts);
+}
+
+/* Of a place whose process may not find it by itself, or knows less of it. */
+static struct asked_place place_of(const struct reading *of, size_t i)
+{
+    const struct tags_reading *r = &of->tags;
+    if (of->of_sites)
+        return (struct asked_place){.key = of->sites.key.at[i], .apart = true};
+    uint32_t module = r->module.at[i];
+    return (struct asked_place){.key = r->key.at[i],
+                                .module = module == LEDGER_NONE ? 0 : r->modules.at[module].key,
+                                .apart = !r->filed.at[i]};
 }
 
 static size_t find_places(const struct set_tags *s, const struct reading *of, struct asked_places *places)
 {
-    const struct tags_reading *r = &of->r;
+    const struct account_rows *rows = rows_of(of);
     size_t meant = 0;
-    for (size_t i = 0; i < r->rows.len; i++) {
-        uint32_t module = r->module.at[i];
-        struct asked_place place = {.key = r->key.at[i],
-                                    .module = module == LEDGER_NONE ? 0 : r->modules.at[module].key,
-                                    .apart = !r->filed.at[i],
-                                    .meant =
-                                        !s->where || account_row_fits(&r->rows.at[i], s->where, &of->texts)};
+    for (size_t i = 0; i < rows->len; i++) {
+        struct asked_place place = place_of(of, i);
+        place.meant = place.key && (!s->where || account_row_fits(&rows->at[i], s->where, &of->texts));
         *vec_push(&places->at) = place;
         meant += place.meant;
     }
-    vec_each (const struct tags_module, m, &r->modules)
+    vec_each (const struct tags_module, m, &of->tags.modules)
         if (m->whole)
             *vec_push(&places->whole) = m->key;
     return meant;
@@ -145,7 +173,7 @@ static bool compile(const struct set_tags *s, struct reading *of, struct buf *cl
     struct query *all = NULL;
     if (!s->where && account_query_parse(&all, "", NULL))
         return false;
-    process.key.comm = alloc_texts_put(&of->texts, of->r.process.comm, strlen(of->r.process.comm));
+    process.key.comm = alloc_texts_put(&of->texts, comm_of(of), strlen(comm_of(of)));
     bool known = account_query_compile(s->where ? s->where : all, &process, &of->texts, clause);
     query_free(all);
     *q = (struct asked_query){s->where ? query_text(s->where) : "", clause->data, clause->len};
@@ -154,22 +182,39 @@ static bool compile(const struct set_tags *s, struct reading *of, struct buf *cl
 
 static void say(const struct set_tags *s, const struct reading *of, size_t meant, const char *later)
 {
-    printf("%d (%s): ", of->entry->pid, of->r.process.comm);
+    const char *noun = of->of_sites ? "site" : "tag";
+    printf("%d (%s): ", of->entry->pid, comm_of(of));
     if (meant)
-        printf("%zu of %zu tags", meant, of->r.rows.len);
+        printf("%zu of %zu %ss", meant, rows_of(of)->len, noun);
     else
-        printf("no tag of %zu fits now", of->r.rows.len);
+        printf("no %s of %zu fits now", noun, rows_of(of)->len);
     printf(": %s%s\n", buf_str(&s->actions), later);
 }
 
-static int change_places(const struct set_tags *s, struct reading *of, struct error *e)
+/* What has become of the query: for modules loaded later, and of sites those first called later, too. */
+static const char *kept_words(const struct reading *of, enum asked_kept kept, bool known)
 {
-    static const char *const later[] = {
+    static const char *const tags[] = {
         [ASKED_NOT_KEPT] = "",
         [ASKED_KEPT] = "; kept for modules loaded later",
         [ASKED_TAKEN_BACK] = "; no longer kept for modules loaded later",
         [ASKED_FULL] =
             "; not for modules loaded later: no more queries can be kept (`allium ps` shows them)"};
+    static const char *const sites[] = {
+        [ASKED_NOT_KEPT] = "",
+        [ASKED_KEPT] = "; kept for those first called later",
+        [ASKED_TAKEN_BACK] = "; no longer kept for those first called later",
+        [ASKED_FULL] =
+            "; not for those first called later: no more queries can be kept (`allium ps` shows them)"};
+    if (!known)
+        return of->of_sites ? "; not for those first called later, of which module and func alone are told"
+                            : "; not for modules loaded later, which tell class, name, module, func and file "
+                              "alone";
+    return of->of_sites ? sites[kept] : tags[kept];
+}
+
+static int change_places(const struct set_tags *s, struct reading *of, struct error *e)
+{
     struct asked_places places = {.fits = fits, .arg = of};
     struct buf clause = BUF_INIT;
     struct asked_query query;
@@ -179,12 +224,11 @@ static int change_places(const struct set_tags *s, struct reading *of, struct er
     int bad =
         meant || known ? asked_of_places(of->entry, &places, &s->change, known ? &query : NULL, &kept, e) : 0;
     if (!bad && (meant || kept == ASKED_KEPT || kept == ASKED_TAKEN_BACK))
-        say(s, of, meant,
-            known ? later[kept]
-                  : "; not for modules loaded later, which tell class, name, module, func and file alone");
+        say(s, of, meant, kept_words(of, kept, known));
     else if (!bad)
-        bad = error_set(e, ENOENT, "no tag of process %d (%s) fits --where; `allium tags %d` shows them%s",
-                        of->entry->pid, of->r.process.comm, of->entry->pid, later[kept]);
+        bad = error_set(e, ENOENT, "no %s of process %d (%s) fits --where; `allium %ss %d` shows them%s",
+                        of->of_sites ? "site" : "tag", of->entry->pid, comm_of(of),
+                        of->of_sites ? "site" : "tag", of->entry->pid, kept_words(of, kept, true));
     vec_release(&places.at);
     vec_release(&places.whole);
     buf_release(&clause);
@@ -214,16 +258,22 @@ static bool needs_names(const struct set_tags *s, const struct ledger_entry *ent
     return needs;
 }
 
-static int read_places(const struct set_tags *s, struct reading *of, struct symbols *symbols, struct error *e)
+static int read_places(const struct set_tags *s, struct reading *of, const struct names *names,
+                       struct error *e)
 {
     const struct ledger_entry *entry = of->entry;
+    struct account_process process = {.pid = entry->pid, .alive = true};
     struct container_roots roots = {0};
     int fd = ledger_entry_open(entry);
-    of->r = (struct tags_reading){.idle = true, .unmet = true, .process = {.pid = entry->pid, .alive = true}};
+    const char *root = container_root(&roots, entry->pid);
+    of->tags = (struct tags_reading){.idle = true, .unmet = true, .process = process};
+    of->sites = (struct sites_reading){.idle = true, .process = process};
     int bad = fd < 0 ? error_set(e, -fd, "%s: %s", entry->path, strerror(-fd))
-                     : tags_read_places(&of->r, &of->texts, fd, needs_names(s, entry) ? symbols : NULL,
-                                        container_root(&roots, entry->pid), e);
-    vec_each (struct account_row, row, &of->r.rows)
+              : of->of_sites
+                  ? sites_read_places(&of->sites, &of->texts, fd, names->symbols, &names->wrappers, root, e)
+                  : tags_read_places(&of->tags, &of->texts, fd, needs_names(s, entry) ? names->symbols : NULL,
+                                     root, e);
+    vec_each (struct account_row, row, &of->tags.rows)
         row->key.pid = (uint32_t)entry->pid;
     if (fd >= 0)
         close(fd);
@@ -231,38 +281,72 @@ static int read_places(const struct set_tags *s, struct reading *of, struct symb
     return bad;
 }
 
-static int apply(const struct set_tags *s, struct reading *of, struct symbols *symbols,
+static int apply(const struct set_tags *s, struct reading *of, const struct names *names,
                  bool (*process)(void *arg, const char *comm, int pid), void *arg, unsigned *processes,
                  struct error *e)
 {
-    int bad = read_places(s, of, symbols, e);
-    if (bad || !process(arg, of->r.process.comm, of->entry->pid))
+    int bad = read_places(s, of, names, e);
+    if (bad || !process(arg, comm_of(of), of->entry->pid))
         return bad;
     ++*processes;
-    return s->only || s->where ? change_places(s, of, e) : change_all(s, of->entry, of->r.process.comm, e);
+    return s->only || s->where ? change_places(s, of, e) : change_all(s, of->entry, comm_of(of), e);
+}
+
+/* Does the process keep accounts of call sites, of which stacks can be asked? */
+static bool has_sites(const struct ledger_entry *entry)
+{
+    struct ledger_header h;
+    struct error e;
+    int fd = ledger_entry_open(entry);
+    bool has = fd >= 0 && !ledger_copy_header(fd, &h, &e) && h.regions[LEDGER_SITES].limit_bytes;
+    if (fd >= 0)
+        close(fd);
+    return has;
+}
+
+/* All there is to do: to a process's tags, or to its call sites. */
+static int apply_to(const struct set_tags *s, struct reading *of, const struct names *names,
+                    bool (*process)(void *arg, const char *comm, int pid), void *arg, unsigned *processes,
+                    struct error *e)
+{
+    int bad = apply(s, of, names, process, arg, processes, e);
+    tags_reading_release(&of->tags);
+    sites_reading_release(&of->sites);
+    alloc_texts_release(&of->texts);
+    query_free(of->query);
+    return bad;
 }
 
 int set_tags_apply(const struct set_tags *s, int pid, bool (*process)(void *arg, const char *comm, int pid),
                    void *arg, unsigned *processes)
 {
+    const bool stacks_alone = !((s->change.clear | s->change.set) & ~BIT(STACKS));
     struct ledger_scan scan;
-    struct error e = {""};
+    struct VEC(uint64_t) done = {0}; /* of these ledgers' sites, so that their tags may lack what is meant */
     int code = EXIT_DONE;
     char *cache = naming_cache_dir();
-    struct symbols *symbols = symbols_new(cache);
+    struct names names = {.symbols = symbols_new(cache)};
+    wrapper_lists_read(&names.wrappers);
     ledger_scan_all(&scan);
-    vec_each (const struct ledger_entry, entry, &scan.tags) {
-        struct reading of = {.entry = entry};
-        if (!entry->alive || (pid && entry->pid != pid))
-            continue;
-        if (apply(s, &of, symbols, process, arg, processes, &e))
-            code = command_fail(EXIT_FAILED, "%s", e.text);
-        tags_reading_release(&of.r);
-        alloc_texts_release(&of.texts);
-        query_free(of.query);
-    }
+    for (int sites = stacks_alone; sites >= 0; sites--)
+        vec_each (const struct ledger_entry, entry, sites ? &scan.list : &scan.tags) {
+            struct error e = {""};
+            struct reading of = {.entry = entry, .of_sites = sites};
+            bool fine = false;
+            if (!entry->alive || (pid && entry->pid != pid) || (sites && !has_sites(entry)))
+                continue;
+            int bad = apply_to(s, &of, &names, process, arg, processes, &e);
+            vec_each (const uint64_t, image, &done)
+                fine |= *image == entry->image_id && bad == -ENOENT;
+            if (!bad && sites)
+                *vec_push(&done) = entry->image_id;
+            if (bad && !fine)
+                code = command_fail(EXIT_FAILED, "%s", e.text);
+        }
     ledger_scan_release(&scan);
-    symbols_free(symbols);
+    vec_release(&done);
+    wrappers_release(&names.wrappers);
+    symbols_free(names.symbols);
     free(cache);
     return code;
 }

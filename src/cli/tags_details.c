@@ -44,6 +44,7 @@ static const struct table_column latency_columns[] = {
 
 struct request {
     const struct command *c;
+    const struct wrappers *sites; /* NULL: of tags */
     pid_t pid;
     struct query *query;
     uint32_t top;
@@ -70,10 +71,10 @@ static void put_place(struct table *t, uint32_t first, const struct account_key 
     buf_release(&place);
 }
 
-static struct table *stacks_table(const struct tags_details *d, const struct alloc_texts *texts)
+static struct table *stacks_table(const char *schema, const struct tags_details *d,
+                                  const struct alloc_texts *texts)
 {
-    struct table *t =
-        table_new("tags-stacks", 1, stack_columns, sizeof(stack_columns) / sizeof(*stack_columns));
+    struct table *t = table_new(schema, 1, stack_columns, sizeof(stack_columns) / sizeof(*stack_columns));
     vec_each (const struct tags_call, call, &d->calls) {
         table_row(t);
         table_whole(t, CALLS, call->calls);
@@ -140,7 +141,8 @@ static int show(const struct request *q, const struct tags_details *d, const str
 {
     struct sink out = pager_sink(q->paged);
     struct text_style style = terminal_style(stdout);
-    struct table *t = q->latency ? latency_table(d, texts) : stacks_table(d, texts);
+    struct table *t = q->latency ? latency_table(d, texts)
+                                 : stacks_table(q->sites ? "sites-stacks" : "tags-stacks", d, texts);
     uint32_t all = table_rows(t);
     if (q->top && all > q->top)
         table_cut(t, q->top);
@@ -158,7 +160,7 @@ static int show(const struct request *q, const struct tags_details *d, const str
 
 static int parse(struct request *q, const struct arguments *a)
 {
-    static const char *const not_here[] = {"by", "sort", "allocinfo", NULL};
+    static const char *const not_here[] = {"by", "sort", "allocinfo", "freed", NULL};
     const char *what = q->latency ? "--latency" : "--stacks", *where = command_value(q->c, a, "where");
     struct error e = {""};
     char *end = "x";
@@ -170,7 +172,7 @@ static int parse(struct request *q, const struct arguments *a)
     q->paged = !command_value(q->c, a, "no-pager");
     if (q->folded && (q->latency || q->json))
         return command_misuse(q->c, "--folded goes with --stacks alone");
-    if (command_value(q->c, a, "latency") && command_value(q->c, a, "stacks"))
+    if (q->latency && command_value(q->c, a, "stacks"))
         return command_misuse(q->c, "--stacks or --latency, not both");
     q->top = q->json || q->folded ? 0 : WORDS_TOP_DEFAULT;
     int code = words_parse_top(q->c, command_value(q->c, a, "top"), &q->top);
@@ -192,9 +194,9 @@ static int read_and_show(struct request *q)
     struct error e = {""};
     char *cache = naming_cache_dir();
     struct symbols *symbols = symbols_new(cache);
-    int code = tags_details_read(&d, &texts, q->pid, q->query, symbols, &e)
-                   ? command_fail(EXIT_FAILED, "%s", e.text)
-                   : show(q, &d, &texts);
+    int bad = q->sites ? sites_details_read(&d, &texts, q->pid, q->query, symbols, q->sites, &e)
+                       : tags_details_read(&d, &texts, q->pid, q->query, symbols, &e);
+    int code = bad ? command_fail(EXIT_FAILED, "%s", e.text) : show(q, &d, &texts);
     tags_details_release(&d);
     alloc_texts_release(&texts);
     symbols_free(symbols);
@@ -202,14 +204,14 @@ static int read_and_show(struct request *q)
     return code;
 }
 
-int tags_details_command(const struct command *c, int argc, char **argv)
+int tags_details_command(const struct command *c, const struct wrappers *sites, int argc, char **argv)
 {
-    struct request q = {.c = c};
+    struct request q = {.c = c, .sites = sites};
     struct arguments a;
     int code = command_parse(c, argc, argv, false, &a);
     if (code >= 0)
         return code;
-    q.latency = command_value(c, &a, "latency");
+    q.latency = !sites && command_value(c, &a, "latency");
     if (!q.latency && !command_value(c, &a, "stacks") && !command_value(c, &a, "folded"))
         return -1;
     code = parse(&q, &a);

@@ -3,14 +3,15 @@
 #define CLI_TAGS_DETAILS_H
 
 /*
- * `allium tags PID --stacks` and `--latency`: what `allium set` asked for of single calls.
+ * `allium tags PID --stacks` and `--latency`, and `allium sites PID --stacks`: what `allium set` asked for of single calls.
  *
  * Runs in: the tool.
  */
 
 #include "cli/command.h"
+#include "model/wrappers.h"
 
-/** Does all of it, if one of the two is among the options: an exit code. -1: neither is. */
-int tags_details_command(const struct command *c, int argc, char **argv);
+/** Does all of it, if one of the options is given: an exit code. -1: none is. `sites`: of call sites, with these wrappers; NULL: of tags. */
+int tags_details_command(const struct command *c, const struct wrappers *sites, int argc, char **argv);
 
 #endif

@@ -80,6 +80,19 @@ static bool place_of(const struct ledger_copy *c, const struct ledger_site *s, u
     return of < c->count[LEDGER_MODULES];
 }
 
+/* As the target has it. */
+static uint64_t key_of(const struct ledger_copy *c, const struct ledger_site *s, uint32_t module,
+                       uint64_t code)
+{
+    if (module == LEDGER_NONE || s->tag || s->flags & LEDGER_SITE_WRAPPER)
+        return 0;
+    const struct ledger_module *m = ledger_copy_at(c, LEDGER_MODULES, struct ledger_module, module);
+    const char *path = text_of(c, m->path);
+    return m->build_id_len && m->build_id_len <= LEDGER_BUILD_ID_BYTES
+               ? ledger_site_key(m->build_id, m->build_id_len, code)
+               : ledger_site_key(path, strlen(path), code);
+}
+
 static void add_site(struct sites_reading *r, const struct ledger_copy *c, uint64_t number,
                      struct alloc_texts *texts)
 {
@@ -99,7 +112,7 @@ static void add_site(struct sites_reading *r, const struct ledger_copy *c, uint6
         sum->faults[ACCOUNT_MAJOR] = faults.major;
         sum->faults[ACCOUNT_SHARED] = faults.shared;
     }
-    if (is_nothing(sum))
+    if (is_nothing(sum) && !r->idle)
         return;
     sum->inexact = r->process.losses[ACCOUNT_LOST_OBJECTS] || r->process.losses[ACCOUNT_LOST_FREES];
     row.key.comm = put_text(texts, r->process.comm);
@@ -111,6 +124,8 @@ static void add_site(struct sites_reading *r, const struct ledger_copy *c, uint6
         row.key.function = put_text(texts, number == LEDGER_SITE_OTHER ? SITES_OTHER : SITES_NO_MODULE);
     *vec_push(&r->module) = module;
     *vec_push(&r->by_wrapper) = s->wrapper != 0;
+    *vec_push(&r->key) = key_of(c, s, module, row.code);
+    *vec_push(&r->number) = (uint32_t)number;
     *vec_push(&r->rows) = row;
 }
 
@@ -157,5 +172,7 @@ void sites_reading_release(struct sites_reading *r)
     vec_release(&r->modules);
     vec_release(&r->module);
     vec_release(&r->by_wrapper);
+    vec_release(&r->key);
+    vec_release(&r->number);
     vec_release(&r->rows);
 }

@@ -39,6 +39,9 @@ struct sites_reading {
     struct account_rows rows;    /* one for each site; `code` is its return address in the module's file */
     struct VEC(uint32_t) module; /* of each row, or LEDGER_NONE */
     struct VEC(bool) by_wrapper; /* it calls a wrapper, which calls the allocator */
+    struct VEC(uint64_t) key;    /* of each row: ledger_site_key(); 0: nothing can be asked of it */
+    struct VEC(uint32_t) number; /* of each row, in the ledger */
+    bool idle;                   /* those of which nothing was counted, too */
     struct VEC(struct sites_module) modules;
     struct account_process process;
     const struct object_faults *faults; /* NULL: none were counted */
@@ -49,6 +52,12 @@ struct sites_reading {
 /** The accounts of a copy, without names. */
 void sites_from_copy(struct sites_reading *r, const struct ledger_copy *c, struct alloc_texts *texts);
 void sites_reading_release(struct sites_reading *r);
+
+/** The same of an open ledger, with names from below `root` ("": our own). 0, or -errno with a line: -ENOENT it has no accounts. */
+int sites_read_places(struct sites_reading *r, struct alloc_texts *texts, int fd, struct symbols *symbols,
+                      const struct wrappers *wrappers, const char *root, struct error *e);
+/** The ledger of a process that lives, else the one that was left last: its descriptor, or -errno with a line. */
+int sites_open(pid_t pid, bool *alive, struct error *e);
 
 /**
  * The accounts in an open ledger, with names from below `root` ("": our own), added to `a` as those of process `pid`, which

@@ -128,27 +128,39 @@ static int explain_unkept(const struct sites_reading *r, struct error *e)
         r->process.pid);
 }
 
-static int read_file(struct accounts *a, struct alloc_texts *texts, int fd, struct sites_reading *r,
-                     struct namer *n, struct error *e)
+static int read_places(int fd, struct sites_reading *r, struct namer *n, struct error *e)
 {
     struct ledger_copy c;
     int bad = ledger_copy_read(fd, &c, e);
     if (bad)
         return bad;
-    sites_from_copy(r, &c, texts);
+    sites_from_copy(r, &c, n->texts);
     ledger_copy_release(&c);
     if (!r->kept || r->unfollowed)
         bad = explain_unkept(r, e);
     for (uint32_t m = 0; !bad && m < r->modules.len; m++)
         name_module(r, m, n);
-    vec_each (struct account_row, row, &r->rows) {
+    vec_each (struct account_row, row, &r->rows)
         row->key.pid = (uint32_t)r->process.pid;
+    return bad;
+}
+
+int sites_read_places(struct sites_reading *r, struct alloc_texts *texts, int fd, struct symbols *symbols,
+                      const struct wrappers *wrappers, const char *root, struct error *e)
+{
+    struct namer n = {.symbols = symbols, .wrappers = wrappers, .texts = texts, .module = {.root = root}};
+    return read_places(fd, r, &n, e);
+}
+
+static int read_file(struct accounts *a, int fd, struct sites_reading *r, struct namer *n, struct error *e)
+{
+    int bad = read_places(fd, r, n, e);
+    vec_each (const struct account_row, row, &r->rows)
         *vec_push(&a->rows) = *row;
-    }
     if (!bad)
         *vec_push(&a->processes) = r->process;
     sites_reading_release(r);
-    accounts_merge(a, texts);
+    accounts_merge(a, n->texts);
     return bad;
 }
 
@@ -158,7 +170,7 @@ int sites_read_file(struct accounts *a, struct alloc_texts *texts, int fd, pid_t
 {
     struct sites_reading r = {.process = {.pid = pid, .alive = alive}};
     struct namer n = {.symbols = symbols, .wrappers = wrappers, .texts = texts, .module = {.root = root}};
-    return read_file(a, texts, fd, &r, &n, e);
+    return read_file(a, fd, &r, &n, e);
 }
 
 static int explain_none(pid_t pid, bool unreadable, struct error *e)
@@ -179,8 +191,7 @@ static int explain_none(pid_t pid, bool unreadable, struct error *e)
         pid);
 }
 
-/* Its descriptor, or -errno with a line. */
-static int open_ledger(pid_t pid, bool *alive, struct error *e)
+int sites_open(pid_t pid, bool *alive, struct error *e)
 {
     struct ledger_scan scan;
     ledger_scan_process(&scan, pid);
@@ -200,11 +211,11 @@ int sites_read_faults(struct accounts *a, struct alloc_texts *texts, pid_t pid,
     struct container_roots roots = {0};
     struct sites_reading r = {.process = {.pid = pid}, .faults = faults};
     struct namer n = {.symbols = symbols, .wrappers = wrappers, .texts = texts};
-    int fd = open_ledger(pid, &r.process.alive, e);
+    int fd = sites_open(pid, &r.process.alive, e);
     if (fd < 0)
         return fd;
     n.module.root = r.process.alive ? container_root(&roots, pid) : "";
-    int bad = read_file(a, texts, fd, &r, &n, e);
+    int bad = read_file(a, fd, &r, &n, e);
     close(fd);
     container_roots_release(&roots);
     return bad;
@@ -219,7 +230,7 @@ int sites_read(struct accounts *a, struct alloc_texts *texts, pid_t pid, struct 
 int sites_find_objects(struct objects_where *where, pid_t pid, struct error *e)
 {
     bool alive;
-    int fd = open_ledger(pid, &alive, e);
+    int fd = sites_open(pid, &alive, e);
     if (fd < 0)
         return fd;
     int bad = objects_find(where, fd, false, pid, alive, e);

@@ -9,6 +9,7 @@
 
 #include "collect/ledger_profile.h"
 #include "collect/naming.h"
+#include "collect/sites.h"
 #include "model/frames.h"
 
 #define HOOKS "allium/malloc_hooks.h"
@@ -17,8 +18,9 @@
 struct work {
     struct tags_details *d;
     const struct ledger_copy *c;
-    struct tags_reading r;
-    struct VEC(uint32_t) row; /* of each account, + 1; 0: it has none */
+    const struct account_rows *rows;
+    struct VEC(uint32_t) row; /* of each account, or site, + 1; 0: it has none */
+    bool sites;
     const struct query *where;
     const struct alloc_texts *texts;
 };
@@ -27,7 +29,7 @@ static const struct account_row *row_of(const struct work *w, uint32_t account)
 {
     if (account >= w->row.len || !w->row.at[account])
         return NULL;
-    return &w->r.rows.at[w->row.at[account] - 1];
+    return &w->rows->at[w->row.at[account] - 1];
 }
 
 /* NULL: it is not meant, or makes no sense, which is counted. */
@@ -39,12 +41,13 @@ static const struct account_row *meant(struct work *w, uint32_t account)
     return row && (!w->where || account_row_fits(row, w->where, w->texts)) ? row : NULL;
 }
 
-static void number_rows(struct work *w)
+/* `number`: of each row, in the ledger. */
+static void number_rows(struct work *w, const uint32_t *number)
 {
-    for (size_t i = 0; i < w->r.rows.len; i++) {
-        while (w->row.len <= w->r.account.at[i])
+    for (size_t i = 0; i < w->rows->len; i++) {
+        while (w->row.len <= number[i])
             *vec_push(&w->row) = 0;
-        w->row.at[w->r.account.at[i]] = (uint32_t)i + 1;
+        w->row.at[number[i]] = (uint32_t)i + 1;
     }
 }
 
@@ -104,7 +107,8 @@ static char *lines_of(const struct work *w, const struct account_key *place, con
     frames_of(&frames, p, stack);
     while (i + 1 < frames.len && is_ours(p, &frames.at[i]))
         i++;
-    add_place(&b, w, place, p, &frames.at[i]);
+    if (!w->sites)
+        add_place(&b, w, place, p, &frames.at[i]);
     for (; i < frames.len; i++)
         add_frame(&b, p, &frames.at[i]);
     vec_release(&frames);
@@ -116,7 +120,8 @@ static void take_calls(struct work *w, const struct profile *p, const uint32_t *
     for (uint64_t i = 0; i < w->c->count[LEDGER_TAG_STACKS]; i++) {
         const struct ledger_tag_stack *s =
             ledger_copy_at(w->c, LEDGER_TAG_STACKS, struct ledger_tag_stack, i);
-        const struct account_row *row = s->calls ? meant(w, s->account) : NULL;
+        bool mine = s->calls && !(s->account & LEDGER_STACK_OF_SITE) == !w->sites;
+        const struct account_row *row = mine ? meant(w, s->account & ~LEDGER_STACK_OF_SITE) : NULL;
         if (!row)
             continue;
         if (s->stack >= w->c->count[LEDGER_STACKS] || number[s->stack] == PROFILE_NONE) {
@@ -171,7 +176,7 @@ static struct tags_latency *latency_of(struct tags_details *d, const struct acco
 
 static void take_latencies(struct work *w)
 {
-    for (uint64_t i = 0; i < w->c->count[LEDGER_LATENCIES]; i++) {
+    for (uint64_t i = 0; !w->sites && i < w->c->count[LEDGER_LATENCIES]; i++) {
         const struct ledger_latency *from = ledger_copy_at(w->c, LEDGER_LATENCIES, struct ledger_latency, i);
         const struct account_row *row = from->calls ? meant(w, from->account) : NULL;
         if (!row)
@@ -202,45 +207,71 @@ uint64_t tags_latency_quantile(const struct tags_latency *l, double of)
 
 /* ---- all of it ---- */
 
-static void take(struct work *w, struct ledger_copy *c, struct symbols *symbols, const char *root)
+/* Copies the ledger after its places were read: of each stack the place is known then. */
+static int take(struct work *w, int fd, struct symbols *symbols, const char *root, struct error *e)
 {
+    struct ledger_copy c;
     uint32_t *number;
-    struct profile *p = ledger_profile_stacks(c, &number);
-    number_rows(w);
+    int bad = ledger_copy_read(fd, &c, e);
+    if (bad)
+        return bad;
+    struct profile *p = ledger_profile_stacks(&c, &number);
+    w->c = &c;
     naming_apply(symbols, p, root);
     take_calls(w, p, number);
     merge_calls(w->d);
     take_latencies(w);
-    w->d->process = w->r.process;
-    w->d->lost = c->header.losses[LEDGER_LOST_DETAILS];
+    w->d->lost = c.header.losses[LEDGER_LOST_DETAILS];
     free(number);
     profile_free(p);
+    ledger_copy_release(&c);
+    return 0;
 }
 
 int tags_details_read(struct tags_details *d, struct alloc_texts *texts, pid_t pid, const struct query *where,
                       struct symbols *symbols, struct error *e)
 {
     struct tags_source source;
-    struct ledger_copy c;
     *d = (struct tags_details){0};
     int bad = tags_open(&source, pid, e);
     if (bad)
         return bad;
-    struct work w = {.d = d,
-                     .c = &c,
-                     .r = {.idle = true, .process = {.pid = pid, .alive = source.alive}},
-                     .where = where,
-                     .texts = texts};
-    bad = tags_read_places(&w.r, texts, source.fd, symbols, source.root, e);
-    if (!bad)
-        bad = ledger_copy_read(source.fd, &c, e);
+    struct tags_reading r = {.idle = true, .process = {.pid = pid, .alive = source.alive}};
+    struct work w = {.d = d, .rows = &r.rows, .where = where, .texts = texts};
+    bad = tags_read_places(&r, texts, source.fd, symbols, source.root, e);
     if (!bad) {
-        take(&w, &c, symbols, source.root);
-        ledger_copy_release(&c);
+        number_rows(&w, r.account.at);
+        bad = take(&w, source.fd, symbols, source.root, e);
     }
-    tags_reading_release(&w.r);
+    d->process = r.process;
     vec_release(&w.row);
+    tags_reading_release(&r);
     tags_close(&source);
+    return bad;
+}
+
+int sites_details_read(struct tags_details *d, struct alloc_texts *texts, pid_t pid,
+                       const struct query *where, struct symbols *symbols, const struct wrappers *wrappers,
+                       struct error *e)
+{
+    struct container_roots roots = {0};
+    struct sites_reading r = {.idle = true, .process = {.pid = pid}};
+    struct work w = {.d = d, .rows = &r.rows, .where = where, .texts = texts, .sites = true};
+    *d = (struct tags_details){0};
+    int fd = sites_open(pid, &r.process.alive, e);
+    if (fd < 0)
+        return fd;
+    const char *root = r.process.alive ? container_root(&roots, pid) : "";
+    int bad = sites_read_places(&r, texts, fd, symbols, wrappers, root, e);
+    if (!bad) {
+        number_rows(&w, r.number.at);
+        bad = take(&w, fd, symbols, root, e);
+    }
+    d->process = r.process;
+    vec_release(&w.row);
+    sites_reading_release(&r);
+    close(fd);
+    container_roots_release(&roots);
     return bad;
 }
 

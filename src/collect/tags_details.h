@@ -3,12 +3,13 @@
 #define COLLECT_TAGS_DETAILS_H
 
 /*
- * What was kept of single calls of tags, while `allium set` asked for it: their stacks, and how long they took.
+ * What was kept of single calls of tags, or of call sites, while `allium set` asked for it: their stacks, and how long they took.
  *
  * Runs in: the tool. Nothing in the ledger is trusted. Owns: all, until tags_details_release().
  */
 
 #include "collect/tags.h"
+#include "model/wrappers.h"
 #include "wire/ledger.h"
 
 /** Calls of one place from one stack. */
@@ -40,6 +41,10 @@ struct tags_details {
  */
 int tags_details_read(struct tags_details *d, struct alloc_texts *texts, pid_t pid, const struct query *where,
                       struct symbols *symbols, struct error *e);
+/** The same of its call sites, which have no times. */
+int sites_details_read(struct tags_details *d, struct alloc_texts *texts, pid_t pid,
+                       const struct query *where, struct symbols *symbols, const struct wrappers *wrappers,
+                       struct error *e);
 void tags_details_release(struct tags_details *d);
 /** So many of `of` (0 to 1) took at most that long; up to an eighth too much. */
 uint64_t tags_latency_quantile(const struct tags_latency *l, double of);

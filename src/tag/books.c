@@ -295,6 +295,8 @@ static uint32_t number_for(struct met *of, uint64_t identity)
 static void note(uint32_t number, const struct met *of, uint32_t module, uint64_t code)
 {
     met[number] = *of;
+    if (of->place.text)
+        met[number].place.file = places_file(of->place.text, NULL, (const char *)UINTPTR_MAX);
     for (uint32_t most = load_relaxed(&accounts); most <= number;)
         __atomic_compare_exchange_n(&accounts, &most, number + 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
     if (!load_acquire(&AT(LEDGER_TAGS, struct ledger_tag, number)->account))

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "account/stack_calls.h"
 #include "account/stacks.h"
 #include "tag/books.h"
 
@@ -20,7 +21,8 @@ static void lost(enum ledger_loss what)
 }
 
 static struct stacks stacks = STACKS_OF(&books_ledger, lost);
-static struct intern called = {.ledger = &books_ledger}, timed = {.ledger = &books_ledger};
+static struct stack_calls called = STACK_CALLS_OF(&books_ledger);
+static struct intern timed = {.ledger = &books_ledger};
 
 static __thread struct stack_bounds bounds __attribute__((tls_model("initial-exec")));
 
@@ -34,34 +36,6 @@ static struct {
     uint64_t began_ns;
 } underway[UNDERWAY];
 
-struct call_key {
-    uint32_t account, stack;
-};
-
-static bool same_call(const void *key, uint32_t number)
-{
-    const struct call_key *k = key;
-    const struct ledger_tag_stack *s = AT(LEDGER_TAG_STACKS, struct ledger_tag_stack, number);
-    return s->account == k->account && s->stack == k->stack;
-}
-
-static struct ledger_tag_stack *record_of(struct call_key key)
-{
-    uint64_t word = (uint64_t)key.account << 32 | key.stack;
-    uint32_t hash = (uint32_t)(word * 0x9e3779b97f4a7c15u >> 32);
-    uint32_t at = intern_find(&called, hash, same_call, &key);
-    if (at == INTERN_NONE) {
-        at = ledger_append(&books_ledger, LEDGER_TAG_STACKS, 1);
-        if (at == LEDGER_NONE)
-            return NULL;
-        struct ledger_tag_stack *s = AT(LEDGER_TAG_STACKS, struct ledger_tag_stack, at);
-        s->stack = key.stack;
-        store_release(&s->account, key.account);
-        intern_add(&called, hash, at);
-    }
-    return AT(LEDGER_TAG_STACKS, struct ledger_tag_stack, at);
-}
-
 void details_stack(uint32_t account, size_t bytes, const struct walk_start *start)
 {
     uint32_t ids[DEPTH_MAX];
@@ -69,13 +43,8 @@ void details_stack(uint32_t account, size_t bytes, const struct walk_start *star
     struct walker w = stacks_walker(&stacks);
     unsigned depth = walk_stack(&w, &bounds, start, ids, DEPTH_MAX, &end);
     uint32_t stack = stacks_number(&stacks, ids, depth, stacks_hash(ids, depth), end);
-    struct ledger_tag_stack *s = stack == LEDGER_NONE ? NULL : record_of((struct call_key){account, stack});
-    if (!s) {
+    if (!stack_calls_add(&called, account, stack, bytes))
         books_count_loss(LEDGER_LOST_DETAILS);
-        return;
-    }
-    __atomic_fetch_add(&s->calls, 1, __ATOMIC_RELAXED);
-    __atomic_fetch_add(&s->bytes, bytes, __ATOMIC_RELAXED);
 }
 
 uint64_t details_now_ns(void)
@@ -164,7 +133,7 @@ void details_time(uint32_t account, uint64_t took_ns)
 void details_reset(void)
 {
     stacks_reset(&stacks);
-    intern_reset(&called);
+    stack_calls_reset(&called);
     intern_reset(&timed);
     memset(underway, 0, sizeof(underway));
 }

@@ -5,7 +5,8 @@
 /*
  * The control page: what a user changes in a running process. A file of its own beside the ledger; written under a
  * lock by the owner or root, read by the target: an agent's at least every LEDGER_CONTROL_BYTES of a thread's allocations,
- * that of tags at each call of a tagged place, which compares `state` with what it knows.
+ * that of tags, and of call sites,
+ * at each call of such a place, which compares `state` with what it knows.
  *
  * Runs in: the tool (writer) and target (reader). Invariant: nothing that stands there may be trusted.
  */
@@ -18,10 +19,11 @@ struct ledger_control {
     uint64_t magic;
     uint64_t
         word; /* a period, 0: as started, otherwise 1 .. 2^40; and LEDGER_CONTROL_*. Anything else is ignored */
-    /* Of tags alone. */
-    int32_t state;   /* even, >= 0; two more with each change, which is the last thing written */
+    /* Of tags and sites alone. */
+    int32_t state;   /* even, > 0; two more with each change, which is the last thing written */
     uint32_t listed; /* what is in force, see wire/kept.h: actions, queries, and in which of the two places */
 };
+#define LEDGER_STATE_FIRST    2
 #define LEDGER_CONTROL_PERIOD ((1ull << 48) - 1)
 /* No new samples; those that are live are followed to their end. */
 #define LEDGER_CONTROL_OFF (1ull << 63)
@@ -67,6 +69,12 @@ static inline uint64_t ledger_action_key(const void *id, uint64_t bytes, uint64_
     for (uint64_t i = 0; i < bytes; i++)
         h = (h ^ h >> 29 ^ ((const uint8_t *)id)[i]) * 0xbf58476d1ce4e5b9u;
     return h ^ h >> 32;
+}
+
+/** The same of a call site, by the address that the call returns to: no place of a tag has that key. */
+static inline uint64_t ledger_site_key(const void *id, uint64_t bytes, uint64_t code)
+{
+    return ledger_action_key(id, bytes, ~code);
 }
 
 #endif

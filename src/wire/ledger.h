@@ -270,9 +270,10 @@ struct ledger_free {
     uint8_t pad;
 };
 
-/* Calls of a tag that came from one stack, while that was asked for. */
+/* Calls of a tag, or of a call site, that came from one stack, while that was asked for. */
+#define LEDGER_STACK_OF_SITE (1u << 31)
 struct ledger_tag_stack {
-    uint32_t account; /* 0: being entered */
+    uint32_t account; /* of the tag; the site's number with LEDGER_STACK_OF_SITE; 0: being entered */
     uint32_t stack;
     uint64_t calls, bytes;
 };

@@ -2,7 +2,6 @@
 #include "wire/ledger_make.h"
 
 #include <errno.h>
-
 #include <fcntl.h>
 #include <stddef.h>
 #include <sys/mman.h>
@@ -201,7 +200,7 @@ static char *map_file(long fd, uint64_t bytes, int prot)
     return sys_failed(p) ? NULL : (char *)p;
 }
 
-const struct ledger_control ledger_no_control;
+const struct ledger_control ledger_no_control = {.state = LEDGER_STATE_FIRST};
 
 static bool write_at(long fd, const void *from, uint64_t bytes, uint64_t at)
 {
@@ -218,6 +217,8 @@ static bool write_behind(long fd, const struct ledger_control *asked, uint64_t f
 /* A list is believed as far as the file can have one. The state is another, so that all who know that of `asked` look again. */
 static bool write_asked(long fd, const struct ledger_control *asked)
 {
+    if (asked == &ledger_no_control)
+        return write_at(fd, asked, sizeof(*asked), 0);
     uint32_t count = ledger_listed_actions(asked->listed), kept = ledger_listed_queries(asked->listed);
     struct ledger_control c = {.magic = LEDGER_CONTROL_MAGIC,
                                .word = asked->word & LEDGER_CONTROL_TAGS_OFF,
@@ -245,7 +246,7 @@ static void make_control(struct ledger *l, const struct ledger_config *config, l
     /* The page is backed before it is read: a read fault on a full tmpfs would be SIGBUS. */
     char *page = map_file(fd, bytes, PROT_NONE);
     if (page && (sys_failed(sys_call(SYS_fallocate, fd, 0, 0, LEDGER_PAGE_BYTES)) ||
-                 (config->asked && !write_asked(fd, config->asked)) ||
+                 !write_asked(fd, config->asked ? config->asked : &ledger_no_control) ||
                  sys_call(SYS_mprotect, page, LEDGER_PAGE_BYTES, PROT_READ))) {
         sys_call(SYS_munmap, page, bytes);
         page = NULL;
@@ -346,9 +347,8 @@ static int make_sized(struct ledger *l, long dir, const char *name, uint64_t lim
         if (!sys_failed(dir))
             sys_call(SYS_unlinkat, dir, name, 0);
         l->header = NULL;
-        return bad;
     }
-    return 0;
+    return bad;
 }
 
 /* In the directory where it will be; a recorder takes away what is in its own, and lies in one where others may be left. */

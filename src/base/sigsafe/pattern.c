@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/sigsafe/pattern.h"
 
-#include <string.h>
-
 #include "base/sigsafe/text.h"
 
 #define UTF8_BYTES_MAX 4
@@ -91,7 +89,7 @@ static size_t cut_version(const char *text, size_t len)
 
 bool pattern_fits(const char *pattern, unsigned how, const char *text)
 {
-    size_t len = strlen(text);
+    size_t len = text_length(text);
     if (fits_spelling(pattern, how, text, len))
         return true;
     if (!(how & PATTERN_MODULE))

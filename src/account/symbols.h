@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef TAG_SYMBOLS_H
-#define TAG_SYMBOLS_H
+#ifndef ACCOUNT_SYMBOLS_H
+#define ACCOUNT_SYMBOLS_H
 
 /*
  * The name of a function, from the symbol table in the file of its module, which nobody has loaded.

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "tag/kept.h"
+#include "account/kept.h"
 
-#include <dlfcn.h>
 #include <link.h>
 #include <stddef.h>
 
 #include "base/sigsafe/atomic.h"
 #include "base/sigsafe/clause.h"
 #include "base/sigsafe/text.h"
-#include "tag/places.h"
-#include "tag/symbols.h"
+#include "unwind/module.h"
+#include "account/symbols.h"
 #include "wire/kept.h"
 
 #define STATE_SHIFT 32
@@ -19,9 +18,8 @@ _Static_assert(LEDGER_QUERIES_MOST <= STATE_SHIFT, "a bit for each");
 /* A place that is judged. */
 struct known {
     const struct kept_place *place;
-    struct dl_find_object found;
-    bool loaded;
-    bool looked_up; /* `function` is known, or cannot be */
+    const struct unwind_module *module; /* NULL: it is not loaded */
+    bool looked_up;                     /* `function` is known, or cannot be */
     char path[SYMBOLS_PATH_BYTES], function[SYMBOLS_NAME_BYTES];
 };
 
@@ -43,9 +41,9 @@ static bool is_settled(const struct ledger_kept *k, uint64_t module)
 /* As the symbol table has it. Readers from outside see names of C++ in another way, which is not known here. */
 static struct clause_value function_of(struct known *k)
 {
-    if (!k->looked_up && k->loaded)
-        symbols_name(k->path, k->found.dlfo_map_start,
-                     (uint64_t)k->place->code - k->found.dlfo_link_map->l_addr, k->function);
+    if (!k->looked_up && k->module)
+        symbols_name(k->path, (const void *)k->module->start, (uintptr_t)k->place->code - k->module->bias,
+                     k->function);
     k->looked_up = true;
     bool known = *k->function && !text_starts(k->function, "_Z");
     return (struct clause_value){known ? k->function : NULL, known};
@@ -61,8 +59,8 @@ static struct clause_value value_of(void *subject, enum clause_field field)
         return function_of(k);
     if (text && field == CLAUSE_NAME)
         text += text_length(text) + 1;
-    else if (text && field != CLAUSE_CLASS)
-        text = places_file(text, NULL, (const char *)UINTPTR_MAX);
+    else if (field == CLAUSE_FILE)
+        text = k->place->file;
     /* What compilers are given as a file may be a part of its path, and malloc_hooks.h leaves it to the debug information. */
     return (struct clause_value){text && *text ? text : NULL, field != CLAUSE_FILE};
 }
@@ -72,9 +70,11 @@ static void begin(struct known *k, const struct kept_place *place)
     *k->path = *k->function = '\0';
     k->place = place;
     k->looked_up = false;
-    k->loaded = !_dl_find_object((void *)(uintptr_t)place->code, &k->found);
-    if (k->loaded)
-        symbols_path(k->found.dlfo_link_map->l_name, k->path);
+    const struct link_map *map = module_link_map((uintptr_t)place->code);
+    uint32_t module = map ? module_find((uintptr_t)place->code) : MODULE_NONE;
+    k->module = module == MODULE_NONE ? NULL : &unwind_modules.at[module];
+    if (k->module)
+        symbols_path(map->l_name, k->path); /* the record's may be of an earlier time that it was loaded */
 }
 
 uint32_t kept_fits(const struct ledger_kept *k, uint32_t queries, uint32_t state, struct kept_place *place)

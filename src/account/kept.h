@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef TAG_KEPT_H
-#define TAG_KEPT_H
+#ifndef ACCOUNT_KEPT_H
+#define ACCOUNT_KEPT_H
 
 /*
  * Which of the queries that are kept for modules loaded later (wire/kept.h) fit a place.
@@ -16,9 +16,11 @@ struct ledger_kept;
 
 /* What the process knows of a place. */
 struct kept_place {
-    uint64_t key, module; /* ledger_action_key(), ledger_module_key() */
+    uint64_t key,
+        module; /* ledger_action_key() or ledger_site_key(); ledger_module_key(), 0: nobody knows its places */
     const char *code;
-    const char *text; /* class, name and file, one behind the other; NULL: none */
+    const char *text; /* class and name, one behind the other; NULL: none */
+    const char *file; /* NULL: none */
     uint64_t fits;    /* what was found of it, and at which state of the page */
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "tag/symbols.h"
+#include "account/symbols.h"
 
 #include <elf.h>
 #include <fcntl.h>

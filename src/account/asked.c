@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "account/asked.h"
+
+#include <sys/mman.h>
+#include <time.h>
+
+#include "account/reserve.h"
+#include "base/sigsafe/atomic.h"
+#include "base/sigsafe/sys.h"
+#include "wire/kept.h"
+
+static uint64_t readable[4]; /* bytes of its lists, and of what is kept beside each */
+
+/* Only what is used of those can be accessed, or mlockall(2) in the program would back all of them. */
+static bool can_read(const void *list, unsigned which, uint64_t bytes)
+{
+    bytes = (bytes + LEDGER_PAGE_BYTES - 1) & -(uint64_t)LEDGER_PAGE_BYTES;
+    if (bytes <= load_acquire(&readable[which]))
+        return true;
+    if (!reserve_may_call() || sys_call(SYS_mprotect, list, bytes, PROT_READ))
+        return false;
+    store_release(&readable[which], bytes);
+    return true;
+}
+
+static unsigned side(uint32_t listed)
+{
+    return listed & LEDGER_ACTIONS_SECOND ? 1 : 0;
+}
+
+/* The list in force; NULL: there is none. */
+static const struct ledger_action *list_of(const struct ledger_control *c, uint32_t *count)
+{
+    uint32_t listed = load_acquire(&c->listed);
+    const void *list = (const char *)c + ledger_list_offset(listed);
+    *count = ledger_listed_actions(listed);
+    if (!*count || *count > LEDGER_ACTIONS_MOST ||
+        !can_read(list, side(listed), *count * sizeof(struct ledger_action)))
+        return NULL;
+    return list;
+}
+
+/* What is kept beside it; NULL: nothing. */
+static const struct ledger_kept *kept_of(const struct ledger_control *c, uint32_t *queries)
+{
+    uint32_t listed = load_acquire(&c->listed);
+    const void *kept = (const char *)c + ledger_kept_offset(listed);
+    *queries = ledger_listed_queries(listed);
+    if (!*queries || *queries > LEDGER_QUERIES_MOST ||
+        !can_read(kept, 2 + side(listed), LEDGER_KEPT_BYTES(*queries)))
+        return NULL;
+    return kept;
+}
+
+/* What is asked at this time; `timed`: later it may be something else. */
+static uint32_t asked_now(const struct ledger_action *a, bool *timed)
+{
+    uint32_t asked = a->asked;
+    struct timespec t;
+    for (unsigned ask = 0; ask < LEDGER_ASKS; ask++)
+        if (asked >> ask & 1 && a->until_ns[ask]) {
+            clock_gettime(CLOCK_MONOTONIC, &t);
+            if ((uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec >= a->until_ns[ask])
+                asked &= ~(1u << ask);
+            else
+                *timed = true;
+        }
+    return asked;
+}
+
+static bool find(const struct ledger_control *c, uint64_t key, struct ledger_action *a)
+{
+    uint32_t low = 0, high;
+    const struct ledger_action *list = list_of(c, &high);
+    while (list && low < high) {
+        uint32_t mid = low + (high - low) / 2;
+        if (list[mid].key < key)
+            low = mid + 1;
+        else if (list[mid].key > key)
+            high = mid;
+        else {
+            *a = list[mid];
+            return true;
+        }
+    }
+    return false;
+}
+
+/* By the queries that fit it, of a place that nobody has looked for yet. */
+static bool find_kept(const struct ledger_control *c, int32_t state, struct kept_place *place,
+                      struct ledger_action *a)
+{
+    uint32_t count;
+    const struct ledger_kept *k = kept_of(c, &count);
+    uint32_t fits = k ? kept_fits(k, count, (uint32_t)state, place) : 0;
+    *a = (struct ledger_action){.key = place->key};
+    for (uint32_t i = 0; i < count && fits >> i; i++)
+        if (fits >> i & 1)
+            ledger_action_change(a, &k->queries[i]);
+    return a->asked;
+}
+
+uint32_t asked_look(const struct ledger_control *c, int32_t state, struct kept_place *place,
+                    struct ledger_action *a, bool *timed)
+{
+    return find(c, place->key, a) || find_kept(c, state, place, a) ? asked_now(a, timed) : 0;
+}
+
+void asked_begin(void)
+{
+    __builtin_memset(readable, 0, sizeof(readable));
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef ACCOUNT_ASKED_H
+#define ACCOUNT_ASKED_H
+
+/*
+ * What is asked of places from outside, in the lists behind the control page (wire/control.h, wire/kept.h).
+ *
+ * Runs in: target, cold paths. Threads: any, signal handlers included; no lock.
+ * Invariant: what stands in the page was written by anybody; it is checked at each use.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "account/kept.h"
+#include "wire/ledger.h"
+
+/**
+ * What is asked now of that place, as bits of enum ledger_ask, where the page is at that state. `a`: the action, if any is asked.
+ * `timed`: later it may be something else, though the page stays as it is; else as it was.
+ */
+uint32_t asked_look(const struct ledger_control *c, int32_t state, struct kept_place *place,
+                    struct ledger_action *a, bool *timed);
+/** In a fork child, whose page is another. */
+void asked_begin(void);
+
+#endif
