@@ -101,6 +101,16 @@ uintptr_t *objects_tables(void)
     return all && table_at(all, 0) ? all : NULL;
 }
 
+void objects_begin_anew(void)
+{
+    uintptr_t *all = __atomic_load_n(&tables, __ATOMIC_ACQUIRE);
+    for (uint32_t i = 0; all && all[OBJECTS_TABLES] && i < OBJECTS_TABLES; i++)
+        if (all[i])
+            all[i] = 0;
+    if (all && all[OBJECTS_TABLES])
+        all[OBJECTS_TABLES] = 0;
+}
+
 /* Where the map has what is known of an address. */
 struct place {
     uint32_t *entry;

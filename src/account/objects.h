@@ -25,6 +25,8 @@ struct object {
 
 /** The table of tables, for threads that have words; NULL: there is no memory. */
 uintptr_t *objects_tables(void);
+/** In a fork child, when it begins: what is in by now was entered by what a handler interrupted that forked, for the parent. */
+void objects_begin_anew(void);
 /** Enters it. False: there is no memory for its table. */
 bool objects_put(uintptr_t address, struct object o);
 /** Tables for so many bytes where memory is likely to be mapped next, as none can be made later. */

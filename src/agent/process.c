@@ -165,6 +165,7 @@ static void become_child(void)
     for (int i = 0; i < LEDGER_LOSSES; i++)
         process.early_losses[i] = 0;
     live_disinherit();
+    objects_begin_anew();
     store_release(&process.generation, process.generation + 1);
 }
 

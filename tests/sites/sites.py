@@ -251,6 +251,13 @@ def forks_in_handlers():
         equal(done.stdout.decode().splitlines()[1:], ["killed 0", "signal 0", "unwell 0"], how)
 
 
+def many_sites_in_children():
+    """What a handler interrupts that forks enters its object as the parent's: the child has no sums of so high a number."""
+    with private_dir() as ledgers:  # some one in a thousand children was killed
+        done = succeed([compiled("many_sites.c"), str(pick(500, 5000))], env=dict(env_of(ledgers, [signal_alloc()]), ALLIUM_PERIOD="1"))
+    equal(done.stdout.decode().splitlines()[-1], "killed 0", "children")
+
+
 def tail_calls():
     """Who is there to return to is charged, and marked; a call through a pointer is not."""
     source = os.path.join(SCRATCH.name, "tails.c")
@@ -390,6 +397,7 @@ tap.main([
     ("a hundred and fifty generations of fork children", generations),
     ("of a process that runs, and of one that was killed", read_while_it_runs),
     ("a handler that forks in the midst of it harms no child", forks_in_handlers),
+    ("nor where its parent had more call sites than it has", many_sites_in_children),
     ("tail calls are told, and likely wrappers", tail_calls),
     ("of several programs of one number, the last one's", of_one_number),
     ("a recording has them, too", recorded),
