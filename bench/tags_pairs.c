@@ -8,7 +8,7 @@
 
 #define TEXT_(x) #x
 #define TEXT(x)  TEXT_(x)
-#if defined(LAYOUT)
+#if defined(LAYOUT) && LAYOUT
 __asm__(".pushsection .text\n\t.skip 16 * " TEXT(LAYOUT) " + 64 * (" TEXT(LAYOUT) " & 2)\n\t.popsection");
 #endif
 

@@ -56,7 +56,7 @@ static const struct table_column columns[COLUMNS] = {
     [C_OBJECTS_CHANGE] = {"objects_change", TABLE_PLAIN, TABLE_SIGNED, .drop = 2},
     [C_OBJECTS] = {"live_objects", TABLE_PLAIN, TABLE_SIGNED},
     [C_PEAK] = {"peak", TABLE_BYTES, TABLE_WHOLE},
-    [C_PEAK_HIGH] = {"peak_high", TABLE_BYTES, TABLE_WHOLE, .drop = 3},
+    [C_PEAK_HIGH] = {"peak_high", TABLE_BYTES, TABLE_WHOLE},
     [C_ALLOCATED_CHANGE] = {"allocated_change", TABLE_BYTES, TABLE_SIGNED},
     [C_ALLOCATED_RATE] = {"allocated_per_s", TABLE_BYTES, TABLE_REAL},
     [C_ALLOCATED] = {"allocated", TABLE_BYTES, TABLE_WHOLE},

@@ -29,7 +29,7 @@ static bool exchange(struct ledger_count *at, struct ledger_count *was, struct l
 /* So many calls may come until they are handed on: few while there were few, so that what is made in between is a small part. */
 static uint64_t calls_until(uint64_t calls)
 {
-    uint64_t part = calls / 8 + 1;
+    uint64_t part = calls / 32 + 1;
     return part < LEDGER_CALLS_MOST ? part : LEDGER_CALLS_MOST;
 }
 

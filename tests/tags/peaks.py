@@ -25,12 +25,12 @@ def holds(surely, maybe, low, high, words):
 
 
 def grown():
-    """Looked for after each eighth more: so much may be missing below, and no more is added above."""
+    """Looked for after each 32nd part more: so much may be missing below, and no more is added above."""
     for n, each in (1, 7), (5, 100), (100, 24), (3000, 64), (50000, 100), (2000, 4095), (2000, 4096), (3, 1 << 30):
         surely, maybe, low, high = peak_of("grow", n, each)
         equal((surely, maybe), (n * each, n * each), "the program's own")
         holds(surely, maybe, low, high, (n, each))
-        part = min(n // 8 + 1, 1023) * each
+        part = min(n // 32 + 1, 1023) * each
         check(low >= surely - part and high <= surely + part, "%d of %d: %d-%d" % (n, each, low, high))
 
 
@@ -43,6 +43,6 @@ def churned():
 
 
 tap.main([
-    ("of what grows, to an eighth", grown),
+    ("of what grows, to a 32nd part", grown),
     ("of threads that make and free at random", churned),
 ])
