@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
 """`allium sys vmscan`: pages and objects that reclaim looks at and frees, by its kind and theirs, as /proc/vmstat counts them."""
+import contextlib
 import os
 import sys
 
@@ -123,7 +124,8 @@ def node_and_slab(env=None):
         counted = Counted()
         with tool("vmscan", *ONCE, env=env) as it:
             counted.ready()
-            reclaim.write(NODE, "8M")
+            with contextlib.suppress(BlockingIOError):  # there was less to reclaim, which is counted all the same
+                reclaim.write(NODE, "8M")
             counted.through()
             it.stop()
         agrees(it, counted)
