@@ -22,6 +22,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "crowd.h"
 #include "stats.h"
 
 #define OBJECTS     512
@@ -156,51 +157,9 @@ static bool measure(const struct kind *k, double seconds)
     return good;
 }
 
-#define CROWD_MOST  64
-#define CROWD_TURNS 40
-
-static void *crowd_thread(void *arg)
+static void crowd_run(void)
 {
-    (void)arg;
-    for (int i = 0; i < CROWD_TURNS; i++)
-        hot(&families[SITES]);
-    return NULL;
-}
-
-static double cpu_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
-static double crowd_pair_ns(unsigned threads)
-{
-    pthread_t t[CROWD_MOST];
-    double before = cpu_ns();
-    for (unsigned i = 0; i < threads; i++)
-        if (pthread_create(&t[i], NULL, crowd_thread, NULL))
-            exit(2);
-    for (unsigned i = 0; i < threads; i++)
-        pthread_join(t[i], NULL);
-    return (cpu_ns() - before) / ((double)threads * CROWD_TURNS * PAIRS);
-}
-
-static int measure_crowd(unsigned threads, double seconds)
-{
-    static double ns[2][ROUNDS_MOST];
-    size_t rounds = 0;
-    for (double began = stats_now_ns(); rounds < ROUNDS_MOST && stats_now_ns() - began < seconds * 1e9;
-         rounds++) {
-        ns[0][rounds] = crowd_pair_ns(1);
-        ns[1][rounds] = crowd_pair_ns(threads);
-    }
-    struct stats_ratio r = stats_ratio(ns[1], ns[0], rounds);
-    printf(
-        "%u threads, one site: CPU for each pair %5.3f (%5.3f-%5.3f) of one thread's %.2f ns, at most 2.00  "
-        "%s\n",
-        threads, r.ratio, r.low, r.high, stats_median(ns[0], rounds), r.ratio <= 2 ? "reached" : "MISSED");
-    return r.ratio > 2;
+    hot(&families[SITES]);
 }
 
 static bool load_floor(const char *path)
@@ -225,7 +184,7 @@ int main(int argc, char **argv)
     if (!load_floor(argc > 1 ? argv[1] : NULL))
         return 2;
     if (argc > 2)
-        return measure_crowd((unsigned)atoi(argv[2]) % (CROWD_MOST + 1), seconds);
+        return crowd_measure(&(struct crowd){crowd_run, PAIRS}, "one site", argv[2], seconds);
     for (size_t i = 0; i < KINDS; i++)
         reached &= measure(&kinds[i], seconds * (kinds[i].most ? 2 : 1) / (KINDS + 2));
     return !reached;

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "allium/tag.h"
+#include "crowd.h"
 #include "stats.h"
 #include "tags_pairs.h"
 #include "wire/ledger_accounts.h"
@@ -76,50 +77,9 @@ static int measure(unsigned k, enum way way, double seconds, uint64_t *made)
     return good;
 }
 
-#define CROWD_MOST  64
-#define CROWD_TURNS 20
-
-static void *crowd_thread(void *arg)
+static void crowd_run(void)
 {
-    (void)arg;
-    for (int i = 0; i < CROWD_TURNS; i++)
-        tagged_hot();
-    return NULL;
-}
-
-static double cpu_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
-static double crowd_pair_ns(unsigned threads)
-{
-    pthread_t t[CROWD_MOST];
-    double before = cpu_ns();
-    for (unsigned i = 0; i < threads; i++)
-        if (pthread_create(&t[i], NULL, crowd_thread, NULL))
-            exit(2);
-    for (unsigned i = 0; i < threads; i++)
-        pthread_join(t[i], NULL);
-    return (cpu_ns() - before) / ((double)threads * CROWD_TURNS * PAIRS);
-}
-
-static int measure_crowd(unsigned threads, double seconds)
-{
-    static double ns[2][ROUNDS_MOST];
-    size_t rounds = 0;
-    for (double began = stats_now_ns(); rounds < ROUNDS_MOST && stats_now_ns() - began < seconds * 1e9;
-         rounds++) {
-        ns[0][rounds] = crowd_pair_ns(1);
-        ns[1][rounds] = crowd_pair_ns(threads);
-    }
-    struct stats_ratio r = stats_ratio(ns[1], ns[0], rounds);
-    printf("%u threads, one tag: CPU for each pair %5.3f (%5.3f-%5.3f) of one thread's %.2f ns, at most 2.00 "
-           " %s\n",
-           threads, r.ratio, r.low, r.high, stats_median(ns[0], rounds), r.ratio <= 2 ? "reached" : "MISSED");
-    return r.ratio > 2;
+    tagged_hot();
 }
 
 int main(int argc, char **argv)
@@ -127,7 +87,7 @@ int main(int argc, char **argv)
     const char *limit = getenv("ALLIUM_BENCH_SECONDS");
     double seconds = (limit ? atof(limit) : 20) / 2;
     if (argc > 2 && !strcmp(argv[2], "crowd"))
-        return measure_crowd((unsigned)atoi(argv[1]) % (CROWD_MOST + 1), seconds);
+        return crowd_measure(&(struct crowd){crowd_run, PAIRS}, "one tag", argv[1], seconds);
     enum way way = argc > 2 ? OFF : ON;
     if (way == OFF && !getenv("ALLIUM_TAGS") && !setenv("ALLIUM_TAGS", "off", 1))
         execv("/proc/self/exe", argv); /* they are off from the beginning */

@@ -143,6 +143,15 @@ def totals(directory, *options):
     return [json.loads(line) for line in done.stdout.decode(errors="replace").splitlines()]
 
 
+def own_counts(text):
+    """What the tests' programs print of themselves, a line for each place: {pid: {place: (made, bytes made, live, bytes live)}}."""
+    counts = {}
+    for line in text.splitlines():
+        pid, place, *numbers = line.split()
+        counts.setdefault(int(pid), {})[place] = tuple(map(int, numbers))
+    return counts
+
+
 LOSSES = ("lost_samples", "lost_live", "frees_unseen")
 
 

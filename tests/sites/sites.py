@@ -13,7 +13,7 @@ sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "cli"))
 import tap
-from tap import agent_env, built, check, equal, pick, private_dir, run, succeed
+from tap import agent_env, built, check, equal, own_counts, pick, private_dir, run, succeed
 
 SCRATCH = tempfile.TemporaryDirectory(prefix="allium-sites-")
 STRICT = ["-Wall", "-Wextra", "-Wshadow", "-Werror"]
@@ -69,14 +69,6 @@ def compare(ledgers, pid, places, by_allocator=()):
         if place not in by_allocator:
             equal(freed.get(place, (0,) * 2), (frees, freed_bytes), "freed by " + place)
     return said
-
-
-def own_counts(text):
-    counts = {}
-    for line in text.splitlines():
-        pid, place, *numbers = line.split()
-        counts.setdefault(int(pid), {})[place] = tuple(map(int, numbers))
-    return counts
 
 
 def counted(threads, *words, preload=(), rounds=None, program=None, by_allocator=(), **more):
@@ -288,20 +280,8 @@ def tail_calls():
 
 def of_one_number():
     """Of ledgers that were left by several programs of one number the last one's is shown, in whatever order they are found."""
-    source = os.path.join(SCRATCH.name, "images.c")
-    with open(source, "w") as file:
-        file.write("""#include <stdlib.h>
-        #include <unistd.h>
-        void *volatile kept;
-        __attribute__((noinline)) void before(void) { kept = malloc(100); }
-        __attribute__((noinline)) void after(void) { kept = malloc(200); }
-        int main(int argc, char **argv) {
-            if (argc > 1) { after(); return 0; }
-            before();
-            return execl(argv[0], argv[0], "again", (char *)NULL);
-        }""")
     program = os.path.join(SCRATCH.name, "images")
-    succeed(["gcc", "-g", "-O1", "-fno-builtin", source, "-o", program])
+    succeed(["gcc", "-g", "-O1", "-fno-builtin", os.path.join(os.path.dirname(HERE), "tags", "images.c"), "-o", program])
     with private_dir() as ledgers:
         p = subprocess.Popen([program], env=dict(env_of(ledgers), ALLIUM_PERIOD="1"))
         equal(p.wait(60), 0, "its code")

@@ -10,7 +10,7 @@ import sys
 
 sys.dont_write_bytecode = True
 from building import HERE, HOOKS, STRICT, accounts, by_function, program, quiet, scratch, tap
-from tap import built, check, equal, pick, private_dir, succeed
+from tap import built, check, equal, own_counts, pick, private_dir, succeed
 
 C, CXX = ("gcc", "clang"), ("g++", "clang++")
 LEVELS = ("-O0", "-O2")
@@ -113,15 +113,6 @@ def compiles(what):
             for hooks in [], HOOKS:
                 quiet([compiler, level, *STRICT, *options, *hooks, "-c", path, "-o", path + ".o"])
     return test
-
-
-def own_counts(text):
-    """{pid: {place: (made, bytes made, live, bytes live)}}"""
-    counts = {}
-    for line in text.splitlines():
-        pid, place, *numbers = line.split()
-        counts.setdefault(int(pid), {})[place] = tuple(map(int, numbers))
-    return counts
 
 
 def compared(path, words=(), env=()):

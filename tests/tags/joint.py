@@ -13,7 +13,7 @@ import building
 import proof
 import tap
 from building import by_function, program, quiet, scratch
-from tap import agent_env, built, check, equal, pick, private_dir, succeed, totals
+from tap import agent_env, built, check, equal, own_counts, pick, private_dir, succeed, totals
 
 AGENT, TAGS = built("ALLIUM_AGENT"), built("TEST_TAGS_LIBRARY")
 ALLOCATORS = {name: ctypes.util.find_library(name) for name in ("jemalloc", "tcmalloc_minimal", "mimalloc")}
@@ -26,15 +26,6 @@ def allium(ledgers, *words):
 def read(ledgers, command, source, *options):
     done = allium(ledgers, command, source, "--json", "--top", "0", *options)
     return json.loads(done.stdout)["rows"], done.stderr.decode()
-
-
-def own_counts(text):
-    """{pid: {place: (made, bytes made, live, bytes live)}} of what churn and late print."""
-    counts = {}
-    for line in text.splitlines():
-        pid, place, *numbers = line.split()
-        counts.setdefault(int(pid), {})[place] = tuple(map(int, numbers))
-    return counts
 
 
 def churn():

@@ -13,7 +13,7 @@ sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "cli"))
 import tap
-from tap import agent_env, built, check, equal, pick, private_dir, run, succeed, totals, wait_until
+from tap import agent_env, built, check, equal, own_counts, pick, private_dir, run, succeed, totals, wait_until
 
 INCLUDE = os.path.join(HERE, "..", "..", "include")
 LIBRARY = built("TEST_TAGS_LIBRARY")
@@ -50,15 +50,6 @@ def accounts(ledgers, pid, *options):
 
 def ledgers_in(directory):
     return [name for name in os.listdir(directory) if name.endswith(".tags")]
-
-
-def own_counts(text):
-    """{pid: {place: (made, bytes made, live, bytes live)}} of what churn prints."""
-    counts = {}
-    for line in text.splitlines():
-        pid, place, *numbers = line.split()
-        counts.setdefault(int(pid), {})[place] = tuple(map(int, numbers))
-    return counts
 
 
 def by_function(rows):
@@ -345,20 +336,8 @@ def pruned():
 
 def of_one_number():
     """A program leaves accounts and executes another: those of the last one are shown, in whatever order files are found."""
-    source = os.path.join(SCRATCH.name, "images.c")
-    with open(source, "w") as file:
-        file.write("""#include <stdlib.h>
-        #include <unistd.h>
-        void *volatile kept;
-        __attribute__((noinline)) static void before(void) { kept = malloc(100); }
-        __attribute__((noinline)) static void after(void) { kept = malloc(200); }
-        int main(int argc, char **argv) {
-            if (argc > 1) { after(); return 0; }
-            before();
-            return execl(argv[0], argv[0], "again", (char *)NULL);
-        }""")
     program = os.path.join(SCRATCH.name, "images")
-    succeed(["gcc", "-g", "-O1", "-I", INCLUDE, *HOOKS, source, "-o", program, LIBRARY, "-Wl,-rpath," + os.path.dirname(LIBRARY)])
+    succeed(["gcc", "-g", "-O1", "-I", INCLUDE, *HOOKS, os.path.join(HERE, "images.c"), "-o", program, LIBRARY, "-Wl,-rpath," + os.path.dirname(LIBRARY)])
     with private_dir() as ledgers:
         p = subprocess.Popen([program], env=dict(os.environ, ALLIUM_DIR=ledgers))
         equal(p.wait(60), 0, "its code")
