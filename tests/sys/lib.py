@@ -45,6 +45,12 @@ def main(tests):
     tap.main([(name, lambda test=test: attempts(test)) for name, test in tests])
 
 
+def note(lost):
+    """What a tool of this attempt says of its losses."""
+    global missed
+    missed += lost["missed_events"]
+
+
 class Tool:
     """`allium sys NAME --json`, ready. After stop(): rows, lost (its counts), code, errors."""
 
@@ -81,8 +87,8 @@ class Tool:
         lines = [json.loads(line) for line in out.splitlines()]
         self.lost = lines.pop()["lost"]
         self.rows = lines
-        global missed, records
-        missed += self.lost["missed_events"]
+        global records
+        note(self.lost)
         records = max(len(lines), 1)
         return self
 
@@ -108,6 +114,7 @@ class Maker:
     def __init__(self):
         self.process = subprocess.Popen([built("TEST_MAKER")], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.pid = self.process.pid
+        self.do("close")  # of nothing: what it does to begin, and to answer, has been done then
 
     def begin(self, words):
         self.process.stdin.write(words.encode() + b"\n")
