@@ -183,6 +183,15 @@ def wait_until(condition, seconds, what):
     raise Failed("after %g s still not: %s" % (seconds, what))
 
 
+def in_time(test, *seconds):
+    """Of what lasts some seconds: test(seconds, is_over) does it, -> True when it was over too soon; then once more, with longer."""
+    for last in seconds or (1, 4, 16, 64):
+        began = time.monotonic()
+        if not test(last, lambda: time.monotonic() - began >= last):
+            return
+    raise Failed("in %g s it could not be done" % last)
+
+
 def keep_from_swap(group):
     """What is in a memory cgroup stays in memory, or is killed; also where the machine has swap."""
     for name in ("memory.swappiness", "memory.swap.max"):  # of version 1, of version 2; not of a kernel without swap

@@ -83,14 +83,19 @@ def failures():
 
 
 def for_a_time():
-    with private_dir() as ledgers, Steps(ledgers) as steps:
-        steps.do("make a 1 10")
-        steps.set("--where", "func:at_a", "--for", "1s", "fail=every:1")
-        equal(steps.do("make a 10 10"), 0, "made at once")
-        steps.set("--where", "func:at_a", "--for", "1s", "off")
-        time.sleep(1.1)
-        equal(steps.do("make a 10 10"), 10, "made afterwards")
-        equal(steps.rows(), {"at_a": (11, 110, 11, 110, 10)}, "rows")
+    def lasting(seconds, is_over):
+        with private_dir() as ledgers, Steps(ledgers) as steps:
+            steps.do("make a 1 10")
+            steps.set("--where", "func:at_a", "--for", "%ds" % seconds, "fail=every:1")
+            made = steps.do("make a 10 10")
+            if is_over():
+                return True
+            equal(made, 0, "made at once")
+            steps.set("--where", "func:at_a", "--for", "1s", "off")
+            time.sleep(1.1)
+            equal(steps.do("make a 10 10"), 10, "made afterwards")
+            equal(steps.rows(), {"at_a": (11, 110, 11, 110, 10)}, "rows")
+    tap.in_time(lasting)
 
 
 def children():
