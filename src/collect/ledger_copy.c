@@ -47,8 +47,13 @@ int ledger_copy_header(int fd, struct ledger_header *h, struct error *e)
     if (h->version != LEDGER_VERSION || h->header_bytes != LEDGER_HEADER_BYTES)
         return error_set(e, EPROTO,
                          "the ledger is of version %u, this allium reads version %u: use the allium that "
-                         "started the program",
+                         "started the program, or start it anew",
                          h->version, LEDGER_VERSION);
+    for (int t = 0; t < LEDGER_TABLES; t++)
+        if (h->regions[t].record_bytes != ledger_record_bytes((enum ledger_table)t))
+            return error_set(e, EPROTO,
+                             "the ledger is of another build of allium, or damaged (its records have another "
+                             "size): use the allium that started the program, or start it anew");
     return 0;
 }
 
@@ -56,8 +61,7 @@ int ledger_copy_header(int fd, struct ledger_header *h, struct error *e)
 static int clamp_count(const struct ledger_header *h, int t, uint64_t file_bytes, uint64_t *count)
 {
     const struct ledger_region *r = &h->regions[t];
-    if (r->record_bytes != ledger_record_bytes((enum ledger_table)t) || r->offset < LEDGER_HEADER_BYTES ||
-        r->offset > file_bytes || r->ready_bytes > file_bytes - r->offset || r->ready_bytes > TABLE_BYTES_MAX)
+    if (r->offset < LEDGER_HEADER_BYTES || r->offset > file_bytes || r->ready_bytes > file_bytes - r->offset || r->ready_bytes > TABLE_BYTES_MAX)
         return -EPROTO;
     uint64_t fits = r->ready_bytes / r->record_bytes;
     uint64_t used = t == LEDGER_FREES ? fits : r->used;

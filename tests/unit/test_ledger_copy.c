@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * src/collect/ledger_copy: the time of a copy is one at which it was true, however long copying takes.
+ * src/collect/ledger_copy: the time of a copy is one at which it was true, however long copying takes; what cannot be read is called
+ * what it is.
  */
 #include "test_kernel.h"
 
+#include <errno.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -133,11 +136,66 @@ static void torn_counts_are_read_again(void **state)
     close(fd);
 }
 
+/* What reading it comes to, in words. */
+static const char *refusal(const struct ledger_header *h)
+{
+    static struct error e;
+    struct ledger_copy c;
+    const struct ledger_sample none = {.address = 0};
+    int fd = ledger_with(&none);
+    assert_int_equal(pwrite(fd, h, sizeof(*h), 0), sizeof(*h));
+    assert_true(ledger_copy_read(fd, &c, &e) == -EPROTO);
+    close(fd);
+    return e.text;
+}
+
+/* Nothing in it is damaged. */
+static void another_version_is_called_that(void **state)
+{
+    (void)state;
+    struct ledger_header h, good;
+    const struct ledger_sample none = {.address = 0};
+    int fd = ledger_with(&none);
+    assert_int_equal(pread(fd, &good, sizeof(good), 0), sizeof(good));
+    close(fd);
+    h = good;
+    h.version = LEDGER_VERSION - 1;
+    assert_non_null(strstr(refusal(&h), "of version"));
+    assert_non_null(strstr(refusal(&h), "use the allium that started the program"));
+    for (int t = 0; t < LEDGER_TABLES; t++) {
+        h = good;
+        h.regions[t].record_bytes += 8;
+        assert_non_null(strstr(refusal(&h), "of another build of allium"));
+        h = good;
+        h.regions[t].offset = 1ull << 40;
+        assert_non_null(strstr(refusal(&h), "is damaged"));
+    }
+}
+
+/* If this fails, the layout has changed: raise LEDGER_VERSION, then write down here what it is now. */
+static void a_version_is_a_layout(void **state)
+{
+    (void)state;
+    static const uint32_t records[] = {16,  32, 1,     64,  8,  4,    16,    192,
+                                       48, 64, 65536, 128, 24, 2336, 65536, 24};
+    assert_int_equal(LEDGER_VERSION, 6);
+    assert_int_equal(LEDGER_TABLES, sizeof(records) / sizeof(*records));
+    for (int t = 0; t < LEDGER_TABLES; t++)
+        assert_int_equal(ledger_record_bytes((enum ledger_table)t), records[t]);
+    assert_int_equal(sizeof(struct ledger_header), 4096);
+    assert_int_equal(offsetof(struct ledger_header, regions), 192);
+    assert_int_equal(offsetof(struct ledger_header, losses), 864);
+    assert_int_equal(LEDGER_LOSSES, 14);
+    assert_int_equal(offsetof(struct ledger_header, shards), 1024);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST("the time of a copy is before all that is copied", time_is_before_the_tables),
         TEST("a count that was read in two parts is read again", torn_counts_are_read_again),
+        TEST("a ledger of another version is called that, and not damaged", another_version_is_called_that),
+        TEST("a version is a layout", a_version_is_a_layout),
     };
     return cmocka_run_group_tests_name("ledger_copy", tests, NULL, NULL);
 }
