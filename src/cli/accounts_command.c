@@ -145,6 +145,8 @@ static int parse_faults(struct request *q, const struct arguments *a)
     if (a->n_rest != 1 || source_kind(a->rest[0]) != SOURCE_PROCESS ||
         q->show.shape.group == ACCOUNT_BY_PROCESS)
         return command_misuse(c, "--faults are of one process that runs: name that");
+    if (!source_pid(a->rest[0]))
+        return command_misuse(c, "%s is no process id", a->rest[0]);
     return -1;
 }
 
@@ -302,7 +304,7 @@ static int show_series(struct work *w)
 static int show_faults(struct work *w)
 {
     const struct request *q = w->q;
-    struct faults_show show = {.pid = (pid_t)atoi(q->sources[0]),
+    struct faults_show show = {.pid = source_pid(q->sources[0]),
                                .duration_ns = q->faults_ns,
                                .group = q->show.shape.group,
                                .group_word = q->show.group,

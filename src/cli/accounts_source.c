@@ -11,11 +11,9 @@
 static int read_process(struct accounts_reading *r, const struct accounts_kind *kind, const char *text,
                         struct alloc_texts *texts, struct symbols *symbols, struct error *e)
 {
-    errno = 0;
-    long pid = strtol(text, NULL, 10);
-    if (errno || pid <= 0 || pid > INT32_MAX)
-        return error_set(e, EINVAL, "%s is no process id", text);
-    return kind->read(&r->accounts, texts, (pid_t)pid, symbols, e);
+    pid_t pid = source_pid(text);
+    return pid ? kind->read(&r->accounts, texts, pid, symbols, e)
+               : error_set(e, EINVAL, "%s is no process id", text);
 }
 
 static int read_moment(struct accounts_reading *r, const struct accounts_kind *kind, const char *text,

@@ -141,13 +141,12 @@ static int run(int argc, char **argv)
         return code;
     if (a.n_rest != 1)
         return command_misuse(&command_snapshot, "one process id, please");
-    char *end;
-    long pid = strtol(a.rest[0], &end, 10);
-    if (*end || pid <= 0 || pid > INT32_MAX)
+    pid_t pid = source_pid(a.rest[0]);
+    if (!pid)
         return command_misuse(&command_snapshot, "%s is no process id", a.rest[0]);
-    if (find(&f, (pid_t)pid, &e))
+    if (find(&f, pid, &e))
         return command_fail(EXIT_FAILED, "%s", e.text);
-    code = keep(&f, (pid_t)pid, command_value(&command_snapshot, &a, "output"),
+    code = keep(&f, pid, command_value(&command_snapshot, &a, "output"),
                 command_value(&command_snapshot, &a, "force") != NULL);
     profile_free(f.profile);
     for (int kind = 0; kind < KINDS; kind++)

@@ -137,15 +137,13 @@ int source_read_ledger(struct profile **p, int pid, struct error *e)
 
 static int open_pid(struct source *s, const char *text, struct error *e)
 {
-    char *end;
-    errno = 0;
-    long pid = strtol(text, &end, 10);
-    if (errno || *end || pid <= 0 || pid > INT32_MAX)
+    pid_t pid = source_pid(text);
+    if (!pid)
         return error_set(e, EINVAL, "%s is neither a recording nor a process id", text);
-    int bad = source_read_ledger(&s->profile, (int)pid, e);
+    int bad = source_read_ledger(&s->profile, pid, e);
     if (!bad) {
         struct buf label = BUF_INIT;
-        buf_printf(&label, "process %ld", pid);
+        buf_printf(&label, "process %d", (int)pid);
         s->label = buf_detach(&label);
     }
     return bad;
@@ -226,6 +224,13 @@ enum source_kind source_kind(const char *text)
     return strrchr(text, '@') ? SOURCE_MOMENT : SOURCE_FILE;
 }
 
+pid_t source_pid(const char *text)
+{
+    errno = 0;
+    long pid = text[strspn(text, "0123456789")] ? 0 : strtol(text, NULL, 10);
+    return errno || pid > INT32_MAX ? 0 : (pid_t)pid;
+}
+
 int source_file(const char *text, char **path, struct error *e)
 {
     *path = NULL;
@@ -242,7 +247,7 @@ int source_file(const char *text, char **path, struct error *e)
 static const char *process_accounts_alone(const char *text)
 {
     struct ledger_scan scan;
-    ledger_scan_process(&scan, (pid_t)atoi(text));
+    ledger_scan_process(&scan, source_pid(text));
     bool alone = scan.tags.len && !scan.list.len;
     ledger_scan_release(&scan);
     return alone ? "tags" : NULL;

@@ -9,6 +9,8 @@
  * Runs in: the tool.
  */
 
+#include <sys/types.h>
+
 #include "base/error.h"
 #include "model/profile.h"
 
@@ -32,6 +34,8 @@ int source_file(const char *text, char **path, struct error *e);
 /** What a source is, by its form and by what files there are; NULL is a file. */
 enum source_kind { SOURCE_FILE, SOURCE_MOMENT, SOURCE_PROCESS };
 enum source_kind source_kind(const char *text);
+/** The process that a number stands for; 0: no process can have it, or it is none. */
+pid_t source_pid(const char *text);
 /** The time (CLOCK_REALTIME) of FILE@TIME, of which these are the parts. 0, or -errno with a line. */
 int source_when(const char *path, const char *time, uint64_t *at_ns, struct error *e);
 

@@ -10,6 +10,7 @@
 
 #include "base/units.h"
 #include "cli/pager.h"
+#include "cli/source.h"
 #include "cli/terminal.h"
 #include "cli/words.h"
 #include "collect/machine_look.h"
@@ -178,14 +179,10 @@ static int parse_time(const struct command *c, const struct arguments *a, const 
 static int parse_pid(const struct command *c, const struct arguments *a, int *pid)
 {
     const char *text = command_value(c, a, "pid");
-    char *end;
     if (!text)
         return -1;
-    long value = strtol(text, &end, 10);
-    if (*end || value <= 0 || value > INT32_MAX)
-        return command_misuse(c, "--pid %s is no process id", text);
-    *pid = (int)value;
-    return -1;
+    *pid = source_pid(text);
+    return *pid ? -1 : command_misuse(c, "--pid %s is no process id", text);
 }
 
 static int parse(const struct command *c, const struct arguments *a, struct overview *o)

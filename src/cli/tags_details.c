@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/pager.h"
+#include "cli/source.h"
 #include "cli/terminal.h"
 #include "cli/words.h"
 #include "collect/naming.h"
@@ -126,10 +127,15 @@ static void say(uint64_t n, const char *words)
 static void say_what_lacks(const struct request *q, const struct tags_details *d, uint32_t shown,
                            uint32_t all)
 {
-    if (!all)
-        command_fail(0, "no %s of calls %s kept%s: `allium set %d --where QUERY %s` asks for them",
-                     q->latency ? "times" : "stacks", "were", q->query ? " of what fits --where" : "",
-                     (int)q->pid, q->latency ? "latency" : "stacks");
+    const char *what = q->latency ? "times" : "stacks", *fits = q->query ? " of what fits --where" : "";
+    if (!all && d->process.alive)
+        command_fail(0,
+                     "no %s of calls were kept%s: `allium set %d --where QUERY %s` asks for them (if it did, "
+                     "nothing that fits was called since)",
+                     what, fits, (int)q->pid, q->latency ? "latency" : "stacks");
+    else if (!all)
+        command_fail(0, "no %s of calls were kept%s: nobody asked for them while process %d ran", what, fits,
+                     (int)q->pid);
     if (shown < all)
         command_fail(0, "%u of %u rows are shown; --top 0 shows all", shown, all);
     say(d->lost, "call{s} {is|are} missing: the ledger has no room for more stacks or times");
@@ -160,10 +166,11 @@ static int show(const struct request *q, const struct tags_details *d, const str
 
 static int parse(struct request *q, const struct arguments *a)
 {
-    static const char *const not_here[] = {"by", "sort", "allocinfo", "freed", NULL};
-    const char *what = q->latency ? "--latency" : "--stacks", *where = command_value(q->c, a, "where");
+    static const char *const not_here[] = {"by",    "sort",     "allocinfo", "openmetrics", "freed",
+                                           "count", "duration", "interval",  "faults",      NULL};
+    const char *where = command_value(q->c, a, "where");
+    const char *what = q->latency ? "--latency" : command_value(q->c, a, "stacks") ? "--stacks" : "--folded";
     struct error e = {""};
-    char *end = "x";
     for (int i = 0; not_here[i]; i++)
         if (command_value(q->c, a, not_here[i]))
             return command_misuse(q->c, "%s lists calls as they are: leave out --%s", what, not_here[i]);
@@ -178,10 +185,11 @@ static int parse(struct request *q, const struct arguments *a)
     int code = words_parse_top(q->c, command_value(q->c, a, "top"), &q->top);
     if (code >= 0)
         return code;
-    long pid = a->n_rest == 1 ? strtol(a->rest[0], &end, 10) : 0;
-    if (*end || pid <= 0 || pid > INT32_MAX)
+    if (a->n_rest != 1 || source_kind(a->rest[0]) != SOURCE_PROCESS)
         return command_misuse(q->c, "%s takes one process id", what);
-    q->pid = (pid_t)pid;
+    q->pid = source_pid(a->rest[0]);
+    if (!q->pid)
+        return command_misuse(q->c, "%s is no process id", a->rest[0]);
     if (where && account_query_parse(&q->query, where, &e))
         return command_misuse(q->c, "--where: %s", e.text);
     return -1;

@@ -186,6 +186,20 @@ def refusals():
         said = asked.stacks()
         equal(said[0], {}, "stacks")
         check("`allium set %d --where QUERY stacks` asks for them" % asked.pid in said[1], said[1])
+        for words in (["--interval", "1s"], ["--interval", "1s", "--count", "2"], ["--faults", "1s"], ["--openmetrics"], ["--allocinfo"], ["--freed"], ["--by", "file"]):
+            for option in "--stacks", "--folded":
+                done = run([built("ALLIUM"), "sites", str(asked.pid), option, *words], env=asked.env)
+                equal((done.returncode, done.stdout), (2, b""), "code of %s with %s" % (option, words))
+                check(done.stderr.startswith(b"allium: %s lists calls as they are: leave out --" % option.encode()), done.stderr)
+        for source in "none.allium", "a@1s":
+            done = run([built("ALLIUM"), "sites", source, "--stacks"], env=asked.env)
+            equal((done.returncode, b"--stacks takes one process id" in done.stderr), (2, True), "stacks of " + source)
+    # Who has ended is asked for nothing any more.
+    with private_dir() as ledgers:
+        with Asked(ledgers) as asked:
+            asked.do("one foo 10 100")
+        done = succeed([built("ALLIUM"), "sites", str(asked.pid), "--stacks"], env=asked.env)
+        check(b"no stacks of calls were kept: nobody asked for them while process %d ran" % asked.pid in done.stderr, done.stderr)
 
 
 tap.main([
