@@ -13,6 +13,7 @@
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/set_tags.h"
+#include "cli/source.h"
 #include "collect/control.h"
 #include "collect/ledger_copy.h"
 #include "collect/ledger_scan.h"
@@ -145,14 +146,17 @@ static int change_one(const struct ledger_entry *entry, int pid, const struct qu
     if (!entry->alive || (pid && entry->pid != pid))
         return 1;
     int fd = ledger_entry_open(entry);
-    if (fd >= 0 && !ledger_copy_header(fd, &h, e))
+    int bad = fd < 0 ? error_set(e, -fd, "the ledger of process %d: %s", entry->pid, strerror(-fd))
+                     : ledger_copy_header(fd, &h, e);
+    if (!bad)
         memcpy(comm, h.comm, sizeof(h.comm));
     if (fd >= 0)
         close(fd);
     struct subject s = {.comm = comm, .pid = entry->pid};
     if (where && !query_match(where, look_up, &s))
         return 1;
-    int bad = control_change(entry, c->clear, c->set, &word, e);
+    if (!bad) /* what cannot be read may have another control page, too */
+        bad = control_change(entry, c->clear, c->set, &word, e);
     if (!bad)
         say(entry->pid, comm, word);
     return bad;
@@ -180,6 +184,40 @@ static unsigned change_agents(int pid, const struct query *where, const struct c
     return changed;
 }
 
+/* Why nothing was changed. */
+static int explain_none(int pid, const struct query *where, const struct change *c)
+{
+    struct ledger_scan scan;
+    struct error e = {""};
+    const bool places = c->tags.only || c->tags.where;
+    ledger_scan_process(&scan, pid);
+    int unread = pid ? ledger_scan_unread(&scan, &e) : 0;
+    ledger_scan_release(&scan);
+    if (unread)
+        return command_fail(EXIT_FAILED, "%s", e.text);
+    if (pid && kill(pid, 0) && errno == ESRCH)
+        return command_fail(EXIT_FAILED, "there is no process %d", pid);
+    if (places) {
+        char who[64];
+        if (pid && !where)
+            snprintf(who, sizeof(who), "process %d has no tags", pid);
+        else
+            snprintf(who, sizeof(who), "no running process%s has tags", where ? " that is meant" : "");
+        return command_fail(EXIT_FAILED,
+                            "%s that are yours: they take a program that is built with <allium/tag.h>, see "
+                            "allium-tags(1); of call sites, which take `allium run --sites`, stacks alone "
+                            "can be asked",
+                            who);
+    }
+    if (pid)
+        return command_fail(
+            EXIT_FAILED,
+            "no running process %d%s has a ledger that is yours: either it was not started with the "
+            "agent, or nothing of it was sampled yet (allium ps lists those that have one)",
+            pid, where ? " that fits --where" : "");
+    return command_fail(EXIT_FAILED, "no running process with a ledger fits --where (allium ps lists them)");
+}
+
 static int change_all(int pid, struct query *where, const struct change *c)
 {
     unsigned changed = 0;
@@ -190,23 +228,7 @@ static int change_all(int pid, struct query *where, const struct change *c)
         int bad = set_tags_apply(&c->tags, pid, process_fits, where, &changed);
         code = bad ? bad : code;
     }
-    if (changed || code != EXIT_DONE)
-        return code;
-    if (pid && kill(pid, 0) && errno == ESRCH)
-        return command_fail(EXIT_FAILED, "there is no process %d", pid);
-    if (c->tags.only || c->tags.where)
-        return command_fail(EXIT_FAILED,
-                            "no running process%s has tags that are yours: they take a program that is built "
-                            "with <allium/tag.h>, see allium-tags(1); of call sites, which take `allium run "
-                            "--sites`, stacks alone can be asked",
-                            pid || where ? " that is meant" : "");
-    if (pid)
-        return command_fail(
-            EXIT_FAILED,
-            "no running process %d%s has a ledger that is yours: either it was not started with the "
-            "agent, or nothing of it was sampled yet (allium ps lists those that have one)",
-            pid, where ? " that fits --where" : "");
-    return command_fail(EXIT_FAILED, "no running process with a ledger fits --where (allium ps lists them)");
+    return changed || code != EXIT_DONE ? code : explain_none(pid, where, c);
 }
 
 /* Of processes, or of places if it asks for what those have. -1: fine; else the exit code. */
@@ -242,24 +264,35 @@ static int parse_for(const char *text, struct change *c)
     return -1;
 }
 
+/* The process, if one is named; and which word is the first action. */
+static int parse_pid(const struct arguments *a, const char *where, int *pid, int *first)
+{
+    if (a->n_rest && !a->rest[0][strspn(a->rest[0], "0123456789")]) {
+        *pid = source_pid(a->rest[0]);
+        *first = 1;
+        if (!*pid)
+            return command_misuse(&command_set, "%s is no process id", a->rest[0]);
+    } else if (!where) {
+        return command_misuse(&command_set, "a process id, please, or --where");
+    }
+    if (*first == a->n_rest)
+        return command_misuse(&command_set,
+                              "an action, please: period=SIZE, on, off, free-stacks=all, stacks, latency, "
+                              "fail=once");
+    return -1;
+}
+
 static int run(int argc, char **argv)
 {
     struct arguments a;
     struct change c = {.tags = {.actions = BUF_INIT}};
     struct query *where = NULL;
-    int code = command_parse(&command_set, argc, argv, false, &a), first = 0;
+    int code = command_parse(&command_set, argc, argv, false, &a);
     if (code >= 0)
         return code;
     const char *text = command_value(&command_set, &a, "where");
-    int pid = a.n_rest && !a.rest[0][strspn(a.rest[0], "0123456789")] ? atoi(a.rest[0]) : 0;
-    if (pid)
-        first = 1;
-    else if (!text)
-        return command_misuse(&command_set, "a process id, please, or --where");
-    if (first == a.n_rest)
-        return command_misuse(&command_set,
-                              "an action, please: period=SIZE, on, off, free-stacks=all, stacks, latency, "
-                              "fail=once");
+    int pid = 0, first = 0;
+    code = parse_pid(&a, text, &pid, &first);
     for (int i = first; i < a.n_rest && code < 0; i++)
         code = parse_action(a.rest[i], &c);
     if (code < 0 && c.agent && c.tags.only)

@@ -61,7 +61,8 @@ int ledger_copy_header(int fd, struct ledger_header *h, struct error *e)
 static int clamp_count(const struct ledger_header *h, int t, uint64_t file_bytes, uint64_t *count)
 {
     const struct ledger_region *r = &h->regions[t];
-    if (r->offset < LEDGER_HEADER_BYTES || r->offset > file_bytes || r->ready_bytes > file_bytes - r->offset || r->ready_bytes > TABLE_BYTES_MAX)
+    if (r->offset < LEDGER_HEADER_BYTES || r->offset > file_bytes ||
+        r->ready_bytes > file_bytes - r->offset || r->ready_bytes > TABLE_BYTES_MAX)
         return -EPROTO;
     uint64_t fits = r->ready_bytes / r->record_bytes;
     uint64_t used = t == LEDGER_FREES ? fits : r->used;

@@ -170,6 +170,20 @@ const struct ledger_entry *ledger_scan_latest(const struct ledger_list *list)
     return latest;
 }
 
+int ledger_scan_unread(const struct ledger_scan *s, struct error *e)
+{
+    struct ledger_header h;
+    int bad = 0;
+    vec_each (const struct ledger_entry, entry, &s->list) {
+        int fd = entry->alive && !bad ? ledger_entry_open(entry) : -1;
+        if (fd < 0)
+            continue;
+        bad = ledger_copy_header(fd, &h, e);
+        close(fd);
+    }
+    return bad;
+}
+
 struct stray_search {
     struct ledger_scan found;
     const char *name; /* "run-…" */

@@ -32,6 +32,8 @@ void ledger_scan_release(struct ledger_scan *s);
  * others that had its number before it may have left theirs. NULL: there is none.
  */
 const struct ledger_entry *ledger_scan_latest(const struct ledger_list *list);
+/** Why a process that was found and runs has a ledger that cannot be read: -errno with a line. 0: it has none such. */
+int ledger_scan_unread(const struct ledger_scan *s, struct error *e);
 /**
  * Those of the recorder with this directory that lie out of its sight: of processes in other roots and mount namespaces, in a
  * directory of its name or without a name. Both kinds: to be told apart by `tags`.

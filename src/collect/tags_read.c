@@ -198,7 +198,9 @@ int tags_open(struct tags_source *s, pid_t pid, struct error *e)
     *s = (struct tags_source){.fd = -1, .root = ""};
     ledger_scan_process(&scan, pid);
     const struct ledger_entry *found = ledger_scan_latest(&scan.tags);
-    int bad = found ? 0 : explain_none(pid, scan.unreadable, e);
+    int bad = found ? 0 : ledger_scan_unread(&scan, e);
+    if (!found && !bad)
+        bad = explain_none(pid, scan.unreadable, e);
     if (found) {
         s->fd = ledger_entry_open(found);
         s->alive = found->alive;

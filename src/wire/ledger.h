@@ -23,7 +23,7 @@
 #include "wire/ledger_accounts.h"
 
 #define LEDGER_MAGIC        0x3152454744454c41u /* "ALEDGER1", little endian */
-#define LEDGER_VERSION      6u /* another layout, or another meaning, is another one */
+#define LEDGER_VERSION      6u                  /* another layout, or another meaning, is another one */
 #define LEDGER_HEADER_BYTES 4096u
 #define LEDGER_PAGE_BYTES   4096u
 #define LEDGER_NONE         UINT32_MAX

@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import signal
+import struct
 import sys
 
 sys.dont_write_bytecode = True
@@ -285,6 +286,35 @@ def read_meanwhile(place):
     equal(place.ledgers(), [], "ledgers that are left")
 
 
+def another_version(place):
+    """A process that began with an agent of another build: each command says so, and nothing of it is changed."""
+    holder = place.start_holder(ALLIUM_SITES="1")
+    pid, (ledger,) = str(holder.pid), place.ledgers()
+    with open(ledger, "r+b") as file:
+        head = file.read(12)
+        file.seek(0)
+        file.write(head[:8] + struct.pack("<I", struct.unpack("<I", head[8:])[0] - 1))
+    with open(ledger.replace(".ledger", ".control"), "rb") as file:
+        before = file.read()
+    words = ("the ledger is of version", "use the allium that started the program")
+    for command in (["report", pid], ["sites", pid], ["tags", pid], ["tags", pid, "--stacks"], ["snapshot", pid], ["set", pid, "off"],
+                    ["set", pid, "period=64K"], ["set", pid, "stacks"], ["set", pid, "--where", "func:x", "stacks"]):
+        one_line(place.allium(*command, code=1).err, *words)
+    for word in words:
+        check(word in place.row(holder.pid)["note"], "no", word, "in", place.row(holder.pid))
+    with open(ledger.replace(".ledger", ".control"), "rb") as file:
+        equal(file.read(), before, "the control page")
+
+
+def no_process_has_it(place):
+    """2^32 + 1 is not process 1."""
+    for number in "4294967297", "99999999999999999999", "0":
+        for command, code in ((["set", number, "off"], 2), (["set", number, "stacks"], 2), (["tags", number, "--faults", "1s"], 2), (["tags", number], 1),
+                              (["tags", number, "--stacks"], 2), (["sites", number], 1), (["snapshot", number], 2), (["report", number], 1),
+                              (["diff", number, number], 1), (["sys", "--pid", number], 2), (["tags", number, "--interval", "1s"], 1)):
+            one_line(place.allium(*command, code=code).err, r"\b%s\b.* process id" % number)
+
+
 tap.main([(name, placed(function, "/tmp" if function in (process_of_another, ledger_directory, other_user) else "/dev/shm"))
           for name, function in [
     ("a process without a ledger is named in one line", process_without_ledger),
@@ -296,6 +326,8 @@ tap.main([(name, placed(function, "/tmp" if function in (process_of_another, led
     ("a runtime directory on a disk is not used, and nothing is missing", runtime_on_disk),
     ("a disk that gets full while recording: the command ends as it would, and no process is lost", full_disk),
     ("what runs as another user is recorded", other_user),
+    ("a number that no process can have is none", no_process_has_it),
+    ("a ledger of another version is named in one line", another_version),
     ("links in the place of directories of ledgers lead nowhere", planted_links),
     ("a process whose /proc is being read ends all the same", read_meanwhile),
     ("the command's code reaches who ignores his children", children_ignored),

@@ -176,8 +176,7 @@ static void another_version_is_called_that(void **state)
 static void a_version_is_a_layout(void **state)
 {
     (void)state;
-    static const uint32_t records[] = {16,  32, 1,     64,  8,  4,    16,    192,
-                                       48, 64, 65536, 128, 24, 2336, 65536, 24};
+    static const uint32_t records[] = {16, 32, 1, 64, 8, 4, 16, 192, 48, 64, 65536, 128, 24, 2336, 65536, 24};
     assert_int_equal(LEDGER_VERSION, 6);
     assert_int_equal(LEDGER_TABLES, sizeof(records) / sizeof(*records));
     for (int t = 0; t < LEDGER_TABLES; t++)
