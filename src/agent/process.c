@@ -14,6 +14,7 @@
 #include "agent/books.h"
 #include "agent/clock.h"
 #include "agent/environment.h"
+#include "agent/inside.h"
 #include "agent/joint.h"
 #include "agent/live.h"
 #include "agent/sites.h"
@@ -437,20 +438,23 @@ void process_heed_control_cold(void)
     }
 }
 
-static uint64_t *loss_counter(enum ledger_loss what)
+static void add_losses(enum ledger_loss what, uint64_t n)
 {
+    struct thread *t = &thread_self;
+    uint8_t outside = enter_books(t);
     bool made = process_is_settled() && load_acquire(&process.stage) == LEDGER_STAGE_MADE;
-    return made ? &process.ledger.header->losses[what] : &process.early_losses[what];
+    atomic_add64(made ? &process.ledger.header->losses[what] : &process.early_losses[what], n);
+    leave_books(t, outside);
 }
 
 void process_count_loss(enum ledger_loss what)
 {
-    atomic_add64(loss_counter(what), 1);
+    add_losses(what, 1);
 }
 
 void process_uncount_loss(enum ledger_loss what)
 {
-    atomic_add64(loss_counter(what), (uint64_t)-1);
+    add_losses(what, (uint64_t)-1);
 }
 
 void process_seal(void)

@@ -250,6 +250,22 @@ def many_sites_in_children():
     equal(done.stdout.decode().splitlines()[-1], "killed 0", "children")
 
 
+def each_step():
+    """A handler forks at each instruction of a call into the agent: no child is harmed, and what each makes later is counted."""
+    program = compiled("each_step.c", "-mno-red-zone")
+    for call in ("failure",):
+        with private_dir() as ledgers:
+            done = succeed([program, call], env=env_of(ledgers)).stdout.decode().splitlines()
+            equal(done[-1], "unwell 0", "children at the steps of %s: %s" % (call, done))
+            check(len(done) > 40, "steps of", call, len(done))
+            for pid in done[:-1:pick(16, 1)]:
+                made = sums(report(ledgers, int(pid))[0]["rows"], "allocations", "live_objects")
+                equal(made.pop("afterwards"), (5, 5), "made by %s, of %s" % (pid, call))
+                # What comes while its thread writes for its parent is none of the child's yet.
+                check(made.pop("in_handler", (3, 3)) == (3, 3), "made in its handler by %s, of %s" % (pid, call), made)
+                check(all(0 <= number < 10 for row in made.values() for number in row), "the rest, of %s, of %s" % (pid, call), made)
+
+
 def tail_calls():
     """Who is there to return to is charged, and marked; a call through a pointer is not."""
     source = os.path.join(SCRATCH.name, "tails.c")
@@ -378,6 +394,7 @@ tap.main([
     ("of a process that runs, and of one that was killed", read_while_it_runs),
     ("a handler that forks in the midst of it harms no child", forks_in_handlers),
     ("nor where its parent had more call sites than it has", many_sites_in_children),
+    ("nor at whatever instruction it comes", each_step),
     ("tail calls are told, and likely wrappers", tail_calls),
     ("of several programs of one number, the last one's", of_one_number),
     ("a recording has them, too", recorded),
