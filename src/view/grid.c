@@ -58,6 +58,19 @@ static size_t least_wanted(const struct grid *g, const size_t *widths)
     return found;
 }
 
+/* The name that has most to give; past the last column when none has. */
+static size_t widest_name(const struct grid *g, const size_t *widths)
+{
+    size_t found = g->columns.len, most = ELASTIC_LEAST;
+    for (size_t i = 0; i < g->columns.len; i++) {
+        if (!g->columns.at[i].left || g->columns.at[i].wrap || widths[i] <= most)
+            continue;
+        found = i;
+        most = widths[i];
+    }
+    return found;
+}
+
 static size_t width_used(const struct grid *g, const size_t *widths)
 {
     size_t used = g->indent, shown = 0;
@@ -89,6 +102,8 @@ static size_t *lay_out(const struct grid *g)
     }
     for (size_t i; width_used(g, widths) > room && (i = least_wanted(g, widths)) < g->columns.len;)
         widths[i] = 0;
+    for (size_t i; width_used(g, widths) > room && (i = widest_name(g, widths)) < g->columns.len;)
+        widths[i]--;
     if (elastic < g->columns.len && widths[elastic]) { /* it may have been dropped, too */
         size_t others = width_used(g, widths) - widths[elastic];
         size_t left = room > others + WIDTH_LEAST ? room - others : WIDTH_LEAST;

@@ -3,7 +3,8 @@
 #define VIEW_GRID_H
 
 /*
- * Columns of text that line up, fitted to the width there is: columns that matter less go, and one gives way.
+ * Columns of text that line up, fitted to the width there is: columns that matter less go, and one gives way; long names
+ * of the others too, where that is not enough.
  *
  * Runs in: the tool. Owns: a grid owns the texts of its cells, until grid_release().
  */

@@ -273,6 +273,35 @@ static void narrow_tables(void **state)
     table_free(t);
 }
 
+static void tables_with_long_names(void **state)
+{
+    static const struct table_column columns[] = {
+        {.name = "live", .unit = TABLE_BYTES, .type = TABLE_WHOLE},
+        {.name = "class", .type = TABLE_TEXT, .rare = true},
+        {.name = "function", .type = TABLE_TEXT, .rare = true},
+        {.name = "place", .type = TABLE_TEXT, .rare = true},
+    };
+    (void)state;
+    struct table *t = table_new("tags", 1, columns, 4);
+    table_row(t);
+    table_whole(t, 0, 30 * MIB);
+    table_text(t, 1, "new");
+    table_text(t, 2, "std::_Rb_tree<int, std::pair<int const, int>, std::less<int> >::_M_insert");
+    table_text(t, 3, "/usr/include/c++/12/bits/stl_tree.h:1895");
+    struct buf b = BUF_INIT;
+    struct sink out = sink_to_buf(&b);
+    table_view_text(&out, t, &(struct text_style){.columns = 96, .utf8 = true});
+    assert_text(
+        &b,
+        "  LIVE  CLASS  FUNCTION                                 PLACE\n"
+        "30 MiB  new    std::_Rb_tree<int, …s<int> >::_M_insert  /usr/include/c++/12/bits/stl_tree.h:1895\n");
+    table_view_text(&out, t, &(struct text_style){.columns = 40, .utf8 = true});
+    assert_text(&b, "  LIVE  CLASS  FUNCTION                      PLACE\n"
+                    "30 MiB  new    std::_Rb_tree<… >::_M_insert  /usr/include/c…l_tree.h:1895\n");
+    buf_release(&b);
+    table_free(t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -285,6 +314,7 @@ int main(void)
         TEST("a table lines up, and its last text gives way", tables),
         TEST("a text that is worth it goes on in further lines", wrapped_tables),
         TEST("on a narrow screen it stands below its row, and columns that matter less go", narrow_tables),
+        TEST("of long names the widest give way, and keep some columns", tables_with_long_names),
     };
     return cmocka_run_group_tests(tests, use_utc, NULL);
 }
