@@ -184,11 +184,11 @@ static int read_sections(struct tags_file *f, const struct parts *p, const char 
                          "%s has tags of another version of <allium/tag.h> than this allium knows: build it "
                          "again, or ask the allium that it was built with",
                          path);
-    return error_set(
-        e, ENOENT,
-        "%s has no tags: it is not built with <allium/tag.h> or -include allium/malloc_hooks.h, see "
-        "allium-tags(1)",
-        path);
+    return error_set(e, ENOENT,
+                     "%s has no tags: it is not built with <allium/tag.h> or -include allium/malloc_hooks.h, "
+                     "or makes no call "
+                     "that they tag (`new` takes <allium/operator_new.hh>, too), see allium-tags(1)",
+                     path);
 }
 
 int tags_file_read(struct tags_file *f, Elf *elf, const char *path, struct error *e)
