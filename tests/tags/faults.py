@@ -59,9 +59,10 @@ class Target:
         it = subprocess.Popen(command, env=self.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         try:
             self.await_events(it)
+            found["counts"] = it
             yield found
             it.send_signal(signal.SIGINT)
-            out, said = it.communicate(timeout=60)
+            out, said = it.communicate(timeout=tap.TIMEOUT)
             check(it.returncode == 0, it.returncode, said)
             found.update(json.loads(out), said=said.decode())
         finally:
@@ -213,14 +214,23 @@ def gone():
     """Objects that nobody could find any more are counted, and charged to nobody."""
     with target() as t:
         with t.counted() as found:
+            found["counts"].send_signal(signal.SIGSTOP)  # or it might look for the object while that is there
             t.do("brief", 0, 300)
-            time.sleep(0.05)
+            found["counts"].send_signal(signal.SIGCONT)
             t.do("large", 0, 11)
         lossless(found)
-        equal(faults(found).get("large_object"), (11, 0, 0), "faults")
-        brief = faults(found).get("brief", (0, 0, 0))[0]
-        check(300 <= brief + found["of_none"] + found["elsewhere"] <= 320, "of the brief object", brief, found)
+        equal((faults(found).get("large_object"), faults(found).get("brief")), ((11, 0, 0), None), "faults")
+        check(300 <= found["of_none"] + found["elsewhere"] <= 320, "of the brief object", found)
         check(re.search(r"page faults (were where objects have been|were in memory that had no object)", found["said"]), found["said"])
+
+
+def looked(it):
+    """Until it has looked at all that is there now: twice more it has waited for what comes."""
+    def waits():
+        with open("/proc/%d/status" % it.pid) as file:
+            return next(int(line.split()[1]) for line in file if line.startswith("voluntary_ctxt_switches:"))
+    before = waits()
+    tap.wait_until(lambda: waits() >= before + 3, 30, "it looks")
 
 
 def ended():
@@ -230,10 +240,10 @@ def ended():
         it = subprocess.Popen(command, env=t.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         t.await_events(it)
         t.do("large", 0, 50)
-        time.sleep(0.1)
+        looked(it)
         t.process.kill()
         t.process.wait()
-        out, said = it.communicate(timeout=20)
+        out, said = it.communicate(timeout=tap.TIMEOUT)
         equal(it.returncode, 0, said)
         equal(faults(json.loads(out)), {"large_object": (50, 0, 0)}, "faults")
 
@@ -268,20 +278,31 @@ def not_root():
 
 def screen():
     with target() as t:
-        it = subprocess.Popen([built("ALLIUM"), "tags", str(t.pid), "--faults", "600ms"], env=t.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        began = time.monotonic()
+        it = subprocess.Popen([built("ALLIUM"), "tags", str(t.pid), "--faults", "100s"], env=t.env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE)
         t.await_events(it)
         t.do("large", 0, 50)
         t.do("middle", 0, 3)
-        out, _ = it.communicate(timeout=20)
-        lines = out.decode().splitlines()
-        check(re.fullmatch(r"touches \(pid \d+\): 53 page faults of its objects in 6\d\d ms, 0 of them major", lines[0]), lines)
+        it.send_signal(signal.SIGINT)
+        out, _ = it.communicate(timeout=tap.TIMEOUT)
+        took, lines = time.monotonic() - began, out.decode().splitlines()
+        said = re.fullmatch(r"touches \(pid \d+\): 53 page faults of its objects in ([\d.]+) (ms|s|min), 0 of them major", lines[0])
+        check(said and 0 < float(said[1]) * {"ms": 1e-3, "s": 1, "min": 60}[said[2]] <= took * 1.01, lines, took)
         equal([re.match(r" *(\d+) +(\d+) +(\d+) +(\d+) .* (\w+_objects?) ", line).groups() for line in lines[3:]],
               [("50", "50", "0", "0", "large_object"), ("3", "3", "0", "0", "middle_objects")], "rows")
         with t.counted("--by", "class", "--where", "func:middle*") as found:
             t.do("middle", 50, 20)
             t.do("large", 500, 20)
         equal([(row["class"], row["minor"], row["places"]) for row in found["rows"]], [("malloc", 20, 1)], "by class, with a query")
+
+
+def itself():
+    """It ends when its time is over."""
+    with target() as t:
+        began = time.monotonic()
+        done = run([built("ALLIUM"), "tags", str(t.pid), "--faults", "300ms", "--json"], env=t.env)
+        check(done.returncode == 0 and 0.3 <= json.loads(done.stdout)["seconds"] <= time.monotonic() - began, done)
 
 
 def mistakes():
@@ -307,5 +328,6 @@ tap.main([
     ("a process that ends meanwhile", ended),
     ("a user alone", not_root),
     ("the screen, groups and queries", screen),
+    ("it ends when its time is over", itself),
     ("mistakes are told in a line", mistakes),
 ])
