@@ -22,11 +22,11 @@
 #include "tag/details.h"
 #include "tag/joint.h"
 #include "tag/places.h"
+#include "tag/wait.h"
 #include "wire/kept.h"
 #include "wire/ledger_make.h"
 
 #define LIMIT_BYTES   (64ull << 20)
-#define MAKING_WAITS  50000      /* turns of others; a few are usual */
 #define ACCOUNTS_MOST (1u << 16) /* the map of objects has 20 bits for where words lie, of each shard */
 
 /* As places.c knows it, too. */
@@ -59,6 +59,7 @@ struct met {
 };
 static struct met *met; /* by account */
 #define MET_BYTES (ACCOUNTS_MOST * sizeof(*met))
+static bool in_vain;                          /* was waited for who makes them */
 static uint32_t accounts, accounts_of_parent; /* one more than the highest number */
 
 #define AT(table, type, index) ledger_at(&books_ledger, table, type, index)
@@ -403,15 +404,8 @@ static void become_child(void)
         config.asked = books_ledger.control;
     details_reset();
     generation++;
+    in_vain = false;
     store_release(&stage, STAGE_NONE);
-}
-
-/* Somebody else is at it: it takes the time of some system calls. */
-static bool wait_while(const uint32_t *what, uint32_t is)
-{
-    for (int n = 0; n < MAKING_WAITS && load_acquire(what) == is; n++)
-        sys_call(SYS_sched_yield, 0);
-    return load_acquire(what) != is;
 }
 
 /* True when somebody has seen that this is a fork child, if it is one. */
@@ -421,7 +415,7 @@ static bool know_ourselves(void)
     if (load_acquire(alive) == AWARE)
         return true;
     if (!__atomic_compare_exchange_n(alive, &unaware, LEARNING, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-        return wait_while(alive, LEARNING);
+        return wait_while(alive, LEARNING, &in_vain);
     become_child();
     store_release(alive, AWARE);
     return true;
@@ -441,8 +435,8 @@ static bool begin_books(void)
         store_release(&stage, now);
         return now == STAGE_MADE;
     }
-    return now == STAGE_MADE ||
-           (now == STAGE_MAKING && wait_while(&stage, STAGE_MAKING) && load_acquire(&stage) == STAGE_MADE);
+    return now == STAGE_MADE || (now == STAGE_MAKING && wait_while(&stage, STAGE_MAKING, &in_vain) &&
+                                 load_acquire(&stage) == STAGE_MADE);
 }
 
 /* A handler in the midst of the making would find no books, and have nowhere to say what it could not book. */

@@ -4,15 +4,11 @@
 #include "account/reserve.h"
 #include "base/sigsafe/atomic.h"
 #include "base/sigsafe/draw.h"
-#include "base/sigsafe/sys.h"
+#include "tag/wait.h"
 #include "wire/objects.h"
 
-#define WAITS 100000 /* turns of others */
-#define WAITS_AGAIN                                                                                          \
-    10 /* after somebody has waited so long in vain: who had it has left by a jump, most likely */
-
 static struct ranges *ranges;
-static bool stuck;
+static bool stuck; /* somebody has waited in vain: who had it has left by a jump, most likely */
 static __thread bool inside __attribute__((tls_model("initial-exec")));
 
 static struct ranges *table(void)
@@ -31,16 +27,16 @@ static struct ranges *table(void)
 
 static bool lock(struct ranges *r)
 {
+    struct waiting w = {0};
     if (inside)
         return false;
     inside = true;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    for (int n = 0, most = load_relaxed(&stuck) ? WAITS_AGAIN : WAITS; n < most; n++) {
+    do {
         uint32_t open = 0;
         if (__atomic_compare_exchange_n(&r->locked, &open, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
             return true;
-        sys_call(SYS_sched_yield, 0);
-    }
+    } while (!load_relaxed(&stuck) && wait_turn(&w));
     store_relaxed(&stuck, true);
     inside = false;
     return false;
