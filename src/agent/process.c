@@ -18,6 +18,7 @@
 #include "agent/joint.h"
 #include "agent/live.h"
 #include "agent/sites.h"
+#include "agent/sites_forked.h"
 #include "base/sigsafe/draw.h"
 #include "base/sigsafe/sys.h"
 #include "base/sigsafe/text.h"
@@ -248,6 +249,7 @@ bool process_settle_cold(struct thread *t)
 void process_before_fork(void)
 {
     process.forks++;
+    sites_before_fork();
     ledger_bytes_at_fork = 0;
     if (!thread_self.inside || !process_is_settled() || process.stage != LEDGER_STAGE_MADE)
         return;

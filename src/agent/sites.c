@@ -15,15 +15,13 @@
 #include "base/sigsafe/sys.h"
 #include "unwind/module.h"
 
-#define GENERATIONS     4u  /* of handlers that fork upon each other */
 #define WRAPPERS_NESTED 64  /* within each other: the C++ library, without optimisation, has many */
 #define PROBES_MOST     64u /* slots that are looked at for an address */
 
 struct sites sites;
 
-static uint16_t *modules;   /* of sites, by number: as the unwinder counts them */
-static uint32_t *tags;      /* their numbers among sites, by account */
-static uint64_t sums_bytes; /* address space that the sums take; in a fork child, the parent's */
+static uint16_t *modules; /* of sites, by number: as the unwinder counts them */
+static uint32_t *tags;    /* their numbers among sites, by account */
 /* What came while there was no ledger; moved into it when there is. */
 static struct {
     uint64_t made, freed;
@@ -85,7 +83,6 @@ static bool back_sums(uint32_t number)
 
 bool sites_begin_ledger(void)
 {
-    sums_bytes = process.ledger.header->regions[LEDGER_SITE_SUMS].limit_bytes;
     sites_asked_begin_ledger();
     if (ledger_append(&process.ledger, LEDGER_SITES, LEDGER_SITE_FIRST) || !back_sums(LEDGER_SITE_OTHER))
         return false;
@@ -453,21 +450,6 @@ void sites_moved(const struct walk_start *from, void *old, struct sites_taken ta
     }
     if (p || failed)
         sites_made_cold(from, p, size);
-}
-
-/* What was put in the place of an ancestor's sums goes when nothing that handlers interrupted can be about to write to it. */
-void sites_after_fork(void)
-{
-    static char *put[GENERATIONS];
-    static unsigned forks;
-    if (!sites.on || !process.ledger.header || process.stage != LEDGER_STAGE_MADE)
-        return;
-    char **at = &put[forks++ % GENERATIONS];
-    if (*at && !process.ledger.sealed)
-        sys_call(SYS_munmap, *at, sums_bytes);
-    long p = sys_call(SYS_mmap, process.ledger.regions[LEDGER_SITE_SUMS], sums_bytes, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
-    *at = sys_failed(p) ? NULL : (char *)p;
 }
 
 /* glibc's chunks have their size before them; whether so in this one is tried on two, as its debugging aids change it. */

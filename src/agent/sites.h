@@ -62,8 +62,6 @@ extern struct sites sites __attribute__((visibility("hidden")));
 void sites_begin(void);
 /** The first records of a new ledger, by who makes it. False: no room. */
 bool sites_begin_ledger(void);
-/** In a child of libc's fork: what it interrupted in a handler may go on writing. */
-void sites_after_fork(void);
 
 /** The object is made, by the call that `from` comes from; `p` NULL: it failed. */
 ONE_COPY void sites_made_cold(const struct walk_start *from, void *p, size_t size);

@@ -266,6 +266,35 @@ def each_step():
                 check(all(0 <= number < 10 for row in made.values() for number in row), "the rest, of %s, of %s" % (pid, call), made)
 
 
+def locked():
+    """What mlockall() locks in a fork child is the program's own, and little more."""
+    source = os.path.join(SCRATCH.name, "locks.c")
+    with open(source, "w") as file:
+        file.write("""#include <stdio.h>
+        #include <stdlib.h>
+        #include <sys/mman.h>
+        #include <sys/wait.h>
+        #include <unistd.h>
+        int main(void) {
+            char line[256];
+            for (int left = 3; left; left--) {
+                free(malloc(100));
+                if (fork()) { wait(NULL); return 0; }
+            }
+            if (mlockall(MCL_CURRENT)) return 1;
+            FILE *f = fopen("/proc/self/status", "r");
+            while (fgets(line, sizeof(line), f))
+                fputs(line, stdout);
+        }""")
+    program, kib = os.path.join(SCRATCH.name, "locks"), []
+    succeed(["gcc", "-g", "-O1", "-fno-builtin", source, "-o", program])
+    for sites in "0", "1":
+        with private_dir() as ledgers:
+            done = succeed([program], env=dict(env_of(ledgers), ALLIUM_SITES=sites)).stdout.decode()
+        kib.append(int(dict(line.split(":", 1) for line in done.splitlines())["VmLck"].split()[0]))
+    check(kib[1] < kib[0] + 4096, "KiB locked in a great-grandchild without sites, and with them:", kib)
+
+
 def tail_calls():
     """Who is there to return to is charged, and marked; a call through a pointer is not."""
     source = os.path.join(SCRATCH.name, "tails.c")
@@ -395,6 +424,7 @@ tap.main([
     ("a handler that forks in the midst of it harms no child", forks_in_handlers),
     ("nor where its parent had more call sites than it has", many_sites_in_children),
     ("nor at whatever instruction it comes", each_step),
+    ("mlockall() in a fork child locks what it would, and little more", locked),
     ("tail calls are told, and likely wrappers", tail_calls),
     ("of several programs of one number, the last one's", of_one_number),
     ("a recording has them, too", recorded),
