@@ -115,8 +115,10 @@ void books_add(uint32_t number, uint32_t shard, bool gone, unsigned calls, uint6
 
 void books_carry(struct ledger_count *count, uint32_t shard, uint64_t bytes)
 {
-    uint32_t at = (uint32_t)((char *)count - books_words(shard)), number = books_number(at);
+    uint64_t at = (uintptr_t)count - (uintptr_t)books_words(shard);
+    if (!books_are_ours() || at >= books_ledger.header->regions[LEDGER_ACCOUNTS].ready_bytes)
+        return; /* in the child of a handler that forked: it is of its parent's books */
     bool full = add(count, 0, 0);
     if (full && !(at & sizeof(*count)))
-        look_if_due(number, shard, bytes, true);
+        look_if_due(books_number((uint32_t)at), shard, bytes, true);
 }

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 
+#include "account/objects.h"
 #include "base/sigsafe/sys.h"
 #include "tag/books.h"
 
@@ -34,8 +35,16 @@ static void before_fork(void)
     note(&parents[2], books_ledger.regions[LEDGER_ACCOUNTS], h->regions[LEDGER_ACCOUNTS].ready_bytes);
 }
 
+/* The words of the thread that forked are its parent's, also once another one has begun the child's books. */
+static void leave_words(void)
+{
+    if (!books_are_ours())
+        allium_thread.objects = objects_none;
+}
+
 static void in_child(void)
 {
+    leave_words();
     if (sys_call(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0))
         return;
     for (int i = 0; i < PARTS; i++) {

@@ -42,6 +42,7 @@ static void settle_thread(void)
         return;
     self.shard = SHARDS_SHARED; /* for handlers that come in between */
     self.generation = generation;
+    allium_thread.objects = objects_none;
     uintptr_t *objects = objects_tables();
     if (objects) {
         books_show_objects(objects);

@@ -7,6 +7,7 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <malloc.h>
 #include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -243,6 +244,35 @@ static int little_stack(void)
     return status;
 }
 
+/* ---- a child in which another thread comes to tags before the one that forked ---- */
+
+static void *first(void *arg)
+{
+    free(small(10));
+    return arg;
+}
+
+static int first_in_child(void)
+{
+    void *p[100];
+    pthread_t t;
+    int status = 0;
+    mallopt(M_ARENA_MAX, 1); /* so what they make lies side by side */
+    free(small(10));
+    pid_t pid = fork();
+    if (!pid) {
+        if (pthread_create(&t, NULL, first, NULL) || pthread_join(t, NULL))
+            _exit(3);
+        for (int i = 0; i < 100; i++)
+            p[i] = small(20);
+        for (int i = 0; i < 50; i++)
+            free(p[i]);
+        _exit(0);
+    }
+    printf("%d\n", (int)pid);
+    return waitpid(pid, &status, 0) == pid ? status : 3;
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -252,7 +282,8 @@ int main(int argc, char **argv)
                  {"jumping mappers", jumping_mappers},
                  {"churn", churning},
                  {"load", loading},
-                 {"little stack", little_stack}};
+                 {"little stack", little_stack},
+                 {"first in child", first_in_child}};
     word = argc > 2 ? argv[2] : "";
     for (unsigned i = 0; argc > 1 && i < sizeof(cases) / sizeof(*cases); i++)
         if (!strcmp(argv[1], cases[i].name))

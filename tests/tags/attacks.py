@@ -121,6 +121,14 @@ def little_stack():
         case.end()
 
 
+def first_in_child():
+    """Of a child's threads one that it made comes to tags before the one that forked, whose words are its parent's still."""
+    with Case("first in child") as case:
+        child = int(case.end())
+        rows, said = building.accounts(case.env["ALLIUM_DIR"], child)
+        equal((building.by_function(rows)["small"], said), ((101, 2010, 50, 1000), ""), "the child's")
+
+
 def thrown():
     """Each failure of operator new is an exception, all of them are counted, and nothing is left of what was unwound."""
     for compiler in "g++", "clang++":
@@ -141,5 +149,6 @@ tap.main([
     ("things are asked all the time", asked_all_the_time(lambda: ("churn",))),
     ("things are asked of a library that threads load and unload", asked_all_the_time(lambda: ("load", plugin()))),
     ("a handler on a little stack", little_stack),
+    ("a child whose new thread comes to tags first", first_in_child),
     ("operator new fails in the standard library's containers", thrown),
 ])
