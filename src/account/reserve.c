@@ -33,6 +33,17 @@ bool reserve_may_call(void)
     return !load_relaxed(&sealed) && !sys_call(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0);
 }
 
+/* Of what the program is limited to we take an eighth at most, in all. RLIMIT_DATA counts what can be written, touched or not. */
+static bool is_within(int what, uint64_t bytes)
+{
+    struct rlimit limit;
+    if (sys_call(SYS_getrlimit, what, &limit))
+        return false;
+    for (uint32_t i = 0; i < PIECES_MAX && i < load_relaxed(&n_pieces); i++)
+        bytes += load_acquire(&pieces[i].bytes);
+    return limit.rlim_cur == RLIM_INFINITY || bytes <= limit.rlim_cur / 8;
+}
+
 /*
  * Where address space is limited, or counted as if it were memory (strict
  * overcommit), it would be the program's; and after seccomp a system call may be the last.
@@ -40,7 +51,6 @@ bool reserve_may_call(void)
 static bool may_reserve(uint64_t bytes)
 {
     static char strict; /* '2': so it is; 0: not known yet */
-    struct rlimit as;
     if (!reserve_may_call())
         return false;
     if (!strict) {
@@ -50,8 +60,7 @@ static bool may_reserve(uint64_t bytes)
         if (!sys_failed(fd))
             sys_call(SYS_close, fd);
     }
-    return strict != '2' && !sys_call(SYS_getrlimit, RLIMIT_AS, &as) &&
-           (as.rlim_cur == RLIM_INFINITY || bytes <= as.rlim_cur / 8);
+    return strict != '2' && is_within(RLIMIT_AS, bytes) && is_within(RLIMIT_DATA, bytes);
 }
 
 static bool note(uintptr_t start, uint64_t bytes)

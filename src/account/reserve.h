@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** Zeros; again in fork children if `wiped`. NULL: the program has too little address space, or is under seccomp. */
+/** Zeros; again in fork children if `wiped`. NULL: more than an eighth of what the program is limited to would be ours, or it is under seccomp. */
 void *reserve_memory(uint64_t bytes, bool wiped);
 /** Adds to the reasons for which no system call may be made; while there are any, nothing is reserved. */
 void reserve_seal(int reasons);

@@ -273,6 +273,17 @@ static int first_in_child(void)
     return waitpid(pid, &status, 0) == pid ? status : 3;
 }
 
+/* ---- all that a limit leaves ---- */
+
+static int filling(void)
+{
+    unsigned n = 0;
+    while (n < 100000 && small(1 << 20))
+        n++;
+    printf("%u\n", n);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -283,7 +294,8 @@ int main(int argc, char **argv)
                  {"churn", churning},
                  {"load", loading},
                  {"little stack", little_stack},
-                 {"first in child", first_in_child}};
+                 {"first in child", first_in_child},
+                 {"fill", filling}};
     word = argc > 2 ? argv[2] : "";
     for (unsigned i = 0; argc > 1 && i < sizeof(cases) / sizeof(*cases); i++)
         if (!strcmp(argv[1], cases[i].name))

@@ -19,10 +19,10 @@ ACTIONS = "on", "off", "stacks", "latency", "fail=once", "fail=every:50", "fail=
 class Case:
     """A case of attacks.c, or another program, with a folder for its ledgers."""
 
-    def __init__(self, *words, binary=None):
+    def __init__(self, *words, binary=None, prefix=()):
         self.folder = private_dir()
         self.env = dict(os.environ, ALLIUM_DIR=self.folder.__enter__())
-        self.process = subprocess.Popen([binary or building.program("gcc", ["-O2"], "attacks.c"), *words], env=self.env,
+        self.process = subprocess.Popen([*prefix, binary or building.program("gcc", ["-O2"], "attacks.c"), *words], env=self.env,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
 
     def __enter__(self):
@@ -129,6 +129,16 @@ def first_in_child():
         equal((building.by_function(rows)["small"], said), ((101, 2010, 50, 1000), ""), "the child's")
 
 
+def limited():
+    """Of a limit the program has three quarters at least; what it makes is followed where that leaves room, else counted."""
+    for option, kib in ("-v", 7_000_000), ("-v", 4_500_000), ("-d", 1_100_000), ("-d", 2_200_000), ("-d", 6_000_000):
+        with Case("fill", prefix=("sh", "-c", "ulimit %s %d; exec \"$@\"" % (option, kib), "sh")) as case:
+            made = int(case.end())
+            check(made << 10 >= kib * 3 // 4, "ulimit", option, kib, "leaves room for", made, "MiB")
+            rows, said = case.rows()
+            check("%s objects" % format(made, ",") in said and "no memory to follow them" in said, rows["small"], said)
+
+
 def thrown():
     """Each failure of operator new is an exception, all of them are counted, and nothing is left of what was unwound."""
     for compiler in "g++", "clang++":
@@ -150,5 +160,6 @@ tap.main([
     ("things are asked of a library that threads load and unload", asked_all_the_time(lambda: ("load", plugin()))),
     ("a handler on a little stack", little_stack),
     ("a child whose new thread comes to tags first", first_in_child),
+    ("limits of address space and data", limited),
     ("operator new fails in the standard library's containers", thrown),
 ])
