@@ -100,7 +100,8 @@ static void look_if_due(uint32_t number, uint32_t shard, uint64_t bytes, bool fu
     struct ledger_count made = read_count(&words_of(number, shard)->made);
     uint64_t own = ledger_count_bytes(made);
     uint32_t used = shards_used();
-    bool large = (uint32_t)own - load_relaxed(&books_tag(number)->looked_bytes[shard]) >= BETWEEN_BYTES;
+    bool large = bytes >= BETWEEN_BYTES ||
+                 (uint32_t)own - load_relaxed(&books_tag(number)->looked_bytes[shard]) >= BETWEEN_BYTES;
     if (used <= 1 || large || (full && !(made.more / LEDGER_CALLS_MOST % (used / 4 + 1))))
         look(number, shard, bytes, own);
 }

@@ -5,6 +5,7 @@
  *
  *     peaks grow N BYTES              so many objects, then none
  *     peaks churn THREADS N SEED      random ones in so many threads, more and fewer by turns
+ *     peaks huge N BYTES              N times an object that is only told of, after another thread has told of one
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -12,6 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "allium/tag.h"
 
 #define SLOTS 300
 
@@ -48,6 +51,19 @@ static void grow(size_t n, size_t bytes)
     for (size_t i = 0; i < n; i++)
         drop(all[i], bytes);
     free(all);
+}
+
+__attribute__((noinline)) static void *tell(void *bytes)
+{
+    struct allium_tag *tag = ALLIUM_TAG("huge", "malloc");
+    long n = (long)(uintptr_t)bytes;
+    allium_account(tag, (size_t)n);
+    rise(&maybe, &maybe_most, n);
+    rise(&surely, &surely_most, n);
+    atomic_fetch_sub(&surely, n);
+    atomic_fetch_sub(&maybe, n);
+    allium_unaccount(tag, (size_t)n);
+    return NULL;
 }
 
 static uint64_t draw(uint64_t *r)
@@ -93,6 +109,13 @@ int main(int argc, char **argv)
         of[i] = strtoul(argv[2 + i], NULL, 10);
     if (argc == 4 && !strcmp(argv[1], "grow")) {
         grow(of[0], of[1]);
+    } else if (argc == 4 && !strcmp(argv[1], "huge")) {
+        pthread_t t;
+        tell((void *)1);
+        if (pthread_create(&t, NULL, tell, (void *)1) || pthread_join(t, NULL))
+            return 2;
+        for (unsigned long i = 0; i < of[0]; i++)
+            tell((void *)of[1]);
     } else if (argc == 5 && !strcmp(argv[1], "churn") && of[0] && of[0] <= 64) {
         pthread_t t[64];
         threads = of[0];

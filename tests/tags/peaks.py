@@ -42,7 +42,16 @@ def churned():
         check(low >= 0.5 * surely and (threads > 8 or high <= 4 * maybe), "%d threads, %d: %d-%d is no use" % (threads, surely, low, high))
 
 
+def huge():
+    """What is a multiple of 4 GiB leaves the lower half of a sum as it was."""
+    for n, each in (1, 1 << 32), (2, 3 << 32), (3, 3 << 30), (1, (1 << 40) + 5):
+        surely, maybe, low, high = peak_of("huge", n, each)
+        equal((surely, maybe, low), (each, each, each), (n, each))
+        check(high < each + (1 << 20), "%d of %d: up to %d" % (n, each, high))
+
+
 tap.main([
     ("of what grows, to a 32nd part", grown),
+    ("of what is told to be huge", huge),
     ("of threads that make and free at random", churned),
 ])
