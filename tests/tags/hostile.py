@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Tags in programs and places that are hard on them: the program goes on as without them, and what is not kept is said."""
+import contextlib
+import glob
 import json
 import os
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -107,14 +110,38 @@ def forks_in_handlers():
             equal(have["fork_in_handler"], (1, 9, 1, 9), "a child's")
 
 
+def take_away(comm):
+    """Removes what programs of that name have left where ledgers lie without a folder of their own. -> how many ledgers."""
+    taken = 0
+    for path in glob.glob("/dev/shm/allium-%d/*.tags" % os.geteuid()):
+        with contextlib.suppress(FileNotFoundError):  # others tidy up, too
+            with open(path, "rb") as file:
+                if b"\0%s\0" % comm.encode() not in b"\0" + file.read(4096):
+                    continue
+            for name in path, path[:-len("tags")] + "control":
+                os.unlink(name)
+            taken += 1
+    return taken
+
+
 def folders():
-    """No ledger where the folder is none of the user's: the program does not notice, and the command says so."""
+    """Where the folder is none of the user's the accounts lie in /dev/shm, and the program does not notice."""
+    own = os.path.join(SCRATCH.name, "own-%d" % os.getpid())  # tells its ledgers from those of others
+    shutil.copy(program("hostile"), own)
+    try:
+        in_no_folder(own)
+    finally:
+        left = take_away(os.path.basename(own))
+    check(left >= 8 * 3, "ledgers in /dev/shm:", left)
+
+
+def in_no_folder(own):
     link, file = os.path.join(SCRATCH.name, "link"), os.path.join(SCRATCH.name, "file")
     os.symlink("/dev/shm", link)
     open(file, "w").close()
     for folder in "/nonexistent/below", "/proc/self", "/proc", link, file, "/dev/null", "x" * 5000, "relative":
         for case in "plain", "fork", "clone":
-            done = run([program("hostile"), case], env=dict(os.environ, ALLIUM_DIR=folder, XDG_RUNTIME_DIR=folder))
+            done = run([own, case], env=dict(os.environ, ALLIUM_DIR=folder, XDG_RUNTIME_DIR=folder))
             equal((done.returncode, done.stdout, done.stderr), (0, b"", b""), "%s in %s" % (case, folder[:20]))
 
 
