@@ -9,6 +9,7 @@
 #include "agent/books.h"
 #include "agent/inside.h"
 #include "agent/sites_asked.h"
+#include "agent/sites_forked.h"
 #include "agent/sites_hooks.h"
 #include "agent/sites_operators.h"
 #include "agent/wrappers.h"
@@ -20,8 +21,13 @@
 
 struct sites sites;
 
+/* What is wiped in a fork child. That takes another one, as what a handler interrupted that forked may yet fill the one it began with. */
+static struct tables {
+    struct sites_slot slots[SITES_SLOTS];
+    uint32_t tags[SITES_MOST]; /* their numbers among sites, by account */
+} * tables;                    /* SITES_GENERATIONS, in turn */
+static uint32_t *tags;
 static uint16_t *modules; /* of sites, by number: as the unwinder counts them */
-static uint32_t *tags;    /* their numbers among sites, by account */
 /* What came while there was no ledger; moved into it when there is. */
 static struct {
     uint64_t made, freed;
@@ -81,8 +87,17 @@ static bool back_sums(uint32_t number)
     return ledger_reach(&process.ledger, LEDGER_SITE_SUMS, (block + 1) * sizeof(struct ledger_site_sums));
 }
 
+static void take_tables(void)
+{
+    struct tables *own = &tables[process.generation % SITES_GENERATIONS];
+    sites.slots = own->slots;
+    tags = own->tags;
+}
+
 bool sites_begin_ledger(void)
 {
+    if (sites.on)
+        take_tables();
     sites_asked_begin_ledger();
     if (ledger_append(&process.ledger, LEDGER_SITES, LEDGER_SITE_FIRST) || !back_sums(LEDGER_SITE_OTHER))
         return false;
@@ -219,13 +234,12 @@ static uint32_t number_of(struct thread *t, const struct walk_start *from)
     return number_asked(t, from) & SITES_PLAIN;
 }
 
-static void move_missed(const struct thread *t)
+static void move_missed(void)
 {
     uint64_t made = __atomic_exchange_n(&missed.made, 0, __ATOMIC_RELAXED);
     uint64_t freed = __atomic_exchange_n(&missed.freed, 0, __ATOMIC_RELAXED);
     struct ledger_site_words *w =
         (struct ledger_site_words *)(sums_of(SHARDS_SHARED) + (SITES_ID(LEDGER_SITE_NOBODY) << 6));
-    (void)t;
     __atomic_fetch_add(&w->made_calls, made, __ATOMIC_RELAXED);
     __atomic_fetch_add(&w->freed_calls, freed, __ATOMIC_RELAXED);
 }
@@ -273,7 +287,7 @@ static bool is_settled(struct thread *t)
     if (unlikely(!t->counts) && !settle(t))
         return false;
     if (unlikely(load_relaxed(&missed.made) | load_relaxed(&missed.freed)))
-        move_missed(t);
+        move_missed();
     return true;
 }
 
@@ -467,14 +481,13 @@ static bool heads_tell_usable(void)
 
 void sites_begin(void)
 {
-    struct sites_slot *slots = reserve_memory(SITES_SLOTS * sizeof(*slots), true);
+    tables = reserve_memory(SITES_GENERATIONS * sizeof(*tables), true);
     modules = reserve_memory(SITES_MOST * sizeof(*modules), false);
-    tags = reserve_memory(SITES_MOST * sizeof(*tags), true);
-    if (!slots || !modules || !tags || !objects_tables() || !next.malloc)
+    if (!tables || !modules || !objects_tables() || !next.malloc)
         return;
+    take_tables();
     wrappers_begin(process.wrappers);
     sites_asked_begin();
-    sites.slots = slots;
     sites.heads_tell = heads_tell_usable();
     sites.on = 1;
     sites_hooks_begin();

@@ -6,23 +6,25 @@
 #include "account/stack_calls.h"
 #include "agent/books.h"
 #include "agent/sites.h"
+#include "agent/sites_forked.h"
 #include "base/sigsafe/text.h"
 #include "unwind/module.h"
 
 #define AT(table, type, index) ledger_at(&process.ledger, table, type, index)
 
-/* By number. In a fork child, which counts its sites anew, they are gone. */
-static struct kept_place *places;
+/* By number, for SITES_GENERATIONS in turn. In a fork child, which counts its sites anew, they are gone. */
+static struct kept_place (*all_places)[SITES_MOST], *places;
 static struct stack_calls calls = STACK_CALLS_OF(&process.ledger);
 
 void sites_asked_begin(void)
 {
-    places = reserve_memory(SITES_MOST * sizeof(*places), true);
+    all_places = reserve_memory(SITES_GENERATIONS * sizeof(*all_places), true);
 }
 
 void sites_asked_begin_ledger(void)
 {
     asked_begin();
+    places = all_places ? all_places[process.generation % SITES_GENERATIONS] : NULL;
     if (process.generation > 1)
         stack_calls_reset(&calls);
 }

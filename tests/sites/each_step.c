@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * each_step CALL [FIRST LAST]: a signal handler forks in the midst of a call into the agent, once at each of its instructions. The
+ * each_step CALL EVERY: a signal handler forks in the midst of a call into the agent, once at each EVERYth of its instructions. The
  * child makes objects in the handler, goes on with what was interrupted, frees what it has, makes some more, and leaves. What is
  * interrupted is of a call site with a high number, which the child has not got. Prints the pid of each child and, of those that did
  * not end well, where they were made; then how many.
@@ -118,6 +118,7 @@ CALL(malloc, object = malloc(40))
 CALL(calloc, object = calloc(4, 10))
 CALL(free, free(object); object = NULL)
 CALL(realloc, object = realloc(object, 50))
+CALL(large_realloc, object = realloc(object, 6000))
 CALL(aligned_alloc, object = aligned_alloc(64, 128))
 CALL(failure, object = malloc(PTRDIFF_MAX / 2))
 CALL(failed_realloc, if (realloc(object, PTRDIFF_MAX / 2)) abort())
@@ -131,9 +132,10 @@ static const struct {
     {"calloc", by_calloc, 0},
     {"free", by_free, 1},
     {"realloc", by_realloc, 1},
+    {"large_realloc", by_large_realloc, 1},
+    {"aligned_alloc", by_aligned_alloc, 0},
     {"failure", by_failure, 0},
     {"failed_realloc", by_failed_realloc, 1},
-    {"aligned_alloc", by_aligned_alloc, 0},
 };
 
 /* The call, with a child at its step `at`. False: it has not so many. */
@@ -156,7 +158,7 @@ int main(int argc, char **argv)
 {
     static char buffer[1 << 16];
     struct sigaction act = {.sa_sigaction = strike, .sa_flags = SA_SIGINFO};
-    long last = argc > 3 ? atol(argv[3]) : 100000;
+    long every = argc > 2 ? atol(argv[2]) : 1;
     setvbuf(stdout, buffer, _IOLBF, sizeof(buffer));
     find_agent();
     for (unsigned i = 0; i < 256; i++)
@@ -164,7 +166,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; argc > 1 && i < sizeof(calls) / sizeof(*calls); i++) {
         if (strcmp(argv[1], calls[i].name) || sigaction(SIGTRAP, &act, NULL))
             continue;
-        for (at = argc > 2 ? atol(argv[2]) : 1; at <= last; at++) {
+        for (at = every;; at += every) {
             go(calls[i].call, calls[i].of_one, 0);
             if (!go(calls[i].call, calls[i].of_one, 1))
                 break;

@@ -251,11 +251,11 @@ def many_sites_in_children():
 
 
 def each_step():
-    """A handler forks at each instruction of a call into the agent: no child is harmed, and what each makes later is counted."""
+    """A handler forks at each instruction of calls into the agent: no child is harmed, and what each makes later is counted."""
     program = compiled("each_step.c", "-mno-red-zone")
-    for call in ("failure",):
+    for call, every in ("failure", 1), ("large_realloc", 5):
         with private_dir() as ledgers:
-            done = succeed([program, call], env=env_of(ledgers)).stdout.decode().splitlines()
+            done = succeed([program, call, str(pick(every, 1))], env=env_of(ledgers)).stdout.decode().splitlines()
             equal(done[-1], "unwell 0", "children at the steps of %s: %s" % (call, done))
             check(len(done) > 40, "steps of", call, len(done))
             for pid in done[:-1:pick(16, 1)]:
