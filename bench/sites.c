@@ -14,13 +14,11 @@
  * ALLIUM_BENCH_SECONDS: for so long in all (60).
  */
 #include <dlfcn.h>
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "crowd.h"
 #include "stats.h"

@@ -184,11 +184,17 @@ static const char *arguments(struct name *n, const char *p)
     return skip(p);
 }
 
+static const char *skip_qualifiers(const char *p)
+{
+    while (*p == 'r' || *p == 'V' || *p == 'K' || *p == 'R' || *p == 'O')
+        p++;
+    return p;
+}
+
 static void nested(struct name *n, const char *p)
 {
     size_t last = n->len, last_end = n->len;
-    while (*p == 'r' || *p == 'V' || *p == 'K' || *p == 'R' || *p == 'O')
-        p++;
+    p = skip_qualifiers(p);
     for (bool first = true; p && *p && *p != 'E'; first = false) {
         if (!first)
             put_text(n, "::");
@@ -198,6 +204,35 @@ static void nested(struct name *n, const char *p)
         last_end = n->len;
         p = p ? arguments(n, p) : NULL;
     }
+}
+
+const char *mangled_beginning(const char *symbol)
+{
+    const char *p = symbol;
+    size_t len = 3;
+    if (text_starts(p, "_Z")) {
+        p += 2;
+        if (*p == 'N')
+            p = skip_qualifiers(p + 1);
+        if (*p == 'L')
+            p++;
+        if (text_starts(p, "St"))
+            return "std::";
+        if (!is_digit(*p))
+            return NULL;
+        for (len = 0; is_digit(*p) && len < 3; p++)
+            len = len * 10 + (size_t)(*p - '0');
+        while (is_digit(*p))
+            p++;
+        if (*p == '_') /* perhaps _GLOBAL__N_1 */
+            return NULL;
+    }
+    if (len < 3)
+        return NULL;
+    for (unsigned i = 0; i < 3; i++)
+        if (!p[i] || p[i] == '.')
+            return NULL;
+    return p;
 }
 
 size_t mangled_name(const char *symbol, char *out, size_t size)

@@ -18,4 +18,7 @@
  */
 size_t mangled_name(const char *symbol, char *out, size_t size);
 
+/** Where the first three characters of that name stand, found at once; NULL: that takes the whole name, or it has fewer. */
+const char *mangled_beginning(const char *symbol);
+
 #endif

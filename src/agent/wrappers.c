@@ -17,6 +17,7 @@
 #define PATTERNS_MOST 16384u
 #define SYMBOLS_MOST  (256ull << 20) /* bytes, and of their names: what has more is taken to have none */
 #define NAME_BYTES    256u
+#define BEGINNINGS    1024u
 #define ID_BYTES      64u
 
 static char shipped[] =
@@ -31,13 +32,32 @@ struct pattern {
 
 static struct pattern *patterns;
 static uint32_t n_patterns;
-static uint32_t latest[256]; /* + 1, by first character; 0: of those that may fit any */
+/*
+ * The last pattern of those that begin alike, + 1; of ten thousands of symbols most begin as none does. Their first three characters
+ * tell; [BEGINNINGS]: of those where one of the three may be any, or missing.
+ */
+static uint32_t latest[BEGINNINGS + 1];
 
-static void *take_memory(uint64_t bytes)
+/* `touched`: all of it is about to be, so that its pages may come at once. */
+static void *take_memory(uint64_t bytes, bool touched)
 {
-    long p = sys_call(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                      -1, 0);
+    int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (touched ? MAP_POPULATE : 0);
+    long p = sys_call(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
     return sys_failed(p) ? NULL : (void *)p;
+}
+
+static uint32_t beginning(const char *text)
+{
+    return ((uint8_t)text[0] * 73u + (uint8_t)text[1] * 37u + (uint8_t)text[2]) % BEGINNINGS;
+}
+
+/* The last one ends with the text, those before it with ';'. */
+static uint32_t beginning_of_pattern(const char *text)
+{
+    for (unsigned i = 0; i < 3; i++)
+        if (!text[i] || text[i] == ';' || text[i] == '*' || text[i] == '?' || text[i] == '\\')
+            return BEGINNINGS;
+    return beginning(text);
 }
 
 /* Takes the text to pieces where it stands. */
@@ -46,11 +66,9 @@ static void add_patterns(char *text)
     while (*text && n_patterns < PATTERNS_MOST) {
         char *start = text + (*text == '!');
         struct pattern *p = &patterns[n_patterns++];
-        uint8_t first = (uint8_t)*start;
-        if (first == '*' || first == '?' || first == '\\' || first == ';')
-            first = 0;
-        *p = (struct pattern){.text = start, .next = latest[first], .no = *text == '!'};
-        latest[first] = n_patterns;
+        uint32_t *like = &latest[beginning_of_pattern(start)];
+        *p = (struct pattern){.text = start, .next = *like, .no = *text == '!'};
+        *like = n_patterns;
         while (*text && *text != ';')
             text++;
         if (*text)
@@ -61,7 +79,7 @@ static void add_patterns(char *text)
 void wrappers_begin(const char *own)
 {
     size_t length = own ? text_length(own) : 0;
-    char *memory = take_memory(PATTERNS_MOST * sizeof(*patterns) + length + 1);
+    char *memory = take_memory(PATTERNS_MOST * sizeof(*patterns) + length + 1, false);
     if (!memory)
         return;
     patterns = (struct pattern *)memory;
@@ -71,10 +89,9 @@ void wrappers_begin(const char *own)
     add_patterns(memory);
 }
 
-/* The last of those that begin so which fits, + 1. */
-static uint32_t last_fit(uint8_t first, const char *name, size_t length)
+/* The last of those which fits, + 1. */
+static uint32_t last_fit(uint32_t at, const char *name, size_t length)
 {
-    uint32_t at = latest[first];
     while (at && !pattern_glob(patterns[at - 1].text, name, length))
         at = patterns[at - 1].next;
     return at;
@@ -83,9 +100,12 @@ static uint32_t last_fit(uint8_t first, const char *name, size_t length)
 static bool is_wrapper(const char *symbol)
 {
     char name[NAME_BYTES];
+    const char *start = mangled_beginning(symbol);
+    if (start && !latest[beginning(start)] && !latest[BEGINNINGS])
+        return false;
     size_t length = mangled_name(symbol, name, sizeof(name));
-    uint32_t own = length ? last_fit((uint8_t)*name, name, length) : 0, any = last_fit(0, name, length);
-    uint32_t last = own > any ? own : any;
+    uint32_t like = length < 3 ? 0 : last_fit(latest[beginning(name)], name, length),
+             any = last_fit(latest[BEGINNINGS], name, length), last = like > any ? like : any;
     return last && !patterns[last - 1].no;
 }
 
@@ -172,8 +192,8 @@ static const struct functions *read_functions(const struct unwind_module *m, lon
         !is_file_of(m, fd, &eh) || !find_symbols(fd, &eh, &symbols, &strings))
         return &no_functions;
     uint64_t bytes = PAGES(sizeof(struct functions) + symbols.sh_size);
-    struct functions *f = take_memory(bytes);
-    char *names = take_memory(strings.sh_size + 1); /* a byte more, which is 0 */
+    struct functions *f = take_memory(bytes, true);
+    char *names = take_memory(strings.sh_size + 1, true); /* a byte more, which is 0 */
     bool good = f && names && read_at(fd, f + 1, symbols.sh_size, symbols.sh_offset) &&
                 read_at(fd, names, strings.sh_size, strings.sh_offset);
     uint64_t kept = 0;

@@ -42,15 +42,23 @@ static const char *const names[][2] = {
      "alloc::boxed::Box$LT$T$GT$::new::h0123456789abcdef"},
 };
 
+#define TAKE_THE_WHOLE                                                                                       \
+    6 /* of those: ".text", two operators, an abbreviation, a local one, an anonymous namespace */
+
 static void they_are_as_people_know_them(void **state)
 {
     char name[128];
+    size_t found = 0;
     (void)state;
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
         size_t len = mangled_name(names[i][0], name, sizeof(name));
         assert_string_equal(name, names[i][1]);
         assert_int_equal(len, strlen(name));
+        const char *start = mangled_beginning(names[i][0]);
+        assert_true(!start || (len >= 3 && !memcmp(start, name, 3)));
+        found += start != NULL;
     }
+    assert_int_equal(found, sizeof(names) / sizeof(*names) - TAKE_THE_WHOLE);
 }
 
 static void what_is_cut_or_damaged_ends_somewhere(void **state)
@@ -65,7 +73,10 @@ static void what_is_cut_or_damaged_ends_somewhere(void **state)
         memcpy(text, from, len + 1);
         text[2 + (seed >> 33) % len] = "0159EINSLUZ_"[(seed >> 40) % 12];
         text[2 + (seed >> 45) % len] = '\0';
-        assert_true(mangled_name(text, name, sizeof(name)) < sizeof(name));
+        size_t length = mangled_name(text, name, sizeof(name));
+        const char *start = mangled_beginning(text);
+        assert_true(length < sizeof(name));
+        assert_true(!start || length < 3 || !memcmp(start, name, 3));
     }
 }
 
