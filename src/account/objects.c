@@ -13,6 +13,10 @@
 #define EPOCHS      2u /* after so many a table that was wiped is used again */
 #define MADE_MOST   256u
 
+#define AHEAD_BYTES (1ull << 20) /* of addresses */
+#define AHEAD_STEP  (AHEAD_BYTES / 4)
+#define STEPS_KNOWN 64u
+
 uintptr_t objects_none[OBJECTS_TABLES];
 static uintptr_t *tables; /* and behind them, wiped as they are, this process's epoch */
 
@@ -145,6 +149,20 @@ void objects_take_room(uint64_t bytes)
         find(&p, at, true);
     find(&p, (uintptr_t)hole + bytes - 1, true);
     sys_call(SYS_munmap, hole, bytes);
+}
+
+void objects_expect_more(uintptr_t address)
+{
+    static uintptr_t known[STEPS_KNOWN]; /* at which step it was looked last */
+    uintptr_t step = address / AHEAD_STEP, *last = &known[step % STEPS_KNOWN];
+    struct place p;
+    if (load_relaxed(last) == step)
+        return;
+    store_relaxed(last, step);
+    if (!reserve_may_call() || !find(&p, address, false))
+        return;
+    uintptr_t page = (uintptr_t)p.entry & ~4095ull;
+    sys_call(SYS_madvise, page, AHEAD_BYTES / 16 * sizeof(*p.entry), MADV_POPULATE_WRITE); /* Linux 5.14 */
 }
 
 static uint64_t granule_of(uintptr_t address)

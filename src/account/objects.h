@@ -34,6 +34,11 @@ void objects_take_room(uint64_t bytes);
 /* The agent comes first as a rule: what the library then reserves shall not lie where the agent looks ahead. */
 #define OBJECTS_ROOM_TAGS  (1ull << 30)
 #define OBJECTS_ROOM_SITES (3ull << 30)
+/**
+ * A program that makes small objects at the address is likely to make more above it: room for those of the next MiB is made at
+ * once, as a fault for each page of the map, or two, costs as much as hundreds of objects. Now and then, as with samples.
+ */
+void objects_expect_more(uintptr_t address);
 /** Is it in? */
 bool objects_has(uintptr_t address);
 /** Takes it out; false: nothing of ours begins there. */

@@ -8,6 +8,7 @@
 #include "agent/live.h"
 #include "agent/next.h"
 #include "agent/process.h"
+#include "agent/sites.h"
 #include "agent/sums.h"
 #include "agent/tell.h"
 #include "agent/vacant.h"
@@ -211,6 +212,8 @@ struct sample_made sample_made(struct thread *t, const struct walk_start *start,
     if (likely(process_is_known(t) && t->period != UINT8_MAX))
         made = book_made(t, start, p, size);
     leave_books(t, outside);
+    if (sites.on && size <= OBJECTS_BYTES_INLINE)
+        objects_expect_more((uintptr_t)p);
     return made;
 }
 

@@ -338,6 +338,36 @@ static void what_is_lost_is_counted(void **state)
     munmap(at, pages * PAGE);
 }
 
+/* How many pages of the map that have entries of those addresses are there. */
+static size_t pages_there(uintptr_t address, uint64_t bytes)
+{
+    unsigned char there[PAGES];
+    uintptr_t first = objects_tables()[address >> OBJECTS_GIB_SHIFT] + address / 4;
+    size_t pages = bytes / 4 / PAGE, n = 0;
+    assert_true(pages <= PAGES && !(first & (PAGE - 1)));
+    assert_int_equal(mincore((void *)first, pages * PAGE, there), 0);
+    for (size_t i = 0; i < pages; i++)
+        n += there[i] & 1;
+    return n;
+}
+
+static void room_is_made_for_a_mib_above(void **state)
+{
+    const uint64_t mib = 1ul << 20, pages = mib / 4 / PAGE;
+    uintptr_t at = 70 * GIB + 16 * mib;
+    struct object o = {5, 24};
+    (void)state;
+    objects_expect_more(at); /* a GiB without a table: nothing is done, and nothing is made */
+    assert_int_equal(objects_tables()[at >> OBJECTS_GIB_SHIFT], 0);
+    assert_true(objects_put(at + 4 * mib, o));
+    assert_int_equal(pages_there(at, 4 * mib), 0);
+    objects_expect_more(at + mib + mib / 4);
+    assert_int_equal(pages_there(at, mib + mib / 4), 0);
+    assert_int_equal(pages_there(at + mib + mib / 4, mib), pages);
+    assert_int_equal(pages_there(at + 2 * mib + mib / 4, mib), 0);
+    assert_true(objects_take(at + 4 * mib, &o));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -346,6 +376,7 @@ int main(void)
         cmocka_unit_test_teardown(objects_that_are_entered_late_or_have_gone, take_all),
         cmocka_unit_test(threads_that_are_made_meanwhile_are_counted_once),
         cmocka_unit_test_teardown(what_is_lost_is_counted, take_all),
+        cmocka_unit_test(room_is_made_for_a_mib_above),
     };
     return objects_tables() ? cmocka_run_group_tests(tests, NULL, NULL) : 1;
 }
