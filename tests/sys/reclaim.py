@@ -4,6 +4,7 @@ of a known kind. Everything is undone, also after a failure.
 """
 import contextlib
 import os
+import signal
 import subprocess
 
 import lib
@@ -107,6 +108,7 @@ def run_in(where, command):
     """Runs it in the group; -> its pid, when it has ended."""
     process = subprocess.Popen(where.command(command), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     if process.wait(tap.TIMEOUT):
+        lib.excuse(process.returncode == -signal.SIGKILL)
         raise Failed("%s ended with %d" % (command, process.returncode))
     return process.pid
 
