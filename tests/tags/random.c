@@ -233,7 +233,7 @@ static void load(struct self *s)
 {
     void *l = dlopen(plugins[random_draw(s, n_plugins)], RTLD_NOW | RTLD_LOCAL), *mine[8] = {0};
     if (!l)
-        fatal("dlopen failed\n");
+        fatal(dlerror());
     const struct places *(*of)(void) =
         (const struct places *(*)(void))(uintptr_t)dlsym(l, "places_of_plugin");
     for (int i = 0; i < 60; i++) {

@@ -62,7 +62,7 @@ class Program:
                 succeed([cc, *flags, *([] if unit.startswith("/") else hooks), "-c", os.path.join(self.folder, unit), "-o", out])
                 objects.append(out)
         self.binary = os.path.join(self.folder, "random")
-        succeed([plus, *options, *objects, "-o", self.binary, *libraries])
+        succeed([plus, *options, *objects, "-rdynamic", "-o", self.binary, *libraries])  # plugins call its streams
 
     def words(self, seed, steps, *words):
         return [self.binary, str(seed), str(steps), *words, *("plugin=" + path for path in self.plugins)]
