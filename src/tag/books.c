@@ -351,11 +351,11 @@ static bool inherit(void)
     for (uint32_t n = 1; n < accounts_of_parent; n++) {
         if (ledger_append(&books_ledger, LEDGER_TAGS, 1) == LEDGER_NONE || !back_account(n))
             return false;
-        bool there = met[n].place.code && !_dl_find_object((void *)met[n].place.code, &found);
+        bool there = met[n].place.code && places_module(met[n].place.code, &found);
         const char *text =
             met[n].place.text; /* of another library by now, perhaps, which has the place of ours */
-        if (text && (_dl_find_object((void *)text, &texts) ||
-                     !places_file(text, texts.dlfo_map_start, texts.dlfo_map_end)))
+        if (there && text &&
+            (!places_module(text, &texts) || !places_file(text, texts.dlfo_map_start, texts.dlfo_map_end)))
             there = false;
         if (there && found.dlfo_link_map == met[n].map)
             enter(n, &met[n], module_of(&found), code_of(&met[n], &found));

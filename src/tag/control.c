@@ -9,6 +9,7 @@
 #include "base/sigsafe/atomic.h"
 #include "base/sigsafe/draw.h"
 #include "base/sigsafe/sys.h"
+#include "tag/places.h"
 
 #define PAGES_MAX    256u /* modules with tags */
 #define SERIAL_SHIFT 48
@@ -113,8 +114,7 @@ void control_show_again(const struct ledger_control *of)
     store_release(&own, of);
     for (uint32_t i = 0; of && i < PAGES_MAX && i < load_acquire(&n_pages); i++) {
         const char *page = load_acquire(&pages[i].page);
-        if (page && !_dl_find_object((void *)(uintptr_t)page, &found) &&
-            found.dlfo_link_map == pages[i].map && is_shown_at(page))
+        if (page && places_module(page, &found) && found.dlfo_link_map == pages[i].map && is_shown_at(page))
             show_at(of, page);
     }
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "tag/places.h"
 
+#include <dlfcn.h>
 #include <stddef.h>
 
 #include "account/reserve.h"
 #include "allium/tag.h"
 #include "base/sigsafe/atomic.h"
+#include "base/sigsafe/sys.h"
 #include "wire/ledger.h"
 
 #define PLACES 65536u /* a power of two */
@@ -14,6 +16,12 @@
 #define NUMBER_BITS 16 /* as many as accounts need */
 
 static uint64_t *places; /* the upper bits of an identity, the number below; 0: free */
+
+bool places_module(const void *at, struct dl_find_object *found)
+{
+    return !_dl_find_object((void *)(uintptr_t)at, found) && sys_can_read(found->dlfo_map_start) &&
+           sys_can_read(at);
+}
 
 void places_init(void)
 {

@@ -9,8 +9,16 @@
  * Runs in: target, cold paths. Threads: any, signal handlers included; no lock. A fork child goes on with what its parent knew.
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 
+struct dl_find_object;
+
+/**
+ * The module that has what lies there, whose use of it nobody vouches for. While another thread closes a library it is unmapped before
+ * the loader forgets it: a fork child may be left with that for good.
+ */
+bool places_module(const void *at, struct dl_find_object *found);
 /** Takes the room; once. Without any, each descriptor is a place of its own. */
 void places_init(void);
 /** A descriptor's file, the third of its texts; NULL: texts or file do not lie between these, or have no end there. */

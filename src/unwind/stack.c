@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "unwind/stack.h"
 
-#include <errno.h>
 #include <stddef.h>
 
 #include "base/sigsafe/atomic.h"
@@ -47,12 +46,6 @@ static bool enter_thread(struct stack_bounds *s, uintptr_t sp)
     return false;
 }
 
-static bool page_readable(uintptr_t page)
-{
-    long answer = sys_call(SYS_rt_sigprocmask, ~0, page, 0, 8);
-    return answer == -EINVAL;
-}
-
 bool stack_enter(struct stack_bounds *s, uintptr_t sp, bool touched, bool sealed)
 {
     uintptr_t main_end = ((uintptr_t)__libc_stack_end + PAGE) & ~(uintptr_t)(PAGE - 1);
@@ -65,7 +58,7 @@ bool stack_enter(struct stack_bounds *s, uintptr_t sp, bool touched, bool sealed
     if (enter_thread(s, sp))
         return true;
     s->low = sp & ~(uintptr_t)(PAGE - 1);
-    if (!touched && (sealed || !page_readable(s->low))) {
+    if (!touched && (sealed || !sys_can_read((const void *)s->low))) {
         s->low = s->high = 0;
         return false;
     }
@@ -78,7 +71,7 @@ bool stack_extend_cold(struct stack_bounds *s, uintptr_t end, bool sealed)
     if (sealed || end - s->foreign_end > FOREIGN_FRAME_MOST)
         return false;
     while (s->foreign_end < end) {
-        if (!page_readable(s->foreign_end))
+        if (!sys_can_read((const void *)s->foreign_end))
             return false;
         s->foreign_end += PAGE;
         s->high = s->foreign_end;

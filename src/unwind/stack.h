@@ -9,8 +9,7 @@
  *
  * The main stack is known from the loader's __libc_stack_end, a thread's from its descriptor, both without a system
  * call. Any other stack (a coroutine's, a signal's) is trusted only page by page, and only for one walk, since it may
- * be unmapped after that: a page is readable if rt_sigprocmask with an invalid `how` answers EINVAL and not EFAULT (it
- * copies the set before it looks at how). That is one call for each page but the first; none once the process is sealed.
+ * be unmapped after that: sys_can_read() is one call for each page but the first; none once the process is sealed.
  */
 
 #include <stdbool.h>

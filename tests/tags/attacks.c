@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -167,7 +168,7 @@ static int working(void *(*work)(void *))
             _exit(0);
         }
         if (waitpid(pid, &status, 0) != pid || status)
-            return 8;
+            return printf("a child ended with status %x\n", status), 8;
         usleep(1000);
     }
     over = true;
@@ -205,6 +206,29 @@ static void *load(void *arg)
 static int loading(void)
 {
     return working(load);
+}
+
+/* ---- a child in which the loader knows of a library that is not mapped: another thread was about to close it ---- */
+
+static int half_closed(void)
+{
+    struct dl_find_object found;
+    void *l = dlopen(word, RTLD_NOW | RTLD_LOCAL), *(*make)(size_t) = NULL;
+    int status = 0;
+    if (l)
+        *(void **)&make = dlsym(l, "plugin_make");
+    if (!make)
+        return 3;
+    free(make(10));
+    if (_dl_find_object((void *)make, &found) ||
+        syscall(SYS_munmap, found.dlfo_map_start, (char *)found.dlfo_map_end - (char *)found.dlfo_map_start))
+        return 4;
+    pid_t pid = fork();
+    if (!pid) {
+        free(small(10));
+        _exit(0);
+    }
+    _exit(waitpid(pid, &status, 0) != pid || status ? 8 : 0); /* nothing of the library can be called */
 }
 
 /* ---- the first request of a child in a handler that has little room ---- */
@@ -293,6 +317,7 @@ int main(int argc, char **argv)
                  {"jumping mappers", jumping_mappers},
                  {"churn", churning},
                  {"load", loading},
+                 {"half closed", half_closed},
                  {"little stack", little_stack},
                  {"first in child", first_in_child},
                  {"fill", filling}};

@@ -9,6 +9,7 @@
  * Each returns the kernel's answer: a value, or -errno.
  */
 
+#include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/syscall.h>
@@ -35,6 +36,15 @@ static inline long sys_call6(long nr, long a, long b, long c, long d, long e, lo
 #define sys_call_pad(nr, ...)                sys_call_args((nr), __VA_ARGS__, 0, 0, 0, 0, 0, 0)
 #define sys_call_args(nr, a, b, c, d, e, f, ...)                                                             \
     sys_call6((nr), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
+
+/**
+ * Is there memory at that address that can be read? rt_sigprocmask with an invalid `how` answers EINVAL, and not EFAULT: it copies the set
+ * before it looks at how.
+ */
+static inline int sys_can_read(const void *at)
+{
+    return sys_call(SYS_rt_sigprocmask, ~0, at, 0, 8) == -EINVAL;
+}
 
 /** True when the answer is an error number (-4095..-1). */
 static inline int sys_failed(long answer)
