@@ -17,9 +17,9 @@ static const struct table_column columns[COLUMNS] = {
     [C_COPIES] = {"copies", TABLE_COUNT, TABLE_WHOLE, .drop = 2},
     [C_CLASS] = {"class", TABLE_PLAIN, TABLE_TEXT, .rare = true},
     [C_NAME] = {"name", TABLE_PLAIN, TABLE_TEXT, .rare = true},
-    [C_FUNCTION] = {"function", TABLE_PLAIN, TABLE_TEXT, .rare = true},
-    [C_PLACE] = {"place", TABLE_PLAIN, TABLE_TEXT, .rare = true},
-    [C_MODULE] = {"module", TABLE_PLAIN, TABLE_TEXT, .rare = true, .drop = 1},
+    [C_FUNCTION] = {"function", TABLE_PLAIN, TABLE_TEXT, .rare = true, .gives = true},
+    [C_PLACE] = {"place", TABLE_PLAIN, TABLE_TEXT, .rare = true, .gives = true},
+    [C_MODULE] = {"module", TABLE_PLAIN, TABLE_TEXT, .rare = true, .gives = true, .drop = 2},
 };
 
 static const char *text_of(const struct alloc_texts *texts, uint32_t text)

@@ -23,11 +23,12 @@ static bool speaks_utf8(void)
 
 struct text_style terminal_style(FILE *stream)
 {
-    struct text_style style = {.columns = COLUMNS_OF_A_FILE, .utf8 = speaks_utf8()};
+    struct text_style style = {.file = true, .columns = COLUMNS_OF_A_FILE, .utf8 = speaks_utf8()};
     struct winsize size;
     const char *plain = getenv("NO_COLOR"), *term = getenv("TERM");
     if (!isatty(fileno(stream)))
         return style;
+    style.file = false;
     if (!ioctl(fileno(stream), TIOCGWINSZ, &size) && size.ws_col >= 40)
         style.columns = size.ws_col;
     style.colour = !(plain && *plain) && term && strcmp(term, "dumb");

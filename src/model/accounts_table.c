@@ -56,7 +56,7 @@ static const struct table_column columns[COLUMNS] = {
     [C_OBJECTS_CHANGE] = {"objects_change", TABLE_PLAIN, TABLE_SIGNED, .drop = 2},
     [C_OBJECTS] = {"live_objects", TABLE_PLAIN, TABLE_SIGNED},
     [C_PEAK] = {"peak", TABLE_BYTES, TABLE_WHOLE},
-    [C_PEAK_HIGH] = {"peak_high", TABLE_BYTES, TABLE_WHOLE},
+    [C_PEAK_HIGH] = {"peak_high", TABLE_BYTES, TABLE_WHOLE, .drop = 5},
     [C_ALLOCATED_CHANGE] = {"allocated_change", TABLE_BYTES, TABLE_SIGNED},
     [C_ALLOCATED_RATE] = {"allocated_per_s", TABLE_BYTES, TABLE_REAL},
     [C_ALLOCATED] = {"allocated", TABLE_BYTES, TABLE_WHOLE},
@@ -64,7 +64,7 @@ static const struct table_column columns[COLUMNS] = {
     [C_ALLOCATIONS_RATE] = {"allocations_per_s", TABLE_COUNT, TABLE_REAL},
     [C_ALLOCATIONS] = {"allocations", TABLE_COUNT, TABLE_WHOLE},
     [C_FREES] = {"frees", TABLE_COUNT, TABLE_WHOLE},
-    [C_ALLOC_FREE] = {"alloc/free", TABLE_PLAIN, TABLE_TEXT},
+    [C_ALLOC_FREE] = {"alloc/free", TABLE_PLAIN, TABLE_TEXT, .width = 41} /* two numbers */,
     [C_FREED_HERE] = {"freed_here", TABLE_BYTES, TABLE_WHOLE},
     [C_FREES_HERE] = {"frees_here", TABLE_COUNT, TABLE_WHOLE},
     [C_FAILED_CHANGE] = {"failed_change", TABLE_COUNT, TABLE_SIGNED, .rare = true},
@@ -73,11 +73,11 @@ static const struct table_column columns[COLUMNS] = {
     [C_INEXACT] = {"inexact", TABLE_COUNT, TABLE_WHOLE},
     [C_ACCURATE] = {"accurate", TABLE_PLAIN, TABLE_FLAG},
     [C_CALLER] = {"caller", TABLE_PLAIN, TABLE_TEXT, .wrap = true},
-    [C_CLASS] = {"class", TABLE_PLAIN, TABLE_TEXT, .rare = true},
-    [C_NAME] = {"name", TABLE_PLAIN, TABLE_TEXT, .rare = true},
-    [C_FUNCTION] = {"function", TABLE_PLAIN, TABLE_TEXT, .rare = true},
-    [C_PLACE] = {"place", TABLE_PLAIN, TABLE_TEXT, .rare = true},
-    [C_MODULE] = {"module", TABLE_PLAIN, TABLE_TEXT, .rare = true},
+    [C_CLASS] = {"class", TABLE_PLAIN, TABLE_TEXT, .rare = true, .gives = true, .drop = 4},
+    [C_NAME] = {"name", TABLE_PLAIN, TABLE_TEXT, .rare = true, .gives = true, .drop = 3},
+    [C_FUNCTION] = {"function", TABLE_PLAIN, TABLE_TEXT, .rare = true, .gives = true},
+    [C_PLACE] = {"place", TABLE_PLAIN, TABLE_TEXT, .rare = true, .gives = true},
+    [C_MODULE] = {"module", TABLE_PLAIN, TABLE_TEXT, .rare = true, .gives = true, .drop = 6},
     [C_PROGRAM] = {"program", TABLE_PLAIN, TABLE_TEXT, .rare = true},
     [C_PID] = {"pid", TABLE_PLAIN, TABLE_WHOLE, .rare = true},
 };
@@ -267,8 +267,11 @@ static void show_site(struct table *t, const struct account_shape *shape)
 
 void accounts_table_for_screen(struct table *t, const struct account_shape *shape)
 {
+    const uint64_t names = BIT(C_CLASS) | BIT(C_NAME) | BIT(C_FUNCTION) | BIT(C_PLACE) | BIT(C_MODULE);
     if (shape->kind != ACCOUNT_OF_TAGS && shape->view == ACCOUNT_NOW)
         show_site(t, shape);
+    else if (shape->kind != ACCOUNT_OF_TAGS && shape->group == ACCOUNT_BY_PLACE)
+        t->hidden = (t->hidden | names) & ~BIT(C_CALLER);
     for (uint32_t row = 0; row < table_rows(t); row++)
         if (table_at(t, row, C_INEXACT)->whole)
             return;
@@ -287,6 +290,8 @@ struct table *accounts_table_new(const struct account_rows *r, const struct allo
         put_change(t, row, shape->seconds);
         put_name(t, row, texts);
     }
+    /* Of those that are equal in it, such as by no change at all, the ones first that allocate most. */
+    table_sort(t, shape->view == ACCOUNT_NOW ? C_ALLOCATED : C_ALLOCATED_CHANGE, TABLE_MOST_FIRST);
     table_sort(t, column_of(shape), TABLE_MOST_FIRST);
     if (shape->top && table_rows(t) > shape->top)
         table_cut(t, shape->top);

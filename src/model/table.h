@@ -48,6 +48,7 @@ struct table_column {
     bool
         wrap; /* a text that is worth several lines when there is no room, and nothing at all where it is not known */
     bool rare;  /* not on the screen when no row has it */
+    bool gives; /* a text that is shortened where there is no room, as others are that give, too */
     bool story; /* of lines: what people read instead of the row, when rows come one by one; not in JSON */
     /* Of lines: what each one has, parted by tabs, as in "pid,comm:text": objects in JSON, nothing on a screen. */
     const char *fields;

@@ -81,34 +81,70 @@ static size_t width_used(const struct grid *g, const size_t *widths)
     return used + (shown ? (shown - 1) * GAP : 0);
 }
 
-static size_t *lay_out(const struct grid *g)
+/* No column is narrower than its header. */
+static size_t least_width(const struct grid *g, size_t column)
 {
-    size_t *widths = mem_array(g->columns.len, sizeof(*widths)), elastic = g->columns.len;
-    size_t room = g->style->columns, wanted = 0;
+    size_t header = text_width(g->columns.at[column].header);
+    return header > WIDTH_LEAST ? header : WIDTH_LEAST;
+}
+
+/* What the others leave is for those that give way: none gets more than it wants, those that want more the same. */
+static void share_out(const struct grid *g, size_t *widths, const size_t *wanted)
+{
+    size_t used = width_used(g, widths), left = g->style->columns, sharing = 0;
+    bool *shares = mem_array(g->columns.len, sizeof(*shares));
     for (size_t i = 0; i < g->columns.len; i++) {
-        widths[i] = natural_width(g, i);
-        if (g->columns.at[i].elastic) {
-            elastic = i;
-            wanted = widths[i];
+        shares[i] = g->columns.at[i].elastic && widths[i]; /* it may have been dropped, too */
+        sharing += shares[i];
+        used -= shares[i] ? widths[i] : 0;
+    }
+    left = left > used ? left - used : 0;
+    for (bool again = true; again;) {
+        again = false;
+        for (size_t i = 0; i < g->columns.len; i++) {
+            if (!shares[i] || wanted[i] > left / sharing)
+                continue;
+            widths[i] = wanted[i];
+            left -= wanted[i];
+            sharing--;
+            shares[i] = false;
+            again = true;
         }
     }
-    if (!room || width_used(g, widths) <= room)
-        return widths;
-    if (elastic < g->columns.len)
-        widths[elastic] = wanted < ELASTIC_LEAST ? wanted : ELASTIC_LEAST;
-    if (elastic < g->columns.len && g->columns.at[elastic].wrap && width_used(g, widths) > room) {
-        widths[elastic] = 0; /* a word a line says little: see write_wrapped_below() */
-        elastic = g->columns.len;
+    for (size_t i = 0; i < g->columns.len; i++)
+        if (shares[i]) {
+            size_t share = left / sharing, least = least_width(g, i);
+            widths[i] = share > least ? share : least;
+        }
+    free(shares);
+}
+
+static void lay_out_narrow(const struct grid *g, size_t *widths)
+{
+    size_t room = g->style->columns, *wanted = mem_array(g->columns.len, sizeof(*wanted));
+    for (size_t i = 0; i < g->columns.len; i++) {
+        wanted[i] = widths[i];
+        if (g->columns.at[i].elastic && widths[i] > ELASTIC_LEAST)
+            widths[i] = ELASTIC_LEAST;
     }
+    for (size_t i = 0; i < g->columns.len; i++)
+        if (g->columns.at[i].elastic && g->columns.at[i].wrap && width_used(g, widths) > room)
+            widths[i] = 0; /* a word a line says little: see write_wrapped_below() */
     for (size_t i; width_used(g, widths) > room && (i = least_wanted(g, widths)) < g->columns.len;)
         widths[i] = 0;
     for (size_t i; width_used(g, widths) > room && (i = widest_name(g, widths)) < g->columns.len;)
         widths[i]--;
-    if (elastic < g->columns.len && widths[elastic]) { /* it may have been dropped, too */
-        size_t others = width_used(g, widths) - widths[elastic];
-        size_t left = room > others + WIDTH_LEAST ? room - others : WIDTH_LEAST;
-        widths[elastic] = left < wanted ? left : wanted;
-    }
+    share_out(g, widths, wanted);
+    free(wanted);
+}
+
+static size_t *lay_out(const struct grid *g)
+{
+    size_t *widths = mem_array(g->columns.len, sizeof(*widths));
+    for (size_t i = 0; i < g->columns.len; i++)
+        widths[i] = natural_width(g, i);
+    if (g->style->columns && width_used(g, widths) > g->style->columns)
+        lay_out_narrow(g, widths);
     return widths;
 }
 

@@ -3,7 +3,7 @@
 #define VIEW_GRID_H
 
 /*
- * Columns of text that line up, fitted to the width there is: columns that matter less go, and one gives way; long names
+ * Columns of text that line up, fitted to the width there is: columns that matter less go, and some give way; long names
  * of the others too, where that is not enough.
  *
  * Runs in: the tool. Owns: a grid owns the texts of its cells, until grid_release().
@@ -16,8 +16,10 @@ struct grid_column {
     const char *header; /* borrowed; ASCII */
     bool left;          /* adjusted to the left */
     unsigned drop; /* 0: stays; else the columns with the largest number go first when there is no room */
-    bool elastic;  /* gets what the others leave: at most one. Its texts are shortened in the middle, */
-    bool wrap; /* or continued on further lines: below the row, when there is little room beside the others */
+    bool
+        elastic; /* gets what the others leave, its share where there are several. Its texts are shortened in the middle, */
+    bool
+        wrap; /* or, of one alone, continued on further lines: below the row, when there is little room beside the others */
     enum text_look look;
 };
 

@@ -140,25 +140,45 @@ void table_view_add_lines(struct buf *below, const struct text_style *style, con
     }
 }
 
+static uint32_t count_giving(const struct table *t)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < t->n_columns; i++)
+        n += t->columns[i].gives && is_shown(t, i);
+    return n;
+}
+
+/* Where no column says that it gives way: the last text that may be long. */
+static uint32_t elastic_column(const struct table *t)
+{
+    uint32_t elastic = t->n_columns;
+    for (uint32_t i = 0; i < t->n_columns; i++) {
+        const struct table_column *c = &t->columns[i];
+        if (c->type == TABLE_TEXT && !c->width && !table_hides(t, i) && (c->wrap ? is_shown(t, i) : !c->rare))
+            elastic = i;
+    }
+    return elastic;
+}
+
 void table_view_text(struct sink *out, const struct table *t, const struct text_style *style)
 {
-    struct grid g = {.style = style};
+    const uint32_t giving = count_giving(t), elastic = giving ? t->n_columns : elastic_column(t);
+    struct text_style whole = *style;
+    struct grid g = {.style = giving && style->file ? &whole : style};
     struct VEC(char *) headers = {0};
-    uint32_t elastic = t->n_columns;
-    for (uint32_t i = 0; i < t->n_columns; i++)
-        if (t->columns[i].type == TABLE_TEXT && !table_hides(t, i) &&
-            (t->columns[i].wrap ? is_shown(t, i) : !t->columns[i].rare))
-            elastic = i;
+    whole.columns = 0;
     for (uint32_t i = 0; i < t->n_columns; i++) {
         if (!is_shown(t, i))
             continue;
         char *header = header_of(&t->columns[i]);
         *vec_push(&headers) = header;
-        grid_column(&g, (struct grid_column){.header = header,
-                                             .left = t->columns[i].type == TABLE_TEXT,
-                                             .drop = t->columns[i].drop,
-                                             .elastic = i == elastic,
-                                             .wrap = t->columns[i].wrap});
+        grid_column(&g,
+                    (struct grid_column){.header = header,
+                                         .left = t->columns[i].type == TABLE_TEXT,
+                                         /* the one that names the rows stays */
+                                         .drop = giving == 1 && t->columns[i].gives ? 0 : t->columns[i].drop,
+                                         .elastic = i == elastic || t->columns[i].gives,
+                                         .wrap = t->columns[i].wrap});
     }
     for (uint32_t row = 0; row < table_rows(t); row++) {
         grid_row(&g);

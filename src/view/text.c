@@ -110,7 +110,8 @@ void text_add_short(struct buf *b, const struct text_style *s, const char *text,
         buf_add(b, text, bytes_of(text, all <= width ? all : width));
         return;
     }
-    size_t head = (width - less + 1) / 2, tail = width - less - head;
+    bool path = *text == '/' && !strchr(text, ' ');
+    size_t head = path ? 0 : (width - less + 1) / 2, tail = width - less - head;
     buf_add(b, text, bytes_of(text, head));
     buf_addstr(b, dots);
     buf_addstr(b, text + bytes_of(text, all - tail));

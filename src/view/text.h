@@ -19,6 +19,7 @@
 #include "view/sink.h"
 
 struct text_style {
+    bool file;        /* nobody looks at it on a screen: names of rows stay whole */
     unsigned columns; /* width of the terminal; 0: no limit, nothing is shortened */
     bool utf8;        /* else ASCII only */
     bool colour;      /* escape sequences */
@@ -46,7 +47,7 @@ size_t text_sequence(const char *text);
 void text_add_name(struct buf *b, const struct text_style *s, const char *name);
 /** Columns that a text of well-formed UTF-8 takes, one for each character. */
 size_t text_width(const char *text);
-/** Appends the text; if it is wider than `width` columns, dots stand for its middle. */
+/** Appends the text; if it is wider than `width` columns, dots stand for its middle, or the beginning of a path. */
 void text_add_short(struct buf *b, const struct text_style *s, const char *text, size_t width);
 
 /** Appends "12.3 MiB"; "< 1.84 MiB" when nothing was seen of what may be there. */

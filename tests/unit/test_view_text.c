@@ -229,6 +229,50 @@ static void wrapped_tables(void **state)
     table_free(t);
 }
 
+/* What names rows is shortened, a path at its beginning; figures never, even where they are a text. */
+static void columns_that_give_way(void **state)
+{
+    static const struct table_column columns[] = {
+        {.name = "live", .unit = TABLE_BYTES, .type = TABLE_WHOLE},
+        {.name = "alloc/free", .type = TABLE_TEXT, .width = 41},
+        {.name = "class", .type = TABLE_TEXT, .rare = true, .gives = true, .drop = 1},
+        {.name = "function", .type = TABLE_TEXT, .rare = true, .gives = true},
+        {.name = "place", .type = TABLE_TEXT, .rare = true, .gives = true},
+        {.name = "module", .type = TABLE_TEXT, .rare = true, .gives = true, .drop = 2},
+    };
+    const char *const all[] = {"new", "std::vector<int, std::allocator<int> >::_M_default_append",
+                               "/usr/include/c++/12/bits/vector.tcc:650",
+                               "/usr/lib/x86_64-linux-gnu/libstdc++.so.6"};
+    (void)state;
+    struct table *t = table_new("sites", 1, columns, 6);
+    table_row(t);
+    table_whole(t, 0, 512);
+    table_text(t, 1, "5180110123/5098716456");
+    for (uint32_t i = 0; i < 4; i++)
+        table_text(t, 2 + i, all[i]);
+    struct buf b = BUF_INIT;
+    struct sink out = sink_to_buf(&b);
+    table_view_text(&out, t, &(struct text_style){.columns = 100, .utf8 = true});
+    assert_text(&b, " LIVE  ALLOC/FREE             CLASS  FUNCTION                        PLACE\n"
+                    "512 B  5180110123/5098716456  new    std::vector<int…default_append  "
+                    "…de/c++/12/bits/vector.tcc:650\n");
+    table_view_text(&out, t, &(struct text_style){.columns = 50, .file = true});
+    assert_non_null(strstr(buf_str(&b), "  /usr/lib/x86_64-linux-gnu/libstdc++.so.6\n"));
+    buf_reset(&b);
+    table_view_text(&out, t, &(struct text_style){.columns = 50, .utf8 = true});
+    assert_text(&b, " LIVE  ALLOC/FREE             FUNCTION   PLACE\n"
+                    "512 B  5180110123/5098716456  std:…pend  ….tcc:650\n");
+    t->hidden = 1 << 2 | 1 << 3 | 1 << 4;
+    table_view_text(&out, t, &(struct text_style){.columns = 40, .utf8 = true});
+    assert_text(&b, " LIVE  ALLOC/FREE             MODULE\n"
+                    "512 B  5180110123/5098716456  …dc++.so.6\n");
+    table_view_text(&out, t, &(struct text_style){.columns = 0});
+    assert_text(&b, " LIVE  ALLOC/FREE             MODULE\n"
+                    "512 B  5180110123/5098716456  /usr/lib/x86_64-linux-gnu/libstdc++.so.6\n");
+    buf_release(&b);
+    table_free(t);
+}
+
 static void narrow_tables(void **state)
 {
     static const struct table_column columns[] = {
@@ -297,7 +341,7 @@ static void tables_with_long_names(void **state)
         "30 MiB  new    std::_Rb_tree<int, …s<int> >::_M_insert  /usr/include/c++/12/bits/stl_tree.h:1895\n");
     table_view_text(&out, t, &(struct text_style){.columns = 40, .utf8 = true});
     assert_text(&b, "  LIVE  CLASS  FUNCTION                      PLACE\n"
-                    "30 MiB  new    std::_Rb_tree<… >::_M_insert  /usr/include/c…l_tree.h:1895\n");
+                    "30 MiB  new    std::_Rb_tree<… >::_M_insert  …c++/12/bits/stl_tree.h:1895\n");
     buf_release(&b);
     table_free(t);
 }
@@ -315,6 +359,7 @@ int main(void)
         TEST("a text that is worth it goes on in further lines", wrapped_tables),
         TEST("on a narrow screen it stands below its row, and columns that matter less go", narrow_tables),
         TEST("of long names the widest give way, and keep some columns", tables_with_long_names),
+        TEST("names give way where there is no room, figures do not", columns_that_give_way),
     };
     return cmocka_run_group_tests(tests, use_utc, NULL);
 }
