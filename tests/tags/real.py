@@ -43,8 +43,12 @@ def tests(build, env):
 
 
 def bare(program, compiler):
-    """The build without tags, what it does, and what its own tests find; kept, as nothing of ours is in it."""
-    build = Build(program, Variant(compiler, "-O2" if compiler == "gcc" else "-O0", False))
+    """The build without tags; kept, as nothing of ours is in it."""
+    return Build(program, Variant(compiler, "-O2" if compiler == "gcc" else "-O0", False))
+
+
+def found_by(build):
+    """What a build without tags does, and what its own tests find: kept, too."""
     found = []
     for what, do in ("works", works), ("tests", tests):
         kept = "%s/allium-%s.%s" % (build.folder, what, digest([HERE + "/real_trials.py"]))
@@ -55,7 +59,7 @@ def bare(program, compiler):
                 file.write(text)
         with open(kept, newline="") as file:
             found.append(file.read())
-    return build, found
+    return found
 
 
 def differing(have, want):
@@ -120,9 +124,9 @@ def planted(program):
 
 def case(program, compiler, level):
     def test():
+        reference, build = bare(program, compiler), Build(program, Variant(compiler, level))
         signal.alarm(LIMIT)
-        reference, (bare_works, bare_tests) = bare(program, compiler)
-        build = Build(program, Variant(compiler, level))
+        bare_works, bare_tests = found_by(reference)
         new = sorted(build.warnings() - reference.warnings())
         equal(new, [], build.name + ": new warnings")
 

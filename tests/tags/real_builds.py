@@ -21,7 +21,7 @@ FOLDER = built("TEST_TAGS_SOURCES")
 RELEASE = "bookworm"
 HOOKS = "-I%s -include allium/malloc_hooks.h" % os.path.abspath(INCLUDE)
 LINK = "%s -Wl,-rpath,%s" % (LIBRARY, os.path.dirname(LIBRARY))
-TIME = 1500  # for one build, on a machine that has other work, too
+TIME = 3600  # for one build, on a machine that has other work, too
 
 
 def apt(*words):
