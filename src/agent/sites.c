@@ -45,7 +45,7 @@ static char *sums_of(uint32_t shard)
 
 static void add(const struct thread *t, uint64_t number, enum what what, uint64_t bytes, uint64_t usable)
 {
-    struct ledger_site_words *w = sites_words(t, SITES_ID((uint32_t)number));
+    struct ledger_site_words *w = sites_words(t->sums, SITES_ID((uint32_t)number));
     uint64_t *word = (uint64_t *)w + what;
     if (t->sums != sums_of(SHARDS_SHARED)) {
         if (what == FREED)
@@ -63,7 +63,7 @@ static void add(const struct thread *t, uint64_t number, enum what what, uint64_
 /* Undoes add() of one made. */
 static void take_back(const struct thread *t, uint64_t number, uint64_t bytes, uint64_t usable)
 {
-    struct ledger_site_words *w = sites_words(t, SITES_ID((uint32_t)number));
+    struct ledger_site_words *w = sites_words(t->sums, SITES_ID((uint32_t)number));
     if (t->sums == sums_of(SHARDS_SHARED)) {
         __atomic_fetch_sub(&w->made_calls, 1, __ATOMIC_RELAXED);
         __atomic_fetch_sub(&w->made_bytes, bytes, __ATOMIC_RELAXED);
@@ -238,8 +238,7 @@ static void move_missed(void)
 {
     uint64_t made = __atomic_exchange_n(&missed.made, 0, __ATOMIC_RELAXED);
     uint64_t freed = __atomic_exchange_n(&missed.freed, 0, __ATOMIC_RELAXED);
-    struct ledger_site_words *w =
-        (struct ledger_site_words *)(sums_of(SHARDS_SHARED) + (SITES_ID(LEDGER_SITE_NOBODY) << 6));
+    struct ledger_site_words *w = sites_words(sums_of(SHARDS_SHARED), SITES_ID(LEDGER_SITE_NOBODY));
     __atomic_fetch_add(&w->made_calls, made, __ATOMIC_RELAXED);
     __atomic_fetch_add(&w->freed_calls, freed, __ATOMIC_RELAXED);
 }

@@ -134,9 +134,9 @@ static inline __attribute__((always_inline)) bool sites_usable_hot(void *p, size
     return likely(!(head & 2));
 }
 
-static inline struct ledger_site_words *sites_words(const struct thread *t, uint32_t id)
+static inline struct ledger_site_words *sites_words(char *sums, uint32_t id)
 {
-    return (struct ledger_site_words *)(t->sums + ((uint64_t)id << 6));
+    return (struct ledger_site_words *)(sums + ((uint64_t)id << 6));
 }
 
 /* One instruction each: a signal handler never finds it half done. Nobody else writes to the thread's own words. */
@@ -153,11 +153,16 @@ static inline void sites_add2(struct ledger_site_words *w, uint64_t bytes)
     __asm__ volatile("incq 48(%0)\n\taddq %1, 56(%0)" : : "r"(w), "er"(bytes) : "memory", "cc");
 }
 
-/* A fork child, in which the page may be gone, finds no address in the table. */
+/*
+ * The last look of a hot half, before it writes: between it and the first one, which is at where the slots are, `table` and `sums` were of
+ * one process. If a handler forked meanwhile and its child has begun, the slot is one that was wiped, of no address (its state and the
+ * page's may both be 0); and if that happens from now on, what is written is nobody's (sites_forked.h).
+ */
 static inline __attribute__((always_inline)) bool sites_is_hot(const struct sites_slot *slot, uintptr_t pc)
 {
-    return likely(load_relaxed(&slot->pc) == pc &&
-                  load_relaxed(&slot->state) == load_relaxed(&process.ledger.control->state));
+    bool hot = load_relaxed(&slot->state) == load_relaxed(&process.ledger.control->state);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    return likely(hot && load_relaxed(&slot->pc) == pc);
 }
 
 /** What was just made. False: nothing is done, the cold half is to do it. `heads`: usable bytes stand before objects. */
@@ -166,51 +171,63 @@ static inline __attribute__((always_inline)) bool sites_made_hot(uintptr_t pc, v
 {
     uintptr_t a = (uintptr_t)p;
     const struct sites_slot *slot = sites_slot(pc, 0);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
     uintptr_t table = thread_self.objects[a >> OBJECTS_GIB_SHIFT];
+    __atomic_signal_fence(__ATOMIC_SEQ_CST); /* a thread that has tables has sums */
     uint32_t *entry = (uint32_t *)table + (a >> 4), id = load_relaxed(&slot->id);
+    char *sums = load_relaxed(&thread_self.sums);
     uint64_t usable;
-    if (unlikely(!sites_is_hot(slot, pc) || !table || size > OBJECTS_BYTES_INLINE || OBJECTS_IS_ODD(a) ||
-                 load_relaxed(entry) || !sites_usable_hot(p, size, heads, &usable)))
+    if (unlikely(!table || size > OBJECTS_BYTES_INLINE || OBJECTS_IS_ODD(a) || load_relaxed(entry) ||
+                 !sites_usable_hot(p, size, heads, &usable) || !sites_is_hot(slot, pc)))
         return false;
     store_relaxed(entry, id << OBJECTS_BYTES_BITS | (uint32_t)size);
-    sites_add3(sites_words(&thread_self, id), 0, size, usable);
+    sites_add3(sites_words(sums, id), 0, size, usable);
     return true;
 }
 
-/** Takes what is about to be freed by that call out of the map: what it had, and its usable bytes. False: as above. */
+/** What was taken out of the map, and by whom. */
+struct sites_held {
+    char *sums;
+    uint64_t usable;
+    uint32_t had, id;
+};
+
+/** Takes what is about to be freed by that call out of the map. False: as above. */
 static inline __attribute__((always_inline)) bool sites_take_hot(uintptr_t pc, void *p, bool heads,
-                                                                 uint32_t *had, uint64_t *usable)
+                                                                 struct sites_held *held)
 {
     uintptr_t a = (uintptr_t)p;
+    const struct sites_slot *slot = sites_slot(pc, 0);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
     uintptr_t table = thread_self.objects[a >> OBJECTS_GIB_SHIFT];
     if (unlikely(!table || OBJECTS_IS_ODD(a)))
         return false;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
     uint32_t *at = (uint32_t *)table + (a >> 4), entry = load_relaxed(at),
              bytes = entry & OBJECTS_BYTES_INLINE;
-    const struct sites_slot *slot = sites_slot(pc, 0);
-    if (unlikely(!bytes || !sites_is_hot(slot, pc) || !sites_usable_hot(p, bytes, heads, usable)))
+    *held = (struct sites_held){
+        .sums = load_relaxed(&thread_self.sums), .had = entry, .id = load_relaxed(&slot->id)};
+    if (unlikely(!bytes || !sites_usable_hot(p, bytes, heads, &held->usable) || !sites_is_hot(slot, pc)))
         return false;
     store_relaxed(at, 0);
-    *had = entry;
     return true;
 }
 
-/** It was freed by that call. */
-static inline __attribute__((always_inline)) void sites_freed_hot(uintptr_t pc, uint32_t had, uint64_t usable)
+/** It was freed. */
+static inline __attribute__((always_inline)) void sites_freed_hot(const struct sites_held *held)
 {
-    uint32_t bytes = had & OBJECTS_BYTES_INLINE;
-    sites_add3(sites_words(&thread_self, had >> OBJECTS_BYTES_BITS), 1, bytes, usable);
-    sites_add2(sites_words(&thread_self, load_relaxed(&sites_slot(pc, 0)->id)), bytes);
+    uint32_t bytes = held->had & OBJECTS_BYTES_INLINE;
+    sites_add3(sites_words(held->sums, held->had >> OBJECTS_BYTES_BITS), 1, bytes, held->usable);
+    sites_add2(sites_words(held->sums, held->id), bytes);
 }
 
 /** Both. */
 static inline __attribute__((always_inline)) bool sites_gone_hot(uintptr_t pc, void *p, bool heads)
 {
-    uint32_t had;
-    uint64_t usable;
-    if (unlikely(!sites_take_hot(pc, p, heads, &had, &usable)))
+    struct sites_held held;
+    if (unlikely(!sites_take_hot(pc, p, heads, &held)))
         return false;
-    sites_freed_hot(pc, had, usable);
+    sites_freed_hot(&held);
     return true;
 }
 

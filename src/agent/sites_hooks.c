@@ -85,14 +85,14 @@ static COLD void *sites_moved_cold(void *old, size_t size, void *p, uint64_t had
 /* If a handler forked meanwhile, this may be a child: what was taken is none of its own. */
 static HOT void *sites_realloc(void *old, size_t size)
 {
-    uint32_t had, generation = thread_self.generation;
-    uint64_t usable;
-    if (unlikely(!sites_take_hot(SITES_CALLER, old, true, &had, &usable)))
+    uint32_t generation = thread_self.generation;
+    struct sites_held held;
+    if (unlikely(!sites_take_hot(SITES_CALLER, old, true, &held)))
         return sites_realloc_cold(old, size);
     void *p = next.realloc(old, size);
     if (unlikely(!p || thread_self.generation != generation || !sites_made_hot(SITES_CALLER, p, size, true)))
-        return sites_moved_cold(old, size, p, (uint64_t)generation << 32 | had, usable);
-    sites_freed_hot(SITES_CALLER, had, usable);
+        return sites_moved_cold(old, size, p, (uint64_t)generation << 32 | held.had, held.usable);
+    sites_freed_hot(&held);
     return p;
 }
 

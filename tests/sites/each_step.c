@@ -108,6 +108,16 @@ __attribute__((noinline, optimize("no-crossjumping"))) static void *make(unsigne
     return NULL;
 }
 
+/* A wrapper, by its name. */
+__attribute__((noinline)) void *xmalloc(size_t size);
+void *xmalloc(size_t size)
+{
+    void *p = malloc(size);
+    if (!p)
+        abort();
+    return p;
+}
+
 #define CALL(name, what)                                                                                     \
     __attribute__((noinline)) static void by_##name(void)                                                    \
     {                                                                                                        \
@@ -115,6 +125,7 @@ __attribute__((noinline, optimize("no-crossjumping"))) static void *make(unsigne
         __asm__ volatile("" ::: "memory"); /* no jump */                                                     \
     }
 CALL(malloc, object = malloc(40))
+CALL(xmalloc, object = xmalloc(40))
 CALL(calloc, object = calloc(4, 10))
 CALL(free, free(object); object = NULL)
 CALL(realloc, object = realloc(object, 50))
@@ -129,6 +140,7 @@ static const struct {
     int of_one; /* takes an object */
 } calls[] = {
     {"malloc", by_malloc, 0},
+    {"xmalloc", by_xmalloc, 0},
     {"calloc", by_calloc, 0},
     {"free", by_free, 1},
     {"realloc", by_realloc, 1},

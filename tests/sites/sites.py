@@ -253,7 +253,8 @@ def many_sites_in_children():
 def each_step():
     """A handler forks at each instruction of calls into the agent: no child is harmed, and what each makes later is counted."""
     program = compiled("each_step.c", "-mno-red-zone")
-    for call, every in ("failure", 1), ("large_realloc", 5):
+    hot = [(call, 1) for call in ("malloc", "xmalloc", "calloc", "free", "realloc", "aligned_alloc")]
+    for call, every in *hot, ("failure", 1), ("large_realloc", 5):
         with private_dir() as ledgers:
             done = succeed([program, call, str(pick(every, 1))], env=env_of(ledgers)).stdout.decode().splitlines()
             equal(done[-1], "unwell 0", "children at the steps of %s: %s" % (call, done))
