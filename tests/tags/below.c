@@ -49,8 +49,8 @@ static char directory[256];
 uint32_t below_epoch;
 static uint64_t seed = 1;
 static volatile int locked;
-/* One count of this place is left out, to show that it is missed. */
-static int skip_place = -1;
+/* One count of this place is left out, the first or so many later, to show that it is missed: BELOW_SKIP=PLACE[,LATER] */
+static int skip_place = -1, skip_later;
 static bool seen; /* BELOW_SEEN: the library is told of what code without tags frees and resizes */
 
 void below_die(const char *why)
@@ -107,6 +107,7 @@ static void begin_image(void)
     const char *dir = variable("BELOW_DIR"), *skip = variable("BELOW_SKIP");
     snprintf(directory, sizeof(directory), "%s", dir ? dir : "/nonexistent");
     skip_place = skip ? atoi(skip) : -1;
+    skip_later = skip && strchr(skip, ',') ? atoi(strchr(skip, ',') + 1) : 0;
     seen = variable("BELOW_SEEN") != NULL;
     arena = mapped(REGION * (CLASSES + 1), MAP_PRIVATE | MAP_ANONYMOUS, -1);
     arena += REGION - (uintptr_t)arena % REGION;
@@ -162,7 +163,7 @@ static struct known *known_at(const void *p)
 
 bool below_skipped(int place)
 {
-    if (place != skip_place)
+    if (place != skip_place || skip_later-- > 0)
         return false;
     skip_place = -1;
     return true;

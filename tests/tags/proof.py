@@ -171,8 +171,11 @@ def sites_planted():
     kinds = program.writer.kinds
     for kind in [*DIRECT, "FREE"]:
         place = random_places.FREES if kind == "FREE" else next(n for n in kinds if kinds[n] == kind and n in program.writer.where)
-        (differing,) = of_sites(program, 5, BELOW_SKIP=str(place))[0].values()
-        (where, (have, want)), = differing.items()
+        for later in range(20 if kind == "FREE" else 1):  # what is freed first may be the C library's own, whose sites are not compared
+            wrong = [item for differing in of_sites(program, 5, BELOW_SKIP="%d,%d" % (place, later))[0].values() for item in differing.items()]
+            if wrong:
+                break
+        (where, (have, want)), = wrong
         check(kind == "FREE" or where == program.place_of(place), kind, "is found at", where)
         equal((have[0] - want[0], have[2] - want[2]), (0, -1) if kind == "FREE" else (1, 1), kind)
 

@@ -78,11 +78,21 @@ static void fatal(const char *why)
     _exit(98);
 }
 
+static bool prints(enum kind k)
+{
+    return k == KIND_ASPRINTF || k == KIND_VASPRINTF;
+}
+
+static bool reads(enum kind k)
+{
+    return k == KIND_GETLINE || k == KIND_GETDELIM;
+}
+
 static void *at_place(const struct place *p, void *old, size_t bytes, size_t alignment)
 {
     if (p->kind == KIND_ALIGNED_ALLOC)
         bytes = (bytes + alignment - 1) / alignment * alignment;
-    bool whole = p->kind == KIND_ASPRINTF || p->kind == KIND_REALPATH || p->kind == KIND_GETLINE;
+    bool whole = prints(p->kind) || p->kind == KIND_REALPATH || reads(p->kind);
     errno = 77;
     void *result = p->function(old, bytes, alignment, text + TEXT - (bytes < TEXT ? bytes : TEXT - 1) - 1);
     bool fails = !result && p->kind < KIND_FREE && (bytes || !old);
@@ -97,8 +107,7 @@ static const struct place *place_of(struct self *s, const struct places *own, bo
     const struct places *from = own ? own : random_draw(s, 2) ? &first_places : &second_places;
     for (;;) {
         const struct place *p = &from->at[random_draw(s, from->n)];
-        bool streams = p->kind == KIND_GETLINE || p->kind == KIND_ASPRINTF;
-        if (fits(p->kind) && !(streams && s->handler))
+        if (fits(p->kind) && !(s->handler && (reads(p->kind) || prints(p->kind))))
             return p;
     }
 }
@@ -110,12 +119,12 @@ const struct place *random_place(struct self *s, bool (*fits)(enum kind))
 
 static bool makes(enum kind k)
 {
-    return k <= KIND_GETLINE;
+    return k <= KIND_GETDELIM;
 }
 
 static bool resizes(enum kind k)
 {
-    return k == KIND_REALLOC || k == KIND_REALLOCARRAY || k == KIND_GETLINE;
+    return k == KIND_REALLOC || k == KIND_REALLOCARRAY || reads(k);
 }
 
 static bool frees(enum kind k)
@@ -168,7 +177,7 @@ static void *resize(struct self *s, void *p, const struct places *from)
         q = realloc(p, bytes);
     } else {
         const struct place *at = place_of(s, from, resizes);
-        while (rounds && at->kind == KIND_GETLINE && !below_bytes(p)) /* it forgets what has no room */
+        while (rounds && reads(at->kind) && !below_bytes(p)) /* it forgets what has no room */
             at = place_of(s, from, resizes);
         if (at->kind == KIND_REALLOCARRAY)
             bytes &= ~(size_t)1;

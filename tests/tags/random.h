@@ -22,11 +22,13 @@ enum kind {
     KIND_ALIGNED_ALLOC,
     KIND_MEMALIGN,
     KIND_ASPRINTF,
+    KIND_VASPRINTF,
     KIND_REALPATH,
     KIND_WCSDUP,
     KIND_REALLOC, /* from here on they take an old object, which may be NULL */
     KIND_REALLOCARRAY,
     KIND_GETLINE,
+    KIND_GETDELIM,
     KIND_FREE,
     KIND_ACCOUNT, /* `old` is NULL: so many bytes more; else less */
     KIND_MMAP,    /* over `old`, or with NULL anywhere */
