@@ -108,10 +108,13 @@ _allium_value()
     -p | --pid) _allium_words "$(_allium_pids)" ;;
     --debuginfod) _allium_words off wait 10s ;;
     --fail-if) _allium_words live+10% peak+10% allocated+10% allocations+10% temporary+10% ;;
-    --folded) _allium_words live peak allocated allocations temporary ;;
+    --folded)
+        [ "$1" = export ] || return 1
+        _allium_words live peak allocated allocations temporary
+        ;;
     --state) _allium_files ;;
     --alert) _allium_words growing 'live>' ;;
-    --period | --ledger-size | --older-than | --callers | --callees | --where | --top | --size | --every | --exec | --interval | --duration | --count | --faults) ;;
+    --period | --ledger-size | --older-than | --callers | --callees | --where | --top | --size | --every | --exec | --interval | --duration | --count | --faults | --for | --wrapper) ;;
     *) return 1 ;;
     esac
 }
