@@ -42,6 +42,21 @@ static const char *const examples[] = {
     NULL,
 };
 
+static void list_actions(void)
+{
+    printf(
+        "\nactions, of processes:\n"
+        "  period=SIZE, period=default              one sample every SIZE bytes on average\n"
+        "  off, on                                  samples and tags, or not\n"
+        "  free-stacks=all, free-stacks=some        stacks of sampled frees\n"
+        "\nactions, of places, of those that fit --where:\n"
+        "  off, on                                  what tags make from now on is counted, or not\n"
+        "  stacks, stacks=off                       each call with its stack; of call sites (--sites), too\n"
+        "  latency, latency=off                     each call of a tag is timed\n"
+        "  fail=once, fail=nth:N, fail=every:N, fail=p:CHANCE, fail=off\n"
+        "                                           calls of a tag fail\n");
+}
+
 static int run(int argc, char **argv);
 
 const struct command command_set = {
@@ -50,6 +65,7 @@ const struct command command_set = {
     .summary = "change what is observed of a running process: its samples, its tags",
     .examples = examples,
     .options = options,
+    .more = list_actions,
     .run = run,
 };
 
