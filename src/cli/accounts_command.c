@@ -260,7 +260,7 @@ static int show_once(struct work *w)
     w->out = pager_sink(q->paged);
     bool fits = accounts_show(&w->out, &q->show, &w->texts, two ? before : NULL, after);
     code = pager_written(&w->out, EXIT_DONE);
-    if (two)
+    if (two && q->show.shape.seconds <= 0) /* else they are among those after */
         accounts_say_losses(&before->accounts, q->kind->losses);
     say_rest(q, &after->accounts, fits);
     if (q->kind->advise && q->show.format == ACCOUNTS_SCREEN)

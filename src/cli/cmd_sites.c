@@ -49,7 +49,7 @@ const char *const sites_losses[ACCOUNT_LOSSES] = {
         "site{s} {has|have} no record of {its|their} own: the ledger has no room for more",
     [ACCOUNT_LOST_OBJECTS] = "object{s} {is|are} charged to nobody: there was no memory to follow {it|them}",
     [ACCOUNT_LOST_FREES] =
-        "object{s} {was|were} freed past the agent, and live here until the address came again",
+        "object{s} {was|were} freed past the agent, and lived here until the address came again",
     [ACCOUNT_LOST_RECORDS] = "record{s} of the ledger {is|are} damaged",
     [ACCOUNT_FOREIGN_FREES] =
         "free{s} {was|were} of objects that had been made before accounts began, or past the agent",
@@ -69,7 +69,8 @@ static int read_faults(struct accounts *a, struct alloc_texts *texts, pid_t pid,
     return sites_read_faults(a, texts, pid, faults, symbols, &wrappers, e);
 }
 
-#define LIKELY_MOST 5
+#define LIKELY_MOST  5
+#define LIKELY_SHARE 1000 /* of the calls, or bytes, of all: who makes less is not worth a word */
 
 enum suggestion { UNMARKED, MARKED };
 
@@ -80,7 +81,7 @@ enum suggestion { UNMARKED, MARKED };
 static bool is_wrapper(const struct account_row *r, const char *function, const char *class,
                        enum suggestion which)
 {
-    if (!function || !r->of[ACCOUNT_AFTER].of[ACCOUNT_MADE_CALLS])
+    if (!function)
         return false;
     if (which == MARKED)
         return class && !strcmp(class, SITES_WRAPPER);
@@ -88,14 +89,24 @@ static bool is_wrapper(const struct account_row *r, const char *function, const 
            !strstr(function, "+0x");
 }
 
+static bool matters(const struct account_row *r, const struct account_sum *all)
+{
+    const uint64_t *own = r->of[ACCOUNT_AFTER].of;
+    return own[ACCOUNT_MADE_CALLS] &&
+           (own[ACCOUNT_MADE_CALLS] >= all->of[ACCOUNT_MADE_CALLS] / LIKELY_SHARE ||
+            own[ACCOUNT_MADE_BYTES] >= all->of[ACCOUNT_MADE_BYTES] / LIKELY_SHARE);
+}
+
 /* "xmalloc, xcalloc"; the caller frees it. NULL: none. */
 static char *wrappers_among(const struct accounts *a, const struct alloc_texts *texts, enum suggestion which)
 {
     struct VEC(const char *) found = {0};
     struct buf b = BUF_INIT;
+    const struct account_sum all = account_rows_total(&a->rows, ACCOUNT_AFTER);
     vec_each (const struct account_row, r, &a->rows) {
         const char *function = alloc_texts_get(texts, r->key.function);
-        bool is_new = is_wrapper(r, function, alloc_texts_get(texts, r->key.class), which);
+        bool is_new =
+            matters(r, &all) && is_wrapper(r, function, alloc_texts_get(texts, r->key.class), which);
         vec_each (const char *const, known, &found)
             is_new = is_new && strcmp(*known, function) != 0;
         if (is_new && found.len < LIKELY_MOST)

@@ -46,7 +46,7 @@ static const char *const losses[ACCOUNT_LOSSES] = {
     [ACCOUNT_LOST_PLACES] = "tag{s} {was|were} left out: the ledger has no room for more",
     [ACCOUNT_LOST_OBJECTS] = "object{s} {is|are} charged to nobody: there was no memory to follow {it|them}",
     [ACCOUNT_LOST_FREES] =
-        "object{s} {was|were} freed by code without tags, and live here until the address came again",
+        "object{s} {was|were} freed by code without tags, and lived here until the address came again",
     [ACCOUNT_LOST_RECORDS] = "record{s} of the ledger {is|are} damaged",
     [ACCOUNT_FOREIGN_FREES] = "free{s} {was|were} of objects that no tag had made",
 };

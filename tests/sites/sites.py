@@ -308,7 +308,16 @@ def tail_calls():
         void *(*volatile pointer)(size_t) = malloc;
         __attribute__((noinline)) void asks_by_pointer(void) { kept = pointer(300); }
         __attribute__((noinline)) void my_allocate(void) { kept = malloc(400); }
-        int main(void) { asks(); asks_itself(); asks_by_pointer(); my_allocate(); return 0; }""")
+        __attribute__((noinline)) void seldom_allocate(void) { kept = malloc(1); }
+        int main(void)
+        {
+            asks(), asks_itself(), seldom_allocate();
+            for (int i = 0; i < 2000; i++)
+                asks_by_pointer();
+            for (int i = 0; i < 100; i++)
+                my_allocate();
+            return 0;
+        }""")
     for options in ["-fno-plt"], ["-fplt"]:
         program = os.path.join(SCRATCH.name, "tails" + options[0])
         succeed(["gcc", "-g", "-O2", "-fno-builtin", "-Wno-pedantic", *options, source, "-o", program])
@@ -317,9 +326,10 @@ def tail_calls():
             equal(p.wait(60), 0, "its code")
             have = {row["function"]: (row["requested_bytes"], row["class"]) for row in report(ledgers, p.pid)[0]["rows"]}
             screen = succeed([built("ALLIUM"), "sites", str(p.pid)], env=dict(os.environ, ALLIUM_DIR=ledgers))
-        equal(have, {"asks": (100, "tail call"), "asks_itself": (200, None), "asks_by_pointer": (300, None), "my_allocate": (400, None)},
+        equal(have, {"asks": (100, "tail call"), "asks_itself": (200, None), "asks_by_pointer": (600000, None), "my_allocate": (40000, None),
+                     "seldom_allocate": (1, None)},
               "sites with " + options[0])
-        check("requested: 1000 B" in screen.stdout.decode() and "callers: 4" in screen.stdout.decode(), screen.stdout.decode())
+        check("requested: 625 KiB" in screen.stdout.decode() and "callers: 5" in screen.stdout.decode(), screen.stdout.decode())
         check("(tail call)" in screen.stdout.decode(), screen.stdout.decode())
         check("wrappers, by their names: my_allocate;" in screen.stderr.decode(), screen.stderr.decode())
 

@@ -257,6 +257,22 @@ def snapshots():
         equal((done.returncode, done.stderr.decode()), (1, "allium: %s has no accounts of tags: nothing that was recorded has them\n" % plain), "one without")
 
 
+def losses_once():
+    """What was lost until the first of two readings of a process is among what was lost until the second."""
+    with open(scratch("unseen.c"), "w") as file:
+        file.write("#include <stdlib.h>\n#include <unistd.h>\n"
+                   "void (*volatile untagged)(void *) = free;\nvoid *volatile kept;\n"
+                   "int main(void) { char c; untagged(kept = malloc(50)); kept = malloc(50); return write(1, \"x\", 1) + read(0, &c, 1) > 2; }\n")
+    with private_dir() as ledgers:
+        env, path = dict(os.environ, ALLIUM_DIR=ledgers), scratch("unseen.allium")
+        with subprocess.Popen([building.program("gcc", ["-O1"], scratch("unseen.c"))], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as p:
+            equal(p.stdout.read(1), b"x", "its word")
+            succeed([built("ALLIUM"), "snapshot", str(p.pid), "-o", path], env=env)
+            done = succeed([built("ALLIUM"), "tags", path, str(p.pid)], env=env)
+            equal(done.stderr, b"allium: 1 object was freed by code without tags, and lived here until the address came again\n", "what is said")
+            p.stdin.close()
+
+
 def all_kinds():
     """A snapshot has samples, accounts of tags and of sites, each as they were read of the process, which is at rest."""
     with private_dir() as ledgers:
@@ -470,6 +486,7 @@ tap.main([
     ("a recording has what was counted, and when", recorded),
     ("processes of a recording", many_processes),
     ("snapshots, and what ps lists", snapshots),
+    ("losses of a process that is read twice are said once", losses_once),
     ("a snapshot of all that there is", all_kinds),
     ("ledgers that are only mapped", in_sight_of_none),
     ("a recording that was tampered with", hostile),
