@@ -82,8 +82,10 @@ static void look(uint32_t number, uint32_t shard, uint64_t bytes, uint64_t own)
 {
     struct ledger_tag *t = books_tag(number);
     uint32_t used = shards_used();
+    uint32_t between = (uint32_t)(own - bytes) - load_relaxed(&t->looked_bytes[shard]);
     uint64_t made = 0, gone = 0;
-    RISE_TO(&t->between_bytes, (uint32_t)(own - bytes) - load_relaxed(&t->looked_bytes[shard]));
+    if (between <= INT32_MAX) /* else somebody who came in between has looked since, and seen it */
+        RISE_TO(&t->between_bytes, between);
     store_relaxed(&t->looked_bytes[shard], (uint32_t)own);
     for (uint32_t i = 0; i <= used; i++)
         made += ledger_count_bytes(read_count(&words_of(number, i < used ? i : SHARDS_SHARED)->made));

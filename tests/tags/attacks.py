@@ -147,6 +147,20 @@ def limited():
             check("%s objects" % format(made, ",") in said and "no memory to follow them" in said, rows["small"], said)
 
 
+def interrupted():
+    """A handler behind each of the library's instructions does what was interrupted, too: no count is wrong, and no peak absurd."""
+    binary = building.program("gcc", ["-O2"], "stepped.c")
+    with Case("like", str(pick(29, 1)), binary=binary) as case:
+        turns = int(case.end())
+        rows, _ = building.accounts(case.env["ALLIUM_DIR"], case.process.pid)
+        by_name = {row["name"]: row for row in rows}
+        for name in "told", "made":
+            row = by_name[name]
+            check(turns > pick(100, 2000) and row["allocations"] > 4 * turns, name, row["allocations"], "in", turns, "turns")
+            equal((row["live_objects"], row["live_bytes"]), (0, 0), "what lives of " + name)
+            check(100000 <= row["peak_bytes"] <= row["peak_high_bytes"] < 300000, name, "peak", row["peak_bytes"], row["peak_high_bytes"])
+
+
 def thrown():
     """Each failure of operator new is an exception, all of them are counted, and nothing is left of what was unwound."""
     for compiler in "g++", "clang++":
@@ -170,5 +184,6 @@ tap.main([
     ("a handler on a little stack", little_stack),
     ("a child whose new thread comes to tags first", first_in_child),
     ("limits of address space and data", limited),
+    ("a handler behind each instruction", interrupted),
     ("operator new fails in the standard library's containers", thrown),
 ])
