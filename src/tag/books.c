@@ -13,6 +13,7 @@
 #include <sys/prctl.h>
 #include <time.h>
 
+#include "account/objects.h"
 #include "account/stacks.h"
 #include "base/sigsafe/draw.h"
 #include "base/sigsafe/sys.h"
@@ -22,6 +23,7 @@
 #include "tag/details.h"
 #include "tag/joint.h"
 #include "tag/places.h"
+#include "tag/ranges.h"
 #include "tag/wait.h"
 #include "wire/kept.h"
 #include "wire/ledger_make.h"
@@ -402,6 +404,8 @@ static void become_child(void)
     books_ledger.header = NULL;
     if (books_ledger.control != &ledger_no_control)
         config.asked = books_ledger.control;
+    objects_begin_anew();
+    ranges_begin_anew();
     details_reset();
     generation++;
     in_vain = false;

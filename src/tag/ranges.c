@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "tag/ranges.h"
 
+#include <stddef.h>
+
 #include "account/reserve.h"
 #include "base/sigsafe/atomic.h"
 #include "base/sigsafe/draw.h"
@@ -139,6 +141,13 @@ static bool leave_mapping(struct ranges *r, uint32_t number)
     m->account = r->vacant_mapping;
     r->vacant_mapping = number;
     return true;
+}
+
+void ranges_begin_anew(void)
+{
+    struct ranges *r = load_acquire(&ranges);
+    if (r && r->nodes)
+        __builtin_memset(r, 0, offsetof(struct ranges, mapping));
 }
 
 const void *ranges_table(void)

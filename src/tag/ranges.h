@@ -30,6 +30,8 @@ enum ranges_answer {
     RANGES_BUSY, /* or no memory: it is not known, or not kept */
 };
 
+/** In a fork child, when it begins: what is in by now was entered by what a handler interrupted that forked, for the parent. */
+void ranges_begin_anew(void);
 /** Where it lies, for readers from outside; NULL: nowhere yet. */
 const void *ranges_table(void);
 /** Something may be in there: false says that nothing is. */

@@ -161,6 +161,19 @@ def interrupted():
             check(100000 <= row["peak_bytes"] <= row["peak_high_bytes"] < 300000, name, "peak", row["peak_bytes"], row["peak_high_bytes"])
 
 
+def interrupted_by_fork():
+    """A child that goes on in what a handler interrupted that forked owes nothing for what was its parent's."""
+    binary = building.program("gcc", ["-O2"], "stepped.c")
+    with Case("fork", str(pick(17, 3)), binary=binary) as case:
+        turns = int(case.end())
+        pids = {int(name.split("-")[0]) for name in os.listdir(case.env["ALLIUM_DIR"]) if name.endswith(".tags")}
+        equal(len(pids), 1 + turns, "processes")
+        for pid in sorted(pids):
+            rows, _ = building.accounts(case.env["ALLIUM_DIR"], pid)
+            owes = [(row["name"], row["live_objects"], row["live_bytes"]) for row in rows if row["name"] != "told" and row["live_objects"]]
+            equal(owes, [], "what lives")
+
+
 def thrown():
     """Each failure of operator new is an exception, all of them are counted, and nothing is left of what was unwound."""
     for compiler in "g++", "clang++":
@@ -185,5 +198,6 @@ tap.main([
     ("a child whose new thread comes to tags first", first_in_child),
     ("limits of address space and data", limited),
     ("a handler behind each instruction", interrupted),
+    ("a handler that forks behind each instruction", interrupted_by_fork),
     ("operator new fails in the standard library's containers", thrown),
 ])
