@@ -42,17 +42,18 @@ def of_memcg(rows):
 
 
 def watched(rung, command, env=None):
-    """What the tool tells of a command in a cgroup that is too small for it: its row, and all of them checked."""
+    """What the tool tells of a command in a cgroup that is too small for it, others left out; what it tells of all is checked beside."""
     with load(), group(LIMIT) as where:
         counted = Counted()
-        with tool("vmscan", "--attach", rung, *ONCE, env=env) as it:
-            equal(it.rung, rung, "rung")
+        with tool("vmscan", "--attach", rung, *ONCE, env=env) as it, tool("vmscan", "--attach", rung, "--cgroup", where.folder, *ONCE) as within:
+            equal((it.rung, within.rung), (rung, rung), "rungs")
             counted.ready()
             run_in(where, command)
             counted.through()
+            within.stop()
             it.stop()
         least = agrees(it, counted)
-        return it.rows, least
+        return within.rows, least
 
 
 def clean(rung, env=None):
@@ -86,8 +87,8 @@ def rungs_agree():
     """All at work at once: each column that does not measure time is the same."""
     same = ("times", "scanned_pages", "reclaimed_pages", "clean_pages", "dirty_pages", "writeback_pages", "anonymous_pages",
             "activated_pages", "written_folios")
-    cat = ("--comm", "cat", *ONCE)  # others may reclaim, too, while one of them begins or ends
     with file_on_disk(64) as path, group(LIMIT) as where:
+        cat = ("--cgroup", where.folder, *ONCE)  # others may reclaim, too, while one of them begins or ends
         with tool("vmscan", "--attach", "tp_btf", *cat) as a, tool("vmscan", "--attach", "raw_tp", *cat) as b:
             with tool("vmscan", "--attach", "tp", *cat) as c:
                 run_in(where, reads(path))
