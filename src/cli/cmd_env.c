@@ -59,20 +59,39 @@ struct settings {
     char *wrappers;
 };
 
-/* Which stands without quotes. */
-static bool is_number(const char *value)
+/* Each character of `special` in the text comes as `instead`, in which %c is it. */
+static void write_escaped(const char *text, const char *special, const char *instead)
 {
-    return strspn(value, "0123456789") == strlen(value);
+    for (; *text; text++)
+        printf(strchr(special, *text) ? instead : "%c", *text);
 }
+
+/* NAME=value, the value in quotes if it is no number. */
+static void write_setting(const struct setting *it, char quote, const char *special, const char *instead)
+{
+    const bool number = strspn(it->value, "0123456789") == strlen(it->value);
+    printf("%s=", it->name);
+    if (!number)
+        putchar(quote);
+    write_escaped(it->value, special, instead);
+    if (!number)
+        putchar(quote);
+    putchar('\n');
+}
+
+#define SHELL_QUOTE "'\\%c'" /* a quote within quotes */
 
 static void write_shell(const struct settings *s)
 {
     printf(
         "# From here on, what this shell starts is observed, as far as it can be; `allium ps` lists it.\n");
-    printf("export LD_PRELOAD='%s'\"${LD_PRELOAD:+:$LD_PRELOAD}\"\n", s->agent);
-    for (int i = 0; i < s->n; i++)
-        printf(is_number(s->of[i].value) ? "export %s=%s\n" : "export %s='%s'\n", s->of[i].name,
-               s->of[i].value);
+    printf("export LD_PRELOAD='");
+    write_escaped(s->agent, "'", SHELL_QUOTE);
+    printf("'\"${LD_PRELOAD:+:$LD_PRELOAD}\"\n");
+    for (int i = 0; i < s->n; i++) {
+        printf("export ");
+        write_setting(&s->of[i], '\'', "'", SHELL_QUOTE);
+    }
     printf("# To undo it in the same shell:\n"
            "#   export LD_PRELOAD=\"${LD_PRELOAD#*liballium-agent.so}\"; LD_PRELOAD=\"${LD_PRELOAD#:}\"\n"
            "#   [ -n \"$LD_PRELOAD\" ] || unset LD_PRELOAD; unset");
@@ -85,7 +104,7 @@ static void write_shell(const struct settings *s)
 static void write_unit_text(const char *text)
 {
     for (; *text; text++)
-        printf(*text == '%' ? "%%%%" : "%c", *text);
+        printf(*text == '%' ? "%%%%" : strchr("\"\\", *text) ? "\\%c" : "%c", *text);
 }
 
 static void write_systemd(const struct settings *s)
@@ -110,8 +129,10 @@ static void write_docker(const struct settings *s)
     printf("# At the end of the Dockerfile of an image with glibc, with liballium-agent.so beside it:\n"
            "COPY liballium-agent.so /usr/local/lib/allium/\n"
            "ENV LD_PRELOAD=/usr/local/lib/allium/liballium-agent.so${LD_PRELOAD:+:$LD_PRELOAD}\n");
-    for (int i = 0; i < s->n; i++)
-        printf(is_number(s->of[i].value) ? "ENV %s=%s\n" : "ENV %s=\"%s\"\n", s->of[i].name, s->of[i].value);
+    for (int i = 0; i < s->n; i++) {
+        printf("ENV ");
+        write_setting(&s->of[i], '"', "\"\\$", "\\%c");
+    }
     printf("# Ledgers lie in the container's /dev/shm, which has 64 MiB unless --shm-size says otherwise.\n"
            "# To undo it: remove these lines and build the image again.\n"
            "# The agent to copy is %s\n",

@@ -113,7 +113,9 @@ char *wrapper_lists_for_agent(const char *names)
     if (names)
         wrapper_lists_add(&w, names);
     vec_each (const struct wrapper, it, &w.all)
-        if (!strchr(it->pattern, ';'))
+        if (strchr(it->pattern, ';')) /* no function has such a name */
+            command_fail(0, "the wrapper %s is left out: ; stands between names", it->pattern);
+        else
             buf_printf(&text, "%s%s%s", text.len ? ";" : "", it->no ? "!" : "", it->pattern);
     wrappers_release(&w);
     free(own);

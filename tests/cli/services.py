@@ -49,6 +49,21 @@ def by_docker(place):
     equal(words[2][1], "ALLIUM_PERIOD=65536", "the period")
 
 
+def quoted(place):
+    """Names that mean something to who reads them come through: to a shell, and in the two that are written by their rules."""
+    for name in "f()::'lambda'*", "$(exit 3)", 'operator""_x', "a\\b", "100%", "plain":
+        words = ("--sites", "--wrapper", name)
+        script = place.allium("env", "--shell", *words).out + 'printf %s "$ALLIUM_WRAPPERS" >named\n'
+        done = tap.run(["sh", "-ec", "unset LD_PRELOAD\n" + script.replace("export LD_PRELOAD=", "NOT_HERE=")], cwd=place.folder, env=place.env)
+        equal((done.returncode, done.stderr, open(place.path("named")).read()), (0, b"", name), "a shell's")
+        unit = re.search(r'^Environment="ALLIUM_WRAPPERS=((?:[^"\\]|\\.)*)"$', place.allium("env", "--systemd", *words).out, re.M)
+        equal(re.sub(r"\\(.)", r"\1", unit.group(1)).replace("%%", "%"), name, "a unit's")
+        image = re.search(r'^ENV ALLIUM_WRAPPERS="((?:[^"\\$]|\\.)*)"$', place.allium("env", "--docker", *words).out, re.M)
+        equal(re.sub(r"\\(.)", r"\1", image.group(1)), name, "an image's")
+    done = place.allium("env", "--sites", "--wrapper", "a;b,kept")
+    check("export ALLIUM_WRAPPERS='kept'\n" in done.out and "the wrapper a;b is left out" in done.err, done.out, done.err)
+
+
 NGINX = """
 worker_processes 2; pid %(folder)s/pid; error_log %(folder)s/error.log; daemon on;
 events { worker_connections 64; }
@@ -224,6 +239,7 @@ tap.main([(name, placed(test, "/var/tmp" if test is web_server else "/dev/shm"))
     ("what env prints for a shell brings the agent, and can be undone", by_shell),
     ("what env prints for systemd", by_systemd),
     ("what env prints for docker", by_docker),
+    ("names of wrappers are quoted", quoted),
     ("nginx comes up with the agent, works, and can be asked", web_server),
     ("ledgers that nobody fetched go after seven days", left_over),
     ("many left ledgers are gone through once a minute", many_left),
