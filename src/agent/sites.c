@@ -2,7 +2,6 @@
 #include "agent/sites.h"
 
 #include <sys/mman.h>
-#include <time.h>
 
 #include "account/reserve.h"
 #include "account/shards.h"
@@ -446,6 +445,14 @@ static void book_moved(struct thread *t, const struct walk_start *from, const st
     }
 }
 
+/* It is where it was. */
+static void put_back(const struct thread *t, void *old, const struct sites_taken *taken)
+{
+    if (taken->object.account && taken->generation == t->generation &&
+        !objects_put((uintptr_t)old, taken->object))
+        add(t, LEDGER_SITE_NOBODY, GONE, taken->object.bytes, taken->usable_bytes);
+}
+
 void sites_moved(const struct walk_start *from, void *old, struct sites_taken taken, void *p, size_t size,
                  bool failed)
 {
@@ -453,11 +460,10 @@ void sites_moved(const struct walk_start *from, void *old, struct sites_taken ta
     uint8_t outside;
     if (!sites.on || t->busy)
         return;
-    if (failed && taken.object.account && taken.generation == process.generation &&
-        !objects_put((uintptr_t)old, taken.object))
-        add(t, LEDGER_SITE_NOBODY, GONE, taken.object.bytes, taken.usable_bytes);
-    if (old && !failed && enter_patiently(t, &outside)) {
-        if (t->counts)
+    if (old && enter_patiently(t, &outside)) {
+        if (failed)
+            put_back(t, old, &taken);
+        else if (t->counts)
             book_moved(t, from, &taken);
         leave_books(t, outside);
     }

@@ -253,12 +253,12 @@ def many_sites_in_children():
 def each_step():
     """A handler forks at each instruction of calls into the agent: no child is harmed, and what each makes later is counted."""
     program = compiled("each_step.c", "-mno-red-zone")
-    hot = [(call, 1) for call in ("malloc", "xmalloc", "calloc", "free", "realloc", "aligned_alloc")]
-    for call, every in *hot, ("failure", 1), ("large_realloc", 5):
+    for call, every in (("malloc", 1), ("calloc", 1), ("free", 1), ("xmalloc", 2), ("realloc", 2), ("aligned_alloc", 2), ("failure", 4),
+                        ("large_realloc", 10), ("failed_realloc", 10)):
         with private_dir() as ledgers:
             done = succeed([program, call, str(pick(every, 1))], env=env_of(ledgers)).stdout.decode().splitlines()
             equal(done[-1], "unwell 0", "children at the steps of %s: %s" % (call, done))
-            check(len(done) > 40, "steps of", call, len(done))
+            check(len(done) > 30, "steps of", call, len(done))
             for pid in done[:-1:pick(16, 1)]:
                 made = sums(report(ledgers, int(pid))[0]["rows"], "allocations", "live_objects")
                 equal(made.pop("afterwards"), (5, 5), "made by %s, of %s" % (pid, call))
