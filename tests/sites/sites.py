@@ -296,6 +296,39 @@ def locked():
     check(kib[1] < kib[0] + 4096, "KiB locked in a great-grandchild without sites, and with them:", kib)
 
 
+def sealed():
+    """Where mmap() kills, a fork child lives."""
+    source = os.path.join(SCRATCH.name, "sealed.c")
+    with open(source, "w") as file:
+        file.write("""#include <linux/filter.h>
+        #include <linux/seccomp.h>
+        #include <stddef.h>
+        #include <stdlib.h>
+        #include <sys/prctl.h>
+        #include <sys/syscall.h>
+        #include <sys/wait.h>
+        #include <unistd.h>
+        int main(void) {
+            struct sock_filter rules[] = {
+                BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+                BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mmap, 0, 1),
+                BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+                BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+            };
+            struct sock_fprog all = {4, rules};
+            int status = 1;
+            free(malloc(100));
+            if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &all)) _exit(2);
+            if (!fork()) { free(malloc(100)); _exit(0); }
+            wait(&status);
+            _exit(status != 0);
+        }""")
+    program = os.path.join(SCRATCH.name, "sealed")
+    succeed(["gcc", "-g", "-O1", "-fno-builtin", source, "-o", program])
+    with private_dir() as ledgers:
+        succeed([program], env=env_of(ledgers))
+
+
 def tail_calls():
     """Who is there to return to is charged, and marked; a call through a pointer is not."""
     source = os.path.join(SCRATCH.name, "tails.c")
@@ -436,6 +469,7 @@ tap.main([
     ("nor where its parent had more call sites than it has", many_sites_in_children),
     ("nor at whatever instruction it comes", each_step),
     ("mlockall() in a fork child locks what it would, and little more", locked),
+    ("a fork child under seccomp makes no system call", sealed),
     ("tail calls are told, and likely wrappers", tail_calls),
     ("of several programs of one number, the last one's", of_one_number),
     ("a recording has them, too", recorded),
