@@ -15,8 +15,7 @@
 #include "base/sigsafe/sys.h"
 #include "unwind/module.h"
 
-#define WRAPPERS_NESTED 64  /* within each other: the C++ library, without optimisation, has many */
-#define PROBES_MOST     64u /* slots that are looked at for an address */
+#define WRAPPERS_NESTED 64 /* within each other: the C++ library, without optimisation, has many */
 
 struct sites sites;
 
@@ -89,7 +88,7 @@ static bool back_sums(uint32_t number)
 static void take_tables(void)
 {
     struct tables *own = &tables[process.generation % SITES_GENERATIONS];
-    sites.slots = own->slots;
+    sites_slots_begin(own->slots);
     tags = own->tags;
 }
 
@@ -122,20 +121,6 @@ static uint32_t add_site(uintptr_t pc, uint32_t module)
     return number | SITES_WRAPPER | (unwind_modules.at[module].permanent ? SITES_STAYS : 0);
 }
 
-/* The slot of the address, taken if it is new; NULL: too many others are where it would be. */
-static struct sites_slot *find_slot(uintptr_t pc)
-{
-    for (uint32_t i = 0; i < PROBES_MOST; i++) {
-        struct sites_slot *slot = sites_slot(pc, i);
-        uint64_t is = load_acquire(&slot->pc);
-        if (is == pc || (!is && (__atomic_compare_exchange_n(&slot->pc, &is, pc, false, __ATOMIC_ACQ_REL,
-                                                             __ATOMIC_ACQUIRE) ||
-                                 is == pc)))
-            return slot;
-    }
-    return NULL;
-}
-
 #define JIT_PC 1u /* what stands for all code outside every module */
 
 /* With what it says of the site, as add_site() has it. */
@@ -149,7 +134,7 @@ static uint32_t settle_slot(struct sites_slot *slot, uintptr_t pc, uint32_t was)
 {
     uint32_t module = pc == JIT_PC ? MODULE_NONE : module_find(pc);
     if (module == MODULE_NONE && pc != JIT_PC) {
-        slot = find_slot(JIT_PC);
+        slot = sites_slots_take(JIT_PC);
         uint32_t jit = slot ? load_acquire(&slot->id) : SITES_ID(LEDGER_SITE_OTHER);
         return jit ? number_in(jit) : settle_slot(slot, JIT_PC, 0);
     }
@@ -180,7 +165,7 @@ static uint32_t judge(struct sites_slot *slot, uint32_t number, uintptr_t pc)
  */
 static uint32_t number_at(uintptr_t pc)
 {
-    struct sites_slot *slot = pc > JIT_PC ? find_slot(pc) : NULL;
+    struct sites_slot *slot = pc > JIT_PC ? sites_slots_take(pc) : NULL;
     if (!slot)
         return LEDGER_SITE_OTHER;
     uint32_t id = load_acquire(&slot->id), number = number_in(id), plain = number & SITES_PLAIN;
@@ -207,19 +192,17 @@ static ONE_COPY uint32_t number_of_caller(struct thread *t, struct walk_start at
     return inner;
 }
 
-uintptr_t sites_pass_wrappers(const struct walk_start *from)
+const struct sites_slot *sites_pass_wrappers(const struct walk_start *from)
 {
     struct walk_start at = *from;
     for (int n = 0; n < WRAPPERS_NESTED; n++) {
-        const struct sites_slot *slot = sites_slot(at.pc, 0);
-        if (load_relaxed(&slot->pc) != at.pc)
-            return 0;
+        const struct sites_slot *slot = sites_slot_known(at.pc);
         if (!(load_relaxed(&slot->id) & SITES_STAYS))
-            return at.pc;
+            return slot;
         if (!books_walk_out_known(&thread_self, &at))
-            return 0;
+            break;
     }
-    return 0;
+    return &sites_slot_none;
 }
 
 static uint32_t number_asked(struct thread *t, const struct walk_start *from)
@@ -338,8 +321,9 @@ void sites_made_cold(const struct walk_start *from, void *p, size_t size)
 void *sites_book_cold(void *p, size_t size)
 {
     struct walk_start from = WALK_CALLER();
-    uintptr_t pc = p ? sites_pass_wrappers(&from) : 0;
-    if (likely(pc && pc != from.pc) && sites_made_hot(pc, p, size, sites.heads_tell))
+    const struct sites_slot *slot = sites_pass_wrappers(&from);
+    uintptr_t pc = load_relaxed(&slot->pc);
+    if (likely(p && pc) && sites_made_hot(slot, pc, p, size, sites.heads_tell))
         return p;
     sites_made_cold(&from, p, size);
     return p;

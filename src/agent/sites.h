@@ -23,21 +23,11 @@
 #include "account/objects.h"
 #include "agent/next.h"
 #include "agent/process.h"
+#include "agent/sites_slots.h"
 #include "base/sigsafe/atomic.h"
 #include "unwind/walk.h"
 #include "wire/ledger.h"
 
-/*
- * A slot of the table of return addresses. It is an address's for good; `id` comes later, with SITES_*. The hot half counts where
- * `state` is the control page's, which is never 0: a change there, of what is asked of sites, sends each to the cold half once, and
- * those of which something is asked each time, as those that have to be looked at closer anyway.
- */
-struct sites_slot {
-    uint64_t pc;
-    uint32_t id;
-    int32_t state;
-};
-#define SITES_SLOTS   (1u << 18) /* 2 MiB of code before two addresses share a slot */
 #define SITES_MOST    (1u << 16)
 #define SITES_WRAPPER (1u << 31) /* it lies in a wrapper, and its callers are looked at each time */
 #define SITES_STAYS   (1u << 30) /* and is never unloaded */
@@ -52,7 +42,6 @@ struct sites_slot {
 #define SITES_NUMBER(id) ledger_number_at(id, LEDGER_SITES_TOGETHER)
 
 struct sites {
-    struct sites_slot *slots;
     uint32_t on;
     uint32_t heads_tell; /* usable bytes stand before each object, as glibc has it */
 };
@@ -102,12 +91,6 @@ static inline void sites_gone(const struct walk_start *from, void *p)
 {
     if (unlikely(sites.on))
         sites_gone_cold(from, p);
-}
-
-/** The slot where an address is, if it is in none of those that follow. */
-static inline struct sites_slot *sites_slot(uintptr_t pc, uint32_t next_but)
-{
-    return &sites.slots[((pc >> 3) + next_but) & (SITES_SLOTS - 1)];
 }
 
 /** Usable bytes of an object. */
@@ -165,12 +148,14 @@ static inline __attribute__((always_inline)) bool sites_is_hot(const struct site
     return likely(hot && load_relaxed(&slot->pc) == pc);
 }
 
-/** What was just made. False: nothing is done, the cold half is to do it. `heads`: usable bytes stand before objects. */
-static inline __attribute__((always_inline)) bool sites_made_hot(uintptr_t pc, void *p, size_t size,
-                                                                 bool heads)
+/**
+ * What was just made. False: nothing is done, the cold half is to do it. `slot`: perhaps the address's. `heads`: usable bytes stand
+ * before objects.
+ */
+static inline __attribute__((always_inline)) bool sites_made_hot(const struct sites_slot *slot, uintptr_t pc,
+                                                                 void *p, size_t size, bool heads)
 {
     uintptr_t a = (uintptr_t)p;
-    const struct sites_slot *slot = sites_slot(pc, 0);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     uintptr_t table = thread_self.objects[a >> OBJECTS_GIB_SHIFT];
     __atomic_signal_fence(__ATOMIC_SEQ_CST); /* a thread that has tables has sums */
@@ -193,11 +178,10 @@ struct sites_held {
 };
 
 /** Takes what is about to be freed by that call out of the map. False: as above. */
-static inline __attribute__((always_inline)) bool sites_take_hot(uintptr_t pc, void *p, bool heads,
-                                                                 struct sites_held *held)
+static inline __attribute__((always_inline)) bool sites_take_hot(const struct sites_slot *slot, uintptr_t pc,
+                                                                 void *p, bool heads, struct sites_held *held)
 {
     uintptr_t a = (uintptr_t)p;
-    const struct sites_slot *slot = sites_slot(pc, 0);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     uintptr_t table = thread_self.objects[a >> OBJECTS_GIB_SHIFT];
     if (unlikely(!table || OBJECTS_IS_ODD(a)))
@@ -222,18 +206,17 @@ static inline __attribute__((always_inline)) void sites_freed_hot(const struct s
 }
 
 /** Both. */
-static inline __attribute__((always_inline)) bool sites_gone_hot(uintptr_t pc, void *p, bool heads)
+static inline __attribute__((always_inline)) bool sites_gone_hot(const struct sites_slot *slot, uintptr_t pc,
+                                                                 void *p, bool heads)
 {
     struct sites_held held;
-    if (unlikely(!sites_take_hot(pc, p, heads, &held)))
+    if (unlikely(!sites_take_hot(slot, pc, p, heads, &held)))
         return false;
     sites_freed_hot(&held);
     return true;
 }
 
-/**
- * The first return address from there that is in no wrapper, if all on the way are known; 0: the cold half is to find out.
- */
-uintptr_t sites_pass_wrappers(const struct walk_start *from);
+/** Of the first return address from there that is in no wrapper; one that is nobody's: the cold half is to find out. */
+const struct sites_slot *sites_pass_wrappers(const struct walk_start *from);
 
 #endif

@@ -8,7 +8,7 @@
 static HOT void *sites_malloc(size_t size)
 {
     void *p = next.malloc(size);
-    if (likely(p) && likely(sites_made_hot(SITES_CALLER, p, size, true)))
+    if (likely(p) && likely(sites_made_hot(sites_slot_first(SITES_CALLER), SITES_CALLER, p, size, true)))
         return p;
     return sites_book_cold(p, size);
 }
@@ -16,15 +16,16 @@ static HOT void *sites_malloc(size_t size)
 COLD void sites_free_cold(void *p)
 {
     struct walk_start from = COLD_CALLER();
-    uintptr_t pc = sites_pass_wrappers(&from);
-    if (!likely(pc && pc != from.pc) || !sites_gone_hot(pc, p, sites.heads_tell))
+    const struct sites_slot *slot = sites_pass_wrappers(&from);
+    uintptr_t pc = load_relaxed(&slot->pc);
+    if (unlikely(!pc) || !sites_gone_hot(slot, pc, p, sites.heads_tell))
         sites_gone_cold(&from, p);
     next.free(p);
 }
 
 static HOT void sites_free(void *p)
 {
-    if (likely(sites_gone_hot(SITES_CALLER, p, true))) {
+    if (likely(sites_gone_hot(sites_slot_first(SITES_CALLER), SITES_CALLER, p, true))) {
         next.free(p);
         return;
     }
@@ -39,7 +40,7 @@ static void *sites_malloc_asks(size_t size)
 
 static void sites_free_asks(void *p)
 {
-    if (likely(sites_gone_hot(SITES_CALLER, p, false))) {
+    if (likely(sites_gone_hot(sites_slot_first(SITES_CALLER), SITES_CALLER, p, false))) {
         next.free(p);
         return;
     }
@@ -50,7 +51,8 @@ static void sites_free_asks(void *p)
 static HOT void *sites_calloc(size_t count, size_t each)
 {
     void *p = next.calloc(count, each);
-    if (likely(p) && likely(sites_made_hot(SITES_CALLER, p, count * each, true)))
+    if (likely(p) &&
+        likely(sites_made_hot(sites_slot_first(SITES_CALLER), SITES_CALLER, p, count * each, true)))
         return p;
     return sites_book_cold(p, count * each);
 }
@@ -87,10 +89,11 @@ static HOT void *sites_realloc(void *old, size_t size)
 {
     uint32_t generation = thread_self.generation;
     struct sites_held held;
-    if (unlikely(!sites_take_hot(SITES_CALLER, old, true, &held)))
+    if (unlikely(!sites_take_hot(sites_slot_known(SITES_CALLER), SITES_CALLER, old, true, &held)))
         return sites_realloc_cold(old, size);
     void *p = next.realloc(old, size);
-    if (unlikely(!p || thread_self.generation != generation || !sites_made_hot(SITES_CALLER, p, size, true)))
+    if (unlikely(!p || thread_self.generation != generation ||
+                 !sites_made_hot(sites_slot_first(SITES_CALLER), SITES_CALLER, p, size, true)))
         return sites_moved_cold(old, size, p, (uint64_t)generation << 32 | held.had, held.usable);
     sites_freed_hot(&held);
     return p;
