@@ -12,6 +12,7 @@
 #include "agent/process.h"
 #include "agent/resolve.h"
 #include "agent/sites.h"
+#include "agent/sites_unload.h"
 #include "unwind/module.h"
 
 /*
@@ -93,6 +94,7 @@ static void find_allocator(void)
     seccomp_next.syscall = resolve_next("syscall", NULL);
     exec_init();
     shell_init();
+    sites_unload_init();
     n.is_glibc = resolve_in(m, "__libc_start_main") != NULL; /* its functions do not call each other */
     next = n;
     next_hot = (struct next_hot){n.malloc,        n.calloc,   n.realloc, n.free,   n.posix_memalign,

@@ -11,6 +11,7 @@
 #include "agent/sites_forked.h"
 #include "agent/sites_hooks.h"
 #include "agent/sites_operators.h"
+#include "agent/sites_unload.h"
 #include "agent/wrappers.h"
 #include "base/sigsafe/sys.h"
 #include "unwind/module.h"
@@ -154,9 +155,21 @@ static uint32_t judge(struct sites_slot *slot, uint32_t number, uintptr_t pc)
         return number;
     if (number >= LEDGER_SITE_FIRST && sites_stacks_asked(c, state, number, module, pc))
         return number | SITES_ASKED;
-    if (unwind_modules.at[module].permanent)
+    if (sites_unload_will_tell(&unwind_modules.at[module]))
         store_release(&slot->state, state);
     return number;
+}
+
+static bool may_be_unloaded(uint32_t id)
+{
+    uint32_t number = number_in(id) & SITES_PLAIN, module = number < SITES_MOST ? modules[number] : 0;
+    return number < LEDGER_SITE_FIRST || module >= MODULE_MAX || !unwind_modules.at[module].permanent;
+}
+
+void sites_forget_unloadable(void)
+{
+    if (sites.on)
+        sites_slots_cool(may_be_unloaded);
 }
 
 /*

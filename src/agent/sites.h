@@ -65,6 +65,9 @@ ONE_COPY void sites_gone_cold(const struct walk_start *from, void *p);
  */
 ONE_COPY void sites_recharge_cold(const struct walk_start *from, void *p, size_t size);
 
+/** The hot half counts at no site of a module that may be unloaded, until that site was looked at again. */
+void sites_forget_unloadable(void);
+
 /** What was just made is a tag's, which has a record like a site's: of the call it is none any more. */
 void sites_charge_tag(const void *p, uint32_t account);
 

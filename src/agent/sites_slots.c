@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "agent/sites_slots.h"
 
-#include <stdbool.h>
-
 #define PROBES_MOST    64u /* slots that are looked at for an address; no more than SITES_SLOTS_LEAST */
 #define SLOTS_FOR_EACH 8u
 
@@ -64,4 +62,15 @@ struct sites_slot *sites_slots_take(uintptr_t pc)
     if (before)
         __atomic_compare_exchange_n(&slot->id, &none, before, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
     return slot;
+}
+
+/* Those that lie elsewhere since the table doubled may be found again when it does so once more. */
+void sites_slots_cool(bool (*which)(uint32_t id))
+{
+    uint64_t slots = load_relaxed(&sites_slots.mask) / sizeof(struct sites_slot) + 1;
+    for (uint64_t i = 0; i < slots; i++) {
+        struct sites_slot *slot = &sites_slots.at[i];
+        if (load_relaxed(&slot->state) && which(load_acquire(&slot->id)))
+            store_relaxed(&slot->state, 0);
+    }
 }

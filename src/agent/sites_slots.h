@@ -11,6 +11,7 @@
  * doubles: addresses that lie elsewhere now come to the cold half once, which enters them again.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -42,6 +43,8 @@ extern const struct sites_slot sites_slot_none __attribute__((visibility("hidden
 void sites_slots_begin(struct sites_slot *empty);
 /** The address's, taken if it is new; NULL: too many others are where it would be. */
 ONE_COPY struct sites_slot *sites_slots_take(uintptr_t pc);
+/** The hot half counts at none any more of which `which` says so by its id, until `state` is set again. */
+void sites_slots_cool(bool (*which)(uint32_t id));
 
 /* By the address without its lower three bits. The first two lie on one cache line. */
 static inline struct sites_slot *sites_slot_at(uintptr_t pc, uint64_t mask, uint32_t next_but)

@@ -367,6 +367,17 @@ def tail_calls():
         check("wrappers, by their names: my_allocate;" in screen.stderr.decode(), screen.stderr.decode())
 
 
+def unloaded():
+    """Of libraries that lie where another one has been, with their calls at its addresses, each has what is its own."""
+    program = compiled("twins.c", link=["-ldl"])
+    twins = [compiled("twin.c", "-shared", "-fPIC", "-DTWIN=" + name) for name in "abc"]
+    with private_dir() as ledgers:
+        done = succeed([program, str(pick(400, 5000)), *twins], env=env_of(ledgers))
+        (pid, places), = own_counts(done.stdout.decode()).items()
+        none_lost([compare(ledgers, pid, places)])
+    check(int(done.stderr) > 100, "how often one lay where the other had been:", done.stderr)
+
+
 def of_one_number():
     """Of ledgers that were left by several programs of one number the last one's is shown, in whatever order they are found."""
     program = os.path.join(SCRATCH.name, "images")
@@ -471,6 +482,7 @@ tap.main([
     ("mlockall() in a fork child locks what it would, and little more", locked),
     ("a fork child under seccomp makes no system call", sealed),
     ("tail calls are told, and likely wrappers", tail_calls),
+    ("of a library that lies where another one has been", unloaded),
     ("of several programs of one number, the last one's", of_one_number),
     ("a recording has them, too", recorded),
     ("millions of small objects are followed exactly, with little memory", many_objects),
