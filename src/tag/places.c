@@ -10,12 +10,18 @@
 #include "base/sigsafe/sys.h"
 #include "wire/ledger.h"
 
-#define PLACES 65536u /* a power of two */
-#define PROBES 16u
+#define PLACES_LEAST 4096u /* powers of two */
+#define PLACES_MOST  65536u
+#define PROBES       64u
 
 #define NUMBER_BITS 16 /* as many as accounts need */
 
 static uint64_t *places; /* the upper bits of an identity, the number below; 0: free */
+/*
+ * One table behind the other, each of twice the slots: when half of the last one is taken the next one follows. A program has as many
+ * pages of them as it needs.
+ */
+static uint32_t size = PLACES_LEAST, taken; /* of the last one; of all */
 
 bool places_module(const void *at, struct dl_find_object *found)
 {
@@ -25,7 +31,7 @@ bool places_module(const void *at, struct dl_find_object *found)
 
 void places_init(void)
 {
-    places = reserve_memory(PLACES * sizeof(*places), false);
+    places = reserve_memory((2 * PLACES_MOST - PLACES_LEAST) * sizeof(*places), false);
 }
 
 static uint64_t length_of(const char *text, int count)
@@ -64,18 +70,33 @@ uint64_t places_identity(uint64_t key, const char *path, const char *texts)
     return ledger_action_key(texts, length_of(texts, 3), id) | 1;
 }
 
+/* Where an identity is in the table of so many slots, or would be; NULL: there are too many others. */
+static uint64_t *look(uint64_t identity, uint32_t slots, uint64_t *have)
+{
+    for (uint32_t i = 0; i < PROBES; i++) {
+        uint64_t *slot = &places[slots - PLACES_LEAST + ((identity >> NUMBER_BITS) + i) % slots];
+        *have = load_acquire(slot);
+        if (!*have || !((*have ^ identity) >> NUMBER_BITS))
+            return slot;
+    }
+    return NULL;
+}
+
 uint32_t places_account(uint64_t identity, uint32_t number)
 {
-    for (uint32_t i = 0; places && i < PROBES; i++) {
-        uint64_t *slot = &places[((identity >> NUMBER_BITS) + i) % PLACES], have = load_acquire(slot);
-        if (!((have ^ identity) >> NUMBER_BITS) && have)
+    uint32_t now = load_relaxed(&size);
+    uint64_t have, *slot = NULL;
+    for (uint32_t slots = now; places && slots >= PLACES_LEAST; slots /= 2) {
+        uint64_t *at = look(identity, slots, &have);
+        if (at && have)
             return have & ((1u << NUMBER_BITS) - 1);
-        if (have)
-            continue;
-        if (number)
-            __atomic_compare_exchange_n(slot, &have, identity >> NUMBER_BITS << NUMBER_BITS | number, false,
-                                        __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
-        return 0;
+        slot = slots == now ? at : slot;
     }
+    have = 0;
+    if (number && slot &&
+        __atomic_compare_exchange_n(slot, &have, identity >> NUMBER_BITS << NUMBER_BITS | number, false,
+                                    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) &&
+        __atomic_add_fetch(&taken, 1, __ATOMIC_RELAXED) > now - PLACES_LEAST / 2 && now < PLACES_MOST)
+        __atomic_compare_exchange_n(&size, &now, now * 2, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
     return 0;
 }

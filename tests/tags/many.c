@@ -54,14 +54,18 @@ static void *work(void *arg)
     return arg;
 }
 
+/* Counted by pages: what statm has is each processor's count put together, of which some is still to come. */
 static unsigned long resident(void)
 {
-    unsigned long size = 0, pages = 0;
-    FILE *f = fopen("/proc/self/statm", "r");
-    if (!f || fscanf(f, "%lu %lu", &size, &pages) != 2)
+    unsigned long kib = 0;
+    char line[256];
+    FILE *f = fopen("/proc/self/smaps_rollup", "r");
+    while (f && fgets(line, sizeof(line), f) && sscanf(line, "Rss: %lu kB", &kib) != 1)
+        ;
+    if (!f || !kib)
         abort();
     fclose(f);
-    return pages * 4096;
+    return kib << 10;
 }
 
 int main(int argc, char **argv)
