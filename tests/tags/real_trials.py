@@ -57,7 +57,7 @@ BASH_SCRIPT = "for i in {1..3000}; do a[i]=${a[i-1]: -9}x$i; declare -A m[$i]=$(
 
 
 def bash_works(folder, env, here):
-    done = succeed([folder + "/bash", "-c", BASH_SCRIPT], env=dict(PATH=env["PATH"], **{key: env[key] for key in env if "_DIR" in key or "LD_" in key}))
+    done = succeed([folder + "/bash", "-c", BASH_SCRIPT], env=dict(PATH=env["PATH"], **{key: env[key] for key in env if "_DIR" in key or "LD_" in key or key == "COUNTS_SKIP"}))
     return re.sub(r"^\d+ \d+$", "sum", (done.stdout + done.stderr).decode(), flags=re.M)
 
 
