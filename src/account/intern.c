@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-#include "base/sigsafe/sys.h"
+#include "base/sigsafe/syscall.h"
 
 #define FIRST_SLOTS 512u
 

@@ -6,7 +6,7 @@
 
 #include "base/sigsafe/atomic.h"
 #include "base/sigsafe/clause.h"
-#include "base/sigsafe/text.h"
+#include "base/sigsafe/str.h"
 #include "unwind/module.h"
 #include "account/symbols.h"
 #include "wire/kept.h"

@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
-#include "base/sigsafe/sys.h"
+#include "base/sigsafe/syscall.h"
 #include "account/reserve.h"
 
 #define PIECE_BYTES 512u /* of the file, at a time: the stack may be small */

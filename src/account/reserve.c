@@ -7,7 +7,7 @@
 #include <sys/resource.h>
 
 #include "base/sigsafe/atomic.h"
-#include "base/sigsafe/sys.h"
+#include "base/sigsafe/syscall.h"
 
 #define PIECES_MAX 256u
 

@@ -6,7 +6,7 @@
 
 #include "account/reserve.h"
 #include "base/sigsafe/atomic.h"
-#include "base/sigsafe/sys.h"
+#include "base/sigsafe/syscall.h"
 
 /*
  * Who has each shard, as the kernel calls threads, and above it the how-manieth owner that is. A thread does not say when it

@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "base/sigsafe/text.h"
+#include "base/sigsafe/str.h"
 #include "unwind/module.h"
 #include "unwind/trail.h"
 

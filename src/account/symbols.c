@@ -6,8 +6,8 @@
 #include <stdbool.h>
 
 #include "account/reserve.h"
-#include "base/sigsafe/sys.h"
-#include "base/sigsafe/text.h"
+#include "base/sigsafe/str.h"
+#include "base/sigsafe/syscall.h"
 
 #define AT_A_TIME     32u /* records of a table */
 #define SECTIONS_MOST 4096u

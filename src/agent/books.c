@@ -8,7 +8,7 @@
 #include "agent/live.h"
 #include "agent/process.h"
 #include "base/sigsafe/atomic.h"
-#include "base/sigsafe/sys.h"
+#include "base/sigsafe/syscall.h"
 #include "unwind/trail.h"
 
 #define SEALED_ROOM  (256u << 10) /* of each table that grows with use, when the process enters seccomp */

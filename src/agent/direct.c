@@ -7,7 +7,7 @@
 
 #include "agent/next.h"
 #include "base/sigsafe/atomic.h"
-#include "base/sigsafe/sys.h"
+#include "base/sigsafe/syscall.h"
 
 #define PAGE 4096u
 

@@ -2,7 +2,7 @@
 #include "agent/environment.h"
 
 #include "base/sigsafe/compiler.h"
-#include "base/sigsafe/text.h"
+#include "base/sigsafe/str.h"
 
 #define SETTINGS_MAX 8u
 #define ENTRY_BYTES  1024u

@@ -15,8 +15,8 @@
 #include "agent/cold.h"
 #include "agent/environment.h"
 #include "agent/resolve.h"
-#include "base/sigsafe/sys.h"
-#include "base/sigsafe/text.h"
+#include "base/sigsafe/str.h"
+#include "base/sigsafe/syscall.h"
 #include "wire/unobserved.h"
 
 /*

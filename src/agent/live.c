@@ -7,7 +7,7 @@
 #include "agent/filter.h"
 #include "agent/process.h"
 #include "base/sigsafe/atomic.h"
-#include "base/sigsafe/sys.h"
+#include "base/sigsafe/syscall.h"
 
 #define BUCKET_WORDS    8u /* 7 entries, then the number of entries that belong here but stand further on */
 #define BUCKET_ENTRIES  7u

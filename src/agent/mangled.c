@@ -3,7 +3,7 @@
 
 #include <stdbool.h>
 
-#include "base/sigsafe/text.h"
+#include "base/sigsafe/str.h"
 
 struct name {
     char *text;

@@ -20,8 +20,8 @@
 #include "agent/sites.h"
 #include "agent/sites_forked.h"
 #include "base/sigsafe/draw.h"
-#include "base/sigsafe/sys.h"
-#include "base/sigsafe/text.h"
+#include "base/sigsafe/str.h"
+#include "base/sigsafe/syscall.h"
 #include "wire/kept.h"
 
 #define LIMIT_SAMPLING (64ull << 20)

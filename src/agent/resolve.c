@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/sigsafe/text.h"
+#include "base/sigsafe/str.h"
 #include "unwind/module.h"
 
 #define VERSYM_HIDDEN 0x8000u

@@ -4,7 +4,7 @@
 
 #include "agent/clock.h"
 #include "agent/cold.h"
-#include "base/sigsafe/sys.h"
+#include "base/sigsafe/syscall.h"
 
 /* A vfork child goes alone, though it runs in our memory. */
 struct seccomp_way seccomp_begin(struct seccomp_way w)

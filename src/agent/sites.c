@@ -13,7 +13,7 @@
 #include "agent/sites_operators.h"
 #include "agent/sites_unload.h"
 #include "agent/wrappers.h"
-#include "base/sigsafe/sys.h"
+#include "base/sigsafe/syscall.h"
 #include "unwind/module.h"
 
 #define WRAPPERS_NESTED 64 /* within each other: the C++ library, without optimisation, has many */

@@ -7,7 +7,7 @@
 #include "agent/books.h"
 #include "agent/sites.h"
 #include "agent/sites_forked.h"
-#include "base/sigsafe/text.h"
+#include "base/sigsafe/str.h"
 #include "unwind/module.h"
 
 #define AT(table, type, index) ledger_at(&process.ledger, table, type, index)

@@ -4,7 +4,7 @@
 #include <sys/mman.h>
 
 #include "agent/sites.h"
-#include "base/sigsafe/sys.h"
+#include "base/sigsafe/syscall.h"
 
 static uint64_t ready_bytes; /* of sums, when the process forked: no site has others */
 

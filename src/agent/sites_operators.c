@@ -7,7 +7,7 @@
 #include "agent/resolve.h"
 #include "agent/sites_hooks.h"
 #include "agent/tell.h"
-#include "base/sigsafe/text.h"
+#include "base/sigsafe/str.h"
 
 /* ---- the allocator's own operators ---- */
 

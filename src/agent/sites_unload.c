@@ -8,7 +8,7 @@
 #include "agent/resolve.h"
 #include "agent/sites.h"
 #include "base/sigsafe/atomic.h"
-#include "base/sigsafe/text.h"
+#include "base/sigsafe/str.h"
 
 static int (*next_dlclose)(void *);
 static uint32_t under_way; /* calls of dlclose(): what destructors do meanwhile is looked at, too */

@@ -10,8 +10,8 @@
 #include "agent/mangled.h"
 #include "agent/process.h"
 #include "base/sigsafe/pattern.h"
-#include "base/sigsafe/sys.h"
-#include "base/sigsafe/text.h"
+#include "base/sigsafe/str.h"
+#include "base/sigsafe/syscall.h"
 #include "unwind/module.h"
 
 #define PATTERNS_MOST 16384u

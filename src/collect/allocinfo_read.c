@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "base/read_file.h"
 
 #define SWITCH         "/proc/sys/vm/mem_profiling"
 #define TEXT_BYTES_MAX (1ull << 30)

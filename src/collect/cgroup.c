@@ -11,9 +11,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/guard.h"
-#include "base/map.h"
+#include "base/hash_map.h"
+#include "base/read_file.h"
 #include "collect/cgroup_mounts.h"
 
 #define AGAIN_NS    1000000000u

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "base/read_file.h"
 #include "collect/cgroup_mounts.h"
 #include "collect/lines.h"
 

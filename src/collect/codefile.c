@@ -6,7 +6,7 @@
 
 #include <gelf.h>
 
-#include "base/map.h"
+#include "base/hash_map.h"
 #include "base/mem.h"
 #include "base/vec.h"
 #include "collect/codefile_rules.h"

@@ -6,7 +6,7 @@
 
 #include <bpf/btf.h>
 
-#include "base/file.h"
+#include "base/read_file.h"
 #include "collect/mounts.h"
 
 #define VMLINUX_BTF      "/sys/kernel/btf/vmlinux"

@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/map.h"
+#include "base/hash_map.h"
 #include "base/vec.h"
 
 enum mapping_kind {

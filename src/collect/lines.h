@@ -3,7 +3,7 @@
 #define COLLECT_LINES_H
 
 /*
- * Text files of the kernel, read whole (base/file.h), taken apart line by line. Nothing here trusts what it reads: lines that are
+ * Text files of the kernel, read whole (base/read_file.h), taken apart line by line. Nothing here trusts what it reads: lines that are
  * too long are cut, numbers that are too large are UINT64_MAX, and no number begins on the line after.
  *
  * Runs in: the tool. Threads: pure.

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "collect/cgroups.h"
-#include "base/file.h"
+#include "base/read_file.h"
 #include "collect/lines.h"
 #include "collect/meminfo.h"
 #include "collect/processes.h"

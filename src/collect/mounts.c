@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/file.h"
+#include "base/read_file.h"
 #include "collect/lines.h"
 
 #define MOUNTINFO_BYTES_MAX (64u << 20)

@@ -13,7 +13,7 @@
  */
 
 #include "base/error.h"
-#include "base/map.h"
+#include "base/hash_map.h"
 #include "base/vec.h"
 #include "collect/objects.h"
 

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/map.h"
+#include "base/hash_map.h"
 #include "base/vec.h"
 #include "collect/perf_ring.h"
 

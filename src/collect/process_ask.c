@@ -11,7 +11,7 @@
 #include <time.h>
 
 #include "base/guard.h"
-#include "base/file.h"
+#include "base/read_file.h"
 #include "collect/lines.h"
 
 #define COMMAND_BYTES_MAX 512u

@@ -12,7 +12,7 @@
 
 #include <sys/types.h>
 
-#include "base/map.h"
+#include "base/hash_map.h"
 #include "model/machine.h"
 #include "model/mapping.h"
 

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "base/read_file.h"
 #include "collect/lines.h"
 
 #define TEXT_BYTES_MAX 65536u

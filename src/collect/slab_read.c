@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "base/read_file.h"
 
 #define TEXT_BYTES_MAX (16u << 20)
 

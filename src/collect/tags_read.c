@@ -6,7 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/map.h"
+#include "base/hash_map.h"
 #include "base/mem.h"
 #include "collect/container.h"
 #include "collect/ledger_scan.h"

@@ -10,7 +10,7 @@
 #include <gelf.h>
 
 #include "base/buf.h"
-#include "base/map.h"
+#include "base/hash_map.h"
 #include "base/mem.h"
 #include "base/vec.h"
 #include "collect/captured.h"

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/file.h"
+#include "base/read_file.h"
 #include "machine/events.h"
 #include "machine/names.h"
 

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/map.h"
+#include "base/hash_map.h"
 #include "base/vec.h"
 #include "collect/processes.h"
 

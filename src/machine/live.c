@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/map.h"
+#include "base/hash_map.h"
 #include "base/units.h"
 
 #define OBJECTS_MOST (1u << 28)

@@ -11,7 +11,7 @@
 #include <linux/filter.h>
 
 #include "base/buf.h"
-#include "base/file.h"
+#include "base/read_file.h"
 
 #define NAME_BYTES         64u
 #define KALLSYMS_BYTES_MAX (256u << 20)

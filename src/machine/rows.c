@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/map.h"
+#include "base/hash_map.h"
 #include "base/vec.h"
 #include "machine/live.h"
 #include "machine/names.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/map.h"
+#include "base/hash_map.h"
 #include "collect/captured.h"
 #include "collect/user_stack.h"
 #include "machine/names.h"

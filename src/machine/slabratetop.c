@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/map.h"
+#include "base/hash_map.h"
 #include "collect/slab.h"
 #include "machine/cache_names.h"
 #include "machine/lookup.h"

@@ -16,7 +16,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
-#include "base/map.h"
+#include "base/hash_map.h"
 #include "base/vec.h"
 #include "query/query.h"
 

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "base/map.h"
+#include "base/hash_map.h"
 
 const char *const machine_memory_names[MACHINE_MEMORY_KINDS] = {
     [MACHINE_TOTAL] = "total",

@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
-#include "base/map.h"
+#include "base/hash_map.h"
 #include "base/vec.h"
 #include "model/estimate.h"
 

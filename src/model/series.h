@@ -23,7 +23,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/map.h"
+#include "base/hash_map.h"
 #include "base/vec.h"
 #include "model/estimate.h"
 

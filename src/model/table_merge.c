@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/map.h"
+#include "base/hash_map.h"
 
 #define OTHERS " and others"
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/map.h"
+#include "base/hash_map.h"
 #include "store/reader.h"
 
 #define PROCESS "account_process"

@@ -10,7 +10,7 @@
  * Invariant: one transaction from reader_open() on: everything read is of one moment.
  */
 
-#include "base/map.h"
+#include "base/hash_map.h"
 #include "store/accounts.h"
 #include "store/load.h"
 #include "store/row.h"

@@ -11,7 +11,7 @@
  * What stands in memory may be ahead of the file then, and is of no use.
  */
 
-#include "base/map.h"
+#include "base/hash_map.h"
 #include "base/vec.h"
 #include "store/recording.h"
 #include "store/row.h"

@@ -9,7 +9,7 @@
  * Invariant: a file is taken whole or not at all; nothing in it is believed before it is checked.
  */
 
-#include "base/map.h"
+#include "base/hash_map.h"
 #include "base/vec.h"
 #include "symbol/symbol.h"
 

@@ -22,7 +22,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
-#include "base/map.h"
+#include "base/hash_map.h"
 #include "base/vec.h"
 
 #define KALLSYMS_NAME_MAX 512 /* KSYM_NAME_LEN of 6.1 and later */

@@ -10,7 +10,7 @@
 
 #include <linux/bpf.h>
 
-#include "base/file.h"
+#include "base/read_file.h"
 #include "symbol/kallsyms.h"
 #include "symbol/names.h"
 

@@ -9,7 +9,7 @@
  * Invariant: no string it returns has a control character, so that no ELF file can steer a terminal.
  */
 
-#include "base/map.h"
+#include "base/hash_map.h"
 #include "base/vec.h"
 
 #include <stddef.h>

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/map.h"
+#include "base/hash_map.h"
 #include "base/mem.h"
 #include "base/vec.h"
 #include "symbol/fetcher.h"

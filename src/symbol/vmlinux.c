@@ -8,7 +8,7 @@
 #include <elf.h>
 #include <gelf.h>
 
-#include "base/file.h"
+#include "base/read_file.h"
 
 #define NOTES_BYTES_MAX (64u << 10)
 

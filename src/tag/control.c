@@ -8,7 +8,7 @@
 #include "account/reserve.h"
 #include "base/sigsafe/atomic.h"
 #include "base/sigsafe/draw.h"
-#include "base/sigsafe/sys.h"
+#include "base/sigsafe/syscall.h"
 #include "tag/places.h"
 
 #define PAGES_MAX    256u /* modules with tags */

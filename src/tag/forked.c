@@ -6,7 +6,7 @@
 #include <sys/prctl.h>
 
 #include "account/objects.h"
-#include "base/sigsafe/sys.h"
+#include "base/sigsafe/syscall.h"
 #include "tag/books.h"
 
 /* What is written to while an event is booked: the header, records of tags, and counts. */

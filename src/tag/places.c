@@ -7,7 +7,7 @@
 #include "account/reserve.h"
 #include "allium/tag.h"
 #include "base/sigsafe/atomic.h"
-#include "base/sigsafe/sys.h"
+#include "base/sigsafe/syscall.h"
 #include "wire/ledger.h"
 
 #define PLACES_LEAST 4096u /* powers of two */

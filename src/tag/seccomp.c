@@ -8,7 +8,7 @@
 
 #include "account/objects.h"
 #include "account/reserve.h"
-#include "base/sigsafe/sys.h"
+#include "base/sigsafe/syscall.h"
 #include "tag/books.h"
 
 #define SEALED_ROOM (256u << 10) /* of each table that grows with use */

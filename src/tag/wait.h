@@ -15,7 +15,7 @@
 
 #include "account/reserve.h"
 #include "base/sigsafe/atomic.h"
-#include "base/sigsafe/sys.h"
+#include "base/sigsafe/syscall.h"
 #include "tag/details.h"
 
 #define WAIT_TURNS   100u        /* a few are usual */

@@ -4,7 +4,7 @@
 #include <stddef.h>
 
 #include "base/sigsafe/atomic.h"
-#include "base/sigsafe/sys.h"
+#include "base/sigsafe/syscall.h"
 
 #define PAGE 4096u
 #define MAIN_STACK_REACH                                                                                     \

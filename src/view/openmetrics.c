@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/map.h"
+#include "base/hash_map.h"
 #include "view/text.h"
 
 struct family {

@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 
 #include "base/sigsafe/compiler.h"
-#include "base/sigsafe/sys.h"
-#include "base/sigsafe/text.h"
+#include "base/sigsafe/str.h"
+#include "base/sigsafe/syscall.h"
 
 #define INTERPRETERS_MAX 4
 #define SEGMENTS_MAX     64u

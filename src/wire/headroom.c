@@ -7,8 +7,8 @@
 #include <sys/mman.h>
 #include <sys/vfs.h>
 
-#include "base/sigsafe/sys.h"
-#include "base/sigsafe/text.h"
+#include "base/sigsafe/str.h"
+#include "base/sigsafe/syscall.h"
 
 #define UNLIMITED   UINT64_MAX
 #define BEGIN_BYTES (4ull << 20)

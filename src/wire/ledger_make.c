@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
-#include "base/sigsafe/sys.h"
-#include "base/sigsafe/text.h"
+#include "base/sigsafe/str.h"
+#include "base/sigsafe/syscall.h"
 #include "wire/headroom.h"
 #include "wire/kept.h"
 #include "wire/ledger_sweep.h"

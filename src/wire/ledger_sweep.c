@@ -9,8 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/sigsafe/sys.h"
-#include "base/sigsafe/text.h"
+#include "base/sigsafe/str.h"
+#include "base/sigsafe/syscall.h"
 #include "wire/headroom.h"
 #include "wire/ledger.h"
 

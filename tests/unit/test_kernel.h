@@ -19,8 +19,8 @@
 #include <cmocka.h>
 
 #include "base/buf.h"
-#include "base/file.h"
 #include "base/mem.h"
+#include "base/read_file.h"
 
 #define TEST(text, function)                                                                                 \
     {                                                                                                        \

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/file.h"
+#include "base/read_file.h"
 
 static const char *const versions[] = {"6.1", "6.12", "6.18"};
 #define N_VERSIONS (sizeof(versions) / sizeof(*versions))

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "base/map.h"
+#include "base/hash_map.h"
 #include "view/openmetrics.h"
 
 static struct account_row *put(struct account_rows *rows, struct alloc_texts *texts, const char *function,

@@ -313,7 +313,8 @@ static void agrees_with_addr2line(void **state)
     char line[TEXT_BYTES];
     sh("S=%s/../../src; gcc -std=gnu11 -g -O2 -fPIC -shared -I$S -o self.so $S/symbol/scopes.c "
        "$S/symbol/cachefile.c "
-       "$S/symbol/names.c $S/symbol/table.c $S/base/map.c $S/base/buf.c && nm -S self.so | grep -i ' t ' | "
+       "$S/symbol/names.c $S/symbol/table.c $S/base/hash_map.c $S/base/buf.c && nm -S self.so | grep -i ' t "
+       "' | "
        "sort > nm.txt",
        programs);
     FILE *f = fopen(in_dir("nm.txt"), "r");

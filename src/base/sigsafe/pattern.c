@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/sigsafe/pattern.h"
 
-#include "base/sigsafe/text.h"
+#include "base/sigsafe/str.h"
 
 #define UTF8_BYTES_MAX 4
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "base/file.h"
+#include "base/read_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef BASE_SIGSAFE_TEXT_H
-#define BASE_SIGSAFE_TEXT_H
+#ifndef BASE_STR_H
+#define BASE_STR_H
 
 /*
  * A few string functions for the target: bounded, always NUL-terminated, no locale, no libc.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef BASE_MAP_H
-#define BASE_MAP_H
+#ifndef BASE_HASH_MAP_H
+#define BASE_HASH_MAP_H
 
 /*
  * A hash map from bytes (or a 64-bit integer) to an index, for interning: keys are copied, never removed.

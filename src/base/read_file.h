@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef BASE_FILE_H
-#define BASE_FILE_H
+#ifndef BASE_READ_FILE_H
+#define BASE_READ_FILE_H
 
 /*
  * Files of the kernel (/proc, /sys) read whole: they have no size before they are read.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "base/map.h"
+#include "base/hash_map.h"
 
 #include "base/mem.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef BASE_SIGSAFE_SYS_H
-#define BASE_SIGSAFE_SYS_H
+#ifndef BASE_SYSCALL_H
+#define BASE_SYSCALL_H
 
 /*
  * System calls without libc: no errno, no cancellation point, nothing another preloaded library could have wrapped.
@@ -28,7 +28,7 @@ static inline long sys_call6(long nr, long a, long b, long c, long d, long e, lo
     return ret;
 }
 #else
-#error "sys.h: this architecture has no system call sequence yet"
+#error "syscall.h: this architecture has no system call sequence yet"
 #endif
 
 #define sys_call(nr, ...)                    sys_call_pick(__VA_ARGS__, 0, 0, 0, 0, 0, 0)(nr, __VA_ARGS__)
