@@ -7,7 +7,7 @@
 #include "account/reserve.h"
 #include "base/sigsafe/atomic.h"
 #include "base/sigsafe/syscall.h"
-#include "wire/kept.h"
+#include "wire/deferred_rules.h"
 
 static uint64_t readable[4]; /* bytes of its lists, and of what is kept beside each */
 

@@ -3,7 +3,7 @@
 #define ACCOUNT_ASKED_H
 
 /*
- * What is asked of places from outside, in the lists behind the control page (wire/control.h, wire/kept.h).
+ * What is asked of places from outside, in the lists behind the control page (wire/control_page.h, wire/deferred_rules.h).
  *
  * Runs in: target, cold paths. Threads: any, signal handlers included; no lock.
  * Invariant: what stands in the page was written by anybody; it is checked at each use.

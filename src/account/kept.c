@@ -9,7 +9,7 @@
 #include "base/sigsafe/str.h"
 #include "unwind/module.h"
 #include "account/symbols.h"
-#include "wire/kept.h"
+#include "wire/deferred_rules.h"
 
 #define STATE_SHIFT 32
 

@@ -3,7 +3,7 @@
 #define ACCOUNT_KEPT_H
 
 /*
- * Which of the queries that are kept for modules loaded later (wire/kept.h) fit a place.
+ * Which of the queries that are kept for modules loaded later (wire/deferred_rules.h) fit a place.
  *
  * Runs in: target, cold paths. Threads: any, signal handlers included; no lock.
  * Invariant: what is kept was written by anybody; it is checked at each use.

@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "wire/objects.h"
+#include "wire/object_map_layout.h"
 
 struct object {
     uint32_t account;

@@ -17,7 +17,7 @@
 #include "agent/resolve.h"
 #include "base/sigsafe/str.h"
 #include "base/sigsafe/syscall.h"
-#include "wire/unobserved.h"
+#include "wire/unobserved_list.h"
 
 /*
  * Before our target executes a file we look whether the program in it can carry the agent; if so, it gets an environment

@@ -22,7 +22,7 @@
 #include "base/sigsafe/draw.h"
 #include "base/sigsafe/str.h"
 #include "base/sigsafe/syscall.h"
-#include "wire/kept.h"
+#include "wire/deferred_rules.h"
 
 #define LIMIT_SAMPLING (64ull << 20)
 #define LIMIT_EXACT    (2ull << 30)

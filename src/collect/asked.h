@@ -4,7 +4,7 @@
 
 /*
  * What is asked of the places of a running process that has tags: the lists behind its control page (wire/ledger.h), and the queries
- * that are kept there for modules loaded later (wire/kept.h).
+ * that are kept there for modules loaded later (wire/deferred_rules.h).
  *
  * Runs in: the tool. Owns: what was read is freed by asked_release().
  */
@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "base/vec.h"
 #include "collect/ledger_dir.h"
-#include "wire/kept.h"
+#include "wire/deferred_rules.h"
 
 /** First what is to `clear` goes, then `set` is asked; bits are 1 << enum ledger_ask. */
 struct asked_change {

@@ -11,7 +11,7 @@
 #include "base/buf.h"
 #include "collect/ledger_folder.h"
 #include "collect/mapped.h"
-#include "wire/kept.h"
+#include "wire/deferred_rules.h"
 
 static int failed(struct error *e, const char *path, int code)
 {

@@ -21,7 +21,7 @@
 #include "collect/ledger_folder.h"
 #include "collect/mapped.h"
 #include "collect/proc.h"
-#include "wire/unobserved.h"
+#include "wire/unobserved_list.h"
 
 /* "PID-IMAGE" and the suffix; false for anything else. */
 static bool parse_name(const char *name, const char *suffix, pid_t *pid, uint64_t *image_id)

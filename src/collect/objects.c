@@ -12,7 +12,7 @@
 
 #include "base/mem.h"
 #include "wire/ledger.h"
-#include "wire/objects.h"
+#include "wire/object_map_layout.h"
 
 #define PAGE          4096ull
 #define GIB           (1ull << OBJECTS_GIB_SHIFT)

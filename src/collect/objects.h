@@ -3,7 +3,7 @@
 #define COLLECT_OBJECTS_H
 
 /*
- * Which live object of a process lies at an address: its map of objects, and its tree of mappings (wire/objects.h), read in its memory while it runs. The same for
+ * Which live object of a process lies at an address: its map of objects, and its tree of mappings (wire/object_map_layout.h), read in its memory while it runs. The same for
  * tags and for sites.
  *
  * Runs in: the tool. Threads: one. Takes what ptrace(2) takes: the same user, and where kernel.yama.ptrace_scope is not 0 a child of

@@ -13,7 +13,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "wire/carrier.h"
+#include "wire/preload_check.h"
 
 #define INTERPRETERS_MAX 4
 

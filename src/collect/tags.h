@@ -16,7 +16,7 @@
 #include "collect/object_faults.h"
 #include "model/accounts.h"
 #include "symbol/symbol.h"
-#include "wire/kept.h"
+#include "wire/deferred_rules.h"
 
 struct tags_module {
     char *path;

@@ -9,7 +9,7 @@
 
 #include "base/buf.h"
 #include "collect/ledger_folder.h"
-#include "wire/unobserved.h"
+#include "wire/unobserved_list.h"
 
 static void take_line(char *line, unobserved_fn take, void *arg)
 {

@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#include "wire/carrier.h"
+#include "wire/preload_check.h"
 
 /** `path` "": not known. `by`: 1, or -1 for one that did not start after all. */
 typedef void (*unobserved_fn)(void *arg, enum carrier why, const char *path, int by);

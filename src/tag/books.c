@@ -25,7 +25,7 @@
 #include "tag/places.h"
 #include "tag/ranges.h"
 #include "tag/wait.h"
-#include "wire/kept.h"
+#include "wire/deferred_rules.h"
 #include "wire/ledger_make.h"
 
 #define LIMIT_BYTES   (64ull << 20)

@@ -7,7 +7,7 @@
 #include "base/sigsafe/atomic.h"
 #include "base/sigsafe/draw.h"
 #include "tag/wait.h"
-#include "wire/objects.h"
+#include "wire/object_map_layout.h"
 
 static struct ranges *ranges;
 static bool stuck; /* somebody has waited in vain: who had it has left by a jump, most likely */

@@ -19,7 +19,7 @@
 
 #include <stdint.h>
 
-#include "wire/control.h"
+#include "wire/control_page.h"
 #include "wire/ledger_accounts.h"
 
 #define LEDGER_MAGIC        0x3152454744454c41u /* "ALEDGER1", little endian */
@@ -90,7 +90,7 @@ enum ledger_loss {
     LEDGER_LOST_STACK_BROKEN, /* the walk met code without rules, or a stack that does not add up */
     LEDGER_LOST_THREADS,      /* samples of threads beyond the table: under "other" */
     LEDGER_LOST_GROWTH,       /* refused attempts to grow the ledger */
-    LEDGER_LOST_CHILDREN,     /* programs started without the agent that could not be noted (unobserved.h) */
+    LEDGER_LOST_CHILDREN, /* programs started without the agent that could not be noted (unobserved_list.h) */
     LEDGER_FAILED_REQUESTS,   /* requests that failed, as far as they came by the cold path */
     LEDGER_INHERITED_FREES,   /* sampled objects of the parent that this fork child freed */
     LEDGER_LOST_TAGS,         /* tags without an account */
@@ -155,9 +155,10 @@ struct ledger_header {
     uint64_t off_ticks;            /* for so long sampling was off, without the time since off_since_ticks */
     uint64_t off_since_ticks;      /* 0: it is on */
     uint64_t map_start, map_bytes; /* where the target maps this header: tells whether the image still runs */
-    uint64_t objects;     /* in the target: its map of objects, by site, see wire/objects.h; 0: none yet */
+    uint64_t
+        objects; /* in the target: its map of objects, by site, see wire/object_map_layout.h; 0: none yet */
     uint64_t tagged;      /* the same, by tag */
-    uint64_t ranges;      /* in the target: its tree of mappings, see wire/objects.h; 0: none yet */
+    uint64_t ranges;      /* in the target: its tree of mappings, see wire/object_map_layout.h; 0: none yet */
     uint64_t limit_bytes; /* hard limit of all ready_bytes together */
     uint64_t ready_bytes; /* header included */
     uint32_t full;        /* enum ledger_full */

@@ -12,8 +12,8 @@
 
 #include "base/sigsafe/str.h"
 #include "base/sigsafe/syscall.h"
+#include "wire/deferred_rules.h"
 #include "wire/headroom.h"
-#include "wire/kept.h"
 #include "wire/ledger_sweep.h"
 
 #ifndef MADV_POPULATE_WRITE

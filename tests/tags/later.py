@@ -220,7 +220,7 @@ def too_many():
         check("; not for modules loaded later" in steps.set("--where", "class:malloc,cache," + long, "latency"), "a query that is too long to be kept")
 
 
-PAGE, LIST, PART, QUERY = 4096, 32768 * 64, 4096 + 32 * 2048, 2048  # as wire/ledger.h and wire/kept.h have it
+PAGE, LIST, PART, QUERY = 4096, 32768 * 64, 4096 + 32 * 2048, 2048  # as wire/ledger.h and wire/deferred_rules.h have it
 
 
 def damage(file, draw):

@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "wire/carrier.h"
+#include "wire/preload_check.h"
 
 #define MUTATIONS 20000
 

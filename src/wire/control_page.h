@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef WIRE_CONTROL_H
-#define WIRE_CONTROL_H
+#ifndef WIRE_CONTROL_PAGE_H
+#define WIRE_CONTROL_PAGE_H
 
 /*
  * The control page: what a user changes in a running process. A file of its own beside the ledger; written under a
@@ -20,8 +20,9 @@ struct ledger_control {
     uint64_t
         word; /* a period, 0: as started, otherwise 1 .. 2^40; and LEDGER_CONTROL_*. Anything else is ignored */
     /* Of tags and sites alone. */
-    int32_t state;   /* even, > 0; two more with each change, which is the last thing written */
-    uint32_t listed; /* what is in force, see wire/kept.h: actions, queries, and in which of the two places */
+    int32_t state; /* even, > 0; two more with each change, which is the last thing written */
+    uint32_t
+        listed; /* what is in force, see wire/deferred_rules.h: actions, queries, and in which of the two places */
 };
 #define LEDGER_STATE_FIRST    2
 #define LEDGER_CONTROL_PERIOD ((1ull << 48) - 1)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef WIRE_KEPT_H
-#define WIRE_KEPT_H
+#ifndef WIRE_DEFERRED_RULES_H
+#define WIRE_DEFERRED_RULES_H
 
 /*
  * Queries that are kept in the control file of tags, for modules that are loaded later: nobody is there then who could find their

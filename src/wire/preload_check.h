@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef WIRE_CARRIER_H
-#define WIRE_CARRIER_H
+#ifndef WIRE_PRELOAD_CHECK_H
+#define WIRE_PRELOAD_CHECK_H
 
 /*
  * Can the program in a file carry the agent? Asked by the command before it starts one, and by the agent before its

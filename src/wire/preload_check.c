@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "wire/carrier.h"
+#include "wire/preload_check.h"
 
 #include <elf.h>
 #include <fcntl.h>

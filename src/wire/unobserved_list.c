@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "wire/unobserved.h"
+#include "wire/unobserved_list.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef WIRE_UNOBSERVED_H
-#define WIRE_UNOBSERVED_H
+#ifndef WIRE_UNOBSERVED_LIST_H
+#define WIRE_UNOBSERVED_LIST_H
 
 /*
  * A file beside the ledgers, with a line for each program that was started without the agent, because it cannot carry it:
@@ -10,8 +10,8 @@
  * Runs in: target, at exec. Threads: any, vfork children and signal handlers included.
  */
 
-#include "wire/carrier.h"
 #include "wire/ledger_make.h"
+#include "wire/preload_check.h"
 
 #define UNOBSERVED_FILE        "unobserved"
 #define UNOBSERVED_NAMED_BYTES (256 << 10)

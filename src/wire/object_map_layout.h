@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef WIRE_OBJECTS_H
-#define WIRE_OBJECTS_H
+#ifndef WIRE_OBJECT_MAP_LAYOUT_H
+#define WIRE_OBJECT_MAP_LAYOUT_H
 
 /*
  * The layout of the map of objects (account/objects.h), and of the tree of mappings (tag/ranges.h), in the target's own memory: the
