@@ -6,7 +6,7 @@
 
 #include "base/sigsafe/str.h"
 #include "unwind/module.h"
-#include "unwind/trail.h"
+#include "unwind/walk_cache.h"
 
 #define NAME_LENGTH_MAX 4096u
 #define HASH_FACTOR     0x9e3779b97f4a7c15u

@@ -9,7 +9,7 @@
 #include "agent/process.h"
 #include "base/sigsafe/atomic.h"
 #include "base/sigsafe/syscall.h"
-#include "unwind/trail.h"
+#include "unwind/walk_cache.h"
 
 #define SEALED_ROOM  (256u << 10) /* of each table that grows with use, when the process enters seccomp */
 #define SEALED_SLOTS 16384u

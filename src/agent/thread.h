@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "base/sigsafe/draw.h"
-#include "unwind/stack.h"
+#include "unwind/stack_bounds.h"
 
 /* We are inside a call into the allocator of our own making: what it asks for meanwhile is its own. */
 enum thread_busy { THREAD_FREE, THREAD_CALLING, THREAD_NESTED /* and it did ask */ };

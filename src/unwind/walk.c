@@ -5,11 +5,11 @@
 
 #include "base/sigsafe/atomic.h"
 #include "unwind/cfi.h"
-#include "unwind/compile.h"
 #include "unwind/expr.h"
 #include "unwind/module.h"
 #include "unwind/rule.h"
-#include "unwind/trail.h"
+#include "unwind/rule_compile.h"
+#include "unwind/walk_cache.h"
 
 #define EXACT_BIT        (1ull << 63)
 #define STACK_SWITCH_MAX 8

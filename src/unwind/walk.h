@@ -6,7 +6,7 @@
  * Walks a stack by .eh_frame rules, without frame pointers.
  *
  * Runs in: target. Threads: any, signal handlers included. No lock, no allocation; no system call on the stacks of
- * threads (see stack.h for others).
+ * threads (see stack_bounds.h for others).
  *
  * A rule is compiled when its pc is first met and then kept in a cache, packed into one word.
  * Almost every frame needs only the stack pointer and rbp; a stack with a frame that needs more (CFA in another
@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 #include "base/sigsafe/word_cache.h"
-#include "unwind/stack.h"
+#include "unwind/stack_bounds.h"
 
 #define WALK_ID_BITS 22
 #define WALK_ID_MAX  ((1u << WALK_ID_BITS) - 1)

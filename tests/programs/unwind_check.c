@@ -20,8 +20,8 @@
 #include <unwind.h>
 
 #include "unwind/module.h"
-#include "unwind/trail.h"
 #include "unwind/walk.h"
+#include "unwind/walk_cache.h"
 
 #define DEPTH_MAX    512u /* of one walk; a hash keeps it in its lowest ten bits */
 #define DEPTH_MASK   1023u

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "unwind/compile.h"
+#include "unwind/rule_compile.h"
 
 #include <stddef.h>
 

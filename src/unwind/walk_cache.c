@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "unwind/trail.h"
+#include "unwind/walk_cache.h"
 
 #include <stddef.h>
 

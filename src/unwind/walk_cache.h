@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef UNWIND_TRAIL_H
-#define UNWIND_TRAIL_H
+#ifndef UNWIND_WALK_CACHE_H
+#define UNWIND_WALK_CACHE_H
 
 /*
  * The frames of a walk, kept for the next one of the same thread that begins alike. That seldom differs but in the
@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 #include "base/sigsafe/compiler.h"
-#include "unwind/stack.h"
+#include "unwind/stack_bounds.h"
 
 #define TRAIL_MAX  128u
 #define TRAIL_END  (TRAIL_MAX + 1)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef UNWIND_STACK_H
-#define UNWIND_STACK_H
+#ifndef UNWIND_STACK_BOUNDS_H
+#define UNWIND_STACK_BOUNDS_H
 
 /*
  * Which memory is the stack being walked? Everything the walk reads goes through stack_holds().

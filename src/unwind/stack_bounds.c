@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "unwind/stack.h"
+#include "unwind/stack_bounds.h"
 
 #include <stddef.h>
 

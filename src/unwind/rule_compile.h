@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef UNWIND_COMPILE_H
-#define UNWIND_COMPILE_H
+#ifndef UNWIND_RULE_COMPILE_H
+#define UNWIND_RULE_COMPILE_H
 
 /*
  * From a row of call frame information to a rule of one word, where one word can say it.
