@@ -4,11 +4,11 @@
 #include <stddef.h>
 #include <sys/prctl.h>
 
-#include "account/stacks.h"
 #include "agent/live.h"
 #include "agent/process.h"
 #include "base/sigsafe/atomic.h"
 #include "base/sigsafe/syscall.h"
+#include "target/ledger_stacks.h"
 #include "unwind/walk_cache.h"
 
 #define SEALED_ROOM  (256u << 10) /* of each table that grows with use, when the process enters seccomp */

@@ -3,7 +3,6 @@
 #include <stdint.h>
 #include <unistd.h>
 
-#include "account/seccomp.h"
 #include "agent/clock.h"
 #include "agent/direct.h"
 #include "agent/exec.h"
@@ -13,6 +12,7 @@
 #include "agent/resolve.h"
 #include "agent/sites.h"
 #include "agent/sites_unload.h"
+#include "target/seccomp_guard.h"
 #include "unwind/module.h"
 
 /*

@@ -3,13 +3,13 @@
 #define AGENT_JOINT_H
 
 /*
- * The agent's side of account/joint.h: objects of tags, as the hooks of free() and realloc() meet them.
+ * The agent's side of target/agent_api.h: objects of tags, as the hooks of free() and realloc() meet them.
  *
  * Runs in: target. Threads: any.
  */
 
-#include "account/joint.h"
 #include "base/sigsafe/compiler.h"
+#include "target/agent_api.h"
 
 /** NULL: there is no library of tags, as far as is known. */
 extern const struct joint_tags *joint_tags __attribute__((visibility("hidden")));

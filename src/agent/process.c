@@ -9,8 +9,6 @@
 #include <sys/prctl.h>
 #include <time.h>
 
-#include "account/objects.h"
-#include "account/reserve.h"
 #include "agent/books.h"
 #include "agent/clock.h"
 #include "agent/environment.h"
@@ -22,6 +20,8 @@
 #include "base/sigsafe/draw.h"
 #include "base/sigsafe/str.h"
 #include "base/sigsafe/syscall.h"
+#include "target/object_map.h"
+#include "target/vm_reserve.h"
 #include "wire/deferred_rules.h"
 
 #define LIMIT_SAMPLING (64ull << 20)

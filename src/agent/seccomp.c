@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* After seccomp the ledger does not grow any more. */
-#include "account/seccomp.h"
+#include "target/seccomp_guard.h"
 
 #include "agent/clock.h"
 #include "agent/cold.h"

@@ -3,8 +3,6 @@
 
 #include <sys/mman.h>
 
-#include "account/reserve.h"
-#include "account/shards.h"
 #include "agent/books.h"
 #include "agent/inside.h"
 #include "agent/sites_asked.h"
@@ -14,6 +12,8 @@
 #include "agent/sites_unload.h"
 #include "agent/wrappers.h"
 #include "base/sigsafe/syscall.h"
+#include "target/shards.h"
+#include "target/vm_reserve.h"
 #include "unwind/module.h"
 
 #define WRAPPERS_NESTED 64 /* within each other: the C++ library, without optimisation, has many */

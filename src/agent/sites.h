@@ -7,7 +7,7 @@
  * return address, has made, what of that is gone, and what it has freed. Samples are drawn beside as ever.
  *
  * Runs in: target. Threads: any, signal handlers included; no lock.
- * Owns: a map of all live objects (account/objects.h), a table of return addresses, the ledger's sums of sites.
+ * Owns: a map of all live objects (target/object_map.h), a table of return addresses, the ledger's sums of sites.
  *
  * The hot halves here stand between those of hooks.c and the real functions. An object is in the map from right after the
  * real call that made it until right before the one that frees it: its entry belongs to whoever does the one or the other.
@@ -20,11 +20,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "account/objects.h"
 #include "agent/next.h"
 #include "agent/process.h"
 #include "agent/sites_slots.h"
 #include "base/sigsafe/atomic.h"
+#include "target/object_map.h"
 #include "unwind/walk.h"
 #include "wire/ledger.h"
 

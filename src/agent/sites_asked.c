@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "agent/sites_asked.h"
 
-#include "account/asked.h"
-#include "account/reserve.h"
-#include "account/stack_calls.h"
 #include "agent/books.h"
 #include "agent/sites.h"
 #include "agent/sites_forked.h"
 #include "base/sigsafe/str.h"
+#include "target/rules.h"
+#include "target/stack_calls.h"
+#include "target/vm_reserve.h"
 #include "unwind/module.h"
 
 #define AT(table, type, index) ledger_at(&process.ledger, table, type, index)

@@ -152,7 +152,7 @@ static void take_locations(struct work *w)
 }
 
 /*
- * Two threads that met the same stack for the first time at once may each have written it down (see account/intern.h): the
+ * Two threads that met the same stack for the first time at once may each have written it down (see target/intern_table.h): the
  * first one stands for both. The same goes for frames.
  */
 static uint32_t *same_locations(const struct work *w)

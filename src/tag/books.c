@@ -13,12 +13,12 @@
 #include <sys/prctl.h>
 #include <time.h>
 
-#include "account/objects.h"
-#include "account/stacks.h"
+#include "target/object_map.h"
+#include "target/ledger_stacks.h"
 #include "base/sigsafe/draw.h"
 #include "base/sigsafe/syscall.h"
 #include "base/sigsafe/str.h"
-#include "account/reserve.h"
+#include "target/vm_reserve.h"
 #include "tag/control.h"
 #include "tag/details.h"
 #include "tag/joint.h"

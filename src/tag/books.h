@@ -12,8 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "account/kept.h"
 #include "allium/tag.h"
+#include "target/deferred_match.h"
 #include "wire/ledger_make.h"
 
 /** A descriptor that does not lie beside its code: `version` is BOOKS_FAR, and code and text are told here. */

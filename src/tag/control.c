@@ -4,12 +4,12 @@
 #include <dlfcn.h>
 #include <sys/mman.h>
 
-#include "account/asked.h"
-#include "account/reserve.h"
 #include "base/sigsafe/atomic.h"
 #include "base/sigsafe/draw.h"
 #include "base/sigsafe/syscall.h"
 #include "tag/places.h"
+#include "target/rules.h"
+#include "target/vm_reserve.h"
 
 #define PAGES_MAX    256u /* modules with tags */
 #define SERIAL_SHIFT 48

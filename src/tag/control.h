@@ -13,8 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "account/kept.h"
 #include "allium/tag.h"
+#include "target/deferred_match.h"
 #include "wire/ledger.h"
 
 #define CONTROL_COUNTED (1u << 31) /* beside bits of enum ledger_ask */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "account/shards.h"
 #include "base/sigsafe/atomic.h"
 #include "tag/books.h"
+#include "target/shards.h"
 
 /*
  * The counts of accounts: what the inline halves leave to us of an addition, and the peak of live bytes, which is looked for when a

@@ -4,9 +4,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "account/stack_calls.h"
-#include "account/stacks.h"
 #include "tag/books.h"
+#include "target/ledger_stacks.h"
+#include "target/stack_calls.h"
 
 #define DEPTH_MAX 128u
 #define UNDERWAY  1024u

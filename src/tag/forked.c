@@ -5,9 +5,9 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 
-#include "account/objects.h"
 #include "base/sigsafe/syscall.h"
 #include "tag/books.h"
+#include "target/object_map.h"
 
 /* What is written to while an event is booked: the header, records of tags, and counts. */
 #define PARTS 3

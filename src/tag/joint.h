@@ -3,12 +3,12 @@
 #define TAG_JOINT_H
 
 /*
- * The library's side of account/joint.h: whether there is an agent, and what it is told.
+ * The library's side of target/agent_api.h: whether there is an agent, and what it is told.
  *
  * Runs in: target, cold paths. Threads: any.
  */
 
-#include "account/joint.h"
+#include "target/agent_api.h"
 
 /** The agent; NULL: there is none, or of another build, or it has not been looked for yet. */
 extern const struct joint_agent *joint_agent __attribute__((visibility("hidden")));

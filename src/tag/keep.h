@@ -10,8 +10,8 @@
 
 #include <stdbool.h>
 
-#include "account/objects.h"
 #include "allium/tag.h"
+#include "target/object_map.h"
 
 #define TAG_EXPORT __attribute__((visibility("default")))
 

@@ -4,10 +4,10 @@
 #include <dlfcn.h>
 #include <stddef.h>
 
-#include "account/reserve.h"
 #include "allium/tag.h"
 #include "base/sigsafe/atomic.h"
 #include "base/sigsafe/syscall.h"
+#include "target/vm_reserve.h"
 #include "wire/ledger.h"
 
 #define PLACES_LEAST 4096u /* powers of two */

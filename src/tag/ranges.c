@@ -3,10 +3,10 @@
 
 #include <stddef.h>
 
-#include "account/reserve.h"
 #include "base/sigsafe/atomic.h"
 #include "base/sigsafe/draw.h"
 #include "tag/wait.h"
+#include "target/vm_reserve.h"
 #include "wire/object_map_layout.h"
 
 static struct ranges *ranges;

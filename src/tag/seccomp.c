@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* After seccomp the books do not grow any more, and threads that come share the last words: neither takes a system call. */
-#include "account/seccomp.h"
+#include "target/seccomp_guard.h"
 
 #include <dlfcn.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "account/objects.h"
-#include "account/reserve.h"
 #include "base/sigsafe/syscall.h"
 #include "tag/books.h"
+#include "target/object_map.h"
+#include "target/vm_reserve.h"
 
 #define SEALED_ROOM (256u << 10) /* of each table that grows with use */
 

@@ -4,8 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "account/objects.h"
-#include "account/shards.h"
 #include "base/sigsafe/atomic.h"
 #include "tag/books.h"
 #include "tag/charge.h"
@@ -14,6 +12,8 @@
 #include "tag/forked.h"
 #include "tag/joint.h"
 #include "tag/keep.h"
+#include "target/object_map.h"
+#include "target/shards.h"
 #include "unwind/module.h"
 
 /*

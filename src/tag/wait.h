@@ -13,10 +13,10 @@
 #include <stdint.h>
 #include <time.h>
 
-#include "account/reserve.h"
 #include "base/sigsafe/atomic.h"
 #include "base/sigsafe/syscall.h"
 #include "tag/details.h"
+#include "target/vm_reserve.h"
 
 #define WAIT_TURNS   100u        /* a few are usual */
 #define WAIT_MOST_NS 2000000000u /* then it will not come back */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * src/collect/objects and object_faults against the map that src/account/objects.c writes, of this very process: what lies at an address
+ * src/collect/objects and object_faults against the map that src/target/object_map.c writes, of this very process: what lies at an address
  * is what a look at each object says; and each fault is counted once, for the object in whose page it was.
  */
 #include <errno.h>
@@ -19,10 +19,10 @@
 
 #include <cmocka.h>
 
-#include "account/objects.h"
 #include "base/vec.h"
 #include "collect/object_faults.h"
 #include "collect/objects.h"
+#include "target/object_map.h"
 
 #define PAGE  4096ul
 #define GIB   (1ul << 30)

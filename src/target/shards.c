@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "account/shards.h"
+#include "target/shards.h"
 
 #include <errno.h>
 #include <stdbool.h>
 
-#include "account/reserve.h"
 #include "base/sigsafe/atomic.h"
 #include "base/sigsafe/syscall.h"
+#include "target/vm_reserve.h"
 
 /*
  * Who has each shard, as the kernel calls threads, and above it the how-manieth owner that is. A thread does not say when it

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef ACCOUNT_SECCOMP_H
-#define ACCOUNT_SECCOMP_H
+#ifndef TARGET_SECCOMP_GUARD_H
+#define TARGET_SECCOMP_GUARD_H
 
 /*
  * A program that enters seccomp may die of the first system call that its filter does not know. Both ways in through libc are

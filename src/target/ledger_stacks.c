@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "account/stacks.h"
+#include "target/ledger_stacks.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef ACCOUNT_ASKED_H
-#define ACCOUNT_ASKED_H
+#ifndef TARGET_RULES_H
+#define TARGET_RULES_H
 
 /*
  * What is asked of places from outside, in the lists behind the control page (wire/control_page.h, wire/deferred_rules.h).
@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "account/kept.h"
+#include "target/deferred_match.h"
 #include "wire/ledger.h"
 
 /**

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "account/reserve.h"
+#include "target/vm_reserve.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "account/kept.h"
+#include "target/deferred_match.h"
 
 #include <link.h>
 #include <stddef.h>
@@ -8,7 +8,7 @@
 #include "base/sigsafe/clause.h"
 #include "base/sigsafe/str.h"
 #include "unwind/module.h"
-#include "account/symbols.h"
+#include "target/elf_symbols.h"
 #include "wire/deferred_rules.h"
 
 #define STATE_SHIFT 32

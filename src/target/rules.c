@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "account/asked.h"
+#include "target/rules.h"
 
 #include <sys/mman.h>
 #include <time.h>
 
-#include "account/reserve.h"
 #include "base/sigsafe/atomic.h"
 #include "base/sigsafe/syscall.h"
+#include "target/vm_reserve.h"
 #include "wire/deferred_rules.h"
 
 static uint64_t readable[4]; /* bytes of its lists, and of what is kept beside each */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "account/intern.h"
+#include "target/intern_table.h"
 
 #include <stddef.h>
 

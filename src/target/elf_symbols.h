@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef ACCOUNT_SYMBOLS_H
-#define ACCOUNT_SYMBOLS_H
+#ifndef TARGET_ELF_SYMBOLS_H
+#define TARGET_ELF_SYMBOLS_H
 
 /*
  * The name of a function, from the symbol table in the file of its module, which nobody has loaded.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef ACCOUNT_JOINT_H
-#define ACCOUNT_JOINT_H
+#ifndef TARGET_AGENT_API_H
+#define TARGET_AGENT_API_H
 
 /*
  * What the agent and liballium.so have to say to each other where both are in a process: there is one ledger, which the agent
@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "account/objects.h"
+#include "target/object_map.h"
 #include "wire/ledger_make.h"
 
 /** Another number: of another build, with which nothing is shared. */

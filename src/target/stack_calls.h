@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef ACCOUNT_STACK_CALLS_H
-#define ACCOUNT_STACK_CALLS_H
+#ifndef TARGET_STACK_CALLS_H
+#define TARGET_STACK_CALLS_H
 
 /*
  * From which stacks the calls of a place came, while that is asked for.
@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "account/intern.h"
+#include "target/intern_table.h"
 #include "wire/ledger_make.h"
 
 /* Of a ledger. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "account/symbols.h"
+#include "target/elf_symbols.h"
 
 #include <elf.h>
 #include <fcntl.h>
 #include <stdbool.h>
 
-#include "account/reserve.h"
 #include "base/sigsafe/str.h"
 #include "base/sigsafe/syscall.h"
+#include "target/vm_reserve.h"
 
 #define AT_A_TIME     32u /* records of a table */
 #define SECTIONS_MOST 4096u

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "account/seccomp.h"
+#include "target/seccomp_guard.h"
 
 #include <linux/seccomp.h>
 #include <sys/prctl.h>

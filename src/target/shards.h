@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef ACCOUNT_SHARDS_H
-#define ACCOUNT_SHARDS_H
+#ifndef TARGET_SHARDS_H
+#define TARGET_SHARDS_H
 
 /*
  * Which thread writes to which shard of all accounts.

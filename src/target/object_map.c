@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "account/objects.h"
+#include "target/object_map.h"
 
 #include <sys/mman.h>
 
-#include "account/reserve.h"
 #include "base/sigsafe/atomic.h"
 #include "base/sigsafe/syscall.h"
+#include "target/vm_reserve.h"
 
 #define TABLE_BYTES (2ull * OBJECTS_HALF * sizeof(uint32_t) + OBJECTS_PAGES * sizeof(uint64_t))
 

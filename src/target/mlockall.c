@@ -12,7 +12,7 @@
 #include <sys/resource.h>
 
 #include "base/sigsafe/syscall.h"
-#include "account/reserve.h"
+#include "target/vm_reserve.h"
 
 #define PIECE_BYTES 512u /* of the file, at a time: the stack may be small */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "account/stack_calls.h"
+#include "target/stack_calls.h"
 
 #define AT(s, index) ledger_at((s)->known.ledger, LEDGER_TAG_STACKS, struct ledger_tag_stack, index)
 

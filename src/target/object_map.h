@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef ACCOUNT_OBJECTS_H
-#define ACCOUNT_OBJECTS_H
+#ifndef TARGET_OBJECT_MAP_H
+#define TARGET_OBJECT_MAP_H
 
 /*
  * The map of objects: for each 16 bytes of address space an entry of 4, which has the account of the object that begins there,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef ACCOUNT_INTERN_H
-#define ACCOUNT_INTERN_H
+#ifndef TARGET_INTERN_TABLE_H
+#define TARGET_INTERN_TABLE_H
 
 /*
  * An index from a hash to numbers of records elsewhere; entries are only ever added. Frames, stacks and cells of the

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef ACCOUNT_RESERVE_H
-#define ACCOUNT_RESERVE_H
+#ifndef TARGET_VM_RESERVE_H
+#define TARGET_VM_RESERVE_H
 
 /*
  * Address space of the target that is reserved whole and touched in few places.

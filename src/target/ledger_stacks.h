@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef ACCOUNT_STACKS_H
-#define ACCOUNT_STACKS_H
+#ifndef TARGET_LEDGER_STACKS_H
+#define TARGET_LEDGER_STACKS_H
 
 /*
  * Modules, frames and stacks of a ledger: each is written down once, and has a number from then on.
@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#include "account/intern.h"
+#include "target/intern_table.h"
 #include "unwind/walk.h"
 #include "wire/ledger_make.h"
 

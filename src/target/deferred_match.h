@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef ACCOUNT_KEPT_H
-#define ACCOUNT_KEPT_H
+#ifndef TARGET_DEFERRED_MATCH_H
+#define TARGET_DEFERRED_MATCH_H
 
 /*
  * Which of the queries that are kept for modules loaded later (wire/deferred_rules.h) fit a place.
