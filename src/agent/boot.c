@@ -4,14 +4,14 @@
 #include <unistd.h>
 
 #include "agent/clock.h"
-#include "agent/direct.h"
-#include "agent/exec.h"
-#include "agent/next.h"
-#include "agent/operators.h"
+#include "agent/exec/exec.h"
+#include "agent/hooks/jump_patch.h"
+#include "agent/hooks/next.h"
+#include "agent/hooks/operators.h"
+#include "agent/hooks/resolve.h"
 #include "agent/process.h"
-#include "agent/resolve.h"
-#include "agent/sites.h"
-#include "agent/sites_unload.h"
+#include "agent/sites/sites.h"
+#include "agent/sites/sites_unload.h"
 #include "target/seccomp_guard.h"
 #include "unwind/module.h"
 

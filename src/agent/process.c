@@ -9,14 +9,14 @@
 #include <sys/prctl.h>
 #include <time.h>
 
-#include "agent/books.h"
 #include "agent/clock.h"
-#include "agent/environment.h"
-#include "agent/inside.h"
-#include "agent/joint.h"
-#include "agent/live.h"
-#include "agent/sites.h"
-#include "agent/sites_forked.h"
+#include "agent/exec/preload_env.h"
+#include "agent/ledger_writer.h"
+#include "agent/reentry.h"
+#include "agent/sampler/live_table.h"
+#include "agent/sites/sites.h"
+#include "agent/sites/sites_forked.h"
+#include "agent/tag_bridge.h"
 #include "base/sigsafe/draw.h"
 #include "base/sigsafe/str.h"
 #include "base/sigsafe/syscall.h"

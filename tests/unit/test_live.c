@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "agent/live.c"
+#include "agent/sampler/live_table.c"
 #include "base/sigsafe/word_cache.h"
 
 #define RECORDS 400000u

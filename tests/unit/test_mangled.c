@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "agent/mangled.h"
+#include "agent/sites/demangle.h"
 
 static const char *const names[][2] = {
     {"xmalloc", "xmalloc"},

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "agent/sites_slots.h"
+#include "agent/sites/site_slots.h"
 
 #define ADDRESSES 30000u
 #define THREADS   4u

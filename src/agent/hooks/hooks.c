@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <malloc.h>
+#include <stdlib.h>
+
+#include "agent/hooks/cold.h"
+#include "agent/hooks/hooks.h"
+#include "agent/hooks/jump_patch.h"
+#include "agent/sampler/live_filter.h"
+#include "agent/sampler/live_table.h"
+#include "agent/sampler/probes.h"
+#include "agent/sites/sites.h"
+#include "agent/tag_bridge.h"
+
+/*
+ * The malloc family. Hot halves first: each takes its bytes from the thread's counter and jumps to the real function;
+ * everything else is in a cold half, reached by a tail jump. `left` is 0 before the thread is known and in exact mode:
+ * that alone sends a request to the cold half.
+ */
+
+#define TAKE_BYTES(size)                                                                                     \
+    uint64_t left_after = thread_self.left;                                                                  \
+    if (likely(cold_subtract(&left_after, (size)))) {                                                        \
+        thread_self.left = left_after;
+
+static COLD void *malloc_cold(size_t size)
+{
+    struct walk_start start = COLD_CALLER();
+    struct thread *t = &thread_self;
+    bool due = cold_begin(t, size);
+    void *p = next.malloc(size);
+    tell_malloc(p, size, cold_end(t, &start, due, p, size));
+    return p;
+}
+
+EXPORT HOT DIRECT_TEXT void *malloc(size_t size)
+{
+    TAKE_BYTES(size)
+    return next_hot.malloc(size);
+}
+return malloc_cold(size);
+}
+
+COLD void hooks_free_cold(void *p)
+{
+    /* The real free begins with its header, which may take as long to come as all that we want to know. */
+    __builtin_prefetch((const char *)p - 2 * sizeof(size_t), 1);
+    struct walk_start start = COLD_CALLER();
+    struct thread *t = &thread_self;
+    joint_gone(p);
+    sites_gone(&start, p);
+    sample_freed(t, &start, p, NULL);
+    next.free(p);
+}
+
+EXPORT HOT DIRECT_TEXT void free(void *p)
+{
+    if (likely(!filter_may_hold(p))) {
+        next_hot.free(p);
+        return;
+    }
+    hooks_free_cold(p);
+}
+
+static COLD void *calloc_cold(size_t count, size_t each)
+{
+    struct walk_start start = COLD_CALLER();
+    struct thread *t = &thread_self;
+    size_t size;
+    if (__builtin_mul_overflow(count, each, &size))
+        size = SIZE_MAX;
+    bool due = cold_begin(t, size);
+    void *p = next.calloc(count, each);
+    tell_calloc(p, size, cold_end(t, &start, due, p, size));
+    return p;
+}
+
+DIRECT_TEXT static void *calloc_hot(size_t count, size_t each)
+{
+    size_t size;
+    if (unlikely(__builtin_mul_overflow(count, each, &size)))
+        return calloc_cold(count, each);
+    TAKE_BYTES(size)
+    return next_hot.calloc(count, each);
+}
+return calloc_cold(count, each);
+}
+
+static COLD void *realloc_cold(void *old, size_t size)
+{
+    struct walk_start start = COLD_CALLER();
+    struct thread *t = &thread_self;
+    bool due = cold_begin(t, size);
+    struct taken taken = {.record = LIVE_NONE};
+    if (old && filter_may_hold(old))
+        taken = sample_take(t, old);
+    if (taken.record != LIVE_NONE)
+        tell_otel_free((uintptr_t)old);
+    struct joint_taken tagged = joint_take(old);
+    struct sites_taken counted = sites_take(old);
+    void *p = next.realloc(old, size);
+    /* realloc(p, 0) frees, or gives a new block, by allocator: either way the old one is gone. */
+    bool failed = !p && (size || !old);
+    sites_moved(&start, old, counted, p, size, failed);
+    joint_moved(&tagged, old, p, size);
+    if (failed) {
+        tell_realloc_failed(old, sample_put_back(t, taken));
+        process_count_loss(LEDGER_FAILED_REQUESTS);
+        return p;
+    }
+    sample_freed(t, &start, old, &taken);
+    struct sample_made made = {0};
+    if (p && due)
+        made = sample_made(t, &start, p, size);
+    tell_realloc(p, size, made, old, &taken.gone);
+    return p;
+}
+
+DIRECT_TEXT static void *realloc_hot(void *old, size_t size)
+{
+    if (likely(!filter_may_hold(old))) {
+        TAKE_BYTES(size)
+        return next_hot.realloc(old, size);
+    }
+}
+return realloc_cold(old, size);
+}
+
+static COLD int posix_memalign_cold(void **out, size_t alignment, size_t size)
+{
+    struct walk_start start = COLD_CALLER();
+    struct thread *t = &thread_self;
+    bool due = cold_begin(t, size);
+    int error = next.posix_memalign(out, alignment, size);
+    if (error) {
+        process_count_loss(LEDGER_FAILED_REQUESTS);
+        sites_made(&start, NULL, size);
+    } else if (*out)
+        tell_malloc(*out, size, cold_end(t, &start, due, *out, size));
+    return error;
+}
+
+DIRECT_TEXT static int posix_memalign_hot(void **out, size_t alignment, size_t size)
+{
+    TAKE_BYTES(size)
+    return next_hot.posix_memalign(out, alignment, size);
+}
+return posix_memalign_cold(out, alignment, size);
+}
+
+static COLD void *aligned_cold(size_t alignment, size_t size, void *(**real)(size_t, size_t))
+{
+    struct walk_start start = COLD_CALLER();
+    struct thread *t = &thread_self;
+    bool due = cold_begin(t, size);
+    void *p = (*real)(alignment, size);
+    tell_malloc(p, size, cold_end(t, &start, due, p, size));
+    return p;
+}
+
+DIRECT_TEXT static void *aligned_alloc_hot(size_t alignment, size_t size)
+{
+    TAKE_BYTES(size)
+    return next_hot.aligned_alloc(alignment, size);
+}
+return aligned_cold(alignment, size, &next.aligned_alloc);
+}
+
+DIRECT_TEXT static void *memalign_hot(size_t alignment, size_t size)
+{
+    TAKE_BYTES(size)
+    return next_hot.memalign(alignment, size);
+}
+return aligned_cold(alignment, size, &next.memalign);
+}
+
+static COLD void *paged_cold(size_t size, void *(**real)(size_t))
+{
+    struct walk_start start = COLD_CALLER();
+    struct thread *t = &thread_self;
+    bool due = cold_begin(t, size);
+    void *p = (*real)(size);
+    tell_malloc(p, size, cold_end(t, &start, due, p, size));
+    return p;
+}
+
+DIRECT_TEXT static void *valloc_hot(size_t size)
+{
+    TAKE_BYTES(size)
+    return next_hot.valloc(size);
+}
+return paged_cold(size, &next.valloc);
+}
+
+DIRECT_TEXT static void *pvalloc_hot(size_t size)
+{
+    TAKE_BYTES(size)
+    return next_hot.pvalloc(size);
+}
+return paged_cold(size, &next.pvalloc);
+}
+
+struct next_entries next_entries = {
+    .calloc = calloc_hot,
+    .realloc = realloc_hot,
+    .posix_memalign = posix_memalign_hot,
+    .aligned_alloc = aligned_alloc_hot,
+    .memalign = memalign_hot,
+    .valloc = valloc_hot,
+    .pvalloc = pvalloc_hot,
+};
+
+bool hooks_count_realloc(void)
+{
+    return next_entries.realloc == realloc_hot;
+}
+
+EXPORT DIRECT_TEXT void *calloc(size_t count, size_t each)
+{
+    return next_entries.calloc(count, each);
+}
+
+EXPORT DIRECT_TEXT void *realloc(void *old, size_t size)
+{
+    return next_entries.realloc(old, size);
+}
+
+/* Not the next reallocarray: glibc's calls realloc through the PLT, and others have none. */
+EXPORT void *reallocarray(void *old, size_t count, size_t each)
+{
+    size_t size;
+    if (unlikely(__builtin_mul_overflow(count, each, &size))) {
+        process_count_loss(LEDGER_FAILED_REQUESTS);
+        errno = ENOMEM;
+        return NULL;
+    }
+    return next_entries.realloc(old, size);
+}
+
+EXPORT int posix_memalign(void **out, size_t alignment, size_t size)
+{
+    return next_entries.posix_memalign(out, alignment, size);
+}
+
+EXPORT void *aligned_alloc(size_t alignment, size_t size)
+{
+    return next_entries.aligned_alloc(alignment, size);
+}
+
+EXPORT void *memalign(size_t alignment, size_t size)
+{
+    return next_entries.memalign(alignment, size);
+}
+
+EXPORT void *valloc(size_t size)
+{
+    return next_entries.valloc(size);
+}
+
+EXPORT void *pvalloc(size_t size)
+{
+    return next_entries.pvalloc(size);
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "agent/hooks/jump_patch.h"
+
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+
+#include "agent/hooks/next.h"
+#include "base/sigsafe/atomic.h"
+#include "base/sigsafe/syscall.h"
+
+#define PAGE 4096u
+
+#if defined(__x86_64__)
+
+/* `jmp *disp32(%rip)` is ff 25 and the distance from its end; `jmp rel32` is e9 and the distance from its own, a byte less. */
+#define INDIRECT        0x25ffu
+#define INDIRECT_LENGTH 6
+#define DIRECT          0xe9u
+#define DIRECT_LENGTH   5
+
+extern uint8_t __start_allium_hot[] __attribute__((visibility("hidden")));
+extern uint8_t __stop_allium_hot[] __attribute__((visibility("hidden")));
+
+static bool within(uintptr_t slot, const void *from, const void *end)
+{
+    return slot >= (uintptr_t)from && slot < (uintptr_t)end && slot % sizeof(void *) == 0;
+}
+
+/* The pointer that the instruction at `at` jumps through, if it is one of ours that does not change any more. */
+static const uintptr_t *slot_of(const uint8_t *at)
+{
+    int32_t distance;
+    __builtin_memcpy(&distance, at + 2, sizeof(distance));
+    uintptr_t slot = (uintptr_t)at + INDIRECT_LENGTH + (uintptr_t)(intptr_t)distance;
+    bool ours = at[0] == (INDIRECT & 0xff) && at[1] == INDIRECT >> 8 &&
+                (within(slot, &next_hot, &next_hot + 1) || within(slot, &next_entries, &next_entries + 1));
+    return ours ? (const uintptr_t *)slot : NULL;
+}
+
+static void rewrite(uint8_t *at, uintptr_t target)
+{
+    int64_t distance = (int64_t)(target - ((uintptr_t)at + DIRECT_LENGTH));
+    if (!target || distance != (int32_t)distance)
+        return;
+    uint64_t word;
+    __builtin_memcpy(&word, at, sizeof(word));
+    word = (word & ~0xffffffffffull) | DIRECT | (uint64_t)(uint32_t)distance << 8;
+    __atomic_store_n((uint64_t *)at, word,
+                     __ATOMIC_RELAXED); /* one store: a signal handler finds it before or after */
+}
+
+static bool are_set;
+
+void direct_jumps(void)
+{
+    uintptr_t start = (uintptr_t)__start_allium_hot & ~(uintptr_t)(PAGE - 1);
+    uintptr_t bytes = ((uintptr_t)__stop_allium_hot - start + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
+    if (!atomic_alone() || sys_call(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0) != 0 ||
+        sys_failed(sys_call(SYS_mprotect, start, bytes, PROT_READ | PROT_WRITE | PROT_EXEC)))
+        return;
+    for (uint8_t *at = __start_allium_hot; at + sizeof(uint64_t) <= __stop_allium_hot; at++) {
+        const uintptr_t *slot = slot_of(at);
+        if (slot)
+            rewrite(at, *slot);
+    }
+    sys_call(SYS_mprotect, start, bytes, PROT_READ | PROT_EXEC);
+    are_set = true;
+}
+
+bool direct_jumps_are_set(void)
+{
+    return are_set;
+}
+
+#else
+
+void direct_jumps(void)
+{
+}
+
+bool direct_jumps_are_set(void)
+{
+    return false;
+}
+
+#endif

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "agent/ledger_writer.h"
+
+#include <stddef.h>
+#include <sys/prctl.h>
+
+#include "agent/process.h"
+#include "agent/sampler/live_table.h"
+#include "base/sigsafe/atomic.h"
+#include "base/sigsafe/syscall.h"
+#include "target/ledger_stacks.h"
+#include "unwind/walk_cache.h"
+
+#define SEALED_ROOM  (256u << 10) /* of each table that grows with use, when the process enters seccomp */
+#define SEALED_SLOTS 16384u
+#define HASH_FACTOR  0x9e3779b97f4a7c15u
+
+static struct word_cache known; /* cells, each + 1, by known_key() */
+static struct stacks stacks = STACKS_OF(&process.ledger, process_count_loss);
+static struct intern cells = {.ledger = &process.ledger};
+/* Of the threads whose shards are their own. */
+static struct trails trails[LEDGER_SHARDS_OWNED];
+
+#define AT(table, type, index) ledger_at(&process.ledger, table, type, index)
+
+_Static_assert(TRAIL_MAX == BOOKS_DEPTH_MAX, "with a trail or without, a stack is cut alike");
+
+uint32_t books_add_string(const char *text)
+{
+    return stacks_add_string(&process.ledger, text);
+}
+
+uint32_t books_add_period(uint64_t period_bytes, uint64_t ticks)
+{
+    uint32_t at = ledger_append(&process.ledger, LEDGER_PERIODS, 1);
+    if (at != LEDGER_NONE)
+        *AT(LEDGER_PERIODS, struct ledger_period, at) = (struct ledger_period){period_bytes, ticks};
+    return at;
+}
+
+uint16_t books_add_thread(uint64_t ticks)
+{
+    uint32_t at = ledger_append(&process.ledger, LEDGER_THREADS, 1);
+    if (at == LEDGER_NONE)
+        return 0;
+    struct ledger_thread *row = AT(LEDGER_THREADS, struct ledger_thread, at);
+    row->ordinal = at;
+    row->first_ticks = ticks;
+    if (!process.ledger.sealed) {
+        sys_call(SYS_prctl, PR_GET_NAME, row->name);
+        row->tid = (int32_t)sys_call(SYS_gettid, 0);
+    }
+    return (uint16_t)at;
+}
+
+static __attribute__((noinline)) uint32_t stack_alone_cold(struct stack_bounds *bounds,
+                                                           const struct walk_start *start)
+{
+    uint32_t ids[BOOKS_DEPTH_MAX];
+    enum walk_end end;
+    struct walker w = stacks_walker(&stacks);
+    unsigned depth = walk_stack(&w, bounds, start, ids, BOOKS_DEPTH_MAX, &end);
+    return stacks_number(&stacks, ids, depth, stacks_hash(ids, depth), end);
+}
+
+/* NULL: somebody else may be on it. */
+static inline struct trails *trails_of(const struct thread *t)
+{
+    return likely(t->inside == 1 && t->shard < LEDGER_SHARDS_OWNED) ? &trails[t->shard] : NULL;
+}
+
+/* What a walk gave. */
+struct walked {
+    const uint32_t *ids;
+    unsigned depth;
+    enum walk_end end;
+    bool kept; /* they are the trail's, whole */
+};
+
+static inline struct walked walk_it(struct trail *trail, struct trail_walk *own, struct stack_bounds *bounds,
+                                    const struct walk_start *start)
+{
+    struct walker w = stacks_walker(&stacks);
+    struct walked k;
+    k.ids = walk_along(&w, trail, own, bounds, start, process.generation, &k.depth, &k.end);
+    k.kept = k.ids == trail->id + trail->top;
+    return k;
+}
+
+/* The trail's hash of the frames; 0: they are not on it. */
+static inline uint64_t hash_along(const struct trail *trail, const struct trail_walk *own,
+                                  const struct walked *k)
+{
+    return likely(k->ids != own->id) ? trail->hash[k->ids - trail->id] : 0;
+}
+
+static inline uint32_t stack_along(struct trail *trail, const struct trail_walk *own, const struct walked *k)
+{
+    if (likely(k->kept && trail->stack != TRAIL_NONE))
+        return trail->stack;
+    uint64_t hash = likely(k->ids != own->id) ? hash_along(trail, own, k) : stacks_hash(k->ids, k->depth);
+    uint32_t stack = stacks_number(&stacks, k->ids, k->depth, hash, k->end);
+    if (k->kept)
+        trail->stack = stack;
+    return stack;
+}
+
+uint32_t books_stack(struct thread *t, const struct walk_start *start)
+{
+    struct trails *all = trails_of(t);
+    if (unlikely(!all))
+        return stack_alone_cold(&t->stack, start);
+    struct trail *trail = trail_for(all, start->pc, start->sp);
+    struct walked k = walk_it(trail, &all->walk, &t->stack, start);
+    return stack_along(trail, &all->walk, &k);
+}
+
+uint32_t books_caller(uintptr_t pc)
+{
+    struct walker w = stacks_walker(&stacks);
+    return walk_caller(&w, pc);
+}
+
+bool books_walk_out(struct thread *t, struct walk_start *at)
+{
+    struct walker w = stacks_walker(&stacks);
+    return walk_out(&w, &t->stack, at);
+}
+
+bool books_walk_out_known(const struct thread *t, struct walk_start *at)
+{
+    struct walker w = stacks_walker(&stacks);
+    return walk_out_known(&w, &t->stack, at);
+}
+
+struct cell_key {
+    uint32_t stack;
+    uint16_t thread;
+    uint8_t size_class, period;
+};
+
+static bool same_cell(const void *key, uint32_t number)
+{
+    const struct cell_key *k = key;
+    const struct ledger_cell *c = AT(LEDGER_CELLS, struct ledger_cell, number);
+    return c->stack == k->stack && c->thread == k->thread && c->size_class == k->size_class &&
+           c->period == k->period;
+}
+
+static uint32_t find_cell(struct cell_key key)
+{
+    uint64_t word;
+    __builtin_memcpy(&word, &key, sizeof(word));
+    uint32_t hash = (uint32_t)(word * HASH_FACTOR >> 32);
+    uint32_t at = intern_find(&cells, hash, same_cell, &key);
+    if (likely(at != INTERN_NONE))
+        return at;
+    at = ledger_append(&process.ledger, LEDGER_CELLS, 1);
+    if (at == LEDGER_NONE) {
+        if (!key.thread)
+            return LEDGER_NONE;
+        key.thread = 0;
+        return find_cell(key);
+    }
+    struct ledger_cell *c = AT(LEDGER_CELLS, struct ledger_cell, at);
+    c->stack = key.stack;
+    c->thread = key.thread;
+    c->size_class = key.size_class;
+    c->period = key.period;
+    intern_add(&cells, hash, at);
+    return at;
+}
+
+/*
+ * To find a cell takes looks at the index of stacks, the stack, its frames, the index of cells and the cell, each on a cache line
+ * that is seldom at hand where memory is allocated at ever other places. A key stands for all of them: 64 bits that two
+ * stacks seldom share (of a million, with a chance of 3 in 100 million any two do). 0: none.
+ */
+static inline uint64_t known_key(uint64_t hash, unsigned depth, struct cell_key key)
+{
+    uint64_t tag =
+        (uint64_t)depth << 32 | (uint64_t)key.thread << 16 | (uint64_t)key.size_class << 8 | key.period;
+    uint64_t h = (hash ^ tag) * HASH_FACTOR;
+    return likely(hash) ? h ^ h >> 32 : 0;
+}
+
+static inline uint32_t cell_along(struct trail *trail, const struct trail_walk *own, const struct walked *k,
+                                  struct cell_key key)
+{
+    uint64_t known_as =
+        known_key(likely(k->end == WALK_WHOLE) ? hash_along(trail, own, k) : 0, k->depth, key);
+    uint64_t cell = likely(known_as) ? word_cache_find(&known, known_as) : 0;
+    if (likely(cell))
+        return (uint32_t)cell - 1;
+    key.stack = stack_along(trail, own, k);
+    uint32_t found = likely(key.stack != LEDGER_NONE) ? find_cell(key) : LEDGER_NONE;
+    if (known_as && found != LEDGER_NONE)
+        word_cache_keep(&known, known_as, (uint64_t)found + 1);
+    return found;
+}
+
+uint32_t books_cell(struct thread *t, const struct walk_start *start, uint8_t size_class)
+{
+    struct trails *all = trails_of(t);
+    struct cell_key key = {.thread = t->row, .size_class = size_class, .period = t->period};
+    if (unlikely(!all)) {
+        key.stack = stack_alone_cold(&t->stack, start);
+        return likely(key.stack != LEDGER_NONE) ? find_cell(key) : LEDGER_NONE;
+    }
+    struct trail *trail = trail_for(all, start->pc, start->sp);
+    struct walked k = walk_it(trail, &all->walk, &t->stack, start);
+    return cell_along(trail, &all->walk, &k, key);
+}
+
+/*
+ * The shards' shares of the ring lie one behind the other, so that no more of it is backed than there are threads. How many
+ * slots each has of `bytes` is a power of two.
+ */
+static uint64_t slot_in(uint64_t bytes, uint64_t number, uint64_t shard)
+{
+    uint64_t each = 1ull << (63 - __builtin_clzll(bytes / (sizeof(struct ledger_free) * LEDGER_SHARDS)));
+    return shard * each + (number & (each - 1));
+}
+
+struct ledger_free *books_next_free(struct ledger_shard *shard, bool mine, uint64_t *number)
+{
+    struct ledger_region *r = &process.ledger.header->regions[LEDGER_FREES];
+    uint64_t shard_index = (uint64_t)(shard - process.ledger.header->shards);
+    *number = atomic_fetch_add64_known(mine, &shard->next_free, 1);
+    uint64_t slot = slot_in(r->limit_bytes, *number, shard_index);
+    if (unlikely(!ledger_reach(&process.ledger, LEDGER_FREES, (slot + 1) * sizeof(struct ledger_free)))) {
+        uint64_t ready = load_relaxed(&r->ready_bytes);
+        if (ready < sizeof(struct ledger_free) * LEDGER_SHARDS)
+            return NULL;
+        slot = slot_in(ready, *number, shard_index);
+    }
+    struct ledger_free *f = AT(LEDGER_FREES, struct ledger_free, slot);
+    store_release(&f->number, 0);
+    return f;
+}
+
+void books_reset(void)
+{
+    stacks_reset(&stacks);
+    intern_reset(&cells);
+    word_cache_forget(&known);
+}
+
+void books_take_room(void)
+{
+    live_take_room();
+    stacks_take_room(&stacks, SEALED_SLOTS);
+    intern_take_room(&cells, SEALED_SLOTS);
+    static const enum ledger_table growing[] = {LEDGER_FRAMES, LEDGER_STACK_FRAMES, LEDGER_STACKS,
+                                                LEDGER_CELLS,  LEDGER_SAMPLES,      LEDGER_FREES};
+    for (unsigned i = 0; i < sizeof(growing) / sizeof(*growing); i++) {
+        struct ledger_region *r = &process.ledger.header->regions[growing[i]];
+        uint64_t end = r->ready_bytes + SEALED_ROOM;
+        ledger_reach(&process.ledger, growing[i], end < r->limit_bytes ? end : r->limit_bytes);
+    }
+}

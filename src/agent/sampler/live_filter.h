@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef AGENT_LIVE_FILTER_H
+#define AGENT_LIVE_FILTER_H
+
+/*
+ * Lets every free decide with one load that its pointer is none of our samples.
+ *
+ * One byte counts the live samples within a stretch of 512 bytes of address space (modulo 4 GiB). Neighbouring
+ * addresses share cache lines and pages of the filter, so that its footprint is a 512th of what the program touches.
+ * Pages of it that no sample was ever counted in are the kernel's zero page.
+ *
+ * Runs in: target. Threads: any, signal handlers included.
+ *
+ * Invariant (no missed free): a sample's unit is added before the allocation that returns its address returns, and taken
+ * away only by the one who took its entry out of the live table. A byte that reached 255 is never lowered again. So a
+ * byte of 0 means: no live sample in any stretch that it stands for.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/sigsafe/atomic.h"
+
+#define FILTER_BYTES         (1u << 23)
+#define FILTER_STRETCH_SHIFT 9
+#define FILTER_STUCK         255
+
+extern uint8_t filter_counts[FILTER_BYTES] __attribute__((visibility("hidden")));
+
+static inline uint8_t *filter_at(uintptr_t address)
+{
+    return &filter_counts[(uint32_t)address >> FILTER_STRETCH_SHIFT];
+}
+
+static inline bool filter_may_hold(const void *p)
+{
+    return load_relaxed(filter_at((uintptr_t)p)) != 0;
+}
+
+static inline void filter_add(uintptr_t address)
+{
+    uint8_t *at = filter_at(address), old;
+    do {
+        old = load_relaxed(at);
+        if (old == FILTER_STUCK)
+            return;
+    } while (!atomic_swap_if8(at, old, (uint8_t)(old + 1)));
+}
+
+static inline void filter_remove(uintptr_t address)
+{
+    uint8_t *at = filter_at(address), old;
+    do {
+        old = load_relaxed(at);
+        if (old == FILTER_STUCK)
+            return;
+    } while (!atomic_swap_if8(at, old, (uint8_t)(old - 1)));
+}
+
+#endif

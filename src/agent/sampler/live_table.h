@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef AGENT_LIVE_TABLE_H
+#define AGENT_LIVE_TABLE_H
+
+/*
+ * The live table: address of a sample -> its record in the ledger. Open addressing in buckets of one cache line,
+ * growing without a pause, without a lock.
+ *
+ * Runs in: target. Threads: any, signal handlers included; a thread stopped anywhere in here stops nobody else.
+ * Owns: private anonymous memory. Of a table that has moved on it keeps the addresses (a slow reader may still look).
+ *
+ * An entry is one word: key << 28 | record. The key is a bijection of the address, so it is the address. Truth
+ * lies in the record: whoever swaps its address to 0 has taken the sample. Entries whose record says otherwise are leftovers
+ * of a race and are removed by whoever meets them; one that is the same as a later sample's entry does no harm.
+ *
+ * Growth: a table twice the size becomes the newest; every insertion then moves a few buckets of the oldest. A moved
+ * entry is first put into the newest and then sealed where it was; an empty slot is sealed at once, so that a late
+ * insertion fails there and goes to the newest. Lookups go from the oldest table to the newest. So an entry that is
+ * there is found: it is in the newest before it leaves the oldest.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define LIVE_NONE UINT32_MAX
+
+struct ledger_sample;
+
+enum live_taken {
+    LIVE_UNKNOWN,   /* none of ours */
+    LIVE_TAKEN,     /* ours; the caller owns the record now */
+    LIVE_INHERITED, /* the parent's: this process has forgotten it now */
+};
+
+/**
+ * Enters an address with its record, whose `address` is set, and 0 when the answer is false. The first does so when one
+ * look at one cache line tells that the address is not there yet and that there is room; the other one asks nothing, and is
+ * false only when there is no memory.
+ *
+ * The address is not set any earlier: a leftover with this very address and record would be the sample, and who asks
+ * live_take() whether an older sample had the address would take the new one.
+ */
+bool live_insert_new(uintptr_t address, uint32_t record);
+bool live_insert(uintptr_t address, uint32_t record);
+/** Takes an address out: its filter unit is gone and the record's `address` is 0. */
+enum live_taken live_take(uintptr_t address, uint32_t *record);
+/** Before system calls become impossible: room for some 20,000 entries. */
+void live_take_room(void);
+/** In a fork child: what is in the table is the parent's; begins a table of its own. */
+void live_disinherit(void);
+
+#endif

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "agent/sampler/sampler.h"
+
+#include "agent/clock.h"
+#include "agent/hooks/next.h"
+#include "agent/ledger_writer.h"
+#include "agent/process.h"
+#include "agent/reentry.h"
+#include "agent/sampler/cell_sums.h"
+#include "agent/sampler/live_filter.h"
+#include "agent/sampler/live_table.h"
+#include "agent/sampler/probes.h"
+#include "agent/sampler/record_pool.h"
+#include "agent/sites/sites.h"
+#include "base/sigsafe/draw.h"
+
+#define FREE_STACK_TICKS  (1u << 22) /* at most one stack of a free in so many ticks, some 600 a second */
+#define COST_SAMPLE_EVERY 64u
+#define COST_TICKS_MOST   (1u << 17) /* some 50 microseconds */
+
+static uint64_t next_free_stack;
+
+/* Splits a gap so that the thread comes back within LEDGER_CONTROL_BYTES to read the control page. */
+static void set_gap(struct thread *t, uint64_t gap)
+{
+    t->left = gap < LEDGER_CONTROL_BYTES ? gap : LEDGER_CONTROL_BYTES;
+    t->rest = gap - t->left;
+}
+
+bool sample_is_due(struct thread *t, size_t size)
+{
+    uint8_t outside = enter_books(t);
+    process_heed_control();
+    leave_books(t, outside);
+    uint64_t in_force = load_acquire(&process.in_force), period = process_period(in_force);
+    uint8_t index = process_period_index(in_force);
+    if (unlikely(in_force & LEDGER_CONTROL_OFF)) {
+        t->left = LEDGER_CONTROL_BYTES;
+        t->rest = 0;
+        t->period = UINT8_MAX; /* a gap is drawn when it is on again */
+        return false;
+    }
+    if (period == 1) {
+        t->left = t->rest = 0;
+        t->period = index;
+        return true;
+    }
+    uint64_t gap = t->left + t->rest;
+    if (unlikely(t->period != index || !gap)) {
+        /* The process has no memory: a gap drawn now is as good as what is left of the old one. */
+        gap = draw_gap(draw_next(&t->random), period);
+        t->period = index;
+    }
+    if (size < gap) {
+        set_gap(t, gap - size);
+        return false;
+    }
+    set_gap(t, draw_gap(draw_next(&t->random), period));
+    return true;
+}
+
+static __attribute__((noinline)) struct draw_weight weigh_cold(struct thread *t, uint64_t size,
+                                                               uint8_t period_index, uint64_t period)
+{
+    struct draw_weight weight = draw_weigh(size ? size : 1, period);
+    if (t->inside <= 1) { /* else we may have interrupted somebody who is here, too */
+        t->weight = weight;
+        t->weighed_period = period_index;
+        t->weighed_size = size;
+    }
+    return weight;
+}
+
+static inline struct draw_weight weigh(struct thread *t, uint64_t size, uint8_t period_index)
+{
+    if (likely(t->weighed_size == size && size && t->weighed_period == period_index))
+        return t->weight;
+    uint64_t period =
+        ledger_at(&process.ledger, LEDGER_PERIODS, struct ledger_period, period_index)->period_bytes;
+    if (period == 1)
+        return (struct draw_weight){.count_q = 1u << DRAW_Q, .bytes_q = size << DRAW_Q};
+    return weigh_cold(t, size, period_index, period);
+}
+
+/*
+ * The weighted bytes of a sample as an integer, the same whenever it is asked for. Its fraction goes up or down with the
+ * serial's last bits, spread over all by the golden ratio: so no size is favoured, and sums do not drift.
+ */
+static inline uint64_t whole_bytes(struct draw_weight w, uint64_t serial)
+{
+    return (w.bytes_q + (uint8_t)((uint8_t)serial * 159u)) >> DRAW_Q;
+}
+
+/* Nobody else writes to the counters of the thread's shard; its `vacant` excepted. */
+static inline bool shard_is_mine(const struct thread *t)
+{
+    return atomic_alone() || t->shard < LEDGER_SHARDS_OWNED;
+}
+
+static inline void op_begin(struct ledger_shard *shard, bool mine)
+{
+    atomic_add64_known(mine, &shard->begun, 1);
+}
+
+/*
+ * The first operations, which find everything cold, are timed all; then one in COST_SAMPLE_EVERY, for as many. One that
+ * took so long that the kernel must have run something else in between stands for itself alone.
+ */
+static inline void op_end(struct ledger_shard *shard, bool mine, uint64_t began)
+{
+    uint64_t n = load_relaxed(&shard->done);
+    if (unlikely(n < COST_SAMPLE_EVERY || n % COST_SAMPLE_EVERY == 0)) {
+        uint64_t ticks = clock_ticks() - began;
+        atomic_add64(&shard->cold_ticks,
+                     ticks * (n < COST_SAMPLE_EVERY || ticks > COST_TICKS_MOST ? 1 : COST_SAMPLE_EVERY));
+    }
+    atomic_add64_known(mine, &shard->done, 1);
+}
+
+/* An address that we hold live, if so, came back from the allocator: its free went past us. */
+static __attribute__((noinline)) void drop_stale_cold(struct thread *t, struct ledger_shard *shard, bool mine,
+                                                      uintptr_t address, uint64_t ticks)
+{
+    uint32_t record;
+    if (likely(!filter_may_hold((const void *)address)))
+        return;
+    enum live_taken taken = live_take(address, &record);
+    if (taken == LIVE_INHERITED || taken == LIVE_UNKNOWN)
+        return;
+    struct ledger_sample *s = process_sample(record);
+    const struct ledger_cell *c = ledger_at(&process.ledger, LEDGER_CELLS, struct ledger_cell, s->cell);
+    sums_freed(shard, mine, s->cell, s->size_bytes, weigh(t, s->size_bytes, c->period), ticks - s->born_ticks,
+               false);
+    vacant_push(record);
+    process_count_loss(LEDGER_LOST_FREES_UNSEEN);
+}
+
+/* Follows the sample until it is freed. False: no room. */
+static bool follow(struct thread *t, struct ledger_shard *shard, bool mine, uintptr_t address, size_t size,
+                   uint32_t cell, uint64_t serial, uint64_t ticks)
+{
+    uint32_t record = vacant_take(shard);
+    if (record == LEDGER_NONE)
+        return false;
+    struct ledger_sample *s = process_sample(record);
+    size_t usable = next.malloc_usable_size ? next.malloc_usable_size((void *)address) : size;
+    size_t slack = usable > size ? usable - size : 0;
+    store_release(&s->check, 0);
+    s->size_bytes = size;
+    s->born_ticks = ticks;
+    s->cell = cell;
+    s->slack_bytes = slack < UINT32_MAX ? (uint32_t)slack : UINT32_MAX;
+    store_release(&s->serial, serial);
+    store_release(&s->check, ledger_check(serial));
+    if (likely(live_insert_new(address, record)))
+        return true;
+    drop_stale_cold(t, shard, mine, address, ticks);
+    if (live_insert(address, record))
+        return true;
+    vacant_push(record);
+    return false;
+}
+
+/* Gives the thread its row in the table when it allocates or frees a sample for the first time. */
+static inline void enter_thread(struct thread *t, uint64_t ticks)
+{
+    if (likely(t->has_row))
+        return;
+    t->row = books_add_thread(ticks);
+    t->has_row = 1;
+}
+
+static struct sample_made book_made(struct thread *t, const struct walk_start *start, void *p, size_t size)
+{
+    struct sample_made made = {0};
+    if (!process_open_ledger()) {
+        process_count_loss(LEDGER_LOST_SAMPLES);
+        return made;
+    }
+    struct ledger_header *h = process.ledger.header;
+    struct ledger_shard *shard = &h->shards[t->shard];
+    bool mine = shard_is_mine(t);
+    uint64_t ticks = clock_ticks();
+    op_begin(shard, mine);
+    enter_thread(t, ticks);
+    if (unlikely(!t->row))
+        process_count_loss(LEDGER_LOST_THREADS);
+    uint32_t cell = books_cell(t, start, ledger_size_class(size));
+    if (unlikely(cell == LEDGER_NONE)) {
+        process_count_loss(LEDGER_LOST_SAMPLES);
+        drop_stale_cold(t, shard, mine, (uintptr_t)p, ticks);
+    } else {
+        struct draw_weight w = weigh(t, size, t->period);
+        uint64_t serial = ((uint64_t)(shard - h->shards) << LEDGER_SERIAL_SHIFT) +
+                          atomic_fetch_add64_known(mine, &shard->serials, 1) + 1;
+        sums_allocated(shard, mine, cell, size, w, ticks);
+        if (unlikely(!follow(t, shard, mine, (uintptr_t)p, size, cell, serial, ticks)))
+            sums_not_followed(shard, mine, cell, size, w);
+        t->last_serial = serial;
+        t->left_mark = t->left;
+        made = (struct sample_made){serial, whole_bytes(w, serial)};
+    }
+    op_end(shard, mine, ticks);
+    return made;
+}
+
+struct sample_made sample_made(struct thread *t, const struct walk_start *start, void *p, size_t size)
+{
+    struct sample_made made = {0};
+    uint8_t outside = enter_books(t);
+    /* Not in a child that a handler forked during the request: its own draws begin later. */
+    if (likely(process_is_known(t) && t->period != UINT8_MAX))
+        made = book_made(t, start, p, size);
+    leave_books(t, outside);
+    if (sites.on && size <= OBJECTS_BYTES_INLINE)
+        objects_expect_more((uintptr_t)p);
+    return made;
+}
+
+/* The stack of a free, if its turn has come: a walk for each would double the price of short-lived samples. */
+static bool stack_is_due(uint64_t ticks)
+{
+    uint64_t due = load_relaxed(&next_free_stack);
+    return ticks >= due && atomic_swap_if64(&next_free_stack, due, ticks + FREE_STACK_TICKS);
+}
+
+/* Fields are written where they stay: a copy of what was just written in pieces would wait for the pieces. */
+static void remember_free(struct thread *t, struct ledger_shard *shard, bool mine,
+                          const struct walk_start *start, const struct ledger_sample *s, uintptr_t address,
+                          uint64_t ticks, bool reallocated)
+{
+    bool whole = (load_relaxed(&process.in_force) & LEDGER_CONTROL_FREE_STACKS) || stack_is_due(ticks);
+    uint32_t stack = whole ? books_stack(t, start) : LEDGER_NONE;
+    uint32_t caller = whole ? LEDGER_NONE : books_caller(start->pc);
+    uint64_t number;
+    struct ledger_free *f = books_next_free(shard, mine, &number);
+    if (unlikely(!f))
+        return;
+    f->serial = s->serial;
+    f->address = address;
+    f->size_bytes = s->size_bytes;
+    f->born_ticks = s->born_ticks;
+    f->freed_ticks = ticks;
+    f->cell = s->cell;
+    f->stack = stack;
+    f->caller = caller;
+    f->thread = t->row;
+    f->reallocated = reallocated;
+    store_release(&f->number, number + 1);
+}
+
+static inline __attribute__((always_inline)) void book_freed(struct thread *t, const struct walk_start *start,
+                                                             uint32_t record, uintptr_t address,
+                                                             struct sample_gone *moved)
+{
+    struct ledger_shard *shard = &process.ledger.header->shards[t->shard];
+    bool mine = shard_is_mine(t);
+    struct ledger_sample *s = process_sample(record);
+    uint64_t ticks = clock_ticks();
+    op_begin(shard, mine);
+    const struct ledger_cell *c = ledger_at(&process.ledger, LEDGER_CELLS, struct ledger_cell, s->cell);
+    enter_thread(t, ticks);
+    bool temporary = s->serial == t->last_serial && t->left == t->left_mark;
+    struct draw_weight w = weigh(t, s->size_bytes, c->period);
+    sums_freed(shard, mine, s->cell, s->size_bytes, w, ticks - s->born_ticks, temporary);
+    remember_free(t, shard, mine, start, s, address, ticks, moved != NULL);
+    if (unlikely(moved != NULL)) {
+        *moved = (struct sample_gone){s->serial, s->size_bytes, whole_bytes(w, s->serial)};
+    } else {
+        tell_free(address, s->size_bytes, whole_bytes(w, s->serial), s->serial);
+        tell_otel_free(address);
+    }
+    vacant_push(record);
+    op_end(shard, mine, ticks);
+}
+
+/* The record of the sample at `p`, now out of the live table; or LIVE_NONE. */
+static inline uint32_t take_record(void *p)
+{
+    uint32_t record = LIVE_NONE;
+    enum live_taken found = live_take((uintptr_t)p, &record);
+    if (found == LIVE_INHERITED)
+        process_count_loss(LEDGER_INHERITED_FREES);
+    return found == LIVE_TAKEN ? record : LIVE_NONE;
+}
+
+struct taken sample_take(struct thread *t, void *p)
+{
+    struct taken taken = {.record = LIVE_NONE, .address = (uintptr_t)p};
+    uint8_t outside;
+    if (unlikely(!enter_own_books(t, &outside)))
+        return taken;
+    taken.generation = t->generation;
+    taken.record = take_record(p);
+    leave_books(t, outside);
+    return taken;
+}
+
+/* The record is one of this process's own: no handler has forked since it was taken. */
+static bool is_ours(struct taken taken)
+{
+    return taken.record != LIVE_NONE && process_is_settled() && taken.generation == process.generation;
+}
+
+void sample_freed(struct thread *t, const struct walk_start *start, void *p, struct taken *moved)
+{
+    uint8_t outside;
+    TELL_FROM_HERE();
+    if (unlikely(!enter_own_books(t, &outside)))
+        return;
+    uint32_t record = moved ? (is_ours(*moved) ? moved->record : LIVE_NONE) : take_record(p);
+    if (likely(record != LIVE_NONE))
+        book_freed(t, start, record, (uintptr_t)p, moved ? &moved->gone : NULL);
+    leave_books(t, outside);
+}
+
+static struct sample_gone put_back(struct thread *t, struct taken taken)
+{
+    struct ledger_sample *s = process_sample(taken.record);
+    const struct ledger_cell *c = sums_cell(s->cell);
+    struct sample_gone stayed = {s->serial, s->size_bytes,
+                                 whole_bytes(weigh(t, s->size_bytes, c->period), s->serial)};
+    if (live_insert(taken.address, taken.record))
+        return stayed;
+    process_count_loss(LEDGER_LOST_LIVE);
+    vacant_push(taken.record);
+    stayed.serial = 0;
+    return stayed;
+}
+
+struct sample_gone sample_put_back(struct thread *t, struct taken taken)
+{
+    struct sample_gone stayed = {0};
+    uint8_t outside = enter_books(t);
+    if (is_ours(taken))
+        stayed = put_back(t, taken);
+    leave_books(t, outside);
+    return stayed;
+}

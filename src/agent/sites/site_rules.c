@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "agent/sites/site_rules.h"
+
+#include "agent/ledger_writer.h"
+#include "agent/sites/sites.h"
+#include "agent/sites/sites_forked.h"
+#include "base/sigsafe/str.h"
+#include "target/rules.h"
+#include "target/stack_calls.h"
+#include "target/vm_reserve.h"
+#include "unwind/module.h"
+
+#define AT(table, type, index) ledger_at(&process.ledger, table, type, index)
+
+/* By number, for SITES_GENERATIONS in turn. In a fork child, which counts its sites anew, they are gone. */
+static struct kept_place (*all_places)[SITES_MOST], *places;
+static struct stack_calls calls = STACK_CALLS_OF(&process.ledger);
+
+void sites_asked_begin(void)
+{
+    all_places = reserve_memory(SITES_GENERATIONS * sizeof(*all_places), true);
+}
+
+void sites_asked_begin_ledger(void)
+{
+    asked_begin();
+    places = all_places ? all_places[process.generation % SITES_GENERATIONS] : NULL;
+    if (process.generation > 1)
+        stack_calls_reset(&calls);
+}
+
+/* NULL: the ledger does not know its module. No file has a list of its sites: who reads them from outside settles what was met, and the queries say the rest. */
+static struct kept_place *place_of(uint32_t number, uint32_t module, uintptr_t pc)
+{
+    struct kept_place *place = &places[number];
+    const struct unwind_module *m = &unwind_modules.at[module];
+    uint32_t row = load_acquire(&m->ledger_id);
+    if (load_acquire(&place->key) || !row)
+        return row ? place : NULL;
+    const struct ledger_module *of = AT(LEDGER_MODULES, struct ledger_module, row - 1);
+    const char *path = AT(LEDGER_STRINGS, char, of->path);
+    place->code = (const char *)pc - 1;
+    store_release(&place->key, ledger_site_key(of->build_id_len ? (const void *)of->build_id : path,
+                                               of->build_id_len ? of->build_id_len : text_length(path),
+                                               (pc - m->bias) & LEDGER_FRAME_OFFSET_MASK));
+    return place;
+}
+
+bool sites_stacks_asked(const struct ledger_control *c, int32_t state, uint32_t number, uint32_t module,
+                        uintptr_t pc)
+{
+    struct ledger_action a;
+    bool timed;
+    struct kept_place *place = places && load_relaxed(&c->listed) ? place_of(number, module, pc) : NULL;
+    return place && asked_look(c, state, place, &a, &timed) >> LEDGER_ASK_STACKS & 1;
+}
+
+void sites_count_stack(struct thread *t, const struct walk_start *from, uint32_t number, size_t size)
+{
+    if (!stack_calls_add(&calls, LEDGER_STACK_OF_SITE | number, books_stack(t, from), size))
+        process_count_loss(LEDGER_LOST_DETAILS);
+}

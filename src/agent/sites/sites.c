@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "agent/sites/sites.h"
+
+#include <sys/mman.h>
+
+#include "agent/ledger_writer.h"
+#include "agent/reentry.h"
+#include "agent/sites/site_rules.h"
+#include "agent/sites/sites_forked.h"
+#include "agent/sites/sites_hooks.h"
+#include "agent/sites/sites_operators.h"
+#include "agent/sites/sites_unload.h"
+#include "agent/sites/wrapper_match.h"
+#include "base/sigsafe/syscall.h"
+#include "target/shards.h"
+#include "target/vm_reserve.h"
+#include "unwind/module.h"
+
+#define WRAPPERS_NESTED 64 /* within each other: the C++ library, without optimisation, has many */
+
+struct sites sites;
+
+/* What is wiped in a fork child. That takes another one, as what a handler interrupted that forked may yet fill the one it began with. */
+static struct tables {
+    struct sites_slot slots[SITES_SLOTS];
+    uint32_t tags[SITES_MOST]; /* their numbers among sites, by account */
+} * tables;                    /* SITES_GENERATIONS, in turn */
+static uint32_t *tags;
+static uint16_t *modules; /* of sites, by number: as the unwinder counts them */
+/* What came while there was no ledger; moved into it when there is. */
+static struct {
+    uint64_t made, freed;
+} missed;
+
+enum what { MADE = 0, GONE = 3, FREED = 6 }; /* the first of their words */
+
+#define AT(table, type, index) ledger_at(&process.ledger, table, type, index)
+
+static char *sums_of(uint32_t shard)
+{
+    return process.ledger.regions[LEDGER_SITE_SUMS] +
+           shard * LEDGER_SITES_TOGETHER * sizeof(struct ledger_site_words);
+}
+
+static void add(const struct thread *t, uint64_t number, enum what what, uint64_t bytes, uint64_t usable)
+{
+    struct ledger_site_words *w = sites_words(t->sums, SITES_ID((uint32_t)number));
+    uint64_t *word = (uint64_t *)w + what;
+    if (t->sums != sums_of(SHARDS_SHARED)) {
+        if (what == FREED)
+            sites_add2(w, bytes);
+        else
+            sites_add3(w, what == GONE, bytes, usable);
+        return;
+    }
+    __atomic_fetch_add(word, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(word + 1, bytes, __ATOMIC_RELAXED);
+    if (what != FREED)
+        __atomic_fetch_add(word + 2, usable, __ATOMIC_RELAXED);
+}
+
+/* Undoes add() of one made. */
+static void take_back(const struct thread *t, uint64_t number, uint64_t bytes, uint64_t usable)
+{
+    struct ledger_site_words *w = sites_words(t->sums, SITES_ID((uint32_t)number));
+    if (t->sums == sums_of(SHARDS_SHARED)) {
+        __atomic_fetch_sub(&w->made_calls, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_sub(&w->made_bytes, bytes, __ATOMIC_RELAXED);
+        __atomic_fetch_sub(&w->made_usable_bytes, usable, __ATOMIC_RELAXED);
+    } else {
+        __asm__ volatile("decq (%0)\n\tsubq %1, 8(%0)\n\tsubq %2, 16(%0)"
+                         :
+                         : "r"(w), "er"(bytes), "er"(usable)
+                         : "memory", "cc");
+    }
+}
+
+/* Room for the site's sums, up to the end of its block. */
+static bool back_sums(uint32_t number)
+{
+    const struct ledger_region *r = &process.ledger.header->regions[LEDGER_SITE_SUMS];
+    uint32_t block = number / LEDGER_SITES_TOGETHER;
+    while (load_acquire(&r->used) <= block)
+        if (ledger_append(&process.ledger, LEDGER_SITE_SUMS, 1) == LEDGER_NONE)
+            return false;
+    return ledger_reach(&process.ledger, LEDGER_SITE_SUMS, (block + 1) * sizeof(struct ledger_site_sums));
+}
+
+static void take_tables(void)
+{
+    struct tables *own = &tables[process.generation % SITES_GENERATIONS];
+    sites_slots_begin(own->slots);
+    tags = own->tags;
+}
+
+bool sites_begin_ledger(void)
+{
+    if (sites.on)
+        take_tables();
+    sites_asked_begin_ledger();
+    if (ledger_append(&process.ledger, LEDGER_SITES, LEDGER_SITE_FIRST) || !back_sums(LEDGER_SITE_OTHER))
+        return false;
+    AT(LEDGER_SITES, struct ledger_site, LEDGER_SITE_NOBODY)->frame = LEDGER_NONE;
+    AT(LEDGER_SITES, struct ledger_site, LEDGER_SITE_OTHER)->frame = LEDGER_NONE;
+    if (!sites.on)
+        AT(LEDGER_SITES, struct ledger_site, LEDGER_SITE_NOBODY)->flags = LEDGER_SITE_UNFOLLOWED;
+    return true;
+}
+
+/* A record for the address; its number, with SITES_WRAPPER if it lies in one, or LEDGER_SITE_OTHER. */
+static uint32_t add_site(uintptr_t pc, uint32_t module)
+{
+    uint32_t number = ledger_append(&process.ledger, LEDGER_SITES, 1);
+    if (number >= SITES_MOST || !back_sums(number))
+        return LEDGER_SITE_OTHER;
+    struct ledger_site *site = AT(LEDGER_SITES, struct ledger_site, number);
+    site->frame = module == MODULE_NONE ? LEDGER_NONE : books_caller(pc);
+    modules[number] = (uint16_t)module;
+    if (module == MODULE_NONE || !wrappers_have(module, pc - 1))
+        return number;
+    site->flags = LEDGER_SITE_WRAPPER;
+    return number | SITES_WRAPPER | (unwind_modules.at[module].permanent ? SITES_STAYS : 0);
+}
+
+#define JIT_PC 1u /* what stands for all code outside every module */
+
+/* With what it says of the site, as add_site() has it. */
+static uint32_t number_in(uint32_t id)
+{
+    return SITES_NUMBER(id & SITES_PLAIN) | (id & ~SITES_PLAIN);
+}
+
+/* Gives the slot a site. Of two that come at once the later one's number stays unused. */
+static uint32_t settle_slot(struct sites_slot *slot, uintptr_t pc, uint32_t was)
+{
+    uint32_t module = pc == JIT_PC ? MODULE_NONE : module_find(pc);
+    if (module == MODULE_NONE && pc != JIT_PC) {
+        slot = sites_slots_take(JIT_PC);
+        uint32_t jit = slot ? load_acquire(&slot->id) : SITES_ID(LEDGER_SITE_OTHER);
+        return jit ? number_in(jit) : settle_slot(slot, JIT_PC, 0);
+    }
+    uint32_t number = add_site(pc, module), id = SITES_ID(number & SITES_PLAIN) | (number & ~SITES_PLAIN);
+    if (!__atomic_compare_exchange_n(&slot->id, &was, id, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        return number_in(was);
+    return number;
+}
+
+/* Is more asked of the site than to count it? If nothing is, the hot half is told that it may, where the module stays. */
+static uint32_t judge(struct sites_slot *slot, uint32_t number, uintptr_t pc)
+{
+    const struct ledger_control *c = process.ledger.control;
+    int32_t state = load_acquire(&c->state);
+    uint32_t module = number >= LEDGER_SITE_FIRST ? modules[number & SITES_PLAIN] : module_find(pc);
+    if (number & SITES_WRAPPER || module >= MODULE_MAX)
+        return number;
+    if (number >= LEDGER_SITE_FIRST && sites_stacks_asked(c, state, number, module, pc))
+        return number | SITES_ASKED;
+    if (sites_unload_will_tell(&unwind_modules.at[module]))
+        store_release(&slot->state, state);
+    return number;
+}
+
+static bool may_be_unloaded(uint32_t id)
+{
+    uint32_t number = number_in(id) & SITES_PLAIN, module = number < SITES_MOST ? modules[number] : 0;
+    return number < LEDGER_SITE_FIRST || module >= MODULE_MAX || !unwind_modules.at[module].permanent;
+}
+
+void sites_forget_unloadable(void)
+{
+    if (sites.on)
+        sites_slots_cool(may_be_unloaded);
+}
+
+/*
+ * The site's number, as add_site() gives it, and SITES_ASKED. Where a module may have been unloaded, it is asked each time whether it is
+ * there still.
+ */
+static uint32_t number_at(uintptr_t pc)
+{
+    struct sites_slot *slot = pc > JIT_PC ? sites_slots_take(pc) : NULL;
+    if (!slot)
+        return LEDGER_SITE_OTHER;
+    uint32_t id = load_acquire(&slot->id), number = number_in(id), plain = number & SITES_PLAIN;
+    if (id && sites_is_hot(slot, pc))
+        return number;
+    if (!id || (plain >= LEDGER_SITE_FIRST && !module_is_current(modules[plain], pc)))
+        number = settle_slot(slot, pc, id);
+    return judge(slot, number, pc);
+}
+
+/* The first caller that is no wrapper; where none is found, the wrapper itself has it. */
+static ONE_COPY uint32_t number_of_caller(struct thread *t, struct walk_start at, uint32_t wrapper)
+{
+    uint32_t inner = wrapper & SITES_PLAIN;
+    for (int n = 0; n < WRAPPERS_NESTED && books_walk_out(t, &at); n++) {
+        uint32_t number = number_at(at.pc);
+        if (number & SITES_WRAPPER)
+            continue;
+        struct ledger_site *site = AT(LEDGER_SITES, struct ledger_site, number & SITES_PLAIN);
+        if (number >= LEDGER_SITE_FIRST && !load_relaxed(&site->wrapper))
+            store_relaxed(&site->wrapper, inner);
+        return number;
+    }
+    return inner;
+}
+
+const struct sites_slot *sites_pass_wrappers(const struct walk_start *from)
+{
+    struct walk_start at = *from;
+    for (int n = 0; n < WRAPPERS_NESTED; n++) {
+        const struct sites_slot *slot = sites_slot_known(at.pc);
+        if (!(load_relaxed(&slot->id) & SITES_STAYS))
+            return slot;
+        if (!books_walk_out_known(&thread_self, &at))
+            break;
+    }
+    return &sites_slot_none;
+}
+
+static uint32_t number_asked(struct thread *t, const struct walk_start *from)
+{
+    uint32_t number = number_at(from->pc);
+    return likely(!(number & SITES_WRAPPER)) ? number : number_of_caller(t, *from, number);
+}
+
+static uint32_t number_of(struct thread *t, const struct walk_start *from)
+{
+    return number_asked(t, from) & SITES_PLAIN;
+}
+
+static void move_missed(void)
+{
+    uint64_t made = __atomic_exchange_n(&missed.made, 0, __ATOMIC_RELAXED);
+    uint64_t freed = __atomic_exchange_n(&missed.freed, 0, __ATOMIC_RELAXED);
+    struct ledger_site_words *w = sites_words(sums_of(SHARDS_SHARED), SITES_ID(LEDGER_SITE_NOBODY));
+    __atomic_fetch_add(&w->made_calls, made, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&w->freed_calls, freed, __ATOMIC_RELAXED);
+}
+
+static bool enter_patiently(struct thread *t, uint8_t *outside)
+{
+    if (likely(enter_own_books(t, outside)))
+        return true;
+    process_wait_for_others(t);
+    return enter_own_books(t, outside);
+}
+
+/* Who comes to open it right after somebody else has begun to make it is not told to wait: so that is asked again. */
+static bool open_ledger(const struct thread *t)
+{
+    process_wait_for_others(t);
+    if (process_open_ledger())
+        return true;
+    process_wait_for_others(t);
+    return load_acquire(&process.stage) == LEDGER_STAGE_MADE;
+}
+
+/* The thread has words in the ledger that is open. */
+static ONE_COPY bool settle(struct thread *t)
+{
+    if (!open_ledger(t) || load_acquire(&process.ledger.header->regions[LEDGER_SITE_SUMS].ready_bytes) <
+                               sizeof(struct ledger_site_sums))
+        return false;
+    t->sums = sums_of(SHARDS_SHARED); /* for handlers that come in between */
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    uintptr_t *objects = objects_tables();
+    store_relaxed(&process.ledger.header->objects, (uintptr_t)objects);
+    uint32_t shard = objects && !process.ledger.sealed ? shards_claim(process.pid) : SHARDS_SHARED;
+    if (shard != SHARDS_SHARED) {
+        t->sums = sums_of(shard);
+        __atomic_signal_fence(__ATOMIC_SEQ_CST);
+        t->objects = objects;
+    }
+    t->counts = true;
+    return true;
+}
+
+static bool is_settled(struct thread *t)
+{
+    if (unlikely(!t->counts) && !settle(t))
+        return false;
+    if (unlikely(load_relaxed(&missed.made) | load_relaxed(&missed.freed)))
+        move_missed();
+    return true;
+}
+
+/* What the map still says of memory that was handed out again: its free went past us. */
+static void book_unseen(const struct thread *t, struct object old)
+{
+    add(t, SITES_NUMBER(old.account), GONE, old.bytes, old.bytes);
+    add(t, LEDGER_SITE_NOBODY, GONE, old.bytes, old.bytes);
+}
+
+static void enter(const struct thread *t, uint32_t number, void *p, size_t size)
+{
+    struct object old;
+    if (objects_take((uintptr_t)p, &old))
+        book_unseen(t, old);
+    if (size > OBJECTS_BYTES_INLINE && objects_take_from_page((uintptr_t)p, &old))
+        book_unseen(t, old);
+    bool kept = objects_put((uintptr_t)p, (struct object){SITES_ID(number), size});
+    add(t, kept ? number : LEDGER_SITE_NOBODY, MADE, size, sites_usable(p, size));
+}
+
+static void enter_call(struct thread *t, const struct walk_start *from, void *p, size_t size)
+{
+    uint32_t number = number_asked(t, from);
+    if (number & SITES_ASKED)
+        sites_count_stack(t, from, number & SITES_PLAIN, size);
+    enter(t, number & SITES_PLAIN, p, size);
+}
+
+void sites_made_cold(const struct walk_start *from, void *p, size_t size)
+{
+    struct thread *t = &thread_self;
+    uint8_t outside;
+    if (t->busy)
+        return;
+    if (unlikely(!enter_patiently(t, &outside))) {
+        __atomic_fetch_add(&missed.made, 1, __ATOMIC_RELAXED);
+        return;
+    }
+    if (unlikely(!is_settled(t)))
+        __atomic_fetch_add(&missed.made, 1, __ATOMIC_RELAXED);
+    else if (unlikely(!p))
+        __atomic_fetch_add(&AT(LEDGER_SITES, struct ledger_site, number_of(t, from))->failed, 1,
+                           __ATOMIC_RELAXED);
+    else
+        enter_call(t, from, p, size);
+    leave_books(t, outside);
+}
+
+void *sites_book_cold(void *p, size_t size)
+{
+    struct walk_start from = WALK_CALLER();
+    const struct sites_slot *slot = sites_pass_wrappers(&from);
+    uintptr_t pc = load_relaxed(&slot->pc);
+    if (likely(p && pc) && sites_made_hot(slot, pc, p, size, sites.heads_tell))
+        return p;
+    sites_made_cold(&from, p, size);
+    return p;
+}
+
+void sites_recharge_cold(const struct walk_start *from, void *p, size_t size)
+{
+    struct thread *t = &thread_self;
+    struct object o;
+    uint8_t outside;
+    if (!p || t->busy || unlikely(!enter_patiently(t, &outside)))
+        return;
+    if (likely(t->counts) && objects_take((uintptr_t)p, &o)) {
+        take_back(t, SITES_NUMBER(o.account), o.bytes, sites_usable(p, o.bytes));
+        enter_call(t, from, p, size);
+    }
+    leave_books(t, outside);
+}
+
+/* The number of the record that a tag has among sites. Of two that come at once the later one's stays unused. */
+static uint32_t number_of_tag(uint32_t account)
+{
+    uint32_t *known = account < SITES_MOST ? &tags[account] : NULL, number = known ? load_acquire(known) : 0;
+    if (number || !known)
+        return number ? number : LEDGER_SITE_OTHER;
+    uint32_t mine = ledger_append(&process.ledger, LEDGER_SITES, 1);
+    if (mine >= SITES_MOST || !back_sums(mine)) {
+        mine = LEDGER_SITE_OTHER;
+    } else {
+        struct ledger_site *s = AT(LEDGER_SITES, struct ledger_site, mine);
+        s->frame = LEDGER_NONE;
+        s->tag = account;
+    }
+    return __atomic_compare_exchange_n(known, &number, mine, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
+               ? mine
+               : number;
+}
+
+void sites_charge_tag(const void *object, uint32_t account)
+{
+    struct thread *t = &thread_self;
+    void *p = (void *)(uintptr_t)object;
+    struct object o;
+    uint8_t outside;
+    if (t->busy || unlikely(!enter_own_books(t, &outside)))
+        return;
+    if (likely(t->counts) && objects_take((uintptr_t)p, &o)) {
+        take_back(t, SITES_NUMBER(o.account), o.bytes, sites_usable(p, o.bytes));
+        enter(t, number_of_tag(account), p, o.bytes);
+    }
+    leave_books(t, outside);
+}
+
+/* Takes it out of the map. A process that has not begun its books has nothing in there, and does not begin them for this. */
+static bool take(struct thread *t, void *p, struct object *o)
+{
+    *o = (struct object){0};
+    if (unlikely(!t->counts) && (load_acquire(&process.stage) != LEDGER_STAGE_MADE || !is_settled(t))) {
+        __atomic_fetch_add(&missed.freed, 1, __ATOMIC_RELAXED);
+        return false;
+    }
+    return objects_take((uintptr_t)p, o);
+}
+
+void sites_gone_cold(const struct walk_start *from, void *p)
+{
+    struct thread *t = &thread_self;
+    struct object o;
+    uint8_t outside;
+    if (!p || t->busy || unlikely(!enter_patiently(t, &outside)))
+        return;
+    if (take(t, p, &o)) {
+        add(t, SITES_NUMBER(o.account), GONE, o.bytes, sites_usable(p, o.bytes));
+        add(t, number_of(t, from), FREED, o.bytes, 0);
+    } else if (t->counts) {
+        add(t, LEDGER_SITE_NOBODY, FREED, 0, 0);
+    }
+    leave_books(t, outside);
+}
+
+struct sites_taken sites_take(void *p)
+{
+    struct thread *t = &thread_self;
+    struct sites_taken taken = {0};
+    uint8_t outside;
+    if (!p || t->busy || !sites.on || unlikely(!enter_patiently(t, &outside)))
+        return taken;
+    taken.generation = t->generation;
+    if (take(t, p, &taken.object))
+        taken.usable_bytes = sites_usable(p, taken.object.bytes);
+    leave_books(t, outside);
+    return taken;
+}
+
+/* The old object is gone. One that was in another process's map, as a handler forked meanwhile, is none of this one's. */
+static void book_moved(struct thread *t, const struct walk_start *from, const struct sites_taken *taken)
+{
+    if (taken->object.account && taken->generation == t->generation) {
+        add(t, SITES_NUMBER(taken->object.account), GONE, taken->object.bytes, taken->usable_bytes);
+        add(t, number_of(t, from), FREED, taken->object.bytes, 0);
+    } else {
+        add(t, LEDGER_SITE_NOBODY, FREED, 0, 0);
+    }
+}
+
+/* It is where it was. */
+static void put_back(const struct thread *t, void *old, const struct sites_taken *taken)
+{
+    if (taken->object.account && taken->generation == t->generation &&
+        !objects_put((uintptr_t)old, taken->object))
+        add(t, LEDGER_SITE_NOBODY, GONE, taken->object.bytes, taken->usable_bytes);
+}
+
+void sites_moved(const struct walk_start *from, void *old, struct sites_taken taken, void *p, size_t size,
+                 bool failed)
+{
+    struct thread *t = &thread_self;
+    uint8_t outside;
+    if (!sites.on || t->busy)
+        return;
+    if (old && enter_patiently(t, &outside)) {
+        if (failed)
+            put_back(t, old, &taken);
+        else if (t->counts)
+            book_moved(t, from, &taken);
+        leave_books(t, outside);
+    }
+    if (p || failed)
+        sites_made_cold(from, p, size);
+}
+
+/* glibc's chunks have their size before them; whether so in this one is tried on two, as its debugging aids change it. */
+static bool heads_tell_usable(void)
+{
+    bool so = next.is_glibc && next.malloc_usable_size;
+    for (size_t size = 24; so && size < 200; size += 101) {
+        uint64_t *p = next.malloc(size);
+        so = p && (p[-1] & ~(uint64_t)7) - 8 == next.malloc_usable_size(p);
+        if (p)
+            next.free(p);
+    }
+    return so;
+}
+
+void sites_begin(void)
+{
+    tables = reserve_memory(SITES_GENERATIONS * sizeof(*tables), true);
+    modules = reserve_memory(SITES_MOST * sizeof(*modules), false);
+    if (!tables || !modules || !objects_tables() || !next.malloc)
+        return;
+    take_tables();
+    wrappers_begin(process.wrappers);
+    sites_asked_begin();
+    sites.heads_tell = heads_tell_usable();
+    sites.on = 1;
+    sites_hooks_begin();
+    sites_operators_begin();
+}

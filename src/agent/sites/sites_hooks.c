@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "agent/sites/sites_hooks.h"
+
+#include "agent/hooks/cold.h"
+#include "agent/sites/sites.h"
+
+/* Leaves but for the real call: what is cold is reached by tail jumps. */
+static HOT void *sites_malloc(size_t size)
+{
+    void *p = next.malloc(size);
+    if (likely(p) && likely(sites_made_hot(sites_slot_first(SITES_CALLER), SITES_CALLER, p, size, true)))
+        return p;
+    return sites_book_cold(p, size);
+}
+
+COLD void sites_free_cold(void *p)
+{
+    struct walk_start from = COLD_CALLER();
+    const struct sites_slot *slot = sites_pass_wrappers(&from);
+    uintptr_t pc = load_relaxed(&slot->pc);
+    if (unlikely(!pc) || !sites_gone_hot(slot, pc, p, sites.heads_tell))
+        sites_gone_cold(&from, p);
+    next.free(p);
+}
+
+static HOT void sites_free(void *p)
+{
+    if (likely(sites_gone_hot(sites_slot_first(SITES_CALLER), SITES_CALLER, p, true))) {
+        next.free(p);
+        return;
+    }
+    sites_free_cold(p);
+}
+
+/* Of other allocators, which are asked for usable bytes. */
+static void *sites_malloc_asks(size_t size)
+{
+    return sites_book(SITES_CALLER, next.malloc(size), size);
+}
+
+static void sites_free_asks(void *p)
+{
+    if (likely(sites_gone_hot(sites_slot_first(SITES_CALLER), SITES_CALLER, p, false))) {
+        next.free(p);
+        return;
+    }
+    sites_free_cold(p);
+}
+
+/* The product did not overflow, or we would not be here. */
+static HOT void *sites_calloc(size_t count, size_t each)
+{
+    void *p = next.calloc(count, each);
+    if (likely(p) &&
+        likely(sites_made_hot(sites_slot_first(SITES_CALLER), SITES_CALLER, p, count * each, true)))
+        return p;
+    return sites_book_cold(p, count * each);
+}
+
+static void *sites_calloc_asks(size_t count, size_t each)
+{
+    return sites_book(SITES_CALLER, next.calloc(count, each), count * each);
+}
+
+static COLD void *sites_realloc_cold(void *old, size_t size)
+{
+    struct walk_start from = COLD_CALLER();
+    struct sites_taken taken = sites_take(old);
+    void *p = next.realloc(old, size);
+    sites_moved(&from, old, taken, p, size, !p && (size || !old));
+    return p;
+}
+
+/* The rest of one that began hot: `had` is what the map had, and above that the generation. */
+static COLD void *sites_moved_cold(void *old, size_t size, void *p, uint64_t had, uint64_t usable)
+{
+    struct walk_start from = COLD_CALLER();
+    struct sites_taken taken = {
+        .object = {(uint32_t)had >> OBJECTS_BYTES_BITS, had & OBJECTS_BYTES_INLINE},
+        .usable_bytes = usable,
+        .generation = (uint32_t)(had >> 32),
+    };
+    sites_moved(&from, old, taken, p, size, !p && size);
+    return p;
+}
+
+/* If a handler forked meanwhile, this may be a child: what was taken is none of its own. */
+static HOT void *sites_realloc(void *old, size_t size)
+{
+    uint32_t generation = thread_self.generation;
+    struct sites_held held;
+    if (unlikely(!sites_take_hot(sites_slot_known(SITES_CALLER), SITES_CALLER, old, true, &held)))
+        return sites_realloc_cold(old, size);
+    void *p = next.realloc(old, size);
+    if (unlikely(!p || thread_self.generation != generation ||
+                 !sites_made_hot(sites_slot_first(SITES_CALLER), SITES_CALLER, p, size, true)))
+        return sites_moved_cold(old, size, p, (uint64_t)generation << 32 | held.had, held.usable);
+    sites_freed_hot(&held);
+    return p;
+}
+
+static int sites_posix_memalign(void **out, size_t alignment, size_t size)
+{
+    struct walk_start from = COLD_CALLER();
+    int error = next.posix_memalign(out, alignment, size);
+    if (error || *out)
+        sites_made_cold(&from, error ? NULL : *out, size);
+    return error;
+}
+
+static void *sites_aligned_alloc(size_t alignment, size_t size)
+{
+    return sites_book(SITES_CALLER, next.aligned_alloc(alignment, size), size);
+}
+
+static void *sites_memalign(size_t alignment, size_t size)
+{
+    return sites_book(SITES_CALLER, next.memalign(alignment, size), size);
+}
+
+static void *sites_valloc(size_t size)
+{
+    return sites_book(SITES_CALLER, next.valloc(size), size);
+}
+
+static void *sites_pvalloc(size_t size)
+{
+    return sites_book(SITES_CALLER, next.pvalloc(size), size);
+}
+
+/*
+ * Where a function of the allocator calls another one of the family through its symbol, that one has counted, for the
+ * allocator. What realloc() freed stays freed by the allocator's own call.
+ */
+#define THROUGH(name, parameters, arguments, size)                                                           \
+    static void *through_##name parameters                                                                   \
+    {                                                                                                        \
+        struct walk_start from = COLD_CALLER();                                                              \
+        void *p = next.name arguments;                                                                       \
+        sites_recharge_cold(&from, p, size);                                                                 \
+        return p;                                                                                            \
+    }
+THROUGH(calloc, (size_t count, size_t each), (count, each), count *each)
+THROUGH(realloc, (void *old, size_t size), (old, size), size)
+THROUGH(aligned_alloc, (size_t alignment, size_t size), (alignment, size), size)
+THROUGH(memalign, (size_t alignment, size_t size), (alignment, size), size)
+THROUGH(valloc, (size_t size), (size), size)
+THROUGH(pvalloc, (size_t size), (size), size)
+#undef THROUGH
+
+static int through_posix_memalign(void **out, size_t alignment, size_t size)
+{
+    struct walk_start from = COLD_CALLER();
+    int error = next.posix_memalign(out, alignment, size);
+    if (!error)
+        sites_recharge_cold(&from, *out, size);
+    return error;
+}
+
+static void stand_before_entries(void)
+{
+#define X(name)                                                                                              \
+    if (next_entries.name == next.name)                                                                      \
+        next_entries.name = through_##name;
+    X(calloc)
+    X(realloc)
+    X(posix_memalign)
+    X(aligned_alloc)
+    X(memalign)
+    X(valloc)
+    X(pvalloc)
+#undef X
+}
+
+void sites_hooks_begin(void)
+{
+    stand_before_entries();
+    next_hot = (struct next_hot){.malloc = sites.heads_tell ? sites_malloc : sites_malloc_asks,
+                                 .calloc = sites.heads_tell ? sites_calloc : sites_calloc_asks,
+                                 .realloc = sites.heads_tell ? sites_realloc : sites_realloc_cold,
+                                 .free = sites.heads_tell ? sites_free : sites_free_asks,
+                                 .posix_memalign = sites_posix_memalign,
+                                 .aligned_alloc = sites_aligned_alloc,
+                                 .memalign = sites_memalign,
+                                 .valloc = sites_valloc,
+                                 .pvalloc = sites_pvalloc};
+}

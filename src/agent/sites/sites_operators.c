@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "agent/sites/sites_operators.h"
+
+#include "agent/hooks/cold.h"
+#include "agent/hooks/hooks.h"
+#include "agent/hooks/resolve.h"
+#include "agent/sampler/live_filter.h"
+#include "agent/sampler/probes.h"
+#include "agent/sites/sites_hooks.h"
+#include "base/sigsafe/str.h"
+
+/* ---- the allocator's own operators ---- */
+
+#define X(field, symbol)                                                                                     \
+    static void *sites_##field(size_t size, size_t second, size_t third)                                     \
+    {                                                                                                        \
+        if (likely(size < thread_self.left)) {                                                               \
+            thread_self.left -= size;                                                                        \
+            return sites_book(SITES_CALLER, next_operators.field(size, second, third), size);                \
+        }                                                                                                    \
+        return operators_new_cold(size, second, third, &next_operators.field);                               \
+    }
+NEXT_NEW_FORMS(X)
+#undef X
+#define X(field, symbol)                                                                                     \
+    static void sites_##field(void *p, size_t second, size_t third)                                          \
+    {                                                                                                        \
+        if (likely(!filter_may_hold(p) &&                                                                    \
+                   sites_gone_hot(sites_slot_first(SITES_CALLER), SITES_CALLER, p, false))) {                \
+            next_operators.field(p, second, third);                                                          \
+            return;                                                                                          \
+        }                                                                                                    \
+        operators_delete_cold(p, second, third, &next_operators.field);                                      \
+    }
+NEXT_DELETE_FORMS(X)
+#undef X
+
+/* Of those that call another function of the family, that one has counted. */
+#define X(field, symbol)                                                                                     \
+    static void *through_##field(size_t size, size_t second, size_t third)                                   \
+    {                                                                                                        \
+        struct walk_start from = COLD_CALLER();                                                              \
+        void *p = next_operators.field(size, second, third);                                                 \
+        sites_recharge_cold(&from, p, size);                                                                 \
+        return p;                                                                                            \
+    }
+NEXT_NEW_FORMS(X)
+#undef X
+
+void sites_operators_begin(void)
+{
+#define X(field, symbol)                                                                                     \
+    if (next_operators.field && next.field != next_operators.field)                                          \
+        next.field = sites_##field;
+    NEXT_NEW_FORMS(X)
+    NEXT_DELETE_FORMS(X)
+#undef X
+#define X(field, symbol)                                                                                     \
+    if (next_operators.field && next.field == next_operators.field)                                          \
+        next.field = through_##field;
+    NEXT_NEW_FORMS(X)
+#undef X
+}
+
+/* ---- the C++ library's ---- */
+
+static COLD void *direct_cold(size_t size, size_t second, size_t third, next_new_fn *real)
+{
+    struct walk_start start = COLD_CALLER();
+    struct thread *t = &thread_self;
+    bool due = cold_begin(t, size);
+    void *p = next.malloc(size ? size : 1);
+    if (!p)
+        return (*real)(size, second, third);
+    tell_malloc(p, size, cold_end(t, &start, due, p, size));
+    return p;
+}
+
+/* As libstdc++ has them: only when there is no memory does it matter which of them was called. */
+#define X(field, symbol)                                                                                     \
+    static void *direct_##field(size_t size, size_t second, size_t third)                                    \
+    {                                                                                                        \
+        if (likely(size < thread_self.left)) {                                                               \
+            thread_self.left -= size;                                                                        \
+            void *p = next.malloc(size ? size : 1);                                                          \
+            if (unlikely(!p))                                                                                \
+                return next_operators.field(size, second, third);                                            \
+            return sites_book(SITES_CALLER, p, size);                                                        \
+        }                                                                                                    \
+        return direct_cold(size, second, third, &next_operators.field);                                      \
+    }
+X(new_plain, )
+X(new_array, )
+X(new_nothrow, )
+X(new_array_nothrow, )
+#undef X
+
+static COLD void *direct_aligned_cold(size_t size, size_t alignment, size_t third, next_new_fn *real)
+{
+    struct walk_start start = COLD_CALLER();
+    struct thread *t = &thread_self;
+    bool due = cold_begin(t, size);
+    void *p = next.aligned_alloc(alignment, ((size ? size : 1) + alignment - 1) & ~(alignment - 1));
+    if (!p)
+        return (*real)(size, alignment, third);
+    tell_malloc(p, size, cold_end(t, &start, due, p, size));
+    return p;
+}
+
+#define X(field)                                                                                             \
+    static void *direct_##field(size_t size, size_t alignment, size_t third)                                 \
+    {                                                                                                        \
+        bool odd = !alignment || (alignment & (alignment - 1)) || size > PTRDIFF_MAX;                        \
+        return odd ? next_operators.field(size, alignment, third)                                            \
+                   : direct_aligned_cold(size, alignment, third, &next_operators.field);                     \
+    }
+X(new_aligned)
+X(new_array_aligned)
+X(new_aligned_nothrow)
+X(new_array_aligned_nothrow)
+#undef X
+
+static void direct_delete(void *p, size_t second, size_t third)
+{
+    (void)second;
+    (void)third;
+    if (unlikely(filter_may_hold(p))) {
+        hooks_free_cold(p);
+        return;
+    }
+    if (likely(sites_gone_hot(sites_slot_first(SITES_CALLER), SITES_CALLER, p, false)))
+        next.free(p);
+    else
+        sites_free_cold(p);
+}
+
+static bool is_cxx_library(const struct link_map *m)
+{
+    return m && m->l_name && text_find(m->l_name, "/libstdc++.so");
+}
+
+/* What the others call, through the symbol: a program that replaces one of these means all. */
+static bool is_library_whole(void)
+{
+    static const char *const basic[] = {"_Znwm", "_ZdlPv", "_ZnwmSt11align_val_t", "_ZdlPvSt11align_val_t"};
+    for (unsigned i = 0; i < sizeof(basic) / sizeof(*basic); i++)
+        if (resolve_before(basic[i]) ||
+            !is_cxx_library(resolve_module_of((uintptr_t)resolve_startup(basic[i]))))
+            return false;
+    return true;
+}
+
+static bool goes_direct(const void *real)
+{
+    return sites.on && is_cxx_library(resolve_module_of((uintptr_t)real)) && is_library_whole();
+}
+
+#define X(field, symbol)                                                                                     \
+    next_new_fn sites_instead_##field(next_new_fn real)                                                      \
+    {                                                                                                        \
+        if (!goes_direct((const void *)real))                                                                \
+            return real;                                                                                     \
+        next_operators.field = real;                                                                         \
+        return direct_##field;                                                                               \
+    }
+NEXT_NEW_FORMS(X)
+#undef X
+#define X(field, symbol)                                                                                     \
+    next_delete_fn sites_instead_##field(next_delete_fn real)                                                \
+    {                                                                                                        \
+        return goes_direct((const void *)real) ? direct_delete : real;                                       \
+    }
+NEXT_DELETE_FORMS(X)
+#undef X

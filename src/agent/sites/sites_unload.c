@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "agent/sites/sites_unload.h"
+
+#include <stdint.h>
+
+#include "agent/hooks/cold.h"
+#include "agent/hooks/resolve.h"
+#include "agent/process.h"
+#include "agent/sites/sites.h"
+#include "base/sigsafe/atomic.h"
+#include "base/sigsafe/str.h"
+
+static int (*next_dlclose)(void *);
+static uint32_t under_way; /* calls of dlclose(): what destructors do meanwhile is looked at, too */
+
+void sites_unload_init(void)
+{
+    next_dlclose = (int (*)(void *))resolve_next("dlclose", NULL);
+}
+
+/* libc's own conversions of character sets are unloaded by ways of its own. */
+bool sites_unload_will_tell(const struct unwind_module *m)
+{
+    return m->permanent || (next_dlclose && !load_acquire(&under_way) && !text_find(m->name, "/gconv/"));
+}
+
+EXPORT int dlclose(void *handle)
+{
+    if (unlikely(!next_dlclose))
+        boot_agent();
+    __atomic_fetch_add(&under_way, 1, __ATOMIC_SEQ_CST);
+    sites_forget_unloadable();
+    int result = next_dlclose(handle);
+    __atomic_fetch_sub(&under_way, 1, __ATOMIC_SEQ_CST);
+    return result;
+}

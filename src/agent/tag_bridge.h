@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef AGENT_TAG_BRIDGE_H
+#define AGENT_TAG_BRIDGE_H
+
+/*
+ * The agent's side of target/agent_api.h: objects of tags, as the hooks of free() and realloc() meet them.
+ *
+ * Runs in: target. Threads: any.
+ */
+
+#include "base/sigsafe/compiler.h"
+#include "target/agent_api.h"
+
+/** NULL: there is no library of tags, as far as is known. */
+extern const struct joint_tags *joint_tags __attribute__((visibility("hidden")));
+
+/* Cold halves of hooks call these around what gives the object back. */
+static inline void joint_gone(const void *p)
+{
+    if (unlikely(joint_tags != NULL))
+        joint_tags->gone(p);
+}
+
+struct joint_taken {
+    struct object object;
+    bool tagged;
+};
+
+static inline struct joint_taken joint_take(const void *p)
+{
+    struct joint_taken taken = {.tagged = false};
+    if (unlikely(joint_tags && p))
+        taken.tagged = joint_tags->take(p, &taken.object);
+    return taken;
+}
+
+static inline void joint_moved(const struct joint_taken *taken, const void *old, const void *now, size_t size)
+{
+    if (unlikely(taken->tagged))
+        joint_tags->moved(&taken->object, old, now, size);
+}
+
+#endif
