@@ -5,7 +5,7 @@
 
 #include "symbol/calls.h"
 
-/* What <allium/malloc_hooks.h> only renames: src/tag/family.c. */
+/* What <allium/malloc_hooks.h> only renames: src/tag/libc_wrappers.c. */
 static const struct {
     const char *symbol, *class, *name;
 } family[] = {

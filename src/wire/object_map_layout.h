@@ -3,7 +3,7 @@
 #define WIRE_OBJECT_MAP_LAYOUT_H
 
 /*
- * The layout of the map of objects (target/object_map.h), and of the tree of mappings (tag/ranges.h), in the target's own memory: the
+ * The layout of the map of objects (target/object_map.h), and of the tree of mappings (tag/mmap_ranges.h), in the target's own memory: the
  * header of a ledger says where the table of tables and the tree lie (`objects`, `ranges`). The tool reads them there.
  *
  * Runs in: target and tool.

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "tag/places.h"
+#include "tag/tag_index.h"
 
 #define IDENTITIES 30000u
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "tag/details.h"
+#include "tag/call_details.h"
 
 #include <string.h>
 #include <time.h>
 
-#include "tag/books.h"
+#include "tag/tag_ledger.h"
 #include "target/ledger_stacks.h"
 #include "target/stack_calls.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef TAG_KEEP_H
-#define TAG_KEEP_H
+#ifndef TAG_TAG_INTERNAL_H
+#define TAG_TAG_INTERNAL_H
 
 /*
  * What tag.c has for the other files of this room: accounts of tags, objects that come and go.

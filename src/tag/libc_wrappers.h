@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef TAG_FAMILY_H
-#define TAG_FAMILY_H
+#ifndef TAG_LIBC_WRAPPERS_H
+#define TAG_LIBC_WRAPPERS_H
 
 /*
  * What <allium/malloc_hooks.h> turns calls of these functions into. Each does what the function of that name does, and books it.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef TAG_JOINT_H
-#define TAG_JOINT_H
+#ifndef TAG_AGENT_BRIDGE_H
+#define TAG_AGENT_BRIDGE_H
 
 /*
  * The library's side of target/agent_api.h: whether there is an agent, and what it is told.

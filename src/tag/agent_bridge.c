@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "tag/joint.h"
+#include "tag/agent_bridge.h"
 
-#include "tag/books.h"
-#include "tag/keep.h"
+#include "tag/tag_internal.h"
+#include "tag/tag_ledger.h"
 
 const struct joint_agent *joint_agent;
 

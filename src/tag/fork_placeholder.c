@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "tag/forked.h"
+#include "tag/fork_placeholder.h"
 
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 
 #include "base/sigsafe/syscall.h"
-#include "tag/books.h"
+#include "tag/tag_ledger.h"
 #include "target/object_map.h"
 
 /* What is written to while an event is booked: the header, records of tags, and counts. */

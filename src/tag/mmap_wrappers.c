@@ -8,11 +8,11 @@
 #include <errno.h>
 #include <sys/mman.h>
 
-#include "tag/books.h"
-#include "tag/callers.h"
-#include "tag/family.h"
-#include "tag/keep.h"
-#include "tag/ranges.h"
+#include "tag/callsite_tags.h"
+#include "tag/libc_wrappers.h"
+#include "tag/mmap_ranges.h"
+#include "tag/tag_internal.h"
+#include "tag/tag_ledger.h"
 
 #define PAGE 4096u
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "tag/ranges.h"
+#include "tag/mmap_ranges.h"
 
 #include <stddef.h>
 
 #include "base/sigsafe/atomic.h"
 #include "base/sigsafe/draw.h"
-#include "tag/wait.h"
+#include "tag/spin_wait.h"
 #include "target/vm_reserve.h"
 #include "wire/object_map_layout.h"
 

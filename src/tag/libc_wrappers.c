@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tag/callers.h"
-#include "tag/family.h"
-#include "tag/keep.h"
+#include "tag/callsite_tags.h"
+#include "tag/libc_wrappers.h"
+#include "tag/tag_internal.h"
 
 /* The tag of the call of this function, whose class and name these are. */
 #define CALLER(function, name)                                                                               \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef TAG_DETAILS_H
-#define TAG_DETAILS_H
+#ifndef TAG_CALL_DETAILS_H
+#define TAG_CALL_DETAILS_H
 
 /*
  * What is kept of calls of a tag of which more is asked than to count: their stacks, and how long they took.

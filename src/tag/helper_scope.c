@@ -3,9 +3,9 @@
 
 #include <stdint.h>
 
-#include "tag/callers.h"
-#include "tag/charge.h"
-#include "tag/keep.h"
+#include "tag/callsite_tags.h"
+#include "tag/helper_scope.h"
+#include "tag/tag_internal.h"
 
 #define NEAR_BYTES (64u << 10)
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef TAG_PLACES_H
-#define TAG_PLACES_H
+#ifndef TAG_TAG_INDEX_H
+#define TAG_TAG_INDEX_H
 
 /*
  * Which account a place has, whatever descriptor it has now: a library that is loaded again brings new ones, and a program that

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "base/sigsafe/syscall.h"
-#include "tag/books.h"
+#include "tag/tag_ledger.h"
 #include "target/object_map.h"
 #include "target/vm_reserve.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "tag/places.h"
+#include "tag/tag_index.h"
 
 #include <dlfcn.h>
 #include <stddef.h>

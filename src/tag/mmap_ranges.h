@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef TAG_RANGES_H
-#define TAG_RANGES_H
+#ifndef TAG_MMAP_RANGES_H
+#define TAG_MMAP_RANGES_H
 
 /*
  * Which ranges of address space are mapped by tagged calls, and by whom. A mapping may lose parts of itself, in the midst of it too.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/sigsafe/atomic.h"
-#include "tag/books.h"
+#include "tag/tag_ledger.h"
 #include "target/shards.h"
 
 /*

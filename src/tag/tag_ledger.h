@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef TAG_BOOKS_H
-#define TAG_BOOKS_H
+#ifndef TAG_TAG_LEDGER_H
+#define TAG_TAG_LEDGER_H
 
 /*
  * The ledger of tags: which tags were met, and their accounts.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef TAG_CALLERS_H
-#define TAG_CALLERS_H
+#ifndef TAG_CALLSITE_TAGS_H
+#define TAG_CALLSITE_TAGS_H
 
 /*
  * Tags of calls that have no descriptor where they stand: one for each call instruction, told apart by where it returns to.

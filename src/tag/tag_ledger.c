@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "tag/books.h"
+#include "tag/tag_ledger.h"
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -19,19 +19,19 @@
 #include "base/sigsafe/syscall.h"
 #include "base/sigsafe/str.h"
 #include "target/vm_reserve.h"
-#include "tag/control.h"
-#include "tag/details.h"
-#include "tag/joint.h"
-#include "tag/places.h"
-#include "tag/ranges.h"
-#include "tag/wait.h"
+#include "tag/tag_control.h"
+#include "tag/call_details.h"
+#include "tag/agent_bridge.h"
+#include "tag/tag_index.h"
+#include "tag/mmap_ranges.h"
+#include "tag/spin_wait.h"
 #include "wire/deferred_rules.h"
 #include "wire/ledger_make.h"
 
 #define LIMIT_BYTES   (64ull << 20)
 #define ACCOUNTS_MOST (1u << 16) /* the map of objects has 20 bits for where words lie, of each shard */
 
-/* As places.c knows it, too. */
+/* As tag_index.c knows it, too. */
 _Static_assert(ACCOUNTS_MOST *LEDGER_ACCOUNT_SHARDS <= 1u << (32 - ALLIUM_BYTES_BITS) &&
                    ACCOUNTS_MOST / LEDGER_ACCOUNTS_TOGETHER * sizeof(struct ledger_accounts) <= LIMIT_BYTES,
                "an entry has no more bits, and a table no more room");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef TAG_CONTROL_H
-#define TAG_CONTROL_H
+#ifndef TAG_TAG_CONTROL_H
+#define TAG_TAG_CONTROL_H
 
 /*
  * What is asked of tags from outside, by the control page (wire/ledger.h): which are counted, followed by stack, timed, made to

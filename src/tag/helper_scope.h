@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef TAG_CHARGE_H
-#define TAG_CHARGE_H
+#ifndef TAG_HELPER_SCOPE_H
+#define TAG_HELPER_SCOPE_H
 
 /*
  * Helpers of a program's own: while one runs, what its thread asks for is charged to the helper's caller.

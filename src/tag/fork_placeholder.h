@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef TAG_FORKED_H
-#define TAG_FORKED_H
+#ifndef TAG_FORK_PLACEHOLDER_H
+#define TAG_FORK_PLACEHOLDER_H
 
 /*
  * What a child finds in the place of its parent's ledger, which is not mapped there: where a signal handler forked, the child

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "tag/callers.h"
+#include "tag/callsite_tags.h"
 
 #include <dlfcn.h>
 #include <stddef.h>
 
 #include "base/sigsafe/atomic.h"
-#include "tag/books.h"
+#include "tag/tag_ledger.h"
 #include "unwind/module.h"
 
 #define CALLERS 16384u /* a power of two */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "tag/control.h"
+#include "tag/tag_control.h"
 
 #include <dlfcn.h>
 #include <sys/mman.h>
@@ -7,7 +7,7 @@
 #include "base/sigsafe/atomic.h"
 #include "base/sigsafe/draw.h"
 #include "base/sigsafe/syscall.h"
-#include "tag/places.h"
+#include "tag/tag_index.h"
 #include "target/rules.h"
 #include "target/vm_reserve.h"
 

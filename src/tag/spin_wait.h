@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef TAG_WAIT_H
-#define TAG_WAIT_H
+#ifndef TAG_SPIN_WAIT_H
+#define TAG_SPIN_WAIT_H
 
 /*
  * Waiting for another thread that is in the midst of something short. On a busy machine it has to wait for a processor itself, which may
@@ -15,7 +15,7 @@
 
 #include "base/sigsafe/atomic.h"
 #include "base/sigsafe/syscall.h"
-#include "tag/details.h"
+#include "tag/call_details.h"
 #include "target/vm_reserve.h"
 
 #define WAIT_TURNS   100u        /* a few are usual */
