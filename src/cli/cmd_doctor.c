@@ -20,7 +20,7 @@
 #include "collect/program.h"
 #include "model/table.h"
 #include "run/launch.h"
-#include "symbol/fetcher.h"
+#include "symbol/debuginfod_fetcher.h"
 #include "view/table_view.h"
 
 #ifndef MADV_POPULATE_WRITE

@@ -10,7 +10,7 @@
  */
 
 #include "cli/command.h"
-#include "symbol/servers.h"
+#include "symbol/debuginfod_servers.h"
 
 /* An entry for the command's table of options; command_parse() does the rest. */
 #define DEBUGINFOD_OPTION                                                                                    \

@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "collect/codefile_rules.h"
-#include "symbol/object.h"
+#include "symbol/elf_file.h"
 
 #define SEGMENTS_MAX 256
 #define STEPS_MAX    65536 /* remembered; then all are forgotten */

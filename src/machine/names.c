@@ -14,8 +14,8 @@
 #include "machine/samples.h"
 #include "machine/session.h"
 #include "model/container_id.h"
-#include "symbol/kernel.h"
 #include "symbol/kernel_source.h"
+#include "symbol/kernel_symbols.h"
 
 struct names {
     struct names_wanted wanted;

@@ -17,7 +17,7 @@
 #include "run/follow.h"
 #include "run/launch.h"
 #include "store/recording.h"
-#include "symbol/servers.h"
+#include "symbol/debuginfod_servers.h"
 
 struct session {
     const struct record_options *o;

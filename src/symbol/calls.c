@@ -4,7 +4,7 @@
 #include <gelf.h>
 
 #include "base/mem.h"
-#include "symbol/calls_file.h"
+#include "symbol/calls_internal.h"
 
 #define CALL_BYTES_MOST 8u /* a prefix, ff, and an address in memory with all that it may have */
 

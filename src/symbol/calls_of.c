@@ -3,7 +3,7 @@
 
 #include <gelf.h>
 
-#include "symbol/calls_file.h"
+#include "symbol/calls_internal.h"
 
 /* Where a target can be reached: its code or a stub of it, or a word that has its address. */
 struct way {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "symbol/object.h"
+#include "symbol/elf_file.h"
 
 #include "base/buf.h"
 

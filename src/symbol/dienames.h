@@ -8,8 +8,8 @@
  * Runs in: the tool. Owns: a cache of scoped names, until symbol_die_names_release(); the names belong to the pool.
  */
 
-#include "symbol/names.h"
-#include "symbol/table.h"
+#include "symbol/symbol_names.h"
+#include "symbol/symtab.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "symbol/kernel.h"
+#include "symbol/kernel_symbols.h"
 #include "symbol/symbol.h"
 #include "symbol/vmlinux.h"
 

@@ -12,9 +12,9 @@
  * Runs in: the tool. Owns: its indexes; borrows the Dwarf handle and the symbol table, which must live longer.
  */
 
-#include "symbol/names.h"
 #include "symbol/symbol.h"
-#include "symbol/table.h"
+#include "symbol/symbol_names.h"
+#include "symbol/symtab.h"
 
 #include <elfutils/libdw.h>
 

@@ -3,9 +3,9 @@
 
 #include "base/buf.h"
 #include "symbol/cache.h"
-#include "symbol/image.h"
-#include "symbol/names.h"
-#include "symbol/servers.h"
+#include "symbol/debuginfod_servers.h"
+#include "symbol/module_files.h"
+#include "symbol/symbol_names.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -56,7 +56,7 @@ void symbols_save(struct symbols *s);
 
 /** Before addresses are resolved: their module's debug file is wanted, if no file here tells what it would. */
 void symbols_want(struct symbols *s, const struct symbol_module *module, const uint64_t *addresses, size_t n);
-/** Asks servers for what is wanted, as long as symbol/servers.h lets them; names are better from then on. */
+/** Asks servers for what is wanted, as long as symbol/debuginfod_servers.h lets them; names are better from then on. */
 void symbols_fetch(struct symbols *s);
 /** How many files from servers are in use by now: names from before the latest of them may be worse. */
 size_t symbols_came(const struct symbols *s);

@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "symbol/object.h"
+#include "symbol/elf_file.h"
 
 struct vmlinux {
     char *path; /* with the root; NULL: there is none */

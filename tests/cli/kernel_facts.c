@@ -18,7 +18,7 @@
 #include "collect/slab.h"
 #include "machine/enums.h"
 #include "machine/lookup.h"
-#include "symbol/kernel.h"
+#include "symbol/kernel_symbols.h"
 
 static int fail(const struct error *e)
 {

@@ -5,7 +5,7 @@
 #include "test_kernel.h"
 
 #include "symbol/kallsyms.h"
-#include "symbol/kernel.h"
+#include "symbol/kernel_symbols.h"
 
 #include <errno.h>
 #include <time.h>

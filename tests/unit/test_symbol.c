@@ -312,8 +312,9 @@ static void agrees_with_addr2line(void **state)
     size_t n = 0, other_files = 0, frames = 0;
     char line[TEXT_BYTES];
     sh("S=%s/../../src; gcc -std=gnu11 -g -O2 -fPIC -shared -I$S -o self.so $S/symbol/scopes.c "
-       "$S/symbol/cachefile.c "
-       "$S/symbol/names.c $S/symbol/table.c $S/base/hash_map.c $S/base/buf.c && nm -S self.so | grep -i ' t "
+       "$S/symbol/cache_file.c "
+       "$S/symbol/symbol_names.c $S/symbol/symtab.c $S/base/hash_map.c $S/base/buf.c && nm -S self.so | grep "
+       "-i ' t "
        "' | "
        "sort > nm.txt",
        programs);

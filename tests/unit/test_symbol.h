@@ -7,9 +7,9 @@
  * binutils say of these. PROGRAMS in the environment names tests/programs when it is not beside this file.
  */
 
-#include "symbol/names.h"
-#include "symbol/object.h"
+#include "symbol/elf_file.h"
 #include "symbol/symbol.h"
+#include "symbol/symbol_names.h"
 
 #include "base/buf.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef SYMBOL_TABLE_H
-#define SYMBOL_TABLE_H
+#ifndef SYMBOL_SYMTAB_H
+#define SYMBOL_SYMTAB_H
 
 /*
  * The function symbols of a module: .symtab, .dynsym and the stubs of its procedure linkage table.
@@ -8,7 +8,7 @@
  * Runs in: the tool. Owns: its index; borrows the Elf handles, which must live longer.
  */
 
-#include "symbol/names.h"
+#include "symbol/symbol_names.h"
 
 #include <libelf.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef SYMBOL_NAMES_H
-#define SYMBOL_NAMES_H
+#ifndef SYMBOL_SYMBOL_NAMES_H
+#define SYMBOL_SYMBOL_NAMES_H
 
 /*
  * Raw symbols and paths made readable, each text kept once.

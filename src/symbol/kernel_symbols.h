@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef SYMBOL_KERNEL_H
-#define SYMBOL_KERNEL_H
+#ifndef SYMBOL_KERNEL_SYMBOLS_H
+#define SYMBOL_KERNEL_SYMBOLS_H
 
 /*
  * Names for addresses of the kernel's code: its own, its modules', BPF programs', trampolines. Not files and lines:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "symbol/table.h"
+#include "symbol/symtab.h"
 
 #include "base/buf.h"
 #include "symbol/plt.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef SYMBOL_FETCHER_H
-#define SYMBOL_FETCHER_H
+#ifndef SYMBOL_DEBUGINFOD_FETCHER_H
+#define SYMBOL_DEBUGINFOD_FETCHER_H
 
 /*
  * Processes that ask debuginfod servers, so that whoever started them never waits for a network: libdebuginfod is loaded

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "symbol/image.h"
+#include "symbol/module_files.h"
 
 #include <errno.h>
 #include <string.h>

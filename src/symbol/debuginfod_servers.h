@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef SYMBOL_SERVERS_H
-#define SYMBOL_SERVERS_H
+#ifndef SYMBOL_DEBUGINFOD_SERVERS_H
+#define SYMBOL_DEBUGINFOD_SERVERS_H
 
 /*
  * Debug files from debuginfod servers (DEBUGINFOD_URLS), by build id, within a budget of time for all of them together.

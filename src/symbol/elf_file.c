@@ -2,7 +2,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#include "symbol/object.h"
+#include "symbol/elf_file.h"
 
 #include "base/buf.h"
 #include "base/guard.h"

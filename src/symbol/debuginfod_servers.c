@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "symbol/servers.h"
+#include "symbol/debuginfod_servers.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -13,7 +13,7 @@
 #include "base/hash_map.h"
 #include "base/mem.h"
 #include "base/vec.h"
-#include "symbol/fetcher.h"
+#include "symbol/debuginfod_fetcher.h"
 
 enum state { WANTED, ASKED, FOUND, ABSENT, FAILED };
 

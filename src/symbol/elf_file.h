@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef SYMBOL_OBJECT_H
-#define SYMBOL_OBJECT_H
+#ifndef SYMBOL_ELF_FILE_H
+#define SYMBOL_ELF_FILE_H
 
 /*
  * One ELF file, opened inside a process's root directory or on this machine, and the search for its separate debug file.

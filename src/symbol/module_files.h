@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef SYMBOL_IMAGE_H
-#define SYMBOL_IMAGE_H
+#ifndef SYMBOL_MODULE_FILES_H
+#define SYMBOL_MODULE_FILES_H
 
 /*
  * One module: which files describe it, and what they say of an address. Files are opened when first needed.
@@ -9,11 +9,11 @@
  */
 
 #include "symbol/cache.h"
-#include "symbol/names.h"
-#include "symbol/object.h"
+#include "symbol/elf_file.h"
 #include "symbol/scopes.h"
 #include "symbol/symbol.h"
-#include "symbol/table.h"
+#include "symbol/symbol_names.h"
+#include "symbol/symtab.h"
 
 struct symbol_image {
     char *path; /* as the target saw it */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "symbol/kernel.h"
+#include "symbol/kernel_symbols.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 #include "base/read_file.h"
 #include "symbol/kallsyms.h"
-#include "symbol/names.h"
+#include "symbol/symbol_names.h"
 
 #define KALLSYMS_BYTES_MAX (256u << 20)
 #define MODULES_BYTES_MAX  (16u << 20)

@@ -2,7 +2,7 @@
 #include "symbol/cache.h"
 
 #include "base/buf.h"
-#include "symbol/object.h"
+#include "symbol/elf_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef SYMBOL_CALLS_FILE_H
-#define SYMBOL_CALLS_FILE_H
+#ifndef SYMBOL_CALLS_INTERNAL_H
+#define SYMBOL_CALLS_INTERNAL_H
 
 /* What of a module's file tells what its instructions call: calls.c looks at one, calls_of.c for all of a function. */
 
 #include <string.h>
 
 #include "symbol/calls.h"
-#include "symbol/object.h"
+#include "symbol/elf_file.h"
 #include "symbol/plt.h"
 
 struct symbol_code {

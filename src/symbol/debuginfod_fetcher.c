@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "symbol/fetcher.h"
+#include "symbol/debuginfod_fetcher.h"
 
 #include <dlfcn.h>
 #include <errno.h>

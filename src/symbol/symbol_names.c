@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "symbol/names.h"
+#include "symbol/symbol_names.h"
 
 #include "base/buf.h"
 
