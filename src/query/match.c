@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/sigsafe/pattern.h"
-#include "query/tree.h"
+#include "query/query_tree.h"
 
 struct query_probe {
     const struct query *query;

@@ -8,7 +8,7 @@
  * Owns: the scratch buffer; the query until the parse is done.
  */
 
-#include "query/tree.h"
+#include "query/query_tree.h"
 
 struct query_parser {
     const char *text; /* of the whole query */

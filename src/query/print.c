@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "query/number.h"
-#include "query/tree.h"
+#include "query/query_number.h"
+#include "query/query_tree.h"
 
 #include <string.h>
 

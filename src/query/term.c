@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "query/field.h"
-#include "query/number.h"
 #include "query/parse.h"
+#include "query/query_number.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef QUERY_NUMBER_H
-#define QUERY_NUMBER_H
+#ifndef QUERY_QUERY_NUMBER_H
+#define QUERY_QUERY_NUMBER_H
 
 /*
  * Values of the numeric field types, as text and as integers. For src/query only.

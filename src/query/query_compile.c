@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "base/sigsafe/clause.h"
-#include "query/tree.h"
+#include "query/query_tree.h"
 
 struct compiler {
     const struct query *query;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "query/number.h"
+#include "query/query_number.h"
 
 #include "base/units.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef QUERY_TREE_H
-#define QUERY_TREE_H
+#ifndef QUERY_QUERY_TREE_H
+#define QUERY_QUERY_TREE_H
 
 /*
  * What a parsed query is made of. For src/query only.
