@@ -14,7 +14,7 @@
  * A row passes when coverage >= 93 %; <= 97.5 % if 100 or more samples smaller than the period are expected;
  * mean width <= 1.3 times 2 * 1.96 * the true standard deviation if 30 or more samples are expected; and the
  * mean estimate is within 3 (true) standard errors of the truth. `known` marks a count of small objects behind
- * large ones that are likely to leave no sample: model/estimate.h says why only its bias is judged. --normal
+ * large ones that are likely to leave no sample: model/profile/estimate.h says why only its bias is judged. --normal
  * judges value +- 1.96 standard errors, which must fail.
  * Exit code: 0 all passed, 1 some failed, 2 usage.
  *
@@ -23,7 +23,7 @@
  * and that decides: chance passes, a bias or a coverage that is wrong does not. (The default seed needs none.)
  */
 
-#include "model/estimate.h"
+#include "model/profile/estimate.h"
 
 #include <math.h>
 #include <stdbool.h>

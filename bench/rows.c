@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "model/table.h"
+#include "model/table/table.h"
 #include "store/recording.h"
 
 #define BATCH    1000u

@@ -13,7 +13,7 @@
 
 #include "cli/command.h"
 #include "cli/intervals.h"
-#include "model/accounts.h"
+#include "model/accounts/accounts.h"
 #include "symbol/symbol.h"
 
 struct object_faults;

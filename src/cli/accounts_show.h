@@ -8,7 +8,7 @@
  * Runs in: the tool. Owns: nothing.
  */
 
-#include "model/accounts_table.h"
+#include "model/accounts/accounts_table.h"
 #include "view/sink.h"
 
 enum accounts_format { ACCOUNTS_SCREEN, ACCOUNTS_JSON, ACCOUNTS_ALLOCINFO, ACCOUNTS_OPENMETRICS };

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "collect/allocinfo.h"
-#include "model/alloc_table.h"
+#include "model/accounts/alloc_table.h"
 #include "view/sink.h"
 
 struct allocinfo_reading {

@@ -18,7 +18,7 @@
 #include "collect/ledger_dir.h"
 #include "collect/naming.h"
 #include "collect/program.h"
-#include "model/table.h"
+#include "model/table/table.h"
 #include "run/launch.h"
 #include "symbol/debuginfod_fetcher.h"
 #include "view/table_view.h"

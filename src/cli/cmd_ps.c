@@ -17,7 +17,7 @@
 #include "collect/proc.h"
 #include "collect/tags.h"
 #include "collect/ledger_profile.h"
-#include "model/table.h"
+#include "model/table/table.h"
 #include "view/table_view.h"
 
 static const struct option_doc options[] = {

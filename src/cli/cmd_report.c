@@ -11,7 +11,7 @@
 #include "cli/terminal.h"
 #include "cli/words.h"
 #include "cli/wrapper_lists.h"
-#include "model/nearest.h"
+#include "model/profile/nearest.h"
 #include "view/report.h"
 #include "view/report_json.h"
 

@@ -17,7 +17,7 @@
 #include "collect/control.h"
 #include "collect/ledger_copy.h"
 #include "collect/ledger_scan.h"
-#include "model/accounts.h"
+#include "model/accounts/accounts.h"
 #include "query/query.h"
 
 static const struct option_doc options[] = {

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 
 #include "base/error.h"
-#include "model/diff.h"
+#include "model/profile/profile_diff.h"
 
 struct condition {
     const char *text;

@@ -8,7 +8,7 @@
  * Runs in: the tool.
  */
 
-#include "model/table.h"
+#include "model/table/table.h"
 
 /** Calls `add` for each tool; programs are loaded and attached for a moment, where that is allowed. */
 void doctor_sys(struct table *t, bool (*add)(struct table *t, const char *what, bool works, const char *found,

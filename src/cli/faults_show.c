@@ -9,7 +9,7 @@
 #include "cli/pager.h"
 #include "cli/terminal.h"
 #include "collect/object_faults.h"
-#include "model/table.h"
+#include "model/table/table.h"
 #include "view/json.h"
 #include "view/table_view.h"
 

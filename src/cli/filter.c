@@ -5,7 +5,7 @@
 
 #include "base/buf.h"
 #include "base/units.h"
-#include "model/who.h"
+#include "model/profile/address_info.h"
 
 enum field { FUNC, MODULE, FILE_NAME, COMM, THREAD, PID, SIZE, AGE };
 

@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "model/profile.h"
-#include "model/rollup.h"
+#include "model/profile/profile.h"
+#include "model/profile/rollup.h"
 #include "query/query.h"
 
 struct filter {

@@ -7,7 +7,7 @@
 #include "cli/command.h"
 #include "cli/pager.h"
 #include "cli/terminal.h"
-#include "model/table.h"
+#include "model/table/table.h"
 #include "view/json.h"
 #include "view/table_view.h"
 

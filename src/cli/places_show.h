@@ -8,7 +8,7 @@
  * Runs in: the tool. Owns: nothing.
  */
 
-#include "model/accounts.h"
+#include "model/accounts/accounts.h"
 
 struct places_show {
     const char *source; /* for people */

@@ -8,7 +8,7 @@
  * Runs in: the tool.
  */
 
-#include "model/accounts.h"
+#include "model/accounts/accounts.h"
 
 /** For accounts_say_losses(), of sites. */
 extern const char *const sites_losses[ACCOUNT_LOSSES];

@@ -12,7 +12,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
-#include "model/profile.h"
+#include "model/profile/profile.h"
 
 struct source {
     struct profile *profile; /* with names */

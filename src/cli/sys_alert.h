@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "model/table_query.h"
+#include "model/table/table_query.h"
 #include "run/hook.h"
 
 struct sys_alert {

@@ -10,7 +10,7 @@
  * Runs in: the tool. Threads: one. Owns: its rows, until sys_kept_release().
  */
 
-#include "model/table.h"
+#include "model/table/table.h"
 
 struct sys_kept {
     struct table *table; /* NULL: events are shown as they come */

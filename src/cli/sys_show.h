@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "cli/sys_alert.h"
-#include "model/table_query.h"
+#include "model/table/table_query.h"
 #include "run/bystander.h"
 #include "store/recording.h"
 #include "machine/session.h"

@@ -11,7 +11,7 @@
 #include "cli/words.h"
 #include "collect/naming.h"
 #include "collect/tags_details.h"
-#include "model/table.h"
+#include "model/table/table.h"
 #include "view/table_folded.h"
 #include "view/table_view.h"
 

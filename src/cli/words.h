@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "cli/command.h"
-#include "model/rollup.h"
+#include "model/profile/rollup.h"
 
 struct word {
     const char *text; /* NULL: the end of a table */

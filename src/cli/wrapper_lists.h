@@ -8,8 +8,8 @@
  * Runs in: the tool.
  */
 
-#include "model/profile.h"
-#include "model/wrappers.h"
+#include "model/profile/profile.h"
+#include "model/profile/wrappers.h"
 
 /**
  * Adds them all to `w`. A list that cannot be read, or lines of it that are none, get a line on stderr; the rest counts.
@@ -22,7 +22,7 @@ void wrapper_lists_read(struct wrappers *w);
 char *wrapper_lists_for_agent(const char *names);
 /** Adds `names`, as above. */
 void wrapper_lists_add(struct wrappers *w, const char *names);
-/** Reads them and marks them in the profile (model/wrappers.h). */
+/** Reads them and marks them in the profile (model/profile/wrappers.h). */
 void wrapper_lists_mark(struct profile *p);
 
 #endif

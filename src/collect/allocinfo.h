@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "model/alloc_sites.h"
+#include "model/accounts/alloc_sites.h"
 
 #define ALLOCINFO_PATH "/proc/allocinfo"
 #define ALLOCINFO_LINE_BYTES                                                                                 \

@@ -9,7 +9,7 @@
  * Runs in: the tool. Threads: the parsers are pure.
  */
 
-#include "model/machine.h"
+#include "model/overview/overview.h"
 
 /** memory.stat of either version. */
 void cgroup_parse_stat(struct machine_cgroup *c, const char *text);

@@ -9,7 +9,7 @@
  * Runs in: the tool. Threads: one at a time. Owns: its descriptors, until counters_close().
  */
 
-#include "model/machine.h"
+#include "model/overview/overview.h"
 
 struct counters {
     struct VEC(int) fds; /* processors of the first event, then of the second, ... */

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
-#include "model/gfp.h"
+#include "model/kernel/gfp.h"
 
 enum kernel_words_source {
     KERNEL_WORDS_NONE, /* flags are shown in hex */

@@ -10,7 +10,7 @@
  * Runs in: the tool. Threads: one at a time. Owns: a log owns its descriptor and its kills, until kmsg_close().
  */
 
-#include "model/machine.h"
+#include "model/overview/overview.h"
 
 struct kmsg {
     int fd;                     /* -errno: it cannot be had */

@@ -10,7 +10,7 @@
  */
 
 #include "collect/ledger_copy.h"
-#include "model/profile.h"
+#include "model/profile/profile.h"
 
 /**
  * A new profile with one image (number 0); its locations have no names yet. Never NULL. The samples of the copy, of which

@@ -11,7 +11,7 @@
 
 #include <stddef.h>
 
-#include "model/machine.h"
+#include "model/overview/overview.h"
 
 /** /proc/meminfo */
 void meminfo_parse(struct machine *m, const char *text);

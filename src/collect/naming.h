@@ -8,7 +8,7 @@
  * Runs in: the tool.
  */
 
-#include "model/profile.h"
+#include "model/profile/profile.h"
 #include "symbol/symbol.h"
 
 /** Names what has no name yet; `root` goes before module paths ("/proc/PID/root" or ""). */

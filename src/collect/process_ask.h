@@ -13,8 +13,8 @@
 #include <sys/types.h>
 
 #include "base/hash_map.h"
-#include "model/machine.h"
-#include "model/mapping.h"
+#include "model/overview/mapping.h"
+#include "model/overview/overview.h"
 
 struct process_asker {
     unsigned each_ms; /* at most, for one question */

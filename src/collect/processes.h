@@ -11,7 +11,7 @@
 
 #include <sys/types.h>
 
-#include "model/machine.h"
+#include "model/overview/overview.h"
 
 /** /proc/PID/stat; false: that is none. */
 bool process_parse_stat(struct machine_process *p, const char *text);

@@ -13,8 +13,8 @@
 #include "base/error.h"
 #include "collect/ledger_copy.h"
 #include "collect/object_faults.h"
-#include "model/accounts.h"
-#include "model/wrappers.h"
+#include "model/accounts/accounts.h"
+#include "model/profile/wrappers.h"
 #include "symbol/symbol.h"
 
 /*

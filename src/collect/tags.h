@@ -14,7 +14,7 @@
 #include "collect/container.h"
 #include "collect/ledger_copy.h"
 #include "collect/object_faults.h"
-#include "model/accounts.h"
+#include "model/accounts/accounts.h"
 #include "symbol/symbol.h"
 #include "wire/deferred_rules.h"
 

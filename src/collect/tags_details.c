@@ -10,7 +10,7 @@
 #include "collect/ledger_profile.h"
 #include "collect/naming.h"
 #include "collect/sites.h"
-#include "model/frames.h"
+#include "model/profile/frames.h"
 
 #define HOOKS "allium/malloc_hooks.h"
 

@@ -9,7 +9,7 @@
  */
 
 #include "collect/tags.h"
-#include "model/wrappers.h"
+#include "model/profile/wrappers.h"
 #include "wire/ledger.h"
 
 /** Calls of one place from one stack. */

@@ -10,7 +10,7 @@
  */
 
 #include "base/vec.h"
-#include "model/profile.h"
+#include "model/profile/profile.h"
 
 #include <sys/types.h>
 

@@ -9,7 +9,7 @@
 #include "machine/names.h"
 #include "machine/session.h"
 #include "machine/slab_rungs.h"
-#include "model/table_merge.h"
+#include "model/table/table_merge.h"
 
 enum column {
     SITE,

@@ -13,7 +13,7 @@
 #include "collect/user_stack.h"
 #include "machine/samples.h"
 #include "machine/session.h"
-#include "model/container_id.h"
+#include "model/kernel/container_id.h"
 #include "symbol/kernel_source.h"
 #include "symbol/kernel_symbols.h"
 

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "model/table.h"
+#include "model/table/table.h"
 
 struct names;
 struct buf;

@@ -16,7 +16,7 @@
 
 #include "base/error.h"
 #include "bpf/sys.h"
-#include "model/table.h"
+#include "model/table/table.h"
 
 struct sys_session;
 

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "model/wrappers.h"
+#include "model/profile/wrappers.h"
 #include "store/recording.h"
 #include "symbol/symbol.h"
 

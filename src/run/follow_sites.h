@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "model/wrappers.h"
+#include "model/profile/wrappers.h"
 #include "store/recording.h"
 #include "symbol/symbol.h"
 

@@ -14,8 +14,8 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "model/look.h"
-#include "model/wrappers.h"
+#include "model/profile/watch_snapshot.h"
+#include "model/profile/wrappers.h"
 #include "query/alert.h"
 #include "run/dismissed.h"
 

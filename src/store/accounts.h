@@ -9,7 +9,7 @@
  * Runs in: the tool. Threads: one at a time. Owns: nothing of the recording.
  */
 
-#include "model/accounts.h"
+#include "model/accounts/accounts.h"
 #include "store/recording.h"
 
 /** Keeps accounts of one kind ("tags") in a recording. */

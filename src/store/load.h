@@ -21,8 +21,8 @@
  */
 
 #include "base/error.h"
-#include "model/profile.h"
-#include "model/table.h"
+#include "model/profile/profile.h"
+#include "model/table/table.h"
 
 /**
  * The profile at the time `at_ns` (CLOCK_REALTIME), or, when that is NULL, at the end. *p is the caller's, to be freed

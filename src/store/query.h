@@ -18,8 +18,8 @@
 #include <signal.h>
 
 #include "base/error.h"
-#include "model/answer.h"
-#include "model/profile.h"
+#include "model/profile/profile.h"
+#include "model/table/sql_result.h"
 
 #define STORE_QUERY_MEMORY_BYTES (512ll << 20)
 #define STORE_QUERY_BATCH_ROWS   1000

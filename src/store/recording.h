@@ -31,8 +31,8 @@
  */
 
 #include "base/error.h"
-#include "model/profile.h"
-#include "model/table.h"
+#include "model/profile/profile.h"
+#include "model/table/table.h"
 
 #define RECORDING_POINTS_MAX  512          /* of an image; more are thinned out by themselves */
 #define RECORDING_MOMENTS_MAX 256          /* of an image */

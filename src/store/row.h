@@ -10,7 +10,7 @@
  * Invariant: what is got refers only to rows below the limits, or the statement is marked bad.
  */
 
-#include "model/profile.h"
+#include "model/profile/profile.h"
 #include "store/sql.h"
 
 /** How many rows there are that may be referred to: ids are 0, 1, 2, ... without a gap. */

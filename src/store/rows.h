@@ -3,7 +3,7 @@
 #define STORE_ROWS_H
 
 /*
- * Tables of a recording that hold rows of typed columns (model/table.h), one for each source of such rows: "sys_kmem"; and
+ * Tables of a recording that hold rows of typed columns (model/table/table.h), one for each source of such rows: "sys_kmem"; and
  * those of exact accounts (accounts.h): "account_place".
  *
  *     CREATE TABLE sys_kmem(
@@ -18,7 +18,7 @@
 
 #include <stdbool.h>
 
-#include "model/table.h"
+#include "model/table/table.h"
 #include "store/sql.h"
 
 /** Asks which there are: one name a row. */

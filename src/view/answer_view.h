@@ -8,7 +8,7 @@
  * Runs in: the tool. Threads: one at a time. Owns: nothing.
  */
 
-#include "model/answer.h"
+#include "model/table/sql_result.h"
 #include "view/json.h"
 #include "view/text.h"
 

@@ -9,7 +9,7 @@
  * Runs in: the tool. Threads: pure, but for the time zone. Owns: nothing. Writes to the sink only.
  */
 
-#include "model/diff.h"
+#include "model/profile/profile_diff.h"
 #include "view/sink.h"
 #include "view/text.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "view/facts.h"
 
-#include "model/rollup.h"
+#include "model/profile/rollup.h"
 
 const struct facts_loss facts_losses[PROFILE_LOSSES] = {
     [PROFILE_LOST_SAMPLES] = {"samples", "sample", "found no room in the ledger and are missing everywhere",

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "model/profile.h"
+#include "model/profile/profile.h"
 
 struct facts {
     uint32_t main_image; /* the one with the highest peak; PROFILE_NONE: there is none */

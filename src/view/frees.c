@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/units.h"
-#include "model/rollup.h"
+#include "model/profile/rollup.h"
 #include "view/grid.h"
 #include "view/pieces.h"
 #include "view/report_parts.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/units.h"
-#include "model/frames.h"
+#include "model/profile/frames.h"
 #include "view/facts.h"
 #include "view/heaptrack_parts.h"
 #include "view/text.h"

@@ -27,7 +27,7 @@
  * is live then, or the highest point before.
  */
 
-#include "model/profile.h"
+#include "model/profile/profile.h"
 #include "view/sink.h"
 
 /* heaptrack_print takes some 3 s to read these, from 120 MB or, compressed, a hundredth of that. */

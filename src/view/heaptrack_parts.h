@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "model/profile.h"
+#include "model/profile/profile.h"
 #include "view/sink.h"
 
 /** What becomes of objects. */

@@ -8,7 +8,7 @@
  * Runs in: the tool. Threads: pure. Owns: nothing.
  */
 
-#include "model/table.h"
+#include "model/table/table.h"
 #include "view/json.h"
 #include "view/text.h"
 

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "model/estimate.h"
+#include "model/profile/estimate.h"
 #include "view/sink.h"
 
 struct json {

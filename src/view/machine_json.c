@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "view/machine_view.h"
 
-#include "model/machine_tables.h"
+#include "model/overview/overview_tables.h"
 #include "view/json.h"
 #include "view/table_view.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/units.h"
-#include "model/machine_tables.h"
+#include "model/overview/overview_tables.h"
 #include "view/grid.h"
 #include "view/table_view.h"
 

@@ -8,8 +8,8 @@
  * Runs in: the tool. Threads: pure, but for the time zone. Owns: nothing.
  */
 
-#include "model/machine.h"
-#include "model/mapping.h"
+#include "model/overview/mapping.h"
+#include "model/overview/overview.h"
 #include "view/sink.h"
 #include "view/text.h"
 

@@ -16,7 +16,7 @@
 
 #include <stdint.h>
 
-#include "model/accounts.h"
+#include "model/accounts/accounts.h"
 #include "view/sink.h"
 
 struct openmetrics_options {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "view/pieces.h"
 
-#include "model/rollup.h"
+#include "model/profile/rollup.h"
 #include "view/grid.h"
 
 void piece_add_place(struct buf *b, const struct text_style *style, const struct profile *p,

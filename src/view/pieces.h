@@ -8,8 +8,8 @@
  * Runs in: the tool. Threads: pure. Owns: nothing.
  */
 
-#include "model/frames.h"
-#include "model/who.h"
+#include "model/profile/address_info.h"
+#include "model/profile/frames.h"
 #include "view/facts.h"
 #include "view/json.h"
 #include "view/text.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "model/rollup.h"
+#include "model/profile/rollup.h"
 #include "view/facts.h"
 #include "view/proto.h"
 #include "view/text.h"

@@ -13,7 +13,7 @@
  * "process"). Addresses are those in the process where the code was first seen.
  */
 
-#include "model/profile.h"
+#include "model/profile/profile.h"
 #include "view/sink.h"
 
 struct pprof_options {

@@ -8,7 +8,7 @@
  * Runs in: the tool. Threads: pure. Owns: nothing.
  */
 
-#include "model/rollup.h"
+#include "model/profile/rollup.h"
 #include "view/sink.h"
 
 struct report_json_options {

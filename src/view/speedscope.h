@@ -13,7 +13,7 @@
  * numbers such that those of all stacks of the same names add up to what folded_write() prints for them.
  */
 
-#include "model/rollup.h"
+#include "model/profile/rollup.h"
 #include "view/sink.h"
 
 /** Of the options, those count that say which cells and samples do. `exporter` is who wrote it: "allium@0.1.0". The profile

@@ -8,7 +8,7 @@
  * Runs in: the tool. Threads: pure. Owns: nothing.
  */
 
-#include "model/table.h"
+#include "model/table/table.h"
 #include "view/sink.h"
 
 /** A line for each row that has frames and more than nothing in column `weight`. */

@@ -8,7 +8,7 @@
  * Runs in: the tool. Threads: pure, but for the time zone.
  */
 
-#include "model/table.h"
+#include "model/table/table.h"
 #include "view/sink.h"
 #include "view/text.h"
 

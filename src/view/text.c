@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "base/mem.h"
-#include "model/rollup.h"
+#include "model/profile/rollup.h"
 
 const char *text_begin(const struct text_style *s, enum text_look look)
 {

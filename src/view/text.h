@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "base/buf.h"
-#include "model/estimate.h"
+#include "model/profile/estimate.h"
 #include "view/sink.h"
 
 struct text_style {

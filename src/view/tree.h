@@ -6,7 +6,7 @@
  * Which rows of a tree are shown, and how they are set off. For the views of src/view only.
  */
 
-#include "model/rollup.h"
+#include "model/profile/rollup.h"
 
 struct tree {
     const struct rollup *r;

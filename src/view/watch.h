@@ -8,7 +8,7 @@
  * Runs in: the tool. Owns: nothing.
  */
 
-#include "model/look.h"
+#include "model/profile/watch_snapshot.h"
 #include "view/sink.h"
 #include "view/text.h"
 

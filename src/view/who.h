@@ -8,7 +8,7 @@
  * Runs in: the tool. Threads: pure, but for the time zone. Owns: nothing. Writes to the sink only.
  */
 
-#include "model/who.h"
+#include "model/profile/address_info.h"
 #include "view/sink.h"
 #include "view/text.h"
 

@@ -6,7 +6,7 @@
 #include "require.h"
 
 #include "collect/cgroup_mounts.h"
-#include "model/container_id.h"
+#include "model/kernel/container_id.h"
 
 #include <ctype.h>
 #include <stdint.h>

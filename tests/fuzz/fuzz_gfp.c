@@ -5,7 +5,7 @@
  */
 #include "require.h"
 
-#include "model/gfp.h"
+#include "model/kernel/gfp.h"
 
 #include <errno.h>
 #include <stdint.h>

@@ -14,7 +14,7 @@
 #include "collect/meminfo.h"
 #include "collect/process_ask.h"
 #include "collect/processes.h"
-#include "model/machine_tables.h"
+#include "model/overview/overview_tables.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

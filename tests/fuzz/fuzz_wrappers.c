@@ -5,7 +5,7 @@
  */
 #include "require.h"
 
-#include "model/wrappers.h"
+#include "model/profile/wrappers.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "model/accounts_table.h"
+#include "model/accounts/accounts_table.h"
 
 struct fixture {
     struct alloc_texts texts;

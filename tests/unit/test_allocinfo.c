@@ -5,7 +5,7 @@
 #include "test_kernel.h"
 
 #include "collect/allocinfo.h"
-#include "model/alloc_table.h"
+#include "model/accounts/alloc_table.h"
 #include "view/allocinfo.h"
 
 #include <errno.h>

@@ -9,7 +9,7 @@
 
 #include "test_view_truth.h"
 
-#include "model/diff.h"
+#include "model/profile/profile_diff.h"
 
 /* ---- a heap of which each object is drawn ---- */
 

@@ -3,7 +3,7 @@
  * src/model/estimate: the gamma quantile against a table, the interval against exact ones (Garwood's for a Poisson
  * mean) and against exact coverage, the sums made from cells against sums over samples, and what must always hold.
  */
-#include "model/estimate.h"
+#include "model/profile/estimate.h"
 
 #include <math.h>
 #include <setjmp.h>

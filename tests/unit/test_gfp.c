@@ -4,8 +4,8 @@
  */
 #include "test_kernel.h"
 
-#include "model/cexpr.h"
-#include "model/gfp.h"
+#include "model/kernel/cexpr.h"
+#include "model/kernel/gfp.h"
 
 #include <errno.h>
 

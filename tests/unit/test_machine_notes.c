@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "collect/kmsg.h"
-#include "model/machine.h"
+#include "model/overview/overview.h"
 
 #define MIB (UINT64_C(1) << 20)
 

@@ -2,7 +2,7 @@
 /* src/store/rows, src/model/table: rows come back as they went, and only texts of our own form make a table of rows. */
 #include "test_store.h"
 
-#include "model/table_query.h"
+#include "model/table/table_query.h"
 #include "store/load.h"
 #include "store/recording.h"
 #include "store/rows.h"

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "base/sigsafe/draw.h"
-#include "model/growth.h"
+#include "model/profile/growth.h"
 #include "query/alert.h"
 
 #define RUNS   100

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "model/table_merge.h"
+#include "model/table/table_merge.h"
 
 enum { FUNCTION, PID, BYTES, GROWTH, CACHE, SIZES };
 

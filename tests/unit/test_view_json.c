@@ -4,7 +4,7 @@
  */
 #include "test_view_json.h"
 
-#include "model/table.h"
+#include "model/table/table.h"
 #include "view/folded.h"
 #include "view/json.h"
 #include "view/table_view.h"

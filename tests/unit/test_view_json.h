@@ -8,7 +8,7 @@
 
 #include "test_view_truth.h"
 
-#include "model/diff.h"
+#include "model/profile/profile_diff.h"
 #include "view/diff.h"
 #include "view/report_json.h"
 

@@ -4,7 +4,7 @@
  */
 #include "test_view_truth.h"
 
-#include "model/table.h"
+#include "model/table/table.h"
 #include "view/table_view.h"
 #include "view/text.h"
 

@@ -8,8 +8,8 @@
  */
 
 #include "base/buf.h"
-#include "model/profile.h"
-#include "model/rollup.h"
+#include "model/profile/profile.h"
+#include "model/profile/rollup.h"
 
 #include <math.h>
 #include <setjmp.h>

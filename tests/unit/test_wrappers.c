@@ -2,7 +2,7 @@
 /*
  * src/model/wrappers: how a list is read, whatever is in it, and which frames of a stack are passed over then.
  */
-#include "model/wrappers.h"
+#include "model/profile/wrappers.h"
 #include "test_view_truth.h"
 
 static struct wrappers_bad read_list(struct wrappers *w, const char *text, size_t len)

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef MODEL_ACCOUNTS_H
+#define MODEL_ACCOUNTS_H
+
+/*
+ * Exact accounts: what each place of a program has made, and what of that is gone, as programs built with tags and the agent's sites
+ * count it. Copies of a place are merged, places added up by what they have in common, at one moment or at two. Where accounts come
+ * from is not known here.
+ *
+ * Runs in: the tool. Threads: one at a time.
+ * Owns: texts are a struct alloc_texts' (alloc_sites.h), which the readings that are compared share; rows refer to them by number.
+ * Invariant: counters only grow while a process lives; what is live is their difference, and may be less than 0.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/vec.h"
+#include "model/accounts/alloc_sites.h"
+#include "query/query.h"
+
+/* ---- counters ---- */
+
+enum account_counter {
+    ACCOUNT_MADE_CALLS,
+    ACCOUNT_MADE_BYTES, /* as asked for */
+    ACCOUNT_GONE_CALLS,
+    ACCOUNT_GONE_BYTES,
+    ACCOUNT_MADE_USABLE, /* bytes as the allocator gave them; 0: that is not known, as of tags */
+    ACCOUNT_GONE_USABLE,
+    ACCOUNT_FREED_HERE_CALLS, /* by code at this place, whoever had made them; 0: not known, as of tags */
+    ACCOUNT_FREED_HERE_BYTES,
+    ACCOUNT_FAILED, /* requests */
+    /* At least so much was live at once, and at most; 0: not known, as of sites. Of several places the most of one, and the sum. */
+    ACCOUNT_PEAK_BYTES,
+    ACCOUNT_PEAK_HIGH_BYTES,
+    ACCOUNT_COUNTERS
+};
+
+/** Page faults of memory in which its objects live, of the time in which somebody counts them: in no recording. */
+enum account_faults {
+    ACCOUNT_MINOR,
+    ACCOUNT_MAJOR,
+    ACCOUNT_SHARED, /* of both: objects of other places lie in the same page */
+    ACCOUNT_FAULTS
+};
+
+struct account_sum {
+    uint64_t of[ACCOUNT_COUNTERS];
+    uint64_t faults[ACCOUNT_FAULTS];
+    uint32_t places,
+        inexact; /* so many places, and so many of them of which something could not be attributed */
+};
+
+/** made - gone */
+int64_t account_live_bytes(const struct account_sum *s);
+int64_t account_live_objects(const struct account_sum *s);
+/** Live bytes that were given beyond what was asked for. */
+int64_t account_slack_bytes(const struct account_sum *s);
+/** from becomes a part of to. */
+void account_sum_add(struct account_sum *to, const struct account_sum *from);
+
+/* ---- rows ---- */
+
+enum account_moment { ACCOUNT_BEFORE, ACCOUNT_AFTER, ACCOUNT_MOMENTS };
+
+/** What makes a row one; of rows by less than a place, the others are 0. All but line and pid are texts. */
+struct account_key {
+    uint32_t class, name; /* as the program calls them */
+    uint32_t file, line;
+    uint32_t function;
+    uint32_t module; /* path */
+    uint32_t comm, pid;
+};
+
+struct account_row {
+    struct account_key key;
+    uint32_t copies; /* by the compiler; of several moments, the most */
+    uint64_t code;   /* address in the module's file, of the first copy */
+    struct account_sum of[ACCOUNT_MOMENTS];
+};
+struct account_rows VEC(struct account_row);
+
+/** What could not be kept or seen, of a process. */
+enum account_loss {
+    ACCOUNT_LOST_PLACES,   /* for which there was no room */
+    ACCOUNT_LOST_OBJECTS,  /* that could not be followed: charged to nobody */
+    ACCOUNT_LOST_FREES,    /* gone past us; known since the address was handed out again */
+    ACCOUNT_LOST_RECORDS,  /* that make no sense */
+    ACCOUNT_FOREIGN_FREES, /* of objects that nobody follows: made before, or by code without an account */
+    ACCOUNT_LOSSES
+};
+
+struct account_process {
+    uint64_t image_id;
+    uint64_t began_ns, taken_ns; /* CLOCK_REALTIME; 0: not known */
+    uint64_t losses[ACCOUNT_LOSSES];
+    char comm[16 + 1];
+    int32_t pid;
+    bool alive;
+};
+
+/** One reading. Its rows have their sums at ACCOUNT_AFTER, and are by process and place once accounts_merge() was called. */
+struct accounts {
+    struct account_rows rows;
+    struct VEC(struct account_process) processes;
+};
+
+void accounts_release(struct accounts *a);
+/** Copies of a place become one row; of their functions it has the first by its letters, where a line tells places apart. */
+void accounts_merge(struct accounts *a, const struct alloc_texts *texts);
+/** The seconds between two readings of the same process, or 0: there is none that is in both. */
+double accounts_seconds(const struct accounts *before, const struct accounts *after);
+
+enum account_group {
+    ACCOUNT_BY_PLACE,
+    ACCOUNT_BY_FUNCTION,
+    ACCOUNT_BY_FILE,
+    ACCOUNT_BY_DIRECTORY,
+    ACCOUNT_BY_MODULE,
+    ACCOUNT_BY_CLASS,
+    ACCOUNT_BY_PROCESS,
+};
+
+/**
+ * The rows of one reading or of two, `before` may be NULL: by place, or, if `processes`, by process and place. Places of both are found
+ * by their keys: what is in one of them alone was nothing in the other.
+ */
+void account_rows_join(struct account_rows *to, const struct accounts *before, const struct accounts *after,
+                       bool processes);
+/** Adds up rows. `to` is empty. Directories become texts: they stand in `file`. */
+void account_rows_group(struct account_rows *to, const struct account_rows *from, enum account_group group,
+                        struct alloc_texts *texts);
+struct account_sum account_rows_total(const struct account_rows *r, enum account_moment moment);
+/** Drops rows in which nothing changed. */
+void account_rows_keep_changed(struct account_rows *r);
+
+/* ---- queries, of rows by place, at the moment after ---- */
+
+/** class, name, func, file, dir, line, module, comm, pid, live, objects, peak, allocated, count, freed, frees, failed, average, accurate. */
+int account_query_parse(struct query **q, const char *text, struct error *e);
+/** Does it ask for the process? Then rows are to be joined by process, too. */
+bool account_query_needs_processes(const struct query *q);
+/** Does it ask for what debug information says: function, file, line? */
+bool account_query_needs_names(const struct query *q);
+bool account_row_fits(const struct account_row *row, const struct query *q, const struct alloc_texts *texts);
+/** Does it ask for figures? Then a place may fit now and not later. */
+bool account_query_needs_figures(const struct query *q);
+/**
+ * Appends it as a clause that the process of that row can judge for itself: of class, name, function, file and module. False: it
+ * asks for more, or for too much.
+ */
+bool account_query_compile(const struct query *q, const struct account_row *row,
+                           const struct alloc_texts *texts, struct buf *out);
+/** Drops rows for which it does not hold. */
+void account_rows_keep(struct account_rows *r, const struct query *q, const struct alloc_texts *texts);
+
+#endif

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "model/accounts/accounts_table.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+
+enum {
+    C_TOTAL,
+    C_SLACK,
+    C_REQ,
+    C_REQUESTED,
+    C_LIVE_CHANGE,
+    C_LIVE,
+    C_LIVE_SLACK,
+    C_OBJECTS_CHANGE,
+    C_OBJECTS,
+    C_PEAK,
+    C_PEAK_HIGH,
+    C_ALLOCATED_CHANGE,
+    C_ALLOCATED_RATE,
+    C_ALLOCATED,
+    C_ALLOCATIONS_CHANGE,
+    C_ALLOCATIONS_RATE,
+    C_ALLOCATIONS,
+    C_FREES,
+    C_ALLOC_FREE,
+    C_FREED_HERE,
+    C_FREES_HERE,
+    C_FAILED_CHANGE,
+    C_FAILED,
+    C_PLACES,
+    C_INEXACT,
+    C_ACCURATE,
+    C_CALLER,
+    C_CLASS,
+    C_NAME,
+    C_FUNCTION,
+    C_PLACE,
+    C_MODULE,
+    C_PROGRAM,
+    C_PID,
+    COLUMNS
+};
+
+static const struct table_column columns[COLUMNS] = {
+    [C_TOTAL] = {"total", TABLE_BYTES, TABLE_WHOLE},
+    [C_SLACK] = {"slack", TABLE_BYTES, TABLE_SIGNED},
+    [C_REQ] = {"req", TABLE_BYTES, TABLE_WHOLE},
+    [C_REQUESTED] = {"requested", TABLE_BYTES, TABLE_WHOLE},
+    [C_LIVE_CHANGE] = {"live_change", TABLE_BYTES, TABLE_SIGNED},
+    [C_LIVE] = {"live", TABLE_BYTES, TABLE_SIGNED},
+    [C_LIVE_SLACK] = {"live_slack", TABLE_BYTES, TABLE_SIGNED},
+    [C_OBJECTS_CHANGE] = {"objects_change", TABLE_PLAIN, TABLE_SIGNED, .drop = 2},
+    [C_OBJECTS] = {"live_objects", TABLE_PLAIN, TABLE_SIGNED},
+    [C_PEAK] = {"peak", TABLE_BYTES, TABLE_WHOLE},
+    [C_PEAK_HIGH] = {"peak_high", TABLE_BYTES, TABLE_WHOLE, .drop = 5},
+    [C_ALLOCATED_CHANGE] = {"allocated_change", TABLE_BYTES, TABLE_SIGNED},
+    [C_ALLOCATED_RATE] = {"allocated_per_s", TABLE_BYTES, TABLE_REAL},
+    [C_ALLOCATED] = {"allocated", TABLE_BYTES, TABLE_WHOLE},
+    [C_ALLOCATIONS_CHANGE] = {"allocations_change", TABLE_COUNT, TABLE_SIGNED},
+    [C_ALLOCATIONS_RATE] = {"allocations_per_s", TABLE_COUNT, TABLE_REAL},
+    [C_ALLOCATIONS] = {"allocations", TABLE_COUNT, TABLE_WHOLE},
+    [C_FREES] = {"frees", TABLE_COUNT, TABLE_WHOLE},
+    [C_ALLOC_FREE] = {"alloc/free", TABLE_PLAIN, TABLE_TEXT, .width = 41} /* two numbers */,
+    [C_FREED_HERE] = {"freed_here", TABLE_BYTES, TABLE_WHOLE},
+    [C_FREES_HERE] = {"frees_here", TABLE_COUNT, TABLE_WHOLE},
+    [C_FAILED_CHANGE] = {"failed_change", TABLE_COUNT, TABLE_SIGNED, .rare = true},
+    [C_FAILED] = {"failed", TABLE_COUNT, TABLE_WHOLE, .rare = true},
+    [C_PLACES] = {"places", TABLE_COUNT, TABLE_WHOLE, .drop = 1},
+    [C_INEXACT] = {"inexact", TABLE_COUNT, TABLE_WHOLE},
+    [C_ACCURATE] = {"accurate", TABLE_PLAIN, TABLE_FLAG},
+    [C_CALLER] = {"caller", TABLE_PLAIN, TABLE_TEXT, .wrap = true},
+    [C_CLASS] = {"class", TABLE_PLAIN, TABLE_TEXT, .rare = true, .gives = true, .drop = 4},
+    [C_NAME] = {"name", TABLE_PLAIN, TABLE_TEXT, .rare = true, .gives = true, .drop = 3},
+    [C_FUNCTION] = {"function", TABLE_PLAIN, TABLE_TEXT, .rare = true, .gives = true},
+    [C_PLACE] = {"place", TABLE_PLAIN, TABLE_TEXT, .rare = true, .gives = true},
+    [C_MODULE] = {"module", TABLE_PLAIN, TABLE_TEXT, .rare = true, .gives = true, .drop = 6},
+    [C_PROGRAM] = {"program", TABLE_PLAIN, TABLE_TEXT, .rare = true},
+    [C_PID] = {"pid", TABLE_PLAIN, TABLE_WHOLE, .rare = true},
+};
+
+#define BIT(column) (1ull << (column))
+
+/* Those that have a meaning. */
+static uint64_t columns_of(const struct account_shape *shape)
+{
+    static const uint64_t of_views[] = {
+        [ACCOUNT_NOW] = BIT(C_LIVE) | BIT(C_OBJECTS) | BIT(C_PEAK) | BIT(C_PEAK_HIGH) | BIT(C_ALLOCATED) |
+                        BIT(C_ALLOCATIONS) | BIT(C_FAILED),
+        [ACCOUNT_CHANGE] = BIT(C_LIVE_CHANGE) | BIT(C_LIVE) | BIT(C_OBJECTS_CHANGE) |
+                           BIT(C_ALLOCATED_CHANGE) | BIT(C_ALLOCATIONS_CHANGE) | BIT(C_FAILED_CHANGE),
+        [ACCOUNT_RATE] = BIT(C_ALLOCATED_RATE) | BIT(C_ALLOCATIONS_RATE) | BIT(C_LIVE_CHANGE) | BIT(C_LIVE) |
+                         BIT(C_OBJECTS) | BIT(C_FAILED_CHANGE),
+    };
+    static const uint64_t of_groups[] = {
+        [ACCOUNT_BY_PLACE] =
+            BIT(C_ACCURATE) | BIT(C_CLASS) | BIT(C_NAME) | BIT(C_FUNCTION) | BIT(C_PLACE) | BIT(C_MODULE),
+        [ACCOUNT_BY_FUNCTION] = BIT(C_PLACES) | BIT(C_INEXACT) | BIT(C_FUNCTION),
+        [ACCOUNT_BY_FILE] = BIT(C_PLACES) | BIT(C_INEXACT) | BIT(C_PLACE),
+        [ACCOUNT_BY_DIRECTORY] = BIT(C_PLACES) | BIT(C_INEXACT) | BIT(C_PLACE),
+        [ACCOUNT_BY_MODULE] = BIT(C_PLACES) | BIT(C_INEXACT) | BIT(C_MODULE),
+        [ACCOUNT_BY_CLASS] = BIT(C_PLACES) | BIT(C_INEXACT) | BIT(C_CLASS),
+        [ACCOUNT_BY_PROCESS] = BIT(C_PLACES) | BIT(C_INEXACT) | BIT(C_PROGRAM) | BIT(C_PID),
+    };
+    uint64_t rates = shape->seconds > 0 ? BIT(C_ALLOCATED_RATE) | BIT(C_ALLOCATIONS_RATE) : 0;
+    static const uint64_t of_sites = BIT(C_TOTAL) | BIT(C_SLACK) | BIT(C_REQUESTED) | BIT(C_LIVE_SLACK) |
+                                     BIT(C_FREES) | BIT(C_FREED_HERE) | BIT(C_FREES_HERE);
+    if (shape->kind != ACCOUNT_OF_TAGS && shape->view == ACCOUNT_NOW)
+        return (of_views[ACCOUNT_NOW] & ~(BIT(C_ALLOCATED) | BIT(C_PEAK) | BIT(C_PEAK_HIGH))) | of_sites |
+               of_groups[shape->group];
+    return of_views[shape->view] | of_groups[shape->group] | (shape->view == ACCOUNT_CHANGE ? rates : 0);
+}
+
+static uint32_t column_of(const struct account_shape *shape)
+{
+    static const uint8_t sorted[][3] = {
+        [ACCOUNT_SORT_LIVE] = {C_LIVE, C_LIVE_CHANGE, C_LIVE_CHANGE},
+        [ACCOUNT_SORT_OBJECTS] = {C_OBJECTS, C_OBJECTS_CHANGE, C_OBJECTS},
+        [ACCOUNT_SORT_PEAK] = {C_PEAK, C_LIVE_CHANGE, C_LIVE_CHANGE},
+        [ACCOUNT_SORT_ALLOCATED] = {C_ALLOCATED, C_ALLOCATED_CHANGE, C_ALLOCATED_RATE},
+        [ACCOUNT_SORT_ALLOCATIONS] = {C_ALLOCATIONS, C_ALLOCATIONS_CHANGE, C_ALLOCATIONS_RATE},
+        [ACCOUNT_SORT_FAILED] = {C_FAILED, C_FAILED_CHANGE, C_FAILED_CHANGE},
+        [ACCOUNT_SORT_TOTAL] = {C_TOTAL, C_ALLOCATED_CHANGE, C_ALLOCATED_RATE},
+        [ACCOUNT_SORT_SLACK] = {C_SLACK, C_ALLOCATED_CHANGE, C_ALLOCATED_RATE},
+        [ACCOUNT_SORT_FREES] = {C_FREES, C_ALLOCATIONS_CHANGE, C_ALLOCATIONS_RATE},
+        [ACCOUNT_SORT_FREED_HERE] = {C_FREED_HERE, C_ALLOCATIONS_CHANGE, C_ALLOCATIONS_RATE},
+    };
+    return sorted[shape->sort][shape->view];
+}
+
+/* Of one process no counter falls; of two, one may have made less. */
+static int64_t grown(const struct account_row *r, enum account_counter counter)
+{
+    return (int64_t)(r->of[ACCOUNT_AFTER].of[counter] - r->of[ACCOUNT_BEFORE].of[counter]);
+}
+
+static void put_now(struct table *t, const struct account_row *r)
+{
+    const struct account_sum *now = &r->of[ACCOUNT_AFTER];
+    table_signed(t, C_LIVE, account_live_bytes(now));
+    table_signed(t, C_OBJECTS, account_live_objects(now));
+    table_whole(t, C_PEAK, now->of[ACCOUNT_PEAK_BYTES]);
+    table_whole(t, C_PEAK_HIGH, now->of[ACCOUNT_PEAK_HIGH_BYTES]);
+    table_whole(t, C_ALLOCATED, now->of[ACCOUNT_MADE_BYTES]);
+    table_whole(t, C_ALLOCATIONS, now->of[ACCOUNT_MADE_CALLS]);
+    if (now->of[ACCOUNT_FAILED])
+        table_whole(t, C_FAILED, now->of[ACCOUNT_FAILED]);
+}
+
+static void put_site(struct table *t, const struct account_row *r)
+{
+    const struct account_sum *now = &r->of[ACCOUNT_AFTER];
+    struct buf b = BUF_INIT;
+    table_whole(t, C_TOTAL, now->of[ACCOUNT_MADE_USABLE]);
+    table_signed(t, C_SLACK, (int64_t)(now->of[ACCOUNT_MADE_USABLE] - now->of[ACCOUNT_MADE_BYTES]));
+    table_whole(t, C_REQ, now->of[ACCOUNT_MADE_BYTES]);
+    table_whole(t, C_REQUESTED, now->of[ACCOUNT_MADE_BYTES]);
+    table_signed(t, C_LIVE_SLACK, account_slack_bytes(now));
+    table_whole(t, C_FREES, now->of[ACCOUNT_GONE_CALLS]);
+    table_whole(t, C_FREED_HERE, now->of[ACCOUNT_FREED_HERE_BYTES]);
+    table_whole(t, C_FREES_HERE, now->of[ACCOUNT_FREED_HERE_CALLS]);
+    buf_printf(&b, "%" PRIu64 "/%" PRIu64, now->of[ACCOUNT_MADE_CALLS], now->of[ACCOUNT_GONE_CALLS]);
+    table_text(t, C_ALLOC_FREE, buf_str(&b));
+    buf_release(&b);
+}
+
+static void put_change(struct table *t, const struct account_row *r, double seconds)
+{
+    const struct account_sum *before = &r->of[ACCOUNT_BEFORE], *after = &r->of[ACCOUNT_AFTER];
+    table_signed(t, C_LIVE_CHANGE, account_live_bytes(after) - account_live_bytes(before));
+    table_signed(t, C_OBJECTS_CHANGE, account_live_objects(after) - account_live_objects(before));
+    table_signed(t, C_ALLOCATED_CHANGE, grown(r, ACCOUNT_MADE_BYTES));
+    table_signed(t, C_ALLOCATIONS_CHANGE, grown(r, ACCOUNT_MADE_CALLS));
+    if (grown(r, ACCOUNT_FAILED))
+        table_signed(t, C_FAILED_CHANGE, grown(r, ACCOUNT_FAILED));
+    if (seconds <= 0)
+        return;
+    table_real(t, C_ALLOCATED_RATE, (double)grown(r, ACCOUNT_MADE_BYTES) / seconds);
+    table_real(t, C_ALLOCATIONS_RATE, (double)grown(r, ACCOUNT_MADE_CALLS) / seconds);
+}
+
+static void put_place(struct table *t, const struct account_key *key, const struct alloc_texts *texts)
+{
+    struct buf place = BUF_INIT;
+    const char *file = alloc_texts_get(texts, key->file);
+    if (file)
+        buf_addstr(&place, file);
+    if (key->line)
+        buf_printf(&place, ":%u", key->line);
+    table_text(t, C_PLACE, place.len ? buf_str(&place) : NULL);
+    buf_release(&place);
+}
+
+/* "push at list.c:12 [libfoo.so.1], inlined in main at main.c:3 (tail call)" */
+static void put_caller(struct table *t, const struct account_key *key, const struct alloc_texts *texts)
+{
+    struct buf b = BUF_INIT;
+    const char *function = alloc_texts_get(texts, key->function), *file = alloc_texts_get(texts, key->file);
+    const char *module = alloc_texts_get(texts, key->module), *outer = alloc_texts_get(texts, key->name);
+    const char *class = alloc_texts_get(texts, key->class), *slash = module ? strrchr(module, '/') : NULL;
+    buf_addstr(&b, function ? function : "?");
+    if (file) {
+        const char *last = strrchr(file, '/');
+        buf_printf(&b, " at %s:%u", last ? last + 1 : file, key->line);
+    }
+    if (module)
+        buf_printf(&b, " [%s]", slash ? slash + 1 : module);
+    if (outer)
+        buf_printf(&b, ", %s", outer);
+    if (class)
+        buf_printf(&b, " (%s)", class);
+    table_text(t, C_CALLER, buf_str(&b));
+    buf_release(&b);
+}
+
+static void put_name(struct table *t, const struct account_row *r, const struct alloc_texts *texts)
+{
+    const struct account_key *key = &r->key;
+    const struct account_sum *a = &r->of[ACCOUNT_BEFORE], *b = &r->of[ACCOUNT_AFTER];
+    put_caller(t, key, texts);
+    table_text(t, C_CLASS, alloc_texts_get(texts, key->class));
+    table_text(t, C_NAME, alloc_texts_get(texts, key->name));
+    table_text(t, C_FUNCTION, alloc_texts_get(texts, key->function));
+    put_place(t, key, texts);
+    table_text(t, C_MODULE, alloc_texts_get(texts, key->module));
+    table_text(t, C_PROGRAM, alloc_texts_get(texts, key->comm));
+    if (key->pid)
+        table_whole(t, C_PID, key->pid);
+    table_whole(t, C_PLACES, a->places > b->places ? a->places : b->places);
+    table_whole(t, C_INEXACT, a->inexact > b->inexact ? a->inexact : b->inexact);
+    table_flag(t, C_ACCURATE, !a->inexact && !b->inexact);
+}
+
+void accounts_table_choose(struct account_rows *r, const struct account_shape *shape)
+{
+    size_t kept = 0;
+    if (shape->kind == ACCOUNT_OF_TAGS)
+        return;
+    vec_each (const struct account_row, row, r) {
+        uint64_t made = 0, freed = 0;
+        for (int i = 0; i < ACCOUNT_MOMENTS; i++) {
+            made |= row->of[i].of[ACCOUNT_MADE_CALLS] | row->of[i].of[ACCOUNT_FAILED];
+            freed |= row->of[i].of[ACCOUNT_FREED_HERE_CALLS];
+        }
+        if (shape->kind == ACCOUNT_OF_SITES ? made : freed)
+            r->at[kept++] = *row;
+    }
+    r->len = kept;
+}
+
+/* The table of the kernel's account of its slab, and the same by who frees. */
+static void show_site(struct table *t, const struct account_shape *shape)
+{
+    uint64_t shown = BIT(C_FREED_HERE) | BIT(C_FREES_HERE);
+    if (shape->kind == ACCOUNT_OF_SITES)
+        shown = BIT(C_TOTAL) | BIT(C_SLACK) | BIT(C_REQ) | BIT(C_LIVE) | BIT(C_ALLOC_FREE) | BIT(C_FAILED);
+    if (shape->group == ACCOUNT_BY_PLACE)
+        shown |= BIT(C_CALLER);
+    else
+        shown |= columns_of(shape) & (BIT(C_PLACES) | BIT(C_FUNCTION) | BIT(C_PLACE) | BIT(C_MODULE) |
+                                      BIT(C_CLASS) | BIT(C_PROGRAM) | BIT(C_PID));
+    t->hidden = ~(shown | (columns_of(shape) & (BIT(C_INEXACT) | BIT(C_ACCURATE))));
+}
+
+void accounts_table_for_screen(struct table *t, const struct account_shape *shape)
+{
+    const uint64_t names = BIT(C_CLASS) | BIT(C_NAME) | BIT(C_FUNCTION) | BIT(C_PLACE) | BIT(C_MODULE);
+    if (shape->kind != ACCOUNT_OF_TAGS && shape->view == ACCOUNT_NOW)
+        show_site(t, shape);
+    else if (shape->kind != ACCOUNT_OF_TAGS && shape->group == ACCOUNT_BY_PLACE)
+        t->hidden = (t->hidden | names) & ~BIT(C_CALLER);
+    for (uint32_t row = 0; row < table_rows(t); row++)
+        if (table_at(t, row, C_INEXACT)->whole)
+            return;
+    t->hidden |= BIT(C_INEXACT) | BIT(C_ACCURATE);
+}
+
+struct table *accounts_table_new(const struct account_rows *r, const struct alloc_texts *texts,
+                                 const struct account_shape *shape)
+{
+    struct table *t = table_new(shape->schema, 1, columns, COLUMNS);
+    t->hidden = ~(uint64_t)columns_of(shape);
+    vec_each (const struct account_row, row, r) {
+        table_row(t);
+        put_now(t, row);
+        put_site(t, row);
+        put_change(t, row, shape->seconds);
+        put_name(t, row, texts);
+    }
+    /* Of those that are equal in it, such as by no change at all, the ones first that allocate most. */
+    table_sort(t, shape->view == ACCOUNT_NOW ? C_ALLOCATED : C_ALLOCATED_CHANGE, TABLE_MOST_FIRST);
+    table_sort(t, column_of(shape), TABLE_MOST_FIRST);
+    if (shape->top && table_rows(t) > shape->top)
+        table_cut(t, shape->top);
+    return t;
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What is out of the ordinary, in words: the first thing that is read at three in the morning. Each bound stands with its
+ * note; none is about what a machine does all day.
+ */
+#include "model/overview/overview.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+
+#include "base/buf.h"
+#include "base/units.h"
+
+#define HOUR_NS      (UINT64_C(3600) * 1000000000u)
+#define BUSY_BYTES_S 1048576.0
+
+static void say(struct machine *m, bool urgent, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+static void say(struct machine *m, bool urgent, const char *fmt, ...)
+{
+    struct buf text = BUF_INIT;
+    va_list args;
+    va_start(args, fmt);
+    buf_vprintf(&text, fmt, args);
+    va_end(args);
+    *vec_push(&m->notes) = (struct machine_note){.text = buf_detach(&text), .urgent = urgent};
+}
+
+static double percent(double part, double whole)
+{
+    return whole > 0 ? part * 100 / whole : 0;
+}
+
+static void note_zones(struct machine *m)
+{
+    char free_text[UNITS_TEXT_BYTES], mark[UNITS_TEXT_BYTES];
+    vec_each (const struct machine_zone, z, &m->zones) {
+        bool min = z->free_bytes < z->min_bytes;
+        if (z->free_bytes >= z->low_bytes)
+            continue;
+        units_format_size(free_text, (double)z->free_bytes);
+        units_format_size(mark, (double)(min ? z->min_bytes : z->low_bytes));
+        say(m, min, "zone %s of node %u has %s free, below its %s watermark of %s: %s", z->name, z->node,
+            free_text, min ? "min" : "low", mark,
+            min ? "allocations have to reclaim first" : "kswapd reclaims");
+    }
+}
+
+static void note_space(struct machine *m)
+{
+    char left[UNITS_TEXT_BYTES], all[UNITS_TEXT_BYTES];
+    double total = (double)machine_memory_of(m, MACHINE_TOTAL);
+    double available = (double)machine_memory_of(m, MACHINE_AVAILABLE);
+    double swap = (double)machine_memory_of(m, MACHINE_SWAP_TOTAL);
+    double swap_free = (double)machine_memory_of(m, MACHINE_SWAP_FREE);
+    double unaccounted = (double)machine_memory_of(m, MACHINE_UNACCOUNTED);
+    if (machine_memory_has(m, MACHINE_AVAILABLE) && percent(available, total) < 5)
+        say(m, true, "only %s of %s are available (%.1f %%)", units_format_size(left, available),
+            units_format_size(all, total), percent(available, total));
+    if (swap > 0 && percent(swap_free, swap) < 10)
+        say(m, true, "swap is %.0f %% full: %s of %s left", percent(swap - swap_free, swap),
+            units_format_size(left, swap_free), units_format_size(all, swap));
+    if (percent(unaccounted, total) > 10)
+        say(m, false,
+            "%s (%.0f %%) are in no kind of memory that the kernel tells: a driver, or a leak in the kernel",
+            units_format_size(left, unaccounted), percent(unaccounted, total));
+    if (percent((double)machine_memory_of(m, MACHINE_SLAB_UNRECLAIMABLE), total) > 20)
+        say(m, false, "%s (%.0f %%) are slab that cannot be reclaimed",
+            units_format_size(left, (double)machine_memory_of(m, MACHINE_SLAB_UNRECLAIMABLE)),
+            percent((double)machine_memory_of(m, MACHINE_SLAB_UNRECLAIMABLE), total));
+    vec_each (const struct machine_huge, h, &m->huge) {
+        uint64_t unused = h->free > h->reserved ? h->free - h->reserved : 0;
+        double idle = (double)unused * (double)h->size_bytes;
+        if (percent(idle, total) > 10)
+            say(m, false, "%s (%.0f %%) lie idle in huge pages of %s", units_format_size(left, idle),
+                percent(idle, total), units_format_size(all, (double)h->size_bytes));
+    }
+}
+
+/* The last ten seconds or the interval, whichever is worse. */
+static double worst(const struct machine_stall *s)
+{
+    return s->last > s->avg10 ? s->last : s->avg10;
+}
+
+static void note_pressure(struct machine *m)
+{
+    const struct machine_pressure *memory = &m->pressure[MACHINE_PSI_MEMORY],
+                                  *io = &m->pressure[MACHINE_PSI_IO];
+    if (memory->full.known && worst(&memory->full) >= 5)
+        say(m, true, "memory pressure is high: all tasks waited for memory %.0f %% of the time, some %.0f %%",
+            worst(&memory->full), worst(&memory->some));
+    else if (memory->some.known && worst(&memory->some) >= 10)
+        say(m, true, "memory pressure is high: some task waited for memory %.0f %% of the time",
+            worst(&memory->some));
+    if (io->full.known && worst(&io->full) >= 20)
+        say(m, false, "I/O pressure is high: all tasks waited for it %.0f %% of the time", worst(&io->full));
+}
+
+static void note_reclaim(struct machine *m)
+{
+    char one[UNITS_TEXT_BYTES], other[UNITS_TEXT_BYTES];
+    const double *rate = m->rate;
+    double refaults = (rate[MACHINE_REFAULTED_ANON] > 0 ? rate[MACHINE_REFAULTED_ANON] : 0) +
+                      (rate[MACHINE_REFAULTED_FILE] > 0 ? rate[MACHINE_REFAULTED_FILE] : 0);
+    if (rate[MACHINE_SCANNED_KSWAPD] > 0 || rate[MACHINE_KSWAPD_RUNS] > 0)
+        say(m, false, "kswapd is busy: woken %.3g times a second, it scans %s and reclaims %s a second",
+            rate[MACHINE_KSWAPD_RUNS], units_format_size(one, rate[MACHINE_SCANNED_KSWAPD]),
+            units_format_size(other, rate[MACHINE_STOLEN_KSWAPD]));
+    if (rate[MACHINE_DIRECT_STALLS] > 0)
+        say(m, true, "%.3g allocations a second have to reclaim for themselves", rate[MACHINE_DIRECT_STALLS]);
+    if (refaults > BUSY_BYTES_S)
+        say(m, true, "%s a second that were reclaimed are wanted again at once: the machine thrashes",
+            units_format_size(one, refaults));
+    if (rate[MACHINE_SWAPPED_IN] > BUSY_BYTES_S)
+        say(m, true, "%s a second come in from swap", units_format_size(one, rate[MACHINE_SWAPPED_IN]));
+}
+
+/* "at the limit of cgroup /a"; the kernel may keep the line back that has its name. */
+static void add_reason(struct buf *b, const struct machine_kill *k)
+{
+    if (k->cgroup_limit && k->cgroup)
+        buf_printf(b, "at the limit of cgroup %s", k->cgroup);
+    else
+        buf_addstr(b, k->cgroup_limit ? "at the limit of a cgroup" : "for want of memory in the machine");
+}
+
+/* The log is a ring: of a time before it nothing is known. */
+static void say_kills(struct machine *m, unsigned n, const struct machine_kill *last)
+{
+    char ago[UNITS_TEXT_BYTES], back[UNITS_TEXT_BYTES];
+    struct buf why = BUF_INIT, since = BUF_INIT;
+    const bool some = m->kills_since_ns && m->taken_ns - m->kills_since_ns < HOUR_NS;
+    add_reason(&why, last);
+    if (some)
+        buf_printf(&since, " (the log goes back %s)",
+                   units_format_duration(back, (double)(m->taken_ns - m->kills_since_ns)));
+    say(m, true, "%s%u OOM kill%s in the last hour%s, the latest %s (pid %d), %s ago, %s",
+        some ? "at least " : "", n, n == 1 ? "" : "s", buf_str(&since), last->name, last->pid,
+        units_format_duration(ago, (double)(m->taken_ns - last->at_ns)), buf_str(&why));
+    buf_release(&why);
+    buf_release(&since);
+}
+
+static void note_kills(struct machine *m)
+{
+    const struct machine_kill *last = NULL;
+    unsigned n = 0;
+    double counted = m->rate[MACHINE_OOM_KILLS] * (double)m->interval_ns / 1e9;
+    vec_each (const struct machine_kill, k, &m->kills) {
+        if (!k->at_ns || m->taken_ns - k->at_ns > HOUR_NS)
+            continue;
+        last = k;
+        n++;
+    }
+    if (last)
+        say_kills(m, n, last);
+    else if (counted >= 0.5)
+        say(m, true, "%.0f OOM kills, by the kernel's count, since the look before", counted);
+}
+
+static void note_cgroups(struct machine *m)
+{
+    char limit[UNITS_TEXT_BYTES];
+    vec_each (const struct machine_cgroup, c, &m->cgroups)
+        if (c->limit_bytes != UINT64_MAX && percent((double)c->usage_bytes, (double)c->limit_bytes) >= 95)
+            say(m, false, "cgroup %s uses %.0f %% of its limit of %s", c->path,
+                percent((double)c->usage_bytes, (double)c->limit_bytes),
+                units_format_size(limit, (double)c->limit_bytes));
+}
+
+static void note_processes(struct machine *m)
+{
+    if (m->n_stuck)
+        say(m, false, "%" PRIu32 " process%s or thread%s of the kernel in uninterruptible sleep (state D)",
+            m->n_stuck, m->n_stuck == 1 ? "" : "es", m->n_stuck == 1 ? "" : "s");
+    vec_each (const struct machine_process, p, &m->processes)
+        if (p->asked == MACHINE_MUTE)
+            say(m, false,
+                "%s (pid %d) does not answer: its memory map is locked, and what is known of it is shown",
+                p->name, p->pid);
+}
+
+void machine_note(struct machine *m)
+{
+    note_zones(m);
+    note_space(m);
+    note_pressure(m);
+    note_reclaim(m);
+    note_kills(m);
+    note_cgroups(m);
+    note_processes(m);
+}

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "model/profile/estimate.h"
+
+#include <math.h>
+
+#define TAIL         0.025
+#define TAIL_Z       1.959963984540054 /* normal quantile of 1 - TAIL */
+#define EXPAND_SHAPE 100.0             /* from here on the Cornish-Fisher expansion is good to 4e-8 */
+#define NEWTON_STEPS 100
+#define MISSED_EACH  1.8 /* objects an octave without samples may hold, in weights of the smallest sampled */
+
+/* The lower incomplete gamma function, regularized: x^a e^-x / gamma(a+1) * (1 + x/(a+1) + x^2/(a+1)(a+2) ...).
+ * All terms are positive, so nothing cancels; under EXPAND_SHAPE a few hundred of them do. */
+static double gamma_cdf(double shape, double x)
+{
+    int sign;
+    double term = 1, sum = 1;
+
+    for (double n = shape + 1; term > sum * 1e-16; n++) {
+        term *= x / n;
+        sum += term;
+    }
+    return sum * exp(shape * log(x) - x - lgamma_r(shape + 1, &sign));
+}
+
+/* Goldberg and Levine, "Approximate formulas for the percentage points and normalization of t and chi-square",
+ * Annals of Mathematical Statistics 17 (1946) 216-225, for shape = half the degrees of freedom. */
+static double expand_quantile(double shape, double z)
+{
+    double root = sqrt(shape), z2 = z * z;
+
+    return shape + z * root + (z2 - 1) / 3 + z * (z2 - 7) / (36 * root) -
+           (3 * z2 * z2 + 7 * z2 - 16) / (810 * shape) +
+           z * (9 * z2 * z2 + 256 * z2 - 433) / (38880 * shape * root);
+}
+
+/* Newton's method, with bisection wherever it would leave the bracket. The start is below the root, because
+ * gamma_cdf(a, x) <= x^a / gamma(a+1), and all but the root itself for a small shape. */
+static double solve_quantile(double shape, double probability)
+{
+    int sign;
+    double log_gamma = lgamma_r(shape + 1, &sign);
+    double low = exp((log(probability) + log_gamma) / shape);
+    double high = shape + 12 * sqrt(shape) + 12;
+    double x = low;
+
+    for (int i = 0; i < NEWTON_STEPS && x > 0; i++) {
+        double error = gamma_cdf(shape, x) - probability;
+        double density = exp((shape - 1) * log(x) - x - log_gamma) * shape;
+        double next;
+
+        if (error < 0)
+            low = x;
+        else
+            high = x;
+        next = x - error / density;
+        if (!(next >= low && next <= high))
+            next = low + (high - low) / 2;
+        if (fabs(next - x) <= x * 1e-12)
+            return next;
+        x = next;
+    }
+    return x;
+}
+
+double estimate_gamma_quantile(double shape, bool upper)
+{
+    if (!(shape > 0))
+        return 0;
+    if (shape >= EXPAND_SHAPE)
+        return expand_quantile(shape, upper ? TAIL_Z : -TAIL_Z);
+    return solve_quantile(shape, upper ? 1 - TAIL : TAIL);
+}
+
+/* The same for the gamma distribution of this mean and variance. */
+static double quantile_of(double mean, double variance, bool upper)
+{
+    if (!(mean > 0) || !(variance > 0))
+        return mean > 0 ? mean : 0;
+    return variance / mean * estimate_gamma_quantile(mean / variance * mean, upper);
+}
+
+/* w - 1 of an object of `size` bytes. */
+static double excess_weight(double size, double period)
+{
+    return 1 / expm1(size / period);
+}
+
+/* As fmax() and fmin() where the second is a number, and without a call. */
+static inline double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+static inline double smaller(double a, double b)
+{
+    return a < b ? a : b;
+}
+
+static void raise_missed(struct estimate_missed *m, double mean, double variance)
+{
+    if (mean > m->mean)
+        m->mean = mean;
+    if (variance > m->variance)
+        m->variance = variance;
+}
+
+static void widen_sizes(struct estimate *e, double smallest, double largest)
+{
+    if (!(e->smallest > 0) || (smallest > 0 && smallest < e->smallest))
+        e->smallest = smallest;
+    e->largest = larger(e->largest, largest);
+}
+
+/* All sampled, nothing to estimate. */
+static bool add_exact(struct estimate *e, const struct estimate_cell *c, double value)
+{
+    e->samples += c->samples;
+    if (c->period > 1)
+        return false;
+    e->exact += c->samples;
+    e->value += value;
+    e->seen += value;
+    return true;
+}
+
+/* A cell's part of everything the interval needs: `value` estimated, `seen` sampled, `size` of one unsampled. */
+struct part {
+    double value, seen, variance, size, log_weight;
+};
+
+static void add_sampled(struct estimate *e, const struct part *part)
+{
+    e->value += part->value;
+    e->seen += part->seen;
+    e->variance += part->variance;
+    e->grain += part->variance * part->size;
+    e->log_weight += part->log_weight;
+}
+
+/* The sum of ln w; 0 where nothing is estimated. */
+static double log_weight_of(const struct estimate_cell *c)
+{
+    double k = (double)c->samples;
+
+    return c->samples && c->period > 1 ? k * log(larger(c->count / k, 1)) : 0;
+}
+
+static void add_bytes(struct estimate *e, const struct estimate_cell *c, double log_weight)
+{
+    struct part part = {.seen = c->seen, .log_weight = log_weight};
+    double k = (double)c->samples, unseen, size;
+
+    if (add_exact(e, c, c->seen))
+        return;
+    raise_missed(&e->first, c->period, c->period * c->period);
+    e->next = e->first;
+    if (!c->samples)
+        return;
+    unseen = larger(c->bytes - c->seen, 0);
+    size = unseen / (c->count - k); /* rounding may leave nothing of either: the size class still holds */
+    part.size = size = larger(smaller(size, c->seen / k), c->seen / k / 2);
+    part.value = c->seen + unseen;
+    if (size > 0)
+        part.variance = unseen * size * (1 + excess_weight(size, c->period));
+    add_sampled(e, &part);
+}
+
+static void add_count(struct estimate *e, const struct estimate_cell *c, double log_weight)
+{
+    struct part part = {.seen = (double)c->samples, .size = 1, .log_weight = log_weight};
+    double k = part.seen, smallest, unseen, spread, size;
+
+    if (add_exact(e, c, k))
+        return;
+    if (!c->samples) { /* else `next` is what counts, for this sum and all that it becomes part of */
+        smallest = excess_weight(ESTIMATE_SMALLEST, c->period);
+        raise_missed(&e->first, smallest, smallest * (smallest + 1));
+        return;
+    }
+    unseen = larger(c->count - k, 0);
+    part.value = k + unseen;
+    spread = part.value / k / (1 + excess_weight(c->seen / k, c->period));
+    part.variance = unseen * part.value / k * larger(spread, 1);
+    add_sampled(e, &part);
+    raise_missed(&e->next, unseen / k, part.variance / k);
+    size = larger(c->seen / k, 1); /* of no size: sampled as one byte */
+    widen_sizes(e, size, size);
+}
+
+void estimate_add_cell_bytes(struct estimate *e, const struct estimate_cell *c)
+{
+    add_bytes(e, c, log_weight_of(c));
+}
+
+void estimate_add_cell_count(struct estimate *e, const struct estimate_cell *c)
+{
+    add_count(e, c, log_weight_of(c));
+}
+
+void estimate_add_cell(struct estimate *bytes, struct estimate *count, const struct estimate_cell *c)
+{
+    double of_both = log_weight_of(c);
+
+    add_bytes(bytes, c, of_both);
+    add_count(count, c, of_both);
+}
+
+void estimate_add_one_of(struct estimate *e, double amount, uint32_t n)
+{
+    double rest = n - 1.0;
+    e->samples++;
+    e->exact += n <= 1;
+    add_sampled(e, &(struct part){.value = n * amount,
+                                  .seen = amount,
+                                  .variance = amount * n * rest * amount,
+                                  .size = amount,
+                                  .log_weight = log(n)});
+    raise_missed(&e->next, rest * amount, amount * n * rest * amount);
+}
+
+void estimate_merge(struct estimate *e, const struct estimate *other)
+{
+    e->samples += other->samples;
+    e->exact += other->exact;
+    e->value += other->value;
+    e->seen += other->seen;
+    e->variance += other->variance;
+    e->grain += other->grain;
+    e->log_weight += other->log_weight;
+    raise_missed(&e->next, other->next.mean, other->next.variance);
+    raise_missed(&e->first, other->first.mean, other->first.variance);
+    widen_sizes(e, other->smallest, other->largest);
+}
+
+/* Objects of a count that is `high` without them, in the octaves below all sizes sampled: see "Counts". */
+static double count_below(const struct estimate *e, double high)
+{
+    double octaves, spread;
+
+    if (!(e->smallest > ESTIMATE_SMALLEST))
+        return 0;
+    octaves = log2(e->smallest / ESTIMATE_SMALLEST);
+    spread = log2(e->largest / e->smallest);
+    return octaves * fmin(high / (1 + spread), MISSED_EACH * (1 + e->next.mean)) * spread / (1 + spread);
+}
+
+struct interval estimate_interval(const struct estimate *e)
+{
+    const struct estimate_missed *missed = e->samples > e->exact ? &e->next : &e->first;
+    double unseen = e->value - e->seen;
+    double half = e->variance > 0 ? fmin(e->grain / e->variance / 2, TAIL_Z * sqrt(e->variance)) : 0;
+    double low = quantile_of(unseen, e->variance, false) - half;
+    double high = quantile_of(unseen + missed->mean, e->variance + missed->variance, true) + half;
+
+    if (low < 0 || exp(-e->log_weight) >= TAIL)
+        low = 0;
+    high += e->seen;
+    high += count_below(e, high);
+    return (struct interval){.low = fmin(e->seen + low, e->value), .high = fmax(high, e->value)};
+}

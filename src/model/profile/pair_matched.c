@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "model/profile/profile_pair.h"
+
+#include <math.h>
+
+#include "model/profile/rollup.h"
+
+struct search {
+    struct joint *j;
+    const struct profile *const *of;
+    uint32_t *const *cells;
+    struct map serials; /* of live samples: {joint image, serial, side} */
+};
+
+struct serial_key {
+    uint64_t image, serial, side;
+};
+
+struct profile_sums joint_less(const struct profile_sums *whole, const struct profile_sums *part)
+{
+    if (part->samples >= whole->samples)
+        return (struct profile_sums){.samples = 0};
+    return (struct profile_sums){
+        .samples = whole->samples - part->samples,
+        .seen_bytes = fmax(whole->seen_bytes - part->seen_bytes, 0),
+        .bytes = fmax(whole->bytes - part->bytes, 0),
+        .count = fmax(whole->count - part->count, 0),
+    };
+}
+
+/* So many samples of these sums, as they are on average. */
+static struct profile_sums some_of(const struct profile_sums *all, uint64_t samples)
+{
+    double share = all->samples ? (double)samples / (double)all->samples : 0;
+    return (struct profile_sums){.samples = samples,
+                                 .seen_bytes = all->seen_bytes * share,
+                                 .bytes = all->bytes * share,
+                                 .count = all->count * share};
+}
+
+static struct serial_key key_of(const struct search *s, enum joint_side side,
+                                const struct profile_sample *row)
+{
+    uint32_t cell = s->cells[side][row->cell];
+    return (struct serial_key){s->j->cells.at[cell].of[side].image, row->serial, side};
+}
+
+static void note_serials(struct search *s, enum joint_side side)
+{
+    vec_each (const struct profile_sample, row, &s->of[side]->samples) {
+        struct serial_key key = key_of(s, side, row);
+        map_put(&s->serials, &key, sizeof(key), 0, NULL);
+    }
+}
+
+/* Whether a live sample of the later side was live at the earlier moment. */
+static bool was_live(const struct search *s, enum joint_side later, const struct profile_sample *row,
+                     const struct profile_image *earlier)
+{
+    struct serial_key key = key_of(s, later, row);
+    if (earlier->past)
+        return row->born_ns <= earlier->taken_ns;
+    key.side = !later;
+    return map_get(&s->serials, &key, sizeof(key)) != MAP_NONE;
+}
+
+static void add_samples(struct search *s, enum joint_side side)
+{
+    vec_each (const struct profile_sample, row, &s->of[side]->samples) {
+        struct joint_cell *c = &s->j->cells.at[s->cells[side][row->cell]];
+        const struct joint_image *i = &s->j->images.at[c->of[side].image];
+        if (!c->kept || !i->same || i->later != side || !was_live(s, side, row, i->of[!side]))
+            continue;
+        double weight = rollup_weight(row->size_bytes, c->of[side].period_bytes);
+        double size = (double)row->size_bytes;
+        c->stayed.samples++;
+        c->stayed.seen_bytes += size;
+        c->stayed.bytes += weight * size;
+        c->stayed.count += weight;
+    }
+}
+
+/* At most so many as both have; the books themselves where it is all, so that nothing is left of rounding. */
+static struct profile_sums settled(struct profile_sums stayed, const struct profile_sums *early,
+                                   const struct profile_sums *late)
+{
+    uint64_t most = early->samples < late->samples ? early->samples : late->samples;
+    if (stayed.samples > most)
+        stayed = some_of(&stayed, most);
+    if (stayed.samples == early->samples)
+        return *early;
+    return stayed.samples == late->samples ? *late : stayed;
+}
+
+static uint64_t less(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : 0;
+}
+
+static void settle(struct joint_cell *c, enum joint_side later)
+{
+    const struct profile_cell *early = &c->of[!later], *late = &c->of[later];
+    struct profile_sums before = profile_live(early), after = profile_live(late);
+    uint64_t least = less(before.samples, less(late->freed.samples, early->freed.samples));
+    if (c->stayed.samples < least)
+        c->stayed = some_of(&before, least);
+    c->stayed = settled(c->stayed, &before, &after);
+    least = less(early->at_peak.samples, late->freed.samples);
+    c->stayed_peak = settled(some_of(&early->at_peak, least), &early->at_peak, &late->at_peak);
+}
+
+void joint_find_stayed(struct joint *j, const struct profile *const of[JOINT_SIDES],
+                       uint32_t *const cells[JOINT_SIDES])
+{
+    struct search s = {.j = j, .of = of, .cells = cells};
+    for (int side = 0; side < JOINT_SIDES; side++)
+        note_serials(&s, (enum joint_side)side);
+    for (int side = 0; side < JOINT_SIDES; side++)
+        add_samples(&s, (enum joint_side)side);
+    vec_each (struct joint_cell, c, &j->cells) {
+        const struct joint_image *i = &j->images.at[c->of[JOINT_AFTER].image];
+        if (i->same && c->kept)
+            settle(c, i->later);
+        if (i->still)
+            c->stayed = profile_live(&c->of[JOINT_AFTER]);
+        if (i->same_peak)
+            c->stayed_peak = c->of[JOINT_AFTER].at_peak;
+    }
+    map_release(&s.serials);
+}

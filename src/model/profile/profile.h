@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef MODEL_PROFILE_H
+#define MODEL_PROFILE_H
+
+/*
+ * A profile: values keyed by stack, thread, size class and image, with the live samples and recent frees behind them.
+ * All sources end here and all views begin here. Pure data: no I/O, no clock, no globals.
+ *
+ * Runs in: the tool. Threads: one at a time. Owns: all it points to, until profile_free().
+ *
+ * Everything is an array, and everything that refers to something does so by index. Strings are interned: string 0 is
+ * "". Indices are checked where data comes in (collect, store) and trusted here and in the views.
+ * Invariant: profile_valid().
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/hash_map.h"
+#include "base/vec.h"
+#include "model/profile/estimate.h"
+
+#define PROFILE_NONE      UINT32_MAX
+#define PROFILE_LIFETIMES 16
+
+/** Weighted sums over samples; see estimate.h. */
+struct profile_sums {
+    uint64_t samples;
+    double seen_bytes; /* requested sizes of the samples */
+    double bytes;      /* estimate of all bytes */
+    double count;      /* estimate of all objects */
+};
+
+enum profile_image_state {
+    PROFILE_IMAGE_RUNNING, /* when it was read */
+    PROFILE_IMAGE_EXITED,  /* its exit handlers ran */
+    PROFILE_IMAGE_ENDED,   /* killed, _exit or exec */
+};
+
+/** What could not be kept or seen: counts of events. The order is that of the ledger and of the recording. */
+enum profile_loss {
+    PROFILE_LOST_SAMPLES,
+    PROFILE_LOST_LIVE,
+    PROFILE_LOST_FREES_UNSEEN,
+    PROFILE_LOST_STACK_CUT,
+    PROFILE_LOST_STACK_BROKEN,
+    PROFILE_LOST_THREADS,
+    PROFILE_LOST_GROWTH,
+    PROFILE_LOST_CHILDREN,
+    PROFILE_FAILED_REQUESTS,
+    PROFILE_INHERITED_FREES,
+    PROFILE_LOSSES
+};
+
+/** One process image: what ran between exec (or fork) and its end or the next exec. */
+struct profile_image {
+    uint64_t id;        /* random, never 0 */
+    uint64_t parent_id; /* image it was forked from; 0: began with exec, or the parent had no ledger */
+    int32_t pid, parent_pid;
+    uint32_t comm, exe, args; /* strings; args "" when not kept */
+    enum profile_image_state state;
+    bool
+        past; /* as it was at taken_ns, later than which it was seen: then live samples are too few, what was temporary
+                * and lifetimes are 0, the peak is if it came later, and cost and losses are those of its end */
+    uint64_t began_ns; /* CLOCK_REALTIME when its ledger began (its first sample) */
+    uint64_t taken_ns; /* CLOCK_REALTIME of this reading, or of its end: all that was before is in it */
+    uint64_t
+        ended_ns; /* CLOCK_REALTIME when its exit handlers ran; 0: not, or not known. Not kept in recordings */
+    uint64_t peak_ns;  /* CLOCK_REALTIME of the peak; 0: none */
+    uint64_t off_ns;   /* for so long sampling was off */
+    double peak_bytes; /* estimate of live bytes at the peak */
+    uint64_t operations_begun,
+        operations_done; /* cold operations; the difference was under way when it was read */
+    uint64_t cold_ns;    /* CPU time of the cold path, estimated from one in 64 */
+    uint64_t ledger_bytes, ledger_limit_bytes;
+    uint32_t ledger_full;    /* string: why it stopped growing; "" while it can */
+    uint64_t rss_anon_bytes; /* RssAnon at the reading, or the last one seen before the end; 0: unknown */
+    uint64_t torn_samples;   /* samples that changed while they were copied, left out */
+    bool inconsistent;       /* the reader had to drop records that made no sense */
+    uint64_t losses[PROFILE_LOSSES];
+};
+
+struct profile_thread {
+    uint32_t image;
+    int32_t tid;       /* 0: "other", the threads beyond the table */
+    uint32_t name;     /* string, "" unknown */
+    uint32_t ordinal;  /* in the image */
+    uint64_t first_ns; /* CLOCK_REALTIME of its first sample; 0: not known. Not kept in recordings */
+};
+
+struct profile_module {
+    uint32_t path;     /* string; "" for code outside every module */
+    uint32_t build_id; /* string, hex; "" none */
+    uint64_t start, end, bias;
+};
+
+/** A name for a place in the code. */
+struct profile_line {
+    uint32_t function; /* string, never "" once named */
+    uint32_t file;     /* string, "" unknown */
+    uint32_t line;     /* 0 unknown */
+    bool inlined;      /* into the next line's function */
+    bool wrapper;      /* of a function that only passes on what others ask for; see wrappers.h */
+    bool nameless;     /* "libfoo.so+0x1234"; known only where wrappers are marked */
+};
+
+/** An address in a module. Names are innermost first; the last one is the function the code belongs to. */
+struct profile_location {
+    uint32_t module;     /* PROFILE_NONE: code outside every module (JIT) */
+    uint64_t address;    /* in the ELF file: a return address, or the exact pc */
+    bool exact;          /* false: the call is one byte before */
+    uint32_t first_line; /* in `lines` */
+    uint32_t n_lines;    /* 0: not named yet */
+};
+
+enum profile_stack_end {
+    PROFILE_STACK_WHOLE,
+    PROFILE_STACK_CUT,     /* deeper than is kept */
+    PROFILE_STACK_NO_CODE, /* went on in code outside every module */
+    PROFILE_STACK_NO_RULE, /* a module without unwind rules there */
+    PROFILE_STACK_BROKEN,
+};
+
+struct profile_stack {
+    uint32_t first; /* in `stack_locations`, leaf first */
+    uint32_t depth;
+    enum profile_stack_end end;
+};
+
+/** The books of one stack, thread, size class and period of one image. */
+struct profile_cell {
+    uint32_t image, stack, thread;
+    uint8_t size_class;    /* sizes in [2^k, 2^(k+1)); size 0 is class 0 */
+    uint64_t period_bytes; /* 1: exact */
+    struct profile_sums allocated, freed, at_peak;
+    uint64_t temporary_samples;
+    double temporary_bytes;
+    uint32_t lifetimes[PROFILE_LIFETIMES]; /* freed samples that lived less than lifetime_ns(k) */
+};
+
+struct profile_sample {
+    uint32_t cell;
+    uint64_t serial; /* unique in its image */
+    uint64_t address, size_bytes, slack_bytes;
+    uint64_t born_ns; /* CLOCK_REALTIME */
+};
+
+struct profile_free {
+    uint32_t cell; /* who had allocated it */
+    uint64_t serial, address, size_bytes, born_ns, freed_ns;
+    uint32_t stack;    /* who freed it; PROFILE_NONE: only the caller is known */
+    uint32_t location; /* that caller; PROFILE_NONE: unknown */
+    uint32_t thread;   /* that freed it; PROFILE_NONE: unknown */
+    bool reallocated;
+};
+
+/** A moment of one image's life, for curves. */
+struct profile_point {
+    uint32_t image;
+    uint64_t time_ns; /* CLOCK_REALTIME */
+    double live_bytes, allocated_bytes;
+    uint64_t rss_anon_bytes; /* 0: unknown */
+};
+
+/** Processes of one program that were started without the agent. */
+struct profile_unobserved {
+    uint32_t program; /* string: its path as it was started; "" not known */
+    uint32_t reason;  /* string: "is statically linked" */
+    uint64_t processes;
+};
+
+struct profile {
+    struct VEC(char *) strings;
+    struct VEC(struct profile_image) images;
+    struct VEC(struct profile_thread) threads;
+    struct VEC(struct profile_module) modules;
+    struct VEC(struct profile_line) lines;
+    struct VEC(struct profile_location) locations;
+    struct VEC(uint32_t) stack_locations;
+    struct VEC(struct profile_stack) stacks;
+    struct VEC(struct profile_cell) cells;
+    struct VEC(struct profile_sample) samples;
+    struct VEC(struct profile_free) frees;
+    struct VEC(struct profile_point) points;
+    struct VEC(struct profile_unobserved) unobserved;
+    uint64_t lifetime_ns[PROFILE_LIFETIMES - 1]; /* upper bounds of all but the last class */
+    uint64_t images_dropped;                     /* images of which only a count was kept */
+    double images_dropped_peak_bytes;            /* sum of their peaks */
+    uint64_t taken_ns;                           /* CLOCK_REALTIME of the reading */
+    uint64_t period_bytes; /* that a recording which is complete was asked for; 0: not known. See the cells */
+    struct map string_index;
+};
+
+/** An empty profile (string 0 is there). Never NULL. */
+struct profile *profile_new(void);
+void profile_free(struct profile *p);
+/** Index of the text, interned; NULL counts as "". */
+uint32_t profile_string(struct profile *p, const char *text);
+static inline const char *profile_text(const struct profile *p, uint32_t string)
+{
+    return p->strings.at[string];
+}
+/**
+ * "redis-server/bio_close_file": a thread within its process; "redis-server" is the first one, "redis-server/thread" one that
+ * was never given a name.
+ */
+void profile_add_thread_name(struct buf *b, const struct profile *p, uint32_t thread);
+/** The period at which nothing at all was sampled; 0: something was, or it is not known. */
+static inline uint64_t profile_silent_period(const struct profile *p)
+{
+    return p->images.len || p->images_dropped ? 0 : p->period_bytes;
+}
+/** True when every index points to something; for debug builds and for what comes from files. */
+bool profile_valid(const struct profile *p);
+
+/**
+ * For the one image of a profile that was read from the ledger it left behind: takes it back to its exit, or, where that
+ * is not known, to the last thing that happened in it, which is the nearest to its end that the ledger tells.
+ */
+void profile_end(struct profile *p);
+/** Age of a live sample when its image was read, or ended. */
+uint64_t profile_age_ns(const struct profile *p, const struct profile_sample *s);
+/** allocated - freed. */
+struct profile_sums profile_live(const struct profile_cell *c);
+/**
+ * What was temporary. The books keep its bytes and samples; the rest follows from all objects freed of the same cell, which
+ * are of the same size within a factor of two.
+ */
+struct profile_sums profile_temporary(const struct profile_cell *c);
+/** Adds the sums of one cell to an estimate of bytes, of objects, or of both. */
+void profile_estimate(struct estimate *bytes, struct estimate *count, const struct profile_cell *c,
+                      const struct profile_sums *s);
+void profile_estimate_bytes(struct estimate *e, const struct profile_cell *c, const struct profile_sums *s);
+void profile_estimate_count(struct estimate *e, const struct profile_cell *c, const struct profile_sums *s);
+
+#endif

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "model/profile/profile_diff.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/buf.h"
+
+/* ---- parts of a cell ---- */
+
+static struct profile_sums whole_of(const struct profile_cell *c, enum rollup_metric metric)
+{
+    switch (metric) {
+    case ROLLUP_PEAK:
+        return c->at_peak;
+    case ROLLUP_ALLOCATED:
+        return c->allocated;
+    case ROLLUP_TEMPORARY:
+        return profile_temporary(c);
+    default:
+        return profile_live(c);
+    }
+}
+
+static bool only_adds_up(enum rollup_metric metric)
+{
+    return metric == ROLLUP_ALLOCATED || metric == ROLLUP_TEMPORARY;
+}
+
+static struct profile_sums stayed_of(const struct joint_cell *c, const struct joint_image *i,
+                                     enum rollup_metric metric)
+{
+    if (!i->same)
+        return (struct profile_sums){.samples = 0};
+    return metric == ROLLUP_LIVE   ? c->stayed
+           : metric == ROLLUP_PEAK ? c->stayed_peak
+                                   : whole_of(&c->of[!i->later], metric);
+}
+
+/* Whether it cannot be anything but 0, sampled or not. */
+static bool is_naught(const struct joint_image *i, enum rollup_metric metric, enum diff_part part)
+{
+    enum joint_side side = part == DIFF_GREW ? JOINT_AFTER : JOINT_BEFORE;
+    if (part == DIFF_STAYED)
+        return !i->same;
+    if (part != DIFF_GREW && part != DIFF_SHRANK)
+        return false;
+    return i->still || (metric == ROLLUP_PEAK && i->same_peak) ||
+           (only_adds_up(metric) && i->same && i->later != side);
+}
+
+static struct profile_sums part_of(const struct joint_cell *c, const struct joint_image *i,
+                                   enum rollup_metric metric, enum diff_part part)
+{
+    bool before = part == DIFF_BEFORE || part == DIFF_SHRANK;
+    struct profile_sums whole = whole_of(&c->of[before ? JOINT_BEFORE : JOINT_AFTER], metric);
+    struct profile_sums stayed = stayed_of(c, i, metric);
+    if (is_naught(i, metric, part))
+        return (struct profile_sums){.samples = 0};
+    if (part == DIFF_STAYED)
+        return stayed;
+    return part == DIFF_BEFORE || part == DIFF_AFTER ? whole : joint_less(&whole, &stayed);
+}
+
+/* A cell that holds the part, and nothing else, as what is live. Where nothing can be, nothing may be unseen either:
+ * as at period 1. */
+static struct profile_cell cell_of(const struct joint *j, const struct joint_cell *c,
+                                   enum rollup_metric metric, enum diff_part part)
+{
+    const struct joint_image *i = &j->images.at[c->of[JOINT_AFTER].image];
+    struct profile_cell it = {.image = c->of[JOINT_AFTER].image,
+                              .stack = c->of[JOINT_AFTER].stack,
+                              .thread = c->of[JOINT_AFTER].thread,
+                              .size_class = c->of[JOINT_AFTER].size_class,
+                              .period_bytes = c->of[JOINT_AFTER].period_bytes,
+                              .allocated = part_of(c, i, metric, part)};
+    enum joint_side side = part == DIFF_BEFORE || part == DIFF_SHRANK ? JOINT_BEFORE : JOINT_AFTER;
+    if (is_naught(i, metric, part))
+        it.period_bytes = 1;
+    else if (!c->of_side[side] &&
+             j->period_bytes[side]) /* what may be unseen there is for that side's periods to say */
+        it.period_bytes = j->period_bytes[side];
+    return it;
+}
+
+/* ---- totals ---- */
+
+/* A profile in which nothing at all was sampled has no cell that tells its period. */
+static void add_silence(struct rollup_value *v, const struct profile *p)
+{
+    const struct profile_cell silent = {.period_bytes = profile_silent_period(p)};
+    if (!silent.period_bytes)
+        return;
+    profile_estimate_bytes(&v->bytes, &silent, &silent.allocated);
+    profile_estimate_count(&v->count, &silent, &silent.allocated);
+}
+
+static void add_totals(struct diff *d)
+{
+    for (int m = 0; m < ROLLUP_METRICS; m++)
+        for (int part = 0; part < DIFF_PARTS; part++) {
+            struct rollup_value *v = &d->total[m].of[part];
+            vec_each (const struct joint_cell, c, &d->joint->cells) {
+                struct profile_cell it = cell_of(d->joint, c, m, part);
+                profile_estimate_bytes(&v->bytes, &it, &it.allocated);
+                profile_estimate_count(&v->count, &it, &it.allocated);
+            }
+            if (part == DIFF_BEFORE || part == DIFF_SHRANK)
+                add_silence(v, d->of[JOINT_BEFORE]);
+            else if (part != DIFF_STAYED)
+                add_silence(v, d->of[JOINT_AFTER]);
+        }
+}
+
+static unsigned unknown_of(const struct profile *p)
+{
+    unsigned unknown = 0;
+    vec_each (const struct profile_image, i, &p->images)
+        if (i->past)
+            unknown |= 1u << ROLLUP_TEMPORARY | (i->peak_ns ? 0 : 1u << ROLLUP_PEAK);
+    return unknown;
+}
+
+/* ---- rows ---- */
+
+static bool keep_cell(void *arg, const struct profile *p, uint32_t cell)
+{
+    const struct joint *j = arg;
+    (void)p;
+    return j->cells.at[cell].kept;
+}
+
+/* What the joint profile calls an image or a thread may be several of each side. */
+static char *shared_name(const struct diff *d, const struct rollup_row *row)
+{
+    const struct profile *p = d->joint->profile;
+    const struct profile_thread *t = d->options.group == ROLLUP_BY_THREAD ? &p->threads.at[row->index] : NULL;
+    uint32_t image = t ? t->image : row->index;
+    const struct joint_image *i = &d->joint->images.at[image];
+    struct buf name = BUF_INIT;
+    if (i->same)
+        return mem_strdup(row->name);
+    if (t && !t->tid)
+        buf_addstr(&name, "other threads");
+    else if (t)
+        buf_addstr(&name, *profile_text(p, t->name) ? profile_text(p, t->name) : "threads without a name");
+    if (t && p->images.len > 1)
+        buf_addstr(&name, " of ");
+    if (!t || p->images.len > 1)
+        buf_addstr(&name, profile_text(p, p->images.at[image].comm));
+    if (!t && i->images[JOINT_BEFORE] + i->images[JOINT_AFTER] > 2)
+        buf_printf(&name, " (%u before, %u after)", i->images[JOINT_BEFORE], i->images[JOINT_AFTER]);
+    return buf_detach(&name);
+}
+
+static struct diff_row *row_of(struct diff *d, struct map *keys, const struct rollup_row *from)
+{
+    struct buf key = BUF_INIT;
+    bool added;
+    if (from->index != PROFILE_NONE)
+        buf_printf(&key, "%u", from->index);
+    else
+        buf_printf(&key, "%s%c%s", from->name, '\0', from->module);
+    size_t at = map_put(keys, key.data, key.len, d->rows.len, &added);
+    buf_release(&key);
+    if (added) {
+        bool shared = d->options.group == ROLLUP_BY_THREAD || d->options.group == ROLLUP_BY_PROCESS;
+        *vec_push(&d->rows) =
+            (struct diff_row){.name = shared ? shared_name(d, from) : mem_strdup(from->name),
+                              .module = from->module,
+                              .file = from->file,
+                              .index = from->index};
+    }
+    return &d->rows.at[at];
+}
+
+/* Each part is a rollup of its own, of the same cells, and so of the same rows. No row is asked for what stayed. */
+static void add_rows(struct diff *d)
+{
+    struct profile *p = d->joint->profile;
+    const struct rollup_options o = {.group = d->options.group, .keep = keep_cell, .arg = d->joint};
+    enum rollup_metric metric = rollup_sort_metric(d->options.sort);
+    struct map keys = {0};
+    for (int part = 0; part < DIFF_STAYED; part++) {
+        p->cells.len = 0;
+        vec_each (const struct joint_cell, c, &d->joint->cells)
+            *vec_push(&p->cells) = cell_of(d->joint, c, metric, part);
+        struct rollup *r = rollup_new(p, &o);
+        vec_each (const struct rollup_row, from, &r->rows) {
+            struct diff_row *row = row_of(d, &keys, from);
+            row->self.of[part] = from->self.of[ROLLUP_LIVE];
+            row->inclusive.of[part] = from->inclusive.of[ROLLUP_LIVE];
+        }
+        rollup_free(r);
+    }
+    p->cells.len = 0;
+    map_release(&keys);
+}
+
+/* ---- changes ---- */
+
+static const struct estimate *estimate_of(const struct diff_value *v, enum diff_part part, bool count)
+{
+    return count ? &v->of[part].count : &v->of[part].bytes;
+}
+
+static double difference(const struct diff_value *v, bool count)
+{
+    return estimate_of(v, DIFF_GREW, count)->value - estimate_of(v, DIFF_SHRANK, count)->value;
+}
+
+/* What grew is part of what there is after, and so no more than that may be; what shrank, of what was before. */
+static struct interval part_interval(const struct diff_value *v, enum diff_part part, bool count)
+{
+    const struct estimate *e = estimate_of(v, part, count);
+    const struct estimate *whole = estimate_of(v, part == DIFF_GREW ? DIFF_AFTER : DIFF_BEFORE, count);
+    struct interval i = estimate_interval(e);
+    i.high = fmax(fmin(i.high, estimate_interval(whole).high), e->value);
+    return i;
+}
+
+struct diff_change diff_change(const struct diff_value *v, bool count)
+{
+    const struct estimate *grew = estimate_of(v, DIFF_GREW, count),
+                          *shrank = estimate_of(v, DIFF_SHRANK, count);
+    struct interval g = part_interval(v, DIFF_GREW, count), s = part_interval(v, DIFF_SHRANK, count);
+    struct diff_change c = {.value = difference(v, count)};
+    c.interval.low = c.value - hypot(grew->value - g.low, s.high - shrank->value);
+    c.interval.high = c.value + hypot(g.high - grew->value, shrank->value - s.low);
+    return c;
+}
+
+double diff_least_excess(const struct diff_value *v, bool count, double share)
+{
+    const struct estimate *grew = estimate_of(v, DIFF_GREW, count),
+                          *shrank = estimate_of(v, DIFF_SHRANK, count);
+    const struct estimate *stayed = estimate_of(v, DIFF_STAYED, count);
+    /* after - (1 + share) before = grew - (1 + share) shrank - share stayed, of which no two share an object */
+    double excess = grew->value - (1 + share) * shrank->value - share * stayed->value;
+    double below = grew->value - part_interval(v, DIFF_GREW, count).low;
+    double of_shrank = (1 + share) * (part_interval(v, DIFF_SHRANK, count).high - shrank->value);
+    double of_stayed = share * (part_interval(v, DIFF_STAYED, count).high - stayed->value);
+    return excess - sqrt(below * below + of_shrank * of_shrank + of_stayed * of_stayed);
+}
+
+/* ---- order ---- */
+
+static const struct diff_value *shown_value(const struct diff *d, const struct diff_row *row)
+{
+    return d->options.inclusive ? &row->inclusive : &row->self;
+}
+
+/* No sample tells of a change; at period 1: there was none. */
+static bool is_unchanged(const struct diff *d, const struct diff_row *row)
+{
+    bool count = diff_counts(d->options.sort);
+    const struct diff_value *v = shown_value(d, row);
+    const struct estimate *grew = estimate_of(v, DIFF_GREW, count),
+                          *shrank = estimate_of(v, DIFF_SHRANK, count);
+    if (rollup_exact(grew) && rollup_exact(shrank))
+        return grew->value == shrank->value;
+    return !grew->samples && !shrank->samples;
+}
+
+/* Of rows that are all the same in what they called, the one that did it comes first. */
+static int larger_first(const void *a, const void *b, void *arg)
+{
+    const struct diff *d = arg;
+    const struct diff_row *x = a, *y = b;
+    bool noise = diff_is_noise(&x->change), count = diff_counts(d->options.sort);
+    if (noise != diff_is_noise(&y->change))
+        return noise ? 1 : -1;
+    double of_x = fabs(x->change.value), of_y = fabs(y->change.value);
+    if (of_x == of_y) {
+        of_x = fabs(difference(&x->self, count));
+        of_y = fabs(difference(&y->self, count));
+    }
+    if (of_x != of_y)
+        return of_x < of_y ? 1 : -1;
+    int order = strcmp(x->name, y->name);
+    return order ? order : strcmp(x->module, y->module);
+}
+
+static void sort_rows(struct diff *d)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < d->rows.len; i++) {
+        struct diff_row row = d->rows.at[i];
+        if (is_unchanged(d, &row)) {
+            free(row.name);
+            continue;
+        }
+        row.change = diff_change(shown_value(d, &row), diff_counts(d->options.sort));
+        d->certain += !diff_is_noise(&row.change);
+        d->rows.at[n++] = row;
+    }
+    d->unchanged = d->rows.len - n;
+    d->rows.len = n;
+    if (n)
+        qsort_r(d->rows.at, n, sizeof(*d->rows.at), larger_first, d);
+}
+
+struct diff *diff_new(const struct profile *before, const struct profile *after, const struct diff_options *o)
+{
+    struct diff *d = mem_alloc(sizeof(*d));
+    *d = (struct diff){.of = {before, after}, .options = *o};
+    d->joint = joint_new(before, after, o->keep, o->arg);
+    d->unknown = unknown_of(before) | unknown_of(after);
+    for (int side = 0; side < JOINT_SIDES; side++)
+        if (!d->of[side]->images.len && !d->joint->period_bytes[side])
+            d->unknown = ~0u; /* nothing bounds what was not seen */
+    add_totals(d);
+    if (diff_known(d, rollup_sort_metric(o->sort)))
+        add_rows(d);
+    sort_rows(d);
+    return d;
+}
+
+void diff_free(struct diff *d)
+{
+    if (!d)
+        return;
+    vec_each (struct diff_row, row, &d->rows)
+        free(row->name);
+    vec_release(&d->rows);
+    joint_free(d->joint);
+    free(d);
+}

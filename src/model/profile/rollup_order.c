@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What an order goes by, and rollups of which only the first rows are to be seen. */
+#include "model/profile/rollup.h"
+
+#include <assert.h>
+
+enum rollup_metric rollup_sort_metric(enum rollup_sort sort)
+{
+    static const enum rollup_metric metrics[] = {
+        [ROLLUP_SORT_LIVE] = ROLLUP_LIVE,           [ROLLUP_SORT_PEAK] = ROLLUP_PEAK,
+        [ROLLUP_SORT_ALLOCATED] = ROLLUP_ALLOCATED, [ROLLUP_SORT_ALLOCATIONS] = ROLLUP_ALLOCATED,
+        [ROLLUP_SORT_TEMPORARY] = ROLLUP_TEMPORARY, [ROLLUP_SORT_AGE] = ROLLUP_LIVE,
+    };
+    return metrics[sort];
+}
+
+bool rollup_sort_known(enum rollup_sort sort, const struct rollup_values *v)
+{
+    return rollup_known(v, sort == ROLLUP_SORT_AGE ? ROLLUP_AGES : rollup_sort_metric(sort));
+}
+
+double rollup_sort_value(enum rollup_sort sort, const struct rollup_values *v)
+{
+    if (sort == ROLLUP_SORT_AGE)
+        return (double)v->oldest_ns;
+    const struct rollup_value *value = &v->of[rollup_sort_metric(sort)];
+    return sort == ROLLUP_SORT_ALLOCATIONS ? value->count.value : value->bytes.value;
+}
+
+struct largest {
+    const struct rollup_options *like;
+    bool *shown; /* by image */
+};
+
+static bool is_of_shown(void *arg, const struct profile *p, uint32_t cell)
+{
+    const struct largest *l = arg;
+    return l->shown[p->cells.at[cell].image] && (!l->like->keep || l->like->keep(l->like->arg, p, cell));
+}
+
+/* What the order goes by puts the rows into it, among all of them and among the first ones. */
+struct rollup *rollup_largest_processes(const struct profile *p, const struct rollup_options *like, size_t n)
+{
+    struct rollup_options o = *like;
+    struct largest l = {like, mem_array(p->images.len, sizeof(*l.shown))};
+    o.group = ROLLUP_BY_PROCESS;
+    o.without = ~(1u << rollup_sort_metric(o.sort) | (o.sort == ROLLUP_SORT_AGE ? 1u << ROLLUP_AGES : 0));
+    struct rollup *all = rollup_new(p, &o);
+    n = n < all->rows.len ? n : all->rows.len;
+    for (size_t i = 0; i < n; i++)
+        l.shown[all->rows.at[i].index] = true;
+    o.without = 0;
+    o.keep = is_of_shown;
+    o.arg = &l;
+    struct rollup *few = o.keep_sample ? NULL : rollup_new(p, &o);
+    for (size_t i = 0; i < n && few; i++) {
+        assert(few->rows.at[i].index == all->rows.at[i].index);
+        all->rows.at[i].self = few->rows.at[i].self;
+        all->rows.at[i].inclusive = few->rows.at[i].inclusive;
+    }
+    rollup_free(few);
+    free(l.shown);
+    all->options = *like;
+    all->options.group = ROLLUP_BY_PROCESS;
+    return all;
+}

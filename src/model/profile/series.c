@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "model/profile/series.h"
+
+#include <math.h>
+
+#include "model/profile/rollup.h"
+
+struct series *series_new(void)
+{
+    return mem_alloc(sizeof(struct series));
+}
+
+void series_free(struct series *s)
+{
+    if (!s)
+        return;
+    vec_each (struct series_stack, stack, &s->stacks)
+        free(stack->left);
+    vec_release(&s->samples);
+    vec_release(&s->coming);
+    vec_release(&s->by_stack);
+    vec_release(&s->stacks);
+    map_release(&s->keys);
+    free(s);
+}
+
+uint32_t series_stack_of(struct series *s, const void *key, size_t key_bytes)
+{
+    bool added;
+    size_t at = map_put(&s->keys, key, key_bytes, s->stacks.len, &added);
+    if (added)
+        vec_push(&s->stacks);
+    return (uint32_t)at;
+}
+
+static double weight_of(const struct series_sample *s)
+{
+    return rollup_weight(s->size_bytes, s->period_bytes);
+}
+
+void series_see(struct series *s, const struct series_sample *sample)
+{
+    struct series_sample *mine = vec_push(&s->coming);
+    *mine = *sample;
+    mine->bytes = (double)sample->size_bytes * weight_of(sample);
+}
+
+static void add(struct series_sum *sum, const struct series_sample *s)
+{
+    struct estimate_cell cell = {.samples = 1,
+                                 .seen = (double)s->size_bytes,
+                                 .bytes = s->bytes,
+                                 .count = weight_of(s),
+                                 .period = (double)s->period_bytes};
+    estimate_add_cell_bytes(&sum->bytes, &cell);
+    sum->lumps += s->bytes * s->bytes;
+}
+
+static int by_serial(const void *a, const void *b)
+{
+    const struct series_sample *x = a, *y = b;
+    return (x->serial > y->serial) - (x->serial < y->serial);
+}
+
+static int by_arrival(const void *a, const void *b, void *arg)
+{
+    const struct series_sample *all = arg, *x = &all[*(const uint32_t *)a], *y = &all[*(const uint32_t *)b];
+    if (x->stack != y->stack)
+        return x->stack < y->stack ? -1 : 1;
+    return (x->arrived_ns > y->arrived_ns) - (x->arrived_ns < y->arrived_ns);
+}
+
+/* It was here at every look since it arrived. */
+static void book_leaving(struct series *s, const struct series_sample *gone)
+{
+    struct series_stack *stack = &s->stacks.at[gone->stack];
+    if (!stack->left)
+        stack->left = mem_array(SERIES_LOOKS, sizeof(*stack->left));
+    struct series_sum sum = {0};
+    add(&sum, gone);
+    for (uint32_t j = s->n_looks; j-- && s->looks_ns[j] >= gone->arrived_ns;) {
+        estimate_merge(&stack->left[j].bytes, &sum.bytes);
+        stack->left[j].lumps += sum.lumps;
+    }
+    s->left++;
+}
+
+/* A sample that came between two looks arrived between them, whatever the clocks say. */
+static void settle_arrival(const struct series *s, struct series_sample *sample, uint64_t time_ns)
+{
+    uint64_t last = s->n_looks ? s->looks_ns[s->n_looks - 1] : 0;
+    if (sample->arrived_ns <= last)
+        sample->arrived_ns = last + 1;
+    if (sample->arrived_ns > time_ns)
+        sample->arrived_ns = time_ns;
+    sample->fresh = true;
+}
+
+/* What was known of a sample is handed on; what does not come again has left. */
+static void compare(struct series *s, uint64_t time_ns)
+{
+    const struct series_sample *old = s->samples.at, *end = old + s->samples.len;
+    s->fresh = s->left = 0;
+    vec_each (struct series_sample, now, &s->coming) {
+        while (old < end && old->serial < now->serial)
+            book_leaving(s, old++);
+        if (old < end && old->serial == now->serial) {
+            now->arrived_ns = old->arrived_ns;
+            now->fresh = false;
+            old++;
+            continue;
+        }
+        settle_arrival(s, now, time_ns);
+        s->fresh++;
+    }
+    while (old < end)
+        book_leaving(s, old++);
+}
+
+static void index_stacks(struct series *s)
+{
+    s->by_stack.len = 0;
+    for (uint32_t i = 0; i < s->samples.len; i++)
+        *vec_push(&s->by_stack) = i;
+    if (s->by_stack.len)
+        qsort_r(s->by_stack.at, s->by_stack.len, sizeof(uint32_t), by_arrival, s->samples.at);
+    vec_each (struct series_stack, stack, &s->stacks)
+        stack->first = stack->n = 0;
+    for (uint32_t i = 0; i < s->by_stack.len; i++) {
+        struct series_stack *stack = &s->stacks.at[s->samples.at[s->by_stack.at[i]].stack];
+        if (!stack->n++)
+            stack->first = i;
+    }
+}
+
+/* The look that is missed least: the gap it would leave is the smallest in proportion to how long ago that was. */
+static uint32_t least_needed(const struct series *s, uint64_t now)
+{
+    uint32_t least = 1;
+    double least_gap = INFINITY;
+    for (uint32_t j = 1; j + 1 < s->n_looks; j++) {
+        double gap = (double)(s->looks_ns[j + 1] - s->looks_ns[j - 1]) / (double)(now - s->looks_ns[j]);
+        if (gap < least_gap) {
+            least_gap = gap;
+            least = j;
+        }
+    }
+    return least;
+}
+
+static void forget_look(struct series *s, uint32_t look)
+{
+    uint32_t behind = s->n_looks - look - 1;
+    memmove(&s->looks_ns[look], &s->looks_ns[look + 1], behind * sizeof(*s->looks_ns));
+    vec_each (struct series_stack, stack, &s->stacks) {
+        if (!stack->left)
+            continue;
+        memmove(&stack->left[look], &stack->left[look + 1], behind * sizeof(*stack->left));
+        stack->left[s->n_looks - 1] = (struct series_sum){0};
+    }
+    s->n_looks--;
+}
+
+void series_look(struct series *s, uint64_t time_ns)
+{
+    if (s->coming.len)
+        qsort(s->coming.at, s->coming.len, sizeof(*s->coming.at), by_serial);
+    bool later = !s->n_looks || time_ns > s->looks_ns[s->n_looks - 1];
+    uint64_t time = later ? time_ns : s->looks_ns[s->n_looks - 1] + 1;
+    compare(s, time);
+    struct series_samples before = s->samples;
+    s->samples = s->coming;
+    s->coming = before; /* its room, for the next look */
+    s->coming.len = 0;
+    if (s->n_looks == SERIES_LOOKS)
+        forget_look(s, least_needed(s, time));
+    s->looks_ns[s->n_looks++] = time;
+    s->looks_in_all++;
+    index_stacks(s);
+}
+
+struct series_sum series_arrived(const struct series *s, uint32_t stack, uint64_t from_ns, uint64_t to_ns)
+{
+    const struct series_stack *of = &s->stacks.at[stack];
+    struct series_sum sum = {0};
+    for (uint32_t i = of->first + of->n; i-- > of->first;) {
+        const struct series_sample *sample = &s->samples.at[s->by_stack.at[i]];
+        if (sample->arrived_ns <= from_ns)
+            break;
+        if (sample->arrived_ns <= to_ns)
+            add(&sum, sample);
+    }
+    return sum;
+}
+
+struct series_sum series_left(const struct series *s, uint32_t stack, uint32_t look)
+{
+    const struct series_stack *of = &s->stacks.at[stack];
+    return of->left ? of->left[look] : (struct series_sum){0};
+}
