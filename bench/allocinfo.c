@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "collect/allocinfo.h"
+#include "collect/accounts/allocinfo.h"
 #include "stats.h"
 
 #define TURNS    9

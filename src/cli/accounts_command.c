@@ -11,8 +11,8 @@
 #include "cli/places_show.h"
 #include "cli/source.h"
 #include "cli/words.h"
-#include "collect/naming.h"
-#include "collect/tags_file.h"
+#include "collect/accounts/tags_file.h"
+#include "collect/ledger/profile_names.h"
 
 #define TOP_OPENMETRICS 20
 

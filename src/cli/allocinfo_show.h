@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "collect/allocinfo.h"
+#include "collect/accounts/allocinfo.h"
 #include "model/accounts/alloc_table.h"
 #include "view/sink.h"
 

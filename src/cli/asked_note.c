@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "collect/asked.h"
+#include "collect/ledger/rules_write.h"
 
 /* On a screen. */
 #define QUERIES_MOST    4u

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 
 #include "base/buf.h"
-#include "collect/ledger_dir.h"
+#include "collect/ledger/ledger_dir.h"
 
 /**
  * Appends "tags off but for 3; stacks of 12 tags; of modules loaded later: stacks where class:cache", or nothing. `whole`: however

@@ -10,7 +10,7 @@
 #include "cli/sites_summary.h"
 #include "cli/terminal.h"
 #include "cli/wrapper_lists.h"
-#include "collect/program.h"
+#include "collect/process/program_check.h"
 #include "run/record.h"
 #include "store/load.h"
 #include "view/report.h"

@@ -14,9 +14,9 @@
 #include "cli/command.h"
 #include "cli/set_tags.h"
 #include "cli/source.h"
-#include "collect/control.h"
-#include "collect/ledger_copy.h"
-#include "collect/ledger_scan.h"
+#include "collect/ledger/control_write.h"
+#include "collect/ledger/ledger_copy.h"
+#include "collect/ledger/ledger_scan.h"
 #include "model/accounts/accounts.h"
 #include "query/query.h"
 

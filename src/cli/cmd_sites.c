@@ -7,7 +7,7 @@
 #include "cli/sites_summary.h"
 #include "cli/tags_details.h"
 #include "cli/wrapper_lists.h"
-#include "collect/sites.h"
+#include "collect/accounts/site_accounts.h"
 
 static const struct option_doc options[] = {
     ACCOUNTS_OPTIONS(

@@ -7,9 +7,9 @@
 #include "cli/debuginfod.h"
 #include "cli/source.h"
 #include "cli/wrapper_lists.h"
-#include "collect/naming.h"
-#include "collect/sites.h"
-#include "collect/tags.h"
+#include "collect/accounts/site_accounts.h"
+#include "collect/accounts/tag_accounts.h"
+#include "collect/ledger/profile_names.h"
 #include "store/accounts.h"
 #include "store/recording.h"
 

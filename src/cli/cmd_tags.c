@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/accounts_command.h"
 #include "cli/tags_details.h"
-#include "collect/tags.h"
+#include "collect/accounts/tag_accounts.h"
 
 static const struct option_doc options[] = {
     ACCOUNTS_OPTIONS("live (default), objects, peak, allocated, allocations or failed"),

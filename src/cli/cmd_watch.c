@@ -12,7 +12,7 @@
 #include "cli/watch_loop.h"
 #include "cli/words.h"
 #include "cli/wrapper_lists.h"
-#include "collect/proc.h"
+#include "collect/process/proc.h"
 
 #define EVERY_LEAST   1000000u /* ns */
 #define EVERY_DEFAULT "10m"

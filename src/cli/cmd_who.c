@@ -13,7 +13,7 @@
 #include "cli/source.h"
 #include "cli/terminal.h"
 #include "cli/words.h"
-#include "collect/ledger_scan.h"
+#include "collect/ledger/ledger_scan.h"
 #include "view/who.h"
 
 #define DIGITS_MAX     16

@@ -8,7 +8,7 @@
 #include "base/units.h"
 #include "cli/pager.h"
 #include "cli/terminal.h"
-#include "collect/object_faults.h"
+#include "collect/accounts/object_faults.h"
 #include "model/table/table.h"
 #include "view/json.h"
 #include "view/table_view.h"

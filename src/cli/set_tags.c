@@ -10,11 +10,11 @@
 
 #include "cli/command.h"
 #include "cli/wrapper_lists.h"
-#include "collect/container.h"
-#include "collect/ledger_scan.h"
-#include "collect/naming.h"
-#include "collect/sites.h"
-#include "collect/tags.h"
+#include "collect/accounts/site_accounts.h"
+#include "collect/accounts/tag_accounts.h"
+#include "collect/ledger/ledger_scan.h"
+#include "collect/ledger/profile_names.h"
+#include "collect/process/container.h"
 
 #define BIT(ask)    (1u << LEDGER_ASK_##ask)
 #define CHANCE_UNIT 1000000.0

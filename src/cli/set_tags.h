@@ -13,7 +13,7 @@
 
 #include "base/buf.h"
 #include "base/error.h"
-#include "collect/asked.h"
+#include "collect/ledger/rules_write.h"
 #include "query/query.h"
 
 struct set_tags {

@@ -14,7 +14,7 @@
 #include "cli/sys_vmlinux.h"
 #include "cli/words.h"
 #include "query/field.h"
-#include "collect/cgroup.h"
+#include "collect/kernel/cgroup.h"
 #include "machine/sampled_rows.h"
 
 #define INTERVAL_LEAST_NS 10000000u

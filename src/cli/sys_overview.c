@@ -13,8 +13,8 @@
 #include "cli/source.h"
 #include "cli/terminal.h"
 #include "cli/words.h"
-#include "collect/machine_look.h"
-#include "collect/processes.h"
+#include "collect/kernel/overview_read.h"
+#include "collect/process/processes.h"
 #include "view/machine_view.h"
 
 #define SECOND_NS    UINT64_C(1000000000)

@@ -7,7 +7,7 @@
 
 #include "base/hash_map.h"
 #include "base/vec.h"
-#include "collect/processes.h"
+#include "collect/process/processes.h"
 
 /* The kernel's MM_*: what is resident. Swapped pages are not. */
 enum { FILE_PAGES, ANONYMOUS_PAGES, SWAPPED_PAGES, SHARED_PAGES, MEMBERS };

@@ -6,8 +6,8 @@
 
 #include "base/buf.h"
 #include "base/hash_map.h"
-#include "collect/captured.h"
-#include "collect/user_stack.h"
+#include "collect/unwind/stack_dump.h"
+#include "collect/unwind/user_stack.h"
 #include "machine/names.h"
 
 #define DEPTH_MAX   512u       /* frames of a stack */

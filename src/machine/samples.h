@@ -9,7 +9,7 @@
  * Runs in: the tool. Owns: texts of stacks, until samples_close().
  */
 
-#include "collect/captured_end.h"
+#include "collect/unwind/stack_dump_end.h"
 #include "machine/session.h"
 
 /** Of the numbers of stacks: one that samples_settle() gave. */

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/sigsafe/compiler.h"
-#include "collect/cgroup_mounts.h"
+#include "collect/kernel/cgroup_mounts.h"
 #include "machine/attach.h"
 #include "machine/live.h"
 #include "machine/names.h"

@@ -8,7 +8,7 @@
 
 #include "base/buf.h"
 #include "base/hash_map.h"
-#include "collect/slab.h"
+#include "collect/kernel/slabinfo.h"
 #include "machine/cache_names.h"
 #include "machine/lookup.h"
 #include "machine/session.h"

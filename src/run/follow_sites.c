@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "collect/sites.h"
+#include "collect/accounts/site_accounts.h"
 #include "store/accounts.h"
 
 struct sites_follow {

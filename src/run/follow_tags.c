@@ -7,11 +7,11 @@
 
 #include "base/mem.h"
 #include "base/vec.h"
-#include "collect/container.h"
-#include "collect/ledger_copy.h"
-#include "collect/ledger_scan.h"
-#include "collect/proc.h"
-#include "collect/tags.h"
+#include "collect/accounts/tag_accounts.h"
+#include "collect/ledger/ledger_copy.h"
+#include "collect/ledger/ledger_scan.h"
+#include "collect/process/container.h"
+#include "collect/process/proc.h"
 #include "store/accounts.h"
 
 #define MS            1000000ull

@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "collect/ledger_dir.h"
+#include "collect/ledger/ledger_dir.h"
 #include "store/recording.h"
 #include "symbol/symbol.h"
 

@@ -8,8 +8,8 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/vec.h"
-#include "collect/proc.h"
-#include "collect/unobserved.h"
+#include "collect/ledger/unobserved_read.h"
+#include "collect/process/proc.h"
 
 #define PROGRAMS_MAX 1000 /* that are told apart */
 

@@ -9,12 +9,12 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "collect/container.h"
-#include "collect/ledger_copy.h"
-#include "collect/ledger_profile.h"
-#include "collect/ledger_scan.h"
-#include "collect/naming.h"
-#include "collect/proc.h"
+#include "collect/ledger/ledger_copy.h"
+#include "collect/ledger/ledger_profile.h"
+#include "collect/ledger/ledger_scan.h"
+#include "collect/ledger/profile_names.h"
+#include "collect/process/container.h"
+#include "collect/process/proc.h"
 #include "symbol/symbol.h"
 
 struct track {

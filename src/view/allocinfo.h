@@ -4,7 +4,7 @@
 
 /*
  * The text of the kernel's memory allocation profiling, version 2.0, for tools that read /proc/allocinfo. Whose places they are that
- * allocate is all the same. See collect/allocinfo.h for the format and its source.
+ * allocate is all the same. See collect/accounts/allocinfo.h for the format and its source.
  *
  * Runs in: the tool. Threads: pure. Owns: nothing.
  * Invariant: each row is one line, and is read back with the same numbers, whatever names hold: a byte that would break the line is a

@@ -13,9 +13,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "collect/cgroup.h"
-#include "collect/kernel_words.h"
-#include "collect/slab.h"
+#include "collect/kernel/cgroup.h"
+#include "collect/kernel/gfp_words.h"
+#include "collect/kernel/slabinfo.h"
 #include "machine/enums.h"
 #include "machine/lookup.h"
 #include "symbol/kernel_symbols.h"

@@ -5,7 +5,7 @@
  */
 #include "require.h"
 
-#include "collect/allocinfo.h"
+#include "collect/accounts/allocinfo.h"
 #include "view/allocinfo.h"
 
 #include <errno.h>

@@ -5,7 +5,7 @@
  */
 #include "require.h"
 
-#include "collect/cgroup_mounts.h"
+#include "collect/kernel/cgroup_mounts.h"
 #include "model/kernel/container_id.h"
 
 #include <ctype.h>

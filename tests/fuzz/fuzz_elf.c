@@ -12,7 +12,7 @@
 
 #include "allium/tag.h"
 #include "base/mem.h"
-#include "collect/tags_file.h"
+#include "collect/accounts/tags_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

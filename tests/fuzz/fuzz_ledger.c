@@ -12,10 +12,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "collect/ledger_copy.h"
-#include "collect/ledger_profile.h"
-#include "collect/sites.h"
-#include "collect/tags.h"
+#include "collect/accounts/site_accounts.h"
+#include "collect/accounts/tag_accounts.h"
+#include "collect/ledger/ledger_copy.h"
+#include "collect/ledger/ledger_profile.h"
 
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed);

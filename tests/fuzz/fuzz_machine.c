@@ -8,12 +8,12 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "collect/cgroups.h"
-#include "collect/kmsg.h"
-#include "collect/lines.h"
-#include "collect/meminfo.h"
-#include "collect/process_ask.h"
-#include "collect/processes.h"
+#include "collect/kernel/cgroup_memory.h"
+#include "collect/kernel/kmsg.h"
+#include "collect/kernel/meminfo.h"
+#include "collect/kernel/proc_text.h"
+#include "collect/process/process_query.h"
+#include "collect/process/processes.h"
 #include "model/overview/overview_tables.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -5,7 +5,7 @@
  */
 #include "require.h"
 
-#include "collect/slab.h"
+#include "collect/kernel/slabinfo.h"
 
 #include <errno.h>
 #include <stdint.h>

@@ -14,9 +14,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "collect/ledger_copy.h"
-#include "collect/ledger_dir.h"
-#include "collect/ledger_profile.h"
+#include "collect/ledger/ledger_copy.h"
+#include "collect/ledger/ledger_dir.h"
+#include "collect/ledger/ledger_profile.h"
 
 static void add(struct profile_sums *to, const struct profile_sums *from)
 {

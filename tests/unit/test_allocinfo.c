@@ -4,7 +4,7 @@
  */
 #include "test_kernel.h"
 
-#include "collect/allocinfo.h"
+#include "collect/accounts/allocinfo.h"
 #include "model/accounts/alloc_table.h"
 #include "view/allocinfo.h"
 

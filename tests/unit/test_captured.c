@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "collect/captured.h"
+#include "collect/unwind/stack_dump.h"
 
 #define DEPTH      12
 #define FRAMES_MAX 64

@@ -4,7 +4,7 @@
  */
 #include "test_kernel.h"
 
-#include "collect/cgroup_mounts.h"
+#include "collect/kernel/cgroup_mounts.h"
 #include "model/kernel/container_id.h"
 
 #define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"

@@ -20,7 +20,7 @@
 #include <cmocka.h>
 
 #include "chained.h"
-#include "collect/user_stack.h"
+#include "collect/unwind/user_stack.h"
 
 #define RUNS 300
 

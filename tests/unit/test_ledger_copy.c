@@ -13,8 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "collect/ledger_copy.h"
-#include "collect/ledger_profile.h"
+#include "collect/ledger/ledger_copy.h"
+#include "collect/ledger/ledger_profile.h"
 
 #define TABLE_AT  LEDGER_HEADER_BYTES
 #define COUNTS_AT (TABLE_AT + 4096u)

@@ -7,11 +7,11 @@
 
 #include <stdlib.h>
 
-#include "collect/cgroups.h"
-#include "collect/kmsg.h"
-#include "collect/meminfo.h"
-#include "collect/process_ask.h"
-#include "collect/processes.h"
+#include "collect/kernel/cgroup_memory.h"
+#include "collect/kernel/kmsg.h"
+#include "collect/kernel/meminfo.h"
+#include "collect/process/process_query.h"
+#include "collect/process/processes.h"
 
 #define PAGE 4096u
 

@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-#include "collect/kmsg.h"
+#include "collect/kernel/kmsg.h"
 #include "model/overview/overview.h"
 
 #define MIB (UINT64_C(1) << 20)

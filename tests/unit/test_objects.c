@@ -20,8 +20,8 @@
 #include <cmocka.h>
 
 #include "base/vec.h"
-#include "collect/object_faults.h"
-#include "collect/objects.h"
+#include "collect/accounts/object_faults.h"
+#include "collect/accounts/object_lookup.h"
 #include "target/object_map.h"
 
 #define PAGE  4096ul

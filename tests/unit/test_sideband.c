@@ -24,7 +24,7 @@
 
 #include <cmocka.h>
 
-#include "collect/spaces.h"
+#include "collect/addrspace/address_spaces.h"
 
 #define PAGE     4096ul
 #define MAPPINGS 500

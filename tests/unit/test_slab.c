@@ -4,7 +4,7 @@
  */
 #include "test_kernel.h"
 
-#include "collect/slab.h"
+#include "collect/kernel/slabinfo.h"
 
 #include <errno.h>
 

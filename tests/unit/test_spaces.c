@@ -19,8 +19,8 @@
 #include <cmocka.h>
 #include <linux/perf_event.h>
 
-#include "collect/maps.h"
-#include "collect/spaces.h"
+#include "collect/addrspace/address_spaces.h"
+#include "collect/addrspace/proc_maps.h"
 
 /* No process has these. */
 #define PID  0x7ffffff0

@@ -22,7 +22,7 @@
 #include <cmocka.h>
 
 #include "brief.h"
-#include "collect/spaces.h"
+#include "collect/addrspace/address_spaces.h"
 
 #define BRIEF_RUNS 500 /* of each kind */
 #define ENDED_MAX  (1 << 20)

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "collect/accounts/site_accounts.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "collect/ledger/ledger_scan.h"
+#include "collect/process/container.h"
+#include "symbol/calls.h"
+
+/* What names are made with. */
+struct namer {
+    struct symbols *symbols;
+    const struct wrappers *wrappers;
+    struct alloc_texts *texts;
+    struct symbol_module module;
+    struct symbol_calls *calls; /* NULL: the file is not there */
+};
+
+/* Sites of one module, with the addresses of their calls. */
+struct batch {
+    struct VEC(struct account_row *) rows;
+    uint64_t *addresses;
+    struct symbol_frames *frames;
+};
+
+static uint32_t put(const struct namer *n, const char *text)
+{
+    return *text ? alloc_texts_put(n->texts, text, strlen(text)) : ALLOC_NO_TEXT;
+}
+
+/* The functions of the allocator that the agent stands before. */
+static bool is_hooked(const char *symbol)
+{
+    static const char *const names[] = {"malloc",        "calloc",   "realloc", "reallocarray",
+                                        "free",          "memalign", "valloc",  "posix_memalign",
+                                        "aligned_alloc", "pvalloc",  "cfree",   NULL};
+    for (int i = 0; names[i]; i++)
+        if (!strcmp(symbol, names[i]))
+            return true;
+    return !strncmp(symbol, "_Znw", 4) || !strncmp(symbol, "_Zna", 4) || !strncmp(symbol, "_Zdl", 4) ||
+           !strncmp(symbol, "_Zda", 4);
+}
+
+/* ", inlined in parse at parse.c:12", for those that the frame is inlined into. */
+static uint32_t outer_functions(const struct namer *n, const struct symbol_frames *frames, size_t inner)
+{
+    struct buf b = BUF_INIT;
+    for (size_t i = inner; i + 1 < frames->len && frames->at[i].inlined; i++) {
+        const struct symbol_frame *outer = &frames->at[i + 1];
+        const char *slash = outer->file ? strrchr(outer->file, '/') : NULL;
+        buf_printf(&b, "%sinlined in %s", i > inner ? ", " : "", outer->function);
+        if (outer->file && outer->line)
+            buf_printf(&b, " at %s:%u", slash ? slash + 1 : outer->file, outer->line);
+    }
+    uint32_t text = put(n, buf_str(&b));
+    buf_release(&b);
+    return text;
+}
+
+static void name_row(const struct namer *n, struct account_row *row, bool by_wrapper,
+                     const struct symbol_frames *frames)
+{
+    struct account_key *key = &row->key;
+    struct symbol_called called = {.how = SYMBOL_CALL_POINTER};
+    size_t i = 0;
+    while (i + 1 < frames->len && frames->at[i].inlined &&
+           (wrappers_have(n->wrappers, frames->at[i].function) ||
+            (frames->at[i].file && strstr(frames->at[i].file, "allium/malloc_hooks.h"))))
+        i++;
+    const struct symbol_frame *f = &frames->at[i];
+    key->function = put(n, f->function);
+    key->file = put(n, f->file ? f->file : "");
+    key->line = f->line;
+    key->name = outer_functions(n, frames, i);
+    if (row->key.class) /* it is none */
+        return;
+    if (n->calls)
+        called = symbol_calls_before(n->calls, row->code);
+    if (wrappers_have(n->wrappers, f->function))
+        key->class = put(n, SITES_WRAPPER);
+    else if (!by_wrapper && (called.how == SYMBOL_CALL_NONE || called.how == SYMBOL_CALL_CODE ||
+                             (called.how == SYMBOL_CALL_SYMBOL && !is_hooked(called.symbol))))
+        key->class = put(n, SITES_TAIL_CALL);
+}
+
+static void name_module(struct sites_reading *r, uint32_t module, struct namer *n)
+{
+    const struct sites_module *of = &r->modules.at[module];
+    struct batch b = {.addresses = mem_array(r->rows.len + 1, sizeof(*b.addresses)),
+                      .frames = mem_array(r->rows.len + 1, sizeof(*b.frames))};
+    for (size_t i = 0; i < r->rows.len; i++)
+        if (r->module.at[i] == module) {
+            b.addresses[b.rows.len] = r->rows.at[i].code - 1; /* within the call */
+            *vec_push(&b.rows) = &r->rows.at[i];
+        }
+    if (b.rows.len) {
+        n->module.path = of->path;
+        n->module.build_id = of->build_id;
+        n->module.build_id_len = of->build_id_len;
+        n->calls = symbol_calls_open(&n->module);
+        symbols_resolve(n->symbols, &n->module, b.addresses, b.rows.len, b.frames);
+        for (size_t i = 0; i < b.rows.len; i++)
+            name_row(n, b.rows.at[i], r->by_wrapper.at[b.rows.at[i] - r->rows.at], &b.frames[i]);
+        symbol_calls_free(n->calls);
+    }
+    free(b.addresses);
+    free(b.frames);
+    vec_release(&b.rows);
+}
+
+static int explain_unkept(const struct sites_reading *r, struct error *e)
+{
+    if (!r->kept)
+        return error_set(e, ENOENT,
+                         "process %d keeps no accounts of call sites: it was not started with allium run "
+                         "--sites, or with what allium env --sites says",
+                         r->process.pid);
+    return error_set(
+        e, ENOENT,
+        "process %d cannot keep accounts of call sites: its address space is limited (ulimit -v), "
+        "or counted as memory (vm.overcommit_memory=2), or it is under seccomp",
+        r->process.pid);
+}
+
+static int read_places(int fd, struct sites_reading *r, struct namer *n, struct error *e)
+{
+    struct ledger_copy c;
+    int bad = ledger_copy_read(fd, &c, e);
+    if (bad)
+        return bad;
+    sites_from_copy(r, &c, n->texts);
+    ledger_copy_release(&c);
+    if (!r->kept || r->unfollowed)
+        bad = explain_unkept(r, e);
+    for (uint32_t m = 0; !bad && m < r->modules.len; m++)
+        name_module(r, m, n);
+    vec_each (struct account_row, row, &r->rows)
+        row->key.pid = (uint32_t)r->process.pid;
+    return bad;
+}
+
+int sites_read_places(struct sites_reading *r, struct alloc_texts *texts, int fd, struct symbols *symbols,
+                      const struct wrappers *wrappers, const char *root, struct error *e)
+{
+    struct namer n = {.symbols = symbols, .wrappers = wrappers, .texts = texts, .module = {.root = root}};
+    return read_places(fd, r, &n, e);
+}
+
+static int read_file(struct accounts *a, int fd, struct sites_reading *r, struct namer *n, struct error *e)
+{
+    int bad = read_places(fd, r, n, e);
+    vec_each (const struct account_row, row, &r->rows)
+        *vec_push(&a->rows) = *row;
+    if (!bad)
+        *vec_push(&a->processes) = r->process;
+    sites_reading_release(r);
+    accounts_merge(a, n->texts);
+    return bad;
+}
+
+int sites_read_file(struct accounts *a, struct alloc_texts *texts, int fd, pid_t pid, bool alive,
+                    struct symbols *symbols, const struct wrappers *wrappers, const char *root,
+                    struct error *e)
+{
+    struct sites_reading r = {.process = {.pid = pid, .alive = alive}};
+    struct namer n = {.symbols = symbols, .wrappers = wrappers, .texts = texts, .module = {.root = root}};
+    return read_file(a, fd, &r, &n, e);
+}
+
+static int explain_none(pid_t pid, bool unreadable, struct error *e)
+{
+    int gone = kill(pid, 0) ? errno : 0;
+    if (gone == ESRCH)
+        return error_set(e, ESRCH,
+                         "there is no process %d, and it has left no ledger (allium ps lists what there is)",
+                         pid);
+    if (gone == EPERM || unreadable)
+        return error_set(
+            e, EPERM, "process %d belongs to somebody else: its ledger can be read by that user and by root",
+            pid);
+    return error_set(
+        e, ENOENT,
+        "process %d has no ledger: it was not started with the agent (allium run --sites -- ...), "
+        "or has allocated nothing yet",
+        pid);
+}
+
+int sites_open(pid_t pid, bool *alive, struct error *e)
+{
+    struct ledger_scan scan;
+    ledger_scan_process(&scan, pid);
+    const struct ledger_entry *found = ledger_scan_latest(&scan.list);
+    int fd = found ? ledger_entry_open(found) : explain_none(pid, scan.unreadable, e);
+    if (found && fd < 0)
+        error_set(e, -fd, "the ledger of process %d: %s", pid, strerror(-fd));
+    *alive = found && found->alive;
+    ledger_scan_release(&scan);
+    return fd;
+}
+
+int sites_read_faults(struct accounts *a, struct alloc_texts *texts, pid_t pid,
+                      const struct object_faults *faults, struct symbols *symbols,
+                      const struct wrappers *wrappers, struct error *e)
+{
+    struct container_roots roots = {0};
+    struct sites_reading r = {.process = {.pid = pid}, .faults = faults};
+    struct namer n = {.symbols = symbols, .wrappers = wrappers, .texts = texts};
+    int fd = sites_open(pid, &r.process.alive, e);
+    if (fd < 0)
+        return fd;
+    n.module.root = r.process.alive ? container_root(&roots, pid) : "";
+    int bad = read_file(a, fd, &r, &n, e);
+    close(fd);
+    container_roots_release(&roots);
+    return bad;
+}
+
+int sites_read(struct accounts *a, struct alloc_texts *texts, pid_t pid, struct symbols *symbols,
+               const struct wrappers *wrappers, struct error *e)
+{
+    return sites_read_faults(a, texts, pid, NULL, symbols, wrappers, e);
+}
+
+int sites_find_objects(struct objects_where *where, pid_t pid, struct error *e)
+{
+    bool alive;
+    int fd = sites_open(pid, &alive, e);
+    if (fd < 0)
+        return fd;
+    int bad = objects_find(where, fd, false, pid, alive, e);
+    close(fd);
+    return bad;
+}

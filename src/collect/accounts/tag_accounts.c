@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "collect/accounts/tag_accounts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+#define DELETED " (deleted)"
+
+static const char *text_of(const struct ledger_copy *c, uint32_t string)
+{
+    return string < c->count[LEDGER_STRINGS] ? ledger_copy_at(c, LEDGER_STRINGS, char, string) : "";
+}
+
+struct sum {
+    uint64_t made_calls, made_bytes, gone_calls, gone_bytes;
+    uint64_t peak_bytes, peak_high_bytes;
+};
+
+/* What a shard made between two looks for the peak, or has made since the last one. */
+static uint64_t between(const struct ledger_tag *t, unsigned shard, uint64_t made)
+{
+    uint32_t since = (uint32_t)made - t->looked_bytes[shard];
+    return since > t->between_bytes ? since : t->between_bytes;
+}
+
+/* What all shards of an account add up to. */
+static struct sum sum_of(const struct ledger_copy *c, const struct ledger_tag *t)
+{
+    uint32_t account = t->account;
+    const struct ledger_accounts *block =
+        ledger_copy_at(c, LEDGER_ACCOUNTS, struct ledger_accounts, account / LEDGER_ACCOUNTS_TOGETHER);
+    struct sum sum = {0};
+    for (unsigned i = 0; i < LEDGER_ACCOUNT_SHARDS; i++) {
+        const struct ledger_words *w = &block->words[i][account % LEDGER_ACCOUNTS_TOGETHER];
+        sum.made_calls += ledger_count_calls(w->made);
+        sum.made_bytes += ledger_count_bytes(w->made);
+        sum.gone_calls += ledger_count_calls(w->gone);
+        sum.gone_bytes += ledger_count_bytes(w->gone);
+        if (ledger_count_calls(w->made))
+            sum.peak_high_bytes += between(t, i, ledger_count_bytes(w->made));
+    }
+    int64_t live = (int64_t)(sum.made_bytes - sum.gone_bytes);
+    sum.peak_bytes = live > (int64_t)t->peak_bytes ? (uint64_t)live : t->peak_bytes;
+    sum.peak_high_bytes += t->peak_bytes;
+    if (sum.peak_high_bytes < sum.peak_bytes)
+        sum.peak_high_bytes = sum.peak_bytes;
+    return sum;
+}
+
+static bool is_sound(const struct ledger_copy *c, const struct ledger_tag *t)
+{
+    return t->account / LEDGER_ACCOUNTS_TOGETHER < c->count[LEDGER_ACCOUNTS] &&
+           (t->module == LEDGER_NONE || t->module < c->count[LEDGER_MODULES]);
+}
+
+static uint32_t put_text(struct alloc_texts *texts, const char *text)
+{
+    return *text ? alloc_texts_put(texts, text, strlen(text)) : ALLOC_NO_TEXT;
+}
+
+/* As the target's books_key(). */
+static uint64_t key_of(const struct ledger_copy *c, const struct ledger_tag *t)
+{
+    if (t->module == LEDGER_NONE)
+        return ledger_action_key("", 0, t->code);
+    const struct ledger_module *m = ledger_copy_at(c, LEDGER_MODULES, struct ledger_module, t->module);
+    const char *path = text_of(c, m->path);
+    return m->build_id_len && m->build_id_len <= LEDGER_BUILD_ID_BYTES
+               ? ledger_action_key(m->build_id, m->build_id_len, t->code)
+               : ledger_action_key(path, strlen(path), t->code);
+}
+
+static void add_row(struct tags_reading *r, const struct ledger_copy *c, const struct ledger_tag *t,
+                    struct alloc_texts *texts)
+{
+    struct sum sum = sum_of(c, t);
+    if (!r->idle && !sum.made_calls && !sum.gone_calls && !t->failed)
+        return; /* of a parent's place that its fork child has not reached, or off from the beginning */
+    struct object_faults_sum faults = {0};
+    if (r->faults)
+        faults = object_faults_of(r->faults, ledger_index_of(t->account, LEDGER_ACCOUNTS_TOGETHER));
+    *vec_push(&r->key) = key_of(c, t);
+    *vec_push(&r->account) = t->account;
+    *vec_push(&r->filed) = false;
+    *vec_push(&r->module) = t->module;
+    *vec_push(&r->rows) = (struct account_row){
+        .key = {.class = put_text(texts, text_of(c, t->class)),
+                .name = put_text(texts, text_of(c, t->name)),
+                .file = put_text(texts, text_of(c, t->file)),
+                .line = t->line,
+                .module = put_text(texts, t->module == LEDGER_NONE ? "" : r->modules.at[t->module].path),
+                .comm = put_text(texts, r->process.comm)},
+        .copies = 1,
+        .code = t->code,
+        .of[ACCOUNT_AFTER] = {.of = {[ACCOUNT_MADE_CALLS] = sum.made_calls,
+                                     [ACCOUNT_MADE_BYTES] = sum.made_bytes,
+                                     [ACCOUNT_GONE_CALLS] = sum.gone_calls,
+                                     [ACCOUNT_GONE_BYTES] = sum.gone_bytes,
+                                     [ACCOUNT_FAILED] = t->failed,
+                                     [ACCOUNT_PEAK_BYTES] = sum.peak_bytes,
+                                     [ACCOUNT_PEAK_HIGH_BYTES] = sum.peak_high_bytes},
+                              .faults = {[ACCOUNT_MINOR] = faults.minor,
+                                         [ACCOUNT_MAJOR] = faults.major,
+                                         [ACCOUNT_SHARED] = faults.shared},
+                              .places = 1,
+                              .inexact = t->unseen != 0}};
+}
+
+static void add_module(struct tags_reading *r, const struct ledger_copy *c, uint32_t number)
+{
+    const struct ledger_module *of = ledger_copy_at(c, LEDGER_MODULES, struct ledger_module, number);
+    struct tags_module m = {.path = mem_strdup(text_of(c, of->path))};
+    m.key = ledger_module_key(m.path, strlen(m.path));
+    char *deleted = strstr(m.path, DELETED);
+    if (deleted)
+        *deleted = '\0';
+    if (of->build_id_len <= LEDGER_BUILD_ID_BYTES)
+        m.build_id_len = of->build_id_len;
+    memcpy(m.build_id, of->build_id, m.build_id_len);
+    if (m.build_id_len)
+        m.key = ledger_module_key(m.build_id, m.build_id_len);
+    *vec_push(&r->modules) = m;
+}
+
+void tags_from_copy(struct tags_reading *r, const struct ledger_copy *c, struct alloc_texts *texts)
+{
+    const struct ledger_header *h = &c->header;
+    struct account_process *p = &r->process;
+    p->image_id = h->image_id;
+    p->began_ns = h->began_realtime_ns;
+    memcpy(p->comm, h->comm, sizeof(h->comm));
+    p->losses[ACCOUNT_LOST_PLACES] = h->losses[LEDGER_LOST_TAGS];
+    p->losses[ACCOUNT_LOST_OBJECTS] = h->losses[LEDGER_LOST_TAGGED];
+    p->losses[ACCOUNT_LOST_FREES] = h->losses[LEDGER_LOST_TAGGED_FREES];
+    for (uint32_t i = 0; i < c->count[LEDGER_MODULES]; i++)
+        add_module(r, c, i);
+    for (uint64_t i = 0; i < c->count[LEDGER_TAGS]; i++) {
+        const struct ledger_tag *tag = ledger_copy_at(c, LEDGER_TAGS, struct ledger_tag, i);
+        if (!tag->account)
+            continue; /* being entered */
+        if (is_sound(c, tag))
+            add_row(r, c, tag, texts);
+        else
+            p->losses[ACCOUNT_LOST_RECORDS]++;
+    }
+}
+
+void tags_reading_release(struct tags_reading *r)
+{
+    vec_each (struct tags_module, m, &r->modules)
+        free(m->path);
+    vec_release(&r->modules);
+    vec_release(&r->module);
+    vec_release(&r->key);
+    vec_release(&r->account);
+    vec_release(&r->filed);
+    vec_release(&r->rows);
+}

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/hash_map.h"
+#include "base/mem.h"
+#include "collect/accounts/tag_accounts.h"
+#include "collect/accounts/tags_calls.h"
+#include "collect/accounts/tags_file.h"
+#include "collect/ledger/ledger_scan.h"
+#include "collect/process/container.h"
+
+/*
+ * The place is inline code of <allium/malloc_hooks.h> most of the time, or of the standard libraries: the frame meant is the first that is neither.
+ */
+static bool passes_on(const struct symbol_frame *f)
+{
+    static const char *const headers[] = {"allium/malloc_hooks.h", "/bits/stdio.h", "/bits/stdio2.h",
+                                          "/bits/stdlib.h",        "/include/c++/", NULL};
+    for (const char *const *h = headers; f->inlined && f->file && *h; h++)
+        if (strstr(f->file, *h))
+            return true;
+    return false;
+}
+
+static const struct symbol_frame *place_of(const struct symbol_frames *frames)
+{
+    size_t i = 0;
+    while (i + 1 < frames->len && passes_on(&frames->at[i]))
+        i++;
+    return &frames->at[i];
+}
+
+/* Is it the program's own word for the file, as the compiler was given it? The debug information has whole paths. */
+static bool is_same_file(const char *own, const char *whole)
+{
+    const char *a = strrchr(own, '/'), *b = whole ? strrchr(whole, '/') : NULL;
+    return b && *whole == '/' && *own != '/' && !strcmp(a ? a + 1 : own, b + 1);
+}
+
+/* Function, and file and line where the program did not say them itself. */
+static void name_row(struct account_key *key, const struct symbol_frame *f, struct alloc_texts *texts)
+{
+    if (*f->function)
+        key->function = alloc_texts_put(texts, f->function, strlen(f->function));
+    if (key->file && is_same_file(alloc_texts_get(texts, key->file), f->file))
+        key->file = alloc_texts_put(texts, f->file, strlen(f->file));
+    if (key->file)
+        return;
+    if (f->file && *f->file)
+        key->file = alloc_texts_put(texts, f->file, strlen(f->file));
+    key->line = f->line;
+}
+
+/* All rows of one module; LEDGER_NONE: those of none. */
+static void name_module(struct tags_reading *r, uint32_t module, struct symbols *symbols, const char *root,
+                        struct alloc_texts *texts)
+{
+    const struct tags_module none = {.path = ""},
+                             *of = module == LEDGER_NONE ? &none : &r->modules.at[module];
+    struct symbol_module m = {
+        .path = of->path, .root = root, .build_id = of->build_id, .build_id_len = of->build_id_len};
+    struct VEC(struct account_row *) rows = {0};
+    for (size_t i = 0; i < r->rows.len; i++)
+        if (r->module.at[i] == module)
+            *vec_push(&rows) = &r->rows.at[i];
+    uint64_t *addresses = mem_array(rows.len + 1, sizeof(*addresses));
+    struct symbol_frames *frames = mem_array(rows.len + 1, sizeof(*frames));
+    for (size_t i = 0; i < rows.len; i++)
+        addresses[i] = rows.at[i]->code;
+    if (rows.len)
+        symbols_resolve(symbols, &m, addresses, rows.len, frames);
+    for (size_t i = 0; i < rows.len; i++)
+        name_row(&rows.at[i]->key, place_of(&frames[i]), texts);
+    free(addresses);
+    free(frames);
+    vec_release(&rows);
+}
+
+static uint32_t put_text(struct alloc_texts *texts, const char *text)
+{
+    return *text ? alloc_texts_put(texts, text, strlen(text)) : ALLOC_NO_TEXT;
+}
+
+static struct account_row row_of_tag(const struct tags_file_tag *tag, const char *module,
+                                     struct alloc_texts *texts)
+{
+    return (struct account_row){
+        .key = {.class = put_text(texts, tag->class),
+                .name = put_text(texts, tag->name),
+                .file = put_text(texts, tag->file),
+                .line = tag->line,
+                .module = put_text(texts, module)},
+        .copies = 1,
+        .code = tag->code,
+    };
+}
+
+/* A file that cannot be read, or has changed since it was loaded, adds nothing that does harm: keys have its build id. */
+static void add_unmet(struct tags_reading *r, uint32_t module, struct alloc_texts *texts)
+{
+    struct tags_module *m = &r->modules.at[module];
+    struct map known = {0};
+    struct tags_file f;
+    struct error e;
+    if (tags_file_open(&f, m->path, &e))
+        return;
+    for (size_t i = 0; i < r->key.len; i++)
+        map_put_u64(&known, r->key.at[i], i, NULL);
+    vec_each (const struct tags_file_tag, tag, &f.tags) {
+        bool added;
+        uint64_t key = m->build_id_len ? ledger_action_key(m->build_id, m->build_id_len, tag->code)
+                                       : ledger_action_key(m->path, strlen(m->path), tag->code);
+        size_t row = map_put_u64(&known, key, r->key.len, &added);
+        if (!added) {
+            r->filed.at[row] = true;
+            continue;
+        }
+        *vec_push(&r->module) = module;
+        *vec_push(&r->key) = key;
+        *vec_push(&r->account) = 0;
+        *vec_push(&r->filed) = true;
+        *vec_push(&r->rows) = row_of_tag(tag, m->path, texts);
+        r->rows.at[r->rows.len - 1].key.comm = put_text(texts, r->process.comm);
+    }
+    m->whole = true;
+    map_release(&known);
+    tags_file_release(&f);
+}
+
+int tags_read_places(struct tags_reading *r, struct alloc_texts *texts, int fd, struct symbols *symbols,
+                     const char *root, struct error *e)
+{
+    struct ledger_copy c;
+    struct timespec now;
+    int bad = ledger_copy_read(fd, &c, e);
+    if (bad)
+        return bad;
+    clock_gettime(CLOCK_REALTIME, &now);
+    r->process.taken_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    tags_from_copy(r, &c, texts);
+    ledger_copy_release(&c);
+    /* Another root's files are opened for names only, and with care. */
+    for (uint32_t m = 0; r->unmet && !*root && m < r->modules.len; m++)
+        add_unmet(r, m, texts);
+    for (uint32_t m = 0; symbols && m < r->modules.len; m++)
+        name_module(r, m, symbols, root, texts);
+    if (symbols)
+        name_module(r, LEDGER_NONE, symbols, root, texts);
+    return 0;
+}
+
+static int read_file(struct accounts *a, struct alloc_texts *texts, int fd, struct tags_reading *r,
+                     struct symbols *symbols, const char *root, struct error *e)
+{
+    int bad = tags_read_places(r, texts, fd, symbols, root, e);
+    if (bad)
+        return bad;
+    vec_each (struct account_row, row, &r->rows) {
+        row->key.pid = (uint32_t)r->process.pid;
+        *vec_push(&a->rows) = *row;
+    }
+    *vec_push(&a->processes) = r->process;
+    tags_reading_release(r);
+    accounts_merge(a, texts);
+    return 0;
+}
+
+int tags_read_file(struct accounts *a, struct alloc_texts *texts, int fd, pid_t pid, bool alive,
+                   struct symbols *symbols, const char *root, struct error *e)
+{
+    struct tags_reading r = {.process = {.pid = pid, .alive = alive}};
+    return read_file(a, texts, fd, &r, symbols, root, e);
+}
+
+static int explain_none(pid_t pid, bool unreadable, struct error *e)
+{
+    if (kill(pid, 0) && errno == ESRCH)
+        return error_set(e, ESRCH, "there is no process %d, and it has left no accounts of tags", pid);
+    if (unreadable || (kill(pid, 0) && errno == EPERM))
+        return error_set(
+            e, EPERM,
+            "process %d belongs to somebody else: its accounts can be read by that user and by root", pid);
+    return error_set(
+        e, ENOENT,
+        "process %d has no accounts of tags: it is not built with <allium/tag.h> or malloc_hooks.h and "
+        "linked with liballium, or no tag was used yet",
+        pid);
+}
+
+int tags_open(struct tags_source *s, pid_t pid, struct error *e)
+{
+    struct ledger_scan scan;
+    *s = (struct tags_source){.fd = -1, .root = ""};
+    ledger_scan_process(&scan, pid);
+    const struct ledger_entry *found = ledger_scan_latest(&scan.tags);
+    int bad = found ? 0 : ledger_scan_unread(&scan, e);
+    if (!found && !bad)
+        bad = explain_none(pid, scan.unreadable, e);
+    if (found) {
+        s->fd = ledger_entry_open(found);
+        s->alive = found->alive;
+        bad = s->fd < 0 ? error_set(e, -s->fd, "the accounts of process %d cannot be read: %s", pid,
+                                    strerror(-s->fd))
+                        : 0;
+    }
+    if (!bad && s->alive)
+        s->root = container_root(&s->roots, pid);
+    ledger_scan_release(&scan);
+    if (bad)
+        tags_close(s);
+    return bad;
+}
+
+void tags_close(struct tags_source *s)
+{
+    if (s->fd >= 0)
+        close(s->fd);
+    container_roots_release(&s->roots);
+}
+
+int tags_read_faults(struct accounts *a, struct alloc_texts *texts, pid_t pid,
+                     const struct object_faults *faults, struct symbols *symbols, struct error *e)
+{
+    struct tags_reading r = {.process = {.pid = pid}, .faults = faults};
+    struct tags_source s;
+    int bad = tags_open(&s, pid, e);
+    if (bad)
+        return bad;
+    r.process.alive = s.alive;
+    bad = read_file(a, texts, s.fd, &r, symbols, s.root, e);
+    tags_close(&s);
+    return bad;
+}
+
+int tags_read(struct accounts *a, struct alloc_texts *texts, pid_t pid, struct symbols *symbols,
+              struct error *e)
+{
+    return tags_read_faults(a, texts, pid, NULL, symbols, e);
+}
+
+int tags_find_objects(struct objects_where *where, pid_t pid, struct error *e)
+{
+    struct tags_source s;
+    int bad = tags_open(&s, pid, e);
+    if (bad)
+        return bad;
+    bad = objects_find(where, s.fd, true, pid, s.alive, e);
+    tags_close(&s);
+    return bad;
+}
+
+int tags_read_binary(struct accounts *a, struct alloc_texts *texts, const char *path, struct symbols *symbols,
+                     struct error *e)
+{
+    struct tags_reading r = {0};
+    struct tags_file f;
+    int bad = tags_file_open(&f, path, e);
+    if (bad)
+        return bad;
+    char *whole = realpath(path, NULL);
+    *vec_push(&r.modules) = (struct tags_module){.path = mem_strdup(whole ? whole : path)};
+    free(whole);
+    tags_calls_add(&f, &(struct symbol_module){.path = r.modules.at[0].path});
+    vec_each (const struct tags_file_tag, tag, &f.tags) {
+        *vec_push(&r.module) = 0;
+        *vec_push(&r.rows) = row_of_tag(tag, r.modules.at[0].path, texts);
+    }
+    name_module(&r, 0, symbols, "", texts);
+    vec_each (const struct account_row, row, &r.rows)
+        *vec_push(&a->rows) = *row;
+    *vec_push(&a->processes) =
+        (struct account_process){.losses = {[ACCOUNT_LOST_RECORDS] = f.not_understood}};
+    tags_file_release(&f);
+    tags_reading_release(&r);
+    accounts_merge(a, texts);
+    return 0;
+}

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "collect/accounts/tags_file.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <gelf.h>
+
+#include "allium/tag.h"
+
+#define SECTIONS_MAX 16 /* of each name; linkers make one */
+
+/* What of a section is in the file. */
+struct part {
+    uint64_t address;
+    const char *bytes;
+    size_t len;
+};
+
+struct parts {
+    Elf *elf;
+    struct VEC(struct part) tags, texts;
+    bool left_out; /* they have no bytes, as in a file of debug information */
+};
+
+/* 0 if it is a program or library of this machine. */
+static int check_kind(Elf *elf, GElf_Ehdr *h, const char *path, struct error *e)
+{
+    if (elf_kind(elf) == ELF_K_AR)
+        return error_set(e, ENOEXEC,
+                         "%s is an archive: ask for the program or library that is linked with it", path);
+    if (elf && elf_kind(elf) != ELF_K_ELF)
+        return error_set(e, ENOEXEC, "%s is no ELF program or library, or cut short", path);
+    if (!elf || !gelf_getehdr(elf, h))
+        return error_set(e, ENOEXEC, "%s is cut short, or damaged: %s", path, elf_errmsg(-1));
+    if (h->e_machine != EM_X86_64 || gelf_getclass(elf) != ELFCLASS64 || h->e_ident[EI_DATA] != ELFDATA2LSB)
+        return error_set(e, ENOEXEC, "%s is for another machine: x86-64 alone has tags so far", path);
+    if (h->e_type == ET_REL)
+        return error_set(e, ENOEXEC,
+                         "%s is an object file: ask for the program or library that is linked with it", path);
+    if (h->e_type != ET_EXEC && h->e_type != ET_DYN)
+        return error_set(e, ENOEXEC, "%s is no ELF program or library", path);
+    return 0;
+}
+
+/* False: its bytes are not there. */
+static bool add_section(struct parts *p, Elf_Scn *scn, const GElf_Shdr *s, const char *name)
+{
+    bool tags = !strcmp(name, "allium_tags"), texts = !strcmp(name, "allium_texts");
+    if ((!tags && !texts) || (tags ? p->tags.len : p->texts.len) >= SECTIONS_MAX || !s->sh_size)
+        return true;
+    if (s->sh_type == SHT_NOBITS) {
+        p->left_out = true;
+        return true;
+    }
+    const Elf_Data *data = elf_rawdata(scn, NULL);
+    if (!data || !data->d_buf)
+        return false;
+    struct part part = {s->sh_addr, data->d_buf, data->d_size};
+    if (tags)
+        *vec_push(&p->tags) = part;
+    else
+        *vec_push(&p->texts) = part;
+    return true;
+}
+
+/* False: a section cannot be read. */
+static bool find_parts(struct parts *p, Elf *elf)
+{
+    size_t names, count = 0;
+    if (elf_getshdrnum(elf, &count) || !count || elf_getshdrstrndx(elf, &names))
+        return false;
+    for (Elf_Scn *scn = NULL; (scn = elf_nextscn(elf, scn));) {
+        GElf_Shdr s;
+        const char *name = gelf_getshdr(scn, &s) ? elf_strptr(elf, names, s.sh_name) : NULL;
+        if (!name || !add_section(p, scn, &s, name))
+            return false;
+    }
+    return true;
+}
+
+/* The text at that address of the file, wherever it is; NULL: there is none. */
+static const char *far_text(const struct parts *p, uint64_t address)
+{
+    for (Elf_Scn *scn = NULL; (scn = elf_nextscn(p->elf, scn));) {
+        GElf_Shdr s;
+        if (!gelf_getshdr(scn, &s) || s.sh_type != SHT_PROGBITS || !(s.sh_flags & SHF_ALLOC) ||
+            address - s.sh_addr >= s.sh_size)
+            continue;
+        const Elf_Data *data = elf_rawdata(scn, NULL);
+        uint64_t offset = address - s.sh_addr;
+        if (data && data->d_buf && offset < data->d_size &&
+            memchr((char *)data->d_buf + offset, '\0', data->d_size - offset))
+            return (char *)data->d_buf + offset;
+    }
+    return NULL;
+}
+
+/* Behind the three texts, whose last one says that the file's name lies elsewhere. */
+static bool find_file(struct tags_file_tag *t, const struct parts *p, const struct part *texts,
+                      uint64_t offset)
+{
+    int32_t far;
+    if (*t->file != ALLIUM_TEXT_FAR)
+        return true;
+    if (offset > texts->len || texts->len - offset < sizeof(far))
+        return false;
+    memcpy(&far, texts->bytes + offset, sizeof(far));
+    t->file = far_text(p, texts->address + offset + (uint64_t)far);
+    return t->file != NULL;
+}
+
+/* Three texts, one behind the other; false: they are not there. */
+static bool find_texts(struct tags_file_tag *t, const struct parts *p, uint64_t address)
+{
+    const char **at[] = {&t->class, &t->name, &t->file};
+    vec_each (const struct part, part, &p->texts) {
+        uint64_t offset = address - part->address;
+        size_t n = 0;
+        for (; n < 3 && offset < part->len; n++) {
+            *at[n] = part->bytes + offset;
+            size_t len = strnlen(*at[n], part->len - offset);
+            if (len == part->len - offset)
+                break;
+            offset += len + 1;
+        }
+        if (n == 3)
+            return find_file(t, p, part, offset);
+    }
+    return false;
+}
+
+/* Adds the descriptor at that address; false: it is none. */
+static bool add_tag(struct tags_file *f, const struct parts *p, uint64_t address, const struct allium_tag *d)
+{
+    struct tags_file_tag t = {.class = "",
+                              .name = "",
+                              .file = "",
+                              .line = d->line,
+                              .code = address + offsetof(struct allium_tag, code) + (uint64_t)d->code};
+    if (d->version != ALLIUM_TAG_VERSION || d->words != ALLIUM_TAG_NOT_MET || d->entry || !d->code)
+        return false; /* nobody has met it in a file */
+    if (d->text && !find_texts(&t, p, address + offsetof(struct allium_tag, text) + (uint64_t)d->text))
+        return false;
+    *vec_push(&f->tags) = t;
+    return true;
+}
+
+/* What is no descriptor is passed over, up to the next one. Zeros are what linkers fill gaps with. */
+static void read_part(struct tags_file *f, const struct parts *p, const struct part *of)
+{
+    static const char zeros[8];
+    bool lost = false;
+    for (size_t at = 0; at + sizeof(zeros) <= of->len;) {
+        struct allium_tag d;
+        if (at + sizeof(d) <= of->len) {
+            memcpy(&d, of->bytes + at, sizeof(d));
+            if (add_tag(f, p, of->address + at, &d)) {
+                lost = false;
+                at += sizeof(d);
+                continue;
+            }
+        }
+        bool gap = !memcmp(of->bytes + at, zeros, sizeof(zeros));
+        f->not_understood += !gap && !lost;
+        lost = lost || !gap;
+        at += sizeof(zeros);
+    }
+    f->not_understood += of->len % sizeof(zeros) && !lost;
+}
+
+static int read_sections(struct tags_file *f, const struct parts *p, const char *path, struct error *e)
+{
+    vec_each (const struct part, part, &p->tags)
+        read_part(f, p, part);
+    if (f->tags.len)
+        return 0;
+    if (p->left_out)
+        return error_set(e, ENOENT, "%s has debug information alone: ask for the program that it belongs to",
+                         path);
+    if (f->not_understood)
+        return error_set(e, ENOENT,
+                         "%s has tags of another version of <allium/tag.h> than this allium knows: build it "
+                         "again, or ask the allium that it was built with",
+                         path);
+    return error_set(e, ENOENT,
+                     "%s has no tags: it is not built with <allium/tag.h> or -include allium/malloc_hooks.h, "
+                     "or makes no call "
+                     "that they tag (`new` takes <allium/operator_new.hh>, too), see allium-tags(1)",
+                     path);
+}
+
+int tags_file_read(struct tags_file *f, Elf *elf, const char *path, struct error *e)
+{
+    struct parts p = {.elf = elf};
+    GElf_Ehdr h;
+    *f = (struct tags_file){.elf = elf};
+    int bad = check_kind(elf, &h, path, e);
+    if (!bad && !h.e_shoff)
+        bad = error_set(e, ENOENT, "%s has no section headers, without which its tags cannot be found", path);
+    if (!bad && !find_parts(&p, elf))
+        bad = error_set(e, ENOEXEC, "%s is cut short, or damaged: its sections cannot be read", path);
+    if (!bad)
+        bad = read_sections(f, &p, path, e);
+    vec_release(&p.tags);
+    vec_release(&p.texts);
+    if (bad)
+        tags_file_release(f);
+    return bad;
+}
+
+void tags_file_release(struct tags_file *f)
+{
+    elf_end(f->elf);
+    vec_release(&f->tags);
+    *f = (struct tags_file){0};
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "collect/kernel/meminfo.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collect/kernel/proc_text.h"
+#include "collect/kernel/slabinfo.h"
+
+static const char *const keys[MACHINE_MEMORY_KINDS] = {
+    [MACHINE_TOTAL] = "MemTotal",
+    [MACHINE_FREE] = "MemFree",
+    [MACHINE_AVAILABLE] = "MemAvailable",
+    [MACHINE_BUFFERS] = "Buffers",
+    [MACHINE_CACHED] = "Cached",
+    [MACHINE_SWAP_CACHED] = "SwapCached",
+    [MACHINE_ACTIVE_ANON] = "Active(anon)",
+    [MACHINE_INACTIVE_ANON] = "Inactive(anon)",
+    [MACHINE_ACTIVE_FILE] = "Active(file)",
+    [MACHINE_INACTIVE_FILE] = "Inactive(file)",
+    [MACHINE_UNEVICTABLE] = "Unevictable",
+    [MACHINE_LOCKED] = "Mlocked",
+    [MACHINE_SWAP_TOTAL] = "SwapTotal",
+    [MACHINE_SWAP_FREE] = "SwapFree",
+    [MACHINE_ZSWAP] = "Zswap", /* 5.19 */
+    [MACHINE_ZSWAPPED] = "Zswapped",
+    [MACHINE_DIRTY] = "Dirty",
+    [MACHINE_WRITEBACK] = "Writeback",
+    [MACHINE_ANON] = "AnonPages",
+    [MACHINE_MAPPED] = "Mapped",
+    [MACHINE_SHMEM] = "Shmem",
+    [MACHINE_KERNEL_RECLAIMABLE] = "KReclaimable",
+    [MACHINE_SLAB_RECLAIMABLE] = "SReclaimable",
+    [MACHINE_SLAB_UNRECLAIMABLE] = "SUnreclaim",
+    [MACHINE_KERNEL_STACKS] = "KernelStack",
+    [MACHINE_PAGE_TABLES] = "PageTables",
+    [MACHINE_SECOND_PAGE_TABLES] = "SecPageTables", /* 6.1 */
+    [MACHINE_PER_CPU] = "Percpu",
+    [MACHINE_VMALLOC] = "VmallocUsed",
+    [MACHINE_COMMIT_LIMIT] = "CommitLimit",
+    [MACHINE_COMMITTED] = "Committed_AS",
+    [MACHINE_ANON_HUGE] = "AnonHugePages",
+    [MACHINE_SHMEM_HUGE] = "ShmemHugePages",
+    [MACHINE_FILE_HUGE] = "FileHugePages",
+    [MACHINE_HUGETLB] = "Hugetlb",
+};
+
+void meminfo_parse(struct machine *m, const char *text)
+{
+    char line[LINES_BYTES];
+    uint64_t value;
+    while (lines_next(&text, line))
+        for (int i = 0; i < MACHINE_MEMORY_KINDS; i++)
+            if (keys[i] && lines_value(line, keys[i], &value))
+                machine_memory_set(m, (enum machine_memory)i, value);
+}
+
+void pressure_parse(struct machine_pressure *p, const char *text)
+{
+    char line[LINES_BYTES];
+    while (lines_next(&text, line)) {
+        bool full = !strncmp(line, "full ", 5);
+        struct machine_stall s = {.known = true, .last = -1};
+        unsigned long long total;
+        int end = 0;
+        if (!full && strncmp(line, "some ", 5))
+            continue;
+        if (sscanf(line + 5, "avg10=%7lf avg60=%7lf avg300=%7lf total=%19llu%n", &s.avg10, &s.avg60,
+                   &s.avg300, &total, &end) != 4 ||
+            line[5 + end])
+            continue;
+        s.total_us = total;
+        if (s.avg10 >= 0 && s.avg10 <= 100 && s.avg60 >= 0 && s.avg60 <= 100 && s.avg300 >= 0 &&
+            s.avg300 <= 100)
+            *(full ? &p->full : &p->some) = s;
+    }
+}
+
+void swaps_parse(struct machine *m, const char *text)
+{
+    char line[LINES_BYTES], path[LINES_BYTES];
+    bool first = true;
+    while (lines_next(&text, line)) {
+        struct machine_swap s = {.path = NULL};
+        const char *at = line;
+        if (first) {
+            first = false; /* the headers */
+            continue;
+        }
+        if (!lines_word(&at, path, sizeof(path)) || !lines_word(&at, s.type, sizeof(s.type)) ||
+            !lines_number(&at, &s.size_bytes) || !lines_number(&at, &s.used_bytes))
+            continue;
+        s.size_bytes = lines_times(s.size_bytes, 1024);
+        s.used_bytes = lines_times(s.used_bytes, 1024);
+        s.priority = strtoll(at, NULL, 10);
+        s.path = lines_unescape(path, strlen(path));
+        *vec_push(&m->swaps) = s;
+    }
+}
+
+void slabinfo_parse(struct machine *m, const char *text, uint64_t page_bytes)
+{
+    struct slab_caches caches = {.bad_lines = 0};
+    slab_parse(&caches, text);
+    vec_each (const struct slab_cache, c, &caches.all) {
+        struct machine_slab s = {
+            .bytes = lines_times(lines_times(c->slabs, c->pages_per_slab), page_bytes),
+            .objects = c->objects,
+            .active = c->active,
+            .object_bytes = c->stride_bytes,
+        };
+        snprintf(s.name, sizeof(s.name), "%s", c->name);
+        *vec_push(&m->slabs) = s;
+    }
+    slab_release(&caches);
+}
+
+void node_meminfo_parse(struct machine_node *n, const char *text)
+{
+    char line[LINES_BYTES];
+    while (lines_next(&text, line)) {
+        const char *at = line;
+        uint64_t id;
+        if (strncmp(line, "Node ", 5))
+            continue;
+        at += 5;
+        if (!lines_number(&at, &id) || *at != ' ')
+            continue;
+        at++;
+        (void)(lines_value(at, "MemTotal", &n->total_bytes) || lines_value(at, "MemFree", &n->free_bytes) ||
+               lines_value(at, "AnonPages", &n->anon_bytes) || lines_value(at, "FilePages", &n->file_bytes) ||
+               lines_value(at, "Slab", &n->slab_bytes));
+    }
+}
+
+void node_numastat_parse(struct machine_node *n, const char *text)
+{
+    char line[LINES_BYTES];
+    while (lines_next(&text, line))
+        (void)(lines_value(line, "numa_hit", &n->hit) || lines_value(line, "numa_miss", &n->miss) ||
+               lines_value(line, "numa_foreign", &n->foreign));
+}
+
+void chosen_parse(const char *text, char *out, size_t size)
+{
+    const char *begin = strchr(text, '['), *end = begin ? strchr(begin, ']') : NULL;
+    out[0] = '\0';
+    if (end)
+        snprintf(out, size, "%.*s", (int)(end - begin - 1 < 4096 ? end - begin - 1 : 4096), begin + 1);
+}

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "collect/ledger/ledger_dir.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <linux/magic.h>
+#include <sys/fsuid.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "collect/ledger/ledger_copy.h"
+#include "collect/ledger/ledger_folder.h"
+#include "collect/ledger/mapped_ledgers.h"
+#include "collect/process/proc.h"
+#include "wire/unobserved_list.h"
+
+/* "PID-IMAGE" and the suffix; false for anything else. */
+static bool parse_name(const char *name, const char *suffix, pid_t *pid, uint64_t *image_id)
+{
+    int end = 0, number;
+    if (sscanf(name, "%9d-%16" SCNx64 "%n", &number, image_id, &end) != 2 || strcmp(name + end, suffix) ||
+        number <= 0)
+        return false;
+    *pid = number;
+    return true;
+}
+
+/*
+ * Who maps it has it open for writing, and then nobody gets a lease. We hold one for a moment only; should somebody break it
+ * just then, the signal for that is one that is ignored.
+ */
+static int ask_lease(int fd)
+{
+    if (fcntl(fd, F_SETSIG, SIGURG) || fcntl(fd, F_SETLEASE, F_RDLCK))
+        return errno == EAGAIN ? 1 : -errno;
+    fcntl(fd, F_SETLEASE, F_UNLCK);
+    return 0;
+}
+
+/* As its owner, for file systems alone: the root of a container has no CAP_LEASE, but may become others. */
+static int ask_lease_as(int fd, uid_t owner)
+{
+    int dumpable = prctl(PR_GET_DUMPABLE), before = setfsuid(owner), held = ask_lease(fd);
+    setfsuid((uid_t)before);
+    if (dumpable == 1) /* which that took away */
+        prctl(PR_SET_DUMPABLE, dumpable);
+    return held;
+}
+
+int ledger_is_held(int fd)
+{
+    struct stat st;
+    int held = ask_lease(fd);
+    return held == -EACCES && !fstat(fd, &st) ? ask_lease_as(fd, st.st_uid) : held;
+}
+
+int ledger_entry_open(const struct ledger_entry *entry)
+{
+    return entry->path ? ledger_file_open(entry->path, O_RDONLY)
+                       : mapped_open(entry->pid, entry->tags ? &entry->mapped->tags : &entry->mapped->ledger,
+                                     O_RDONLY);
+}
+
+/* `pid` is only asked where the kernel does not say it better: it may be one of another namespace. */
+static void find_life(struct ledger_entry *e)
+{
+    struct ledger_header h;
+    int fd = ledger_entry_open(e), held = fd < 0 ? fd : ledger_is_held(fd);
+    e->sure = held >= 0 || held == -ENOENT;
+    /* Without a header it is just being made, or whoever made it was killed in the midst of that. */
+    bool made = held < 0 && fd >= 0 && !ledger_copy_header(fd, &h, NULL);
+    e->alive =
+        e->sure ? held == 1 : proc_runs(e->pid) && (!made || proc_maps(e->pid, h.map_start, h.map_bytes));
+    if (fd >= 0)
+        close(fd);
+}
+
+static int scan_folder(const char *dir, const char *suffix, struct ledger_list *list)
+{
+    int fd = ledger_folder_open(dir);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    if (!d)
+        return fd < 0 ? fd : -errno;
+    for (struct dirent *entry; (entry = readdir(d));) {
+        struct ledger_entry e = {0};
+        struct stat st;
+        if (!parse_name(entry->d_name, suffix, &e.pid, &e.image_id) ||
+            fstatat(dirfd(d), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
+            continue;
+        struct buf path = BUF_INIT;
+        buf_printf(&path, "%s/%s", dir, entry->d_name);
+        e.path = buf_detach(&path);
+        e.owner = st.st_uid;
+        e.tags = !strcmp(suffix, LEDGER_TAGS_SUFFIX);
+        find_life(&e);
+        e.device = st.st_dev;
+        e.inode = st.st_ino;
+        *vec_push(list) = e;
+    }
+    closedir(d);
+    return 0;
+}
+
+int ledger_dir_scan(const char *dir, struct ledger_list *list)
+{
+    return scan_folder(dir, LEDGER_SUFFIX, list);
+}
+
+/* A directory of ledgers, and those of recorders within it. */
+static void scan_tree(const char *dir, const char *suffix, struct ledger_list *list)
+{
+    int fd = ledger_folder_open(dir);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    if (!d)
+        return;
+    scan_folder(dir, suffix, list);
+    for (struct dirent *entry; (entry = readdir(d));) {
+        if (strncmp(entry->d_name, LEDGER_RUN_PREFIX, strlen(LEDGER_RUN_PREFIX)))
+            continue;
+        struct buf path = BUF_INIT;
+        buf_printf(&path, "%s/%s", dir, entry->d_name);
+        scan_folder(buf_str(&path), suffix, list);
+        buf_release(&path);
+    }
+    closedir(d);
+}
+
+struct places VEC(char *);
+
+static void add_place(struct places *p, const char *parent, const char *name, const char *suffix,
+                      const char *below)
+{
+    struct buf path = BUF_INIT;
+    buf_printf(&path, "%s/%s%s%s", parent, name, suffix, below);
+    *vec_push(p) = buf_detach(&path);
+}
+
+/* Is it PREFIX and a user's number? What is named otherwise, somebody made for a purpose of his own. */
+static bool is_users(const char *name, const char *prefix)
+{
+    size_t len = strlen(prefix);
+    return !strncmp(name, prefix, len) && name[len] && name[len + strspn(name + len, "0123456789")] == '\0';
+}
+
+/* Every PARENT/NAME SUFFIX BELOW whose NAME is a user's. */
+static void add_users(struct places *p, const char *parent, const char *prefix, const char *suffix,
+                      const char *below)
+{
+    DIR *d = opendir(parent);
+    if (!d)
+        return;
+    for (struct dirent *entry; (entry = readdir(d));) {
+        if (is_users(entry->d_name, prefix))
+            add_place(p, parent, entry->d_name, suffix, below);
+    }
+    closedir(d);
+}
+
+/* The directories of ledgers of all users; with `below`, "/NAME", what is called so in them. */
+static struct places find_places(const char *below)
+{
+    const char *runtime = getenv("XDG_RUNTIME_DIR");
+    struct places p = {0};
+    add_users(&p, "/dev/shm", "allium-", "", below);
+    add_users(&p, "/run/user", "", "/allium", below);
+    if (runtime && strncmp(runtime, "/run/user/", 10))
+        add_place(&p, runtime, "allium", "", below);
+    return p;
+}
+
+static void places_release(struct places *p)
+{
+    vec_each (char *, path, p)
+        free(*path);
+    vec_release(p);
+}
+
+/* A directory that is ours alone. */
+static int check_own(const char *path, struct error *e)
+{
+    struct stat st;
+    if (lstat(path, &st))
+        return error_set(e, errno, "cannot look at %s: %s", path, strerror(errno));
+    if (!S_ISDIR(st.st_mode))
+        return error_set(e, ENOTDIR, "%s is not a directory: remove it, it stands where ledgers are kept",
+                         path);
+    if (st.st_uid != geteuid() || (st.st_mode & 077))
+        return error_set(e, EACCES, "%s is not ours alone: remove it, or make it this user's, with mode 0700",
+                         path);
+    return 0;
+}
+
+/* On a disk writing back would stall the program: the agent keeps no ledger there. */
+static bool is_tmpfs(const char *path)
+{
+    struct statfs fs;
+    return !statfs(path, &fs) && fs.f_type == TMPFS_MAGIC;
+}
+
+static bool has_image(const struct ledger_list *list, uint64_t image_id)
+{
+    vec_each (const struct ledger_entry, e, list)
+        if (e->image_id == image_id)
+            return true;
+    return false;
+}
+
+/* The directory that ALLIUM_DIR names, if the agent would keep ledgers there. It may be one that was looked into before. */
+static void scan_asked(const char *suffix, struct ledger_list *list)
+{
+    const char *dir = getenv("ALLIUM_DIR");
+    struct ledger_list found = {0};
+    if (!dir || check_own(dir, NULL) || !is_tmpfs(dir))
+        return;
+    scan_folder(dir, suffix, &found);
+    vec_each (struct ledger_entry, e, &found)
+        if (has_image(list, e->image_id))
+            free(e->path);
+        else
+            *vec_push(list) = *e;
+    vec_release(&found);
+}
+
+static void scan_all(const char *suffix, struct ledger_list *list)
+{
+    struct places p = find_places("");
+    vec_each (char *, path, &p)
+        scan_tree(*path, suffix, list);
+    places_release(&p);
+    scan_asked(suffix, list);
+}
+
+void ledger_dir_scan_all(struct ledger_list *list)
+{
+    scan_all(LEDGER_SUFFIX, list);
+}
+
+void ledger_dir_scan_tags(struct ledger_list *list)
+{
+    scan_all(LEDGER_TAGS_SUFFIX, list);
+}
+
+static void scan_run(const char *dir, const char *suffix, struct ledger_list *list)
+{
+    struct places p = find_places(strrchr(dir, '/'));
+    vec_each (char *, path, &p)
+        scan_folder(*path, suffix, list);
+    places_release(&p);
+}
+
+void ledger_run_scan(const char *dir, struct ledger_list *list)
+{
+    scan_run(dir, LEDGER_SUFFIX, list);
+}
+
+void ledger_run_scan_tags(const char *dir, struct ledger_list *list)
+{
+    scan_run(dir, LEDGER_TAGS_SUFFIX, list);
+}
+
+void ledger_dir_remove(const char *dir)
+{
+    struct ledger_list left = {0};
+    struct buf notes = BUF_INIT;
+    if (!ledger_dir_scan(dir, &left) && !scan_folder(dir, LEDGER_TAGS_SUFFIX, &left) && !left.len) {
+        buf_printf(&notes, "%s/" UNOBSERVED_FILE, dir);
+        ledger_file_remove(buf_str(&notes), 0);
+        ledger_file_remove(dir, AT_REMOVEDIR);
+    }
+    buf_release(&notes);
+    ledger_list_release(&left);
+}
+
+void ledger_run_remove(const char *dir)
+{
+    struct places p = find_places(strrchr(dir, '/'));
+    vec_each (char *, path, &p)
+        ledger_dir_remove(*path);
+    places_release(&p);
+}
+
+void ledger_list_release(struct ledger_list *list)
+{
+    vec_each (struct ledger_entry, e, list) {
+        free(e->path);
+        free(e->mapped);
+    }
+    vec_release(list);
+}
+
+static bool text_ends(const char *text, const char *end)
+{
+    size_t len = strlen(text), n = strlen(end);
+    return len >= n && !strcmp(text + len - n, end);
+}
+
+void ledger_remove(const char *path)
+{
+    struct buf control = BUF_INIT;
+    const char *suffix = text_ends(path, LEDGER_TAGS_SUFFIX) ? LEDGER_TAGS_SUFFIX : LEDGER_SUFFIX;
+    ledger_file_remove(path, 0);
+    buf_add(&control, path, strlen(path) - strlen(suffix));
+    buf_addstr(&control, LEDGER_CONTROL_SUFFIX);
+    ledger_file_remove(buf_str(&control), 0);
+    buf_release(&control);
+}
+
+/* As check_own(), made if it is missing. */
+static int own_dir(const char *path, struct error *e)
+{
+    if (mkdir(path, 0700) && errno != EEXIST)
+        return error_set(e, errno, "cannot make %s: %s", path, strerror(errno));
+    return check_own(path, e);
+}
+
+int ledger_dir_make(char **path, struct error *e)
+{
+    const char *runtime = getenv("XDG_RUNTIME_DIR");
+    struct buf b = BUF_INIT;
+    struct stat st;
+    int bad = -ENOENT;
+    if (runtime && runtime[0] == '/' && !stat(runtime, &st) && st.st_uid == geteuid() && is_tmpfs(runtime)) {
+        buf_printf(&b, "%s/allium", runtime);
+        bad = own_dir(buf_str(&b), NULL);
+    }
+    if (bad) {
+        buf_reset(&b);
+        buf_printf(&b, "/dev/shm/allium-%u", (unsigned)geteuid());
+        bad = is_tmpfs("/dev/shm") ? own_dir(buf_str(&b), e)
+                                   : error_set(e, EXDEV,
+                                               "there is no tmpfs for ledgers: mount one on /dev/shm, or let "
+                                               "XDG_RUNTIME_DIR name one");
+    }
+    if (!bad) {
+        buf_addstr(&b, "/" LEDGER_RUN_PREFIX "XXXXXX");
+        if (!mkdtemp(b.data))
+            bad = error_set(e, errno, "cannot make %s: %s", b.data, strerror(errno));
+    }
+    if (bad)
+        buf_release(&b);
+    else
+        *path = buf_detach(&b);
+    return bad;
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "collect/ledger/ledger_scan.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "collect/ledger/ledger_copy.h"
+#include "collect/ledger/mapped_ledgers.h"
+#include "collect/process/container.h"
+#include "collect/process/proc.h"
+
+static struct ledger_entry *find_file(struct ledger_list *list, dev_t device, ino_t inode)
+{
+    vec_each (struct ledger_entry, e, list)
+        if (e->device == device && e->inode == inode)
+            return e;
+    return NULL;
+}
+
+/* A file that a process maps: one that was found by its name, or another. */
+static void take_file(struct ledger_list *list, pid_t pid, const struct mapped *m, bool tags)
+{
+    const struct mapped_file *f = tags ? &m->tags : &m->ledger;
+    struct ledger_entry *e = find_file(list, f->device, f->inode);
+    if (!e) {
+        struct ledger_entry other = {.image_id = tags ? m->tags_image_id : m->image_id,
+                                     .tags = tags,
+                                     .device = f->device,
+                                     .inode = f->inode};
+        e = vec_push(list);
+        *e = other;
+    }
+    if (e->mapped && pid != m->inner_pid)
+        return; /* a vfork child, most likely, which has all that its parent has until it calls execve() */
+    e->pid = pid;
+    e->alive = e->sure = true;
+    if (!e->mapped)
+        e->mapped = mem_alloc(sizeof(*e->mapped));
+    *e->mapped = *m;
+}
+
+static void look(struct ledger_scan *s, pid_t pid)
+{
+    struct mapped m;
+    int bad = mapped_look(pid, &m);
+    if (bad == -EACCES && !proc_is_kernel(pid) && proc_runs(pid))
+        s->unreadable++;
+    else if (bad == -ETIMEDOUT || bad == -E2BIG)
+        s->stuck++;
+    if (bad)
+        return;
+    if (m.tags.end)
+        take_file(&s->tags, pid, &m, true);
+    if (mapped_any(&m))
+        take_file(&s->list, pid, &m, false);
+    else if (m.agent)
+        *vec_push(&s->without) = pid;
+}
+
+typedef void visit_fn(void *arg, pid_t pid);
+
+static void each_process(visit_fn *visit, void *arg)
+{
+    DIR *d = opendir("/proc");
+    for (struct dirent *entry; d && (entry = readdir(d));) {
+        long pid = strtol(entry->d_name, NULL, 10);
+        if (pid > 0)
+            visit(arg, (pid_t)pid);
+    }
+    if (d)
+        closedir(d);
+}
+
+static bool has_tags(const struct ledger_entry *entry)
+{
+    struct ledger_header h;
+    int fd = ledger_entry_open(entry);
+    bool has = fd >= 0 && !ledger_copy_header(fd, &h, NULL) && ledger_copy_has_tags(&h);
+    if (fd >= 0)
+        close(fd);
+    return has;
+}
+
+/* With the agent in a process its ledger has the tags' accounts, too. */
+static void add_joint(struct ledger_scan *s)
+{
+    vec_each (const struct ledger_entry, entry, &s->list) {
+        if (!has_tags(entry))
+            continue;
+        struct ledger_entry joint = *entry;
+        joint.path = entry->path ? mem_strdup(entry->path) : NULL;
+        joint.mapped = entry->mapped ? mem_alloc(sizeof(*joint.mapped)) : NULL;
+        if (joint.mapped)
+            *joint.mapped = *entry->mapped;
+        *vec_push(&s->tags) = joint;
+    }
+}
+
+static void look_at(void *scan, pid_t pid)
+{
+    look(scan, pid);
+}
+
+void ledger_scan_all(struct ledger_scan *s)
+{
+    *s = (struct ledger_scan){0};
+    ledger_dir_scan_all(&s->list);
+    ledger_dir_scan_tags(&s->tags);
+    each_process(look_at, s);
+    add_joint(s);
+}
+
+/* A ledger that names this pid and is held was made by another of that name, in another namespace: its own is different. */
+static void keep_named(struct ledger_list *list, pid_t pid, bool looked)
+{
+    size_t kept = 0;
+    vec_each (struct ledger_entry, e, list) {
+        if (e->pid == pid && (e->mapped || !looked || !e->alive)) {
+            list->at[kept++] = *e;
+            continue;
+        }
+        free(e->path);
+        free(e->mapped);
+    }
+    list->len = kept;
+}
+
+void ledger_scan_process(struct ledger_scan *s, pid_t pid)
+{
+    *s = (struct ledger_scan){0};
+    ledger_dir_scan_all(&s->list);
+    ledger_dir_scan_tags(&s->tags);
+    look(s, pid);
+    keep_named(&s->list, pid, !s->unreadable);
+    keep_named(&s->tags, pid, !s->unreadable);
+    add_joint(s);
+}
+
+void ledger_scan_release(struct ledger_scan *s)
+{
+    ledger_list_release(&s->list);
+    ledger_list_release(&s->tags);
+    vec_release(&s->without);
+}
+
+static uint64_t began_ns(const struct ledger_entry *entry)
+{
+    struct ledger_header h;
+    int fd = ledger_entry_open(entry), bad = fd < 0 ? fd : ledger_copy_header(fd, &h, NULL);
+    if (fd >= 0)
+        close(fd);
+    return bad ? 0 : h.began_realtime_ns;
+}
+
+const struct ledger_entry *ledger_scan_latest(const struct ledger_list *list)
+{
+    const struct ledger_entry *latest = NULL;
+    uint64_t began = 0;
+    vec_each (const struct ledger_entry, entry, list) {
+        uint64_t at = entry->alive ? UINT64_MAX : list->len > 1 ? began_ns(entry) : 0;
+        if (latest && at < began)
+            continue;
+        latest = entry;
+        began = at;
+    }
+    return latest;
+}
+
+int ledger_scan_unread(const struct ledger_scan *s, struct error *e)
+{
+    struct ledger_header h;
+    int bad = 0;
+    vec_each (const struct ledger_entry, entry, &s->list) {
+        int fd = entry->alive && !bad ? ledger_entry_open(entry) : -1;
+        if (fd < 0)
+            continue;
+        bad = ledger_copy_header(fd, &h, e);
+        close(fd);
+    }
+    return bad;
+}
+
+struct stray_search {
+    struct ledger_scan found;
+    const char *name; /* "run-…" */
+};
+
+/* Is it in a directory of that name, or labelled with it? */
+static bool is_for(const struct mapped_file *f, const char *name)
+{
+    size_t len = strlen(name);
+    const char *slash = strrchr(f->path, '/');
+    return slash > f->path + len && !strncmp(slash - len, name, len) && strchr("/:", slash[-1 - (int)len]);
+}
+
+static void look_for_stray(void *search, pid_t pid)
+{
+    struct stray_search *s = search;
+    struct mapped m;
+    if (!container_of(pid).files || mapped_look(pid, &m))
+        return;
+    if (mapped_any(&m) && is_for(&m.ledger, s->name))
+        take_file(&s->found.list, pid, &m, false);
+    if (m.tags.end && is_for(&m.tags, s->name))
+        take_file(&s->found.list, pid, &m, true);
+}
+
+void ledger_scan_strays(const char *dir, struct ledger_list *list)
+{
+    struct stray_search s = {.name = strrchr(dir, '/') + 1};
+    each_process(look_for_stray, &s);
+    vec_each (struct ledger_entry, e, &s.found.list)
+        *vec_push(list) = *e;
+    vec_release(&s.found.list);
+}
+
+struct holder_search {
+    const struct ledger_entry *ledger;
+    pid_t found;
+};
+
+static void look_for_holder(void *search, pid_t pid)
+{
+    struct holder_search *s = search;
+    struct mapped m;
+    if (s->found || mapped_look(pid, &m))
+        return;
+    const struct mapped_file *f = s->ledger->tags ? &m.tags : &m.ledger;
+    if (f->end && f->device == s->ledger->device && f->inode == s->ledger->inode)
+        s->found = pid;
+}
+
+pid_t ledger_scan_holder(const struct ledger_entry *ledger)
+{
+    struct holder_search s = {.ledger = ledger};
+    look_for_holder(&s, ledger->pid); /* as its name says, most likely */
+    if (!s.found && ledger->alive)
+        each_process(look_for_holder, &s);
+    return s.found;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef COLLECT_LEDGER_SCAN_H
+#define COLLECT_LEDGER_SCAN_H
+
+/*
+ * All ledgers there are on this machine: those in the directories where they lie, and those that processes map, in
+ * whatever namespaces and roots. A pid is always the one of our own namespace, as far as it is known.
+ *
+ * Runs in: the tool. Owns: its list, until ledger_scan_release().
+ */
+
+#include <stdbool.h>
+
+#include "collect/ledger/ledger_dir.h"
+
+struct ledger_scan {
+    struct ledger_list list;
+    struct ledger_list
+        tags; /* ledgers that have accounts of tags; those of `list` among them are not `tags` themselves */
+    unsigned unreadable;       /* processes that we may not look at */
+    unsigned stuck;            /* processes whose memory maps stay locked, or have no end */
+    struct VEC(pid_t) without; /* processes that carry the agent and have no ledger */
+};
+
+/** Everything. */
+void ledger_scan_all(struct ledger_scan *s);
+/** Only what process `pid` maps, or, if that is nothing, what is left of one that was called so. */
+void ledger_scan_process(struct ledger_scan *s, pid_t pid);
+void ledger_scan_release(struct ledger_scan *s);
+/**
+ * Of those of one pid the one that lives, else the one that began last: a process that executes programs leaves one for each, and
+ * others that had its number before it may have left theirs. NULL: there is none.
+ */
+const struct ledger_entry *ledger_scan_latest(const struct ledger_list *list);
+/** Why a process that was found and runs has a ledger that cannot be read: -errno with a line. 0: it has none such. */
+int ledger_scan_unread(const struct ledger_scan *s, struct error *e);
+/**
+ * Those of the recorder with this directory that lie out of its sight: of processes in other roots and mount namespaces, in a
+ * directory of its name or without a name. Both kinds: to be told apart by `tags`.
+ */
+void ledger_scan_strays(const char *dir, struct ledger_list *list);
+/**
+ * The process that maps this ledger, as we call it: its name may say what it is called in another namespace, which is somebody
+ * else here. 0: there is none, or none that we may look at.
+ */
+pid_t ledger_scan_holder(const struct ledger_entry *ledger);
+
+#endif

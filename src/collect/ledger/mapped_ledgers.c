@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "collect/ledger/mapped_ledgers.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <linux/openat2.h>
+
+#include "base/guard.h"
+#include "base/mem.h"
+#include "wire/ledger.h"
+
+#define CHUNK_BYTES    (64u << 10)
+#define MAPS_BYTES_MAX (64u << 20) /* some half a million mappings */
+#define MEMFD          "/memfd:"
+#define DELETED        " (deleted)"
+#define AGENT          "/liballium-agent.so"
+#define LOOKUPS_MAX    4 /* a lookup that may not wait can fail by chance */
+
+/* A process whose memory map stays locked must not keep us; where there is one there may be many. */
+#define FIRST_MS 2000
+#define LATER_MS 50
+static unsigned patience_ms = FIRST_MS;
+
+/* ---- finding ---- */
+
+static bool cut_end(char *text, const char *end)
+{
+    size_t len = strlen(text), n = strlen(end);
+    if (len < n || strcmp(text + len - n, end) != 0)
+        return false;
+    text[len - n] = '\0';
+    return true;
+}
+
+/* "…/PID-IMAGE.ledger" and "….control": its parts. */
+static bool parse_name(const char *path, const char *suffix, pid_t *pid, uint64_t *image_id)
+{
+    const char *slash = strrchr(path, '/'), *name = slash + 1;
+    int end = 0, number;
+    if (!strncmp(path, MEMFD, strlen(MEMFD)) && slash == path)
+        name = path + strlen(MEMFD);
+    if (sscanf(name, "%9d-%16" SCNx64 "%n", &number, image_id, &end) != 2 || strcmp(name + end, suffix) != 0)
+        return false;
+    *pid = number;
+    return number > 0;
+}
+
+/* What was found so far, with control pages as they come: there are two at most, one for each ledger. */
+struct found {
+    struct mapped *m;
+    struct mapped_file control[2];
+    uint64_t control_id[2];
+};
+
+static void take_control(struct found *all, const struct mapped_file *f, uint64_t id)
+{
+    for (int i = 0; i < 2; i++) {
+        if (all->control[i].end && all->control_id[i] == id)
+            return;
+        if (all->control[i].end)
+            continue;
+        all->control[i] = *f;
+        all->control_id[i] = id;
+        return;
+    }
+}
+
+/* A control page belongs to the ledger of its name only. */
+static void give_controls(const struct found *all)
+{
+    struct mapped *m = all->m;
+    for (int i = 0; i < 2; i++) {
+        if (all->control[i].end && mapped_any(m) && all->control_id[i] == m->image_id)
+            m->control = all->control[i];
+        if (all->control[i].end && m->tags.end && all->control_id[i] == m->tags_image_id)
+            m->tags_control = all->control[i];
+    }
+}
+
+/* One line of /proc/PID/maps. */
+static void take_line(struct found *all, const char *line)
+{
+    struct mapped *m = all->m;
+    struct mapped_file f = {0};
+    char access[5] = "";
+    unsigned major, minor;
+    int at = 0;
+    pid_t pid;
+    uint64_t id, inode;
+    if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %*x %x:%x %" SCNu64 " %n", &f.start, &f.end, access, &major,
+               &minor, &inode, &at) < 6 ||
+        line[at] != '/' || strlen(line + at) >= sizeof(f.path))
+        return;
+    f.inode = inode;
+    f.device = makedev(major, minor);
+    memcpy(f.path, line + at, strlen(line + at) + 1);
+    f.deleted = cut_end(f.path, DELETED);
+    size_t len = strlen(f.path), tail = strlen(AGENT);
+    m->agent |= len >= tail && !strcmp(f.path + len - tail, AGENT);
+    bool writes = access[1] == 'w'; /* who only reads one is not whose it is */
+    if (writes && !mapped_any(m) && parse_name(f.path, LEDGER_SUFFIX, &pid, &id)) {
+        m->ledger = f;
+        m->inner_pid = pid;
+        m->image_id = id;
+    } else if (writes && !m->tags.end && parse_name(f.path, LEDGER_TAGS_SUFFIX, &pid, &id)) {
+        m->tags = f;
+        m->inner_pid = pid;
+        m->tags_image_id = id;
+    } else if (parse_name(f.path, LEDGER_CONTROL_SUFFIX, &pid, &id)) {
+        take_control(all, &f, id);
+    }
+}
+
+/* All whole lines; what is left of the last one moves to the front, its length is returned. */
+static size_t take_lines(struct found *all, char *text, size_t len)
+{
+    char *line = text, *end;
+    for (; (end = memchr(line, '\n', len - (size_t)(line - text))); line = end + 1) {
+        *end = '\0';
+        take_line(all, line);
+    }
+    len -= (size_t)(line - text);
+    memmove(text, line, len);
+    return len;
+}
+
+static int look(pid_t pid, struct mapped *m)
+{
+    struct found found = {.m = m};
+    char path[64];
+    *m = (struct mapped){0};
+    snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return errno == ENOENT ? -ESRCH : errno == EPERM ? -EACCES : -errno;
+    char *text = mem_alloc(CHUNK_BYTES);
+    size_t kept = 0, all = 0;
+    ssize_t n;
+    while (all < MAPS_BYTES_MAX && (n = read(fd, text + kept, CHUNK_BYTES - kept)) > 0) {
+        all += (size_t)n;
+        kept = take_lines(&found, text, kept + (size_t)n);
+        if (kept == CHUNK_BYTES)
+            kept = 0; /* no line is that long */
+    }
+    free(text);
+    close(fd);
+    give_controls(&found);
+    return all >= MAPS_BYTES_MAX && !mapped_any(m) ? -E2BIG : 0;
+}
+
+struct look {
+    pid_t pid;
+    struct mapped found;
+    int bad;
+};
+
+static void look_guarded(void *work)
+{
+    struct look *l = work;
+    l->bad = look(l->pid, &l->found);
+}
+
+int mapped_look(pid_t pid, struct mapped *m)
+{
+    struct look l = {.pid = pid};
+    int bad = guard_run(look_guarded, &l, sizeof(l), patience_ms);
+    *m = l.found;
+    if (bad)
+        patience_ms = LATER_MS;
+    return bad ? bad : l.bad;
+}
+
+bool mapped_nameless(const struct mapped_file *f)
+{
+    return f->deleted && !strncmp(f->path, MEMFD, strlen(MEMFD));
+}
+
+/* ---- opening ---- */
+
+/* The device that files without a name are on, which no mount table lists. */
+static dev_t memfd_device(void)
+{
+    struct stat st = {0};
+    int fd = memfd_create("device", MFD_CLOEXEC);
+    if (fd >= 0) {
+        fstat(fd, &st);
+        close(fd);
+    }
+    return st.st_dev;
+}
+
+/* Is it a tmpfs that this process sees mounted? By the table: asking a stranger's file system could take for ever. */
+static bool is_tmpfs(pid_t pid, dev_t device)
+{
+    char path[64], *line = NULL;
+    unsigned major, minor;
+    size_t size = 0;
+    bool found = device == memfd_device();
+    snprintf(path, sizeof(path), "/proc/%d/mountinfo", (int)pid);
+    FILE *file = found ? NULL : fopen(path, "re");
+    while (file && !found && getline(&line, &size, file) > 0) {
+        const char *type = strstr(line, " - ");
+        found = type && !strncmp(type, " - tmpfs ", 9) &&
+                sscanf(line, "%*d %*d %u:%u", &major, &minor) == 2 && makedev(major, minor) == device;
+    }
+    free(line);
+    if (file)
+        fclose(file);
+    return found;
+}
+
+/* A descriptor that only names the file, by the kernel's own link to what is mapped. */
+static int name_mapped(pid_t pid, const struct mapped_file *f)
+{
+    char path[96];
+    snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid, f->start, f->end);
+    int fd = open(path, O_PATH | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
+/*
+ * The path within the root of the process. What we are told begins at the root of its mount namespace, or at ours if we share
+ * that; its own root may lie below.
+ */
+static const char *path_in_root(pid_t pid, const struct mapped_file *f)
+{
+    char link[64], root[MAPPED_PATH_BYTES];
+    snprintf(link, sizeof(link), "/proc/%d/root", (int)pid);
+    ssize_t len = readlink(link, root, sizeof(root));
+    if (len > 1 && (size_t)len < sizeof(root) && !strncmp(f->path, root, (size_t)len) && f->path[len] == '/')
+        return f->path + len;
+    return f->path;
+}
+
+/* The same for those who may not follow that link: by name, within its root. */
+static int name_in_root(pid_t pid, const struct mapped_file *f)
+{
+    char root[64];
+    if (f->deleted)
+        return -EACCES;
+    snprintf(root, sizeof(root), "/proc/%d/root", (int)pid);
+    int dir = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC), fd = -EAGAIN;
+    if (dir < 0)
+        return -errno;
+    struct open_how how = {.flags = O_PATH | O_CLOEXEC,
+                           .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS |
+                                      RESOLVE_CACHED};
+    /* What lies on a tmpfs is in the cache, and so is the way to it: nothing has to be waited for. */
+    for (int i = 0; fd == -EAGAIN && i < LOOKUPS_MAX; i++) {
+        fd = (int)syscall(SYS_openat2, dir, path_in_root(pid, f) + 1, &how, sizeof(how));
+        fd = fd < 0 ? -errno : fd;
+    }
+    close(dir);
+    return fd;
+}
+
+/* Nothing of the file is read for this, and no file system is asked. */
+static int check_named(pid_t pid, int fd, const struct mapped_file *f)
+{
+    struct statx st;
+    if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_INO, &st))
+        return -errno;
+    if (makedev(st.stx_dev_major, st.stx_dev_minor) != f->device || st.stx_ino != f->inode)
+        return -ESTALE;
+    return S_ISREG(st.stx_mode) && is_tmpfs(pid, f->device) ? 0 : -EPERM;
+}
+
+static int open_file(pid_t pid, const struct mapped_file *f, int how)
+{
+    char link[64];
+    int named = name_mapped(pid, f);
+    if (named == -EPERM || named == -EACCES)
+        named = name_in_root(pid, f);
+    if (named < 0)
+        return named == -ENOENT ? -ESTALE : named;
+    int fd = check_named(pid, named, f);
+    if (!fd) {
+        snprintf(link, sizeof(link), "/proc/self/fd/%d", named);
+        fd = open(link, how | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+        fd = fd < 0 ? -errno : fd;
+    }
+    close(named);
+    return fd;
+}
+
+struct opening {
+    pid_t pid;
+    struct mapped_file file;
+    int how, fd;
+};
+
+static void open_guarded(void *work)
+{
+    struct opening *o = work;
+    o->fd = open_file(o->pid, &o->file, o->how);
+}
+
+int mapped_open(pid_t pid, const struct mapped_file *f, int how)
+{
+    struct opening o = {.pid = pid, .file = *f, .how = how};
+    int bad = guard_run(open_guarded, &o, sizeof(o), patience_ms);
+    return bad ? bad : o.fd;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef COLLECT_MAPPED_LEDGERS_H
+#define COLLECT_MAPPED_LEDGERS_H
+
+/*
+ * Ledgers as processes map them: found through /proc, whatever the namespaces and the root of a process, and also where a
+ * ledger has no name (memfd) or has lost it.
+ *
+ * Runs in: the tool. Owns: nothing; descriptors are the caller's.
+ * Invariant: what is opened is the file that the process maps, a regular one on a tmpfs: no link, pipe, device or
+ * file system of a stranger's is followed, read or waited for.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define MAPPED_PATH_BYTES 512
+
+struct mapped_file {
+    uint64_t start, end; /* 0, 0: it maps no such file */
+    dev_t device;
+    ino_t inode;
+    char path[MAPPED_PATH_BYTES]; /* as the kernel tells it to us; "/memfd:NAME" has no name */
+    bool deleted;                 /* its name is gone */
+};
+
+struct mapped {
+    struct mapped_file ledger, control;
+    struct mapped_file tags, tags_control; /* its ledger of tags */
+    pid_t inner_pid; /* in the name of a ledger: what the process called itself when it made it */
+    uint64_t image_id, tags_image_id;
+    bool agent; /* it maps the agent's library */
+};
+
+/**
+ * What of ours a process maps. 0, also if that is nothing; -EACCES: it may not be looked at; -ESRCH: there is no such
+ * process; -E2BIG: it maps so much that the search was given up; -ETIMEDOUT: its memory map
+ * is locked.
+ */
+int mapped_look(pid_t pid, struct mapped *m);
+/** Does it map a ledger of the agent's? */
+static inline bool mapped_any(const struct mapped *m)
+{
+    return m->ledger.end != 0;
+}
+
+/** The control page of that one of its ledgers. */
+static inline const struct mapped_file *mapped_control(const struct mapped *m, uint64_t image_id)
+{
+    return m->tags.end && image_id == m->tags_image_id ? &m->tags_control : &m->control;
+}
+
+/** It never had a name. */
+bool mapped_nameless(const struct mapped_file *file);
+
+/**
+ * Opens a file that mapped_look() found, O_RDONLY or O_RDWR. A descriptor; -ESTALE: it is another file by now; -EPERM: not
+ * a regular file of a tmpfs; -EACCES: no right to (a memfd takes CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN); or -errno.
+ */
+int mapped_open(pid_t pid, const struct mapped_file *file, int how);
+
+#endif

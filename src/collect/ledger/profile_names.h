@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef COLLECT_PROFILE_NAMES_H
+#define COLLECT_PROFILE_NAMES_H
+
+/*
+ * Gives every location of a profile its names.
+ *
+ * Runs in: the tool.
+ */
+
+#include "model/profile/profile.h"
+#include "symbol/symbol.h"
+
+/** Names what has no name yet; `root` goes before module paths ("/proc/PID/root" or ""). */
+void naming_apply(struct symbols *symbols, struct profile *p, const char *root);
+/** Directory of the symbol cache ($XDG_CACHE_HOME/allium/symbols or below ~/.cache), made if needed; NULL: none. */
+char *naming_cache_dir(void);
+
+#endif

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "collect/ledger/rules_write.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/file.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "collect/ledger/control_write.h"
+
+/* The file, locked, and what stands in it. */
+struct page {
+    int fd;
+    struct ledger_control control;
+    struct asked now;
+    struct VEC(uint64_t) settled; /* by number */
+};
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* What has run out is asked no more. */
+static void let_go(struct ledger_action *a, uint64_t now)
+{
+    for (unsigned ask = 0; ask < LEDGER_ASKS; ask++)
+        if (a->until_ns[ask] && a->until_ns[ask] <= now)
+            a->asked &= ~(1u << ask);
+    a->asked &= (1u << LEDGER_ASKS) - 1;
+}
+
+static bool read_part(const struct page *p, void *to, size_t bytes, uint64_t at)
+{
+    return pread(p->fd, to, bytes, (off_t)at) == (ssize_t)bytes;
+}
+
+static int read_list(struct page *p)
+{
+    uint32_t count = ledger_listed_actions(p->control.listed);
+    uint64_t now = now_ns();
+    if (count > LEDGER_ACTIONS_MOST)
+        count = 0; /* nobody's, and of no meaning to the process either */
+    for (uint32_t i = 0; i < count; i++) {
+        struct ledger_action a;
+        if (!read_part(p, &a, sizeof(a), ledger_list_offset(p->control.listed) + i * sizeof(a)))
+            return -EIO;
+        let_go(&a, now);
+        if (a.asked)
+            *vec_push(&p->now.list) = a;
+    }
+    return 0;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+    const uint64_t *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+static int read_kept(struct page *p)
+{
+    uint32_t count = ledger_listed_queries(p->control.listed);
+    uint64_t now = now_ns();
+    if (!count || count > LEDGER_QUERIES_MOST)
+        return 0; /* see above */
+    struct ledger_kept *k = mem_alloc(sizeof(*k));
+    bool done = read_part(p, k, LEDGER_KEPT_BYTES(count), ledger_kept_offset(p->control.listed));
+    for (uint64_t i = 0; done && i < k->n_settled && i < LEDGER_SETTLED_MOST; i++)
+        *vec_push(&p->settled) = k->settled[i];
+    for (uint32_t i = 0; done && i < count; i++) {
+        struct ledger_query *q = &k->queries[i];
+        q->text[sizeof(q->text) - 1] = '\0';
+        let_go(&q->action, now);
+        *vec_push(&p->now.queries) = *q;
+    }
+    free(k);
+    if (p->settled.len)
+        qsort(p->settled.at, p->settled.len, sizeof(*p->settled.at), compare_numbers);
+    return done ? 0 : -EIO;
+}
+
+static int open_page(struct page *p, const struct ledger_entry *tags, struct error *e)
+{
+    *p = (struct page){.fd = control_open(tags, e)};
+    if (p->fd < 0)
+        return p->fd;
+    int bad = flock(p->fd, LOCK_EX) || !read_part(p, &p->control, sizeof(p->control), 0) ? -EIO : 0;
+    bad = bad ? bad : read_list(p);
+    bad = bad ? bad : read_kept(p);
+    p->now.off = p->control.word & LEDGER_CONTROL_TAGS_OFF;
+    return bad ? control_failed(tags, -bad, e) : 0;
+}
+
+static void close_page(struct page *p)
+{
+    if (p->fd >= 0)
+        close(p->fd);
+    asked_release(&p->now);
+    vec_release(&p->settled);
+}
+
+/* Backed before it is written: the process reads it as memory. */
+static int write_part(const struct page *p, const void *from, size_t bytes, uint64_t at)
+{
+    errno = 0;
+    if (!bytes || (!fallocate(p->fd, 0, (off_t)at, (off_t)bytes) &&
+                   pwrite(p->fd, from, bytes, (off_t)at) == (ssize_t)bytes))
+        return 0;
+    return errno ? -errno : -EIO;
+}
+
+static int write_kept(const struct page *p, uint32_t side)
+{
+    struct ledger_kept *k = mem_alloc(sizeof(*k));
+    size_t n = p->now.queries.len;
+    for (size_t i = 0; i < p->settled.len && i < LEDGER_SETTLED_MOST; i++)
+        k->settled[k->n_settled++] = p->settled.at[i];
+    if (n)
+        memcpy(k->queries, p->now.queries.at, n * sizeof(*k->queries));
+    int bad = write_part(p, k, LEDGER_KEPT_BYTES(n), ledger_kept_offset(side));
+    free(k);
+    return bad;
+}
+
+/* What everybody looks at, after the next change. */
+static int32_t next_state(const struct page *p)
+{
+    return (int32_t)((((uint32_t)p->control.state | 1) + 1) & INT32_MAX);
+}
+
+/* The other lists, then which ones are in force, and last the number that everybody looks at. */
+static int write_page(struct page *p)
+{
+    struct ledger_control *c = &p->control;
+    uint32_t side = ~c->listed & LEDGER_ACTIONS_SECOND;
+    size_t before = offsetof(struct ledger_control, state), after = before + sizeof(c->state);
+    int32_t state = next_state(p);
+    int bad =
+        write_part(p, p->now.list.at, p->now.list.len * sizeof(*p->now.list.at), ledger_list_offset(side));
+    bad = bad ? bad : write_kept(p, side);
+    if (bad)
+        return bad;
+    c->magic = LEDGER_CONTROL_MAGIC;
+    c->listed = (uint32_t)p->now.list.len | (uint32_t)p->now.queries.len << LEDGER_QUERIES_SHIFT | side;
+    if (pwrite(p->fd, c, before, 0) != (ssize_t)before ||
+        pwrite(p->fd, (char *)c + after, sizeof(*c) - after, (off_t)after) != (ssize_t)(sizeof(*c) - after) ||
+        pwrite(p->fd, &state, sizeof(state), (off_t)before) != sizeof(state))
+        return -EIO;
+    return 0;
+}
+
+static int compare_keys(const void *a, const void *b)
+{
+    const struct ledger_action *x = a, *y = b;
+    return (x->key > y->key) - (x->key < y->key);
+}
+
+/* Of the places with these keys, each as often as it is there: changes are by key, in the order in which they are made. */
+static void change_list(struct page *p, uint64_t *keys, size_t n, const struct ledger_query *change)
+{
+    struct asked_list *list = &p->now.list;
+    size_t known = list->len, kept = 0;
+    if (n)
+        qsort(keys, n, sizeof(*keys), compare_numbers);
+    for (size_t i = 0; i < n; i++) {
+        const struct ledger_action sought = {.key = keys[i]};
+        struct ledger_action *a =
+            known ? bsearch(&sought, list->at, known, sizeof(*list->at), compare_keys) : NULL;
+        if (i && keys[i] == keys[i - 1])
+            continue;
+        if (!a)
+            *(a = vec_push(list)) = sought;
+        ledger_action_change(a, change);
+    }
+    vec_each (const struct ledger_action, a, list)
+        if (a->asked)
+            list->at[kept++] = *a;
+    list->len = kept;
+    if (kept)
+        qsort(list->at, kept, sizeof(*list->at), compare_keys);
+}
+
+static bool has_settled(const struct page *p, uint64_t module)
+{
+    return p->settled.len && bsearch(&module, p->settled.at, p->settled.len, sizeof(module), compare_numbers);
+}
+
+/* What is kept is asked of the places of modules that were loaded since, now that they are known. */
+static void settle(struct page *p, const struct asked_places *places)
+{
+    vec_each (const struct ledger_query, q, &p->now.queries) {
+        struct VEC(uint64_t) keys = {0};
+        for (size_t i = 0; i < places->at.len; i++)
+            if (!has_settled(p, places->at.at[i].module) && places->fits(places->arg, i, q->text))
+                *vec_push(&keys) = places->at.at[i].key;
+        change_list(p, keys.at, keys.len, q);
+        vec_release(&keys);
+    }
+    size_t known = p->settled.len;
+    vec_each (const uint64_t, module, &places->whole)
+        if (!known || !bsearch(module, p->settled.at, known, sizeof(*module), compare_numbers))
+            *vec_push(&p->settled) = *module;
+    if (p->settled.len)
+        qsort(p->settled.at, p->settled.len, sizeof(*p->settled.at), compare_numbers);
+}
+
+/*
+ * Places that are known though their modules are not settled: of them nothing is asked but what was found to be, so that the process
+ * does not judge them by what little it knows.
+ */
+static void note_apart(struct page *p, const struct asked_places *places)
+{
+    struct asked_list *list = &p->now.list;
+    size_t known = list->len;
+    vec_each (const struct asked_place, place, &places->at) {
+        const struct ledger_action idle = {.key = place->key};
+        bool noted = known && bsearch(&idle, list->at, known, sizeof(idle), compare_keys);
+        if (place->apart && !noted && list->len < LEDGER_ACTIONS_MOST)
+            *vec_push(list) = idle;
+    }
+    if (list->len)
+        qsort(list->at, list->len, sizeof(*list->at), compare_keys);
+}
+
+/* Queries that ask for nothing any more go, and so does what they clear that none before them asks. `off`: places are, unless asked. */
+static void drop_idle(struct asked_queries *queries, bool off)
+{
+    uint32_t asked = off ? 1u << LEDGER_ASK_OFF : 0;
+    size_t kept = 0;
+    vec_each (struct ledger_query, q, queries) {
+        q->clear &= asked;
+        if (!(asked >> LEDGER_ASK_OFF & 1))
+            q->action.asked &= ~(1u << LEDGER_ASK_ON); /* they are */
+        asked |= q->action.asked;
+        if (q->clear || q->action.asked)
+            queries->at[kept++] = *q;
+    }
+    queries->len = kept;
+}
+
+/* What it says replaces what the same query said, and the one of all places what any did. */
+static enum asked_kept keep(struct page *p, const struct ledger_query *change,
+                            const struct asked_query *query)
+{
+    struct ledger_query q = *change;
+    uint32_t taken_back = 0;
+    vec_each (struct ledger_query, earlier, &p->now.queries)
+        if (!*query->text || !strcmp(earlier->text, query->text)) {
+            taken_back |= earlier->action.asked & (q.clear | q.action.asked);
+            earlier->action.asked &= ~(q.clear | q.action.asked);
+            earlier->clear &= ~(q.clear | q.action.asked);
+        }
+    memcpy(q.text, query->text, strlen(query->text) + 1);
+    memcpy(q.clause, query->clause, query->clause_bytes);
+    q.clause_bytes = (uint32_t)query->clause_bytes;
+    *vec_push(&p->now.queries) = q;
+    drop_idle(&p->now.queries, p->now.off);
+    const struct ledger_query *last = p->now.queries.len ? &p->now.queries.at[p->now.queries.len - 1] : NULL;
+    if (p->now.queries.len > LEDGER_QUERIES_MOST) {
+        p->now.queries.len--;
+        return ASKED_FULL;
+    }
+    if (last && !strcmp(last->text, q.text))
+        return ASKED_KEPT;
+    return taken_back ? ASKED_TAKEN_BACK : ASKED_NOT_KEPT;
+}
+
+/* The command as a query without a text. Its calls are counted from 0, whatever was asked before, and is asked no more. */
+static struct ledger_query change_of(const struct page *p, const struct asked_change *c)
+{
+    struct ledger_query q = {
+        .clear = c->clear,
+        .action = {
+            .asked = c->set, .fail = (uint16_t)c->fail, .n = c->n, .serial = (uint16_t)(next_state(p) / 2)}};
+    for (unsigned ask = 0; ask < LEDGER_ASKS; ask++)
+        q.action.until_ns[ask] = c->until_ns;
+    return q;
+}
+
+int asked_of_places(const struct ledger_entry *tags, const struct asked_places *places,
+                    const struct asked_change *c, const struct asked_query *query, enum asked_kept *kept,
+                    struct error *e)
+{
+    struct VEC(uint64_t) keys = {0};
+    struct page p;
+    *kept = ASKED_NOT_KEPT;
+    int bad = open_page(&p, tags, e);
+    if (!bad) {
+        struct ledger_query change = change_of(&p, c);
+        settle(&p, places);
+        vec_each (const struct asked_place, place, &places->at)
+            if (place->meant)
+                *vec_push(&keys) = place->key;
+        change_list(&p, keys.at, keys.len, &change);
+        if (query)
+            *kept = keep(&p, &change, query);
+        if (p.now.list.len > LEDGER_ACTIONS_MOST)
+            bad = error_set(e, E2BIG, "something is asked of %zu places; at most %u can be: ask less of them",
+                            p.now.list.len, LEDGER_ACTIONS_MOST);
+        else if (p.now.queries.len)
+            note_apart(&p, places);
+        if (!bad && (bad = write_page(&p)))
+            control_failed(tags, -bad, e);
+    }
+    vec_release(&keys);
+    close_page(&p);
+    return bad;
+}
+
+int asked_of_all(const struct ledger_entry *tags, bool off, struct error *e)
+{
+    const struct ledger_query change = {.clear = 1u << LEDGER_ASK_OFF | 1u << LEDGER_ASK_ON};
+    struct page p;
+    int bad = open_page(&p, tags, e);
+    if (!bad) {
+        struct VEC(uint64_t) keys = {0};
+        vec_each (const struct ledger_action, a, &p.now.list)
+            *vec_push(&keys) = a->key;
+        change_list(&p, keys.at, keys.len, &change);
+        vec_release(&keys);
+        vec_each (struct ledger_query, q, &p.now.queries)
+            q->action.asked &= ~change.clear;
+        drop_idle(&p.now.queries, off);
+        p.control.word = (p.control.word & ~LEDGER_CONTROL_TAGS_OFF) | (off ? LEDGER_CONTROL_TAGS_OFF : 0);
+        bad = write_page(&p);
+        if (bad)
+            control_failed(tags, -bad, e);
+    }
+    close_page(&p);
+    return bad;
+}
+
+int asked_read(const struct ledger_entry *tags, struct asked *a, struct error *e)
+{
+    struct page p;
+    int bad = open_page(&p, tags, e);
+    *a = (struct asked){0};
+    if (!bad) {
+        drop_idle(&p.now.queries, p.now.off);
+        *a = p.now;
+        p.now = (struct asked){0};
+    }
+    close_page(&p);
+    return bad;
+}
+
+void asked_release(struct asked *a)
+{
+    vec_release(&a->list);
+    vec_release(&a->queries);
+}

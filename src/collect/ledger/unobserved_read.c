@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "collect/ledger/unobserved_read.h"
+
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "collect/ledger/ledger_folder.h"
+#include "wire/unobserved_list.h"
+
+static void take_line(char *line, unobserved_fn take, void *arg)
+{
+    char *end;
+    bool started = *line != '-';
+    long why = strtol(line + !started, &end, 10);
+    if (end != line && *end == ' ' && why > CARRIER_YES && why < CARRIER_KINDS)
+        take(arg, (enum carrier)why, end + 1, started ? 1 : -1);
+}
+
+void unobserved_read(const char *dir, uint64_t *offset, unobserved_fn take, void *arg)
+{
+    char text[4096 + 1];
+    struct buf path = BUF_INIT;
+    buf_printf(&path, "%s/" UNOBSERVED_FILE, dir);
+    int fd = ledger_file_open(buf_str(&path), O_RDONLY);
+    buf_release(&path);
+    for (ssize_t n; fd >= 0 && (n = pread(fd, text, sizeof(text) - 1, (off_t)*offset)) > 0;) {
+        text[n] = '\0';
+        char *line = text, *end;
+        for (; (end = memchr(line, '\n', (size_t)(text + n - line))); line = end + 1) {
+            *end = '\0';
+            take_line(line, take, arg);
+        }
+        if (line == text && n < (ssize_t)sizeof(text) - 1)
+            break; /* the rest is being written */
+        *offset += line == text ? (uint64_t)n : (uint64_t)(line - text);
+    }
+    if (fd >= 0)
+        close(fd);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef COLLECT_PERF_COUNTERS_H
+#define COLLECT_PERF_COUNTERS_H
+
+/*
+ * Events of perf about memory, counted on all processors: page faults by the kernel, and what the hardware counts, where it
+ * does. Nothing is sampled: a counter is read when it is looked at.
+ *
+ * Runs in: the tool. Threads: one at a time. Owns: its descriptors, until counters_close().
+ */
+
+#include "model/overview/overview.h"
+
+struct counters {
+    struct VEC(int) fds; /* processors of the first event, then of the second, ... */
+    unsigned processors;
+    uint64_t before[MACHINE_EVENTS_MAX];
+    bool open[MACHINE_EVENTS_MAX]; /* on all processors */
+};
+
+/** Opens what there is. 0, or -errno when even page faults cannot be counted. */
+int counters_open(struct counters *c);
+void counters_close(struct counters *c);
+/** What was counted since the call before. */
+void counters_read(struct counters *c, struct machine *m);
+
+#endif

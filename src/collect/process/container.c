@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "collect/process/container.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+
+/* A link of /proc/PID as text; false if it cannot be had. `who`: "self", or digits. */
+static bool read_link(const char *who, const char *name, char *out, size_t size)
+{
+    char path[64];
+    snprintf(path, sizeof(path), "/proc/%s/%s", who, name);
+    ssize_t len = readlink(path, out, size - 1);
+    out[len < 0 ? 0 : len] = '\0';
+    return len > 0;
+}
+
+static bool differs(const char *who, const char *name)
+{
+    char own[64], other[64];
+    return read_link("self", name, own, sizeof(own)) && read_link(who, name, other, sizeof(other)) &&
+           strcmp(own, other) != 0;
+}
+
+/* The last number of "NSpid:", which begins with the one of the /proc that is asked. */
+static pid_t innermost_pid(pid_t pid)
+{
+    char path[64], line[512];
+    long number = 0;
+    snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+    FILE *file = fopen(path, "re");
+    while (file && fgets(line, sizeof(line), file)) {
+        if (strncmp(line, "NSpid:", 6) != 0)
+            continue;
+        const char *last = strrchr(line, '\t');
+        number = strtol(last ? last : line + 6, NULL, 10);
+        break;
+    }
+    if (file)
+        fclose(file);
+    return number > 0 && number <= INT_MAX ? (pid_t)number : 0;
+}
+
+struct container container_of(pid_t pid)
+{
+    char who[24], root[8];
+    snprintf(who, sizeof(who), "%d", (int)pid);
+    struct container c = {.files = differs(who, "ns/mnt"), .pids = differs(who, "ns/pid")};
+    if (!c.files) /* within one mount namespace the kernel tells roots as we see them */
+        c.files = read_link(who, "root", root, sizeof(root)) && strcmp(root, "/") != 0;
+    c.inner_pid = innermost_pid(pid);
+    return c;
+}
+
+void container_name(pid_t pid, const struct container *c, struct buf *out)
+{
+    char who[24], text[PATH_MAX];
+    snprintf(who, sizeof(who), "%d", (int)pid);
+    const char *link = differs(who, "ns/mnt") ? "ns/mnt" : c->files ? "root" : c->pids ? "ns/pid" : NULL;
+    if (link && read_link(who, link, text, sizeof(text)))
+        buf_addstr(out, text);
+}
+
+struct container_root {
+    int fd;
+    struct statx is;
+    char namespace[64], path[32];
+};
+
+static bool is_same(const struct container_root *a, const struct container_root *b)
+{
+    return a->is.stx_ino == b->is.stx_ino && a->is.stx_dev_major == b->is.stx_dev_major &&
+           a->is.stx_dev_minor == b->is.stx_dev_minor && !strcmp(a->namespace, b->namespace);
+}
+
+/* NULL: it cannot be had. Its file system is not asked: it may be a stranger's. */
+static struct container_root *open_root(pid_t pid)
+{
+    char path[64], who[24];
+    struct container_root *r = mem_alloc(sizeof(*r));
+    snprintf(who, sizeof(who), "%d", (int)pid);
+    snprintf(path, sizeof(path), "/proc/%d/root", (int)pid);
+    r->fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (r->fd >= 0 && read_link(who, "ns/mnt", r->namespace, sizeof(r->namespace)) &&
+        !statx(r->fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &r->is)) {
+        snprintf(r->path, sizeof(r->path), "/proc/self/fd/%d", r->fd);
+        return r;
+    }
+    if (r->fd >= 0)
+        close(r->fd);
+    free(r);
+    return NULL;
+}
+
+const char *container_root(struct container_roots *roots, pid_t pid)
+{
+    struct container_root *r = container_of(pid).files ? open_root(pid) : NULL;
+    if (!r)
+        return "";
+    vec_each (struct container_root *, known, roots)
+        if (is_same(*known, r)) {
+            close(r->fd);
+            free(r);
+            return (*known)->path;
+        }
+    *vec_push(roots) = r;
+    return r->path;
+}
+
+void container_roots_release(struct container_roots *roots)
+{
+    vec_each (struct container_root *, r, roots) {
+        close((*r)->fd);
+        free(*r);
+    }
+    vec_release(roots);
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "collect/process/process_query.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/guard.h"
+#include "base/read_file.h"
+#include "collect/kernel/proc_text.h"
+
+#define COMMAND_BYTES_MAX 512u
+#define ROLLUP_BYTES_MAX  16384u
+#define SMAPS_BYTES_MAX   (256u << 20) /* some 250,000 mappings, with what is said of each */
+
+/* A file that is read by a thread which may never come back: then the text is its own, and lost. */
+struct question {
+    char path[64];
+    size_t max;
+    struct buf text;
+    int bad;
+};
+
+static void read_answer(void *work)
+{
+    struct question *q = work;
+    q->bad = file_read(q->path, q->max, &q->text);
+}
+
+static unsigned now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (unsigned)((uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000);
+}
+
+/* Whose number it is: another process may get it. */
+static uint64_t identity(const struct machine_process *p)
+{
+    return (uint64_t)p->pid << 40 ^ p->start_ticks;
+}
+
+void process_asker_release(struct process_asker *a)
+{
+    map_release(&a->mute);
+}
+
+/* The text of /proc/PID/NAME, which the caller releases. */
+static enum machine_asked ask(struct process_asker *a, const struct machine_process *p, const char *name,
+                              size_t max, struct buf *text)
+{
+    struct question q = {.max = max};
+    unsigned began = now_ms(), patience = a->each_ms < a->left_ms ? a->each_ms : a->left_ms;
+    if (map_get_u64(&a->mute, identity(p)) != MAP_NONE)
+        return MACHINE_MUTE;
+    if (!patience)
+        return MACHINE_NOT_ASKED;
+    snprintf(q.path, sizeof(q.path), "/proc/%d/%s", p->pid, name);
+    int late = guard_run(read_answer, &q, sizeof(q), patience);
+    unsigned took = now_ms() - began;
+    a->left_ms -= took < a->left_ms ? took : a->left_ms;
+    if (late) {
+        /* Cut short by what others took, it may be as good as any. */
+        if (patience == a->each_ms)
+            map_put_u64(&a->mute, identity(p), 1, NULL);
+        return MACHINE_MUTE;
+    }
+    *text = q.text;
+    return q.bad && q.bad != -EFBIG ? MACHINE_REFUSED : MACHINE_ANSWERED;
+}
+
+static void ask_command(struct process_asker *a, struct machine_process *p)
+{
+    struct buf text = BUF_INIT;
+    p->asked = ask(a, p, "cmdline", COMMAND_BYTES_MAX, &text);
+    size_t len = text.len < COMMAND_BYTES_MAX ? text.len : COMMAND_BYTES_MAX;
+    while (len && !text.data[len - 1])
+        len--;
+    for (size_t i = 0; i < len; i++)
+        text.data[i] = text.data[i] ? text.data[i] : ' ';
+    if (len)
+        p->command = mem_strndup(text.data, len);
+    buf_release(&text);
+}
+
+bool process_parse_rollup(const char *text, uint64_t *pss_bytes)
+{
+    char line[LINES_BYTES];
+    while (lines_next(&text, line))
+        if (lines_value(line, "Pss", pss_bytes))
+            return true;
+    return false;
+}
+
+void process_ask(struct process_asker *a, struct machine_process *p, bool pss)
+{
+    struct buf text = BUF_INIT;
+    ask_command(a, p);
+    if (pss && p->asked != MACHINE_MUTE) {
+        p->asked = ask(a, p, "smaps_rollup", ROLLUP_BYTES_MAX, &text);
+        p->pss_known = p->asked == MACHINE_ANSWERED && process_parse_rollup(buf_str(&text), &p->pss_bytes);
+    }
+    buf_release(&text);
+}
+
+static bool hex(const char **at, char end, uint64_t *value)
+{
+    char *behind;
+    if (!isxdigit((unsigned char)**at))
+        return false;
+    *value = strtoull(*at, &behind, 16);
+    *at = behind + 1;
+    return *behind == end;
+}
+
+/* "55d0-55e0 r-xp 00000000 fe:00 123    /usr/bin/cat" */
+static bool begins_mapping(const char *line, struct mapping *m)
+{
+    const char *at = line;
+    char skip[64];
+    *m = (struct mapping){.start = 0};
+    if (!hex(&at, '-', &m->start) || !hex(&at, ' ', &m->end) || m->end <= m->start ||
+        !lines_word(&at, m->access, sizeof(m->access)) || strspn(m->access, "rwxsp-") != 4)
+        return false;
+    for (int i = 0; i < 3; i++) /* offset, device, inode */
+        if (!lines_word(&at, skip, sizeof(skip)))
+            return false;
+    m->name = mem_strdup(at + strspn(at, " "));
+    return true;
+}
+
+static void add_to_mapping(struct mapping *m, const char *line)
+{
+    uint64_t value;
+    (void)(lines_value(line, "Rss", &m->rss_bytes) || lines_value(line, "Pss", &m->pss_bytes) ||
+           lines_value(line, "Anonymous", &m->anon_bytes) || lines_value(line, "Swap", &m->swap_bytes) ||
+           lines_value(line, "Locked", &m->locked_bytes));
+    if (lines_value(line, "Private_Dirty", &value) || lines_value(line, "Shared_Dirty", &value))
+        m->dirty_bytes += value;
+    if (lines_value(line, "AnonHugePages", &value) || lines_value(line, "ShmemPmdMapped", &value) ||
+        lines_value(line, "FilePmdMapped", &value) || lines_value(line, "Private_Hugetlb", &value) ||
+        lines_value(line, "Shared_Hugetlb", &value))
+        m->huge_bytes += value;
+}
+
+void mappings_parse(struct mappings *out, const char *text)
+{
+    char line[LINES_BYTES];
+    struct mapping m;
+    while (lines_next(&text, line)) {
+        if (begins_mapping(line, &m))
+            *vec_push(out) = m;
+        else if (out->len)
+            add_to_mapping(&out->at[out->len - 1], line);
+    }
+}
+
+void process_ask_maps(struct process_asker *a, struct machine_process *p, struct mappings *out)
+{
+    struct buf text = BUF_INIT;
+    ask_command(a, p);
+    if (p->asked == MACHINE_MUTE)
+        return;
+    p->asked = ask(a, p, "smaps", SMAPS_BYTES_MAX, &text);
+    if (p->asked == MACHINE_ANSWERED)
+        mappings_parse(out, buf_str(&text));
+    buf_release(&text);
+    vec_each (const struct mapping, m, out) {
+        p->pss_bytes += m->pss_bytes;
+        p->pss_known = true;
+    }
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef COLLECT_PROGRAM_CHECK_H
+#define COLLECT_PROGRAM_CHECK_H
+
+/*
+ * Can this program be observed through LD_PRELOAD? Looks at the file before it is started.
+ *
+ * Runs in: the tool.
+ */
+
+#include "base/error.h"
+
+enum program_kind {
+    PROGRAM_OK,
+    PROGRAM_OWN_MALLOC, /* defines malloc, or carries another allocator: that goes past us; worth a warning */
+    PROGRAM_REFUSED,    /* nothing would be seen, or it would not run */
+};
+
+/**
+ * Finds CMD as execvp would (scripts: their interpreter) and looks at it. 0 with *kind and, unless PROGRAM_OK, a line in
+ * `e`; -ENOENT or -EACCES with a line if there is nothing to execute. `*path` (may be NULL) is the caller's.
+ */
+int program_check(const char *cmd, char **path, enum program_kind *kind, struct error *e);
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "collect/process/thread_names.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "collect/process/proc.h"
+
+#define SLACK_NS 100000000u /* start times are told in hundredths of a second; clocks are set now and then */
+
+static void set_name(struct profile *p, size_t thread, const char *text)
+{
+    uint32_t name = profile_string(p, text);
+    p->threads.at[thread].name = name;
+}
+
+static uint64_t now_ns(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+void thread_names_look(struct thread_names *seen, struct profile *p, pid_t pid)
+{
+    struct map last = {0}; /* thread number -> its last row + 1: the others are of threads that have ended */
+    uint64_t boot_ns = now_ns(CLOCK_REALTIME) - now_ns(CLOCK_BOOTTIME);
+    if (p->images.at[0].pid != pid)
+        return;
+    for (size_t i = p->threads.len; i-- > 0;)
+        map_put_u64(&last, (uint64_t)p->threads.at[i].tid, i, NULL);
+    for (size_t i = 0; i < p->threads.len; i++) {
+        const struct profile_thread *t = &p->threads.at[i];
+        struct thread_name name;
+        uint64_t began_ns;
+        while (seen && seen->len <= i)
+            vec_push(seen);
+        if (t->tid <= 0 || map_get_u64(&last, (uint64_t)t->tid) != i ||
+            !proc_thread(pid, t->tid, name.text, sizeof(name.text), &began_ns))
+            continue;
+        if (boot_ns + began_ns > t->first_ns + SLACK_NS)
+            continue;
+        set_name(p, i, name.text);
+        if (seen)
+            seen->at[i] = name;
+    }
+    map_release(&last);
+    if (seen)
+        thread_names_recall(seen, p); /* those that have ended since an earlier look */
+}
+
+void thread_names_recall(const struct thread_names *seen, struct profile *p)
+{
+    for (size_t i = 0; i < seen->len && i < p->threads.len; i++)
+        if (seen->at[i].text[0])
+            set_name(p, i, seen->at[i].text);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef COLLECT_DSO_RULES_H
+#define COLLECT_DSO_RULES_H
+
+/*
+ * What the unwind rules of a file say, in the unwinder's own terms; apart from dso.h since the names of registers are in
+ * <signal.h> too.
+ *
+ * Runs in: the tool. Threads: one.
+ */
+
+#include "collect/unwind/dso.h"
+#include "unwind/cfi.h"
+#include "unwind/expr.h"
+
+/** What the caller's registers are, by the rules for that address; false: there are none that can be understood. */
+bool codefile_row(const struct codefile *f, uint64_t address, struct cfi_row *row);
+/** Evaluates an expression of such a row, see expr_eval(). */
+bool codefile_eval(const struct codefile *f, int32_t block, const struct expr_context *ctx,
+                   const uint64_t *first, uint64_t *result);
+/** Is it where a signal's handler returns to? */
+bool codefile_is_sigreturn(const struct codefile *f, uint64_t address);
+
+#endif
