@@ -4,7 +4,7 @@
 
 /*
  * The slab allocator's events, on each way to attach. Whoever includes this defines what is done with them; the descriptor has
- * the programs' names from machine/slab_rungs.h.
+ * the programs' names from sys/tools/slab_attach.h.
  *
  * Runs in: the kernel.
  */

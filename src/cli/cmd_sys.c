@@ -11,9 +11,9 @@
 #include "cli/sys_overview.h"
 #include "cli/sys_show.h"
 #include "cli/sys_vmlinux.h"
-#include "machine/privileges.h"
-#include "machine/reserve.h"
 #include "query/field.h"
+#include "sys/locked_memory.h"
+#include "sys/privileges.h"
 
 static const struct option_doc options[] = {
     SYS_OVERVIEW_OPTIONS,

@@ -5,9 +5,9 @@
 #include <sys/utsname.h>
 
 #include "cli/sys_vmlinux.h"
-#include "machine/kernels.h"
-#include "machine/privileges.h"
-#include "machine/session.h"
+#include "sys/privileges.h"
+#include "sys/session.h"
+#include "sys/tested_kernels.h"
 
 #define ADVICE_RUNGS "a kernel with BTF (CONFIG_DEBUG_INFO_BTF) and tracepoints would help"
 

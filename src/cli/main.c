@@ -5,8 +5,8 @@
 
 #include "allium_version.h"
 #include "cli/command.h"
-#include "machine/kernels.h"
 #include "query/field.h"
+#include "sys/tested_kernels.h"
 
 static const struct command *const commands[] = {
     &command_run,  &command_env, &command_ps,    &command_snapshot,  &command_report, &command_watch,

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
-#include "machine/samples.h"
+#include "sys/stack_samples.h"
 #include "view/json.h"
 #include "view/text.h"
 

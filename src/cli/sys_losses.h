@@ -10,9 +10,9 @@
  */
 
 #include "base/error.h"
-#include "machine/session.h"
 #include "store/load.h"
 #include "store/recording.h"
+#include "sys/session.h"
 #include "view/sink.h"
 
 struct sys_losses {

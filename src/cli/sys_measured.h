@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#include "machine/tool.h"
+#include "sys/tool.h"
 #include "view/sink.h"
 #include "view/text.h"
 

@@ -15,7 +15,7 @@
 #include "cli/words.h"
 #include "query/field.h"
 #include "collect/kernel/cgroup.h"
-#include "machine/sampled_rows.h"
+#include "sys/sampled_rows.h"
 
 #define INTERVAL_LEAST_NS 10000000u
 

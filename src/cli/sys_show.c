@@ -21,7 +21,7 @@
 #include "cli/sys_kept.h"
 #include "cli/sys_losses.h"
 #include "cli/terminal.h"
-#include "machine/names.h"
+#include "sys/resolver.h"
 #include "store/load.h"
 #include "view/table_folded.h"
 #include "view/table_stream.h"

@@ -15,7 +15,7 @@
 #include "model/table/table_query.h"
 #include "run/bystander.h"
 #include "store/recording.h"
-#include "machine/session.h"
+#include "sys/session.h"
 
 struct sys_show {
     struct sys_session *session;

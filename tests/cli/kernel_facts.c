@@ -16,9 +16,9 @@
 #include "collect/kernel/cgroup.h"
 #include "collect/kernel/gfp_words.h"
 #include "collect/kernel/slabinfo.h"
-#include "machine/enums.h"
-#include "machine/lookup.h"
 #include "symbol/kernel_symbols.h"
+#include "sys/kernel_enums.h"
+#include "sys/kernel_symbol_address.h"
 
 static int fail(const struct error *e)
 {

@@ -10,7 +10,7 @@
 
 #include <sys/types.h>
 
-#include "machine/session.h"
+#include "sys/session.h"
 
 /** What a `struct sys_tool` takes for its programs; filled by own_tool_load(). */
 extern unsigned char own_tool_object[1 << 20];

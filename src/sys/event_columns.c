@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "sys/event_columns.h"
+
+#include <time.h>
+
+#include "bpf/memcg.h"
+#include "sys/resolver.h"
+
+static uint64_t clock_ns(clockid_t id)
+{
+    struct timespec t;
+    clock_gettime(id, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* What the wall clock said at that moment of the kernel's; set clocks are followed. */
+static uint64_t wall_ns(uint64_t monotonic_ns)
+{
+    return clock_ns(CLOCK_REALTIME) - (clock_ns(CLOCK_MONOTONIC) - monotonic_ns);
+}
+
+void events_row(struct sys_session *s, struct table *t, const struct sys_event *e)
+{
+    table_row(t);
+    table_whole(t, EVENTS_TIME, wall_ns(e->time_ns));
+    table_whole(t, EVENTS_PID, e->task.pid);
+    table_whole(t, EVENTS_TID, e->task.tid);
+    table_text(t, EVENTS_COMM, e->task.comm);
+    table_whole(t, EVENTS_UID, e->task.uid);
+    names_cgroup(s, t, EVENTS_CGROUP, EVENTS_CONTAINER, e->task.cgroup);
+}
+
+const char *events_limit_word(uint32_t limit)
+{
+    return limit == MEMCG_MEMORY_AND_SWAP ? "memory+swap" : "memory";
+}

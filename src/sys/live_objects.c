@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "sys/live_objects.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/hash_map.h"
+#include "base/units.h"
+
+#define OBJECTS_MOST (1u << 28)
+
+struct row {
+    _Alignas(8) char key[SYS_KEY_BYTES_MAX];
+    uint64_t objects, bytes;
+    bool shown;
+};
+
+struct live {
+    struct map index; /* by key, as long as --by needs it */
+    struct VEC(struct row) rows;
+};
+
+int live_ready(struct sys_session *s, struct error *e)
+{
+    const struct sys_live *live = s->tool->live;
+    const char *text = sys_option(s, live->option);
+    uint64_t most = live->most;
+    bool *follow = sys_variable(s, "follow_live", sizeof(*follow));
+    *follow = text || sys_option(s, "live");
+    if (text && (units_parse_size(text, &most) || !most || most > OBJECTS_MOST))
+        return error_set(e, EINVAL, "--%s %s is no number, as 512K is", live->option, text);
+    if (*follow && s->settings.config.sample)
+        return error_set(e, EINVAL, "--live follows all of them: leave out --sample");
+    bpf_map__set_max_entries(bpf_object__find_map_by_name(s->object, "live"), *follow ? (uint32_t)most : 1);
+    if (*follow && !s->live)
+        s->live = mem_alloc(sizeof(*s->live));
+    return 0;
+}
+
+static void forget(struct live *l)
+{
+    map_release(&l->index);
+    vec_release(&l->rows);
+}
+
+void live_free(struct live *l)
+{
+    if (!l)
+        return;
+    forget(l);
+    free(l);
+}
+
+static void add(void *arg, const void *unused, const void *value)
+{
+    struct sys_session *s = arg;
+    struct live *l = s->live;
+    const char *key = (const char *)value + s->tool->live->key_at;
+    const size_t bytes = s->settings.part->key_bytes;
+    bool added;
+    (void)unused;
+    size_t at = map_put(&l->index, key, bytes, l->rows.len, &added);
+    if (added)
+        memcpy(vec_push(&l->rows)->key, key, bytes);
+    l->rows.at[at].objects++;
+    l->rows.at[at].bytes += s->tool->live->bytes(value);
+}
+
+void live_gather(struct sys_session *s)
+{
+    if (!s->live)
+        return;
+    forget(s->live);
+    sys_each(s, "live", add, s);
+}
+
+void live_row(struct sys_session *s, struct table *t, const void *key)
+{
+    const struct sys_live *live = s->tool->live;
+    struct live *l = s->live;
+    if (!l)
+        return;
+    size_t at = map_get(&l->index, key, s->settings.part->key_bytes);
+    struct row *row = at == MAP_NONE ? NULL : &l->rows.at[at];
+    table_whole(t, live->bytes_column, row ? row->bytes : 0);
+    table_whole(t, live->objects_column, row ? row->objects : 0);
+    if (row)
+        row->shown = true;
+}
+
+void live_rest(struct sys_session *s, struct table *t)
+{
+    const struct sys_live *live = s->tool->live;
+    for (size_t i = 0; s->live && i < s->live->rows.len; i++) {
+        const struct row *row = &s->live->rows.at[i];
+        if (row->shown)
+            continue;
+        live->name(s, t, row->key, sys_now_ns());
+        live_row(s, t, row->key);
+        for (uint32_t c = live->first_column; c <= live->last_column; c++)
+            table_whole(t, c, 0);
+    }
+}

@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "sys/resolver.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "collect/kernel/cgroup.h"
+#include "collect/kernel/gfp_words.h"
+#include "collect/ledger/profile_names.h"
+#include "collect/unwind/user_stack.h"
+#include "model/kernel/container_id.h"
+#include "symbol/kernel_source.h"
+#include "symbol/kernel_symbols.h"
+#include "sys/session.h"
+#include "sys/stack_samples.h"
+
+struct names {
+    struct names_wanted wanted;
+    struct sideband *band;
+    struct spaces *spaces;
+    struct user_stacks *users;
+    struct symbols *symbols;
+    uint64_t untrusted, nameless;
+    struct kernel_symbols *kernel;
+    struct error no_kernel; /* why that is NULL */
+    struct kernel_source *source;
+    struct kernel_words words;
+    bool kernel_asked, words_asked;
+    struct cgroups *cgroups;
+    enum cgroup_hierarchy memory; /* the controller's, when cgroups were first asked for */
+};
+
+struct names *names_new(const struct names_wanted *wanted)
+{
+    struct names *n = mem_alloc(sizeof(*n));
+    n->wanted = *wanted;
+    if (wanted->spaces && !sideband_open(NULL, &n->band, NULL)) {
+        n->spaces = spaces_new(n->band, NULL);
+        n->users = user_stacks_new(n->spaces);
+    }
+    return n;
+}
+
+void names_free(struct names *n)
+{
+    if (!n)
+        return;
+    kernel_source_free(n->source);
+    symbols_free(n->symbols);
+    kernel_symbols_free(n->kernel);
+    kernel_words_release(&n->words);
+    cgroups_free(n->cgroups);
+    if (n->spaces) {
+        user_stacks_free(n->users);
+        spaces_free(n->spaces);
+        sideband_close(n->band);
+    }
+    free(n);
+}
+
+struct spaces *names_spaces(struct names *n)
+{
+    return n->spaces;
+}
+
+int names_fd(const struct names *n)
+{
+    return n->spaces ? sideband_fd(n->band) : -1;
+}
+
+void names_drain(struct names *n)
+{
+    if (n->spaces)
+        spaces_drain(n->spaces);
+}
+
+uint64_t names_lost(const struct names *n)
+{
+    return n->spaces ? spaces_counts(n->spaces).lost : 0;
+}
+
+struct user_stacks *names_users(struct names *n)
+{
+    return n->users;
+}
+
+void names_know(struct names *n, int pid)
+{
+    if (n->spaces)
+        spaces_reread(n->spaces, pid);
+}
+
+bool names_meet(struct names *n, uint64_t most_ns)
+{
+    return !n->spaces || spaces_meet(n->spaces, most_ns);
+}
+
+uint64_t names_nameless(const struct names *n)
+{
+    return n->nameless;
+}
+
+uint64_t names_untrusted(const struct names *n)
+{
+    return n->untrusted;
+}
+
+const char *names_kernel_hidden(const struct names *n)
+{
+    return n->no_kernel.text;
+}
+
+static struct symbols *symbols_of(struct names *n)
+{
+    if (!n->symbols) {
+        char *cache = naming_cache_dir();
+        n->symbols = symbols_new(cache);
+        free(cache);
+    }
+    return n->symbols;
+}
+
+static struct kernel_symbols *kernel_of(struct names *n)
+{
+    if (!n->kernel_asked && kernel_symbols_new("", &n->kernel, &n->no_kernel))
+        n->kernel = NULL;
+    n->kernel_asked = true;
+    return n->kernel;
+}
+
+void names_settle(struct names *n)
+{
+    struct kernel_symbols *k = kernel_of(n);
+    if (k)
+        kernel_symbols_settle(k);
+}
+
+static struct kernel_source *source_of(struct names *n)
+{
+    struct kernel_symbols *k = kernel_of(n);
+    if (!n->source && n->wanted.vmlinux && k)
+        n->source = kernel_source_new(n->wanted.vmlinux, k, symbols_of(n));
+    return n->source;
+}
+
+/* An address in the kernel, and what to take off to be within the instruction meant: 1 of a return address. */
+struct code {
+    uint64_t address;
+    unsigned before;
+};
+
+static struct code call(uint64_t address)
+{
+    return (struct code){address, 1};
+}
+
+static void add_line(struct names *n, struct buf *b, const struct symbol_frame *f)
+{
+    const char *file = kernel_source_file(n->source, f);
+    if (file && f->line)
+        buf_printf(b, " (%s:%u)", file, f->line);
+    else if (file)
+        buf_printf(b, " (%s)", file);
+}
+
+/* "alloc_empty_file+0x1b [module]" */
+static void add_symbol(struct names *n, struct buf *b, struct code c)
+{
+    struct kernel_symbol k;
+    struct kernel_symbols *symbols = kernel_of(n);
+    if (!symbols || !kernel_symbols_find(symbols, c.address - c.before, &k)) {
+        buf_printf(b, "0x%" PRIx64, c.address);
+        return;
+    }
+    buf_addstr(b, k.name);
+    if (k.offset + c.before)
+        buf_printf(b, "+0x%" PRIx64, k.offset + c.before);
+    if (*k.module)
+        buf_printf(b, " [%s]", k.module);
+}
+
+static void add_function(struct names *n, struct buf *b, uint64_t address)
+{
+    struct kernel_symbol k;
+    struct kernel_symbols *symbols = kernel_of(n);
+    if (symbols && kernel_symbols_find(symbols, address - 1, &k))
+        buf_printf(b, "%s%s%s%s", k.function, *k.module ? " [" : "", k.module, *k.module ? "]" : "");
+    else
+        buf_printf(b, "0x%" PRIx64, address);
+}
+
+static void name_code(struct names *n, struct table *t, uint32_t column, struct code c)
+{
+    struct buf b = BUF_INIT;
+    struct kernel_source *source = n->wanted.lines ? source_of(n) : NULL;
+    const struct symbol_frame *f = source ? kernel_source_call(source, c.address - c.before) : NULL;
+    add_symbol(n, &b, c);
+    if (f)
+        add_line(n, &b, f);
+    table_text(t, column, buf_str(&b));
+    buf_release(&b);
+}
+
+void names_kernel_call(struct sys_session *s, struct table *t, uint32_t column, uint64_t address)
+{
+    name_code(s->names, t, column, call(address));
+}
+
+void names_kernel_code(struct sys_session *s, struct table *t, uint32_t column, uint64_t address)
+{
+    name_code(s->names, t, column, (struct code){address, 0});
+}
+
+void names_kernel_function(struct sys_session *s, struct table *t, uint32_t column, uint64_t address)
+{
+    struct buf b = BUF_INIT;
+    add_function(s->names, &b, address);
+    table_text(t, column, buf_str(&b));
+    buf_release(&b);
+}
+
+static void name_place(struct names *n, struct table *t, uint32_t column, uint64_t address, bool directory)
+{
+    struct buf b = BUF_INIT;
+    struct kernel_source *source = source_of(n);
+    const struct symbol_frame *f = source ? kernel_source_call(source, address - 1) : NULL;
+    const char *file = f ? kernel_source_file(source, f) : NULL, *slash = file ? strrchr(file, '/') : NULL;
+    if (!file) {
+        buf_addstr(&b, "[unknown] ");
+        add_function(n, &b, address);
+    } else if (!directory) {
+        buf_addstr(&b, file);
+    } else {
+        buf_add(&b, slash ? file : ".", slash ? (size_t)(slash - file) : 1);
+    }
+    table_text(t, column, buf_str(&b));
+    buf_release(&b);
+}
+
+void names_kernel_file(struct sys_session *s, struct table *t, uint32_t column, uint64_t address)
+{
+    name_place(s->names, t, column, address, false);
+}
+
+void names_kernel_directory(struct sys_session *s, struct table *t, uint32_t column, uint64_t address)
+{
+    name_place(s->names, t, column, address, true);
+}
+
+/* Is it part of how our program came to be called, and not of what it looks at? */
+static bool is_our_own(struct names *n, uint64_t address)
+{
+    static const char *const begin[] = {
+        "bpf_prog_",           "bpf_trace_run",        "trace_call_bpf",       "perf_trace_",
+        "perf_call_bpf_enter", "__bpf_trace_",         "__traceiter_",         "bpf_trampoline_",
+        "bpf_get_stack",       "bpf_overflow_handler", "__perf_event_overflow"};
+    struct kernel_symbol k;
+    struct kernel_symbols *symbols = kernel_of(n);
+    if (!symbols || !kernel_symbols_find(symbols, address - 1, &k))
+        return false;
+    for (size_t i = 0; i < sizeof(begin) / sizeof(*begin); i++)
+        if (!strncmp(k.name, begin[i], strlen(begin[i])))
+            return true;
+    return false;
+}
+
+/* A line for the call; where lines are wanted, one before it for each function that is inlined there. */
+static void add_stack_frame(struct names *n, struct buf *b, struct code c)
+{
+    struct symbol_frames inner = {0};
+    struct kernel_source *source = n->wanted.lines ? source_of(n) : NULL;
+    bool known = source && kernel_source_frames(source, c.address - c.before, &inner);
+    for (size_t i = 0; known && i + 1 < inner.len; i++) {
+        buf_addstr(b, inner.at[i].function);
+        add_line(n, b, &inner.at[i]);
+        buf_addch(b, '\n');
+    }
+    add_symbol(n, b, c);
+    if (known)
+        add_line(n, b, &inner.at[inner.len - 1]);
+    buf_addch(b, '\n');
+}
+
+void names_kernel_stack(struct sys_session *s, struct table *t, uint32_t column, int id)
+{
+    uint64_t frames[SYS_STACK_DEPTH];
+    unsigned n = sys_stack_frames(s, id, frames), first = 0;
+    struct buf b = BUF_INIT;
+    while (first < n && is_our_own(s->names, frames[first]))
+        first++;
+    for (unsigned i = first; i < n; i++)
+        add_stack_frame(s->names, &b, call(frames[i]));
+    if (n)
+        table_text(t, column, buf_str(&b));
+    buf_release(&b);
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+void names_add_user_frame(struct names *n, struct buf *b, const struct user_frame *f)
+{
+    const char *mark = f->trusted ? "" : "? ";
+    char *module = mem_strdup(base_name(f->module.path));
+    struct symbol_frames frames = {0};
+    for (char *c = module; (c = strchr(c, '\n'));) /* a frame is a line */
+        *c = '?';
+    if (f->kind == USER_FRAME_FILE)
+        symbols_resolve(symbols_of(n), &f->module, &f->address, 1, &frames);
+    for (size_t i = 0; i < frames.len; i++)
+        buf_printf(b, "%s%s (%s)\n", mark, frames.at[i].function, module);
+    if (!frames.len && *module)
+        buf_printf(b, "%s%s+0x%" PRIx64 "\n", mark, module, f->address);
+    else if (!frames.len)
+        buf_printf(b, "%s0x%" PRIx64 "\n", mark, f->address);
+    free(module);
+}
+
+void names_user_stack(struct sys_session *s, struct table *t, uint32_t column, int id, uint32_t pid,
+                      uint64_t time_ns)
+{
+    uint64_t pcs[SYS_STACK_DEPTH];
+    struct user_frame frames[SYS_STACK_DEPTH];
+    struct names *names = s->names;
+    unsigned n = s->samples ? 0 : sys_stack_frames(s, id, pcs);
+    struct buf b = BUF_INIT;
+    if (s->samples)
+        table_text(t, column, samples_text(s, id));
+    if (!n)
+        return;
+    if (names->spaces) {
+        spaces_drain(names->spaces);
+        size_t trusted = user_stacks_find(names->users, (pid_t)pid, time_ns, pcs, n, frames, NULL);
+        names->untrusted += n - trusted;
+        for (size_t i = 0; i < trusted; i++)
+            names->nameless += frames[i].kind == USER_FRAME_NOT_MAPPED;
+    }
+    for (unsigned i = 0; i < n; i++)
+        if (names->spaces)
+            names_add_user_frame(names, &b, &frames[i]);
+        else
+            buf_printf(&b, "0x%" PRIx64 "\n", pcs[i]);
+    table_text(t, column, buf_str(&b));
+    buf_release(&b);
+}
+
+void names_user(struct sys_session *s, struct table *t, uint32_t column, uint64_t address, uint32_t pid,
+                uint64_t time_ns)
+{
+    struct names *names = s->names;
+    struct user_frame frame;
+    struct buf b = BUF_INIT;
+    if (!names->spaces) {
+        names_kernel_code(s, t, column, address);
+        return;
+    }
+    spaces_drain(names->spaces);
+    user_stacks_find(names->users, (pid_t)pid, time_ns, &address, 1, &frame, NULL);
+    names_add_user_frame(names, &b, &frame);
+    char *line_end = strchr(buf_str(&b), '\n'); /* the innermost of inlined ones */
+    if (line_end)
+        *line_end = '\0';
+    table_text(t, column, buf_str(&b));
+    buf_release(&b);
+}
+
+void names_gfp(struct sys_session *s, struct table *t, uint32_t column, uint64_t flags)
+{
+    struct buf b = BUF_INIT;
+    struct names *n = s->names;
+    if (!n->words_asked)
+        kernel_words_read(&n->words);
+    n->words_asked = true;
+    gfp_format(&n->words.gfp, flags, &b);
+    table_text(t, column, buf_str(&b));
+    buf_release(&b);
+}
+
+static struct cgroups *cgroups_of(struct names *n)
+{
+    if (!n->cgroups) {
+        n->cgroups = cgroups_new();
+        n->memory = sys_memory_is_v1() ? CGROUP_V1_MEMORY : CGROUP_V2;
+    }
+    return n->cgroups;
+}
+
+static enum cgroup_hierarchy hierarchy_of(const struct sys_session *s)
+{
+    return s->settings.config.cgroup_v1 ? CGROUP_V1_MEMORY : CGROUP_V2;
+}
+
+void names_container(struct sys_session *s, struct table *t, uint32_t column, uint64_t id)
+{
+    char name[CONTAINER_ID_BYTES];
+    struct cgroups *all = cgroups_of(s->names);
+    const char *path = id ? cgroups_path(all, hierarchy_of(s), id) : NULL;
+    if (path && container_id_of(path, name))
+        table_text(t, column, name);
+    else if (id && !path && cgroups_seen(all, hierarchy_of(s)))
+        table_text(t, column, NAMES_NO_CONTAINER);
+}
+
+void names_container_at(struct table *t, uint32_t column, const char *path)
+{
+    char name[CONTAINER_ID_BYTES];
+    if (container_id_of(path, name))
+        table_text(t, column, name);
+}
+
+void names_cgroup(struct sys_session *s, struct table *t, uint32_t column, uint32_t container, uint64_t id)
+{
+    table_text(t, column, cgroups_path(cgroups_of(s->names), hierarchy_of(s), id));
+    names_container(s, t, container, id);
+}
+
+void names_memcg(struct sys_session *s, struct table *t, uint32_t column, uint64_t id)
+{
+    struct names *n = s->names;
+    struct cgroups *all = cgroups_of(n);
+    table_text(t, column, cgroups_path(all, n->memory, id));
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "sys/stack_samples.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/hash_map.h"
+#include "collect/unwind/stack_dump.h"
+#include "collect/unwind/user_stack.h"
+#include "sys/resolver.h"
+
+#define DEPTH_MAX   512u       /* frames of a stack */
+#define NUMBERS_MAX (4u << 20) /* samples whose stacks are known; then the older half is forgotten */
+
+struct samples {
+    struct ring_buffer *ring;
+    int fd;
+    struct VEC(
+        uint32_t) stack_of; /* by the sample's number, from `first` on: the stack's number + 1, 0: none */
+    uint32_t first;
+    struct map known; /* a stack's frames -> its number */
+    struct VEC(char *) texts;
+    struct samples_counts counts;
+    struct user_frame frames[DEPTH_MAX];
+};
+
+static const struct {
+    const char *key, *words;
+} ends[CAPTURED_ENDS] = {
+    [CAPTURED_DEEP] = {"too_deep", "more frames than are kept"},
+    [CAPTURED_CUT] = {"cut", "beyond the bytes that are taken"},
+    [CAPTURED_UNREADABLE] = {"unreadable", "in memory that could not be read"},
+    [CAPTURED_NO_FILE] = {"without_file", "called from code that is in no file"},
+    [CAPTURED_NO_RULES] = {"without_rules", "code without unwind rules"},
+    [CAPTURED_BROKEN] = {"broken", "unwind rules that do not fit"},
+};
+
+const char *samples_end_key(enum captured_end end)
+{
+    return ends[end].key;
+}
+
+const char *samples_end_words(enum captured_end end)
+{
+    return ends[end].words;
+}
+
+void samples_size_maps(struct sys_session *s)
+{
+    struct bpf_map *ring = bpf_object__find_map_by_name(s->object, "samples");
+    struct bpf_map *rooms = bpf_object__find_map_by_name(s->object, "sample_rooms");
+    /* Without it there is one room, of the size that it has: before 6.8 the verifier looks at code that nobody calls, too. */
+    if (!ring || !rooms || !s->settings.config.sample)
+        return;
+    bpf_map__set_max_entries(ring, s->settings.sample_ring_bytes);
+    bpf_map__set_max_entries(rooms, (uint32_t)libbpf_num_possible_cpus());
+}
+
+/* Everything that tells the stack from another, as it will be shown. */
+static void add_frames_key(struct buf *key, const struct user_frame *f, size_t n, enum captured_end end)
+{
+    buf_addch(key, (char)end);
+    for (; n--; f++) {
+        buf_add(key, &f->address, sizeof(f->address));
+        buf_add(key, f->module.path, strlen(f->module.path) + 1);
+        if (f->module.root)
+            buf_addstr(key, f->module.root);
+        buf_addch(key, '\0');
+    }
+}
+
+static uint32_t stack_number(struct sys_session *s, size_t n, enum captured_end end)
+{
+    struct samples *p = s->samples;
+    struct buf key = BUF_INIT, text = BUF_INIT;
+    bool added;
+    add_frames_key(&key, p->frames, n, end);
+    size_t number = map_put(&p->known, key.data, key.len, p->texts.len, &added);
+    buf_release(&key);
+    if (!added)
+        return (uint32_t)number;
+    for (size_t i = 0; i < n; i++)
+        names_add_user_frame(s->names, &text, &p->frames[i]);
+    if (end != CAPTURED_WHOLE)
+        buf_printf(&text, "[%s]\n", ends[end].words);
+    *vec_push(&p->texts) = buf_detach(&text);
+    return (uint32_t)number;
+}
+
+static void keep(struct samples *p, uint32_t sample, uint32_t stack)
+{
+    if (p->stack_of.len >= NUMBERS_MAX) {
+        size_t half = p->stack_of.len / 2;
+        memmove(p->stack_of.at, p->stack_of.at + half, (p->stack_of.len - half) * sizeof(*p->stack_of.at));
+        p->stack_of.len -= half;
+        p->first += (uint32_t)half;
+    }
+    if (sample - p->first >= NUMBERS_MAX)
+        return; /* numbers begin anew, or it is not ours */
+    while (p->stack_of.len <= sample - p->first)
+        *vec_push(&p->stack_of) = 0;
+    p->stack_of.at[sample - p->first] = stack + 1;
+}
+
+/* The record as what can be walked; false: it is none. */
+static bool open_record(const void *data, size_t bytes, struct captured *c)
+{
+    const struct sys_sample *r = data;
+    if (bytes < sizeof(*r))
+        return false;
+    const unsigned char *at = (const unsigned char *)(r + 1);
+    size_t left = bytes - sizeof(*r);
+    *c = (struct captured){.regs = {0}};
+    c->arguments = r->arguments;
+    memcpy(c->regs, r->regs, sizeof(r->regs));
+    for (unsigned i = 0; i < SYS_SAMPLE_RUNS; i++) {
+        const struct sys_run *run = &r->run[i];
+        if (run->bytes > left)
+            return false;
+        c->run[i] = (struct captured_run){run->from, run->bytes, run->missing, at};
+        at += run->bytes;
+        left -= run->bytes;
+    }
+    return true;
+}
+
+static int take(void *arg, void *data, size_t bytes)
+{
+    struct sys_session *s = arg;
+    struct samples *p = s->samples;
+    const struct sys_sample *r = data;
+    struct captured c;
+    enum captured_end end;
+    if (sys_loses(s) || !open_record(data, bytes, &c))
+        return 0;
+    spaces_drain(names_spaces(s->names));
+    size_t n =
+        user_stacks_walk(names_users(s->names), (pid_t)r->pid, r->time_ns, &c, p->frames, DEPTH_MAX, &end);
+    p->counts.taken++;
+    /* Within exec: the memory is new, but the registers are still those of the program that asked for it. */
+    if (!c.run[0].bytes && n == 1 && p->frames[0].kind == USER_FRAME_NOT_MAPPED) {
+        p->counts.in_exec++;
+        return 0;
+    }
+    p->counts.ends[end]++;
+    p->counts.frames += n;
+    for (size_t i = 0; i < n; i++)
+        p->counts.not_found +=
+            p->frames[i].kind == USER_FRAME_NOT_MAPPED || p->frames[i].kind == USER_FRAME_LOST;
+    keep(p, r->number, stack_number(s, n, end));
+    return 0;
+}
+
+int samples_open(struct sys_session *s, struct error *e)
+{
+    _Static_assert(SYS_SAMPLE_REGS == REG_COUNT && SYS_SAMPLE_RUNS == CAPTURED_RUNS, "both sides agree");
+    if (!s->settings.config.sample)
+        return 0;
+    if (!names_spaces(s->names))
+        return error_set(e, EOPNOTSUPP,
+                         "--sample needs what processes map, and perf events do not tell it here");
+    struct samples *p = s->samples = mem_alloc(sizeof(*p));
+    p->fd = sys_map(s, "samples");
+    p->ring = ring_buffer__new(p->fd, take, s, NULL);
+    if (!p->ring)
+        return error_set(e, errno, "cannot read the ring of samples: %s", strerror(errno));
+    return 0;
+}
+
+void samples_close(struct sys_session *s)
+{
+    struct samples *p = s->samples;
+    if (!p)
+        return;
+    ring_buffer__free(p->ring);
+    vec_each (char *, text, &p->texts)
+        free(*text);
+    vec_release(&p->texts);
+    vec_release(&p->stack_of);
+    map_release(&p->known);
+    free(p);
+    s->samples = NULL;
+}
+
+int samples_fd(const struct sys_session *s)
+{
+    return s->samples ? s->samples->fd : -1;
+}
+
+int samples_read(struct sys_session *s)
+{
+    return s->samples ? ring_buffer__consume(s->samples->ring) : 0;
+}
+
+int samples_settle(const struct sys_session *s, int id)
+{
+    const struct samples *p = s->samples;
+    if (id < SYS_STACK_SAMPLED)
+        return id;
+    uint32_t at = (uint32_t)(id - SYS_STACK_SAMPLED) - p->first;
+    uint32_t stack = at < p->stack_of.len ? p->stack_of.at[at] : 0;
+    return stack ? SYS_STACK_SETTLED + (int)(stack - 1) : SYS_STACK_NONE;
+}
+
+const char *samples_text(const struct sys_session *s, int id)
+{
+    const struct samples *p = s->samples;
+    int settled = p ? samples_settle(s, id) : -1;
+    return settled >= SYS_STACK_SETTLED ? p->texts.at[settled - SYS_STACK_SETTLED] : NULL;
+}
+
+const struct samples_counts *samples_counted(const struct sys_session *s)
+{
+    return s->samples ? &s->samples->counts : NULL;
+}

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* `allium sys kpages`: pages of the kernel's page allocator, by who takes them. */
+#include "bpf/kpages.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "sys/kernel_enums.h"
+#include "sys/kernel_symbol_address.h"
+#include "sys/resolver.h"
+#include "sys/session.h"
+
+enum column {
+    ORDER,
+    TYPE,
+    PID,
+    COMM,
+    CONTAINER,
+    ALLOCATED,
+    ALLOCATIONS,
+    FREED,
+    FREES,
+    FAILURES,
+    LIVE,
+    LIVE_BLOCKS,
+    ORDERS,
+    TYPES,
+    GFP,
+    HISTOGRAM,
+    KERNEL_STACK,
+    USER_STACK
+};
+
+#define BIT(column) (1ull << (column))
+
+static const struct table_column columns[] = {
+    [ORDER] = {"order", TABLE_PLAIN, TABLE_WHOLE},
+    [TYPE] = {"migrate_type", TABLE_PLAIN, TABLE_TEXT},
+    [PID] = {"pid", TABLE_PLAIN, TABLE_WHOLE},
+    [COMM] = {"comm", TABLE_PLAIN, TABLE_TEXT},
+    [CONTAINER] = {SYS_CONTAINER, .drop = 1},
+    [ALLOCATED] = {"allocated", TABLE_BYTES, TABLE_WHOLE},
+    [ALLOCATIONS] = {"allocations", TABLE_COUNT, TABLE_WHOLE},
+    [FREED] = {"freed", TABLE_BYTES, TABLE_WHOLE, .drop = 2},
+    [FREES] = {"frees", TABLE_COUNT, TABLE_WHOLE},
+    [FAILURES] = {"failures", TABLE_COUNT, TABLE_WHOLE, .drop = 3},
+    [LIVE] = {"live", TABLE_BYTES, TABLE_WHOLE, .rare = true},
+    [LIVE_BLOCKS] = {"live_blocks", TABLE_COUNT, TABLE_WHOLE, .rare = true, .drop = 4},
+    [ORDERS] = {"orders", TABLE_PLAIN, TABLE_TEXT, .drop = 5},
+    [TYPES] = {"migrate_types", TABLE_PLAIN, TABLE_TEXT, .drop = 6},
+    [GFP] = {"gfp", TABLE_PLAIN, TABLE_TEXT, .drop = 7},
+    [HISTOGRAM] = {"block_histogram", TABLE_BYTES, TABLE_HISTOGRAM},
+    [KERNEL_STACK] = {"kernel_stack", TABLE_PLAIN, TABLE_LINES},
+    [USER_STACK] = {"user_stack", TABLE_PLAIN, TABLE_LINES},
+};
+
+static void release(struct sys_session *s)
+{
+    if (s->own)
+        enums_release(s->own);
+    free(s->own);
+    s->own = NULL;
+}
+
+/*
+ * Blocks that are followed are known by their frames' numbers, whose lower bits tell a block's beginning. By position an event has
+ * the page's address alone, from which these bits come only if struct page is of a power of two of bytes, see frame_of() in kpages.bpf.c.
+ */
+static int check_frames(const struct sys_session *s, struct error *e)
+{
+    const struct bpf_program *by_address = bpf_object__find_program_by_name(s->object, "raw_alloc");
+    if (!s->live || !by_address || !bpf_program__autoload(by_address))
+        return 0;
+    uint32_t bytes = lookup_struct_bytes("page");
+    if (bytes && !(bytes & (bytes - 1)))
+        return 0;
+    return error_set(e, EOPNOTSUPP,
+                     "struct page has %" PRIu32
+                     " bytes here, no power of two: a page's address does not tell its frame, "
+                     "leave out --live",
+                     bytes);
+}
+
+static uint64_t bytes_of(uint64_t pages)
+{
+    return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static int ready(struct sys_session *s, struct error *e)
+{
+    if (!s->own) {
+        s->own = mem_alloc(sizeof(struct enums));
+        enums_load(s->own, "migratetype", "MIGRATE_");
+    }
+    *(uint64_t *)sys_variable(s, "page_bytes", sizeof(uint64_t)) = bytes_of(1);
+    return check_frames(s, e);
+}
+
+static void add(void *sum, const void *value)
+{
+    struct kpages_value *a = sum;
+    const struct kpages_value *v = value;
+    a->allocations += v->allocations;
+    a->frees += v->frees;
+    a->failures += v->failures;
+    a->allocated_pages += v->allocated_pages;
+    a->freed_pages += v->freed_pages;
+    a->gfp |= v->gfp;
+    a->orders |= v->orders;
+    a->migrate_types |= v->migrate_types;
+    a->time_ns = v->time_ns > a->time_ns ? v->time_ns : a->time_ns;
+}
+
+static void add_type_name(const struct enums *types, struct buf *b, uint32_t type)
+{
+    if (type < ENUMS_VALUES_MAX && types->names[type])
+        buf_addstr(b, types->names[type]);
+    else
+        buf_printf(b, "%u", type);
+}
+
+static uint64_t weigh(const void *value)
+{
+    return bytes_of(((const struct kpages_value *)value)->allocated_pages);
+}
+
+static void name_row(struct sys_session *s, struct table *t, const void *data, uint64_t time_ns)
+{
+    const struct kpages_key *key = data;
+    uint32_t parts = s->settings.config.parts;
+    struct buf b = BUF_INIT;
+    table_row(t);
+    if (parts & KPAGES_BY_ORDER)
+        table_whole(t, ORDER, key->order);
+    if (parts & KPAGES_BY_TYPE) {
+        add_type_name(s->own, &b, key->migrate_type);
+        table_text(t, TYPE, buf_str(&b));
+    }
+    if (parts & KPAGES_BY_PROCESS) {
+        table_whole(t, PID, key->pid);
+        table_text(t, COMM, key->comm);
+    }
+    if (parts & KPAGES_BY_STACK) {
+        names_kernel_stack(s, t, KERNEL_STACK, key->kernel_stack);
+        names_user_stack(s, t, USER_STACK, key->user_stack, key->pid, time_ns);
+    }
+    buf_release(&b);
+}
+
+/* "0 2 9", "unmovable movable": every one that was among the row's. */
+static void add_kinds(struct sys_session *s, struct table *t, const struct kpages_value *v)
+{
+    struct buf orders = BUF_INIT, types = BUF_INIT;
+    for (uint32_t i = 0; i < 32; i++) {
+        if (v->orders >> i & 1)
+            buf_printf(&orders, "%s%u", orders.len ? " " : "", i);
+        if (!(v->migrate_types >> i & 1))
+            continue;
+        buf_addstr(&types, types.len ? " " : "");
+        add_type_name(s->own, &types, i);
+    }
+    if (orders.len)
+        table_text(t, ORDERS, buf_str(&orders));
+    if (types.len)
+        table_text(t, TYPES, buf_str(&types));
+    buf_release(&orders);
+    buf_release(&types);
+}
+
+static void row(struct sys_session *s, struct table *t, const void *key, const void *sum)
+{
+    const struct kpages_value *v = sum;
+    name_row(s, t, key, v->time_ns);
+    table_whole(t, ALLOCATED, bytes_of(v->allocated_pages));
+    table_whole(t, ALLOCATIONS, v->allocations);
+    table_whole(t, FREED, bytes_of(v->freed_pages));
+    table_whole(t, FREES, v->frees);
+    table_whole(t, FAILURES, v->failures);
+    add_kinds(s, t, v);
+    if (v->allocations || v->failures)
+        names_gfp(s, t, GFP, v->gfp);
+}
+
+static uint64_t live_bytes(const void *value)
+{
+    return bytes_of(1ull << (((const struct kpages_live *)value)->order & 31));
+}
+
+static const struct sys_live live = {
+    .option = "live-blocks",
+    .most = 1u << 18,
+    .key_at = offsetof(struct kpages_live, key),
+    .bytes = live_bytes,
+    .bytes_column = LIVE,
+    .objects_column = LIVE_BLOCKS,
+    .first_column = ALLOCATED,
+    .last_column = FAILURES,
+    .name = name_row,
+};
+
+#define OF_FREES (BIT(FREED) | BIT(FREES)) /* a free does not tell the type of its pages */
+
+static const struct sys_part parts[] = {
+    {"stack", "the kernel's stack, see --stacks", KPAGES_BY_STACK, offsetof(struct kpages_key, comm),
+     BIT(KERNEL_STACK) | BIT(USER_STACK) | BIT(ORDERS) | BIT(TYPES) | OF_FREES, SYS_STACK_KERNEL},
+    {"process", "the process that was running", KPAGES_BY_PROCESS, sizeof(struct kpages_key),
+     BIT(PID) | BIT(COMM) | BIT(CONTAINER) | BIT(ORDERS) | BIT(TYPES) | OF_FREES, 0},
+    {"order", "the size of the block: 2^order pages", KPAGES_BY_ORDER,
+     offsetof(struct kpages_key, migrate_type), BIT(ORDER) | BIT(TYPES) | OF_FREES, 0},
+    {"type", "the migrate type that was asked for", KPAGES_BY_TYPE, offsetof(struct kpages_key, kernel_stack),
+     BIT(TYPE) | BIT(ORDERS), 0},
+    {NULL, NULL, 0, 0, 0, 0},
+};
+
+static const struct sys_option options[] = {
+    {"live", NULL, "follow each block until it is freed, and tell what is live",
+     1u << LIVE | 1u << LIVE_BLOCKS},
+    {"live-blocks", "N", "at most so many of them (256K); implies --live", 1u << LIVE | 1u << LIVE_BLOCKS},
+    {NULL},
+};
+
+static const struct sys_counted counted[] = {
+    {KPAGES_FAILED, "allocation{s} failed", "failed_allocations", false},
+    {KPAGES_REUSED, "live block{s} whose pages came again: {its|their} free had no event",
+     "frees_without_event", false},
+    {KPAGES_FREED_BEFORE,
+     "page{s} freed whose allocation was not followed: from before the start, or without an event",
+     "freed_pages_of_unknown", false},
+    {KPAGES_FREED_IN_PARTS, "free{s} of a part of a block", "frees_in_parts", false},
+    {0, NULL, NULL, false},
+};
+
+#define ALLOC_ARGUMENTS "page,order,gfp_flags,migratetype"
+#define FREE_ARGUMENTS  "page,order"
+
+static const struct sys_rung rungs[] = {
+    {.name = "raw_tp",
+     .attach = {{"raw_alloc", "mm_page_alloc", ALLOC_ARGUMENTS, NULL},
+                {"raw_free", "mm_page_free", FREE_ARGUMENTS, NULL}}},
+    {.name = "tp", .attach = {{"tp_alloc", NULL, NULL, NULL}, {"tp_free", NULL, NULL, NULL}}},
+    {.name = NULL},
+};
+
+static const char *const examples[] = {
+    "allium sys kpages --duration 10s",
+    "on which ways through the kernel pages were taken, and given back",
+    "allium sys kpages --by order --interval 1s",
+    "blocks of which size, every second",
+    "allium sys kpages --live --where 'live>1M' -- make",
+    "what a command left behind in the kernel, by stack",
+    NULL,
+};
+
+static const struct sys_measure measure = {.doc = "how large each block was that was allocated",
+                                           .column = HISTOGRAM};
+
+SYS_OBJECT_OF(kpages);
+
+const struct sys_tool sys_kpages = {
+    .name = "kpages",
+    .summary = "kernel page allocations by stack, process, order or migrate type",
+    .examples = examples,
+    SYS_OBJECT(kpages),
+    .rungs = rungs,
+    .columns = columns,
+    .n_columns = sizeof(columns) / sizeof(*columns),
+    .weight = ALLOCATED,
+    .measure = &measure,
+    .container = CONTAINER,
+    .parts = parts,
+    .options = options,
+    .counted = counted,
+    .key_bytes = sizeof(struct kpages_key),
+    .value_bytes = sizeof(struct kpages_value),
+    .user_stack_at = offsetof(struct kpages_key, user_stack),
+    .add = add,
+    .weigh = weigh,
+    .row = row,
+    .live = &live,
+    .ready = ready,
+    .release = release,
+};

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef SYS_SLAB_ATTACH_H
+#define SYS_SLAB_ATTACH_H
+
+/*
+ * The programs of bpf/slab.bpf.h, as rungs attach them.
+ *
+ * Runs in: the tool.
+ */
+
+#include "sys/tool.h"
+
+/* clang-format off */
+#define SLAB_BY_POSITION(prefix)                                                                             \
+    {{prefix "_kmalloc", "kmalloc", "call_site,ptr,bytes_req,bytes_alloc,gfp_flags", NULL, 0},               \
+     {prefix "_cache_alloc", "kmem_cache_alloc", "call_site,ptr,s,gfp_flags", NULL, 0},                      \
+     {prefix "_kfree", "kfree", "call_site,ptr", NULL, 0},                                                   \
+     {prefix "_cache_free", "kmem_cache_free", "call_site,ptr,s", NULL, 0}}
+#define SLAB_BY_NAME                                                                                         \
+    {{.program = "tp_kmalloc"}, {.program = "tp_cache_alloc"},                                               \
+     {.program = "tp_kmalloc_node", .if_type = "trace_event_raw_kmem_alloc_node"},                           \
+     {.program = "tp_cache_alloc_node", .if_type = "trace_event_raw_kmem_alloc_node"},                       \
+     {.program = "tp_kfree"}, {.program = "tp_cache_free"}}
+/* clang-format on */
+
+#endif

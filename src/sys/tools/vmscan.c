@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* `allium sys vmscan`: what reclaim costs, and what it gives. */
+#include "bpf/vmscan.h"
+
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "sys/resolver.h"
+#include "sys/session.h"
+
+enum column {
+    RECLAIM,
+    PID,
+    COMM,
+    CONTAINER,
+    SHRINKER,
+    TIMES,
+    DURATION,
+    LONGEST,
+    SCANNED,
+    RECLAIMED,
+    EFFICIENCY,
+    SCANNED_CLEAN,
+    CLEAN,
+    DIRTY,
+    WRITEBACK,
+    SCANNED_ANONYMOUS,
+    ANONYMOUS,
+    WRITTEN,
+    ACTIVATED,
+    OBJECTS_SCANNED,
+    OBJECTS_FREED,
+    HISTOGRAM
+};
+
+#define BIT(column) (1ull << (column))
+
+static const struct table_column columns[] = {
+    [RECLAIM] = {"reclaim", TABLE_PLAIN, TABLE_TEXT},
+    [PID] = {"pid", TABLE_PLAIN, TABLE_WHOLE},
+    [COMM] = {"comm", TABLE_PLAIN, TABLE_TEXT},
+    [CONTAINER] = {SYS_CONTAINER, .drop = 1},
+    [SHRINKER] = {"shrinker", TABLE_PLAIN, TABLE_TEXT},
+    [TIMES] = {"times", TABLE_COUNT, TABLE_WHOLE},
+    [DURATION] = {"duration", TABLE_DURATION, TABLE_WHOLE},
+    [LONGEST] = {"longest", TABLE_DURATION, TABLE_WHOLE, .drop = 1},
+    [SCANNED] = {"scanned_pages", TABLE_COUNT, TABLE_WHOLE},
+    [RECLAIMED] = {"reclaimed_pages", TABLE_COUNT, TABLE_WHOLE},
+    [EFFICIENCY] = {"efficiency", TABLE_PERCENT, TABLE_REAL},
+    [SCANNED_CLEAN] = {"scanned_file_pages", TABLE_COUNT, TABLE_WHOLE, .drop = 7},
+    [CLEAN] = {"clean_pages", TABLE_COUNT, TABLE_WHOLE, .drop = 2},
+    [DIRTY] = {"dirty_pages", TABLE_COUNT, TABLE_WHOLE, .drop = 3},
+    [WRITEBACK] = {"writeback_pages", TABLE_COUNT, TABLE_WHOLE, .drop = 6},
+    [SCANNED_ANONYMOUS] = {"scanned_anonymous_pages", TABLE_COUNT, TABLE_WHOLE, .drop = 8},
+    [ANONYMOUS] = {"anonymous_pages", TABLE_COUNT, TABLE_WHOLE, .drop = 4},
+    [WRITTEN] = {"written_folios", TABLE_COUNT, TABLE_WHOLE, .drop = 9},
+    [ACTIVATED] = {"activated_pages", TABLE_COUNT, TABLE_WHOLE, .drop = 10},
+    [OBJECTS_SCANNED] = {"scanned_objects", TABLE_COUNT, TABLE_WHOLE, .drop = 11, .rare = true},
+    [OBJECTS_FREED] = {"freed_objects", TABLE_COUNT, TABLE_WHOLE, .drop = 5, .rare = true},
+    [HISTOGRAM] = {"duration_histogram", TABLE_DURATION, TABLE_HISTOGRAM},
+};
+
+static void add(void *sum, const void *value)
+{
+    struct vmscan_value *a = sum;
+    const struct vmscan_value *v = value;
+    a->times += v->times;
+    a->duration_ns += v->duration_ns;
+    a->longest_ns = v->longest_ns > a->longest_ns ? v->longest_ns : a->longest_ns;
+    for (int file = 0; file < 2; file++) {
+        a->scanned[file] += v->scanned[file];
+        a->reclaimed[file] += v->reclaimed[file];
+    }
+    a->dirty += v->dirty;
+    a->writeback += v->writeback;
+    a->activated += v->activated;
+    a->written += v->written;
+    a->untold += v->untold;
+    a->objects_scanned += v->objects_scanned;
+    a->objects_freed += v->objects_freed;
+}
+
+/* "direct", or "direct/slab" of what lies within it. */
+static void name_phase(struct table *t, const struct vmscan_key *key)
+{
+    static const char *const names[] = {
+        [VMSCAN_KSWAPD] = "kswapd",        [VMSCAN_DIRECT] = "direct",       [VMSCAN_NODE] = "node",
+        [VMSCAN_MEMCG] = "memcg",          [VMSCAN_SOFTLIMIT] = "softlimit", [VMSCAN_SLAB] = "slab",
+        [VMSCAN_WAKEUP] = "kswapd wakeup", [VMSCAN_OTHER] = "other",
+    };
+    struct buf b = BUF_INIT;
+    if (key->within < VMSCAN_NONE)
+        buf_printf(&b, "%s/", names[key->within]);
+    buf_addstr(&b, key->phase < VMSCAN_NONE ? names[key->phase] : "?");
+    table_text(t, RECLAIM, buf_str(&b));
+    buf_release(&b);
+}
+
+static void add_pages(struct table *t, const struct vmscan_value *v)
+{
+    uint64_t scanned = v->scanned[0] + v->scanned[1], reclaimed = v->reclaimed[0] + v->reclaimed[1];
+    table_whole(t, WRITTEN, v->written);
+    if (v->untold)
+        return;
+    table_whole(t, SCANNED, scanned);
+    table_whole(t, RECLAIMED, reclaimed);
+    if (scanned)
+        table_real(t, EFFICIENCY, 100.0 * (double)reclaimed / (double)scanned);
+    table_whole(t, SCANNED_CLEAN, v->scanned[1]);
+    table_whole(t, CLEAN, v->reclaimed[1]);
+    table_whole(t, DIRTY, v->dirty);
+    table_whole(t, WRITEBACK, v->writeback);
+    table_whole(t, SCANNED_ANONYMOUS, v->scanned[0]);
+    table_whole(t, ANONYMOUS, v->reclaimed[0]);
+    table_whole(t, ACTIVATED, v->activated);
+}
+
+static void add_times(struct table *t, const struct vmscan_value *v)
+{
+    table_whole(t, DURATION, v->duration_ns);
+    table_whole(t, LONGEST, v->longest_ns);
+}
+
+static void row(struct sys_session *s, struct table *t, const void *data, const void *sum)
+{
+    const struct vmscan_key *key = data;
+    const struct vmscan_value *v = sum;
+    uint32_t parts = s->settings.config.parts;
+    table_row(t);
+    name_phase(t, key);
+    if (parts & VMSCAN_BY_PROCESS) {
+        table_whole(t, PID, key->pid);
+        table_text(t, COMM, key->comm);
+    }
+    if (parts & VMSCAN_BY_SHRINKER && key->shrinker)
+        names_kernel_code(s, t, SHRINKER, key->shrinker);
+    if (key->phase != VMSCAN_OTHER)
+        table_whole(t, TIMES, v->times);
+    if (key->phase < VMSCAN_PHASES)
+        add_times(t, v);
+    if (key->phase == VMSCAN_SLAB) {
+        table_whole(t, OBJECTS_SCANNED, v->objects_scanned);
+        table_whole(t, OBJECTS_FREED, v->objects_freed);
+    } else if (key->phase != VMSCAN_WAKEUP) {
+        add_pages(t, v);
+    }
+}
+
+static void add_under_way(void *arg, const void *key, const void *value)
+{
+    const struct vmscan_task *task = value;
+    uint64_t *under_way = arg;
+    (void)key;
+    for (int i = 0; i < VMSCAN_PHASES; i++)
+        *under_way += task->began_ns[i] != 0;
+}
+
+static void settle(struct sys_session *s)
+{
+    sys_each(s, "under_way", add_under_way, &s->counted[VMSCAN_UNDER_WAY]);
+}
+
+static const struct sys_part parts[] = {
+    {"phase", "the kind of reclaim, and within which other", 0, offsetof(struct vmscan_key, shrinker), 0,
+     false},
+    {"shrinker", "and the function that shrinks a slab cache", VMSCAN_BY_SHRINKER,
+     offsetof(struct vmscan_key, pid), BIT(SHRINKER), false},
+    {"process", "and the process that pays", VMSCAN_BY_PROCESS, sizeof(struct vmscan_key),
+     BIT(PID) | BIT(COMM) | BIT(CONTAINER), false},
+    {NULL, NULL, 0, 0, 0, false},
+};
+
+static const struct sys_counted counted[] = {
+    {VMSCAN_BEGUN_BEFORE, "phase{s} that had begun before we did, whose time is not counted", "begun_before",
+     false},
+    {VMSCAN_UNDER_WAY, "phase{s} that had not ended when we did, whose time is not counted", "under_way",
+     false},
+    {VMSCAN_UNTOLD,
+     "phase{s} whose pages are not known: before 6.8 the multi-generational LRU "
+     "(/sys/kernel/mm/lru_gen/enabled) "
+     "tells nothing of them",
+     "untold", false},
+    {0, NULL, NULL, false},
+};
+
+#define SLAB_START_ARGUMENTS "shr,sc,nr_objects_to_shrink,cache_items,delta,total_scan"
+#define SLAB_END_ARGUMENTS   "shr,nid,shrinker_retval,unused_scan_cnt,new_scan_cnt,total_scan"
+#define ISOLATE_ARGUMENTS    "highest_zoneidx,order,nr_requested,nr_scanned,nr_skipped,nr_taken"
+#define SHRINK_ARGUMENTS     "nid,nr_scanned,nr_reclaimed,stat,priority,file"
+
+#define BY_ITSELF(rung, name)                                                                                \
+    {                                                                                                        \
+#rung "_" name, NULL, NULL, NULL                                                                     \
+    }
+/* Attached for that they happen, whatever their arguments are. */
+#define HAPPENINGS(rung)                                                                                     \
+    BY_ITSELF(rung, "direct_begin"), BY_ITSELF(rung, "direct_end"), BY_ITSELF(rung, "memcg_begin"),          \
+        BY_ITSELF(rung, "memcg_end"), BY_ITSELF(rung, "softlimit_begin"), BY_ITSELF(rung, "softlimit_end"),  \
+        BY_ITSELF(rung, "node_begin"), BY_ITSELF(rung, "node_end"), BY_ITSELF(rung, "wake"),                 \
+        BY_ITSELF(rung, "sleep"), BY_ITSELF(rung, "wakeup"),                                                 \
+        {#rung "_write_folio", NULL, NULL, "trace_event_raw_mm_vmscan_write_folio"},                         \
+    {                                                                                                        \
+#rung "_writepage", NULL, NULL, "trace_event_raw_mm_vmscan_writepage"                                \
+    }
+#define BY_POSITION(rung)                                                                                    \
+    {#rung "_slab_start", "mm_shrink_slab_start", SLAB_START_ARGUMENTS, NULL},                               \
+        {#rung "_slab_end", "mm_shrink_slab_end", SLAB_END_ARGUMENTS, NULL},                                 \
+        {#rung "_isolate", "mm_vmscan_lru_isolate", ISOLATE_ARGUMENTS, NULL},                                \
+    {                                                                                                        \
+#rung "_shrink", "mm_vmscan_lru_shrink_inactive", SHRINK_ARGUMENTS, NULL                             \
+    }
+
+static const struct sys_rung rungs[] = {
+    {.name = "tp_btf", .attach = {HAPPENINGS(btf), BY_POSITION(btf)}},
+    {.name = "raw_tp", .attach = {HAPPENINGS(raw), BY_POSITION(raw)}},
+    {.name = "tp",
+     .attach = {HAPPENINGS(tp), BY_ITSELF(tp, "slab_start"), BY_ITSELF(tp, "slab_end"),
+                BY_ITSELF(tp, "isolate"), BY_ITSELF(tp, "shrink")}},
+    {.name = NULL},
+};
+
+static const char *const examples[] = {
+    "allium sys vmscan",
+    "each second: which kinds of reclaim ran, for how long, how many pages they looked at and got",
+    "allium sys vmscan --by process --sort duration --interval 10s",
+    "who pays for it",
+    "allium sys vmscan --by shrinker --hist --duration 1m --interval 1m",
+    "which slab caches are shrunk, and how long each turn takes",
+    NULL,
+};
+
+static const struct sys_measure measure = {.doc = "how long each took", .column = HISTOGRAM};
+
+SYS_OBJECT_OF(vmscan);
+
+const struct sys_tool sys_vmscan = {
+    .name = "vmscan",
+    .summary = "what reclaim costs and gives, by its kind: direct, memory cgroups, kswapd, node, slab",
+    .examples = examples,
+    SYS_OBJECT(vmscan),
+    .rungs = rungs,
+    .columns = columns,
+    .n_columns = sizeof(columns) / sizeof(*columns),
+    .weight = DURATION,
+    .measure = &measure,
+    .container = CONTAINER,
+    .interval_ns = 1000000000u,
+    .parts = parts,
+    .counted = counted,
+    .key_bytes = sizeof(struct vmscan_key),
+    .value_bytes = sizeof(struct vmscan_value),
+    .add = add,
+    .row = row,
+    .settle = settle,
+};
