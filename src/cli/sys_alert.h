@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "model/table/table_query.h"
-#include "run/hook.h"
+#include "run/alert_exec.h"
 
 struct sys_alert {
     char *text; /* NULL: none was asked for */

@@ -13,7 +13,7 @@
 
 #include "cli/sys_alert.h"
 #include "model/table/table_query.h"
-#include "run/bystander.h"
+#include "run/workload.h"
 #include "store/recording.h"
 #include "sys/session.h"
 

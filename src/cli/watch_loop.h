@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "run/hook.h"
+#include "run/alert_exec.h"
 #include "run/watch.h"
 #include "view/sink.h"
 

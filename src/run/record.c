@@ -14,8 +14,8 @@
 #include "base/mem.h"
 #include "collect/ledger/ledger_dir.h"
 #include "collect/ledger/profile_names.h"
-#include "run/follow.h"
 #include "run/launch.h"
+#include "run/ledger_tracker.h"
 #include "store/recording.h"
 #include "symbol/debuginfod_servers.h"
 

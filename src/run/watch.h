@@ -17,7 +17,7 @@
 #include "model/profile/watch_snapshot.h"
 #include "model/profile/wrappers.h"
 #include "query/alert.h"
-#include "run/dismissed.h"
+#include "run/suppressions.h"
 
 struct symbol_servers;
 

@@ -20,7 +20,7 @@ enum carrier {
     CARRIER_SANITIZER,  /* replaces malloc itself, and ends if another library comes first */
     CARRIER_NO_AGENT,   /* its root directory has no agent: see agent/exec/exec.c */
     CARRIER_SEALED,     /* who starts it is under seccomp, and so will it be: likewise */
-    CARRIER_HIDDEN,     /* carries it, but nobody of us may read its ledger: see run/follow.c */
+    CARRIER_HIDDEN,     /* carries it, but nobody of us may read its ledger: see run/ledger_tracker.c */
     CARRIER_KINDS
 };
 

@@ -13,7 +13,7 @@ import tap
 from place import placed, program
 from tap import check, equal, pick
 
-KEPT_MOST = 1000  # images stored in full (src/run/follow.c)
+KEPT_MOST = 1000  # images stored in full (src/run/ledger_tracker.c)
 FILES_MOST = 2 * 800  # a ledger and a control page each: the backlog (400) and what comes up while it is looked at
 RSS_MOST = 64 << 20
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Fuzz target of run/dismissed.c, the state of allium watch: what another, slower reader takes for one is read, with just
+ * Fuzz target of run/suppressions.c, the state of allium watch: what another, slower reader takes for one is read, with just
  * its samples, and is the same when it was written and read again; all else is refused in one line with its number, and
  * not written over.
  */
 #include "require.h"
 
-#include "run/dismissed.h"
+#include "run/suppressions.h"
 
 #include "base/mem.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "run/bystander.h"
+#include "run/workload.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "run/follow_tags.h"
+#include "run/tag_tracker.h"
 
 #include <stdlib.h>
 #include <time.h>

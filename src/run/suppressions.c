@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "run/dismissed.h"
+#include "run/suppressions.h"
 
 #include <errno.h>
 #include <fcntl.h>

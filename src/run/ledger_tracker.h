@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef RUN_FOLLOW_H
-#define RUN_FOLLOW_H
+#ifndef RUN_LEDGER_TRACKER_H
+#define RUN_LEDGER_TRACKER_H
 
 /*
  * Follows the ledgers of one directory over time and keeps them in a recording: points and moments while an image

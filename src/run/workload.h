@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef RUN_BYSTANDER_H
-#define RUN_BYSTANDER_H
+#ifndef RUN_WORKLOAD_H
+#define RUN_WORKLOAD_H
 
 /*
  * A command that runs while something else is watched: started when that is ready, without the agent, perhaps as another

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "run/follow.h"
+#include "run/ledger_tracker.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -20,10 +20,10 @@
 #include "collect/process/container.h"
 #include "collect/process/proc.h"
 #include "collect/process/thread_names.h"
-#include "run/follow_sites.h"
-#include "run/follow_tags.h"
 #include "run/record.h"
-#include "run/unseen.h"
+#include "run/site_tracker.h"
+#include "run/tag_tracker.h"
+#include "run/unobserved_count.h"
 
 #define MS                1000000ull
 #define POINT_FIRST_NS    (10 * MS)

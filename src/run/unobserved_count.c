@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "run/unseen.h"
+#include "run/unobserved_count.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "run/follow_sites.h"
+#include "run/site_tracker.h"
 
 #include <stdlib.h>
 

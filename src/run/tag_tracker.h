@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef RUN_FOLLOW_TAGS_H
-#define RUN_FOLLOW_TAGS_H
+#ifndef RUN_TAG_TRACKER_H
+#define RUN_TAG_TRACKER_H
 
 /*
- * Follows the ledgers of tags of a recorder, beside those of the agent (follow.h): keeps their accounts in the recording while their
+ * Follows the ledgers of tags of a recorder, beside those of the agent (ledger_tracker.h): keeps their accounts in the recording while their
  * processes live, and when they have ended; then they are removed.
  *
  * How often: every TAGS_FIRST_NS at first, then half as often each time that TAGS_TOGETHER moments were kept. So a recording holds

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef RUN_DISMISSED_H
-#define RUN_DISMISSED_H
+#ifndef RUN_SUPPRESSIONS_H
+#define RUN_SUPPRESSIONS_H
 
 /*
  * Samples that somebody has seen and dismissed, each known by its image and serial, never by its address; and the file

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef RUN_UNSEEN_H
-#define RUN_UNSEEN_H
+#ifndef RUN_UNOBSERVED_COUNT_H
+#define RUN_UNOBSERVED_COUNT_H
 
 /*
  * Processes that a recorder knows of and could not observe, counted by program and reason: those that agents started

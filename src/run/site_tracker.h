@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef RUN_FOLLOW_SITES_H
-#define RUN_FOLLOW_SITES_H
+#ifndef RUN_SITE_TRACKER_H
+#define RUN_SITE_TRACKER_H
 
 /*
  * Keeps the accounts of call sites of the ledgers that are followed, whenever a moment or the end of one is kept.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef RUN_HOOK_H
-#define RUN_HOOK_H
+#ifndef RUN_ALERT_EXEC_H
+#define RUN_ALERT_EXEC_H
 
 /*
  * The command of `watch --exec`: run by /bin/sh when an alert comes true, one at a time, without anybody waiting for it.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "run/hook.h"
+#include "run/alert_exec.h"
 
 #include <errno.h>
 #include <fcntl.h>
