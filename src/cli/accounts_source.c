@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "cli/source.h"
-#include "store/accounts.h"
+#include "store/account_tables.h"
 
 static int read_process(struct accounts_reading *r, const struct accounts_kind *kind, const char *text,
                         struct alloc_texts *texts, struct symbols *symbols, struct error *e)

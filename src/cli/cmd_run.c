@@ -12,7 +12,7 @@
 #include "cli/wrapper_lists.h"
 #include "collect/process/program_check.h"
 #include "run/record.h"
-#include "store/load.h"
+#include "store/profile_load.h"
 #include "view/report.h"
 
 static const struct option_doc options[] = {

@@ -10,7 +10,7 @@
 #include "collect/accounts/site_accounts.h"
 #include "collect/accounts/tag_accounts.h"
 #include "collect/ledger/profile_names.h"
-#include "store/accounts.h"
+#include "store/account_tables.h"
 #include "store/recording.h"
 
 static const struct option_doc options[] = {

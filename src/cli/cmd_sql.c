@@ -12,7 +12,7 @@
 #include "cli/pager.h"
 #include "cli/source.h"
 #include "cli/terminal.h"
-#include "store/query.h"
+#include "store/sql_query.h"
 #include "view/answer_view.h"
 
 static const struct option_doc options[] = {

@@ -7,7 +7,7 @@
 #include "cli/accounts_source.h"
 #include "cli/command.h"
 #include "cli/words.h"
-#include "store/accounts.h"
+#include "store/account_tables.h"
 
 void sites_summary_write(const char *path)
 {

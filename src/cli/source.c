@@ -24,7 +24,7 @@
 #include "collect/ledger/profile_names.h"
 #include "collect/process/proc.h"
 #include "collect/process/thread_names.h"
-#include "store/load.h"
+#include "store/profile_load.h"
 
 #define SUFFIX ".allium"
 

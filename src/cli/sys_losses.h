@@ -10,7 +10,7 @@
  */
 
 #include "base/error.h"
-#include "store/load.h"
+#include "store/profile_load.h"
 #include "store/recording.h"
 #include "sys/session.h"
 #include "view/sink.h"

@@ -22,7 +22,7 @@
 #include "cli/sys_losses.h"
 #include "cli/terminal.h"
 #include "sys/resolver.h"
-#include "store/load.h"
+#include "store/profile_load.h"
 #include "view/table_folded.h"
 #include "view/table_stream.h"
 #include "view/table_view.h"

@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 #include "collect/accounts/site_accounts.h"
-#include "store/accounts.h"
+#include "store/account_tables.h"
 
 struct sites_follow {
     struct symbols *symbols;

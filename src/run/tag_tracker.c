@@ -12,7 +12,7 @@
 #include "collect/ledger/ledger_scan.h"
 #include "collect/process/container.h"
 #include "collect/process/proc.h"
-#include "store/accounts.h"
+#include "store/account_tables.h"
 
 #define MS            1000000ull
 #define TAGS_FIRST_NS (100 * MS)

@@ -3,7 +3,7 @@
 #define STORE_RECORDING_H
 
 /*
- * Writing a recording: one SQLite file, made once and never written again after recording_close(). load.h reads it.
+ * Writing a recording: one SQLite file, made once and never written again after recording_close(). profile_load.h reads it.
  *
  * Runs in: the tool. Threads: one at a time for one recording; not across fork().
  * Owns: the file's -wal and -shm, until closed.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "store/schema.h"
 
-#include "store/rows.h"
+#include "store/table_rows.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,14 +4,14 @@
 
 /*
  * The tables of a recording, version SCHEMA_VERSION; allium-recording(5) explains them to people. The text of a table
- * is the only place that names its columns; row.c puts and gets them in that order.
+ * is the only place that names its columns; profile_rows.c puts and gets them in that order.
  *
  * Runs in: the tool. Owns: nothing.
  * Invariant: a file whose schema differs by one byte is not read: no view, trigger, index or generated column of a
  * stranger is ever evaluated, and every scan in key order is a plain walk.
  */
 
-#include "store/sql.h"
+#include "store/sql_statement.h"
 
 #define SCHEMA_APPLICATION_ID 0x416c6c69 /* "Alli" */
 #define SCHEMA_VERSION        1

@@ -17,7 +17,7 @@
 /** A line a frame: its function and its place in the source. At most `most` and how many more there are; 0: all. */
 void piece_stack(struct sink *out, const struct text_style *style, const struct profile *p,
                  const struct frames *frames, uint32_t most, unsigned indent);
-/** "file.c:12 inlined" or "(module)"; nothing where neither is known. */
+/** "recording_file.c:12 inlined" or "(module)"; nothing where neither is known. */
 void piece_add_place(struct buf *b, const struct text_style *style, const struct profile *p,
                      const struct frame *f);
 /** "worker 4711"; the number alone where it has no name, "unknown" where it has none either. */

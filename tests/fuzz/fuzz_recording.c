@@ -6,8 +6,8 @@
  */
 #include "require.h"
 
-#include "store/reader.h"
 #include "store/recording.h"
+#include "store/recording_reader.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,8 +6,8 @@
  */
 #include "require.h"
 
-#include "store/query.h"
 #include "store/recording.h"
+#include "store/sql_query.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -3,9 +3,9 @@
 #include "test_store.h"
 
 #include "model/table/table_query.h"
-#include "store/load.h"
+#include "store/profile_load.h"
 #include "store/recording.h"
-#include "store/rows.h"
+#include "store/table_rows.h"
 
 enum { NAME, BYTES, CHANGE, SHARE, FLAG, WHERE, LINES };
 

@@ -8,9 +8,9 @@
  */
 
 #include "base/buf.h"
-#include "store/load.h"
+#include "store/profile_load.h"
 #include "store/recording.h"
-#include "store/sql.h"
+#include "store/sql_statement.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "store/accounts.h"
+#include "store/account_tables.h"
 
 enum { PROCESSES = 3, PLACES = 12, MOMENTS = 120 };
 #define T0 1000000000000ull

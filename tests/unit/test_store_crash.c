@@ -4,8 +4,8 @@
  */
 #include "test_store.h"
 
-#include "store/reader.h"
-#include "store/writer.h"
+#include "store/recording_reader.h"
+#include "store/recording_writer.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -4,8 +4,8 @@
  */
 #include "test_store.h"
 
-#include "store/query.h"
-#include "store/reader.h"
+#include "store/recording_reader.h"
+#include "store/sql_query.h"
 
 #include <dirent.h>
 #include <signal.h>

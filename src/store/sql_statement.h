@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef STORE_SQL_H
-#define STORE_SQL_H
+#ifndef STORE_SQL_STATEMENT_H
+#define STORE_SQL_STATEMENT_H
 
 /*
  * One prepared statement whose columns are given or taken from left to right, so that the pair of functions that puts
- * and gets a row (row.h) states the order of the columns once.
+ * and gets a row (profile_rows.h) states the order of the columns once.
  *
  * Runs in: the tool. Threads: one at a time. Owns: the statement and its feed, until sql_finalize().
  * Invariant: a value that does not fit (another type, out of range) sets `bad`, and what is returned then is harmless.
  */
 
 #include "base/error.h"
-#include "store/feed.h"
+#include "store/insert_vtab.h"
 
 #include <sqlite3.h>
 #include <stdbool.h>
@@ -23,8 +23,8 @@
 struct sql {
     sqlite3_stmt *stmt; /* NULL: not prepared */
     int column;         /* next to put or get */
-    sqlite3_value *
-        *values; /* the columns, where a row is handed to a function (reader.h); NULL: of the statement */
+    sqlite3_value **
+        values; /* the columns, where a row is handed to a function (recording_reader.h); NULL: of the statement */
     struct feed
         *feed; /* where what is put waits for the run; NULL: values are parameters, one run is one row */
     int rc;    /* of the last step that was neither a row nor the end; SQLITE_OK: none */

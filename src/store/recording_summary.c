@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "store/reader.h"
 #include "store/recording.h"
+#include "store/recording_reader.h"
 
 #include <string.h>
 

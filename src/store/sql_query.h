@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef STORE_QUERY_H
-#define STORE_QUERY_H
+#ifndef STORE_SQL_QUERY_H
+#define STORE_SQL_QUERY_H
 
 /*
  * A question in SQL, asked of a recording, or of a profile, which is put into a recording for that. The file may come from
@@ -9,7 +9,7 @@
  * Runs in: the tool. Threads: one question at a time in a process (SQLite's limit of memory is the process's).
  * Owns: nothing between two calls.
  *
- * What sees to that: the file is opened as load.h says, read-only, and refused if its schema is not ours to the letter, so
+ * What sees to that: the file is opened as profile_load.h says, read-only, and refused if its schema is not ours to the letter, so
  * that no view, trigger or index of a stranger is evaluated; an authorizer lets SELECT, columns and functions pass, but
  * load_extension(), and of the pragmas those that describe tables; no database can be attached; sorting and temporary
  * tables stay in memory; texts and blobs are at most 1 MiB.
@@ -38,7 +38,7 @@ struct store_query {
 
 /**
  * 0, what take() returned, or -errno with a line: -EINVAL, not SQL, names that are not there, or a value that cannot be;
- * -EPERM, more than a question; -EINTR, stopped; -ENOMEM, more memory than allowed; else as load.h.
+ * -EPERM, more than a question; -EINTR, stopped; -ENOMEM, more memory than allowed; else as profile_load.h.
  */
 int store_query_file(struct store_query *q, const char *path, struct error *e);
 /**

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "store/row.h"
+#include "store/profile_rows.h"
 
 _Static_assert(PROFILE_LOSSES == 10, "the table image has a column for each loss");
 _Static_assert(PROFILE_LIFETIMES == 16, "the table cell has a column for each class of lifetimes");

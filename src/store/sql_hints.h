@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef STORE_ADVICE_H
-#define STORE_ADVICE_H
+#ifndef STORE_SQL_HINTS_H
+#define STORE_SQL_HINTS_H
 
 /*
  * What SQLite says of a question that is wrong is short ("incomplete input"). Here it gets what is missing for a person:

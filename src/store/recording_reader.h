@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef STORE_READER_H
-#define STORE_READER_H
+#ifndef STORE_RECORDING_READER_H
+#define STORE_RECORDING_READER_H
 
 /*
- * A recording while it is read, shared by the files that read it. open.c opens it, load.c reads the profile, moment.c
- * takes it back to an earlier time, summary.c reads the rest.
+ * A recording while it is read, shared by the files that read it. recording_open.c opens it, profile_load.c reads the profile, snapshot_at.c
+ * takes it back to an earlier time, recording_summary.c reads the rest.
  *
  * Runs in: the tool. Threads: one at a time for one reader. Owns: the connection, and a copy if one was made.
  * Invariant: one transaction from reader_open() on: everything read is of one moment.
  */
 
 #include "base/hash_map.h"
-#include "store/accounts.h"
-#include "store/load.h"
-#include "store/row.h"
+#include "store/account_tables.h"
+#include "store/profile_load.h"
+#include "store/profile_rows.h"
 #include "store/schema.h"
 
 struct reader {
@@ -23,7 +23,7 @@ struct reader {
     uint64_t bytes;           /* of all pages: all texts are no larger, or one is pointed to many times */
     uint64_t text_left_bytes; /* of that */
     uint64_t frames_max;      /* of all stacks */
-    unsigned without;         /* parts that are left out; see load.h */
+    unsigned without;         /* parts that are left out; see profile_load.h */
     struct scan *each;        /* whose rows are handed over now; NULL: none's */
 };
 
@@ -123,14 +123,14 @@ struct loader {
     struct VEC(struct loaded_stack) stacks;
     struct VEC(struct loaded_thread) threads;
     struct VEC(struct loaded_cell)
-        cells;           /* as the profile's, by row, until those not needed go (load.c: use_cells()) */
+        cells; /* as the profile's, by row, until those not needed go (profile_load.c: use_cells()) */
     struct map moments;  /* those that count -> row of the image */
     int64_t last_moment; /* the largest of them; -1: none */
 };
 
-/** moment.c: points, and how far each image of the past goes. Needs the images. */
+/** snapshot_at.c: points, and how far each image of the past goes. Needs the images. */
 int load_points(struct loader *l, struct error *e);
-/** moment.c: takes the cells of such images back to that time. Needs the cells. */
+/** snapshot_at.c: takes the cells of such images back to that time. Needs the cells. */
 int load_moments(struct loader *l, struct error *e);
 
 #endif

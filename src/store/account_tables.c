@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "store/accounts.h"
+#include "store/account_tables.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/hash_map.h"
-#include "store/reader.h"
+#include "store/recording_reader.h"
 
 #define PROCESS "account_process"
 #define PLACE   "account_place"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef STORE_ROWS_H
-#define STORE_ROWS_H
+#ifndef STORE_TABLE_ROWS_H
+#define STORE_TABLE_ROWS_H
 
 /*
  * Tables of a recording that hold rows of typed columns (model/table/table.h), one for each source of such rows: "sys_kmem"; and
- * those of exact accounts (accounts.h): "account_place".
+ * those of exact accounts (account_tables.h): "account_place".
  *
  *     CREATE TABLE sys_kmem(
  *       taken_ns INTEGER, call_site TEXT, allocated_bytes INTEGER, ...
@@ -19,7 +19,7 @@
 #include <stdbool.h>
 
 #include "model/table/table.h"
-#include "store/sql.h"
+#include "store/sql_statement.h"
 
 /** Asks which there are: one name a row. */
 #define ROWS_TABLES_QUERY                                                                                    \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "store/writer.h"
+#include "store/recording_writer.h"
 
 #include <errno.h>
 #include <inttypes.h>

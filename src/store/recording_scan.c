@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "store/reader.h"
+#include "store/recording_reader.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ void reader_scan_again(struct scan *s, int64_t parameter)
 
 /*
  * Keys rise: a damaged tree whose branches meet again would otherwise be walked for ever. (Where the key is one number,
- * the rows are numbered without a gap, and row.c sees to it.)
+ * the rows are numbered without a gap, and profile_rows.c sees to it.)
  */
 static bool key_rises(struct scan *s)
 {

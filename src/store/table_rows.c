@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "store/rows.h"
+#include "store/table_rows.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "store/load.h"
-#include "store/reader.h"
+#include "store/profile_load.h"
 #include "store/recording.h"
+#include "store/recording_reader.h"
 
 #define NAME_MOST 48u
 #define HEAD      "(\n  taken_ns INTEGER"

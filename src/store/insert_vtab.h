@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef STORE_FEED_H
-#define STORE_FEED_H
+#ifndef STORE_INSERT_VTAB_H
+#define STORE_INSERT_VTAB_H
 
 /*
  * Rows that wait for one statement to put them into a table. SQLite reads them as a virtual table: a value passes from

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "store/sql.h"
+#include "store/sql_statement.h"
 
 #include "base/mem.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef STORE_ROW_H
-#define STORE_ROW_H
+#ifndef STORE_PROFILE_ROWS_H
+#define STORE_PROFILE_ROWS_H
 
 /*
  * One row of each table, put and got: the two functions of a pair name the same columns in the same order.
@@ -11,7 +11,7 @@
  */
 
 #include "model/profile/profile.h"
-#include "store/sql.h"
+#include "store/sql_statement.h"
 
 /** How many rows there are that may be referred to: ids are 0, 1, 2, ... without a gap. */
 struct row_limits {

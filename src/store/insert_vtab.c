@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "store/feed.h"
+#include "store/insert_vtab.h"
 
 #include "base/buf.h"
 #include "base/mem.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "store/query.h"
+#include "store/sql_query.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "store/advice.h"
-#include "store/reader.h"
 #include "store/recording.h"
+#include "store/recording_reader.h"
+#include "store/sql_hints.h"
 
 #define STEPS_BETWEEN_LOOKS 10000 /* of SQLite's machine: some 0.1 ms */
 #define EXPRESSION_DEPTH    200

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef STORE_LOAD_H
-#define STORE_LOAD_H
+#ifndef STORE_PROFILE_LOAD_H
+#define STORE_PROFILE_LOAD_H
 
 /*
  * Reading a recording, finished, under way, or cut off by a crash. It is opened read-only, and believed in nothing.

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "store/advice.h"
+#include "store/sql_hints.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
 #include "query/field.h"
-#include "store/rows.h"
 #include "store/schema.h"
-#include "store/sql.h"
+#include "store/sql_statement.h"
+#include "store/table_rows.h"
 
 #define BLANKS       " \t\r\n\f"
 #define EXAMPLES     "man allium-sql has examples"
@@ -32,7 +32,7 @@ static const char *last_part(const char *name)
     return dot ? dot + 1 : name;
 }
 
-/* Those of rows, which not every recording has (rows.h). Returns how many. */
+/* Those of rows, which not every recording has (table_rows.h). Returns how many. */
 static size_t list_rows(sqlite3 *db, struct query_field *tables, char names[][TABLE_NAME_BYTES])
 {
     struct sql s = {0};

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef STORE_WRITER_H
-#define STORE_WRITER_H
+#ifndef STORE_RECORDING_WRITER_H
+#define STORE_RECORDING_WRITER_H
 
 /*
- * A recording while it is written, shared by the files that write it. recording.c keeps the file, intern.c what images
- * share, image.c what they do not, point.c their history.
+ * A recording while it is written, shared by the files that write it. recording.c keeps the file, image_intern.c what images
+ * share, image_tables.c what they do not, timeline_point.c their history.
  *
  * Runs in: the tool. Threads: one at a time.
  * Invariant: once `failed`, nothing is written any more; so callers need not look at each step, only at the end.
@@ -13,10 +13,10 @@
 
 #include "base/hash_map.h"
 #include "base/vec.h"
+#include "store/profile_rows.h"
 #include "store/recording.h"
-#include "store/row.h"
-#include "store/rows.h"
 #include "store/schema.h"
+#include "store/table_rows.h"
 
 #include <sys/types.h>
 
@@ -34,7 +34,7 @@ enum writer_statement {
 
 struct writer_cell {
     uint32_t row;
-    uint64_t identity;                    /* what it counts: see image.c */
+    uint64_t identity;                    /* what it counts: see image_tables.c */
     struct profile_cell stored;           /* as the table `cell` has it, with rows for indices */
     struct profile_sums allocated, freed; /* as the last moment has it */
 };
@@ -69,7 +69,7 @@ struct recording {
     struct VEC(struct rows_writer) rows;
 
     struct map strings, modules, locations, stacks; /* content -> row */
-    struct VEC(uint8_t) named;                      /* of each location: how, see intern.c */
+    struct VEC(uint8_t) named;                      /* of each location: how, see image_intern.c */
     uint32_t n_threads, n_cells;
     int64_t n_moments;
 
@@ -93,7 +93,7 @@ void writer_put_number(struct recording *r, const char *key, int64_t number);
 struct writer_image *writer_image(struct recording *r, uint64_t image_id);
 void writer_image_free(struct writer_image *i);
 
-/* intern.c: the row of what has this content, stored if it is new. */
+/* image_intern.c: the row of what has this content, stored if it is new. */
 
 /** Rows for the indices of one profile, as far as they were asked for. */
 struct intern {
@@ -119,10 +119,10 @@ uint32_t intern_stack(struct intern *n, uint32_t stack);
 /** Stores what every recording begins with: the empty string, the ends of stacks. */
 void intern_begin(struct recording *r);
 
-/** image.c: as recording_put_image(), without forgetting. */
+/** image_tables.c: as recording_put_image(), without forgetting. */
 int writer_put_image(struct recording *r, const struct profile *p, bool last, struct error *e);
 
-/* file.c: the file, before and after SQLite has it. */
+/* recording_file.c: the file, before and after SQLite has it. */
 
 /** As recording_create(): the empty file's absolute path (heap) and descriptor. */
 int writer_create_file(const char *path, bool force, char **absolute, int *guard, struct error *e);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "store/reader.h"
+#include "store/recording_reader.h"
 
 #include <string.h>
 
