@@ -9,7 +9,7 @@
  */
 
 #include "model/accounts/accounts_table.h"
-#include "view/sink.h"
+#include "view/text/sink.h"
 
 enum accounts_format { ACCOUNTS_SCREEN, ACCOUNTS_JSON, ACCOUNTS_ALLOCINFO, ACCOUNTS_OPENMETRICS };
 

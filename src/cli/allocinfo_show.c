@@ -8,10 +8,10 @@
 
 #include "base/units.h"
 #include "cli/terminal.h"
-#include "view/allocinfo.h"
-#include "view/json.h"
-#include "view/table_view.h"
-#include "view/text.h"
+#include "view/formats/allocinfo_text.h"
+#include "view/formats/json.h"
+#include "view/table/table_view.h"
+#include "view/text/text.h"
 
 /* All that is shown of one look. */
 struct shown {

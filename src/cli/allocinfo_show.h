@@ -13,7 +13,7 @@
 
 #include "collect/accounts/allocinfo.h"
 #include "model/accounts/alloc_table.h"
-#include "view/sink.h"
+#include "view/text/sink.h"
 
 struct allocinfo_reading {
     struct allocinfo info;

@@ -12,7 +12,7 @@
 #include "cli/terminal.h"
 #include "cli/words.h"
 #include "cli/wrapper_lists.h"
-#include "view/diff.h"
+#include "view/profile/diff_view.h"
 
 #define CONDITIONS_MAX 16
 

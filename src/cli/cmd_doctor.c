@@ -21,7 +21,7 @@
 #include "model/table/table.h"
 #include "run/launch.h"
 #include "symbol/debuginfod_fetcher.h"
-#include "view/table_view.h"
+#include "view/table/table_view.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23

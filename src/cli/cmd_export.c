@@ -13,10 +13,10 @@
 #include "cli/filter.h"
 #include "cli/gzip_file.h"
 #include "cli/source.h"
-#include "view/folded.h"
-#include "view/heaptrack.h"
-#include "view/pprof.h"
-#include "view/speedscope.h"
+#include "view/formats/folded.h"
+#include "view/formats/heaptrack.h"
+#include "view/formats/pprof.h"
+#include "view/formats/speedscope.h"
 
 static const struct option_doc options[] = {
     {"pprof", 0, NULL, "for `go tool pprof` and whatever reads its format"},

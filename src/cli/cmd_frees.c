@@ -10,7 +10,7 @@
 #include "cli/terminal.h"
 #include "cli/words.h"
 #include "cli/wrapper_lists.h"
-#include "view/who.h"
+#include "view/profile/who_view.h"
 
 #define TOP_DEFAULT 20
 

@@ -18,7 +18,7 @@
 #include "collect/accounts/tag_accounts.h"
 #include "collect/ledger/ledger_profile.h"
 #include "model/table/table.h"
-#include "view/table_view.h"
+#include "view/table/table_view.h"
 
 static const struct option_doc options[] = {
     {"prune", 0, NULL, "remove the ledgers of processes that have ended"},

@@ -12,8 +12,8 @@
 #include "cli/words.h"
 #include "cli/wrapper_lists.h"
 #include "model/profile/nearest.h"
-#include "view/report.h"
-#include "view/report_json.h"
+#include "view/profile/report.h"
+#include "view/profile/report_json.h"
 
 static const struct option_doc options[] = {
     {"by", 0, "GROUP", "stack (default), function, file, module, owner, thread, size or process"},

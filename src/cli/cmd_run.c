@@ -13,7 +13,7 @@
 #include "collect/process/program_check.h"
 #include "run/record.h"
 #include "store/profile_load.h"
-#include "view/report.h"
+#include "view/profile/report.h"
 
 static const struct option_doc options[] = {
     {"period", 0, "SIZE",

@@ -13,7 +13,7 @@
 #include "cli/source.h"
 #include "cli/terminal.h"
 #include "store/sql_query.h"
-#include "view/answer_view.h"
+#include "view/table/sql_result_view.h"
 
 static const struct option_doc options[] = {
     {"json", 0, NULL, "as JSON, see allium-json(5)"},

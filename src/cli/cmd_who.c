@@ -14,7 +14,7 @@
 #include "cli/terminal.h"
 #include "cli/words.h"
 #include "collect/ledger/ledger_scan.h"
-#include "view/who.h"
+#include "view/profile/who_view.h"
 
 #define DIGITS_MAX     16
 #define PID_DIGITS_MAX 9

@@ -16,7 +16,7 @@
 #include <stddef.h>
 
 #include "base/error.h"
-#include "view/sink.h"
+#include "view/text/sink.h"
 
 /* Exit codes. Where CMD ran under us, its own code is ours. */
 enum {

@@ -10,8 +10,8 @@
 #include "cli/terminal.h"
 #include "collect/accounts/object_faults.h"
 #include "model/table/table.h"
-#include "view/json.h"
-#include "view/table_view.h"
+#include "view/formats/json.h"
+#include "view/table/table_view.h"
 
 #define STEP_MS 2
 

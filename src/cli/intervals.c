@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "base/units.h"
-#include "view/text.h"
+#include "view/text/text.h"
 
 #define SECOND_NS  1000000000u
 #define TIME_LEAST 10000000u

@@ -15,7 +15,7 @@
 
 #include <stdbool.h>
 
-#include "view/sink.h"
+#include "view/text/sink.h"
 
 /** Where the screen goes. To be ended with pager_written(). Its width and colours are those of stdout. */
 struct sink pager_sink(bool wanted);

@@ -8,8 +8,8 @@
 #include "cli/pager.h"
 #include "cli/terminal.h"
 #include "model/table/table.h"
-#include "view/json.h"
-#include "view/table_view.h"
+#include "view/formats/json.h"
+#include "view/table/table_view.h"
 
 enum { C_PLACES, C_COPIES, C_CLASS, C_NAME, C_FUNCTION, C_PLACE, C_MODULE, COLUMNS };
 static const struct table_column columns[COLUMNS] = {

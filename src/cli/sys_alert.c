@@ -8,8 +8,8 @@
 
 #include "base/units.h"
 #include "cli/command.h"
-#include "view/table_view.h"
-#include "view/text.h"
+#include "view/table/table_view.h"
+#include "view/text/text.h"
 
 /* Cuts " for TIME" off the end of the text. 0 or -EINVAL. */
 static int cut_duration(char *text, uint64_t *ns, struct error *e)

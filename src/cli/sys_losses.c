@@ -7,8 +7,8 @@
 
 #include "base/buf.h"
 #include "sys/stack_samples.h"
-#include "view/json.h"
-#include "view/text.h"
+#include "view/formats/json.h"
+#include "view/text/text.h"
 
 struct said {
     uint32_t count;

@@ -13,7 +13,7 @@
 #include "store/profile_load.h"
 #include "store/recording.h"
 #include "sys/session.h"
-#include "view/sink.h"
+#include "view/text/sink.h"
 
 struct sys_losses {
     const struct sys_tool *tool;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/sys_measured.h"
 
-#include "view/table_view.h"
+#include "view/table/table_view.h"
 
 /* False: it is not known, as of what is still under way. */
 static bool measure(const struct sys_measure *what, const struct table *t, uint32_t row, uint64_t *much)

@@ -11,8 +11,8 @@
 #include <stdbool.h>
 
 #include "sys/tool.h"
-#include "view/sink.h"
-#include "view/text.h"
+#include "view/text/sink.h"
+#include "view/text/text.h"
 
 struct sys_measured {
     uint64_t events, total, most; /* in the unit of what is measured */

@@ -15,7 +15,7 @@
 #include "cli/words.h"
 #include "collect/kernel/overview_read.h"
 #include "collect/process/processes.h"
-#include "view/machine_view.h"
+#include "view/table/overview_view.h"
 
 #define SECOND_NS    UINT64_C(1000000000)
 #define ASK_ALL_MS   300u  /* of one screen */

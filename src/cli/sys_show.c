@@ -23,9 +23,9 @@
 #include "cli/terminal.h"
 #include "sys/resolver.h"
 #include "store/profile_load.h"
-#include "view/table_folded.h"
-#include "view/table_stream.h"
-#include "view/table_view.h"
+#include "view/table/table_folded.h"
+#include "view/table/table_stream.h"
+#include "view/table/table_view.h"
 
 #define COMMIT_NS    1000000000u
 #define ENDING_MS    100

@@ -12,8 +12,8 @@
 #include "collect/accounts/call_details_read.h"
 #include "collect/ledger/profile_names.h"
 #include "model/table/table.h"
-#include "view/table_folded.h"
-#include "view/table_view.h"
+#include "view/table/table_folded.h"
+#include "view/table/table_view.h"
 
 /* What tells places apart, behind the figures. */
 #define PLACE_COLUMNS                                                                                        \

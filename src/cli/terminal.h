@@ -10,7 +10,7 @@
 
 #include <stdio.h>
 
-#include "view/text.h"
+#include "view/text/text.h"
 
 /** Width, character set and colour for a stream; NO_COLOR is heeded. */
 struct text_style terminal_style(FILE *stream);

@@ -20,7 +20,7 @@
 #include "cli/command.h"
 #include "cli/terminal.h"
 #include "cli/words.h"
-#include "view/watch.h"
+#include "view/profile/watch_view.h"
 
 enum wish { NOTHING, LIST, FREES, DISMISS, HELP, QUIT };
 

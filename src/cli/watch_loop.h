@@ -16,7 +16,7 @@
 
 #include "run/alert_exec.h"
 #include "run/watch.h"
-#include "view/sink.h"
+#include "view/text/sink.h"
 
 struct watch_loop {
     struct watch *watch;

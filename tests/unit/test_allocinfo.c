@@ -6,7 +6,7 @@
 
 #include "collect/accounts/allocinfo.h"
 #include "model/accounts/alloc_table.h"
-#include "view/allocinfo.h"
+#include "view/formats/allocinfo_text.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/hash_map.h"
-#include "view/openmetrics.h"
+#include "view/formats/openmetrics.h"
 
 static struct account_row *put(struct account_rows *rows, struct alloc_texts *texts, const char *function,
                                const char *file, const char *module)

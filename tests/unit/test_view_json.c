@@ -5,10 +5,10 @@
 #include "test_view_json.h"
 
 #include "model/table/table.h"
-#include "view/folded.h"
-#include "view/json.h"
-#include "view/table_view.h"
-#include "view/who.h"
+#include "view/formats/folded.h"
+#include "view/formats/json.h"
+#include "view/profile/who_view.h"
+#include "view/table/table_view.h"
 
 #include <inttypes.h>
 

@@ -9,8 +9,8 @@
 #include "test_view_truth.h"
 
 #include "model/profile/profile_diff.h"
-#include "view/diff.h"
-#include "view/report_json.h"
+#include "view/profile/diff_view.h"
+#include "view/profile/report_json.h"
 
 #include <limits.h>
 #include <unistd.h>

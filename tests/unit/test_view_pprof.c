@@ -4,7 +4,7 @@
  */
 #include "test_view_truth.h"
 
-#include "view/pprof.h"
+#include "view/formats/pprof.h"
 
 #include <errno.h>
 #include <sys/wait.h>

@@ -4,7 +4,7 @@
  */
 #include "test_view_truth.h"
 
-#include "view/report.h"
+#include "view/profile/report.h"
 
 static const struct text_style utf8 = {.utf8 = true};
 

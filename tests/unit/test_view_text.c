@@ -5,8 +5,8 @@
 #include "test_view_truth.h"
 
 #include "model/table/table.h"
-#include "view/table_view.h"
-#include "view/text.h"
+#include "view/table/table_view.h"
+#include "view/text/text.h"
 
 #include <errno.h>
 

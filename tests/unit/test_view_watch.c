@@ -4,7 +4,7 @@
  */
 #include "test_view_truth.h"
 
-#include "view/watch.h"
+#include "view/profile/watch_view.h"
 
 static const struct watch_view view = {.style = {.columns = 100, .utf8 = true}, .top = 2, .frames = 2};
 

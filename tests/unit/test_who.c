@@ -6,7 +6,7 @@
 #include "test_view_truth.h"
 
 #include "base/units.h"
-#include "view/who.h"
+#include "view/profile/who_view.h"
 
 #define MEMORY_BYTES 4096
 #define BASE         0x10000u

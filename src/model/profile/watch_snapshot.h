@@ -4,7 +4,7 @@
 
 /*
  * One look of `allium watch`: what the processes hold that is old, by stack, what of it is new, and what grows. What
- * run/watch.h finds and view/watch.h shows.
+ * run/watch.h finds and view/profile/watch_view.h shows.
  *
  * Runs in: the tool. Threads: one at a time. Owns: all it points to, until look_free().
  */

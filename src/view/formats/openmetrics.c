@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "view/formats/openmetrics.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/hash_map.h"
+#include "view/text/text.h"
+
+struct family {
+    const char *name, *help;
+    bool bytes, usable;
+    bool gauge; /* made - gone, else `made` */
+    enum account_counter made, gone;
+};
+
+static const struct family families[] = {
+    {"allocated_bytes", "Bytes ever asked for.", .bytes = true, .made = ACCOUNT_MADE_BYTES},
+    {"allocations", "Allocations ever made.", .made = ACCOUNT_MADE_CALLS},
+    {"freed_bytes", "Of the bytes asked for, those that were freed.", .bytes = true,
+     .made = ACCOUNT_GONE_BYTES},
+    {"frees", "Of the allocations, those that were freed.", .made = ACCOUNT_GONE_CALLS},
+    {"failed_requests", "Requests that got nothing.", .made = ACCOUNT_FAILED},
+    {"allocated_usable_bytes", "Bytes that the allocator gave.", .bytes = true, .usable = true,
+     .made = ACCOUNT_MADE_USABLE},
+    {"freed_here_bytes", "Bytes that were freed by this place, whoever had asked for them.", .bytes = true,
+     .usable = true, .made = ACCOUNT_FREED_HERE_BYTES},
+    {"frees_here", "Frees by this place, whoever had made the objects.", .usable = true,
+     .made = ACCOUNT_FREED_HERE_CALLS},
+    {"live_bytes", "Bytes asked for and not freed.", .bytes = true, .gauge = true, .made = ACCOUNT_MADE_BYTES,
+     .gone = ACCOUNT_GONE_BYTES},
+    {"live_objects", "Objects that are not freed.", .gauge = true, .made = ACCOUNT_MADE_CALLS,
+     .gone = ACCOUNT_GONE_CALLS},
+    {"live_usable_bytes", "Bytes that the allocator gave and has not got back.", .bytes = true,
+     .usable = true, .gauge = true, .made = ACCOUNT_MADE_USABLE, .gone = ACCOUNT_GONE_USABLE},
+};
+
+/* Places that a reader of the text cannot tell apart are one. */
+struct labelled {
+    char *labels;
+    struct account_sum sum;
+};
+
+struct places VEC(struct labelled);
+
+/* ---- labels ---- */
+
+/* What is no UTF-8 or a control character is "?": no reader is to end a line there. */
+static void add_label(struct buf *b, const char *name, const char *value)
+{
+    if (!value || !*value)
+        return;
+    buf_printf(b, "%s%s=\"", b->len ? "," : "", name);
+    while (*value) {
+        size_t n = text_sequence(value);
+        unsigned char c = (unsigned char)*value;
+        if (c == '"' || c == '\\')
+            buf_printf(b, "\\%c", c);
+        else if (!n || c < ' ' || c == 0x7f)
+            buf_addch(b, '?');
+        else
+            buf_add(b, value, n);
+        value += n ? n : 1;
+    }
+    buf_addch(b, '"');
+}
+
+static void add_labels(struct buf *b, const struct account_key *key, const struct alloc_texts *texts)
+{
+    const char *module = alloc_texts_get(texts, key->module), *slash = module ? strrchr(module, '/') : NULL;
+    add_label(b, "function", alloc_texts_get(texts, key->function));
+    add_label(b, "file", alloc_texts_get(texts, key->file));
+    add_label(b, "module", slash ? slash + 1 : module);
+    add_label(b, "class", alloc_texts_get(texts, key->class));
+    add_label(b, "name", alloc_texts_get(texts, key->name));
+}
+
+static void gather(struct places *p, const struct account_rows *rows, const struct alloc_texts *texts)
+{
+    struct map by_labels = {0};
+    vec_each (const struct account_row, r, rows) {
+        struct buf b = BUF_INIT;
+        bool added;
+        add_labels(&b, &r->key, texts);
+        size_t at = map_put(&by_labels, buf_str(&b), b.len, p->len, &added);
+        if (added)
+            vec_push(p)->labels = buf_detach(&b);
+        account_sum_add(&p->at[at].sum, &r->of[ACCOUNT_AFTER]);
+        buf_release(&b);
+    }
+    map_release(&by_labels);
+}
+
+/* ---- families ---- */
+
+static uint64_t value_of(const struct labelled *l, const struct family *f)
+{
+    return l->sum.of[f->made] - (f->gauge ? l->sum.of[f->gone] : 0);
+}
+
+/* Most first; of a gauge that is less than 0, last. */
+static int compare(const void *a, const void *b, void *family)
+{
+    const struct labelled *x = a, *y = b;
+    const struct family *f = family;
+    uint64_t p = value_of(x, f), q = value_of(y, f);
+    bool less = f->gauge ? (int64_t)p < (int64_t)q : p < q;
+    return p != q ? (less ? 1 : -1) : strcmp(x->labels, y->labels);
+}
+
+static void write_sample(struct sink *out, const struct openmetrics_options *o, const struct family *f,
+                         const char *labels, uint64_t value)
+{
+    sink_printf(out, "%s_%s%s", o->prefix, f->name, f->gauge ? "" : "_total");
+    if (*labels)
+        sink_printf(out, "{%s}", labels);
+    if (f->gauge)
+        sink_printf(out, " %" PRIi64 "\n", (int64_t)value);
+    else
+        sink_printf(out, " %" PRIu64 "\n", value);
+}
+
+static void write_head(struct sink *out, const struct openmetrics_options *o, const char *name,
+                       const char *type, bool bytes, const char *help)
+{
+    sink_printf(out, "# TYPE %s_%s %s\n", o->prefix, name, type);
+    if (bytes)
+        sink_printf(out, "# UNIT %s_%s bytes\n", o->prefix, name);
+    sink_printf(out, "# HELP %s_%s %s\n", o->prefix, name, help);
+}
+
+/* A place of which the family has nothing is not named. */
+static void write_family(struct sink *out, struct places *p, const struct openmetrics_options *o,
+                         const struct family *f)
+{
+    uint64_t other = 0;
+    write_head(out, o, f->name, f->gauge ? "gauge" : "counter", f->bytes, f->help);
+    if (p->len)
+        qsort_r(p->at, p->len, sizeof(*p->at), compare, (void *)f);
+    for (size_t i = 0; i < p->len; i++) {
+        uint64_t value = value_of(&p->at[i], f);
+        if ((o->top && i >= o->top) || !value)
+            other += value;
+        else
+            write_sample(out, o, f, p->at[i].labels, value);
+    }
+    write_sample(out, o, f, "place=\"other\"", other);
+}
+
+/* ---- what is not exact ---- */
+
+static void write_losses(struct sink *out, const struct accounts *a, const struct openmetrics_options *o)
+{
+    static const char *const names[] = {[ACCOUNT_LOST_PLACES] = "places",
+                                        [ACCOUNT_LOST_OBJECTS] = "objects",
+                                        [ACCOUNT_LOST_FREES] = "frees_unseen"};
+    write_head(out, o, "lost", "counter", false, "What could not be kept or seen.");
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        uint64_t sum = 0;
+        vec_each (const struct account_process, p, &a->processes)
+            sum += p->losses[i];
+        sink_printf(out, "%s_lost_total{what=\"%s\"} %" PRIu64 "\n", o->prefix, names[i], sum);
+    }
+}
+
+void openmetrics_write(struct sink *out, const struct account_rows *rows, const struct alloc_texts *texts,
+                       const struct accounts *a, const struct openmetrics_options *o)
+{
+    struct places places = {0};
+    struct account_sum all = account_rows_total(rows, ACCOUNT_AFTER);
+    gather(&places, rows, texts);
+    for (size_t i = 0; i < sizeof(families) / sizeof(*families); i++)
+        if (o->usable || !families[i].usable)
+            write_family(out, &places, o, &families[i]);
+    write_losses(out, a, o);
+    write_head(out, o, "inexact_places", "gauge", false,
+               "Places of which something could not be attributed.");
+    sink_printf(out, "%s_inexact_places %" PRIu32 "\n# EOF\n", o->prefix, all.inexact);
+    vec_each (struct labelled, l, &places)
+        free(l->labels);
+    vec_release(&places);
+}

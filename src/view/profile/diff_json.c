@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "view/profile/diff_view.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "view/profile/common.h"
+#include "view/profile/report_json_parts.h"
+
+#define VERSION 1
+#define HOUR_NS 3600e9
+
+/* KEY, KEY_low and KEY_high, the interval rounded outwards. */
+static void write_change(struct json *j, const char *key, const struct diff_change *c)
+{
+    char name[64];
+    json_rounded(j, key, c->value);
+    snprintf(name, sizeof(name), "%s_low", key);
+    json_rounded(j, name, floor(c->interval.low));
+    snprintf(name, sizeof(name), "%s_high", key);
+    json_rounded(j, name, ceil(c->interval.high));
+}
+
+static void write_value(struct json *j, const char *key, const struct diff_value *v)
+{
+    struct diff_change bytes = diff_change(v, false), count = diff_change(v, true);
+    json_open(j, key, '{');
+    json_estimate(j, "before_bytes", &v->of[DIFF_BEFORE].bytes);
+    json_estimate(j, "after_bytes", &v->of[DIFF_AFTER].bytes);
+    write_change(j, "change_bytes", &bytes);
+    json_flag(j, "bytes_within_noise", diff_is_noise(&bytes));
+    json_estimate(j, "before_count", &v->of[DIFF_BEFORE].count);
+    json_estimate(j, "after_count", &v->of[DIFF_AFTER].count);
+    write_change(j, "change_count", &count);
+    json_flag(j, "count_within_noise", diff_is_noise(&count));
+    json_close(j, '}');
+}
+
+static void write_totals(struct json *j, const struct diff *d)
+{
+    static const char *const names[] = {[ROLLUP_LIVE] = "live",
+                                        [ROLLUP_PEAK] = "peak",
+                                        [ROLLUP_ALLOCATED] = "allocated",
+                                        [ROLLUP_TEMPORARY] = "temporary"};
+    json_open(j, "total", '{');
+    for (int m = 0; m < ROLLUP_METRICS; m++)
+        if (diff_known(d, m))
+            write_value(j, names[m], &d->total[m]);
+        else
+            json_null(j, names[m]);
+    json_close(j, '}');
+}
+
+static void write_side(struct json *j, const char *key, const struct profile *p, const struct facts *f,
+                       const char *source)
+{
+    json_open(j, key, '{');
+    json_text(j, "source", source);
+    json_whole(j, "taken_ns", p->taken_ns);
+    json_flag(j, "exact", facts_exact(f));
+    piece_periods_json(j, p, f);
+    json_open(j, "processes", '[');
+    vec_each (const struct profile_image, i, &p->images)
+        report_json_image(j, p, i);
+    json_close(j, ']');
+    report_json_lost(j, p, f);
+    report_json_unobserved(j, p);
+    json_close(j, '}');
+}
+
+/* Of what both sources know; threads and processes matched by name have no number. */
+static void write_index(struct json *j, const struct diff *d, const struct diff_row *row)
+{
+    const struct profile *p = d->joint->profile;
+    const struct profile_thread *t = NULL;
+    switch (d->options.group) {
+    case ROLLUP_BY_SIZE:
+        json_whole(j, "least_size_bytes", row->index ? 1ull << row->index : 0);
+        json_whole(j, "most_size_bytes", (row->index < 63 ? 2ull << row->index : 0) - 1);
+        return;
+    case ROLLUP_BY_THREAD:
+        t = &p->threads.at[row->index];
+        break;
+    case ROLLUP_BY_PROCESS:
+        break;
+    default:
+        return;
+    }
+    uint32_t image = t ? t->image : row->index;
+    bool same = d->joint->images.at[image].same;
+    if (same)
+        json_signed(j, "pid", p->images.at[image].pid);
+    else
+        json_null(j, "pid");
+    if (t && same && t->tid)
+        json_signed(j, "tid", t->tid);
+    else if (t)
+        json_null(j, "tid");
+}
+
+static void write_row(struct json *j, const struct diff *d, const struct diff_row *row)
+{
+    enum rollup_group group = d->options.group;
+    json_open(j, NULL, '{');
+    json_text(j, "name", row->name);
+    if (group == ROLLUP_BY_FUNCTION || group == ROLLUP_BY_OWNER) {
+        json_text(j, "module", piece_known(row->module));
+        json_text(j, "file", piece_known(row->file));
+    }
+    write_index(j, d, row);
+    json_flag(j, "within_noise", diff_is_noise(&row->change));
+    write_value(j, "self", &row->self);
+    write_value(j, "inclusive", &row->inclusive);
+    if (group == ROLLUP_BY_STACK)
+        piece_stack_json(j, d->joint->profile, row->index, !d->joint->by_name);
+    json_close(j, '}');
+}
+
+static void write_rows(struct json *j, const struct diff *d, uint32_t top)
+{
+    size_t shown = top && top < d->rows.len ? top : d->rows.len;
+    json_whole(j, "rows_in_all", d->rows.len);
+    json_whole(j, "rows_unchanged", d->unchanged);
+    json_open(j, "rows", '[');
+    for (size_t i = 0; i < shown; i++)
+        write_row(j, d, &d->rows.at[i]);
+    json_close(j, ']');
+}
+
+/* What of the comparison holds for all of it. */
+static void write_match(struct json *j, const struct diff *d)
+{
+    int64_t apart_ns = diff_apart_ns(d);
+    bool moments = diff_is_of_moments(d);
+    uint32_t same = 0;
+    vec_each (const struct joint_image, i, &d->joint->images)
+        same += i->same;
+    json_whole(j, "images_in_both", same);
+    json_flag(j, "matched_by_name", d->joint->by_name);
+    if (same)
+        json_signed(j, "apart_ns", apart_ns);
+    else
+        json_null(j, "apart_ns");
+    double change = diff_change(&d->total[ROLLUP_LIVE], false).value;
+    json_rounded(j, "live_bytes_per_hour",
+                 moments && apart_ns > 0 ? change * HOUR_NS / (double)apart_ns : NAN);
+}
+
+void diff_json_write(struct sink *out, const struct diff *d, const struct diff_view_options *o)
+{
+    struct json j = {.out = out};
+    struct facts before = facts_of(d->of[JOINT_BEFORE]), after = facts_of(d->of[JOINT_AFTER]);
+    json_open(&j, NULL, '{');
+    json_text(&j, "schema", "allium-diff");
+    json_whole(&j, "version", VERSION);
+    json_text(&j, "filter", o->filter);
+    json_text(&j, "group", report_json_groups[d->options.group]);
+    json_text(&j, "sort", report_json_sorts[d->options.sort]);
+    json_text(&j, "sorted_by", d->options.inclusive ? "inclusive" : "self");
+    write_side(&j, "before", d->of[JOINT_BEFORE], &before, o->source[JOINT_BEFORE]);
+    write_side(&j, "after", d->of[JOINT_AFTER], &after, o->source[JOINT_AFTER]);
+    write_match(&j, d);
+    write_totals(&j, d);
+    json_open(&j, "conditions", '[');
+    for (size_t i = 0; i < o->n_verdicts; i++) {
+        json_open(&j, NULL, '{');
+        json_text(&j, "condition", o->verdicts[i].condition);
+        json_flag(&j, "met", o->verdicts[i].met);
+        json_close(&j, '}');
+    }
+    json_close(&j, ']');
+    write_rows(&j, d, o->top);
+    json_close(&j, '}');
+}

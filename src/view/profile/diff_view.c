@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "view/profile/diff_view.h"
+
+#include <math.h>
+
+#include "base/units.h"
+#include "view/profile/report_parts.h"
+
+#define LABEL_COLUMN 15 /* where the figures of the totals begin */
+#define HOUR_NS      3600e9
+
+struct screen {
+    struct sink *out;
+    const struct diff *d;
+    const struct diff_view_options *o;
+    const struct text_style *style;
+    struct facts facts[JOINT_SIDES];
+};
+
+static const char *const sides[] = {[JOINT_BEFORE] = "before", [JOINT_AFTER] = "after"};
+
+int64_t diff_apart_ns(const struct diff *d)
+{
+    int64_t most = 0;
+    vec_each (const struct joint_image, i, &d->joint->images) {
+        int64_t apart = i->same ? (int64_t)(i->of[JOINT_AFTER]->taken_ns - i->of[JOINT_BEFORE]->taken_ns) : 0;
+        if (llabs(apart) > llabs(most))
+            most = apart;
+    }
+    return most;
+}
+
+bool diff_is_of_moments(const struct diff *d)
+{
+    vec_each (const struct joint_image, i, &d->joint->images)
+        if (!i->same)
+            return false;
+    return d->joint->images.len > 0;
+}
+
+static void write_words(const struct screen *s, struct buf *b, unsigned indent)
+{
+    if (b->len)
+        text_paragraph(s->out, s->style, "", indent, buf_str(b));
+    buf_reset(b);
+}
+
+static void write_heading(const struct screen *s, const char *text)
+{
+    sink_printf(s->out, "%s%s%s\n", text_begin(s->style, TEXT_STRONG), text, text_end(s->style, TEXT_STRONG));
+}
+
+/* ---- header ---- */
+
+static void add_who(struct buf *b, const struct screen *s, enum joint_side side)
+{
+    const struct profile *p = s->d->of[side];
+    if (!p->images.len) {
+        buf_addstr(b, "nothing that was sampled");
+    } else if (p->images.len > 1) {
+        text_add_number(b, p->images.len, "process image");
+    } else {
+        text_add_name(b, s->style, profile_text(p, p->images.at[0].comm));
+        buf_printf(b, " (pid %d)", p->images.at[0].pid);
+    }
+}
+
+static void write_title(const struct screen *s)
+{
+    struct buf b = BUF_INIT, line = BUF_INIT;
+    add_who(&b, s, JOINT_AFTER);
+    if (diff_is_of_moments(s->d) && s->d->joint->images.len == 1) {
+        buf_addstr(&b, ", at two moments");
+    } else {
+        buf_addstr(&b, ", against ");
+        add_who(&b, s, JOINT_BEFORE);
+    }
+    text_add_short(&line, s->style, buf_str(&b), s->style->columns ? s->style->columns : SIZE_MAX);
+    write_heading(s, buf_str(&line));
+    buf_release(&b);
+    buf_release(&line);
+}
+
+static void write_source(const struct screen *s, enum joint_side side)
+{
+    char apart[UNITS_TEXT_BYTES];
+    int64_t ns = diff_apart_ns(s->d);
+    struct buf b = BUF_INIT, line = BUF_INIT;
+    buf_printf(&b, "%-8s", sides[side]);
+    text_add_name(&b, s->style, s->o->source[side]);
+    if (s->d->of[side]->images.len) {
+        buf_addstr(&b, ", ");
+        text_add_instant(&b, s->facts[side].taken_ns);
+    }
+    if (side == JOINT_AFTER && ns)
+        buf_printf(&b, ", %s %s", units_format_duration(apart, (double)llabs(ns)),
+                   ns > 0 ? "later" : "EARLIER");
+    text_add_short(&line, s->style, buf_str(&b), s->style->columns ? s->style->columns - 2 : SIZE_MAX);
+    sink_printf(s->out, "  %s\n", buf_str(&line));
+    buf_release(&b);
+    buf_release(&line);
+}
+
+static void write_period(const struct screen *s)
+{
+    const struct facts *f = s->facts;
+    struct buf b = BUF_INIT, other = BUF_INIT;
+    report_add_period(&b, &f[JOINT_BEFORE], s->style);
+    report_add_period(&other, &f[JOINT_AFTER], s->style);
+    if (strcmp(buf_str(&b), buf_str(&other))) {
+        buf_addstr(&b, " before; after ");
+        buf_addstr(&b, buf_str(&other));
+    }
+    if (!facts_exact(&f[JOINT_BEFORE]) || !facts_exact(&f[JOINT_AFTER]))
+        buf_addstr(&b, "; in brackets the 95 % interval of the change");
+    write_words(s, &b, 2);
+    buf_release(&b);
+    buf_release(&other);
+}
+
+static void write_header(const struct screen *s)
+{
+    struct buf b = BUF_INIT;
+    write_title(s);
+    write_source(s, JOINT_BEFORE);
+    write_source(s, JOINT_AFTER);
+    write_period(s);
+    if (s->o->filter) {
+        buf_addstr(&b, "only ");
+        text_add_name(&b, s->style, s->o->filter);
+    }
+    write_words(s, &b, 2);
+    buf_release(&b);
+}
+
+/* ---- totals ---- */
+
+static void add_sides(struct buf *b, const struct screen *s, const struct diff_value *v, bool count)
+{
+    enum text_unit unit = count ? TEXT_COUNT : TEXT_BYTES;
+    text_add_value(b, count ? &v->of[DIFF_BEFORE].count : &v->of[DIFF_BEFORE].bytes, unit);
+    buf_printf(b, " %s ", text_arrow(s->style));
+    text_add_value(b, count ? &v->of[DIFF_AFTER].count : &v->of[DIFF_AFTER].bytes, unit);
+}
+
+static bool is_fixed(const struct diff_change *c)
+{
+    return c->interval.low == 0 && c->interval.high == 0;
+}
+
+static void add_change(struct buf *b, const struct diff_change *c, enum text_unit unit)
+{
+    if (is_fixed(c)) {
+        buf_addstr(b, "no change");
+        return;
+    }
+    buf_addstr(b, diff_is_noise(c) ? "within noise: " : "");
+    text_add_change(b, c->value, unit);
+    if (c->interval.low == c->interval.high)
+        return;
+    buf_addstr(b, " (");
+    text_add_change_interval(b, c->interval.low, c->interval.high, unit);
+    buf_addch(b, ')');
+}
+
+static void add_rate(struct buf *b, const struct screen *s, const struct diff_change *c)
+{
+    int64_t ns = diff_apart_ns(s->d);
+    if (ns <= 0 || !diff_is_of_moments(s->d) || diff_is_noise(c))
+        return;
+    buf_addstr(b, ", ");
+    text_add_change(b, c->value * HOUR_NS / (double)ns, TEXT_BYTES);
+    buf_addstr(b, " an hour");
+}
+
+static void write_total(const struct screen *s, const char *name, enum rollup_metric metric, bool count)
+{
+    struct buf b = BUF_INIT, label = BUF_INIT;
+    const struct diff_value *v = &s->d->total[metric];
+    struct diff_change c = diff_change(v, count);
+    buf_printf(&label, "  %s", name);
+    if (diff_known(s->d, metric)) {
+        add_change(&b, &c, count ? TEXT_COUNT : TEXT_BYTES);
+        buf_addstr(&b, ", ");
+        add_sides(&b, s, v, count);
+        if (metric == ROLLUP_LIVE && !count)
+            add_rate(&b, s, &c);
+    } else {
+        buf_addch(&b, '-');
+    }
+    text_paragraph(s->out, s->style, buf_str(&label), LABEL_COLUMN, buf_str(&b));
+    buf_release(&b);
+    buf_release(&label);
+}
+
+static void write_totals(const struct screen *s)
+{
+    write_total(s, "live", ROLLUP_LIVE, false);
+    write_total(s, "objects", ROLLUP_LIVE, true);
+    write_total(s, "peak", ROLLUP_PEAK, false);
+    write_total(s, "allocated", ROLLUP_ALLOCATED, false);
+    write_total(s, "allocations", ROLLUP_ALLOCATED, true);
+    write_total(s, "temporary", ROLLUP_TEMPORARY, false);
+}
+
+/* ---- rows ---- */
+
+static bool has_two(enum rollup_group group)
+{
+    return group == ROLLUP_BY_FUNCTION || group == ROLLUP_BY_FILE || group == ROLLUP_BY_MODULE;
+}
+
+static bool has_module(enum rollup_group group)
+{
+    return group == ROLLUP_BY_FUNCTION || group == ROLLUP_BY_OWNER;
+}
+
+static void add_columns(struct grid *g, const struct diff_options *o, bool exact)
+{
+    grid_column(g, (struct grid_column){.header = "CHANGE", .look = TEXT_STRONG});
+    if (!exact)
+        grid_column(g, (struct grid_column){.header = "95 % INTERVAL", .drop = 2});
+    grid_column(g, (struct grid_column){.header = "BEFORE", .drop = 4});
+    grid_column(g, (struct grid_column){.header = "AFTER", .drop = 3});
+    if (has_two(o->group))
+        grid_column(g, (struct grid_column){.header = "SELF", .drop = 5});
+    grid_column(g, (struct grid_column){.header = "VERDICT", .left = true, .drop = 1});
+    if (o->group != ROLLUP_BY_STACK)
+        grid_column(
+            g, (struct grid_column){.header = report_name_headers[o->group], .left = true, .elastic = true});
+    if (has_module(o->group))
+        grid_column(g, (struct grid_column){.header = "MODULE", .left = true, .drop = 6, .look = TEXT_FAINT});
+}
+
+static void add_row(struct grid *g, const struct screen *s, const struct diff_row *row, bool exact)
+{
+    const struct diff_options *o = &s->d->options;
+    bool count = diff_counts(o->sort);
+    enum text_unit unit = count ? TEXT_COUNT : TEXT_BYTES;
+    const struct diff_value *v = o->inclusive ? &row->inclusive : &row->self;
+    const struct diff_change *c = &row->change;
+    struct buf cell = BUF_INIT;
+    grid_row(g);
+    text_add_change(&cell, c->value, unit);
+    grid_cell(g, &cell);
+    if (!exact) {
+        text_add_change_interval(&cell, c->interval.low, c->interval.high, unit);
+        grid_cell(g, &cell);
+    }
+    for (int part = DIFF_BEFORE; part <= DIFF_AFTER; part++) {
+        text_add_value(&cell, count ? &v->of[part].count : &v->of[part].bytes, unit);
+        grid_cell(g, &cell);
+    }
+    if (has_two(o->group)) {
+        text_add_change(&cell, diff_change(o->inclusive ? &row->self : &row->inclusive, count).value, unit);
+        grid_cell(g, &cell);
+    }
+    buf_addstr(&cell, diff_is_noise(c) ? "within noise" : c->value > 0 ? "grew" : "shrank");
+    grid_cell(g, &cell);
+    if (o->group == ROLLUP_BY_STACK) {
+        report_add_stack(g, s->d->joint->profile, row->index, s->o->frames);
+        return;
+    }
+    text_add_name(&cell, s->style, row->name);
+    grid_cell(g, &cell);
+    if (has_module(o->group)) {
+        text_add_name(&cell, s->style, frame_basename(row->module));
+        grid_cell(g, &cell);
+    }
+}
+
+static void write_caption(const struct screen *s)
+{
+    static const char *const metrics[] = {
+        [ROLLUP_SORT_LIVE] = "live bytes",           [ROLLUP_SORT_PEAK] = "bytes held at the peak",
+        [ROLLUP_SORT_ALLOCATED] = "bytes allocated", [ROLLUP_SORT_ALLOCATIONS] = "allocations",
+        [ROLLUP_SORT_TEMPORARY] = "temporary bytes",
+    };
+    static const char *const groups[] = {
+        [ROLLUP_BY_STACK] = "stack, innermost call first",
+        [ROLLUP_BY_FUNCTION] = "function with what it called; SELF by itself",
+        [ROLLUP_BY_FILE] = "source file with what it called; SELF by itself",
+        [ROLLUP_BY_MODULE] = "module with what it called; SELF by itself",
+        [ROLLUP_BY_OWNER] = "first function outside the C and C++ libraries",
+        [ROLLUP_BY_THREAD] = "thread that allocated it",
+        [ROLLUP_BY_SIZE] = "size of the object",
+        [ROLLUP_BY_PROCESS] = "process",
+    };
+    struct buf b = BUF_INIT;
+    buf_printf(&b, "Change in %s, by %s", metrics[s->d->options.sort], groups[s->d->options.group]);
+    sink_printf(s->out, "\n%s", text_begin(s->style, TEXT_STRONG));
+    text_paragraph(s->out, s->style, "", 0, buf_str(&b));
+    sink_text(s->out, text_end(s->style, TEXT_STRONG));
+    buf_release(&b);
+}
+
+static void write_rest(const struct screen *s, size_t shown)
+{
+    const struct diff *d = s->d;
+    struct buf b = BUF_INIT;
+    if (shown < d->rows.len) {
+        buf_printf(&b, "%s %zu more", text_dots(s->style), d->rows.len - shown);
+        if (d->certain > shown)
+            buf_printf(&b, ", %zu of them certain", d->certain - shown);
+        else
+            buf_addstr(&b, ", all within noise");
+    }
+    if (d->unchanged)
+        buf_printf(&b, "%s%zu in which no change was seen", b.len ? "; " : "", d->unchanged);
+    if (b.len)
+        sink_printf(s->out, "  %s%s%s\n", text_begin(s->style, TEXT_FAINT), buf_str(&b),
+                    text_end(s->style, TEXT_FAINT));
+    buf_release(&b);
+}
+
+static void write_rows(const struct screen *s)
+{
+    const struct diff *d = s->d;
+    struct grid g = {.style = s->style, .indent = 2};
+    bool exact = facts_exact(&s->facts[JOINT_BEFORE]) && facts_exact(&s->facts[JOINT_AFTER]);
+    size_t shown = s->o->top && d->rows.len > s->o->top ? s->o->top : d->rows.len;
+    write_caption(s);
+    add_columns(&g, &d->options, exact);
+    for (size_t i = 0; i < shown; i++)
+        add_row(&g, s, &d->rows.at[i], exact);
+    if (shown)
+        grid_write(&g, s->out);
+    else
+        sink_text(s->out, "  nothing\n");
+    write_rest(s, shown);
+    grid_release(&g);
+}
+
+/* ---- how it was compared, what was lost ---- */
+
+struct pairs {
+    uint32_t same, still, past, others[JOINT_SIDES];
+};
+
+static struct pairs count_pairs(const struct joint *j)
+{
+    struct pairs n = {0};
+    vec_each (const struct joint_image, i, &j->images) {
+        n.same += i->same;
+        n.still += i->still;
+        n.past += i->same && !i->still && i->of[i->later]->past;
+        for (int side = 0; side < JOINT_SIDES && !i->same; side++)
+            n.others[side] += i->images[side];
+    }
+    return n;
+}
+
+static void write_compared(const struct screen *s)
+{
+    struct pairs n = count_pairs(s->d->joint);
+    struct buf b = BUF_INIT;
+    write_heading(s, "Compared");
+    if (n.same) {
+        text_add_number(&b, n.same, "process image");
+        buf_addstr(
+            &b,
+            " sample by sample: what was live at both moments is neither in the change nor in its interval");
+        if (n.still == n.same)
+            buf_addstr(&b, "; both moments are the same one");
+        else if (n.still)
+            buf_printf(&b, "; %u had ended before the first moment", n.still);
+        if (n.past)
+            buf_addstr(
+                &b,
+                "; of a later moment in the past only those samples are known that lived on, so intervals "
+                "may be wider than need be");
+        buf_addch(&b, '.');
+        write_words(s, &b, 2);
+    }
+    if (n.others[JOINT_BEFORE] || n.others[JOINT_AFTER]) {
+        text_add_number(&b, n.others[JOINT_BEFORE], "process image");
+        buf_printf(&b, " before and %u after that share no sample: the uncertainties of both count%s.",
+                   n.others[JOINT_AFTER],
+                   s->d->joint->by_name ? ", and stacks are matched by the names of their functions" : "");
+        write_words(s, &b, 2);
+    }
+    if (!n.same && !n.others[JOINT_BEFORE] && !n.others[JOINT_AFTER])
+        sink_text(s->out, "  nothing\n");
+    buf_release(&b);
+}
+
+void diff_write(struct sink *out, const struct diff *d, const struct diff_view_options *o)
+{
+    struct screen s = {.out = out, .d = d, .o = o, .style = &o->style};
+    s.facts[JOINT_BEFORE] = facts_of(d->of[JOINT_BEFORE]);
+    s.facts[JOINT_AFTER] = facts_of(d->of[JOINT_AFTER]);
+    write_header(&s);
+    sink_char(out, '\n');
+    write_totals(&s);
+    write_rows(&s);
+    sink_char(out, '\n');
+    write_compared(&s);
+    report_lost(out, d->of[JOINT_BEFORE], &s.facts[JOINT_BEFORE], s.style, "Lost before");
+    report_unobserved(out, d->of[JOINT_BEFORE], s.style, "Not observed before");
+    report_lost(out, d->of[JOINT_AFTER], &s.facts[JOINT_AFTER], s.style, "Lost after");
+    report_unobserved(out, d->of[JOINT_AFTER], s.style, "Not observed after");
+}

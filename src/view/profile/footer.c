@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <math.h>
+
+#include "base/units.h"
+#include "view/profile/report_parts.h"
+
+#define UNOBSERVED_SHOWN 8
+
+struct closing {
+    struct sink *out;
+    const struct text_style *style;
+    const struct profile *p;
+    const struct facts *f;
+};
+
+static void write_heading(const struct closing *c, const char *text)
+{
+    sink_printf(c->out, "%s%s%s\n", text_begin(c->style, TEXT_STRONG), text, text_end(c->style, TEXT_STRONG));
+}
+
+static void write_words(const struct closing *c, struct buf *b, enum text_look look)
+{
+    sink_text(c->out, text_begin(c->style, look));
+    text_paragraph(c->out, c->style, "", 2, buf_str(b));
+    sink_text(c->out, text_end(c->style, look));
+    buf_reset(b);
+}
+
+/* ---- lost ---- */
+
+static bool write_losses(const struct closing *c, struct buf *b)
+{
+    bool any = false;
+    for (int k = 0; k < PROFILE_LOSSES; k++) {
+        const struct facts_loss *loss = &facts_losses[k];
+        if (!c->f->losses[k])
+            continue;
+        any = true;
+        text_add_number(b, c->f->losses[k], loss->noun);
+        buf_printf(b, " %s. %s", loss->what, loss->advice);
+        write_words(c, b, k < PROFILE_FAILED_REQUESTS ? TEXT_ALARM : TEXT_PLAIN);
+    }
+    return any;
+}
+
+static void write_lost(const struct closing *c, const char *heading)
+{
+    char size[UNITS_TEXT_BYTES];
+    struct buf b = BUF_INIT;
+    write_heading(c, heading);
+    bool any = write_losses(c, &b);
+    if (*c->f->full) {
+        buf_addstr(&b, "A ledger stopped growing: ");
+        text_add_name(&b, c->style, c->f->full);
+        buf_addstr(&b, ". What came after may be missing; give it room and run again.");
+        write_words(c, &b, TEXT_ALARM);
+    }
+    if (c->f->off_ns) {
+        char off[UNITS_TEXT_BYTES], observed[UNITS_TEXT_BYTES];
+        buf_printf(&b, "Sampling was off for %s of %s: what was allocated then is in none of these figures.",
+                   units_format_duration(off, (double)c->f->off_ns),
+                   units_format_duration(observed, (double)c->f->observed_ns));
+        write_words(c, &b, TEXT_ALARM);
+    }
+    if (c->f->torn_samples) {
+        text_add_number(&b, c->f->torn_samples, "live sample");
+        buf_addstr(&b, " changed while being read, left out of ages. Read again when it is quieter.");
+        write_words(c, &b, TEXT_PLAIN);
+    }
+    if (c->f->inconsistent) {
+        buf_addstr(
+            &b, "A ledger held records that make no sense, left out. The program may have written over it: "
+                "look for stray writes, and please report it.");
+        write_words(c, &b, TEXT_ALARM);
+    }
+    if (c->p->images_dropped) {
+        text_add_number(&b, c->p->images_dropped, "process image");
+        buf_printf(&b, " beyond what is kept, only counted; their peaks add up to about %s. Observe fewer.",
+                   units_format_size(size, c->p->images_dropped_peak_bytes));
+        write_words(c, &b, TEXT_PLAIN);
+    }
+    if (c->f->unread) {
+        text_add_number(&b, c->f->unread, "process image");
+        buf_addstr(
+            &b, " had begun so shortly before that nothing is known of it then, missing everywhere. Look a "
+                "little later.");
+        write_words(c, &b, TEXT_PLAIN);
+    }
+    if (!any && !facts_any_lost(c->p, c->f))
+        sink_text(c->out, "  nothing\n");
+    if (c->f->under_way) {
+        text_add_number(&b, c->f->under_way, "operation");
+        buf_addstr(&b, " under way when it was read: sums may differ by that much. Nothing is wrong.");
+        write_words(c, &b, TEXT_PLAIN);
+    }
+    buf_release(&b);
+}
+
+void report_lost(struct sink *out, const struct profile *p, const struct facts *f,
+                 const struct text_style *style, const char *heading)
+{
+    write_lost(&(struct closing){.out = out, .style = style, .p = p, .f = f}, heading);
+}
+
+/* ---- programs without the agent ---- */
+
+static void write_unobserved(const struct closing *c, const char *heading)
+{
+    struct buf b = BUF_INIT;
+    uint64_t more = 0;
+    if (!c->p->unobserved.len)
+        return;
+    write_heading(c, heading);
+    for (size_t i = 0; i < c->p->unobserved.len; i++) {
+        const struct profile_unobserved *u = &c->p->unobserved.at[i];
+        const char *program = profile_text(c->p, u->program);
+        if (i >= UNOBSERVED_SHOWN) {
+            more += u->processes;
+            continue;
+        }
+        text_add_number(&b, u->processes, "start");
+        buf_addstr(&b, *program ? " of " : " of a program that ");
+        text_add_name(&b, c->style, program);
+        buf_addstr(&b, *program ? ", which " : "");
+        text_add_name(&b, c->style, profile_text(c->p, u->reason));
+        write_words(c, &b, TEXT_PLAIN);
+    }
+    if (more) {
+        text_add_number(&b, more, "start");
+        buf_addstr(&b, " of other programs");
+        write_words(c, &b, TEXT_PLAIN);
+    }
+    buf_release(&b);
+}
+
+void report_unobserved(struct sink *out, const struct profile *p, const struct text_style *style,
+                       const char *heading)
+{
+    write_unobserved(&(struct closing){.out = out, .style = style, .p = p}, heading);
+}
+
+/* ---- cost ---- */
+
+static void write_cost(const struct closing *c)
+{
+    const struct facts *f = c->f;
+    char ledger[UNITS_TEXT_BYTES], limit[UNITS_TEXT_BYTES], cpu[UNITS_TEXT_BYTES], observed[UNITS_TEXT_BYTES];
+    struct buf b = BUF_INIT;
+    write_heading(c, "Cost of observing");
+    text_add_number(&b, f->samples, "sample");
+    buf_addstr(&b, ", ");
+    text_add_number(&b, f->live_samples, NULL);
+    if (f->past)
+        buf_addstr(
+            &b, " of them live then; the report of the whole recording has CPU time and size of the ledger");
+    else
+        buf_printf(&b, " of them live; %s of ledger (limit %s); %s of CPU in the sampling path",
+                   units_format_size(ledger, (double)f->ledger_bytes),
+                   units_format_size(limit, (double)f->ledger_limit_bytes),
+                   units_format_duration(cpu, (double)f->cold_ns));
+    if (f->observed_ns && !f->past) {
+        buf_addstr(&b, ", ");
+        text_add_share(&b, (double)f->cold_ns, (double)f->observed_ns);
+        buf_printf(&b, " of %s", units_format_duration(observed, (double)f->observed_ns));
+    }
+    write_words(c, &b, TEXT_PLAIN);
+    buf_release(&b);
+}
+
+/* ---- unseen ---- */
+
+static void write_unseen(const struct closing *c)
+{
+    const struct facts *f = c->f;
+    char slack[UNITS_TEXT_BYTES], rss[UNITS_TEXT_BYTES];
+    double seen = f->resident.live.value + f->resident.slack_bytes, all = (double)f->resident.rss_anon_bytes;
+    double surely = estimate_interval(&f->resident.live).low + f->resident.slack_bytes;
+    struct buf b = BUF_INIT;
+    write_heading(c, "Not in these figures");
+    if (all > 0) {
+        if (f->resident.images < c->p->images.len)
+            buf_printf(&b, "Where RssAnon is known (%u of %zu): ", f->resident.images, c->p->images.len);
+        buf_addstr(&b, "Live ");
+        text_add_figure(&b, c->style, &f->resident.live, TEXT_BYTES);
+        if (!f->past)
+            buf_printf(&b, " and about %s that malloc added to it",
+                       units_format_size(slack, f->resident.slack_bytes));
+        buf_addstr(&b, " are ");
+        if (!f->resident.live.samples && !rollup_exact(&f->resident.live)) {
+            seen = estimate_interval(&f->resident.live).high + f->resident.slack_bytes;
+            buf_addstr(&b, seen <= all ? "at most " : "");
+        }
+        if (seen <= all)
+            text_add_share(&b, seen, all);
+        else
+            buf_addstr(&b, surely <= all ? "about all" : "more than all");
+        buf_printf(&b, " of the %s of anonymous memory (RssAnon%s).", units_format_size(rss, all),
+                   f->running == c->p->images.len ? "" : ", as last seen");
+        buf_addstr(&b,
+                   seen <= all     ? " The rest: "
+                   : surely <= all ? " What is unseen is within the interval: "
+                   : f->running == c->p->images.len
+                       ? " Part of it was never touched or is swapped out. Unseen: "
+                       : " Part of it was never touched, is swapped out or came after that look. Unseen: ");
+    } else {
+        buf_addstr(&b, "RssAnon is not known, so neither is how much is unseen: ");
+    }
+    buf_addstr(&b, "what the allocator keeps free, an allocator of the program's own, direct mmap, JIT code, "
+                   "thread stacks.");
+    write_words(c, &b, TEXT_PLAIN);
+    buf_release(&b);
+}
+
+void report_closing(struct sink *out, const struct profile *p, const struct facts *f,
+                    const struct text_style *style)
+{
+    struct closing c = {.out = out, .style = style, .p = p, .f = f};
+    write_lost(&c, f->past ? "Lost by the end of the recording" : "Lost");
+    write_unobserved(&c, "Not observed");
+    write_cost(&c);
+    write_unseen(&c);
+}

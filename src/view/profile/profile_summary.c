@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "view/profile/profile_summary.h"
+
+#include "model/profile/rollup.h"
+
+const struct facts_loss facts_losses[PROFILE_LOSSES] = {
+    [PROFILE_LOST_SAMPLES] = {"samples", "sample", "found no room in the ledger and are missing everywhere",
+                              "Start with a larger --ledger-size."},
+    [PROFILE_LOST_LIVE] = {"live", "sample",
+                           "counted as allocated could not be followed: live figures are too low",
+                           "Start with a larger --ledger-size."},
+    [PROFILE_LOST_FREES_UNSEEN] =
+        {"frees_unseen", "free",
+         "went past us and showed only when the address came back: until then live "
+         "figures were too high",
+         "Mistrust the oldest entries; the program frees through functions of its own."},
+    [PROFILE_LOST_STACK_CUT] = {"stacks_cut", "stack",
+                                "deeper than is kept, marked [cut]: outer callers are unknown",
+                                "Look from the inner end, or by function."},
+    [PROFILE_LOST_STACK_BROKEN] =
+        {"stacks_broken", "stack", "could not be followed to the end, marked in [brackets]",
+         "Code compiled with -fasynchronous-unwind-tables can be; JIT code cannot."},
+    [PROFILE_LOST_THREADS] = {"threads", "sample", "of threads beyond the table, under \"other threads\"",
+                              "Do not trust the list by thread; all else is complete."},
+    [PROFILE_LOST_GROWTH] = {"growth", "refusal", "to let the ledger grow",
+                             "What is lost for it stands above; start with a larger --ledger-size."},
+    [PROFILE_LOST_CHILDREN] =
+        {"children", "start",
+         "of programs that cannot carry the agent or have no place for a ledger, from where they could not "
+         "be noted",
+         "They ran unobserved, unless they are among the processes; which they were is not known."},
+    [PROFILE_FAILED_REQUESTS] = {"failed_requests", "request",
+                                 "for memory failed: the program was given NULL",
+                                 "Look at ulimit -v, at the memory cgroup, and at the size asked for."},
+    [PROFILE_INHERITED_FREES] = {"inherited_frees", "object",
+                                 "of a parent process freed by its fork child; they count in the parent",
+                                 "Nothing is wrong."},
+};
+
+static void add_image(struct facts *f, const struct profile *p, uint32_t i)
+{
+    const struct profile_image *image = &p->images.at[i];
+    if (f->main_image == PROFILE_NONE || image->peak_bytes > p->images.at[f->main_image].peak_bytes)
+        f->main_image = i;
+    f->running += image->state == PROFILE_IMAGE_RUNNING;
+    f->exited += image->state == PROFILE_IMAGE_EXITED;
+    f->ended += image->state == PROFILE_IMAGE_ENDED;
+    f->past += image->past;
+    f->unread += image->past && image->taken_ns <= image->began_ns;
+    if (!f->began_ns || image->began_ns < f->began_ns)
+        f->began_ns = image->began_ns;
+    if (image->taken_ns > f->taken_ns)
+        f->taken_ns = image->taken_ns;
+    if (image->taken_ns > image->began_ns)
+        f->observed_ns += image->taken_ns - image->began_ns;
+    f->off_ns += image->off_ns;
+    for (int k = 0; k < PROFILE_LOSSES; k++)
+        f->losses[k] += image->losses[k];
+    f->torn_samples += image->torn_samples;
+    if (image->operations_begun > image->operations_done)
+        f->under_way += image->operations_begun - image->operations_done;
+    f->inconsistent |= image->inconsistent;
+    if (!*f->full)
+        f->full = profile_text(p, image->ledger_full);
+    f->cold_ns += image->cold_ns;
+    f->ledger_bytes += image->ledger_bytes;
+    f->ledger_limit_bytes += image->ledger_limit_bytes;
+    f->resident.rss_anon_bytes += image->rss_anon_bytes;
+    f->resident.images += image->rss_anon_bytes != 0;
+}
+
+struct facts facts_of(const struct profile *p)
+{
+    uint64_t silent = profile_silent_period(p);
+    struct facts f = {.main_image = PROFILE_NONE, .full = "", .period_low = silent, .period_high = silent};
+    for (uint32_t i = 0; i < p->images.len; i++)
+        add_image(&f, p, i);
+    vec_each (const struct profile_cell, c, &p->cells) {
+        struct profile_sums live = profile_live(c);
+        f.samples += c->allocated.samples;
+        f.live_samples += live.samples;
+        if (!f.period_low || c->period_bytes < f.period_low)
+            f.period_low = c->period_bytes;
+        if (c->period_bytes > f.period_high)
+            f.period_high = c->period_bytes;
+        if (p->images.at[c->image].rss_anon_bytes)
+            profile_estimate_bytes(&f.resident.live, c, &live);
+    }
+    vec_each (const struct profile_sample, s, &p->samples) {
+        const struct profile_cell *c = &p->cells.at[s->cell];
+        if (p->images.at[c->image].rss_anon_bytes && !p->images.at[c->image].past)
+            f.resident.slack_bytes += rollup_weight(s->size_bytes, c->period_bytes) * (double)s->slack_bytes;
+    }
+    return f;
+}
+
+bool facts_any_lost(const struct profile *p, const struct facts *f)
+{
+    for (int k = 0; k < PROFILE_FAILED_REQUESTS; k++)
+        if (f->losses[k])
+            return true;
+    return f->off_ns || f->torn_samples || f->inconsistent || *f->full || p->images_dropped || f->unread;
+}

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "view/profile/report.h"
+
+#include <stdio.h>
+
+#include "base/units.h"
+#include "view/profile/report_parts.h"
+
+#define LARGEST_PROCESSES 3
+
+void report_add_title(struct buf *b, const struct profile *p, const struct facts *f,
+                      const struct text_style *style)
+{
+    static const char *const ends[] = {
+        [PROFILE_IMAGE_RUNNING] = "running",
+        [PROFILE_IMAGE_EXITED] = "exited",
+        [PROFILE_IMAGE_ENDED] = "ended without exit handlers (killed, _exit or exec)",
+    };
+    if (f->main_image == PROFILE_NONE) {
+        buf_addstr(b, "nothing was sampled");
+        return;
+    }
+    const struct profile_image *i = &p->images.at[f->main_image];
+    if (p->images.len > 1) {
+        buf_printf(b, "%zu process images, %u running", p->images.len, f->running);
+    } else {
+        text_add_name(b, style, profile_text(p, i->comm));
+        buf_printf(b, " (pid %d), %s", i->pid, ends[i->state]);
+    }
+    buf_addstr(b, f->past ? " then" : "");
+}
+
+void report_add_period(struct buf *b, const struct facts *f, const struct text_style *style)
+{
+    char low[UNITS_TEXT_BYTES], high[UNITS_TEXT_BYTES];
+    units_format_size(low, (double)f->period_low);
+    units_format_size(high, (double)f->period_high);
+    if (!f->period_high)
+        buf_addstr(b, "no sample is kept"); /* there was one, or there would be no process */
+    else if (facts_exact(f))
+        buf_addstr(b, "exact: every allocation");
+    else if (f->period_low == 1)
+        buf_printf(b, "in part exact, in part sampled every %s on average", high);
+    else if (f->period_low == f->period_high)
+        buf_printf(b, "sampled every %s on average", high);
+    else
+        buf_printf(b, "sampled every %s %s %s on average, as set over time", low, text_dash(style), high);
+}
+
+void report_add_nothing(struct buf *b, const struct rollup *r, const struct facts *f,
+                        const struct text_style *style)
+{
+    char most[UNITS_TEXT_BYTES];
+    if (f->period_high)
+        report_add_period(b, f, style);
+    if (facts_exact(f)) {
+        buf_addstr(b, ", but there was none");
+    } else {
+        if (f->period_high)
+            buf_printf(b, ": with 95 %% certainty the program asked for at most %s, ",
+                       units_format_size(most, estimate_interval(&r->total.of[ROLLUP_ALLOCATED].bytes).high));
+        else
+            buf_addstr(b, "what the program asked for was ");
+        buf_addstr(b, "too little for a sample to be likely (a smaller --period takes more of them)");
+    }
+    buf_addstr(b, "; or it went past malloc, or a cleared environment (env -i, sudo) kept the agent out, or "
+                  "there was no room for a ledger.");
+}
+
+void report_add_peak(struct buf *b, const struct rollup *r, const struct text_style *style)
+{
+    char after[UNITS_TEXT_BYTES];
+    const struct profile_image *i = r->profile->images.at;
+    if (!rollup_known(&r->total, ROLLUP_PEAK)) {
+        buf_addch(b, '-');
+        return;
+    }
+    text_add_figure(b, style, &r->total.of[ROLLUP_PEAK].bytes, TEXT_BYTES);
+    if (r->profile->images.len > 1)
+        buf_addstr(b, ", each process at its own peak");
+    if (r->profile->images.len != 1 || !i->peak_ns)
+        return;
+    buf_addstr(b, " at ");
+    text_add_clock(b, i->peak_ns);
+    if (i->peak_ns >= i->began_ns)
+        buf_printf(b, ", %s after the start",
+                   units_format_duration(after, (double)(i->peak_ns - i->began_ns)));
+}
+
+const char *report_live_word(const struct facts *f)
+{
+    if (f->past)
+        return "live then";
+    if (f->running && !f->exited && !f->ended)
+        return "live now";
+    if (f->exited && !f->running && !f->ended)
+        return "at exit";
+    return f->running ? "live" : "at the end";
+}
+
+static void write_title(struct sink *out, const struct profile *p, const struct facts *f,
+                        const struct text_style *style)
+{
+    struct buf b = BUF_INIT, line = BUF_INIT;
+    report_add_title(&b, p, f, style);
+    text_add_short(&line, style, buf_str(&b), style->columns ? style->columns : SIZE_MAX);
+    sink_printf(out, "%s%s%s\n", text_begin(style, TEXT_STRONG), buf_str(&line),
+                text_end(style, TEXT_STRONG));
+    buf_release(&b);
+    buf_release(&line);
+}
+
+/* A line of the header, shortened rather than broken. Empties the buffer. */
+static void write_line(struct sink *out, const struct text_style *style, struct buf *b)
+{
+    struct buf line = BUF_INIT;
+    text_add_short(&line, style, buf_str(b), style->columns ? style->columns - 2 : SIZE_MAX);
+    if (b->len)
+        sink_printf(out, "  %s\n", buf_str(&line));
+    buf_release(&line);
+    buf_reset(b);
+}
+
+static void write_when(struct sink *out, const struct facts *f, const struct text_style *style, struct buf *b)
+{
+    char took[UNITS_TEXT_BYTES];
+    buf_addstr(b, f->past ? "began " : "");
+    text_add_instant(b, f->began_ns);
+    if (f->taken_ns > f->began_ns)
+        buf_printf(b, f->past ? "; shown as it was %s later" : ", for %s",
+                   units_format_duration(took, (double)(f->taken_ns - f->began_ns)));
+    write_line(out, style, b);
+    if (f->past)
+        text_paragraph(
+            out, style, "", 2,
+            "of a past moment ages are not known (-), nor what was temporary, nor a peak that came later");
+}
+
+static void write_header(struct sink *out, const struct rollup *r, const struct facts *f,
+                         const struct report_options *o)
+{
+    const struct profile *p = r->profile;
+    struct buf b = BUF_INIT;
+    write_title(out, p, f, &o->style);
+    if (o->source)
+        text_add_name(&b, &o->style, o->source);
+    write_line(out, &o->style, &b);
+    if (f->main_image != PROFILE_NONE) {
+        const char *args = profile_text(p, p->images.at[f->main_image].args);
+        if (*args && p->images.len > 1)
+            buf_addstr(&b, "largest: ");
+        if (!f->past || p->images.len == 1) /* which was the largest then, its peak does not tell */
+            text_add_name(&b, &o->style, args);
+        write_line(out, &o->style, &b);
+        write_when(out, f, &o->style, &b);
+    }
+    if (f->main_image != PROFILE_NONE)
+        report_add_period(&b, f, &o->style);
+    else
+        report_add_nothing(&b, r, f, &o->style);
+    if (f->main_image != PROFILE_NONE && f->period_high && !facts_exact(f))
+        buf_addstr(&b, "; in brackets the 95 % interval");
+    text_paragraph(out, &o->style, "", 2, buf_str(&b));
+    buf_reset(&b);
+    if (o->filter) {
+        buf_addstr(&b, "only ");
+        text_add_name(&b, &o->style, o->filter);
+    }
+    write_line(out, &o->style, &b);
+    buf_release(&b);
+}
+
+/* ---- totals ---- */
+
+/* Empties the buffer. */
+static void write_total(struct sink *out, const struct text_style *style, const char *name, struct buf *b)
+{
+    struct buf label = BUF_INIT;
+    buf_printf(&label, "  %s", name);
+    text_paragraph(out, style, buf_str(&label), 13, buf_str(b));
+    buf_release(&label);
+    buf_reset(b);
+}
+
+static void add_both(struct buf *b, const struct text_style *style, const struct rollup_value *v,
+                     const char *noun)
+{
+    text_add_figure(b, style, &v->bytes, TEXT_BYTES);
+    buf_addstr(b, " in ");
+    text_add_figure(b, style, &v->count, TEXT_COUNT);
+    buf_printf(b, " %s", noun);
+}
+
+static void write_totals(struct sink *out, const struct rollup *r, const struct facts *f,
+                         const struct text_style *style)
+{
+    const struct rollup_value *of = r->total.of;
+    struct buf b = BUF_INIT;
+    add_both(&b, style, &of[ROLLUP_LIVE], "objects");
+    write_total(out, style, report_live_word(f), &b);
+    if (r->options.keep_sample) { /* of chosen objects that is all there is to say */
+        buf_release(&b);
+        return;
+    }
+    report_add_peak(&b, r, style);
+    write_total(out, style, "peak", &b);
+    add_both(&b, style, &of[ROLLUP_ALLOCATED], "allocations");
+    write_total(out, style, "allocated", &b);
+    if (rollup_known(&r->total, ROLLUP_TEMPORARY)) {
+        text_add_share(&b, of[ROLLUP_TEMPORARY].bytes.value, of[ROLLUP_ALLOCATED].bytes.value);
+        buf_addstr(&b, of[ROLLUP_ALLOCATED].bytes.value > 0 ? " of that: " : "");
+        text_add_figure(&b, style, &of[ROLLUP_TEMPORARY].bytes, TEXT_BYTES);
+        buf_addstr(&b, " freed before the thread's next allocation");
+    } else {
+        buf_addch(&b, '-');
+    }
+    write_total(out, style, "temporary", &b);
+    buf_release(&b);
+}
+
+static void write_processes(struct sink *out, const struct rollup *r, const struct report_options *o)
+{
+    if (r->profile->images.len < 2 || r->options.group == ROLLUP_BY_PROCESS)
+        return;
+    struct report_options few = *o;
+    few.top = LARGEST_PROCESSES;
+    struct rollup *processes = rollup_largest_processes(r->profile, &r->options, few.top);
+    sink_text(out, "\n  the largest processes\n");
+    report_rows(out, processes, &few, 2);
+    rollup_free(processes);
+}
+
+static void write_caption(struct sink *out, const struct rollup *r, const struct facts *f,
+                          const struct text_style *style)
+{
+    static const char *const metrics[] = {
+        [ROLLUP_SORT_LIVE] = "", /* depends */
+        [ROLLUP_SORT_PEAK] = "Held at the peak",
+        [ROLLUP_SORT_ALLOCATED] = "Allocated in all",
+        [ROLLUP_SORT_ALLOCATIONS] = "Allocations in all",
+        [ROLLUP_SORT_TEMPORARY] = "Freed before the thread's next allocation",
+        [ROLLUP_SORT_AGE] = "Held, oldest first",
+    };
+    static const char *const groups[] = {
+        [ROLLUP_BY_STACK] = "stack, innermost call first",
+        [ROLLUP_BY_FUNCTION] = "function; SELF by itself, TOTAL with what it called",
+        [ROLLUP_BY_FILE] = "source file; SELF by itself, TOTAL with what it called",
+        [ROLLUP_BY_MODULE] = "module; SELF by itself, TOTAL with what it called",
+        [ROLLUP_BY_OWNER] = "first function outside the C and C++ libraries",
+        [ROLLUP_BY_THREAD] = "thread that allocated it",
+        [ROLLUP_BY_SIZE] = "size of the object",
+        [ROLLUP_BY_PROCESS] = "process",
+        [ROLLUP_BY_CALLERS] = ": below each function those that called it",
+        [ROLLUP_BY_CALLEES] = ": below each function those that it called",
+    };
+    const char *metric = metrics[r->options.sort];
+    if (r->options.sort == ROLLUP_SORT_LIVE)
+        metric = f->past                                ? "Held then"
+                 : f->running == r->profile->images.len ? "Held now"
+                 : f->running                           ? "Held"
+                                                        : "Still held at the end";
+    struct buf b = BUF_INIT;
+    if (rollup_is_tree(r->options.group)) {
+        buf_printf(&b, "%s in ", metric);
+        text_add_name(&b, style, r->options.focus);
+        buf_addstr(&b, groups[r->options.group]);
+    } else {
+        buf_printf(&b, "%s, by %s", metric, groups[r->options.group]);
+    }
+    sink_printf(out, "\n%s", text_begin(style, TEXT_STRONG));
+    text_paragraph(out, style, "", 0, buf_str(&b));
+    sink_text(out, text_end(style, TEXT_STRONG));
+    buf_release(&b);
+}
+
+void report_write(struct sink *out, const struct rollup *r, const struct report_options *o)
+{
+    struct facts f = facts_of(r->profile);
+    write_header(out, r, &f, o);
+    if (f.main_image == PROFILE_NONE)
+        return;
+    sink_char(out, '\n');
+    write_totals(out, r, &f, &o->style);
+    write_processes(out, r, o);
+    write_caption(out, r, &f, &o->style);
+    report_rows(out, r, o, 2);
+    sink_char(out, '\n');
+    report_closing(out, r->profile, &f, &o->style);
+}

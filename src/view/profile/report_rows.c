@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "view/profile/common.h"
+#include "view/profile/report_parts.h"
+#include "view/text/tree.h"
+
+#define STACK_INDENT   4
+#define INDENT_COLUMNS 2  /* for each step of a tree */
+#define INDENT_MAX     40 /* deeper ones stand beneath each other, so that names have room */
+
+/* What a column shows of a row. */
+enum field {
+    NO_FIELD,
+    MAIN, /* what the order goes by, its share of the total, its interval; by itself or in total */
+    SHARE,
+    INTERVAL,
+    OTHER, /* the other of the two, for groups that tell them apart */
+    OTHER_SHARE,
+    LIVE,
+    OBJECTS, /* of what MAIN counts the bytes of */
+    ALLOCATED,
+    OBJECTS_INTERVAL,
+    TEMPORARY, /* share of what was allocated */
+    OLDEST,
+    MEDIAN,
+};
+
+#define FIELDS 11
+
+/* What is shown in each order; columns go from the right when there is no room. */
+static const enum field fields[][FIELDS] = {
+    [ROLLUP_SORT_LIVE] = {MAIN, SHARE, INTERVAL, OTHER, OTHER_SHARE, OBJECTS, ALLOCATED, TEMPORARY, OLDEST},
+    [ROLLUP_SORT_PEAK] = {MAIN, SHARE, INTERVAL, OTHER, OTHER_SHARE, OBJECTS, LIVE, ALLOCATED},
+    [ROLLUP_SORT_ALLOCATED] = {MAIN, SHARE, INTERVAL, OTHER, OTHER_SHARE, OBJECTS, TEMPORARY, LIVE},
+    [ROLLUP_SORT_ALLOCATIONS] = {MAIN, SHARE, INTERVAL, OTHER, OTHER_SHARE, ALLOCATED, TEMPORARY, LIVE},
+    [ROLLUP_SORT_TEMPORARY] = {MAIN, SHARE, INTERVAL, OTHER, OTHER_SHARE, OBJECTS, OBJECTS_INTERVAL,
+                               ALLOCATED, TEMPORARY, LIVE},
+    [ROLLUP_SORT_AGE] = {OLDEST, MEDIAN, MAIN, SHARE, INTERVAL, OTHER, OTHER_SHARE, OBJECTS},
+};
+
+struct rows {
+    const struct rollup *rollup;
+    const struct report_options *o;
+    enum rollup_metric metric; /* of MAIN */
+    bool count;                /* MAIN is of objects */
+    bool two;                  /* self and inclusive differ */
+};
+
+static const char *header_of(const struct rows *s, enum field field)
+{
+    static const char *const metrics[] = {"LIVE", "PEAK", "ALLOCATED", "TEMPORARY"};
+    bool inclusive = s->rollup->options.inclusive;
+    switch (field) {
+    case MAIN:
+        return s->two ? (inclusive ? "TOTAL" : "SELF") : s->count ? "CALLS" : metrics[s->metric];
+    case SHARE:
+    case OTHER_SHARE:
+        return "SHARE";
+    case INTERVAL:
+    case OBJECTS_INTERVAL:
+        return "95 % INTERVAL";
+    case OTHER:
+        return inclusive ? "SELF" : "TOTAL";
+    case LIVE:
+        return "LIVE";
+    case OBJECTS:
+        return s->metric == ROLLUP_ALLOCATED ? "CALLS" : "OBJECTS";
+    case ALLOCATED:
+        return "ALLOCATED";
+    case TEMPORARY:
+        return "TEMP";
+    case OLDEST:
+        return "OLDEST";
+    case MEDIAN:
+        return "MEDIAN";
+    case NO_FIELD:
+        break;
+    }
+    return "";
+}
+
+static bool is_shown(const struct rows *s, enum field field)
+{
+    const struct rollup_values *total = &s->rollup->total;
+    switch (field) {
+    case OTHER:
+    case OTHER_SHARE:
+        return s->two;
+    case INTERVAL:
+        return !rollup_exact(&total->of[s->metric].bytes);
+    case OBJECTS_INTERVAL:
+        return !rollup_exact(&total->of[s->metric].count);
+    case ALLOCATED:
+        return rollup_known(total, ROLLUP_ALLOCATED);
+    case TEMPORARY:
+        return rollup_known(total, ROLLUP_TEMPORARY);
+    case OLDEST:
+    case MEDIAN:
+        return rollup_known(total, ROLLUP_AGES);
+    default:
+        return true;
+    }
+}
+
+static const struct estimate *main_estimate(const struct rows *s, const struct rollup_values *v)
+{
+    return s->count ? &v->of[s->metric].count : &v->of[s->metric].bytes;
+}
+
+static void add_age(struct buf *b, const struct rollup_values *v, uint64_t ns)
+{
+    char text[UNITS_TEXT_BYTES];
+    buf_addstr(b, v->aged_samples ? units_format_duration(text, (double)ns) : "-");
+}
+
+static void add_share(struct buf *b, const struct estimate *part, const struct estimate *total)
+{
+    if (part->samples || rollup_exact(part))
+        text_add_share(b, part->value, total->value);
+    else
+        buf_addch(b, '-');
+}
+
+static void add_field(struct buf *b, const struct rows *s, const struct rollup_row *row, enum field field)
+{
+    bool inclusive = s->rollup->options.inclusive;
+    const struct rollup_values *v = inclusive ? &row->inclusive : &row->self;
+    const struct rollup_values *other = inclusive ? &row->self : &row->inclusive;
+    const struct estimate *value = main_estimate(s, v), *total = main_estimate(s, &s->rollup->total);
+    enum text_unit unit = s->count ? TEXT_COUNT : TEXT_BYTES;
+    switch (field) {
+    case MAIN:
+        text_add_value(b, value, unit);
+        break;
+    case SHARE:
+        add_share(b, value, total);
+        break;
+    case INTERVAL:
+        text_add_interval(b, &s->o->style, value, unit);
+        break;
+    case OTHER:
+        text_add_value(b, main_estimate(s, other), unit);
+        break;
+    case OTHER_SHARE:
+        add_share(b, main_estimate(s, other), total);
+        break;
+    case LIVE:
+        text_add_value(b, &v->of[ROLLUP_LIVE].bytes, TEXT_BYTES);
+        break;
+    case OBJECTS:
+        text_add_value(b, &v->of[s->metric].count, TEXT_COUNT);
+        break;
+    case OBJECTS_INTERVAL:
+        text_add_interval(b, &s->o->style, &v->of[s->metric].count, TEXT_COUNT);
+        break;
+    case ALLOCATED:
+        text_add_value(b, &v->of[ROLLUP_ALLOCATED].bytes, TEXT_BYTES);
+        break;
+    case TEMPORARY:
+        text_add_share(b, v->of[ROLLUP_TEMPORARY].bytes.value, v->of[ROLLUP_ALLOCATED].bytes.value);
+        break;
+    case OLDEST:
+        add_age(b, v, v->oldest_ns);
+        break;
+    case MEDIAN:
+        add_age(b, v, v->median_ns);
+        break;
+    case NO_FIELD:
+        break;
+    }
+}
+
+/* ---- stacks, beneath their line ---- */
+
+static void add_stack(struct grid *rows, const struct profile *p, uint32_t stack, uint32_t most, bool all)
+{
+    struct frames frames = {0};
+    struct buf lines = BUF_INIT;
+    struct sink out = sink_to_buf(&lines);
+    frames_of(&frames, p, stack);
+    size_t first = all ? 0 : frames_passed_over(p, &frames);
+    frames.len -= first;
+    memmove(frames.at, frames.at + first, frames.len * sizeof(*frames.at));
+    piece_stack(&out, rows->style, p, &frames, most, rows->indent + STACK_INDENT);
+    grid_below(rows, &lines);
+    vec_release(&frames);
+}
+
+void report_add_stack(struct grid *rows, const struct profile *p, uint32_t stack, uint32_t most)
+{
+    add_stack(rows, p, stack, most, true);
+}
+
+void report_add_asker(struct grid *rows, const struct profile *p, uint32_t stack, uint32_t most)
+{
+    add_stack(rows, p, stack, most, false);
+}
+
+/* ---- the table ---- */
+
+const char *const report_name_headers[] = {
+    [ROLLUP_BY_STACK] = "",           [ROLLUP_BY_FUNCTION] = "FUNCTION", [ROLLUP_BY_FILE] = "FILE",
+    [ROLLUP_BY_MODULE] = "MODULE",    [ROLLUP_BY_OWNER] = "FUNCTION",    [ROLLUP_BY_THREAD] = "THREAD",
+    [ROLLUP_BY_SIZE] = "SIZE",        [ROLLUP_BY_PROCESS] = "PROCESS",   [ROLLUP_BY_CALLERS] = "FUNCTION",
+    [ROLLUP_BY_CALLEES] = "FUNCTION",
+};
+
+static bool has_module(enum rollup_group group)
+{
+    return group == ROLLUP_BY_FUNCTION || group == ROLLUP_BY_OWNER;
+}
+
+static void add_columns(struct grid *g, const struct rows *s)
+{
+    enum rollup_group group = s->rollup->options.group;
+    const enum field *shown = fields[s->rollup->options.sort];
+    for (unsigned i = 0; i < FIELDS && shown[i]; i++)
+        if (is_shown(s, shown[i]))
+            grid_column(g, (struct grid_column){.header = header_of(s, shown[i]),
+                                                .drop = shown[i] == MAIN ? 0 : i + 1,
+                                                .look = shown[i] == MAIN ? TEXT_STRONG : TEXT_PLAIN});
+    if (group != ROLLUP_BY_STACK)
+        grid_column(
+            g, (struct grid_column){.header = report_name_headers[group], .left = true, .elastic = true});
+    if (has_module(group))
+        grid_column(g, (struct grid_column){
+                           .header = "MODULE", .left = true, .drop = FIELDS + 1, .look = TEXT_FAINT});
+}
+
+/* "hsetCommand < call < main": a row of a tree, and those on its line, without what comes before main(). */
+static void add_way(struct buf *b, const struct rows *s, uint32_t row, const struct tree *t)
+{
+    const struct rollup *r = s->rollup;
+    for (unsigned i = 0; i < INDENT_COLUMNS * t->indents[row] && i < INDENT_MAX; i++)
+        buf_addch(b, ' ');
+    text_add_name(b, &s->o->style, r->rows.at[row].name);
+    while (strcmp(r->rows.at[row].name, "main") && ++row < r->rows.len && t->joins[row]) {
+        buf_addstr(b, r->options.group == ROLLUP_BY_CALLERS ? " < " : " > ");
+        text_add_name(b, &s->o->style, r->rows.at[row].name);
+    }
+}
+
+static void add_row(struct grid *g, const struct rows *s, const struct rollup_row *row, const struct tree *t)
+{
+    enum rollup_group group = s->rollup->options.group;
+    const enum field *shown = fields[s->rollup->options.sort];
+    struct buf cell = BUF_INIT;
+    grid_row(g);
+    for (unsigned i = 0; i < FIELDS && shown[i]; i++) {
+        if (!is_shown(s, shown[i]))
+            continue;
+        add_field(&cell, s, row, shown[i]);
+        grid_cell(g, &cell);
+    }
+    if (group == ROLLUP_BY_STACK) {
+        report_add_stack(g, s->rollup->profile, row->index, s->o->frames);
+        return;
+    }
+    if (t)
+        add_way(&cell, s, (uint32_t)(row - s->rollup->rows.at), t);
+    else
+        text_add_name(&cell, &s->o->style, row->name);
+    grid_cell(g, &cell);
+    if (has_module(group)) {
+        text_add_name(&cell, &s->o->style, frame_basename(row->module));
+        grid_cell(g, &cell);
+    }
+}
+
+static void write_rest(struct sink *out, const struct rows *s, size_t shown, size_t all, unsigned indent)
+{
+    const struct rollup *r = s->rollup;
+    const struct text_style *style = &s->o->style;
+    struct buf b = BUF_INIT;
+    double rest = 0;
+    for (size_t i = shown; i < all; i++)
+        rest += main_estimate(s, &r->rows.at[i].self)->value;
+    buf_printf(&b, "%s %zu more", text_dots(style), all - shown);
+    if (!r->options.inclusive && rest > 0) {
+        buf_addstr(&b, ", together ");
+        text_add_share(&b, rest, main_estimate(s, &r->total)->value);
+    }
+    sink_repeat(out, ' ', indent);
+    sink_printf(out, "%s%s%s\n", text_begin(style, TEXT_FAINT), buf_str(&b), text_end(style, TEXT_FAINT));
+    buf_release(&b);
+}
+
+/* The number of lines, and in `all` how many there are. */
+static size_t add_tree(struct grid *g, const struct rows *s, size_t *all)
+{
+    struct tree t;
+    tree_init(&t, s->rollup, 0, true);
+    *all = t.n;
+    tree_release(&t);
+    tree_init(&t, s->rollup, s->o->top, true);
+    size_t n = t.n;
+    for (size_t i = 0; i < n; i++)
+        add_row(g, s, &s->rollup->rows.at[t.shown[i]], &t);
+    tree_release(&t);
+    return n;
+}
+
+void report_rows(struct sink *out, const struct rollup *r, const struct report_options *o, unsigned indent)
+{
+    enum rollup_group group = r->options.group;
+    struct rows s = {
+        .rollup = r,
+        .o = o,
+        .metric = rollup_sort_metric(r->options.sort),
+        .count = r->options.sort == ROLLUP_SORT_ALLOCATIONS,
+        .two = group == ROLLUP_BY_FUNCTION || group == ROLLUP_BY_FILE || group == ROLLUP_BY_MODULE,
+    };
+    struct grid g = {.style = &o->style, .indent = indent};
+    size_t all = 0, shown; /* rows with nothing to show come last */
+    while (all < r->rows.len && rollup_sort_value(r->options.sort, &r->rows.at[all].inclusive) > 0)
+        all++;
+    add_columns(&g, &s);
+    if (rollup_is_tree(group)) {
+        shown = add_tree(&g, &s, &all);
+    } else {
+        shown = o->top && all > o->top ? o->top : all;
+        for (size_t i = 0; i < shown; i++)
+            add_row(&g, &s, &r->rows.at[i], NULL);
+    }
+    if (shown)
+        grid_write(&g, out);
+    else
+        sink_printf(out, "%*s%s\n", (int)indent, "", "nothing");
+    if (shown < all)
+        write_rest(out, &s, shown, all, indent);
+    grid_release(&g);
+}

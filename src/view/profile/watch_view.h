@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef VIEW_WATCH_VIEW_H
+#define VIEW_WATCH_VIEW_H
+
+/*
+ * A look of `allium watch` as text or as one line of JSON.
+ *
+ * Runs in: the tool. Owns: nothing.
+ */
+
+#include "model/profile/watch_snapshot.h"
+#include "view/text/sink.h"
+#include "view/text/text.h"
+
+struct watch_view {
+    struct text_style style;
+    uint32_t top;    /* rows for each process; 0: all */
+    uint32_t frames; /* of a stack; 0: all */
+};
+
+/** What has changed, or all of it, as the look's kind says; one line when nothing has. LOOK_FREES: frees. */
+void watch_write(struct sink *out, const struct look *l, const struct watch_view *v);
+/** All of it, whatever its kind; see allium-json(5). */
+void watch_json_write(struct sink *out, const struct look *l, uint32_t top);
+
+#endif

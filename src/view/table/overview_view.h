@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef VIEW_OVERVIEW_VIEW_H
+#define VIEW_OVERVIEW_VIEW_H
+
+/*
+ * A machine's memory on one screen, or as JSON: what is out of the ordinary first, in words. See allium-sys(1).
+ *
+ * Runs in: the tool. Threads: pure, but for the time zone. Owns: nothing.
+ */
+
+#include "model/overview/mapping.h"
+#include "model/overview/overview.h"
+#include "view/text/sink.h"
+#include "view/text/text.h"
+
+/** `top`: of the OOM kills; the other lists are as long as they are. */
+void machine_write(struct sink *out, const struct machine *m, uint32_t top, const struct text_style *style);
+/** The same in one line: schema allium-sys, see allium-json(5). */
+void machine_json_write(struct sink *out, const struct machine *m, uint32_t top);
+
+/** One process and the first `top` (0: all) of its mappings; none when it did not answer. */
+void mappings_write(struct sink *out, const struct machine_process *p, const struct mappings *maps,
+                    uint32_t top, const struct text_style *style);
+/** The same in one line: schema allium-sys-process. */
+void mappings_json_write(struct sink *out, uint64_t taken_ns, const struct machine_process *p,
+                         const struct mappings *maps, uint32_t top);
+
+#endif

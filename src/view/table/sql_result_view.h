@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef VIEW_SQL_RESULT_VIEW_H
+#define VIEW_SQL_RESULT_VIEW_H
+
+/*
+ * Rows of an answer as aligned columns, JSON or CSV. They come in batches: what was written stays.
+ *
+ * Runs in: the tool. Threads: one at a time. Owns: nothing.
+ */
+
+#include "model/table/sql_result.h"
+#include "view/formats/json.h"
+#include "view/text/text.h"
+
+enum answer_form { ANSWER_AS_TEXT, ANSWER_AS_JSON, ANSWER_AS_CSV };
+
+struct answer_view {
+    struct sink *out;
+    struct text_style style;
+    enum answer_form form;
+    struct json json;
+    bool begun;
+};
+
+/**
+ * Writes a batch of rows; `more`: others may follow. As text, columns are as wide as the batch needs, numbers to the right;
+ * NULL is "-". As JSON, {"schema":"allium-sql","version":1,"rows":[{...}]}, ended only by a batch without `more`, so that
+ * half an answer is no JSON. As CSV (RFC 4180), NULL is an empty field. Bytes are X'6869', in JSON "6869".
+ */
+void answer_view_write(struct answer_view *v, const struct answer *a, bool more);
+
+#endif

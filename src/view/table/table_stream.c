@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "view/table/table_stream.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "view/table/table_view.h"
+
+#define HEADERS_EVERY 40u
+#define GAP           2u
+#define DROP_NONE     100u
+#define TEXT_LEAST    16u
+
+/* For rows that nobody has seen yet. */
+struct layout {
+    unsigned drop;  /* columns that may be dropped at this number or beyond have no room */
+    unsigned extra; /* what each text of unknown length gets beyond TEXT_LEAST */
+    uint32_t last;  /* column that is shown */
+};
+
+static bool is_elastic(const struct table_column *c)
+{
+    return c->type == TABLE_TEXT && !c->width;
+}
+
+static unsigned width_of(const struct table_column *c)
+{
+    static const unsigned units[] = {
+        [TABLE_PLAIN] = 7,    [TABLE_COUNT] = 7,    [TABLE_BYTES] = 9,
+        [TABLE_DURATION] = 8, [TABLE_INSTANT] = 12, [TABLE_PERCENT] = 7,
+    };
+    static const unsigned types[] = {[TABLE_ADDRESS] = 18, [TABLE_FLAG] = 3};
+    unsigned header = (unsigned)strlen(c->name);
+    unsigned width = c->type == TABLE_TEXT                        ? c->width ? c->width : TEXT_LEAST
+                     : c->type <= TABLE_ADDRESS && types[c->type] ? types[c->type]
+                                                                  : units[c->unit];
+    return header > width ? header : width;
+}
+
+/* Columns that no row of these has would come and go: who wants them has wider screens, or JSON. */
+static bool is_shown(const struct table *t, uint32_t i, unsigned drop)
+{
+    const struct table_column *c = &t->columns[i];
+    return !table_stands_below(t, i) && !table_hides(t, i) && (!c->drop || c->drop < drop);
+}
+
+static unsigned total_width(const struct table *t, unsigned drop)
+{
+    unsigned width = 0;
+    for (uint32_t i = 0; i < t->n_columns; i++)
+        if (is_shown(t, i, drop))
+            width += width_of(&t->columns[i]) + GAP;
+    return width;
+}
+
+static struct layout lay_out(const struct table *t, const struct text_style *style)
+{
+    struct layout l = {.drop = DROP_NONE};
+    unsigned elastic = 0, room = style->columns + GAP;
+    while (l.drop > 1 && style->columns && total_width(t, l.drop) > room)
+        l.drop--;
+    for (uint32_t i = 0; i < t->n_columns; i++) {
+        if (!is_shown(t, i, l.drop))
+            continue;
+        l.last = i;
+        elastic += is_elastic(&t->columns[i]);
+    }
+    unsigned used = total_width(t, l.drop);
+    if (elastic && used < room)
+        l.extra = (room - used) / elastic;
+    return l;
+}
+
+/* "14:02:11.083": rows of a stream are seldom of another day. */
+static void add_moment(struct buf *b, uint64_t realtime_ns)
+{
+    text_add_clock(b, realtime_ns);
+    buf_printf(b, ".%03u", (unsigned)(realtime_ns / 1000000 % 1000));
+}
+
+static void put(struct sink *out, const struct table *t, const struct layout *l, uint32_t column,
+                const char *text)
+{
+    const struct table_column *c = &t->columns[column];
+    bool last = column == l->last;
+    size_t room = width_of(c) + (is_elastic(c) ? l->extra : 0), width = text_width(text);
+    size_t pad = width < room ? room - width : 0;
+    if (c->type != TABLE_TEXT)
+        sink_repeat(out, ' ', pad);
+    sink_text(out, text);
+    if (c->type == TABLE_TEXT && !last)
+        sink_repeat(out, ' ', pad);
+    sink_text(out, last ? "\n" : "  ");
+}
+
+static void put_headers(struct sink *out, const struct table *t, const struct layout *l)
+{
+    for (uint32_t i = 0; i <= l->last; i++) {
+        if (!is_shown(t, i, l->drop))
+            continue;
+        struct buf b = BUF_INIT;
+        for (const char *p = t->columns[i].name; *p; p++)
+            buf_addch(&b, *p == '_' ? ' ' : (char)toupper((unsigned char)*p));
+        put(out, t, l, i, buf_str(&b));
+        buf_release(&b);
+    }
+}
+
+static void put_value(struct sink *out, const struct table *t, const struct layout *l, uint32_t row,
+                      uint32_t column, const struct text_style *style)
+{
+    const struct table_column *c = &t->columns[column];
+    struct buf all = BUF_INIT, text = BUF_INIT;
+    if (c->unit == TABLE_INSTANT && table_at(t, row, column)->known)
+        add_moment(&all, table_at(t, row, column)->whole);
+    else
+        table_view_add_value(&all, style, t, row, column);
+    if (is_elastic(c) && style->columns)
+        text_add_short(&text, style, buf_str(&all), width_of(c) + l->extra);
+    else
+        buf_addstr(&text, buf_str(&all));
+    put(out, t, l, column, buf_str(&text));
+    buf_release(&text);
+    buf_release(&all);
+}
+
+/* The story of a row, if it has one: its first line after the moment, the others below it. */
+static bool put_story(struct sink *out, const struct table *t, uint32_t row, const struct text_style *style)
+{
+    const struct table_value *story = NULL, *moment = NULL;
+    struct buf b = BUF_INIT;
+    for (uint32_t i = 0; i < t->n_columns; i++) {
+        const struct table_value *v = table_at(t, row, i);
+        if (t->columns[i].story && v->known)
+            story = v;
+        if (t->columns[i].unit == TABLE_INSTANT && v->known && !moment)
+            moment = v;
+    }
+    if (!story)
+        return false;
+    if (moment)
+        add_moment(&b, moment->whole);
+    for (const char *line = story->text; *line;) {
+        size_t len = strcspn(line, "\n");
+        buf_addstr(&b, line > story->text ? "    " : moment ? "  " : "");
+        char *one = strndup(line, len);
+        text_add_name(&b, style, one ? one : "");
+        buf_addch(&b, '\n');
+        free(one);
+        line += len + (line[len] == '\n');
+    }
+    sink_text(out, buf_str(&b));
+    buf_release(&b);
+    return true;
+}
+
+static void put_lines(struct sink *out, const struct table *t, uint32_t row, const struct text_style *style)
+{
+    struct buf below = BUF_INIT;
+    table_view_add_lines(&below, style, t, row);
+    sink_text(out, buf_str(&below));
+    buf_release(&below);
+}
+
+void table_stream_write(struct table_stream *v, struct sink *out, const struct table *t,
+                        const struct text_style *style)
+{
+    struct layout l = lay_out(t, style);
+    for (uint32_t row = 0; row < table_rows(t); row++) {
+        if (put_story(out, t, row, style)) {
+            put_lines(out, t, row, style);
+            continue;
+        }
+        if (!v->rows || (v->repeat && v->rows % HEADERS_EVERY == 0))
+            put_headers(out, t, &l);
+        v->rows++;
+        for (uint32_t i = 0; i <= l.last; i++)
+            if (is_shown(t, i, l.drop))
+                put_value(out, t, &l, row, i, style);
+        put_lines(out, t, row, style);
+    }
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "view/text/columns.h"
+
+#define GAP           2
+#define ELASTIC_LEAST 28 /* columns are dropped rather than leaving the elastic one less */
+#define WIDTH_LEAST   8
+
+void grid_column(struct grid *g, struct grid_column column)
+{
+    *vec_push(&g->columns) = column;
+}
+
+void grid_row(struct grid *g)
+{
+    *vec_push(&g->rows) = (struct grid_row){.below = NULL};
+}
+
+void grid_cell(struct grid *g, struct buf *text)
+{
+    *vec_push(&g->cells) = buf_detach(text);
+}
+
+void grid_below(struct grid *g, struct buf *lines)
+{
+    free(g->rows.at[g->rows.len - 1].below);
+    g->rows.at[g->rows.len - 1].below = buf_detach(lines);
+}
+
+void grid_release(struct grid *g)
+{
+    vec_each (char *, text, &g->cells)
+        free(*text);
+    vec_each (struct grid_row, row, &g->rows)
+        free(row->below);
+    vec_release(&g->columns);
+    vec_release(&g->cells);
+    vec_release(&g->rows);
+}
+
+static size_t natural_width(const struct grid *g, size_t column)
+{
+    size_t widest = text_width(g->columns.at[column].header);
+    for (size_t i = column; i < g->cells.len; i += g->columns.len) {
+        size_t width = text_width(g->cells.at[i]);
+        widest = width > widest ? width : widest;
+    }
+    return widest;
+}
+
+/* The column to go first; past the last one when all stay. */
+static size_t least_wanted(const struct grid *g, const size_t *widths)
+{
+    size_t found = g->columns.len;
+    for (size_t i = 0; i < g->columns.len; i++)
+        if (widths[i] && g->columns.at[i].drop &&
+            (found == g->columns.len || g->columns.at[i].drop > g->columns.at[found].drop))
+            found = i;
+    return found;
+}
+
+/* The name that has most to give; past the last column when none has. */
+static size_t widest_name(const struct grid *g, const size_t *widths)
+{
+    size_t found = g->columns.len, most = ELASTIC_LEAST;
+    for (size_t i = 0; i < g->columns.len; i++) {
+        if (!g->columns.at[i].left || g->columns.at[i].wrap || widths[i] <= most)
+            continue;
+        found = i;
+        most = widths[i];
+    }
+    return found;
+}
+
+static size_t width_used(const struct grid *g, const size_t *widths)
+{
+    size_t used = g->indent, shown = 0;
+    for (size_t i = 0; i < g->columns.len; i++) {
+        used += widths[i];
+        shown += widths[i] != 0;
+    }
+    return used + (shown ? (shown - 1) * GAP : 0);
+}
+
+/* No column is narrower than its header. */
+static size_t least_width(const struct grid *g, size_t column)
+{
+    size_t header = text_width(g->columns.at[column].header);
+    return header > WIDTH_LEAST ? header : WIDTH_LEAST;
+}
+
+/* What the others leave is for those that give way: none gets more than it wants, those that want more the same. */
+static void share_out(const struct grid *g, size_t *widths, const size_t *wanted)
+{
+    size_t used = width_used(g, widths), left = g->style->columns, sharing = 0;
+    bool *shares = mem_array(g->columns.len, sizeof(*shares));
+    for (size_t i = 0; i < g->columns.len; i++) {
+        shares[i] = g->columns.at[i].elastic && widths[i]; /* it may have been dropped, too */
+        sharing += shares[i];
+        used -= shares[i] ? widths[i] : 0;
+    }
+    left = left > used ? left - used : 0;
+    for (bool again = true; again;) {
+        again = false;
+        for (size_t i = 0; i < g->columns.len; i++) {
+            if (!shares[i] || wanted[i] > left / sharing)
+                continue;
+            widths[i] = wanted[i];
+            left -= wanted[i];
+            sharing--;
+            shares[i] = false;
+            again = true;
+        }
+    }
+    for (size_t i = 0; i < g->columns.len; i++)
+        if (shares[i]) {
+            size_t share = left / sharing, least = least_width(g, i);
+            widths[i] = share > least ? share : least;
+        }
+    free(shares);
+}
+
+static void lay_out_narrow(const struct grid *g, size_t *widths)
+{
+    size_t room = g->style->columns, *wanted = mem_array(g->columns.len, sizeof(*wanted));
+    for (size_t i = 0; i < g->columns.len; i++) {
+        wanted[i] = widths[i];
+        if (g->columns.at[i].elastic && widths[i] > ELASTIC_LEAST)
+            widths[i] = ELASTIC_LEAST;
+    }
+    for (size_t i = 0; i < g->columns.len; i++)
+        if (g->columns.at[i].elastic && g->columns.at[i].wrap && width_used(g, widths) > room)
+            widths[i] = 0; /* a word a line says little: see write_wrapped_below() */
+    for (size_t i; width_used(g, widths) > room && (i = least_wanted(g, widths)) < g->columns.len;)
+        widths[i] = 0;
+    for (size_t i; width_used(g, widths) > room && (i = widest_name(g, widths)) < g->columns.len;)
+        widths[i]--;
+    share_out(g, widths, wanted);
+    free(wanted);
+}
+
+static size_t *lay_out(const struct grid *g)
+{
+    size_t *widths = mem_array(g->columns.len, sizeof(*widths));
+    for (size_t i = 0; i < g->columns.len; i++)
+        widths[i] = natural_width(g, i);
+    if (g->style->columns && width_used(g, widths) > g->style->columns)
+        lay_out_narrow(g, widths);
+    return widths;
+}
+
+/* Bytes of the text that fit into the width, up to a blank where there is one. */
+static size_t line_bytes(const char *text, size_t width)
+{
+    size_t columns = 0, blank = 0, i = 0;
+    for (; text[i]; i++) {
+        if ((text[i] & 0xc0) != 0x80 && ++columns > width)
+            return blank ? blank : i;
+        if (text[i] == ' ')
+            blank = i;
+    }
+    return i;
+}
+
+struct cursor {
+    const struct grid *grid;
+    struct sink *out;
+    size_t column; /* of the screen, reached so far */
+    size_t start;  /* where the next cell begins */
+};
+
+static void put(struct cursor *c, const struct grid_column *column, const char *text, size_t width)
+{
+    size_t own = text_width(text), pad = own < width && !column->left ? width - own : 0;
+    enum text_look look = *text ? column->look : TEXT_PLAIN;
+    if (own) {
+        size_t from = c->start + pad;
+        sink_repeat(c->out, ' ', from > c->column ? from - c->column : 0);
+        sink_printf(c->out, "%s%s%s", text_begin(c->grid->style, look), text, text_end(c->grid->style, look));
+        c->column = from + own;
+    }
+    c->start += width + GAP;
+}
+
+/* One line of cells; `rest` (by column) is what of each is still to come, and moves on. True: there is more. */
+static bool write_line(const struct grid *g, struct sink *out, const size_t *widths, const char **rest)
+{
+    struct cursor c = {.grid = g, .out = out, .start = g->indent};
+    bool more = false;
+    for (size_t i = 0; i < g->columns.len; i++) {
+        const struct grid_column *column = &g->columns.at[i];
+        struct buf text = BUF_INIT;
+        if (!widths[i])
+            continue;
+        if (column->wrap) {
+            size_t bytes = line_bytes(rest[i], widths[i]);
+            buf_add(&text, rest[i], bytes);
+            rest[i] += bytes;
+            while (*rest[i] == ' ')
+                rest[i]++;
+        } else {
+            text_add_short(&text, g->style, rest[i], widths[i]);
+            rest[i] = "";
+        }
+        more |= *rest[i] != '\0';
+        put(&c, column, buf_str(&text), widths[i]);
+        buf_release(&text);
+    }
+    sink_char(out, '\n');
+    return more;
+}
+
+/* What is to be wrapped and got no column stands below its row, from the second column on. */
+static void write_wrapped_below(const struct grid *g, struct sink *out, const size_t *widths, size_t row)
+{
+    for (size_t i = 0; i < g->columns.len; i++) {
+        const char *text = g->cells.at[row * g->columns.len + i];
+        if (g->columns.at[i].wrap && !widths[i] && *text)
+            text_paragraph(out, g->style, "", g->indent + (unsigned)widths[0] + GAP, text);
+    }
+}
+
+static void write_header(const struct grid *g, struct sink *out, const size_t *widths)
+{
+    struct cursor c = {.grid = g, .out = out, .start = g->indent};
+    for (size_t i = 0; i < g->columns.len; i++) {
+        struct grid_column header = g->columns.at[i];
+        header.look = TEXT_FAINT;
+        if (widths[i])
+            put(&c, &header, header.header, widths[i]);
+    }
+    sink_char(out, '\n');
+}
+
+void grid_write(const struct grid *g, struct sink *out)
+{
+    size_t *widths = lay_out(g), n = g->columns.len;
+    const char **rest = mem_array(n, sizeof(*rest));
+    if (!g->bare)
+        write_header(g, out, widths);
+    for (size_t row = 0; row < g->rows.len; row++) {
+        for (size_t i = 0; i < n; i++)
+            rest[i] = g->cells.at[row * n + i];
+        while (write_line(g, out, widths, rest))
+            ;
+        write_wrapped_below(g, out, widths, row);
+        if (g->rows.at[row].below)
+            sink_text(out, g->rows.at[row].below);
+    }
+    free(rest);
+    free(widths);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef VIEW_COLUMNS_H
+#define VIEW_COLUMNS_H
+
+/*
+ * Columns of text that line up, fitted to the width there is: columns that matter less go, and some give way; long names
+ * of the others too, where that is not enough.
+ *
+ * Runs in: the tool. Owns: a grid owns the texts of its cells, until grid_release().
+ */
+
+#include "base/vec.h"
+#include "view/text/text.h"
+
+struct grid_column {
+    const char *header; /* borrowed; ASCII */
+    bool left;          /* adjusted to the left */
+    unsigned drop; /* 0: stays; else the columns with the largest number go first when there is no room */
+    bool
+        elastic; /* gets what the others leave, its share where there are several. Its texts are shortened in the middle, */
+    bool
+        wrap; /* or, of one alone, continued on further lines: below the row, when there is little room beside the others */
+    enum text_look look;
+};
+
+struct grid_row {
+    char *below; /* lines that follow the row, or NULL */
+};
+
+struct grid {
+    const struct text_style *style; /* borrowed */
+    unsigned indent;
+    bool bare; /* no line of headers */
+    struct VEC(struct grid_column) columns;
+    struct VEC(char *) cells;
+    struct VEC(struct grid_row) rows;
+};
+
+/** A further column, before the first row. */
+void grid_column(struct grid *g, struct grid_column column);
+void grid_row(struct grid *g);
+/** The next cell of the last row; takes the buffer's text and empties the buffer. */
+void grid_cell(struct grid *g, struct buf *text);
+/** What follows the last row: whole lines. As above. */
+void grid_below(struct grid *g, struct buf *lines);
+void grid_write(const struct grid *g, struct sink *out);
+void grid_release(struct grid *g);
+
+#endif
