@@ -8,7 +8,7 @@
 
 #include "base/mem.h"
 #include "base/units.h"
-#include "cli/words.h"
+#include "cli/option_values.h"
 
 #define SHOWN_BYTES 100
 

@@ -18,8 +18,8 @@
 
 #include "base/buf.h"
 #include "cli/command.h"
+#include "cli/option_values.h"
 #include "cli/terminal.h"
-#include "cli/words.h"
 #include "view/profile/watch_view.h"
 
 enum wish { NOTHING, LIST, FREES, DISMISS, HELP, QUIT };

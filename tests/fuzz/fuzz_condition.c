@@ -7,7 +7,7 @@
 #include "require.h"
 
 #include "cli/condition.h"
-#include "cli/words.h"
+#include "cli/option_values.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/accounts/accounts_source.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/source.h"
+#include "store/account_tables.h"
+
+static int read_process(struct accounts_reading *r, const struct accounts_kind *kind, const char *text,
+                        struct alloc_texts *texts, struct symbols *symbols, struct error *e)
+{
+    pid_t pid = source_pid(text);
+    return pid ? kind->read(&r->accounts, texts, pid, symbols, e)
+               : error_set(e, EINVAL, "%s is no process id", text);
+}
+
+static int read_moment(struct accounts_reading *r, const struct accounts_kind *kind, const char *text,
+                       struct alloc_texts *texts, struct error *e)
+{
+    char *path = mem_strdup(text), *at = strrchr(path, '@');
+    uint64_t at_ns;
+    *at = '\0';
+    int bad = source_when(path, at + 1, &at_ns, e);
+    bad = bad ? bad : recording_load_accounts(&r->accounts, texts, path, kind->schema, &at_ns, e);
+    free(path);
+    r->label = bad ? NULL : mem_strdup(text);
+    return bad;
+}
+
+int accounts_source_read(struct accounts_reading *r, const struct accounts_kind *kind, const char *text,
+                         struct alloc_texts *texts, struct symbols *symbols, struct error *e)
+{
+    char *path;
+    *r = (struct accounts_reading){.label = NULL};
+    if (source_kind(text) == SOURCE_PROCESS)
+        return read_process(r, kind, text, texts, symbols, e);
+    if (source_kind(text) == SOURCE_MOMENT)
+        return read_moment(r, kind, text, texts, e);
+    int bad = source_file(text, &path, e);
+    bad = bad ? bad : recording_load_accounts(&r->accounts, texts, path, kind->schema, NULL, e);
+    if (bad)
+        free(path);
+    else
+        r->label = path;
+    return bad;
+}
+
+void accounts_reading_release(struct accounts_reading *r)
+{
+    accounts_release(&r->accounts);
+    free(r->label);
+    r->label = NULL;
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/accounts/places_show.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/command.h"
+#include "cli/pager.h"
+#include "cli/terminal.h"
+#include "model/table/table.h"
+#include "view/formats/json.h"
+#include "view/table/table_view.h"
+
+enum { C_PLACES, C_COPIES, C_CLASS, C_NAME, C_FUNCTION, C_PLACE, C_MODULE, COLUMNS };
+static const struct table_column columns[COLUMNS] = {
+    [C_PLACES] = {"places", TABLE_COUNT, TABLE_WHOLE},
+    [C_COPIES] = {"copies", TABLE_COUNT, TABLE_WHOLE, .drop = 2},
+    [C_CLASS] = {"class", TABLE_PLAIN, TABLE_TEXT, .rare = true},
+    [C_NAME] = {"name", TABLE_PLAIN, TABLE_TEXT, .rare = true},
+    [C_FUNCTION] = {"function", TABLE_PLAIN, TABLE_TEXT, .rare = true, .gives = true},
+    [C_PLACE] = {"place", TABLE_PLAIN, TABLE_TEXT, .rare = true, .gives = true},
+    [C_MODULE] = {"module", TABLE_PLAIN, TABLE_TEXT, .rare = true, .gives = true, .drop = 2},
+};
+
+static const char *text_of(const struct alloc_texts *texts, uint32_t text)
+{
+    const char *found = alloc_texts_get(texts, text);
+    return found ? found : "";
+}
+
+/* By file and line; what is known of neither stands at the end. */
+static int compare(const void *a, const void *b, void *arg)
+{
+    const struct account_key *x = &((const struct account_row *)a)->key,
+                             *y = &((const struct account_row *)b)->key;
+    const uint32_t pairs[][2] = {
+        {x->file, y->file}, {x->class, y->class}, {x->name, y->name}, {x->function, y->function}};
+    if (!x->file != !y->file)
+        return x->file ? -1 : 1;
+    for (size_t i = 0; i < sizeof(pairs) / sizeof(*pairs); i++) {
+        int order = strcmp(text_of(arg, pairs[i][0]), text_of(arg, pairs[i][1]));
+        if (!order && !i)
+            order = (x->line > y->line) - (x->line < y->line);
+        if (order)
+            return order;
+    }
+    return 0;
+}
+
+static void put_row(struct table *t, const struct account_row *r, const struct alloc_texts *texts)
+{
+    const char *file = alloc_texts_get(texts, r->key.file);
+    struct buf place = BUF_INIT;
+    table_row(t);
+    table_whole(t, C_PLACES, r->of[ACCOUNT_AFTER].places);
+    table_whole(t, C_COPIES, r->copies);
+    table_text(t, C_CLASS, alloc_texts_get(texts, r->key.class));
+    table_text(t, C_NAME, alloc_texts_get(texts, r->key.name));
+    table_text(t, C_FUNCTION, alloc_texts_get(texts, r->key.function));
+    table_text(t, C_MODULE, alloc_texts_get(texts, r->key.module));
+    if (file)
+        buf_addstr(&place, file);
+    if (file && r->key.line)
+        buf_printf(&place, ":%u", r->key.line);
+    table_text(t, C_PLACE, file ? buf_str(&place) : NULL);
+    buf_release(&place);
+}
+
+static uint64_t copies_of(const struct account_rows *rows)
+{
+    uint64_t copies = 0;
+    vec_each (const struct account_row, r, rows)
+        copies += r->copies;
+    return copies;
+}
+
+/* "server: 214 places, in 311 copies" */
+static void write_heading(const struct places_show *o, struct sink *out, const struct accounts *a,
+                          const struct account_rows *fit)
+{
+    struct text_style style = terminal_style(stdout);
+    struct buf b = BUF_INIT;
+    text_add_name(&b, &style, o->source);
+    buf_addstr(&b, ": ");
+    text_add_number(&b, a->rows.len, "place");
+    buf_addstr(&b, ", in ");
+    text_add_words(&b, copies_of(&a->rows), "cop{y|ies}");
+    buf_addstr(&b, "\n");
+    if (o->query) {
+        buf_addstr(&b, "where ");
+        text_add_name(&b, &style, query_text(o->query));
+        buf_addstr(&b, ": ");
+        text_add_number(&b, fit->len, "place");
+        buf_addstr(&b, "\n");
+    }
+    sink_printf(out, "%s\n", buf_str(&b));
+    buf_release(&b);
+}
+
+static void write_json(const struct places_show *o, struct sink *out, const struct table *t,
+                       const struct accounts *a, size_t all)
+{
+    struct json j = {.out = out};
+    json_open(&j, NULL, '{');
+    json_text(&j, "schema", "allium-tags-places");
+    json_whole(&j, "version", t->version);
+    json_text(&j, "source", o->source);
+    json_text(&j, "filter", o->query ? query_text(o->query) : NULL);
+    json_text(&j, "group", o->group_word);
+    json_whole(&j, "places", a->rows.len);
+    json_whole(&j, "not_understood", a->processes.at[0].losses[ACCOUNT_LOST_RECORDS]);
+    json_whole(&j, "rows_in_all", all);
+    table_view_json_rows(&j, "rows", t);
+    json_close(&j, '}');
+}
+
+/* On stderr: what is missing, and why. */
+static void say_missing(const struct places_show *o, const struct accounts *a, size_t fit, size_t shown,
+                        size_t all)
+{
+    struct buf b = BUF_INIT;
+    uint64_t not_understood = a->processes.at[0].losses[ACCOUNT_LOST_RECORDS];
+    size_t unknown = 0;
+    vec_each (const struct account_row, r, &a->rows)
+        unknown += !r->key.file;
+    if (o->query && !fit)
+        command_fail(0, "no place fits %s", query_text(o->query));
+    if (shown < all && !o->json)
+        command_fail(0, "%zu of %zu rows are shown; --top 0 shows all", shown, all);
+    if (unknown) {
+        text_add_words(&b, unknown, "place{s} {has|have} neither file nor line: {it has|they have}");
+        command_fail(0, "%s no debug information (cc -g), or it was stripped", buf_str(&b));
+        buf_reset(&b);
+    }
+    if (not_understood) {
+        text_add_words(&b, not_understood, "part{s} of its tags {is|are} not understood:");
+        command_fail(0, "%s damaged, or of another version of <allium/tag.h>", buf_str(&b));
+    }
+    buf_release(&b);
+}
+
+int places_show(const struct places_show *o, const struct accounts *a, struct alloc_texts *texts)
+{
+    static const uint64_t of_groups[] = {
+        [ACCOUNT_BY_PLACE] = 1 << C_PLACES,
+        [ACCOUNT_BY_FUNCTION] = ~(1ull << C_PLACES | 1 << C_COPIES | 1 << C_FUNCTION),
+        [ACCOUNT_BY_FILE] = ~(1ull << C_PLACES | 1 << C_COPIES | 1 << C_PLACE),
+        [ACCOUNT_BY_DIRECTORY] = ~(1ull << C_PLACES | 1 << C_COPIES | 1 << C_PLACE),
+        [ACCOUNT_BY_MODULE] = ~(1ull << C_PLACES | 1 << C_COPIES | 1 << C_MODULE),
+        [ACCOUNT_BY_CLASS] = ~(1ull << C_PLACES | 1 << C_COPIES | 1 << C_CLASS),
+    };
+    struct account_rows places = {0}, rows = {0};
+    struct text_style style = terminal_style(stdout);
+    account_rows_join(&places, NULL, a, false);
+    if (o->query)
+        account_rows_keep(&places, o->query, texts);
+    account_rows_group(&rows, &places, o->group, texts);
+    if (rows.len)
+        qsort_r(rows.at, rows.len, sizeof(*rows.at), compare, texts);
+    struct sink out = pager_sink(o->paged);
+    struct table *t = table_new("tags-places", 1, columns, COLUMNS);
+    t->hidden = of_groups[o->group];
+    vec_each (const struct account_row, r, &rows)
+        if (!o->top || table_rows(t) < o->top)
+            put_row(t, r, texts);
+    if (o->json) {
+        write_json(o, &out, t, a, rows.len);
+    } else {
+        write_heading(o, &out, a, &places);
+        if (table_rows(t))
+            table_view_text(&out, t, &style);
+    }
+    int code = pager_written(&out, EXIT_DONE);
+    say_missing(o, a, places.len, table_rows(t), rows.len);
+    table_free(t);
+    vec_release(&places);
+    vec_release(&rows);
+    return code;
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "cli/command.h"
+#include "cli/debuginfod.h"
+#include "cli/condition.h"
+#include "cli/profile_filter.h"
+#include "cli/pager.h"
+#include "cli/source.h"
+#include "cli/terminal.h"
+#include "cli/option_values.h"
+#include "cli/wrapper_lists.h"
+#include "view/profile/diff_view.h"
+
+#define CONDITIONS_MAX 16
+
+static const struct option_doc options[] = {
+    {"by", 0, "GROUP", "stack (default), function, file, module, owner, thread, size or process"},
+    {"sort", 0, "ORDER", "whose change: live (default), peak, allocated, allocations or temporary"},
+    {"where", 0, "QUERY", "only what fits: 'func:parse_* !comm:bash', see allium-query(7)"},
+    {"fail-if", 0, "CONDITION", "exit code 4 if it grew by more: live+10%, peak+50MiB; may be repeated",
+     .many = true},
+    {"raw", 0, NULL, "show wrappers such as xmalloc and operator new, too"},
+    {"top", 0, "N", "so many rows (12); 0: all"},
+    {"json", 0, NULL, "as JSON, see allium-json(5)"},
+    DEBUGINFOD_OPTION,
+    {"no-pager", 0, NULL, "print a long screen at once, not through $PAGER"},
+    {NULL, 0, NULL, NULL},
+};
+
+static const char *const examples[] = {
+    "allium diff server.4711.allium@10m 4711",
+    "what a running process holds more than ten minutes after it began",
+    "allium diff old.allium new.allium --sort allocations --by function",
+    "who calls malloc more often in the new version",
+    "allium diff main.allium branch.allium --fail-if live+10% --fail-if allocations+20%",
+    "a check for CI",
+    NULL,
+};
+
+static int run(int argc, char **argv);
+
+const struct command command_diff = {
+    .name = "diff",
+    .usage = "SOURCE SOURCE [--by GROUP] [--sort ORDER] [--where QUERY] [--fail-if CONDITION]... [--raw] "
+             "[--top N] [--debuginfod TIME] [--json] [--no-pager]",
+    .summary = "what grew and what shrank: between two moments, or two runs",
+    .examples = examples,
+    .options = options,
+    .run = run,
+};
+
+/* All that one call was asked for. */
+struct request {
+    const char *source[JOINT_SIDES];
+    int group, sort;
+    uint32_t top;
+    bool json, raw, no_pager;
+    struct filter filter;
+    struct condition conditions[CONDITIONS_MAX];
+    int n_conditions;
+};
+
+/* -1: fine; else the exit code. */
+static int parse_conditions(struct request *q, const struct arguments *a)
+{
+    struct error e = {""};
+    for (; q->n_conditions < a->n_many; q->n_conditions++)
+        if (condition_parse(&q->conditions[q->n_conditions], a->many[q->n_conditions], &e))
+            return command_misuse(&command_diff, "%s", e.text);
+    return -1;
+}
+
+static int parse_filter(struct request *q, const char *where)
+{
+    struct error e = {""};
+    if (filter_init(&q->filter, where, NULL, &e))
+        return command_misuse(&command_diff, "%s", e.text);
+    if (!q->filter.samples)
+        return -1;
+    filter_release(&q->filter);
+    return command_misuse(&command_diff,
+                          "size and age in --where are of single objects, and sums are compared: leave "
+                          "them out, or use --by size");
+}
+
+/* Two sources that have accounts and nothing else are compared place by place, by the command for that. -1: they are no such ones. */
+static int compare_accounts(const struct arguments *a, int argc, char **argv)
+{
+    static const char *const not_of_them[] = {"fail-if", "raw", DEBUGINFOD_OPTION_NAME, NULL};
+    const char *kind = a->n_rest == JOINT_SIDES ? source_accounts_alone(a->rest[0]) : NULL;
+    const char *other = kind ? source_accounts_alone(a->rest[1]) : NULL;
+    if (!other || strcmp(kind, other) != 0)
+        return -1;
+    for (int i = 0; not_of_them[i]; i++)
+        if (i ? command_value(&command_diff, a, not_of_them[i]) != NULL : a->n_many)
+            return command_misuse(&command_diff, "%s and %s have accounts of %s alone: leave out --%s",
+                                  a->rest[0], a->rest[1], kind, not_of_them[i]);
+    return (strcmp(kind, "sites") ? &command_tags : &command_sites)->run(argc, argv);
+}
+
+/* As above; on success the filter is to be released. */
+static int parse(struct request *q, int argc, char **argv)
+{
+    struct arguments a;
+    const struct command *c = &command_diff;
+    *q = (struct request){.group = ROLLUP_BY_STACK, .sort = ROLLUP_SORT_LIVE, .top = WORDS_TOP_DEFAULT};
+    int code = command_parse(c, argc, argv, false, &a);
+    if (code < 0)
+        code = compare_accounts(&a, argc, argv);
+    if (code < 0)
+        code = words_parse(c, "by", command_value(c, &a, "by"), words_groups, &q->group);
+    if (code < 0)
+        code = words_parse(c, "sort", command_value(c, &a, "sort"), words_orders, &q->sort);
+    if (code < 0 && q->sort == ROLLUP_SORT_AGE)
+        code = command_misuse(
+            c, "--sort age: what was live at both moments has aged alike; it can be live, peak, "
+               "allocated, allocations or temporary");
+    if (code < 0)
+        code = words_parse_top(c, command_value(c, &a, "top"), &q->top);
+    if (code < 0)
+        code = parse_conditions(q, &a);
+    if (code < 0 && a.n_rest != 2)
+        code = command_misuse(c,
+                              a.n_rest > 2 ? "two sources, not also %s"
+                              : a.n_rest   ? "two sources: %s, and what to compare it with?"
+                                           : "which two sources?%s",
+                              a.n_rest > 2 ? a.rest[2]
+                              : a.n_rest   ? a.rest[0]
+                                           : "");
+    if (code >= 0)
+        return code;
+    q->source[JOINT_BEFORE] = a.rest[0];
+    q->source[JOINT_AFTER] = a.rest[1];
+    q->json = command_value(c, &a, "json") != NULL;
+    q->raw = command_value(c, &a, "raw") != NULL;
+    q->no_pager = command_value(c, &a, "no-pager") != NULL;
+    return parse_filter(q, command_value(c, &a, "where"));
+}
+
+/* ---- conditions ---- */
+
+/* -1: what was asked for is known of both. */
+static int check_known(const struct request *q, const struct diff *d)
+{
+    const char *word = NULL;
+    if (!diff_known(d, rollup_sort_metric((enum rollup_sort)q->sort)))
+        word = words_name(words_orders, q->sort);
+    for (int i = 0; i < q->n_conditions && !word; i++)
+        if (!diff_known(d, rollup_sort_metric(q->conditions[i].sort)))
+            word = words_name(words_orders, q->conditions[i].sort);
+    if (!word || (d->unknown == ~0u && !q->n_conditions)) /* a screen says so itself */
+        return -1;
+    if (d->unknown == ~0u)
+        return command_fail(EXIT_FAILED,
+                            "nothing was sampled in one of the two, and its period is not known: there is "
+                            "nothing to judge by");
+    return command_misuse(
+        &command_diff, "%s is not known of a moment in the past: live, allocated and allocations are", word);
+}
+
+/* One line for each condition that is met, or may be. */
+static void say_verdict(const struct condition *c, const struct diff *d, enum condition_answer answer)
+{
+    bool count = diff_counts(c->sort);
+    enum text_unit unit = count ? TEXT_COUNT : TEXT_BYTES;
+    const struct diff_value *v = &d->total[rollup_sort_metric(c->sort)];
+    struct diff_change change = diff_change(v, count);
+    const struct estimate *before = count ? &v->of[DIFF_BEFORE].count : &v->of[DIFF_BEFORE].bytes;
+    struct buf b = BUF_INIT;
+    if (answer == CONDITION_NOT_MET)
+        return;
+    buf_printf(&b, "%s: ", c->text);
+    buf_addstr(&b, answer == CONDITION_MET ? "met: " : "not certain, and so not met: ");
+    text_add_change(&b, change.value, unit);
+    if (change.interval.low != change.interval.high) {
+        buf_addstr(&b, " (");
+        text_add_change_interval(&b, change.interval.low, change.interval.high, unit);
+        buf_addch(&b, ')');
+    }
+    if (before->value > 0)
+        buf_printf(&b, ", %+.1f %% of ", 100 * change.value / before->value);
+    else
+        buf_addstr(&b, " on top of ");
+    text_add_value(&b, before, unit);
+    command_fail(0, "%s", buf_str(&b));
+    buf_release(&b);
+}
+
+/* Whether one of them is met. */
+static bool judge(const struct request *q, const struct diff *d, struct diff_verdict *verdicts)
+{
+    bool any = false;
+    for (int i = 0; i < q->n_conditions; i++) {
+        enum condition_answer answer = condition_ask(&q->conditions[i], d);
+        verdicts[i] = (struct diff_verdict){q->conditions[i].text, answer == CONDITION_MET};
+        any |= verdicts[i].met;
+    }
+    return any;
+}
+
+static int write_diff(const struct request *q, const struct diff *d, const struct source *of)
+{
+    struct diff_verdict verdicts[CONDITIONS_MAX];
+    struct sink out = pager_sink(!q->no_pager);
+    char *words = filter_words(&q->filter);
+    bool met = judge(q, d, verdicts);
+    struct diff_view_options o = {.style = terminal_style(stdout),
+                                  .source = {of[JOINT_BEFORE].label, of[JOINT_AFTER].label},
+                                  .filter = words,
+                                  .top = q->top,
+                                  .frames = WORDS_FRAMES_DEFAULT,
+                                  .verdicts = verdicts,
+                                  .n_verdicts = (size_t)q->n_conditions};
+    if (q->json)
+        diff_json_write(&out, d, &o);
+    else
+        diff_write(&out, d, &o);
+    free(words);
+    int code = pager_written(&out, met ? EXIT_CONDITION : EXIT_DONE);
+    for (int i = 0; i < q->n_conditions; i++)
+        say_verdict(&q->conditions[i], d, condition_ask(&q->conditions[i], d));
+    return code;
+}
+
+static int compare(struct request *q, const struct source *of)
+{
+    struct rollup_options ro = {.keep = NULL};
+    filter_apply(&q->filter, &ro);
+    struct diff_options o = {.group = (enum rollup_group)q->group,
+                             .sort = (enum rollup_sort)q->sort,
+                             .inclusive = q->group != ROLLUP_BY_STACK,
+                             .keep = ro.keep,
+                             .arg = ro.arg};
+    struct diff *d = diff_new(of[JOINT_BEFORE].profile, of[JOINT_AFTER].profile, &o);
+    int code = check_known(q, d);
+    if (code < 0)
+        code = write_diff(q, d, of);
+    diff_free(d);
+    return code;
+}
+
+static int run(int argc, char **argv)
+{
+    struct request q;
+    struct source of[JOINT_SIDES] = {{0}};
+    struct error e = {""};
+    int code = parse(&q, argc, argv);
+    if (code >= 0)
+        return code;
+    for (int side = 0; side < JOINT_SIDES && code < 0; side++)
+        if (source_open_figures(&of[side], q.source[side], &e))
+            code = command_fail(EXIT_FAILED, "%s", e.text);
+    for (int side = 0; side < JOINT_SIDES && code < 0 && !q.raw; side++)
+        wrapper_lists_mark(of[side].profile);
+    if (code < 0)
+        code = compare(&q, of);
+    for (int side = 0; side < JOINT_SIDES; side++)
+        source_release(&of[side]);
+    filter_release(&q.filter);
+    return code;
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "allium_version.h"
+#include "cli/command.h"
+#include "cli/debuginfod.h"
+#include "cli/profile_filter.h"
+#include "cli/gzip_file.h"
+#include "cli/source.h"
+#include "view/formats/folded.h"
+#include "view/formats/heaptrack.h"
+#include "view/formats/pprof.h"
+#include "view/formats/speedscope.h"
+
+static const struct option_doc options[] = {
+    {"pprof", 0, NULL, "for `go tool pprof` and whatever reads its format"},
+    {"folded", 0, "METRIC", "a line a stack: live, peak, allocated, allocations or temporary"},
+    {"speedscope", 0, NULL, "for speedscope.app: all metrics in one file"},
+    {"heaptrack", 0, NULL, "for heaptrack_gui and heaptrack_print"},
+    {"output", 'o', "FILE", "where to (standard output); compressed if the name ends in .gz"},
+    {"where", 0, "QUERY", "only what fits, see allium-query(7)"},
+    DEBUGINFOD_OPTION,
+    {NULL, 0, NULL, NULL},
+};
+
+static const char *const examples[] = {
+    "allium export server.4711.allium --pprof -o heap.pb.gz && go tool pprof -http=: heap.pb.gz",
+    "look at it with pprof",
+    "allium export --folded live | flamegraph.pl > live.svg",
+    "a flame graph of the newest recording",
+    "allium export --speedscope -o heap.speedscope.json",
+    "open it in https://www.speedscope.app, which reads it in the browser and uploads nothing",
+    "allium export --heaptrack -o heap.heaptrack.gz && heaptrack_gui heap.heaptrack.gz",
+    "with heaptrack's timeline; heaptrack_print prints it",
+    NULL,
+};
+
+enum format { FORMAT_PPROF, FORMAT_FOLDED, FORMAT_SPEEDSCOPE, FORMAT_HEAPTRACK, FORMATS };
+static const char *const formats[FORMATS] = {"pprof", "folded", "speedscope", "heaptrack"};
+
+static int run(int argc, char **argv);
+
+const struct command command_export = {
+    .name = "export",
+    .usage = "[SOURCE] --pprof|--folded METRIC|--speedscope|--heaptrack [-o FILE] [--where QUERY] "
+             "[--debuginfod TIME]",
+    .summary = "a profile in a file format that other tools read",
+    .examples = examples,
+    .options = options,
+    .run = run,
+};
+
+static const struct {
+    const char *name;
+    enum rollup_sort sort;
+} metrics[] = {
+    {"live", ROLLUP_SORT_LIVE},           {"peak", ROLLUP_SORT_PEAK},
+    {"allocated", ROLLUP_SORT_ALLOCATED}, {"allocations", ROLLUP_SORT_ALLOCATIONS},
+    {"temporary", ROLLUP_SORT_TEMPORARY},
+};
+#define N_METRICS (sizeof(metrics) / sizeof(*metrics))
+
+static int parse_metric(const char *text, enum rollup_sort *metric)
+{
+    for (size_t i = 0; i < N_METRICS; i++)
+        if (!strcmp(metrics[i].name, text)) {
+            *metric = metrics[i].sort;
+            return -1;
+        }
+    return command_misuse(&command_export,
+                          "--folded %s is not known: live, peak, allocated, allocations or temporary", text);
+}
+
+static int refuse_metric(const struct rollup_values *known)
+{
+    struct buf can = BUF_INIT;
+    for (size_t i = 0; i < N_METRICS; i++)
+        if (rollup_sort_known(metrics[i].sort, known))
+            buf_printf(&can, "%s%s", can.len ? ", " : "; known is ", metrics[i].name);
+    int code = command_misuse(&command_export, "this is not known of a moment in the past%s", buf_str(&can));
+    buf_release(&can);
+    return code;
+}
+
+/* "wbe" into `path`, compressed if it says so and the format is not already; standard output if there is none. */
+static FILE *open_output(const char *path, enum format format)
+{
+    size_t len = path ? strlen(path) : 0;
+    if (!path || !strcmp(path, "-"))
+        return stdout;
+    if (format != FORMAT_PPROF && len > 3 && !strcmp(path + len - 3, ".gz"))
+        return gzip_file_open(path);
+    return fopen(path, "wbe");
+}
+
+static void write_heaptrack(struct sink *out, const struct profile *p, const struct rollup_options *o)
+{
+    uint64_t each = heaptrack_write(out, p, &(struct heaptrack_options){.keep = o->keep, .arg = o->arg});
+    if (each > 1)
+        fprintf(stderr,
+                "allium: each call in it stands for %" PRIu64 ", and sizes are that much larger: there are "
+                "too many to write them one by one\n",
+                each);
+}
+
+static int export(const struct arguments *a, const struct source *s, struct filter *f, enum format format,
+                  enum rollup_sort metric)
+{
+    const char *path = command_value(&command_export, a, "output");
+    struct rollup_options o = {.group = ROLLUP_BY_STACK, .sort = metric};
+    filter_apply(f, &o);
+    bool ask = format == FORMAT_FOLDED || (format == FORMAT_SPEEDSCOPE && f->samples);
+    struct rollup *r = ask ? rollup_new(s->profile, &o) : NULL;
+    if (r && !rollup_sort_known(metric, &r->total)) {
+        int code = refuse_metric(&r->total);
+        rollup_free(r);
+        return code;
+    }
+    FILE *file = open_output(path, format);
+    if (!file) {
+        rollup_free(r);
+        return command_fail(EXIT_FAILED, "%s: %s", path, strerror(errno));
+    }
+    struct sink out = sink_to_file(file);
+    if (format == FORMAT_FOLDED)
+        folded_write(&out, r, metric);
+    else if (format == FORMAT_PPROF)
+        pprof_write(&out, s->profile, &(struct pprof_options){.keep = o.keep, .arg = o.arg});
+    else if (format == FORMAT_SPEEDSCOPE)
+        speedscope_write(&out, s->profile, &o, "allium@" ALLIUM_VERSION);
+    else
+        write_heaptrack(&out, s->profile, &o);
+    rollup_free(r);
+    if (file == stdout)
+        return command_written(&out, EXIT_DONE);
+    int bad = sink_finish(&out);
+    if (fclose(file) && !bad)
+        bad = -errno;
+    return bad ? command_fail(EXIT_FAILED, "%s: %s", path, strerror(-bad)) : EXIT_DONE;
+}
+
+/* The one format that was asked for. -1, or an exit code. */
+static int parse_format(const struct arguments *a, enum format *format)
+{
+    int asked = 0;
+    for (int i = 0; i < FORMATS; i++)
+        if (command_value(&command_export, a, formats[i])) {
+            *format = (enum format)i;
+            asked++;
+        }
+    if (asked != 1)
+        return command_misuse(
+            &command_export,
+            "say which format, one of --pprof, --speedscope, --heaptrack, or --folded with a metric");
+    if (*format == FORMAT_PPROF && !command_value(&command_export, a, "output") && isatty(STDOUT_FILENO))
+        return command_misuse(&command_export,
+                              "pprof's format is binary: write it to a file with -o, or into a pipe");
+    return -1;
+}
+
+static int run(int argc, char **argv)
+{
+    struct arguments a;
+    struct error e = {""};
+    struct filter f;
+    struct source s;
+    enum rollup_sort metric = ROLLUP_SORT_LIVE;
+    enum format format = FORMATS;
+    int code = command_parse(&command_export, argc, argv, false, &a);
+    if (code < 0)
+        code = parse_format(&a, &format);
+    if (code < 0 && a.n_rest > 1)
+        code = command_misuse(&command_export, "one source at a time, not also %s", a.rest[1]);
+    if (code < 0 && format == FORMAT_FOLDED)
+        code = parse_metric(command_value(&command_export, &a, "folded"), &metric);
+    if (code >= 0)
+        return code;
+    if (filter_init(&f, command_value(&command_export, &a, "where"), NULL, &e))
+        return command_misuse(&command_export, "%s", e.text);
+    if (f.samples && format != FORMAT_SPEEDSCOPE && (format != FORMAT_FOLDED || metric != ROLLUP_SORT_LIVE))
+        code =
+            command_misuse(&command_export,
+                           "age and size are known of live objects only: use --folded live, or --speedscope");
+    else if (source_open(&s, a.n_rest ? a.rest[0] : NULL, &e))
+        code = command_fail(EXIT_FAILED, "%s", e.text);
+    if (code < 0) {
+        code = export(&a, &s, &f, format, metric);
+        source_release(&s);
+    }
+    filter_release(&f);
+    return code;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "cli/command.h"
+#include "cli/debuginfod.h"
+#include "cli/option_values.h"
+#include "cli/pager.h"
+#include "cli/profile_filter.h"
+#include "cli/source.h"
+#include "cli/terminal.h"
+#include "cli/wrapper_lists.h"
+#include "view/profile/who_view.h"
+
+#define TOP_DEFAULT 20
+
+static const struct option_doc options[] = {
+    {"where", 0, "QUERY", "only what fits: 'func:close_* size>4k age<1ms', see allium-query(7)"},
+    {"top", 0, "N", "so many rows (20); 0: all"},
+    {"json", 0, NULL, "as JSON, see allium-json(5)"},
+    DEBUGINFOD_OPTION,
+    {"no-pager", 0, NULL, "print a long screen at once, not through $PAGER"},
+    {NULL, 0, NULL, NULL},
+};
+
+static const char *const examples[] = {
+    "allium frees",
+    "what was freed last, and by whom, in the newest recording here",
+    "allium frees 4711 --where 'func:parse_* age<1ms'",
+    "of a running process: what parse_...() had allocated or freed, and that lived for less than a "
+    "millisecond",
+    NULL,
+};
+
+static int run(int argc, char **argv);
+
+const struct command command_frees = {
+    .name = "frees",
+    .usage = "[SOURCE] [--where QUERY] [--top N] [--debuginfod TIME] [--json] [--no-pager]",
+    .summary = "which blocks were freed or reallocated lately, by whom, and who had allocated them",
+    .examples = examples,
+    .options = options,
+    .run = run,
+};
+
+static int list(const struct source *s, struct filter *f, uint32_t top, bool json, bool paged)
+{
+    const struct profile *p = s->profile;
+    struct sink out = pager_sink(paged);
+    uint32_t *order = who_latest_frees(p);
+    size_t n = 0;
+    for (size_t i = 0; i < p->frees.len; i++)
+        if (filter_keeps_free(f, p, order[i]))
+            order[n++] = order[i];
+    char *words = filter_words(f);
+    struct frees_options o = {
+        .style = terminal_style(stdout), .source = s->label, .filter = words, .top = top};
+    if (json)
+        frees_json_write(&out, p, order, n, &o);
+    else
+        frees_write(&out, p, order, n, &o);
+    free(words);
+    free(order);
+    return pager_written(&out, EXIT_DONE);
+}
+
+static int run(int argc, char **argv)
+{
+    struct arguments a;
+    struct error e = {""};
+    struct filter f;
+    struct source s;
+    uint32_t top = TOP_DEFAULT;
+    int code = command_parse(&command_frees, argc, argv, false, &a);
+    if (code < 0)
+        code = words_parse_top(&command_frees, command_value(&command_frees, &a, "top"), &top);
+    if (code < 0 && a.n_rest > 1)
+        code = command_misuse(&command_frees, "one source at a time, not also %s", a.rest[1]);
+    if (code >= 0)
+        return code;
+    if (filter_init(&f, command_value(&command_frees, &a, "where"), NULL, &e))
+        return command_misuse(&command_frees, "%s", e.text);
+    if (source_open_figures(&s, a.n_rest ? a.rest[0] : NULL, &e)) {
+        code = command_fail(EXIT_FAILED, "%s", e.text);
+    } else {
+        wrapper_lists_mark(s.profile);
+        code = list(&s, &f, top, command_value(&command_frees, &a, "json") != NULL,
+                    !command_value(&command_frees, &a, "no-pager"));
+        source_release(&s);
+    }
+    filter_release(&f);
+    return code;
+}

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "cli/command.h"
+#include "cli/debuginfod.h"
+#include "cli/option_values.h"
+#include "cli/pager.h"
+#include "cli/profile_filter.h"
+#include "cli/source.h"
+#include "cli/terminal.h"
+#include "cli/wrapper_lists.h"
+#include "model/profile/nearest.h"
+#include "view/profile/report.h"
+#include "view/profile/report_json.h"
+
+static const struct option_doc options[] = {
+    {"by", 0, "GROUP", "stack (default), function, file, module, owner, thread, size or process"},
+    {"sort", 0, "ORDER", "live (default), peak, allocated, allocations, temporary or age"},
+    {"older-than", 0, "TIME", "only what is live and older than TIME: 30s, 5m, 1h"},
+    {"where", 0, "QUERY", "only what fits: 'func:parse_* size>4k !comm:bash', see allium-query(7)"},
+    {"callers", 0, "FUNC", "who called FUNC (a name, or a pattern such as 'parse_*'), and who called them"},
+    {"callees", 0, "FUNC", "what FUNC called, and where in there memory was allocated"},
+    {"temporary", 0, NULL, "what was freed at once: short for --sort temporary"},
+    {"raw", 0, NULL, "show wrappers such as xmalloc and operator new, too"},
+    {"top", 0, "N", "so many rows (12, of a tree of calls 30); 0: all"},
+    {"json", 0, NULL, "as JSON, see allium-json(5)"},
+    DEBUGINFOD_OPTION,
+    {"no-pager", 0, NULL, "print a long screen at once, not through $PAGER"},
+    {NULL, 0, NULL, NULL},
+};
+
+static const char *const examples[] = {
+    "allium report",
+    "who holds memory, in the newest recording here",
+    "allium report server.4711.allium@10m --by function",
+    "ten minutes after it began",
+    "allium report 4711 --older-than 1h --top 5",
+    "a running process: what has been there for an hour",
+    "allium report --callers 'g_hash_table_*'",
+    "whose hash tables these are",
+    NULL,
+};
+
+static int run(int argc, char **argv);
+
+const struct command command_report = {
+    .name = "report",
+    .usage =
+        "[SOURCE] [--by GROUP|--callers FUNC|--callees FUNC] [--sort ORDER|--temporary] [--older-than TIME] "
+        "[--where QUERY] [--raw] [--top N] [--debuginfod TIME] [--json] [--no-pager]",
+    .summary = "who holds memory: from a recording, a moment in it, or a running process",
+    .examples = examples,
+    .options = options,
+    .run = run,
+};
+
+static bool is_known(const struct word *order, const void *known)
+{
+    return rollup_sort_known((enum rollup_sort)order->value, known);
+}
+
+/* What is known of single objects is known of the live ones only; of the past it is less. */
+static int check_combination(const struct filter *f, enum rollup_sort sort, const struct rollup_values *known)
+{
+    if (rollup_sort_known(sort, known))
+        return -1;
+    const char *order = words_name(words_orders, sort);
+    char *list = words_list(words_orders, is_known, known);
+    int code;
+    if (!*list)
+        code =
+            command_misuse(&command_report,
+                           "size and age of single objects are not known of a moment in the past: leave out "
+                           "--older-than, and size and age in --where, or the @TIME");
+    else if (f->samples)
+        code = command_misuse(
+            &command_report,
+            "--sort %s does not go with --older-than, nor with size or age in --where, which are "
+            "known of live objects only: it can be %s",
+            order, list);
+    else
+        code = command_misuse(&command_report, "--sort %s is not known of a moment in the past: it can be %s",
+                              order, list);
+    free(list);
+    return code;
+}
+
+/* All that one call was asked for. */
+struct request {
+    const char *source; /* NULL: the newest recording */
+    int group, sort;
+    uint32_t top;
+    bool json, raw, no_pager;
+    const char *focus; /* of --callers or --callees, which are groups here; else NULL */
+    struct filter filter;
+};
+
+static const char *value_of(const struct arguments *a, const char *name)
+{
+    return command_value(&command_report, a, name);
+}
+
+/* -1: fine; else the exit code. */
+static int parse_rows(struct request *q, const struct arguments *a)
+{
+    const char *callers = value_of(a, "callers"), *callees = value_of(a, "callees");
+    bool temporary = value_of(a, "temporary");
+    q->focus = callers ? callers : callees;
+    int code = words_parse(&command_report, "by", value_of(a, "by"), words_groups, &q->group);
+    if (code < 0)
+        code = words_parse(&command_report, "sort", value_of(a, "sort"), words_orders, &q->sort);
+    if (code >= 0)
+        return code;
+    if ((callers != NULL) + (callees != NULL) + (value_of(a, "by") != NULL) > 1)
+        return command_misuse(&command_report,
+                              "--by, --callers and --callees each say what a row is: one of them");
+    if (q->focus && !*q->focus)
+        return command_misuse(&command_report, "--%s: of which function?", callers ? "callers" : "callees");
+    if (temporary && value_of(a, "sort") && q->sort != ROLLUP_SORT_TEMPORARY)
+        return command_misuse(&command_report, "--temporary is --sort temporary, and not also --sort %s",
+                              value_of(a, "sort"));
+    if (temporary)
+        q->sort = ROLLUP_SORT_TEMPORARY;
+    if (q->focus)
+        q->group = callers ? ROLLUP_BY_CALLERS : ROLLUP_BY_CALLEES;
+    q->top = q->focus ? WORDS_TREE_DEFAULT : WORDS_TOP_DEFAULT;
+    return words_parse_top(&command_report, value_of(a, "top"), &q->top);
+}
+
+/* As above; on success the filter is to be released. */
+static int parse(struct request *q, int argc, char **argv)
+{
+    struct arguments a;
+    struct error e = {""};
+    *q = (struct request){.group = ROLLUP_BY_STACK, .sort = ROLLUP_SORT_LIVE};
+    int code = command_parse(&command_report, argc, argv, false, &a);
+    if (code < 0)
+        code = parse_rows(q, &a);
+    if (code < 0 && a.n_rest > 1)
+        code = command_misuse(&command_report, "one source at a time, not also %s", a.rest[1]);
+    if (code >= 0)
+        return code;
+    q->source = a.n_rest ? a.rest[0] : NULL;
+    q->json = value_of(&a, "json") != NULL;
+    q->raw = value_of(&a, "raw") != NULL;
+    q->no_pager = value_of(&a, "no-pager") != NULL;
+    if (filter_init(&q->filter, value_of(&a, "where"), value_of(&a, "older-than"), &e))
+        return command_misuse(&command_report, "%s", e.text);
+    const struct rollup_values known = {.unknown = q->filter.samples ? ROLLUP_NOT_OF_SAMPLES : 0};
+    code = check_combination(&q->filter, q->sort, &known);
+    if (code >= 0)
+        filter_release(&q->filter);
+    return code;
+}
+
+/* There is no function of that name: -1 if there is. */
+static int check_focus(const struct profile *p, const char *focus)
+{
+    uint32_t nearest[NEAREST_MAX];
+    struct text_style style = terminal_style(stderr);
+    struct buf names = BUF_INIT;
+    if (nearest_fits_any(p, focus))
+        return -1;
+    size_t n = nearest_functions(p, focus, nearest);
+    for (size_t i = 0; i < n; i++) {
+        buf_addstr(&names, i ? ", " : "; like it: ");
+        text_add_name(&names, &style, profile_text(p, nearest[i]));
+    }
+    int code = command_fail(EXIT_USAGE, "no function %s is on any stack%s", focus,
+                            n ? buf_str(&names) : " (allium report --by function --top 0 lists them)");
+    buf_release(&names);
+    return code;
+}
+
+static char *words_of(const struct request *q)
+{
+    struct buf b = BUF_INIT;
+    char *words = filter_words(&q->filter);
+    if (!q->focus)
+        return words;
+    buf_printf(&b, "%s%sin %s and what it called", words ? words : "", words ? ", " : "", q->focus);
+    free(words);
+    return buf_detach(&b);
+}
+
+static int write_report(const struct request *q, const struct rollup *r, const char *source)
+{
+    struct sink out = pager_sink(!q->no_pager);
+    char *words = words_of(q);
+    if (q->json) {
+        struct report_json_options o = {.source = source, .filter = words, .top = q->top};
+        report_json_write(&out, r, &o);
+    } else {
+        struct report_options o = {.style = terminal_style(stdout),
+                                   .source = source,
+                                   .filter = words,
+                                   .top = q->top,
+                                   .frames = WORDS_FRAMES_DEFAULT};
+        report_write(&out, r, &o);
+    }
+    free(words);
+    return pager_written(&out, EXIT_DONE);
+}
+
+static int report(struct request *q, const struct source *s)
+{
+    struct rollup_options ro = {.group = (enum rollup_group)q->group,
+                                .sort = (enum rollup_sort)q->sort,
+                                .inclusive = q->group != ROLLUP_BY_STACK,
+                                .focus = q->focus};
+    filter_apply(&q->filter, &ro);
+    if (!q->raw)
+        wrapper_lists_mark(s->profile);
+    struct rollup *r = rollup_new(s->profile, &ro);
+    int code = check_combination(&q->filter, ro.sort, &r->total);
+    if (code < 0 && q->focus && !r->rows.len)
+        code = check_focus(s->profile, q->focus);
+    if (code < 0)
+        code = write_report(q, r, s->label);
+    rollup_free(r);
+    return code;
+}
+
+static int run(int argc, char **argv)
+{
+    struct request q;
+    struct source s;
+    struct error e = {""};
+    int code = parse(&q, argc, argv);
+    if (code >= 0)
+        return code;
+    if (source_open_figures(&s, q.source, &e)) {
+        code = command_fail(EXIT_FAILED, "%s", e.text);
+    } else {
+        code = report(&q, &s);
+        source_release(&s);
+    }
+    filter_release(&q.filter);
+    return code;
+}

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/units.h"
+#include "cli/accounts/set_rules.h"
+#include "cli/command.h"
+#include "cli/source.h"
+#include "collect/ledger/control_write.h"
+#include "collect/ledger/ledger_copy.h"
+#include "collect/ledger/ledger_scan.h"
+#include "model/accounts/accounts.h"
+#include "query/query.h"
+
+static const struct option_doc options[] = {
+    {"where", 0, "QUERY",
+     "all processes that fit, by comm and pid; or places in them, by class, name, func, file ..."},
+    {"for", 0, "DURATION", "for so long, then as before: on, off, stacks, latency and fail of places"},
+    {NULL, 0, NULL, NULL},
+};
+
+static const char *const examples[] = {
+    "allium set 4711 period=64K",
+    "eight times as many samples from now on",
+    "allium set --where comm:nginx off",
+    "all nginx processes: no new samples, tags not counted, until `on`",
+    "allium set 4711 free-stacks=all",
+    "the stack of each sampled free, for a use after free",
+    "allium set 4711 --where 'func:parse_*' stacks --for 60s",
+    "who calls these functions when they allocate, for a minute: of a program built with <allium/tag.h>, or "
+    "run --sites",
+    "allium set 4711 --where class:cache fail=every:100",
+    "each hundredth allocation of these places fails",
+    NULL,
+};
+
+static void list_actions(void)
+{
+    printf(
+        "\nactions, of processes:\n"
+        "  period=SIZE, period=default              one sample every SIZE bytes on average\n"
+        "  off, on                                  samples and tags, or not\n"
+        "  free-stacks=all, free-stacks=some        stacks of sampled frees\n"
+        "\nactions, of places, of those that fit --where:\n"
+        "  off, on                                  what tags make from now on is counted, or not\n"
+        "  stacks, stacks=off                       each call with its stack; of call sites (--sites), too\n"
+        "  latency, latency=off                     each call of a tag is timed\n"
+        "  fail=once, fail=nth:N, fail=every:N, fail=p:CHANCE, fail=off\n"
+        "                                           calls of a tag fail\n");
+}
+
+static int run(int argc, char **argv);
+
+const struct command command_set = {
+    .name = "set",
+    .usage = "[PID] [--where QUERY] [--for DURATION] ACTION...",
+    .summary = "change what is observed of a running process: its samples, its tags",
+    .examples = examples,
+    .options = options,
+    .more = list_actions,
+    .run = run,
+};
+
+/* What the actions together do: to the control word of an agent, and to tags. */
+struct change {
+    uint64_t clear, set;
+    bool agent; /* something that only the agent can do */
+    struct set_tags tags;
+};
+
+enum field { COMM, PID };
+static const struct query_field fields[] = {
+    [COMM] = {"comm", QUERY_TEXT, "name of the process"},
+    [PID] = {"pid", QUERY_NUMBER, "process id"},
+};
+
+struct subject {
+    const char *comm;
+    int pid;
+};
+
+static void look_up(void *subject, size_t field, struct query_probe *probe)
+{
+    const struct subject *s = subject;
+    if (field == COMM)
+        query_offer_text(probe, s->comm);
+    else
+        query_offer_number(probe, s->pid);
+}
+
+static void add(struct change *c, uint64_t clear, uint64_t set)
+{
+    c->clear |= clear;
+    c->set = (c->set & ~clear) | set;
+}
+
+/* What an agent does. 1: it is such an action; 0: it is none; -1: it is wrong, and a line was printed. */
+static int parse_agent(const char *text, struct change *c)
+{
+    uint64_t period;
+    if (!strcmp(text, "on"))
+        add(c, LEDGER_CONTROL_OFF, 0);
+    else if (!strcmp(text, "off"))
+        add(c, LEDGER_CONTROL_OFF, LEDGER_CONTROL_OFF);
+    else if (!strcmp(text, "free-stacks=all"))
+        add(c, LEDGER_CONTROL_FREE_STACKS, LEDGER_CONTROL_FREE_STACKS);
+    else if (!strcmp(text, "free-stacks=some"))
+        add(c, LEDGER_CONTROL_FREE_STACKS, 0);
+    else if (!strcmp(text, "period=default"))
+        add(c, LEDGER_CONTROL_PERIOD, 0);
+    else if (strncmp(text, "period=", 7))
+        return 0;
+    else if (units_parse_size(text + 7, &period) || !period || period > LEDGER_PERIOD_MAX) {
+        command_misuse(&command_set, "%s: a period is a size from 1 to 1T, or default", text);
+        return -1;
+    } else {
+        add(c, LEDGER_CONTROL_PERIOD, period);
+    }
+    c->agent |= text[1] != 'n' && text[1] != 'f';
+    return 1;
+}
+
+/* -1: fine; else the exit code. */
+static int parse_action(const char *text, struct change *c)
+{
+    int agent = parse_agent(text, c), tags = agent < 0 ? 0 : set_tags_parse(&c->tags, text);
+    if (agent < 0 || tags < 0)
+        return EXIT_USAGE;
+    if (agent || tags)
+        return -1;
+    return command_misuse(&command_set,
+                          "%s is no action: it can be period=SIZE, period=default, on, off, free-stacks=all, "
+                          "free-stacks=some, stacks, latency, fail=HOW, stacks=off, latency=off or fail=off",
+                          text);
+}
+
+static void say(int pid, const char *comm, uint64_t word)
+{
+    char period[UNITS_TEXT_BYTES];
+    uint64_t bytes = word & LEDGER_CONTROL_PERIOD;
+    printf("%d (%s): %s, period %s, stacks of %s sampled frees\n", pid, comm,
+           word & LEDGER_CONTROL_OFF ? "off" : "on",
+           bytes ? units_format_size(period, (double)bytes) : "as started",
+           word & LEDGER_CONTROL_FREE_STACKS ? "all" : "some");
+}
+
+/* 1: not meant; 0: done; else -errno with a line. */
+static int change_one(const struct ledger_entry *entry, int pid, const struct query *where,
+                      const struct change *c, struct error *e)
+{
+    struct ledger_header h;
+    char comm[sizeof(h.comm) + 1] = "";
+    uint64_t word;
+    if (!entry->alive || (pid && entry->pid != pid))
+        return 1;
+    int fd = ledger_entry_open(entry);
+    int bad = fd < 0 ? error_set(e, -fd, "the ledger of process %d: %s", entry->pid, strerror(-fd))
+                     : ledger_copy_header(fd, &h, e);
+    if (!bad)
+        memcpy(comm, h.comm, sizeof(h.comm));
+    if (fd >= 0)
+        close(fd);
+    struct subject s = {.comm = comm, .pid = entry->pid};
+    if (where && !query_match(where, look_up, &s))
+        return 1;
+    if (!bad) /* what cannot be read may have another control page, too */
+        bad = control_change(entry, c->clear, c->set, &word, e);
+    if (!bad)
+        say(entry->pid, comm, word);
+    return bad;
+}
+
+static bool process_fits(void *arg, const char *comm, int pid)
+{
+    struct subject s = {comm, pid};
+    return !arg || query_match(arg, look_up, &s);
+}
+
+static unsigned change_agents(int pid, const struct query *where, const struct change *c, int *code)
+{
+    struct ledger_scan scan;
+    struct error e = {""};
+    unsigned changed = 0;
+    ledger_scan_all(&scan);
+    vec_each (const struct ledger_entry, entry, &scan.list) {
+        int bad = change_one(entry, pid, where, c, &e);
+        changed += bad == 0;
+        if (bad < 0)
+            *code = command_fail(EXIT_FAILED, "%s", e.text);
+    }
+    ledger_scan_release(&scan);
+    return changed;
+}
+
+/* Why nothing was changed. */
+static int explain_none(int pid, const struct query *where, const struct change *c)
+{
+    struct ledger_scan scan;
+    struct error e = {""};
+    const bool places = c->tags.only || c->tags.where;
+    ledger_scan_process(&scan, pid);
+    int unread = pid ? ledger_scan_unread(&scan, &e) : 0;
+    ledger_scan_release(&scan);
+    if (unread)
+        return command_fail(EXIT_FAILED, "%s", e.text);
+    if (pid && kill(pid, 0) && errno == ESRCH)
+        return command_fail(EXIT_FAILED, "there is no process %d", pid);
+    if (places) {
+        char who[64];
+        if (pid && !where)
+            snprintf(who, sizeof(who), "process %d has no tags", pid);
+        else
+            snprintf(who, sizeof(who), "no running process%s has tags", where ? " that is meant" : "");
+        return command_fail(EXIT_FAILED,
+                            "%s that are yours: they take a program that is built with <allium/tag.h>, see "
+                            "allium-tags(1); of call sites, which take `allium run --sites`, stacks alone "
+                            "can be asked",
+                            who);
+    }
+    if (pid)
+        return command_fail(
+            EXIT_FAILED,
+            "no running process %d%s has a ledger that is yours: either it was not started with the "
+            "agent, or nothing of it was sampled yet (allium ps lists those that have one)",
+            pid, where ? " that fits --where" : "");
+    return command_fail(EXIT_FAILED, "no running process with a ledger fits --where (allium ps lists them)");
+}
+
+static int change_all(int pid, struct query *where, const struct change *c)
+{
+    unsigned changed = 0;
+    int code = EXIT_DONE;
+    if (!c->tags.only && !c->tags.where)
+        changed = change_agents(pid, where, c, &code);
+    if (!c->agent) {
+        int bad = set_tags_apply(&c->tags, pid, process_fits, where, &changed);
+        code = bad ? bad : code;
+    }
+    return changed || code != EXIT_DONE ? code : explain_none(pid, where, c);
+}
+
+/* Of processes, or of places if it asks for what those have. -1: fine; else the exit code. */
+static int parse_where(const char *text, struct query **where, struct change *c)
+{
+    struct error e = {""};
+    if (!text || !query_parse(where, text, fields, sizeof(fields) / sizeof(*fields), &e, NULL))
+        return -1;
+    if (account_query_parse(&c->tags.where, text, &e))
+        return command_misuse(&command_set, "%s", e.text);
+    c->tags.text = text;
+    if (c->agent)
+        return command_misuse(&command_set,
+                              "a period and stacks of frees are a whole process's: --where can ask for comm "
+                              "and pid with them");
+    return -1;
+}
+
+static int parse_for(const char *text, struct change *c)
+{
+    struct timespec now;
+    uint64_t ns;
+    if (!text)
+        return -1;
+    if (units_parse_duration(text, &ns) || !ns)
+        return command_misuse(&command_set, "--for %s: a time is meant, such as 60s or 5m", text);
+    if (!c->tags.only && !c->tags.where)
+        return command_misuse(&command_set,
+                              "--for is for places: a --where by class, func, file and the like, or stacks, "
+                              "latency, fail");
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    c->tags.change.until_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec + ns;
+    return -1;
+}
+
+/* The process, if one is named; and which word is the first action. */
+static int parse_pid(const struct arguments *a, const char *where, int *pid, int *first)
+{
+    if (a->n_rest && !a->rest[0][strspn(a->rest[0], "0123456789")]) {
+        *pid = source_pid(a->rest[0]);
+        *first = 1;
+        if (!*pid)
+            return command_misuse(&command_set, "%s is no process id", a->rest[0]);
+    } else if (!where) {
+        return command_misuse(&command_set, "a process id, please, or --where");
+    }
+    if (*first == a->n_rest)
+        return command_misuse(&command_set,
+                              "an action, please: period=SIZE, on, off, free-stacks=all, stacks, latency, "
+                              "fail=once");
+    return -1;
+}
+
+static int run(int argc, char **argv)
+{
+    struct arguments a;
+    struct change c = {.tags = {.actions = BUF_INIT}};
+    struct query *where = NULL;
+    int code = command_parse(&command_set, argc, argv, false, &a);
+    if (code >= 0)
+        return code;
+    const char *text = command_value(&command_set, &a, "where");
+    int pid = 0, first = 0;
+    code = parse_pid(&a, text, &pid, &first);
+    for (int i = first; i < a.n_rest && code < 0; i++)
+        code = parse_action(a.rest[i], &c);
+    if (code < 0 && c.agent && c.tags.only)
+        code =
+            command_misuse(&command_set, "a period and stacks of frees are for the agent's samples, stacks, "
+                                         "latency and fail for tags: not both at once");
+    if (code < 0)
+        code = parse_where(text, &where, &c);
+    if (code < 0)
+        code = parse_for(command_value(&command_set, &a, "for"), &c);
+    struct sink out = sink_to_file(stdout);
+    if (code < 0)
+        code = command_written(&out, change_all(pid, where, &c));
+    query_free(where);
+    set_tags_release(&c.tags);
+    return code;
+}

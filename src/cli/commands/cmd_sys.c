@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "cli/command.h"
+#include "cli/sys/sys_columns.h"
+#include "cli/sys/sys_options.h"
+#include "cli/sys/sys_overview.h"
+#include "cli/sys/sys_show.h"
+#include "cli/sys/sys_vmlinux.h"
+#include "query/field.h"
+#include "sys/locked_memory.h"
+#include "sys/privileges.h"
+
+static const struct option_doc options[] = {
+    SYS_OVERVIEW_OPTIONS,
+    {NULL, 0, NULL, NULL},
+};
+
+static const char *const examples[] = {
+    "allium sys",
+    "the memory of this machine on one screen",
+    "allium sys -p 4711",
+    "where the memory of one process lies",
+    "sudo allium sys kmem --duration 10s",
+    "who asks the kernel's slab allocator for how much",
+    NULL,
+};
+
+static void list_tools(void)
+{
+    printf("\ntools, by NAME:\n");
+    for (const struct sys_tool *const *t = sys_tools; *t; t++)
+        printf("  %-12s %s\n", (*t)->name, (*t)->summary);
+}
+
+static int run(int argc, char **argv);
+
+const struct command command_sys = {
+    .name = "sys",
+    .usage = "[NAME] [options] [-- CMD ARG...]",
+    .summary = "the machine's memory, on one screen; with NAME the kernel's side of it, which needs root",
+    .examples = examples,
+    .options = options,
+    .more = list_tools,
+    .run = run,
+};
+
+static int no_tool(const char *name)
+{
+    struct query_field names[64];
+    struct buf list = BUF_INIT;
+    size_t n = 0;
+    for (const struct sys_tool *const *t = sys_tools; *t; t++) {
+        buf_printf(&list, "%s%s", n ? ", " : "", (*t)->name);
+        names[n++] = (struct query_field){.name = (*t)->name};
+    }
+    size_t meant = query_field_closest(names, n, name, strlen(name));
+    int code =
+        meant == QUERY_NO_FIELD
+            ? command_misuse(&command_sys, "sys has no tool %s: it has %s", name, buf_str(&list))
+            : command_misuse(&command_sys, "sys has no tool %s; did you mean %s?", name, names[meant].name);
+    buf_release(&list);
+    return code;
+}
+
+/* Everything is asked for; do it. */
+static int observe(struct sys_request *r)
+{
+    struct error e = {""};
+    struct bystander command;
+    struct sys_show *show = &r->show;
+    if (r->from)
+        return sys_show_recorded(show, r->tool, r->from);
+    int code = sys_vmlinux_find(r);
+    if (code >= 0)
+        return code;
+    if (r->command && bystander_prepare(&command, r->command, r->user, &e))
+        return command_fail(EXIT_FAILED, "%s", e.text);
+    int error = sys_open(&show->session, r->tool, &r->settings, &e);
+    if (error) {
+        if (r->command)
+            bystander_release(&command);
+        return command_fail(error == -EINVAL  ? EXIT_USAGE
+                            : error == -ESRCH ? EXIT_FAILED
+                                              : EXIT_IMPOSSIBLE,
+                            "%s", e.text);
+    }
+    code = sys_columns_check_attached(r, show->session);
+    error = code < 0 && r->output ? recording_create(&show->recording, r->output, false, &e) : 0;
+    if (error == -EEXIST)
+        code = command_fail(EXIT_FAILED, "%s exists: remove it, or give -o another name", r->output);
+    else if (error)
+        code = command_fail(EXIT_FAILED, "%s", e.text);
+    if (code >= 0) {
+        if (r->command)
+            bystander_release(&command);
+        sys_close(show->session);
+        return code;
+    }
+    int unlocked = r->tool->urgent ? reserve_memory(show->session) : 0;
+    if (unlocked && !show->quiet)
+        fprintf(stderr, "allium: memory cannot be locked (%s): when there is none, this may be late\n",
+                strerror(-unlocked));
+    privileges_drop(); /* what is missing from here on is missed where it is used */
+    show->command = r->command ? &command : NULL;
+    show->recording_name = r->output;
+    show->command_name = r->command ? r->command[0] : NULL;
+    show->hidden |= show->session->lacking;
+    code = sys_show(show);
+    if (r->command)
+        bystander_release(&command);
+    sys_close(show->session);
+    if (show->recording && recording_close(show->recording, &e))
+        code = command_fail(EXIT_FAILED, "%s", e.text);
+    return code;
+}
+
+static int run(int argc, char **argv)
+{
+    struct arguments a;
+    if (argc < 2 || argv[1][0] == '-') {
+        int code = command_parse(&command_sys, argc, argv, true, &a);
+        return code >= 0 ? code : sys_overview(&command_sys, &a);
+    }
+    const struct sys_tool *tool = sys_tool_find(argv[1]);
+    if (!tool)
+        return no_tool(argv[1]);
+    struct sys_request r;
+    int code = sys_options_parse(&r, tool, argc - 1, argv + 1);
+    if (code < 0)
+        code = observe(&r);
+    sys_options_release(&r);
+    return code;
+}

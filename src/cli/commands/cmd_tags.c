@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/accounts/accounts_command.h"
+#include "cli/accounts/call_details_show.h"
+#include "collect/accounts/tag_accounts.h"
+
+static const struct option_doc options[] = {
+    ACCOUNTS_OPTIONS("live (default), objects, peak, allocated, allocations or failed"),
+    {"faults", 0, "TIME", "count the page faults of its objects, for so long"},
+    {"stacks", 0, NULL, "who made the calls of which `allium set` asked for stacks"},
+    {"folded", 0, NULL, "these as folded lines, for flame graphs"},
+    {"latency", 0, NULL, "how long the calls took of which `allium set` asked for that"},
+    {NULL, 0, NULL, NULL},
+};
+
+static const char *const examples[] = {
+    "allium tags 4711",
+    "what each place in the source of process 4711 holds, to the byte",
+    "allium tags 4711 --by directory --sort allocations",
+    "which part of the program allocates most often",
+    "allium tags 4711 --where 'file:src/* live>1M'",
+    "of some files, the places that hold more than a mebibyte",
+    "allium tags ./server --by file",
+    "in which of its files a program allocates that does not run",
+    "allium tags server.allium@10m server.allium",
+    "what has changed since ten minutes after a recording began, and how fast",
+    "allium tags 4711 --faults 10s",
+    "which allocations' memory is touched for the first time, or read back from swap",
+    NULL,
+};
+
+static int run(int argc, char **argv);
+
+const struct command command_tags = {
+    .name = "tags",
+    .usage =
+        "[SOURCE|PROGRAM] [NEWER] [--by GROUP] [--sort ORDER] [--where QUERY] [--top N] [--interval TIME] "
+        "[--count N] [--duration TIME] [--faults TIME] [--json|--allocinfo|--openmetrics] [--no-pager] "
+        "[--stacks|--folded|--latency]",
+    .summary = "exact accounts of the places in a program that is built with <allium/tag.h>",
+    .examples = examples,
+    .options = options,
+    .run = run,
+};
+
+static const char *const losses[ACCOUNT_LOSSES] = {
+    [ACCOUNT_LOST_PLACES] = "tag{s} {was|were} left out: the ledger has no room for more",
+    [ACCOUNT_LOST_OBJECTS] = "object{s} {is|are} charged to nobody: there was no memory to follow {it|them}",
+    [ACCOUNT_LOST_FREES] =
+        "object{s} {was|were} freed by code without tags, and lived here until the address came again",
+    [ACCOUNT_LOST_RECORDS] = "record{s} of the ledger {is|are} damaged",
+    [ACCOUNT_FOREIGN_FREES] = "free{s} {was|were} of objects that no tag had made",
+};
+
+static int run(int argc, char **argv)
+{
+    static const struct accounts_kind kind = {.command = &command_tags,
+                                              .schema = "tags",
+                                              .read = tags_read,
+                                              .read_binary = tags_read_binary,
+                                              .find_objects = tags_find_objects,
+                                              .read_faults = tags_read_faults,
+                                              .losses = losses,
+                                              .none = "no tag was used yet"};
+    int code = tags_details_command(&command_tags, NULL, argc, argv);
+    return code < 0 ? accounts_command(&kind, argc, argv) : code;
+}

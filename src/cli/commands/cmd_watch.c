@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "cli/command.h"
+#include "cli/debuginfod.h"
+#include "cli/option_values.h"
+#include "cli/profile_filter.h"
+#include "cli/source.h"
+#include "cli/watch_loop.h"
+#include "cli/wrapper_lists.h"
+#include "collect/process/proc.h"
+
+#define EVERY_LEAST   1000000u /* ns */
+#define EVERY_DEFAULT "10m"
+#define OLDER_DEFAULT "5m"
+
+static const struct option_doc options[] = {
+    {"every", 0, "TIME", "look so often (" EVERY_DEFAULT ")"},
+    {"older-than", 0, "TIME", "what is old (" OLDER_DEFAULT ")"},
+    {"where", 0, "QUERY", "only what fits, see allium-query(7)"},
+    {"top", 0, "N", "so many rows for each process (12); 0: all"},
+    {"once", 0, NULL, "one look"},
+    {"state", 0, "FILE", "keep there what was dismissed"},
+    {"alert", 0, "CONDITION", "say when it comes true: 'live>1G for 5m', growing, or both with \"or\""},
+    {"exec", 0, "CMD", "and run CMD with sh, see allium-watch(1) for its environment"},
+    {"json", 0, NULL, "a line of JSON for each look, see allium-json(5)"},
+    DEBUGINFOD_OPTION,
+    {NULL, 0, NULL, NULL},
+};
+
+static const char *const examples[] = {
+    "allium watch",
+    "every ten minutes, what all processes with the agent hold for longer than five",
+    "allium watch 4711 --every 1m --older-than 1h --state known",
+    "one process; what is dismissed with the key d, or SIGUSR1, stays so the next time",
+    "allium watch --alert 'live>1G for 5m or growing for 2h' --exec 'mail -s \"$ALLIUM_ALERT\" me "
+    "</dev/null'",
+    "for those who do not sit there",
+    NULL,
+};
+
+static int run(int argc, char **argv);
+
+const struct command command_watch = {
+    .name = "watch",
+    .usage = "[SOURCE] [--every TIME] [--older-than TIME] [--where QUERY] [--top N] [--once] [--state FILE] "
+             "[--alert CONDITION] [--exec CMD] [--debuginfod TIME] [--json]",
+    .summary = "what is held for long, again and again: what is new of it, and what grows",
+    .source = "all processes of one's own that have a ledger",
+    .examples = examples,
+    .options = options,
+    .run = run,
+};
+
+/* All that the command line asks for. */
+struct request {
+    struct arguments a;
+    uint64_t every_ns;
+    uint32_t top;
+    struct filter old, live;
+    struct alert alert;
+    struct wrappers wrappers;
+    struct watch_options options;
+};
+
+static int parse_numbers(struct request *r)
+{
+    const char *every = command_value(&command_watch, &r->a, "every");
+    if (units_parse_duration(every ? every : EVERY_DEFAULT, &r->every_ns) || r->every_ns < EVERY_LEAST)
+        return command_misuse(&command_watch,
+                              "--every %s is no duration of 1 ms or more: write 30s, 5m or 1h30m", every);
+    r->top = WORDS_TOP_DEFAULT;
+    return words_parse_top(&command_watch, command_value(&command_watch, &r->a, "top"), &r->top);
+}
+
+static int parse(struct request *r)
+{
+    const char *where = command_value(&command_watch, &r->a, "where"),
+               *older = command_value(&command_watch, &r->a, "older-than");
+    const char *alert = command_value(&command_watch, &r->a, "alert");
+    struct error e = {""};
+    int code = parse_numbers(r);
+    if (code >= 0)
+        return code;
+    if (r->a.n_rest > 1)
+        return command_misuse(&command_watch, "one source at a time, not also %s", r->a.rest[1]);
+    if (command_value(&command_watch, &r->a, "exec") && !alert)
+        return command_misuse(&command_watch, "--exec needs an --alert that says when");
+    if (alert && alert_parse(&r->alert, alert, &e, NULL))
+        return command_misuse(&command_watch, "%s", e.text);
+    if (filter_init(&r->old, where, older ? older : OLDER_DEFAULT, &e) ||
+        filter_init(&r->live, where, NULL, &e))
+        return command_misuse(&command_watch, "%s", e.text);
+    filter_apply(&r->old, &r->options.old);
+    filter_apply(&r->live, &r->options.live);
+    r->options.older_than_ns = r->old.older_than_ns;
+    r->options.named = where || command_value(&command_watch, &r->a, "json");
+    r->options.servers = debuginfod_servers();
+    r->options.alert = alert ? &r->alert : NULL;
+    return -1;
+}
+
+/* A recording does not change, nor does what a process has left: one look. */
+static int look_once(const struct request *r, struct source *s)
+{
+    if (r->options.alert)
+        return command_misuse(&command_watch, "--alert needs time to pass: %s does not change any more",
+                              s->label);
+    struct look *l = watch_look_once(&r->options, s->profile);
+    s->profile = NULL; /* the look's */
+    struct sink out = sink_to_file(stdout);
+    watch_print(&out, l, r->top, command_value(&command_watch, &r->a, "json") != NULL);
+    look_free(l);
+    return command_written(&out, EXIT_DONE);
+}
+
+static int watch(const struct request *r)
+{
+    const char *exec = command_value(&command_watch, &r->a, "exec");
+    struct watch_loop loop = {.watch = watch_new(&r->options),
+                              .dismissed = r->options.dismissed,
+                              .hook = exec ? hook_new(exec) : NULL,
+                              .state = command_value(&command_watch, &r->a, "state"),
+                              .every_ns = r->every_ns,
+                              .top = r->top,
+                              .json = command_value(&command_watch, &r->a, "json") != NULL,
+                              .once = command_value(&command_watch, &r->a, "once") != NULL};
+    int code = watch_loop(&loop);
+    watch_free(loop.watch);
+    hook_free(loop.hook);
+    return code;
+}
+
+static bool has_past(const struct profile *p)
+{
+    vec_each (const struct profile_image, i, &p->images)
+        if (i->past)
+            return true;
+    return false;
+}
+
+/* What a process id leads to, now or as soon as something of it is sampled; else 0. */
+static int32_t running_pid(const char *text, const struct source *s)
+{
+    char *end;
+    long pid = strtol(text, &end, 10);
+    if (*end || pid <= 0 || pid > INT32_MAX)
+        return 0;
+    if (!s->profile)
+        return proc_has_agent((pid_t)pid) ? (int32_t)pid : 0;
+    bool is_file = !strcmp(s->label, text); /* a file is called as it was named */
+    return !is_file && s->profile->images.at[0].state == PROFILE_IMAGE_RUNNING ? (int32_t)pid : 0;
+}
+
+static int watch_source(struct request *r, const char *text)
+{
+    bool once = command_value(&command_watch, &r->a, "once");
+    struct source s = {0};
+    struct error e = {""};
+    int bad = source_open(&s, text, &e);
+    bool none_yet = bad == -ENOENT || bad == -EPROTO; /* or one that is just being made */
+    r->options.pid = bad && (once || !none_yet) ? 0 : running_pid(text, &s);
+    int code;
+    if (r->options.pid) {
+        if (bad)
+            fprintf(stderr, "allium: nothing was sampled yet of process %s: it is watched from then on\n",
+                    text);
+        code = watch(r);
+    } else if (bad) {
+        code = command_fail(EXIT_FAILED, "%s", e.text);
+    } else if (has_past(s.profile)) {
+        code =
+            command_misuse(&command_watch, "ages are not known of a moment in the past: leave out the @TIME");
+    } else {
+        code = look_once(r, &s);
+    }
+    source_release(&s);
+    return code;
+}
+
+static int start(struct request *r)
+{
+    const char *state = command_value(&command_watch, &r->a, "state");
+    struct error e = {""};
+    if (state && dismissed_load(r->options.dismissed, state, &e))
+        return command_fail(EXIT_FAILED, "%s", e.text);
+    return r->a.n_rest ? watch_source(r, r->a.rest[0]) : watch(r);
+}
+
+static int run(int argc, char **argv)
+{
+    struct request r = {0};
+    int code = command_parse(&command_watch, argc, argv, false, &r.a);
+    if (code >= 0)
+        return code;
+    r.options.dismissed = dismissed_new();
+    r.options.wrappers = &r.wrappers;
+    wrapper_lists_read(&r.wrappers);
+    code = parse(&r);
+    if (code < 0)
+        code = start(&r);
+    dismissed_free(r.options.dismissed);
+    alert_release(&r.alert);
+    wrappers_release(&r.wrappers);
+    filter_release(&r.old);
+    filter_release(&r.live);
+    return code;
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/units.h"
+#include "cli/command.h"
+#include "cli/debuginfod.h"
+#include "cli/option_values.h"
+#include "cli/pager.h"
+#include "cli/source.h"
+#include "cli/terminal.h"
+#include "collect/ledger/ledger_scan.h"
+#include "view/profile/who_view.h"
+
+#define DIGITS_MAX     16
+#define PID_DIGITS_MAX 9
+
+static const struct option_doc options[] = {
+    {"size", 0, "SIZE", "of an unknown address: how likely a block of SIZE had been seen"},
+    {"top", 0, "N", "so many blocks (12); 0: all"},
+    {"json", 0, NULL, "as JSON, see allium-json(5)"},
+    DEBUGINFOD_OPTION,
+    {"no-pager", 0, NULL, "print a long screen at once, not through $PAGER"},
+    {NULL, 0, NULL, NULL},
+};
+
+static const char *const examples[] = {
+    "allium who 0x55d0c0a2b6d8",
+    "the address in a crash, asked of the newest recording here",
+    "allium who 4711 7f3a1c0012f0",
+    "what a pointer of a running process points to",
+    NULL,
+};
+
+static int run(int argc, char **argv);
+
+const struct command command_who = {
+    .name = "who",
+    .usage = "[SOURCE] ADDRESS [--size SIZE] [--top N] [--debuginfod TIME] [--json] [--no-pager]",
+    .summary = "what an address is: a live block, or one freed lately, by whom and when",
+    .examples = examples,
+    .options = options,
+    .run = run,
+};
+
+/* Hexadecimal, with 0x before it or without. */
+static bool parse_address(const char *text, uint64_t *address)
+{
+    const char *digits = !strncmp(text, "0x", 2) || !strncmp(text, "0X", 2) ? text + 2 : text;
+    size_t n = strspn(digits, "0123456789abcdefABCDEF");
+    if (!n || digits[n] || n > DIGITS_MAX)
+        return false;
+    *address = strtoull(digits, NULL, 16);
+    return true;
+}
+
+static bool may_be_process(const char *text)
+{
+    size_t n = strlen(text);
+    return n && n <= PID_DIGITS_MAX && !text[strspn(text, "0123456789")];
+}
+
+/* A process that there is, or one that has left a ledger. No heap lies where its number would be an address. */
+static bool is_process(const char *text)
+{
+    if (!may_be_process(text))
+        return false;
+    pid_t pid = (pid_t)strtol(text, NULL, 10);
+    if (pid > 0 && (!kill(pid, 0) || errno == EPERM))
+        return true;
+    struct ledger_scan scan;
+    ledger_scan_process(&scan, pid);
+    bool left = scan.list.len != 0;
+    ledger_scan_release(&scan);
+    return left;
+}
+
+/* One word: the address. */
+static int parse_one(const char *text, uint64_t *address)
+{
+    struct stat st;
+    bool is_address = parse_address(text, address);
+    if (!is_address && !stat(text, &st))
+        return command_misuse(&command_who, "which address? %s is a file: allium who %s ADDRESS", text, text);
+    if (!is_address)
+        return command_misuse(&command_who,
+                              "%s is no address: write it in hexadecimal, such as 0x55d0c0a2b6d8", text);
+    if (is_process(text))
+        return command_misuse(&command_who,
+                              "which address? %s is a process: allium who %s ADDRESS (an address: 0x%s)",
+                              text, text, text);
+    return -1;
+}
+
+/* Two: the source and the address. Digits may be both: then they are what their place says. */
+static int parse_two(const char *source, const char *text, uint64_t *address)
+{
+    struct stat st;
+    uint64_t other;
+    bool is_address = parse_address(text, address), is_file = !stat(text, &st);
+    bool exchanged = parse_address(source, &other) && !may_be_process(source) && stat(source, &st);
+    if (exchanged && (!is_address || is_file || is_process(text)))
+        return command_misuse(&command_who, "the source comes first: allium who %s %s", text, source);
+    if (!is_address)
+        return command_misuse(&command_who,
+                              "%s is no address: write it in hexadecimal, such as 0x55d0c0a2b6d8", text);
+    return -1;
+}
+
+static int answer(const struct source *s, uint64_t address, const struct who_options *o, bool json,
+                  bool paged)
+{
+    struct who w;
+    struct sink out = pager_sink(paged);
+    who_find(&w, s->profile, address);
+    if (json)
+        who_json_write(&out, &w, s->profile, o);
+    else
+        who_write(&out, &w, s->profile, o);
+    int code = pager_written(&out, w.holding.len ? EXIT_DONE : EXIT_FAILED);
+    who_release(&w);
+    return code;
+}
+
+static int run(int argc, char **argv)
+{
+    struct arguments a;
+    struct error e = {""};
+    struct source s;
+    struct who_options o = {
+        .size_bytes = UINT64_MAX, .top = WORDS_TOP_DEFAULT, .frames = WORDS_FRAMES_DEFAULT};
+    uint64_t address = 0;
+    int code = command_parse(&command_who, argc, argv, false, &a);
+    if (code < 0)
+        code = words_parse_top(&command_who, command_value(&command_who, &a, "top"), &o.top);
+    if (code >= 0)
+        return code;
+    const char *size = command_value(&command_who, &a, "size");
+    if (size && units_parse_size(size, &o.size_bytes))
+        return command_misuse(&command_who, "--size %s is no size: write 24, 4K or 1M", size);
+    if (!a.n_rest)
+        return command_misuse(&command_who, "which address?");
+    if (a.n_rest > 2)
+        return command_misuse(&command_who, "one source and one address, not also %s", a.rest[2]);
+    code = a.n_rest == 1 ? parse_one(a.rest[0], &address) : parse_two(a.rest[0], a.rest[1], &address);
+    if (code >= 0)
+        return code;
+    if (source_open_figures(&s, a.n_rest == 2 ? a.rest[0] : NULL, &e))
+        return command_fail(EXIT_FAILED, "%s", e.text);
+    o.source = s.label;
+    o.style = terminal_style(stdout);
+    code = answer(&s, address, &o, command_value(&command_who, &a, "json") != NULL,
+                  !command_value(&command_who, &a, "no-pager"));
+    source_release(&s);
+    return code;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef CLI_PROFILE_FILTER_H
+#define CLI_PROFILE_FILTER_H
+
+/*
+ * --where and --older-than on a profile: which cells count, and which live samples.
+ *
+ * Runs in: the tool. Owns: the query, until filter_release().
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "model/profile/profile.h"
+#include "model/profile/rollup.h"
+#include "query/query.h"
+
+struct filter {
+    struct query *query; /* NULL: everything */
+    uint64_t older_than_ns;
+    bool samples; /* needs the live samples: only what is live now can be said */
+    struct frames frames;
+};
+
+/** `where` and `older_than` may be NULL. 0, or -EINVAL with a line. */
+int filter_init(struct filter *f, const char *where, const char *older_than, struct error *e);
+void filter_release(struct filter *f);
+/** Sets the callbacks of a rollup. */
+void filter_apply(struct filter *f, struct rollup_options *o);
+/** Whether the query holds for a recent free: its functions are those of both stacks, its age is its lifetime. */
+bool filter_keeps_free(struct filter *f, const struct profile *p, uint32_t free);
+/** In words, for a heading; the caller frees it. NULL: nothing is filtered. */
+char *filter_words(const struct filter *f);
+
+#endif

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/sys/sys_columns.h"
+
+#include <string.h>
+
+#define COLUMNS_MOST 64u /* that have bits */
+
+/* Which option asks for this column; NULL: none. */
+static const char *asked_by(const struct sys_show *show, uint32_t column)
+{
+    if (show->where.query && query_uses(show->where.query, column))
+        return "--where";
+    if (show->alert.query.query && query_uses(show->alert.query.query, column))
+        return "--alert";
+    return show->sort == column ? "--sort" : NULL;
+}
+
+/* The same, of histograms too, which have no one value: they can only be shown. */
+static const char *shown_by(const struct sys_show *show, const struct table_column *c, uint32_t column)
+{
+    if (c->type == TABLE_HISTOGRAM)
+        return show->histogram ? "--hist" : NULL;
+    return asked_by(show, column);
+}
+
+/* Of rows: a column that has a meaning only by other parts. */
+static void lacks_part(const struct sys_request *r, uint64_t bit, struct buf *why)
+{
+    const struct sys_part *now = r->settings.part;
+    struct buf parts = BUF_INIT;
+    for (const struct sys_part *p = r->tool->parts; p && p->name; p++)
+        if (p->columns & bit)
+            buf_printf(&parts, "%s%s", parts.len ? " or " : "", p->name);
+    if (parts.len && !(now->columns & bit))
+        buf_printf(why, "rows by %s have none: take --by %s", now->name, buf_str(&parts));
+    buf_release(&parts);
+}
+
+/* A column that only an option of the tool's own fills. */
+static void lacks_option(const struct sys_request *r, uint64_t bit, struct buf *why)
+{
+    const char *takes = NULL;
+    for (size_t i = 0; r->tool->options && r->tool->options[i].name; i++) {
+        if (!(r->tool->options[i].columns & bit))
+            continue;
+        if (r->own[i])
+            return;
+        takes = takes ? takes : r->tool->options[i].name;
+    }
+    if (takes)
+        buf_printf(why, "it is known with --%s only", takes);
+}
+
+static void lacks_stacks(const struct sys_request *r, const char *name, struct buf *why)
+{
+    uint32_t taken = r->settings.config.stacks;
+    if (!strcmp(name, "kernel_stack") && !(taken & SYS_STACK_KERNEL))
+        buf_addstr(why, "it is taken with --stacks kernel or both only");
+    if (!strcmp(name, "user_stack") && !(taken & SYS_STACK_USER))
+        buf_addstr(why, "it is taken with --stacks user or both only");
+}
+
+/* Bits of the columns of stacks. */
+static uint64_t stack_columns(const struct sys_tool *tool)
+{
+    uint64_t bits = 0;
+    for (uint32_t i = 0; i < tool->n_columns; i++)
+        bits |= (uint64_t)(!strcmp(tool->columns[i].name, "kernel_stack") ||
+                           !strcmp(tool->columns[i].name, "user_stack"))
+                << i;
+    return bits;
+}
+
+int sys_columns_check_stacks(const struct sys_request *r, const char *option)
+{
+    const uint64_t stacks = stack_columns(r->tool);
+    const struct sys_part *part = r->settings.part;
+    if (!stacks)
+        return command_misuse(&r->as_command, "%s takes no stacks: leave out --%s", r->name, option);
+    if (part && !(part->columns & stacks) && !r->from)
+        return command_misuse(&r->as_command, "--%s: rows by %s have no stacks, take --by stack", option,
+                              part->name);
+    return -1;
+}
+
+int sys_columns_check(const struct sys_request *r)
+{
+    int code = -1;
+    for (uint32_t i = 0; i < COLUMNS_MOST && i < r->tool->n_columns && code < 0; i++) {
+        const struct table_column *c = &r->tool->columns[i];
+        const char *option = asked_by(&r->show, i);
+        struct buf why = BUF_INIT;
+        if (option && c->type == TABLE_HISTOGRAM)
+            buf_addstr(&why, "it is a histogram, which has no one value");
+        else if (option && !r->from) { /* what a recording has, it tells itself */
+            lacks_part(r, 1ull << i, &why);
+            if (!why.len)
+                lacks_option(r, 1ull << i, &why);
+            if (!why.len)
+                lacks_stacks(r, c->name, &why);
+        }
+        if (why.len)
+            code = command_misuse(&r->as_command, "%s asks for %s: %s", option, c->name, buf_str(&why));
+        buf_release(&why);
+    }
+    return code;
+}
+
+int sys_columns_check_attached(const struct sys_request *r, const struct sys_session *s)
+{
+    for (uint32_t i = 0; i < COLUMNS_MOST && i < r->tool->n_columns; i++)
+        if (s->lacking >> i & 1 && shown_by(&r->show, &r->tool->columns[i], i))
+            return command_fail(r->settings.rung ? EXIT_USAGE : EXIT_IMPOSSIBLE,
+                                "%s asks for %s, which sys %s cannot tell using %s; `allium doctor` says why",
+                                shown_by(&r->show, &r->tool->columns[i], i), r->tool->columns[i].name,
+                                r->tool->name, s->rung->name);
+    return -1;
+}
+
+int sys_columns_check_recorded(const struct sys_show *show, const struct table *t, const char *path)
+{
+    for (uint32_t i = 0; i < t->n_columns; i++)
+        if (table_hides(t, i) && shown_by(show, &t->columns[i], i))
+            return command_fail(EXIT_FAILED, "%s asks for %s, which was not recorded in %s",
+                                shown_by(show, &t->columns[i], i), t->columns[i].name, path);
+    return -1;
+}

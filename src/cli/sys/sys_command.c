@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/sys/sys_command.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/debuginfod.h"
+
+#define HELP_COLUMNS 100
+
+static const struct option_doc common[] = {
+    {"pid", 'p', "PID", "only this process, all its threads; not its children"},
+    {"tid", 't', "TID", "only this thread"},
+    {"uid", 'u', "UID", "only this user, a name or number"},
+    {"comm", 0, "NAME", "only processes of this name"},
+    {"cgroup", 0, "PATH", "only this cgroup and those below it"},
+    {"user", 0, "USER", "start CMD as this user"},
+    {"duration", 0, "TIME", "end after so long"},
+    {"attach", 0, "RUNG", "attach this way, see allium doctor"},
+    {"json", 0, NULL, "an object a line, see allium-json(5)"},
+    {"output", 'o', "FILE", "record rows there instead of showing them"},
+    {"from", 0, "FILE", "show what was recorded"},
+    {"where", 0, "QUERY", "only rows that fit, see allium-query(7); columns are its fields"},
+    {"alert", 0, "CONDITION", NULL},
+    {"exec", 0, "CMD", "and run CMD with sh; ALLIUM_ROW is the row, as JSON"},
+    {"stacks", 0, "WHICH", "user, kernel, both or none"},
+    {"folded", 0, NULL, "stacks as folded lines, for flame graphs"},
+    {"stack-slots", 0, "N", "room for about so many different stacks (16384)"},
+    {"quiet", 0, NULL, "say nothing on stderr"},
+    {NULL, 0, NULL, NULL},
+};
+
+/* Of tools that take user stacks. */
+static const struct option_doc of_samples[] = {
+    {"sample", 0, "N", "of one event in N the user stack's bytes: for code without frame pointers"},
+    {"sample-ring", 0, "SIZE", "room for samples that were not read yet, a power of two (8M)"},
+    {NULL, 0, NULL, NULL},
+};
+
+/* Of tools that name code of the kernel. */
+static const struct option_doc of_kernel_code[] = {
+    {"lines", 0, NULL, "with files and lines of the kernel's source"},
+    {"vmlinux", 0, "FILE", "they come from this file, the kernel's with debug information"},
+    DEBUGINFOD_OPTION,
+    {NULL, 0, NULL, NULL},
+};
+
+static const struct option_doc of_rows[] = {
+    {"interval", 0, "TIME", "a report so often; without it, one at the end"},
+    {"by", 0, "PART", NULL},
+    {"sort", 0, "COLUMN", "rows with the most of it first; with +COLUMN the least"},
+    {"top", 0, "N", "at most so many rows (20); 0: all"},
+    {"rows", 0, "N", "room for so many rows, counted on each CPU (16384 for each of up to 4 CPUs)"},
+    {NULL, 0, NULL, NULL},
+};
+
+static const struct option_doc of_events[] = {
+    {"interval", 0, "TIME", "keep events, and show those of so long together"},
+    {"sort", 0, "COLUMN", "keep events, and show those with the most of it first; with +COLUMN the least"},
+    {"top", 0, "N", "keep events, and show the first so many (20); 0: all"},
+    {"rows", 0, "N", "room to keep so many events (16384)"},
+    {"ring", 0, "SIZE", "room for events that were not read yet, a power of two"},
+    {NULL, 0, NULL, NULL},
+};
+
+/* Of tools that measure something. */
+static const struct option_doc of_measures[] = {
+    {"hist", 0, NULL, NULL},
+    {NULL, 0, NULL, NULL},
+};
+
+uint64_t sys_tool_histograms(const struct sys_tool *tool)
+{
+    uint64_t bits = 0;
+    for (uint32_t i = 0; i < tool->n_columns; i++)
+        bits |= (uint64_t)(tool->columns[i].type == TABLE_HISTOGRAM) << i;
+    return bits;
+}
+
+static void add_options(struct sys_request *r, size_t *n, const struct option_doc *o)
+{
+    for (; o->name; o++)
+        r->options[(*n)++] = *o;
+}
+
+bool sys_tool_takes_user_stacks(const struct sys_tool *tool)
+{
+    return tool->parts ? tool->user_stack_at != 0 : tool->event != NULL;
+}
+
+/* Not of one that is to show what happens when there is no memory: debug information takes much. */
+bool sys_tool_names_kernel_code(const struct sys_tool *tool)
+{
+    bool names = false;
+    for (uint32_t i = 0; i < tool->n_columns; i++)
+        names = names || !strcmp(tool->columns[i].name, "kernel_stack");
+    return names && !tool->urgent;
+}
+
+/* What `--by` takes, as help says it: the parts' names. */
+static char *parts_doc(const struct sys_tool *tool)
+{
+    struct buf b = BUF_INIT;
+    for (const struct sys_part *p = tool->parts; p->name; p++)
+        buf_printf(&b, "%s%s", p == tool->parts ? "rows by " : p[1].name ? ", " : " or ", p->name);
+    return buf_detach(&b);
+}
+
+/* What --alert takes: a condition that this tool can have. */
+static char *alert_doc(const struct sys_tool *tool)
+{
+    struct buf b = BUF_INIT;
+    const struct table_column *c = &tool->columns[tool->weight];
+    const char *much = c->unit == TABLE_BYTES ? "1G" : c->unit == TABLE_DURATION ? "100ms" : "1000";
+    if (tool->parts)
+        buf_printf(&b, "say when a row fits a query: '%s>%s', '%s>%s for 30s'", c->name, much, c->name, much);
+    else
+        buf_printf(&b, "say when an event fits a query, each time: '%s>%s'", c->name, much);
+    return buf_detach(&b);
+}
+
+/* What --hist shows of it. */
+static char *measure_doc(const struct sys_tool *tool)
+{
+    struct buf b = BUF_INIT;
+    buf_printf(&b, "%s, as a histogram %s", tool->measure->doc,
+               tool->parts ? "below each row" : "instead of events");
+    return buf_detach(&b);
+}
+
+static const struct {
+    const char *option;
+    char *(*doc)(const struct sys_tool *tool);
+} made[] = {{"by", parts_doc}, {"alert", alert_doc}, {"hist", measure_doc}};
+#define MADE (sizeof(made) / sizeof(*made))
+
+/* The number of the words that are made for this option; MADE: none are. */
+static size_t made_for(const struct option_doc *o)
+{
+    size_t i = 0;
+    while (i < MADE && strcmp(o->name, made[i].option) != 0)
+        i++;
+    return i;
+}
+
+/* Some words of help are about this tool. */
+static void explain(struct option_doc *o, const struct sys_tool *tool)
+{
+    if (made_for(o) < MADE)
+        o->doc = made[made_for(o)].doc(tool);
+    else if (!strcmp(o->name, "interval") && tool->interval_ns)
+        o->doc = "a report so often (1s)";
+}
+
+static const struct sys_tool *helped;
+
+static void list_word(int *column, const char *word, const char *unit)
+{
+    int len = (int)(strlen(word) + (*unit ? strlen(unit) + 2 : 0));
+    if (*column + 1 + len > HELP_COLUMNS)
+        *column = printf("\n ") - 1;
+    *column += printf(*unit ? " %s[%s]" : " %s%s", word, unit);
+}
+
+/* In --help, before the options: what some of them take. */
+static void list_words(void)
+{
+    int column = 1;
+    printf("\ncolumns, for --where, --sort and --alert; in JSON with what stands in brackets:\n ");
+    for (uint32_t i = 0; i < helped->n_columns; i++) {
+        const struct table_column *c = &helped->columns[i];
+        struct buf key = BUF_INIT;
+        table_add_key(&key, c);
+        size_t same = strncmp(buf_str(&key), c->name, strlen(c->name)) ? 0 : strlen(c->name);
+        if (!c->story)
+            list_word(&column, c->name, buf_str(&key) + same);
+        buf_release(&key);
+    }
+    printf("\n\nways to attach, best first, for --attach:\n ");
+    column = 1;
+    for (const struct sys_rung *r = helped->rungs; r->name; r++)
+        if (r == helped->rungs || strcmp(r[-1].name, r->name)) /* one for each of several kernels */
+            list_word(&column, r->name, "");
+    putchar('\n');
+}
+
+void sys_command_make(struct sys_request *r)
+{
+    size_t n = 0;
+    const struct sys_tool *tool = r->tool;
+    for (const struct sys_option *o = tool->options; o && o->name; o++)
+        r->options[n++] = (struct option_doc){o->name, 0, o->value, o->doc, false};
+    add_options(r, &n, tool->parts ? of_rows : of_events);
+    if (tool->measure)
+        add_options(r, &n, of_measures);
+    if (sys_tool_takes_user_stacks(tool))
+        add_options(r, &n, of_samples);
+    if (sys_tool_names_kernel_code(tool))
+        add_options(r, &n, of_kernel_code);
+    add_options(r, &n, common);
+    for (size_t i = 0; i < n; i++)
+        explain(&r->options[i], tool);
+    snprintf(r->name, sizeof(r->name), "sys %s", tool->name);
+    r->as_command = (struct command){
+        .name = r->name,
+        .usage = "[options] [-- CMD ARG...]",
+        .summary = tool->summary,
+        .examples = tool->examples,
+        .options = r->options,
+        .more = list_words,
+    };
+    helped = tool;
+}
+
+void sys_command_release(struct sys_request *r)
+{
+    for (size_t i = 0; r->options[i].name; i++)
+        if (made_for(&r->options[i]) < MADE)
+            free((char *)(uintptr_t)r->options[i].doc);
+}

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/sys/sys_options.h"
+
+#include <errno.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "cli/sys/sys_columns.h"
+#include "cli/sys/sys_command.h"
+#include "cli/sys/sys_refusals.h"
+#include "cli/sys/sys_vmlinux.h"
+#include "cli/option_values.h"
+#include "query/field.h"
+#include "collect/kernel/cgroup.h"
+#include "sys/sampled_rows.h"
+
+#define INTERVAL_LEAST_NS 10000000u
+
+#define TOP_DEFAULT 20u
+
+void sys_options_release(struct sys_request *r)
+{
+    sys_command_release(r);
+    sys_vmlinux_release(r);
+    sampled_tool_free(r->sampled_tool);
+    table_query_release(&r->show.where);
+    sys_alert_release(&r->show.alert);
+}
+
+struct parse {
+    struct sys_request *r;
+    const struct arguments *a;
+    int code; /* -1: fine */
+};
+
+static const char *value(const struct parse *p, const char *name)
+{
+    return command_value(&p->r->as_command, p->a, name);
+}
+
+static void refuse(struct parse *p, const char *name, const char *text, const char *what)
+{
+    p->code = command_misuse(&p->r->as_command, "--%s %s is no %s", name, text, what);
+}
+
+#define NAMES_MAX 64
+
+/* Of names that a tool has: which one may be meant, and all of them. */
+static void refuse_name(struct parse *p, const char *option, const char *text,
+                        const struct query_field *names, size_t n)
+{
+    struct buf b = BUF_INIT;
+    size_t meant = query_field_closest(names, n, text, strlen(text));
+    if (meant != QUERY_NO_FIELD)
+        buf_printf(&b, " did you mean %s?", names[meant].name);
+    for (size_t i = 0; i < n; i++)
+        buf_printf(&b, "%s%s", i ? ", " : " it can be ", names[i].name);
+    p->code = command_misuse(&p->r->as_command, "--%s %s is not known:%s", option, text, buf_str(&b));
+    buf_release(&b);
+}
+
+static bool read_number(const char *text, uint32_t *out)
+{
+    char *end;
+    errno = 0;
+    unsigned long n = strtoul(text, &end, 10);
+    *out = (uint32_t)n;
+    return *text && !*end && !errno && n <= UINT32_MAX && *text != '-';
+}
+
+/* Numbers: false when the option was not given. */
+static bool number(struct parse *p, const char *name, uint32_t *out)
+{
+    const char *text = value(p, name);
+    if (text && !read_number(text, out))
+        refuse(p, name, text, "number");
+    return text != NULL;
+}
+
+static void duration(struct parse *p, const char *name, uint64_t *out)
+{
+    const char *text = value(p, name);
+    if (text && (units_parse_duration(text, out) || *out < INTERVAL_LEAST_NS))
+        refuse(p, name, text, "time: write 500ms, 5s or 1h30m (10ms at least)");
+}
+
+static void size(struct parse *p, const char *name, uint32_t *out)
+{
+    const char *text = value(p, name);
+    uint64_t n = 0;
+    if (text && (units_parse_size(text, &n) || !n || n > 1u << 30))
+        refuse(p, name, text, "size from 1 to 1G: write 64K or 4M");
+    if (text)
+        *out = (uint32_t)n;
+}
+
+static void uid(struct parse *p)
+{
+    const char *text = value(p, "uid");
+    const struct passwd *user = text ? getpwnam(text) : NULL;
+    struct sys_config *c = &p->r->settings.config;
+    if (!text)
+        return;
+    c->filters |= SYS_FILTER_UID;
+    if (user)
+        c->uid = user->pw_uid;
+    else if (!read_number(text, &c->uid))
+        refuse(p, "uid", text, "user here: write a name or a number");
+}
+
+static void cgroup(struct parse *p)
+{
+    const char *text = value(p, "cgroup");
+    struct sys_config *c = &p->r->settings.config;
+    struct error e = {""};
+    struct cgroup_ref *group = text ? mem_alloc(sizeof(*group)) : NULL;
+    if (!group)
+        return;
+    if (cgroup_find(text, group, &e))
+        p->code = command_misuse(&p->r->as_command, "--cgroup: %s", e.text);
+    else if (group->level == CGROUP_LEVEL_UNKNOWN)
+        refuse(p, "cgroup", text, "cgroup of a hierarchy whose root can be seen from here");
+    else
+        c->filters |= group->hierarchy == CGROUP_V2 ? SYS_FILTER_CGROUP : SYS_FILTER_CGROUP_V1;
+    c->cgroup_id = group->id;
+    c->cgroup_level = (uint32_t)group->level;
+    free(group);
+}
+
+static void filters(struct parse *p)
+{
+    struct sys_config *c = &p->r->settings.config;
+    const char *comm = value(p, "comm");
+    if (number(p, "pid", &c->tgid))
+        c->filters |= SYS_FILTER_TGID;
+    if (number(p, "tid", &c->tid))
+        c->filters |= SYS_FILTER_TID;
+    uid(p);
+    cgroup(p);
+    if (comm) {
+        c->filters |= SYS_FILTER_COMM;
+        if (strlen(comm) >= SYS_COMM_BYTES)
+            refuse(p, "comm", comm, "name the kernel can have: it keeps 15 characters");
+        else
+            memcpy(c->comm, comm, strlen(comm));
+    }
+}
+
+static void stacks(struct parse *p)
+{
+    static const struct word words[] = {{"none", 0},
+                                        {"kernel", SYS_STACK_KERNEL},
+                                        {"user", SYS_STACK_USER},
+                                        {"both", SYS_STACK_KERNEL | SYS_STACK_USER},
+                                        {NULL, 0}};
+    int which = 0;
+    int code = words_parse(&p->r->as_command, "stacks", value(p, "stacks"), words, &which);
+    if (code >= 0)
+        p->code = code;
+    p->r->settings.config.stacks = value(p, "stacks") ? (uint32_t)which : p->r->tool->stacks;
+}
+
+/* --sample, after --by and --stacks, which say whether there are user stacks. */
+static void sample(struct parse *p)
+{
+    struct sys_request *r = p->r;
+    struct sys_settings *s = &r->settings;
+    if (!sys_tool_takes_user_stacks(r->tool))
+        return;
+    if (s->part && value(p, "from")) /* a recording may have their columns */
+        r->tool = r->sampled_tool = sampled_tool_new(r->tool);
+    if (value(p, "from") || !number(p, "sample", &s->config.sample))
+        return;
+    if (!s->config.sample)
+        refuse(p, "sample", "0", "number of events of which one is taken: at least 1");
+    else if (s->part && !s->part->stacks)
+        p->code = command_misuse(&r->as_command, "--sample is of user stacks: ask for rows --by stack");
+    if (!value(p, "stacks"))
+        s->config.stacks |= SYS_STACK_USER;
+    else if (!(s->config.stacks & SYS_STACK_USER))
+        p->code = command_misuse(&r->as_command, "--sample is of user stacks: leave out --stacks %s",
+                                 value(p, "stacks"));
+    size(p, "sample-ring", &s->sample_ring_bytes);
+    if (s->part)
+        r->tool = r->sampled_tool = sampled_tool_new(r->tool);
+}
+
+/* --by, and which columns have a meaning then. */
+static void part(struct parse *p)
+{
+    const char *text = value(p, "by");
+    const struct sys_tool *tool = p->r->tool;
+    const struct sys_part *found = tool->parts;
+    struct query_field names[NAMES_MAX];
+    size_t n = 0;
+    if (!tool->parts)
+        return;
+    for (const struct sys_part *q = tool->parts; text && q->name; q++) {
+        found = !strcmp(q->name, text) ? q : found;
+        if (n < NAMES_MAX)
+            names[n++] = (struct query_field){.name = q->name};
+    }
+    if (text && strcmp(found->name, text))
+        refuse_name(p, "by", text, names, n);
+    p->r->settings.part = found;
+    for (const struct sys_part *q = tool->parts; q->name && !value(p, "from"); q++)
+        p->r->show.hidden |= q->columns & ~found->columns;
+    if (found->stacks && !value(p, "stacks"))
+        p->r->settings.config.stacks = found->stacks;
+}
+
+static void order(struct parse *p)
+{
+    const char *text = value(p, "sort");
+    const struct sys_tool *tool = p->r->tool;
+    struct sys_show *show = &p->r->show;
+    show->sort = tool->weight;
+    struct query_field names[NAMES_MAX];
+    if (text && (*text == '+' || *text == '-')) {
+        show->order = *text == '+' ? TABLE_LEAST_FIRST : TABLE_MOST_FIRST;
+        text++;
+    }
+    for (uint32_t i = 0; text && i < tool->n_columns && i < NAMES_MAX; i++) {
+        names[i] = (struct query_field){.name = tool->columns[i].name};
+        if (!strcmp(names[i].name, text)) {
+            show->sort = i;
+            return;
+        }
+    }
+    if (text)
+        refuse_name(p, "sort", text, names, tool->n_columns);
+}
+
+/* Reports: of rows there always are some; of events, when one of these is asked for. */
+static void reports(struct parse *p)
+{
+    struct sys_show *show = &p->r->show;
+    const struct sys_tool *tool = p->r->tool;
+    const char *choice = value(p, "sort") ? "sort" : value(p, "top") ? "top" : NULL;
+    show->top = show->json || show->folded ? 0 : TOP_DEFAULT;
+    show->interval_ns = tool->interval_ns;
+    duration(p, "interval", &show->interval_ns);
+    number(p, "top", &show->top);
+    order(p);
+    if (tool->parts) {
+        size(p, "rows", &p->r->settings.rows_max);
+        return;
+    }
+    size(p, "rows", &show->room);
+    size(p, "ring", &p->r->settings.ring_bytes);
+    show->keep = !show->histogram && (show->interval_ns || choice);
+}
+
+/* Columns that have no values, as none of the tool's own options that fill them was given. */
+static uint64_t columns_of_options(const struct sys_request *r)
+{
+    uint64_t all = 0, filled = 0;
+    for (size_t i = 0; r->tool->options && r->tool->options[i].name; i++) {
+        all |= r->tool->options[i].columns;
+        filled |= r->own[i] ? r->tool->options[i].columns : 0;
+    }
+    return all & ~filled;
+}
+
+/* --hist: of rows they are made in the kernel; of events, when these are looked at. */
+static void histogram(struct parse *p)
+{
+    struct sys_request *r = p->r;
+    r->show.histogram = value(p, "hist") != NULL;
+    r->settings.config.histograms = r->show.histogram && r->tool->parts;
+    if (!r->show.histogram)
+        r->show.hidden |= sys_tool_histograms(r->tool);
+}
+
+static void shape(struct parse *p)
+{
+    struct sys_show *show = &p->r->show;
+    struct sys_settings *s = &p->r->settings;
+    show->json = value(p, "json") != NULL;
+    show->folded = value(p, "folded") != NULL;
+    show->quiet = value(p, "quiet") != NULL;
+    histogram(p);
+    duration(p, "duration", &show->duration_ns);
+    size(p, "stack-slots", &s->stacks_max);
+    s->rung = value(p, "attach");
+    p->r->user = value(p, "user");
+    p->r->output = value(p, "output");
+    p->r->from = value(p, "from");
+    p->r->show.hidden |= p->r->from ? 0 : columns_of_options(p->r);
+    reports(p);
+}
+
+int sys_options_parse(struct sys_request *r, const struct sys_tool *tool, int argc, char **argv)
+{
+    struct arguments a;
+    struct error e = {""};
+    struct parse p = {.r = r, .a = &a, .code = -1};
+    *r = (struct sys_request){.tool = tool};
+    sys_command_make(r);
+    int code = command_parse(&r->as_command, argc, argv, true, &a);
+    if (code >= 0)
+        return code;
+    if (a.n_rest && strcmp(argv[argc - a.n_rest - 1], "--"))
+        return command_misuse(&r->as_command, "%s takes no %s: a command to start stands after --", r->name,
+                              a.rest[0]);
+    r->command = a.n_rest ? a.rest : NULL;
+    for (size_t i = 0; tool->options && tool->options[i].name; i++)
+        r->own[i] = command_value(&r->as_command, &a, tool->options[i].name);
+    r->settings.options = r->own;
+    if (sys_tool_names_kernel_code(tool)) {
+        r->settings.lines = value(&p, "lines") != NULL;
+        r->vmlinux_file = value(&p, "vmlinux");
+    }
+    filters(&p);
+    stacks(&p);
+    part(&p);
+    sample(&p);
+    shape(&p);
+    if (p.code >= 0)
+        return p.code;
+    code = sys_refusals_check(r, &a);
+    if (code < 0)
+        code = sys_vmlinux_check(r);
+    if (code >= 0)
+        return code;
+    if (table_query_init(&r->show.where, command_value(&r->as_command, &a, "where"), r->tool->columns,
+                         r->tool->n_columns, &e))
+        return command_misuse(&r->as_command, "--where: %s", e.text);
+    struct table columns = {.columns = r->tool->columns, .n_columns = r->tool->n_columns};
+    if (sys_alert_init(&r->show.alert, command_value(&r->as_command, &a, "alert"),
+                       command_value(&r->as_command, &a, "exec"), &columns, !tool->parts, &e))
+        return command_misuse(&r->as_command, "%s", e.text);
+    if (r->show.alert.for_ns && !r->show.interval_ns)
+        return command_misuse(&r->as_command, "--alert with \"for\" looks at one report after the other: "
+                                              "give --interval");
+    return sys_columns_check(r);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef CLI_SYS_OPTIONS_H
+#define CLI_SYS_OPTIONS_H
+
+/*
+ * The options of `allium sys NAME`: those that all tools have, and those of its own.
+ *
+ * Runs in: the tool. Owns: what was parsed, until sys_options_release().
+ */
+
+#include "cli/command.h"
+#include "cli/sys/sys_show.h"
+#include "symbol/vmlinux.h"
+
+#define SYS_OPTIONS_MAX 40
+
+struct sys_request {
+    const struct sys_tool *tool;
+    struct sys_tool *sampled_tool; /* with --sample: the same with its columns; else NULL */
+    struct command as_command;     /* what help and errors speak of */
+    struct option_doc options[SYS_OPTIONS_MAX];
+    char name[32];
+    struct sys_settings settings;
+    const char *own[SYS_OPTIONS_MAX]; /* values of the tool's own options */
+    struct sys_show show;
+    char **command; /* after --; NULL: none */
+    const char *user, *output, *from;
+    const char *vmlinux_file; /* NULL: one is searched for */
+    struct vmlinux vmlinux;   /* once found */
+};
+
+/** -1 to go on, or an exit code, after a line on stderr. Release it in any case. */
+int sys_options_parse(struct sys_request *r, const struct sys_tool *tool, int argc, char **argv);
+void sys_options_release(struct sys_request *r);
+
+#endif

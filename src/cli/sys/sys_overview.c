@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/sys/sys_overview.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/units.h"
+#include "cli/option_values.h"
+#include "cli/pager.h"
+#include "cli/source.h"
+#include "cli/terminal.h"
+#include "collect/kernel/overview_read.h"
+#include "collect/process/processes.h"
+#include "view/table/overview_view.h"
+
+#define SECOND_NS    UINT64_C(1000000000)
+#define ASK_ALL_MS   300u  /* of one screen */
+#define ASK_MAPS_MS  2000u /* of one process, that is all that was asked for */
+#define CLEAR_SCREEN "\033[H\033[2J"
+
+#define TOP_LISTS    6
+#define TOP_MAPPINGS 20
+#define TIME_LEAST   UINT64_C(10000000)
+
+struct overview {
+    uint64_t interval_ns; /* 0: once */
+    uint64_t duration_ns; /* 0: until interrupted; once: what the rates are of, 0 for a second */
+    uint32_t top;         /* 0: all */
+    enum machine_sort sort;
+    bool pss, json, paged;
+    int pid; /* 0: the machine */
+};
+
+static const struct word orders[] = {
+    {"memory", MACHINE_BY_MEMORY}, {"rss", MACHINE_BY_RSS},
+    {"swap", MACHINE_BY_SWAP},     {"anon", MACHINE_BY_ANON},
+    {"file", MACHINE_BY_FILE},     {"shmem", MACHINE_BY_SHMEM},
+    {"faults", MACHINE_BY_FAULTS}, {NULL, 0},
+};
+
+static uint64_t now_ns(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
+}
+
+/* Those that end a series of screens; they are blocked, and waited for between two. */
+static sigset_t ends(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGHUP);
+    return set;
+}
+
+/* False: it is to end now. */
+static bool wait_until(uint64_t due_ns)
+{
+    sigset_t set = ends();
+    for (;;) {
+        uint64_t now = now_ns(CLOCK_MONOTONIC), left = due_ns > now ? due_ns - now : 0;
+        struct timespec t = {.tv_sec = (time_t)(left / SECOND_NS), .tv_nsec = (long)(left % SECOND_NS)};
+        if (sigtimedwait(&set, NULL, &t) > 0)
+            return false;
+        if (errno == EAGAIN)
+            return true;
+    }
+}
+
+static void write_machine(const struct overview *o, struct sink *out, const struct machine *m)
+{
+    struct text_style style = terminal_style(stdout);
+    if (o->json) {
+        machine_json_write(out, m, o->top);
+        return;
+    }
+    if (o->interval_ns && isatty(STDOUT_FILENO))
+        sink_text(out, CLEAR_SCREEN);
+    machine_write(out, m, o->top, &style);
+}
+
+/* One screen of the machine. */
+static int show_machine(const struct overview *o, struct machine_looker *l, struct sink *out)
+{
+    const struct machine_wish wish = {.sort = o->sort, .top = o->top, .pss = o->pss, .ask_ms = ASK_ALL_MS};
+    struct machine m;
+    int bad = machine_look(l, &wish, &m);
+    if (!bad)
+        write_machine(o, out, &m);
+    machine_release(&m);
+    return bad;
+}
+
+/* One screen of a process. -ESRCH: there is none. */
+static int show_process(const struct overview *o, struct machine_looker *l, struct sink *out)
+{
+    struct machine_process p;
+    struct mappings maps = {0};
+    struct text_style style = terminal_style(stdout);
+    if (!process_read(o->pid, &p))
+        return -ESRCH;
+    l->asker.each_ms = l->asker.left_ms = ASK_MAPS_MS;
+    process_ask_maps(&l->asker, &p, &maps);
+    mappings_sort(&maps);
+    if (o->json)
+        mappings_json_write(out, now_ns(CLOCK_REALTIME), &p, &maps, o->top);
+    else
+        mappings_write(out, &p, &maps, o->top, &style);
+    mappings_release(&maps);
+    free(p.command);
+    return 0;
+}
+
+static int failed(const struct overview *o, int bad)
+{
+    return o->pid ? command_fail(EXIT_FAILED, "there is no process %d", o->pid)
+                  : command_fail(EXIT_FAILED, "cannot read /proc: %s; is it mounted?", strerror(-bad));
+}
+
+static int show(const struct overview *o, struct machine_looker *l, struct sink *out)
+{
+    return o->pid ? show_process(o, l, out) : show_machine(o, l, out);
+}
+
+static int show_once(const struct overview *o, struct machine_looker *l)
+{
+    uint64_t wait_ns = o->duration_ns ? o->duration_ns : SECOND_NS;
+    struct timespec t = {.tv_sec = (time_t)(wait_ns / SECOND_NS), .tv_nsec = (long)(wait_ns % SECOND_NS)};
+    if (!o->pid) {
+        machine_look_count(l);
+        while (nanosleep(&t, &t) && errno == EINTR)
+            ;
+    }
+    struct sink out = pager_sink(o->paged && !o->json);
+    int bad = show(o, l, &out);
+    int code = pager_written(&out, EXIT_DONE);
+    return bad ? failed(o, bad) : code;
+}
+
+static int show_series(const struct overview *o, struct machine_looker *l)
+{
+    sigset_t set = ends();
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    uint64_t due = now_ns(CLOCK_MONOTONIC), end = o->duration_ns ? due + o->duration_ns : UINT64_MAX;
+    struct sink out = sink_to_file(stdout);
+    int bad = 0;
+    if (!o->pid)
+        machine_look_count(l);
+    while (!bad) {
+        due += o->interval_ns;
+        if (due > end || !wait_until(due))
+            break;
+        bad = show(o, l, &out);
+        if (!bad && !o->json)
+            sink_char(&out, '\n');
+        if (sink_finish(&out))
+            break;
+        if (due < now_ns(CLOCK_MONOTONIC)) /* it takes longer than that, or we were stopped */
+            due = now_ns(CLOCK_MONOTONIC);
+    }
+    return bad ? failed(o, bad) : command_written(&out, EXIT_DONE);
+}
+
+static int parse_time(const struct command *c, const struct arguments *a, const char *name, uint64_t *ns)
+{
+    const char *text = command_value(c, a, name);
+    if (text && (units_parse_duration(text, ns) || *ns < TIME_LEAST))
+        return command_misuse(c, "--%s %s is no duration of 10 ms or more: write 1s, 30s or 5m", name, text);
+    return -1;
+}
+
+static int parse_pid(const struct command *c, const struct arguments *a, int *pid)
+{
+    const char *text = command_value(c, a, "pid");
+    if (!text)
+        return -1;
+    *pid = source_pid(text);
+    return *pid ? -1 : command_misuse(c, "--pid %s is no process id", text);
+}
+
+static int parse(const struct command *c, const struct arguments *a, struct overview *o)
+{
+    int sort = MACHINE_BY_MEMORY;
+    int code = parse_time(c, a, "interval", &o->interval_ns);
+    if (code < 0)
+        code = parse_time(c, a, "duration", &o->duration_ns);
+    if (code < 0)
+        code = parse_pid(c, a, &o->pid);
+    if (code < 0)
+        code = words_parse(c, "sort", command_value(c, a, "sort"), orders, &sort);
+    o->top = o->pid ? TOP_MAPPINGS : TOP_LISTS;
+    if (code < 0)
+        code = words_parse_top(c, command_value(c, a, "top"), &o->top);
+    if (code < 0 && a->n_rest)
+        code = command_misuse(c, "options come after the name of a tool: allium sys %s ...", a->rest[0]);
+    o->sort = (enum machine_sort)sort;
+    o->pss = command_value(c, a, "pss") != NULL;
+    o->json = command_value(c, a, "json") != NULL;
+    o->paged = !command_value(c, a, "no-pager");
+    return code;
+}
+
+int sys_overview(const struct command *c, const struct arguments *a)
+{
+    struct overview o = {.interval_ns = 0};
+    struct machine_looker l;
+    int code = parse(c, a, &o);
+    if (code >= 0)
+        return code;
+    machine_look_begin(&l);
+    code = o.interval_ns ? show_series(&o, &l) : show_once(&o, &l);
+    machine_look_end(&l);
+    return code;
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/sys/sys_refusals.h"
+
+#include <string.h>
+
+#include "cli/sys/sys_columns.h"
+
+enum shape { ROWS = 1, EVENTS = 2, ANY = ROWS | EVENTS };
+
+/* Options that do nothing beside another one. */
+static const struct {
+    const char *option, *beside;
+    enum shape of; /* tools */
+    const char *why;
+} idle[] = {
+    {"json", "output", ANY,
+     "-o shows nothing, and records rows as they are: leave out --json, or give it with --from"},
+    {"folded", "output", ANY,
+     "-o shows nothing, and records rows as they are: leave out --folded, or give it with --from"},
+    {"sort", "output", ANY, "-o records all rows: leave out --sort, or give it with --from"},
+    {"top", "output", ANY, "-o records all rows: leave out --top, or give it with --from"},
+    {"hist", "output", EVENTS, "-o records events as they are: leave out --hist, or give it with --from"},
+    {"interval", "output", EVENTS, "-o records events as they come: leave out --interval"},
+    {"rows", "output", EVENTS, "-o records events as they come, and keeps none: leave out --rows"},
+    {"json", "folded", ANY, "--folded and --json are two ways to write rows: leave out one"},
+    {"hist", "folded", ANY, "--folded has stacks alone: leave out --hist"},
+    {"sort", "hist", EVENTS, "--hist shows no events: leave out --sort"},
+    {"top", "hist", EVENTS, "--hist shows no events: leave out --top"},
+    {"rows", "hist", EVENTS, "--hist keeps no events: leave out --rows"},
+};
+
+/* Options that do nothing without one of the others. */
+static const struct {
+    const char *option, *without[3];
+    enum shape of;
+    const char *why;
+} lonely[] = {
+    {"sample-ring", {"sample"}, ANY, "--sample-ring is room for samples: give --sample"},
+    {"rows",
+     {"interval", "sort", "top"},
+     EVENTS,
+     "--rows is room to keep events: give --interval, --sort or --top"},
+};
+
+static const char *value(const struct sys_request *r, const struct arguments *a, const char *name)
+{
+    return command_value(&r->as_command, a, name);
+}
+
+static enum shape shape_of(const struct sys_request *r)
+{
+    return r->tool->parts ? ROWS : EVENTS;
+}
+
+static const char *find_idle(const struct sys_request *r, const struct arguments *a)
+{
+    for (size_t i = 0; i < sizeof(idle) / sizeof(*idle); i++)
+        if (idle[i].of & shape_of(r) && value(r, a, idle[i].option) && value(r, a, idle[i].beside))
+            return idle[i].why;
+    for (size_t i = 0; i < sizeof(lonely) / sizeof(*lonely); i++) {
+        bool helped = !(lonely[i].of & shape_of(r)) || !value(r, a, lonely[i].option);
+        for (size_t j = 0; j < 3 && lonely[i].without[j]; j++)
+            helped = helped || value(r, a, lonely[i].without[j]);
+        if (!helped)
+            return lonely[i].why;
+    }
+    bool source = r->settings.lines || (r->settings.part && r->settings.part->source);
+    if (value(r, a, "debuginfod") && !source)
+        return "--debuginfod is for the kernel's files and lines: ask for --lines, or rows by file or "
+               "directory";
+    return value(r, a, "user") && !r->command ? "--user is who starts CMD: give a command after --" : NULL;
+}
+
+/* Options about stacks, where there are none. */
+static int about_stacks(const struct sys_request *r, const struct arguments *a)
+{
+    static const char *const options[] = {"stacks", "folded", "stack-slots"};
+    for (size_t i = 0; i < sizeof(options) / sizeof(*options); i++) {
+        if (!value(r, a, options[i]))
+            continue;
+        int code = sys_columns_check_stacks(r, options[i]);
+        if (code >= 0)
+            return code;
+        if (i && !r->from && !r->settings.config.stacks) /* --stacks none is a choice by itself */
+            return command_misuse(
+                &r->as_command,
+                "--%s is about stacks, and none are taken: give --stacks kernel, user or both", options[i]);
+    }
+    return -1;
+}
+
+/* What was recorded is shown as it was observed: what is about observing would do nothing. */
+static int about_recorded(const struct sys_request *r, const struct arguments *a)
+{
+    static const char *const shows[] = {"from", "json", "folded", "where", "sort", "top", "hist", "quiet"};
+    if (!r->from)
+        return -1;
+    for (const struct option_doc *o = r->options; o->name; o++) {
+        bool fits = !strcmp(o->name, "rows") && !r->tool->parts; /* room for events that are sorted */
+        for (size_t i = 0; i < sizeof(shows) / sizeof(*shows); i++)
+            fits = fits || !strcmp(o->name, shows[i]);
+        if (!fits && value(r, a, o->name))
+            return command_misuse(&r->as_command, "--from shows what was recorded: leave out --%s", o->name);
+    }
+    if (r->command)
+        return command_misuse(&r->as_command, "--from shows what was recorded: it starts no command");
+    return -1;
+}
+
+int sys_refusals_check(const struct sys_request *r, const struct arguments *a)
+{
+    int code = about_recorded(r, a);
+    const char *why = code < 0 ? find_idle(r, a) : NULL;
+    if (why)
+        return command_misuse(&r->as_command, "%s", why);
+    return code < 0 ? about_stacks(r, a) : code;
+}

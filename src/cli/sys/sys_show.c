@@ -1,0 +1,464 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/sys/sys_show.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/units.h"
+#include "cli/command.h"
+#include "cli/sys/sys_columns.h"
+#include "cli/sys/sys_measured.h"
+#include "cli/sys/event_buffer.h"
+#include "cli/sys/sys_losses.h"
+#include "cli/terminal.h"
+#include "sys/resolver.h"
+#include "store/profile_load.h"
+#include "view/table/table_folded.h"
+#include "view/table/table_stream.h"
+#include "view/table/table_view.h"
+
+#define COMMIT_NS    1000000000u
+#define ENDING_MS    100
+#define CLEAR_SCREEN "\033[H\033[2J"
+
+struct show {
+    struct sys_show *o;
+    const struct sys_tool *tool;
+    struct table *table;
+    struct sink out;
+    struct text_style style;
+    struct table_stream stream;
+    struct sys_measured measured;
+    struct sys_kept kept;
+    struct buf heading; /* of the next report; empty: it has none */
+    int signals, ticks, end;
+    uint64_t began_ns, shown_ns, committed_ns;
+    uint64_t recorded;         /* rows */
+    const char *recorded_name; /* of what is shown again */
+    uint64_t shown, all;       /* of the last report: rows, and how many there were before it was cut */
+    bool redraws;              /* each report stands where the last one stood */
+    uint64_t report_ns;        /* of rows that come every interval: when, since 1970 */
+    bool over;
+    int code;
+};
+
+static int timer(int poll, uint64_t first_ns, uint64_t every_ns)
+{
+    int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    struct itimerspec when = {{(time_t)(every_ns / 1000000000u), (long)(every_ns % 1000000000u)},
+                              {(time_t)(first_ns / 1000000000u), (long)(first_ns % 1000000000u)}};
+    struct epoll_event ev = {.events = EPOLLIN, .data.fd = fd};
+    if (fd >= 0 && (timerfd_settime(fd, 0, &when, NULL) || epoll_ctl(poll, EPOLL_CTL_ADD, fd, &ev))) {
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+}
+
+static int watch_signals(int poll)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGHUP);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    struct epoll_event ev = {.events = EPOLLIN, .data.fd = fd};
+    if (fd >= 0)
+        epoll_ctl(poll, EPOLL_CTL_ADD, fd, &ev);
+    return fd;
+}
+
+static bool fired(int fd)
+{
+    uint64_t times;
+    return fd >= 0 && read(fd, &times, sizeof(times)) == sizeof(times);
+}
+
+/* Alerts are about all rows, not only about those that are shown. */
+static void alert(struct show *w)
+{
+    struct sys_alert *a = &w->o->alert;
+    if (!w->o->session)
+        return;
+    sys_alert_look(a, w->tool->name, w->table, sys_now_ns());
+    sys_alert_step(a);
+    struct epoll_event ev = {.events = EPOLLIN, .data.fd = a->hook ? hook_fd(a->hook) : -1};
+    if (ev.data.fd >= 0)
+        epoll_ctl(w->o->session->poll_fd, EPOLL_CTL_ADD, ev.data.fd, &ev); /* or it is there already */
+}
+
+static uint64_t wall_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* A recording gets all rows that --where lets pass, and is committed so often that a crash takes no more than that along. */
+static void record(struct show *w)
+{
+    struct error e = {""};
+    char name[64];
+    uint64_t now = sys_now_ns();
+    snprintf(name, sizeof(name), "sys_%s", w->tool->name);
+    int bad = recording_put_rows(w->o->recording, name, w->table, wall_ns(), &e);
+    w->recorded += table_rows(w->table);
+    if (!bad && now - w->committed_ns >= COMMIT_NS) {
+        bad = recording_commit(w->o->recording, &e);
+        w->committed_ns = now;
+    }
+    if (bad) {
+        w->code = command_fail(EXIT_FAILED, "%s", e.text);
+        w->over = true;
+    }
+}
+
+/* "--- 5.00 s after the start, the last 5.00 s: 10 of 133 events" */
+static void put_heading(struct show *w)
+{
+    if (!w->heading.len)
+        return;
+    if (w->shown < w->all || w->tool->event)
+        buf_addstr(&w->heading, ": ");
+    if (w->shown < w->all) {
+        text_add_number(&w->heading, w->shown, NULL);
+        buf_addstr(&w->heading, " of ");
+    }
+    if (w->shown < w->all || w->tool->event)
+        text_add_number(&w->heading, w->all, w->tool->event ? "event" : "row");
+    sink_printf(&w->out, "%s\n", buf_str(&w->heading));
+    buf_reset(&w->heading);
+}
+
+/* All rows of a table that is sorted and cut. */
+static void draw(struct show *w, const struct table *t)
+{
+    put_heading(w);
+    if (w->o->folded)
+        table_folded_write(&w->out, t, w->tool->weight);
+    else if (w->o->json)
+        for (uint32_t row = 0; row < table_rows(t); row++)
+            table_view_json_row_at(&w->out, t, row, w->report_ns);
+    else if (w->tool->event)
+        table_stream_write(&w->stream, &w->out, t, &w->style);
+    else
+        table_view_text(&w->out, t, &w->style);
+    if (sink_finish(&w->out))
+        w->over = true;
+}
+
+/* What has come: rows of a report, or events, which are shown at once, kept, or counted. */
+static void write_table(struct show *w)
+{
+    const struct sys_show *o = w->o;
+    struct table *t = w->table;
+    alert(w);
+    table_query_apply(&o->where, t);
+    if (o->recording)
+        record(w);
+    else if (w->tool->event && o->histogram)
+        sys_measured_add(&w->measured, w->tool->measure, t);
+    else if (w->tool->event && o->keep)
+        sys_kept_add(&w->kept, t);
+    else {
+        w->all = table_rows(t);
+        if (!w->tool->event)
+            table_sort(t, o->sort, o->order);
+        if (!w->tool->event && o->top)
+            table_cut(t, o->top);
+        w->shown = table_rows(t);
+        draw(w, t);
+    }
+    table_clear(t);
+}
+
+static void begin_heading(struct show *w, uint64_t now)
+{
+    char took[UNITS_TEXT_BYTES], last[UNITS_TEXT_BYTES];
+    if (w->o->json || w->o->folded || w->o->recording || !w->o->interval_ns)
+        return;
+    buf_printf(&w->heading, "%s--- %s after the start, the last %s",
+               w->redraws                   ? CLEAR_SCREEN
+               : w->shown_ns == w->began_ns ? ""
+                                            : "\n",
+               units_format_duration(took, (double)(now - w->began_ns)),
+               units_format_duration(last, (double)(now - w->shown_ns)));
+}
+
+/* What was kept of the events since the last report, or what was measured of them. */
+static void report_events(struct show *w)
+{
+    struct sys_kept *k = &w->kept;
+    if (w->o->recording || (!w->o->keep && !w->o->histogram))
+        return;
+    if (w->o->histogram) {
+        w->all = w->shown = w->measured.events;
+        put_heading(w);
+        sys_measured_write(&w->measured, w->tool->measure, &w->out, &w->style, w->o->json, w->report_ns);
+        w->measured = (struct sys_measured){0};
+        return;
+    }
+    w->all = k->come;
+    sys_kept_settle(k);
+    w->shown = table_rows(k->table);
+    w->stream.rows = 0;
+    draw(w, k->table);
+    sys_kept_clear(k);
+}
+
+/* What has come since the last report. */
+static int report(struct show *w)
+{
+    struct sys_session *s = w->o->session;
+    uint64_t now = sys_now_ns();
+    int error = w->tool->event ? 0 : sys_take_rows(s, w->table);
+    if (error)
+        return command_fail(EXIT_FAILED, "cannot read the rows of sys %s: %s", s->tool->name,
+                            strerror(-error));
+    begin_heading(w, now);
+    w->shown_ns = now;
+    w->report_ns = w->o->interval_ns && !w->o->keep ? wall_ns() : 0;
+    if (w->tool->event)
+        report_events(w);
+    else
+        write_table(w);
+    return EXIT_DONE;
+}
+
+/* A report without a heading has its counts here. */
+static void say_cut(const struct show *w)
+{
+    const struct sys_show *o = w->o;
+    bool told = o->interval_ns || w->kept.not_kept;
+    struct buf b = BUF_INIT;
+    if (w->shown >= w->all || told || o->recording || o->quiet || o->json)
+        return;
+    text_add_number(&b, w->shown, NULL);
+    buf_addstr(&b, " of ");
+    text_add_number(&b, w->all, w->tool->event ? "event" : "row");
+    fprintf(stderr, "allium: %s are shown; --top 0 shows all\n", buf_str(&b));
+    buf_release(&b);
+}
+
+static void say_recorded(const struct show *w)
+{
+    struct buf b = BUF_INIT;
+    text_add_number(&b, w->recorded, "row");
+    fprintf(stderr, "allium: recorded %s; `allium sys %s --from %s` shows %s\n", buf_str(&b), w->tool->name,
+            w->o->recording_name, w->recorded == 1 ? "it" : "them");
+    buf_release(&b);
+}
+
+/* One that was told to end by the same Ctrl-C gets a moment for it. */
+static void say_goes_on(const struct show *w)
+{
+    const struct bystander *command = w->o->command;
+    struct pollfd ended = {.fd = command ? command->process_fd : -1, .events = POLLIN};
+    if (command && command->pid > 0 && !poll(&ended, 1, ENDING_MS))
+        fprintf(stderr, "allium: %s (pid %d) goes on\n", w->o->command_name, (int)command->pid);
+}
+
+/* Every report ends so. */
+static void close_report(struct show *w)
+{
+    struct error e = {""};
+    const struct sys_show *o = w->o;
+    sys_read_counts(o->session);
+    struct sys_losses lost = {w->tool, o->session, o->session->counted, w->kept.not_kept};
+    if (o->recording && sys_losses_record(o->session, o->recording, &e))
+        w->code = command_fail(EXIT_FAILED, "%s", e.text);
+    if (*names_kernel_hidden(o->session->names) && !o->quiet)
+        fprintf(stderr, "allium: %s\n", names_kernel_hidden(o->session->names));
+    if (o->json && !o->recording) {
+        sys_losses_write_json(&lost, &w->out);
+        return;
+    }
+    if (o->quiet)
+        return;
+    sys_losses_say(&lost);
+    say_cut(w);
+    say_goes_on(w);
+    if (o->recording)
+        say_recorded(w);
+}
+
+static void look_at_ends(struct show *w)
+{
+    struct signalfd_siginfo info;
+    struct bystander *command = w->o->command;
+    if (w->signals >= 0 && read(w->signals, &info, sizeof(info)) == sizeof(info))
+        w->over = true;
+    if (fired(w->end))
+        w->over = true;
+    siginfo_t ended = {0};
+    if (command && command->pid > 0 &&
+        !waitid(P_PID, (id_t)command->pid, &ended, WEXITED | WNOHANG | WNOWAIT) && ended.si_pid) {
+        w->code = bystander_reap(command);
+        w->over = true;
+    }
+}
+
+static int loop(struct show *w)
+{
+    struct sys_session *s = w->o->session;
+    while (!w->over) {
+        int n = sys_wait(s, hook_patience_ms(w->o->alert.hook), w->table);
+        if (n < 0 && n != -EINTR)
+            return command_fail(EXIT_FAILED, "cannot wait for events: %s", strerror(-n));
+        look_at_ends(w);
+        sys_alert_step(&w->o->alert);
+        if (s->tool->event)
+            write_table(w);
+        if (fired(w->ticks) && !w->over && report(w))
+            return EXIT_FAILED;
+    }
+    /* What was under way when we stopped is in the ring, or in the rows, or did not happen yet. */
+    sys_stop(s);
+    if (s->tool->event) {
+        while (sys_wait(s, 0, w->table) > 0)
+            write_table(w);
+        if (s->tool->rest)
+            s->tool->rest(s, w->table);
+        write_table(w);
+    }
+    if (report(w))
+        return EXIT_FAILED;
+    close_report(w);
+    sys_alert_end(&w->o->alert);
+    return command_written(&w->out, w->code);
+}
+
+static int begin_command(struct show *w)
+{
+    struct bystander *command = w->o->command;
+    struct epoll_event ev = {.events = EPOLLIN, .data.fd = command->process_fd};
+    epoll_ctl(w->o->session->poll_fd, EPOLL_CTL_ADD, command->process_fd, &ev);
+    names_know(w->o->session->names, command->pid);
+    int error = bystander_go(command);
+    return error ? -error : 0;
+}
+
+static void say_ready(const struct sys_session *s)
+{
+    fprintf(stderr, "allium: ready: %s using %s%s%s\n", s->tool->name, s->rung->name,
+            s->lacks.len ? ", which cannot show " : "", buf_str(&s->lacks));
+}
+
+static void begin(struct show *w)
+{
+    const struct sys_show *o = w->o;
+    const struct sys_tool *tool = w->tool;
+    w->out = sink_to_file(stdout);
+    w->style = terminal_style(stdout);
+    w->table = table_new("sys", 1, tool->columns, tool->n_columns);
+    w->table->hidden = o->hidden;
+    w->stream.repeat = isatty(STDOUT_FILENO);
+    if (!o->keep)
+        return;
+    w->kept = (struct sys_kept){
+        .sort = o->sort, .order = o->order, .top = o->top, .room = o->room ? o->room : SYS_KEPT_DEFAULT};
+    w->kept.table = table_new("sys", 1, tool->columns, tool->n_columns);
+    w->kept.table->hidden = o->hidden;
+}
+
+static void end(struct show *w)
+{
+    table_free(w->table);
+    sys_kept_release(&w->kept);
+    buf_release(&w->heading);
+    for (int *fd = (int[]){w->signals, w->ticks, w->end, -2}; *fd != -2; fd++)
+        if (*fd >= 0)
+            close(*fd);
+}
+
+int sys_show(struct sys_show *o)
+{
+    struct sys_session *s = o->session;
+    struct show w = {.o = o, .tool = s->tool, .signals = -1, .ticks = -1, .end = -1};
+    begin(&w);
+    w.redraws = s->tool->interval_ns && isatty(STDOUT_FILENO);
+    w.signals = watch_signals(s->poll_fd);
+    if (!o->quiet) /* from here on Ctrl-C ends with a report */
+        say_ready(s);
+    w.began_ns = w.shown_ns = sys_now_ns();
+    if (o->interval_ns)
+        w.ticks = timer(s->poll_fd, o->interval_ns, o->interval_ns);
+    if (o->duration_ns)
+        w.end = timer(s->poll_fd, o->duration_ns, 0);
+    int error = o->command ? begin_command(&w) : 0, code;
+    if (error)
+        code = command_fail(error == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN, "cannot run %s: %s",
+                            o->command_name, strerror(error));
+    else
+        code = loop(&w);
+    end(&w);
+    return code;
+}
+
+static void show_recorded(void *arg, uint64_t time_ns)
+{
+    struct show *w = arg;
+    int code = w->over ? w->code : sys_columns_check_recorded(w->o, w->table, w->recorded_name);
+    if (code >= 0) {
+        w->code = code;
+        w->over = true;
+        return;
+    }
+    w->report_ns = w->tool->event ? 0 : time_ns;
+    if (!w->tool->event && !w->o->json && !w->o->folded) {
+        buf_printf(&w->heading, "%s--- ", w->shown_ns ? "\n" : "");
+        text_add_instant(&w->heading, time_ns);
+        w->shown_ns = time_ns;
+    }
+    write_table(w);
+}
+
+/* As close_report(), with what was lost when it was recorded. */
+static int close_recorded(struct show *w, struct error *e)
+{
+    struct recording_summary recording;
+    uint64_t counted[SYS_COUNTS] = {0};
+    struct sys_losses lost = {w->tool, NULL, counted, w->kept.not_kept};
+    int bad = recording_summarize(&recording, w->recorded_name, e);
+    if (bad)
+        return bad;
+    if (!sys_losses_recorded(w->tool, &recording, counted))
+        lost.counted = NULL;
+    if (w->o->json)
+        sys_losses_write_json(&lost, &w->out);
+    else if (!w->o->quiet) {
+        sys_losses_say(&lost);
+        if (w->tool->event)
+            say_cut(w);
+    }
+    recording_summary_release(&recording);
+    return 0;
+}
+
+int sys_show_recorded(struct sys_show *o, const struct sys_tool *tool, const char *path)
+{
+    struct error e = {""};
+    char name[64];
+    struct show w = {.o = o, .tool = tool, .signals = -1, .ticks = -1, .end = -1, .recorded_name = path};
+    begin(&w);
+    snprintf(name, sizeof(name), "sys_%s", tool->name);
+    int bad = recording_load_rows(path, name, w.table, show_recorded, &w, &e);
+    if (!bad && w.code == EXIT_DONE && tool->event)
+        report_events(&w);
+    if (!bad && w.code == EXIT_DONE)
+        bad = close_recorded(&w, &e);
+    end(&w);
+    return bad ? command_fail(EXIT_FAILED, "%s", e.text) : command_written(&w.out, w.code);
+}

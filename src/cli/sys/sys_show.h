@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef CLI_SYS_SHOW_H
+#define CLI_SYS_SHOW_H
+
+/*
+ * The life of `allium sys NAME`: waits, shows events as they come and rows when it is time, and ends with what was lost.
+ *
+ * Runs in: the tool. Threads: one.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cli/sys/sys_alert.h"
+#include "model/table/table_query.h"
+#include "run/workload.h"
+#include "store/recording.h"
+#include "sys/session.h"
+
+struct sys_show {
+    struct sys_session *session;
+    struct bystander *command; /* NULL: none */
+    const char *command_name;
+    struct table_query where;
+    struct sys_alert alert;
+    uint64_t hidden;                   /* bits of columns that have no meaning */
+    uint64_t interval_ns, duration_ns; /* 0: not given */
+    uint32_t sort;                     /* column */
+    enum table_order order;
+    uint32_t top;  /* rows of a report; 0: all */
+    bool keep;     /* events, for a report at the end of an interval or of all */
+    uint32_t room; /* for so many of those; 0: SYS_KEPT_DEFAULT */
+    bool json, folded, quiet;
+    struct recording *recording; /* rows go there, not to the screen; NULL: none */
+    const char *recording_name;
+    bool histogram; /* of rows: with theirs; of events: one instead of them */
+};
+
+/** Until the end; returns the exit code. */
+int sys_show(struct sys_show *o);
+/** The same for rows that a recording has; `session` is not used. */
+int sys_show_recorded(struct sys_show *o, const struct sys_tool *tool, const char *path);
+
+#endif

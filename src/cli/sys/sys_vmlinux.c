@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/sys/sys_vmlinux.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/utsname.h>
+
+#include "cli/debuginfod.h"
+
+static bool names_kernel_code(const struct sys_request *r)
+{
+    const struct sys_part *part = r->settings.part;
+    bool stacks = r->settings.config.stacks & SYS_STACK_KERNEL;
+    return part ? part->kernel_code || (part->stacks && stacks) : stacks;
+}
+
+int sys_vmlinux_check(const struct sys_request *r)
+{
+    const struct sys_part *part = r->settings.part;
+    bool source = part && part->source;
+    if (r->settings.lines && source)
+        return command_misuse(&r->as_command, "--lines: rows by %s have no lines, take --by site",
+                              part->name);
+    if (r->settings.lines && part && !names_kernel_code(r))
+        return command_misuse(&r->as_command, "--lines: rows by %s name no code of the kernel", part->name);
+    if (r->settings.lines && !names_kernel_code(r))
+        return command_misuse(&r->as_command, "--lines is of kernel stacks: ask for --stacks kernel or both");
+    if (r->vmlinux_file && !r->settings.lines && !source)
+        return command_misuse(&r->as_command, "--vmlinux is for files and lines: ask for --lines%s",
+                              r->tool->parts ? ", or rows by file or directory where there are such" : "");
+    return -1;
+}
+
+void sys_vmlinux_add_advice(struct buf *b)
+{
+    struct utsname name;
+    uname(&name);
+    buf_printf(b,
+               "install the kernel's debug information (on Debian linux-image-%s-dbg), set DEBUGINFOD_URLS, "
+               "or name the file with --vmlinux",
+               name.release);
+}
+
+/* 0: it has come, and is taken. */
+static int fetch(struct vmlinux *v)
+{
+    unsigned char id[SYMBOL_BUILD_ID_MAX];
+    size_t len = vmlinux_kernel_build_id("", id);
+    struct symbol_servers *servers = len ? debuginfod_servers() : NULL;
+    if (!servers)
+        return -ENOENT;
+    symbol_servers_want(servers, id, len);
+    symbol_servers_wait(servers);
+    const char *path = symbol_servers_file(servers, id, len);
+    int bad = path ? vmlinux_open(v, "", path, NULL) : -ENOENT;
+    v->sent = true;
+    return bad;
+}
+
+static int take_named(struct sys_request *r)
+{
+    struct error e = {""};
+    if (vmlinux_open(&r->vmlinux, "", r->vmlinux_file, &e))
+        return command_fail(EXIT_USAGE, "--vmlinux: %s", e.text);
+    if (r->vmlinux.unchecked && !r->show.quiet)
+        command_fail(0, "%s may be of another kernel: %s no build id to compare", r->vmlinux_file,
+                     r->vmlinux.build_id_len ? "the kernel tells" : "it has");
+    return -1;
+}
+
+int sys_vmlinux_find(struct sys_request *r)
+{
+    struct buf advice = BUF_INIT;
+    int code = -1;
+    if (!r->settings.lines && !(r->settings.part && r->settings.part->source))
+        return -1;
+    if (r->vmlinux_file)
+        code = take_named(r);
+    else
+        vmlinux_seek(&r->vmlinux, "");
+    if (code < 0 && !r->vmlinux.path && fetch(&r->vmlinux) && !r->show.quiet) {
+        debuginfod_tell();
+        sys_vmlinux_add_advice(&advice);
+        command_fail(0, "files of the kernel's source are not known: %s", buf_str(&advice));
+    }
+    if (r->vmlinux.path)
+        r->settings.vmlinux = &r->vmlinux;
+    buf_release(&advice);
+    return code;
+}
+
+void sys_vmlinux_release(struct sys_request *r)
+{
+    vmlinux_release(&r->vmlinux);
+}
