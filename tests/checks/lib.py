@@ -63,7 +63,7 @@ def code_only(text):
 
 
 def prove(check, plants, harmless=()):
-    """Plants one violation after the other in a copy of the tree: (file, text, words of the complaint).
+    """Plants one violation after the other in a copy of the tree: (file or files, text, words of the complaint).
 
     Each must bring a new complaint with those words, none of the `harmless` (file, text) may bring any.
     """
@@ -74,11 +74,14 @@ def prove(check, plants, harmless=()):
             shutil.copy(os.path.join(ROOT, name), os.path.join(tree, name))
         before = set(check(tree))
         for name, text, *words in list(plants) + list(harmless):
-            if os.path.exists(os.path.join(tree, name)):
-                sys.exit("self-test: %s exists" % name)
-            write(tree, name, text)
+            planted = name if isinstance(name, list) else [name]
+            for one in planted:
+                if os.path.exists(os.path.join(tree, one)):
+                    sys.exit("self-test: %s exists" % one)
+                write(tree, one, text)
             new = sorted(set(check(tree)) - before)
-            os.remove(os.path.join(tree, name))
+            for one in planted:
+                os.remove(os.path.join(tree, one))
             if words and not any(words[0] in line for line in new):
                 bad.append("planted %s, and no complaint says %r: %s" % (name, words[0], new))
             if not words and new:
