@@ -36,7 +36,7 @@ struct next next = {.free = early_free,
 };
 struct next_operators next_operators;
 
-__thread struct thread thread_self __attribute__((tls_model("initial-exec"))) = {.objects = objects_none};
+__thread struct thread thread_self __attribute__((tls_model("initial-exec"))) = {.objects = object_map_none};
 
 /*
  * The family comes from one module. What it lacks (jemalloc has no pvalloc) is made of what it has; an allocator without

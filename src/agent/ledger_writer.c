@@ -16,18 +16,18 @@
 #define HASH_FACTOR  0x9e3779b97f4a7c15u
 
 static struct word_cache known; /* cells, each + 1, by known_key() */
-static struct stacks stacks = STACKS_OF(&process.ledger, process_count_loss);
+static struct ledger_stacks stacks = LEDGER_STACKS_OF(&process.ledger, process_count_loss);
 static struct intern cells = {.ledger = &process.ledger};
 /* Of the threads whose shards are their own. */
-static struct trails trails[LEDGER_SHARDS_OWNED];
+static struct walk_caches trails[LEDGER_SHARDS_OWNED];
 
 #define AT(table, type, index) ledger_at(&process.ledger, table, type, index)
 
-_Static_assert(TRAIL_MAX == BOOKS_DEPTH_MAX, "with a trail or without, a stack is cut alike");
+_Static_assert(WALK_CACHE_MAX == BOOKS_DEPTH_MAX, "with a trail or without, a stack is cut alike");
 
 uint32_t books_add_string(const char *text)
 {
-    return stacks_add_string(&process.ledger, text);
+    return ledger_stacks_add_string(&process.ledger, text);
 }
 
 uint32_t books_add_period(uint64_t period_bytes, uint64_t ticks)
@@ -58,13 +58,13 @@ static __attribute__((noinline)) uint32_t stack_alone_cold(struct stack_bounds *
 {
     uint32_t ids[BOOKS_DEPTH_MAX];
     enum walk_end end;
-    struct walker w = stacks_walker(&stacks);
+    struct walker w = ledger_stacks_walker(&stacks);
     unsigned depth = walk_stack(&w, bounds, start, ids, BOOKS_DEPTH_MAX, &end);
-    return stacks_number(&stacks, ids, depth, stacks_hash(ids, depth), end);
+    return ledger_stacks_number(&stacks, ids, depth, ledger_stacks_hash(ids, depth), end);
 }
 
 /* NULL: somebody else may be on it. */
-static inline struct trails *trails_of(const struct thread *t)
+static inline struct walk_caches *trails_of(const struct thread *t)
 {
     return likely(t->inside == 1 && t->shard < LEDGER_SHARDS_OWNED) ? &trails[t->shard] : NULL;
 }
@@ -77,10 +77,10 @@ struct walked {
     bool kept; /* they are the trail's, whole */
 };
 
-static inline struct walked walk_it(struct trail *trail, struct trail_walk *own, struct stack_bounds *bounds,
-                                    const struct walk_start *start)
+static inline struct walked walk_it(struct walk_cache *trail, struct walk_cache_walk *own,
+                                    struct stack_bounds *bounds, const struct walk_start *start)
 {
-    struct walker w = stacks_walker(&stacks);
+    struct walker w = ledger_stacks_walker(&stacks);
     struct walked k;
     k.ids = walk_along(&w, trail, own, bounds, start, process.generation, &k.depth, &k.end);
     k.kept = k.ids == trail->id + trail->top;
@@ -88,18 +88,20 @@ static inline struct walked walk_it(struct trail *trail, struct trail_walk *own,
 }
 
 /* The trail's hash of the frames; 0: they are not on it. */
-static inline uint64_t hash_along(const struct trail *trail, const struct trail_walk *own,
+static inline uint64_t hash_along(const struct walk_cache *trail, const struct walk_cache_walk *own,
                                   const struct walked *k)
 {
     return likely(k->ids != own->id) ? trail->hash[k->ids - trail->id] : 0;
 }
 
-static inline uint32_t stack_along(struct trail *trail, const struct trail_walk *own, const struct walked *k)
+static inline uint32_t stack_along(struct walk_cache *trail, const struct walk_cache_walk *own,
+                                   const struct walked *k)
 {
-    if (likely(k->kept && trail->stack != TRAIL_NONE))
+    if (likely(k->kept && trail->stack != WALK_CACHE_NONE))
         return trail->stack;
-    uint64_t hash = likely(k->ids != own->id) ? hash_along(trail, own, k) : stacks_hash(k->ids, k->depth);
-    uint32_t stack = stacks_number(&stacks, k->ids, k->depth, hash, k->end);
+    uint64_t hash =
+        likely(k->ids != own->id) ? hash_along(trail, own, k) : ledger_stacks_hash(k->ids, k->depth);
+    uint32_t stack = ledger_stacks_number(&stacks, k->ids, k->depth, hash, k->end);
     if (k->kept)
         trail->stack = stack;
     return stack;
@@ -107,29 +109,29 @@ static inline uint32_t stack_along(struct trail *trail, const struct trail_walk 
 
 uint32_t books_stack(struct thread *t, const struct walk_start *start)
 {
-    struct trails *all = trails_of(t);
+    struct walk_caches *all = trails_of(t);
     if (unlikely(!all))
         return stack_alone_cold(&t->stack, start);
-    struct trail *trail = trail_for(all, start->pc, start->sp);
+    struct walk_cache *trail = walk_cache_for(all, start->pc, start->sp);
     struct walked k = walk_it(trail, &all->walk, &t->stack, start);
     return stack_along(trail, &all->walk, &k);
 }
 
 uint32_t books_caller(uintptr_t pc)
 {
-    struct walker w = stacks_walker(&stacks);
+    struct walker w = ledger_stacks_walker(&stacks);
     return walk_caller(&w, pc);
 }
 
 bool books_walk_out(struct thread *t, struct walk_start *at)
 {
-    struct walker w = stacks_walker(&stacks);
+    struct walker w = ledger_stacks_walker(&stacks);
     return walk_out(&w, &t->stack, at);
 }
 
 bool books_walk_out_known(const struct thread *t, struct walk_start *at)
 {
-    struct walker w = stacks_walker(&stacks);
+    struct walker w = ledger_stacks_walker(&stacks);
     return walk_out_known(&w, &t->stack, at);
 }
 
@@ -184,8 +186,8 @@ static inline uint64_t known_key(uint64_t hash, unsigned depth, struct cell_key 
     return likely(hash) ? h ^ h >> 32 : 0;
 }
 
-static inline uint32_t cell_along(struct trail *trail, const struct trail_walk *own, const struct walked *k,
-                                  struct cell_key key)
+static inline uint32_t cell_along(struct walk_cache *trail, const struct walk_cache_walk *own,
+                                  const struct walked *k, struct cell_key key)
 {
     uint64_t known_as =
         known_key(likely(k->end == WALK_WHOLE) ? hash_along(trail, own, k) : 0, k->depth, key);
@@ -201,13 +203,13 @@ static inline uint32_t cell_along(struct trail *trail, const struct trail_walk *
 
 uint32_t books_cell(struct thread *t, const struct walk_start *start, uint8_t size_class)
 {
-    struct trails *all = trails_of(t);
+    struct walk_caches *all = trails_of(t);
     struct cell_key key = {.thread = t->row, .size_class = size_class, .period = t->period};
     if (unlikely(!all)) {
         key.stack = stack_alone_cold(&t->stack, start);
         return likely(key.stack != LEDGER_NONE) ? find_cell(key) : LEDGER_NONE;
     }
-    struct trail *trail = trail_for(all, start->pc, start->sp);
+    struct walk_cache *trail = walk_cache_for(all, start->pc, start->sp);
     struct walked k = walk_it(trail, &all->walk, &t->stack, start);
     return cell_along(trail, &all->walk, &k, key);
 }
@@ -241,7 +243,7 @@ struct ledger_free *books_next_free(struct ledger_shard *shard, bool mine, uint6
 
 void books_reset(void)
 {
-    stacks_reset(&stacks);
+    ledger_stacks_reset(&stacks);
     intern_reset(&cells);
     word_cache_forget(&known);
 }
@@ -249,7 +251,7 @@ void books_reset(void)
 void books_take_room(void)
 {
     live_take_room();
-    stacks_take_room(&stacks, SEALED_SLOTS);
+    ledger_stacks_take_room(&stacks, SEALED_SLOTS);
     intern_take_room(&cells, SEALED_SLOTS);
     static const enum ledger_table growing[] = {LEDGER_FRAMES, LEDGER_STACK_FRAMES, LEDGER_STACKS,
                                                 LEDGER_CELLS,  LEDGER_SAMPLES,      LEDGER_FREES};

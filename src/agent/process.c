@@ -167,7 +167,7 @@ static void become_child(void)
     for (int i = 0; i < LEDGER_LOSSES; i++)
         process.early_losses[i] = 0;
     live_disinherit();
-    objects_begin_anew();
+    object_map_begin_anew();
     store_release(&process.generation, process.generation + 1);
 }
 
@@ -177,7 +177,7 @@ static void begin_thread(struct thread *t)
     t->random = process.seed + ordinal * 0xd1342543de82ef95u;
     draw_next(&t->random);
     t->left = t->rest = 0;
-    t->objects = objects_none;
+    t->objects = object_map_none;
     t->counts = false;
     t->last_serial = t->left_mark = 0;
     t->has_row = 0;
@@ -363,9 +363,9 @@ static bool make_ledger(void)
         return false;
     }
     describe_image(&process.ledger);
-    if (joint_tags || process.config.sites)
+    if (agent_api_tags || process.config.sites)
         ledger_keep_control(&process.ledger);
-    if (!joint_tags)
+    if (!agent_api_tags)
         drop_control(inherited);
     if (process.config.sites)
         sites_begin_ledger();
@@ -465,13 +465,13 @@ void process_seal(void)
     if (!process.ledger.sealed && process_settle(&thread_self) && process_open_ledger())
         books_take_room();
     if (sites.on && !process.ledger.sealed)
-        objects_take_room(OBJECTS_ROOM_SITES);
-    reserve_seal(1);
+        object_map_take_room(OBJECT_MAP_ROOM_SITES);
+    vm_reserve_seal(1);
     __atomic_fetch_add(&process.ledger.sealed, 1, __ATOMIC_RELAXED);
 }
 
 void process_unseal(void)
 {
     __atomic_fetch_sub(&process.ledger.sealed, 1, __ATOMIC_RELAXED);
-    reserve_seal(-1);
+    vm_reserve_seal(-1);
 }

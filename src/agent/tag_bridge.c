@@ -6,7 +6,7 @@
 #include "agent/hooks/jump_patch.h"
 #include "agent/sampler/live_filter.h"
 
-const struct joint_tags *joint_tags;
+const struct agent_api_tags *agent_api_tags;
 
 /* Where hooks led before tags were asked. */
 static struct {
@@ -17,7 +17,7 @@ static struct {
 /* These two are left by jumps where they can be: who counts sites sees the program's call. */
 static void free_asking(void *p)
 {
-    joint_tags->gone(p);
+    agent_api_tags->gone(p);
     behind.free(p);
 }
 
@@ -31,7 +31,7 @@ static COLD void *move_cold(void *old, size_t size)
 
 static void *realloc_asking(void *old, size_t size)
 {
-    if (likely(!old || !joint_tags->holds(old)))
+    if (likely(!old || !agent_api_tags->holds(old)))
         return behind.realloc(old, size);
     return move_cold(old, size);
 }
@@ -52,7 +52,7 @@ static void stand_before_hooks(void)
         __builtin_memset(filter_counts, FILTER_STUCK, sizeof(filter_counts));
 }
 
-static enum joint_answer open_ledger(struct ledger *l)
+static enum agent_api_answer open_ledger(struct ledger *l)
 {
     struct thread *t = &thread_self;
     for (int tries = 0; tries < 2; tries++) {
@@ -63,23 +63,23 @@ static enum joint_answer open_ledger(struct ledger *l)
     uint32_t stage = load_acquire(&process.stage);
     if (process_is_known(t) &&
         (stage == LEDGER_STAGE_FAILED || (stage == LEDGER_STAGE_NONE && process.ledger.sealed)))
-        return JOINT_NEVER;
+        return AGENT_API_NEVER;
     if (!process_is_known(t) || stage != LEDGER_STAGE_MADE)
-        return JOINT_LATER;
+        return AGENT_API_LATER;
     ledger_keep_control(&process.ledger);
     *l = process.ledger;
-    return JOINT_OPEN;
+    return AGENT_API_OPEN;
 }
 
-EXPORT const struct joint_agent *allium_joint(const struct joint_tags *tags)
+EXPORT const struct agent_api_agent *allium_agent_api(const struct agent_api_tags *tags)
 {
-    static struct joint_agent ours = {.open = open_ledger};
+    static struct agent_api_agent ours = {.open = open_ledger};
     boot_agent();
-    if (tags->version != JOINT_VERSION || joint_tags || !next.malloc)
+    if (tags->version != AGENT_API_VERSION || agent_api_tags || !next.malloc)
         return NULL;
     if (sites.on)
         ours.charged = sites_charge_tag;
-    joint_tags = tags;
+    agent_api_tags = tags;
     stand_before_hooks();
     return &ours;
 }

@@ -12,13 +12,13 @@
 #include "target/agent_api.h"
 
 /** NULL: there is no library of tags, as far as is known. */
-extern const struct joint_tags *joint_tags __attribute__((visibility("hidden")));
+extern const struct agent_api_tags *agent_api_tags __attribute__((visibility("hidden")));
 
 /* Cold halves of hooks call these around what gives the object back. */
 static inline void joint_gone(const void *p)
 {
-    if (unlikely(joint_tags != NULL))
-        joint_tags->gone(p);
+    if (unlikely(agent_api_tags != NULL))
+        agent_api_tags->gone(p);
 }
 
 struct joint_taken {
@@ -29,15 +29,15 @@ struct joint_taken {
 static inline struct joint_taken joint_take(const void *p)
 {
     struct joint_taken taken = {.tagged = false};
-    if (unlikely(joint_tags && p))
-        taken.tagged = joint_tags->take(p, &taken.object);
+    if (unlikely(agent_api_tags && p))
+        taken.tagged = agent_api_tags->take(p, &taken.object);
     return taken;
 }
 
 static inline void joint_moved(const struct joint_taken *taken, const void *old, const void *now, size_t size)
 {
     if (unlikely(taken->tagged))
-        joint_tags->moved(&taken->object, old, now, size);
+        agent_api_tags->moved(&taken->object, old, now, size);
 }
 
 #endif

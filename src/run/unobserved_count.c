@@ -66,7 +66,7 @@ void unseen_add_hidden(struct unseen *u, pid_t pid, uint64_t image_id)
             return;
     *vec_push(&u->hidden) = image_id;
     proc_program(pid, &program);
-    count(u, CARRIER_HIDDEN, buf_str(&program), 1);
+    count(u, PRELOAD_CHECK_HIDDEN, buf_str(&program), 1);
     buf_release(&program);
 }
 
@@ -76,7 +76,8 @@ int unseen_store(struct unseen *u, const char *dir, struct recording *recording,
     unobserved_read(dir, &u->read_bytes, count, u);
     vec_each (struct kind, k, &u->kinds) {
         if (k->changed && !bad)
-            bad = recording_put_unobserved(recording, k->program, carrier_reason(k->why), k->processes, e);
+            bad = recording_put_unobserved(recording, k->program, preload_check_reason(k->why), k->processes,
+                                           e);
         k->changed = false;
     }
     return bad;

@@ -34,7 +34,7 @@ static void rehearse(struct sys_session *s)
     free(zeros);
 }
 
-int reserve_memory(struct sys_session *s)
+int vm_reserve(struct sys_session *s)
 {
     if (s->tool->event)
         rehearse(s);

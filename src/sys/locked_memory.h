@@ -15,6 +15,6 @@
  * Rehearses an event, which reads what its names need, lets the heap grow for what comes, and locks all of it. To be called
  * before privileges are dropped. 0; or -errno: memory could not be locked, and may be taken away.
  */
-int reserve_memory(struct sys_session *s);
+int vm_reserve(struct sys_session *s);
 
 #endif

@@ -4,15 +4,15 @@
 #include "tag/tag_internal.h"
 #include "tag/tag_ledger.h"
 
-const struct joint_agent *joint_agent;
+const struct agent_api_agent *agent_api_agent;
 
 /* The symbol is the agent's, if it is in the process: what is preloaded is there before all others. */
-__attribute__((weak, visibility("default"))) const struct joint_agent *
-allium_joint(const struct joint_tags *tags);
+__attribute__((weak, visibility("default"))) const struct agent_api_agent *
+allium_agent_api(const struct agent_api_tags *tags);
 
 static bool holds(const void *p)
 {
-    return books_are_ours() && objects_has((uintptr_t)p);
+    return books_are_ours() && object_map_has((uintptr_t)p);
 }
 
 /* A thread that has nothing to do with tags does not begin to have because it frees something. */
@@ -43,8 +43,8 @@ static void moved(const struct object *o, const void *old, const void *now, size
 
 void joint_begin(void)
 {
-    static const struct joint_tags ours = {
-        .version = JOINT_VERSION, .holds = holds, .gone = gone, .take = take, .moved = moved};
-    if (allium_joint)
-        joint_agent = allium_joint(&ours);
+    static const struct agent_api_tags ours = {
+        .version = AGENT_API_VERSION, .holds = holds, .gone = gone, .take = take, .moved = moved};
+    if (allium_agent_api)
+        agent_api_agent = allium_agent_api(&ours);
 }

@@ -11,7 +11,7 @@
 #include "target/agent_api.h"
 
 /** The agent; NULL: there is none, or of another build, or it has not been looked for yet. */
-extern const struct joint_agent *joint_agent __attribute__((visibility("hidden")));
+extern const struct agent_api_agent *agent_api_agent __attribute__((visibility("hidden")));
 
 /** Looks for it; once, when the books begin. */
 void joint_begin(void);
@@ -19,13 +19,13 @@ void joint_begin(void);
 /** The agent keeps accounts of call sites: what is charged to a tag has to be told, so that nothing may be charged in between. */
 static inline bool joint_has_sites(void)
 {
-    return joint_agent && joint_agent->charged;
+    return agent_api_agent && agent_api_agent->charged;
 }
 
 static inline void joint_charged(const void *p, uint32_t account)
 {
     if (joint_has_sites())
-        joint_agent->charged(p, account);
+        agent_api_agent->charged(p, account);
 }
 
 #endif

@@ -20,7 +20,7 @@ static void lost(enum ledger_loss what)
     (void)what;
 }
 
-static struct stacks stacks = STACKS_OF(&books_ledger, lost);
+static struct ledger_stacks stacks = LEDGER_STACKS_OF(&books_ledger, lost);
 static struct stack_calls called = STACK_CALLS_OF(&books_ledger);
 static struct intern timed = {.ledger = &books_ledger};
 
@@ -40,9 +40,9 @@ void details_stack(uint32_t account, size_t bytes, const struct walk_start *star
 {
     uint32_t ids[DEPTH_MAX];
     enum walk_end end;
-    struct walker w = stacks_walker(&stacks);
+    struct walker w = ledger_stacks_walker(&stacks);
     unsigned depth = walk_stack(&w, &bounds, start, ids, DEPTH_MAX, &end);
-    uint32_t stack = stacks_number(&stacks, ids, depth, stacks_hash(ids, depth), end);
+    uint32_t stack = ledger_stacks_number(&stacks, ids, depth, ledger_stacks_hash(ids, depth), end);
     if (!stack_calls_add(&called, account, stack, bytes))
         books_count_loss(LEDGER_LOST_DETAILS);
 }
@@ -132,7 +132,7 @@ void details_time(uint32_t account, uint64_t took_ns)
 
 void details_reset(void)
 {
-    stacks_reset(&stacks);
+    ledger_stacks_reset(&stacks);
     stack_calls_reset(&called);
     intern_reset(&timed);
     memset(underway, 0, sizeof(underway));

@@ -39,7 +39,7 @@ static void before_fork(void)
 static void leave_words(void)
 {
     if (!books_are_ours())
-        allium_thread.objects = objects_none;
+        allium_thread.objects = object_map_none;
 }
 
 static void in_child(void)

@@ -18,10 +18,10 @@ static struct ranges *table(void)
     struct ranges *have = load_acquire(&ranges);
     if (have)
         return have;
-    struct ranges *mine = reserve_memory(sizeof(*mine), true);
+    struct ranges *mine = vm_reserve(sizeof(*mine), true);
     if (mine &&
         !__atomic_compare_exchange_n(&ranges, &have, mine, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-        reserve_release(mine, sizeof(*mine));
+        vm_reserve_release(mine, sizeof(*mine));
         return have;
     }
     return mine;

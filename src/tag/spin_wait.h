@@ -33,7 +33,7 @@ static inline bool wait_turn(struct waiting *w)
     uint64_t now = details_now_ns();
     if (!w->turns++)
         w->began_ns = now;
-    if (reserve_is_sealed())
+    if (vm_reserve_is_sealed())
         return now - w->began_ns < WAIT_MOST_NS;
     if (w->turns <= WAIT_TURNS)
         sys_call(SYS_sched_yield, 0);

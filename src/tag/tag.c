@@ -26,7 +26,7 @@ _Static_assert(OBJECTS_GIB_SHIFT == ALLIUM_GIB_SHIFT && OBJECTS_BYTES_BITS == AL
                "inline code of programs and of the agent reads the same map");
 
 TAG_EXPORT __thread struct allium_thread allium_thread
-    __attribute__((tls_model("initial-exec"))) = {.objects = objects_none};
+    __attribute__((tls_model("initial-exec"))) = {.objects = object_map_none};
 TAG_EXPORT uint32_t allium_objects_booked;
 
 static __thread struct {
@@ -42,8 +42,8 @@ static void settle_thread(void)
         return;
     self.shard = SHARDS_SHARED; /* for handlers that come in between */
     self.generation = generation;
-    allium_thread.objects = objects_none;
-    uintptr_t *objects = objects_tables();
+    allium_thread.objects = object_map_none;
+    uintptr_t *objects = object_map_tables();
     if (objects) {
         books_show_objects(objects);
         self.shard = shards_claim(books_process());
@@ -51,14 +51,14 @@ static void settle_thread(void)
     allium_thread.words = books_words(self.shard);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     bool cold = self.shard == SHARDS_SHARED || charge_is_on() || joint_has_sites();
-    allium_thread.objects = cold ? objects_none : objects;
+    allium_thread.objects = cold ? object_map_none : objects;
 }
 
 void keep_cold(bool all)
 {
     bool own = self.generation && self.generation == books_generation() + 1 && self.shard != SHARDS_SHARED;
-    uintptr_t *objects = own && !all && !joint_has_sites() ? objects_tables() : NULL;
-    allium_thread.objects = objects ? objects : objects_none;
+    uintptr_t *objects = own && !all && !joint_has_sites() ? object_map_tables() : NULL;
+    allium_thread.objects = objects ? objects : object_map_none;
 }
 
 static void add(uint32_t account, bool gone, uint64_t bytes)
@@ -155,7 +155,7 @@ static bool take(bool (*how)(uintptr_t, struct object *), const void *p, struct 
 static bool put(const void *p, struct object o)
 {
     o.account = ledger_index_of(o.account, LEDGER_ACCOUNTS_TOGETHER);
-    return objects_put((uintptr_t)p, o);
+    return object_map_put((uintptr_t)p, o);
 }
 
 static void book_unseen_free(struct object old)
@@ -168,9 +168,9 @@ static void book_unseen_free(struct object old)
 static void enter(uint32_t account, const void *object, size_t bytes)
 {
     struct object old;
-    if (take(objects_take, object, &old))
+    if (take(object_map_take, object, &old))
         book_unseen_free(old);
-    if (bytes > ALLIUM_BYTES_MOST && take(objects_take_from_page, object, &old))
+    if (bytes > ALLIUM_BYTES_MOST && take(object_map_take_from_page, object, &old))
         book_unseen_free(old);
     if (put(object, (struct object){account, bytes})) {
         store_relaxed(&allium_objects_booked, 1);
@@ -204,7 +204,7 @@ bool keep_ours(void)
 
 bool keep_take(const void *p, struct object *o)
 {
-    return p && keep_ours() && take(objects_take, p, o);
+    return p && keep_ours() && take(object_map_take, p, o);
 }
 
 void keep_put_back(const void *p, struct object o)

@@ -35,14 +35,14 @@ static const struct ledger_control *seen_by(const struct allium_tag *tag)
 
 static const struct ledger_control *own; /* with the lists; NULL: there is none */
 
-uint32_t control_look(struct allium_tag *tag, struct kept_place *place, struct ledger_action *a)
+uint32_t control_look(struct allium_tag *tag, struct deferred_place *place, struct ledger_action *a)
 {
     int32_t state = load_acquire(&seen_by(tag)->state), known = load_relaxed(&tag->state);
     if (known >= state)
         return known > state ? CONTROL_COUNTED : 0;
     const struct ledger_control *c = load_acquire(&own);
     bool more = false, off = c && load_relaxed(&c->word) & LEDGER_CONTROL_TAGS_OFF;
-    uint32_t asked = c ? asked_look(c, state, place, a, &more) : 0;
+    uint32_t asked = c ? rules_lookup(c, state, place, a, &more) : 0;
     bool counted = !control_asks(asked, LEDGER_ASK_OFF) && (!off || control_asks(asked, LEDGER_ASK_ON));
     more |= asked >> LEDGER_ASK_STACKS != 0;
     /* Whatever stands there, it is compared with itself later on. */
@@ -79,7 +79,7 @@ bool control_fails(const struct ledger_action *a, uint64_t *calls)
 /* A second mapping of the same page, without a descriptor or a path: both may be gone by now. It takes no moment. */
 static void show_at(const struct ledger_control *of, const char *page)
 {
-    if (reserve_may_call())
+    if (vm_reserve_may_call())
         sys_call(SYS_mremap, of, 0, LEDGER_PAGE_BYTES, MREMAP_MAYMOVE | MREMAP_FIXED, page);
 }
 
@@ -110,7 +110,7 @@ void control_show(const struct ledger_control *of, const struct allium_tag *tag)
 void control_show_again(const struct ledger_control *of)
 {
     struct dl_find_object found;
-    asked_begin();
+    rules_begin();
     store_release(&own, of);
     for (uint32_t i = 0; of && i < PAGES_MAX && i < load_acquire(&n_pages); i++) {
         const char *page = load_acquire(&pages[i].page);

@@ -31,7 +31,7 @@ bool places_module(const void *at, struct dl_find_object *found)
 
 void places_init(void)
 {
-    places = reserve_memory((2 * PLACES_MOST - PLACES_LEAST) * sizeof(*places), false);
+    places = vm_reserve((2 * PLACES_MOST - PLACES_LEAST) * sizeof(*places), false);
 }
 
 static uint64_t length_of(const char *text, int count)

@@ -54,7 +54,7 @@ static bool began;
 
 /* What a fork child writes into its own ledger, if the module is still there. */
 struct met {
-    struct kept_place place;
+    struct deferred_place place;
     const struct link_map *map;
     uint64_t calls; /* see books_calls() */
     uint32_t line;
@@ -83,7 +83,7 @@ static uint32_t string_of(const char *text)
     for (uint64_t at = 0; at < used; at += text_length(strings + at) + 1)
         if (text_length(strings + at) == text_length(text) && text_starts(strings + at, text))
             return (uint32_t)at;
-    return stacks_add_string(&books_ledger, text);
+    return ledger_stacks_add_string(&books_ledger, text);
 }
 
 static const char *variable(const char *name)
@@ -105,8 +105,8 @@ static void describe_image(void)
     sys_call(SYS_prctl, PR_GET_NAME, h->comm);
     long length = sys_call(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", exe, sizeof(exe) - 1);
     exe[sys_failed(length) ? 0 : length] = '\0';
-    stacks_add_string(&books_ledger, ""); /* string 0 */
-    h->exe = stacks_add_string(&books_ledger, exe);
+    ledger_stacks_add_string(&books_ledger, ""); /* string 0 */
+    h->exe = ledger_stacks_add_string(&books_ledger, exe);
 }
 
 static void begin_process(void)
@@ -128,7 +128,7 @@ static void begin_process(void)
     }
     joint_begin();
     places_init();
-    met = reserve_memory(MET_BYTES, false);
+    met = vm_reserve(MET_BYTES, false);
     if (met)
         return;
     page = sys_call(SYS_mmap, 0, MET_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -204,7 +204,7 @@ static uint32_t module_of(const struct dl_find_object *found)
 }
 
 /* What the place, and its module, are called in the control page's lists. */
-static void set_keys(struct kept_place *place, uint32_t module, uint64_t code)
+static void set_keys(struct deferred_place *place, uint32_t module, uint64_t code)
 {
     const void *id = "";
     uint64_t bytes = 0;
@@ -252,7 +252,7 @@ struct ledger_tag *books_tag(uint32_t number)
     return AT(LEDGER_TAGS, struct ledger_tag, number);
 }
 
-struct kept_place *books_place(uint32_t number)
+struct deferred_place *books_place(uint32_t number)
 {
     return &met[number].place;
 }
@@ -379,11 +379,11 @@ static bool make_own(void)
 static enum stage make(void)
 {
     const struct ledger_control *inherited = config.asked;
-    enum joint_answer answer = joint_agent  ? joint_agent->open(&books_ledger)
-                               : make_own() ? JOINT_OPEN
-                                            : JOINT_NEVER;
-    if (answer != JOINT_OPEN)
-        return answer == JOINT_LATER ? STAGE_NONE : STAGE_FAILED;
+    enum agent_api_answer answer = agent_api_agent ? agent_api_agent->open(&books_ledger)
+                                   : make_own()    ? AGENT_API_OPEN
+                                                   : AGENT_API_NEVER;
+    if (answer != AGENT_API_OPEN)
+        return answer == AGENT_API_LATER ? STAGE_NONE : STAGE_FAILED;
     if (books_ledger.control == &ledger_no_control)
         books_ledger.control = inherited;
     if (!back_account(0) || ledger_append(&books_ledger, LEDGER_TAGS, 1) || !inherit()) /* account 0: none */
@@ -404,7 +404,7 @@ static void become_child(void)
     books_ledger.header = NULL;
     if (books_ledger.control != &ledger_no_control)
         config.asked = books_ledger.control;
-    objects_begin_anew();
+    object_map_begin_anew();
     ranges_begin_anew();
     details_reset();
     generation++;
@@ -450,7 +450,7 @@ bool books_open(void)
     uint64_t mask;
     bool aware = load_acquire(alive) == AWARE;
     uint32_t now = load_acquire(&stage);
-    if ((aware && (now == STAGE_MADE || now == STAGE_FAILED)) || reserve_is_sealed())
+    if ((aware && (now == STAGE_MADE || now == STAGE_FAILED)) || vm_reserve_is_sealed())
         return aware && now == STAGE_MADE;
     sys_call(SYS_rt_sigprocmask, SIG_SETMASK, &all, &mask, sizeof(all));
     bool open = begin_books();
@@ -491,7 +491,7 @@ void books_failed(uint32_t number)
 
 __attribute__((destructor)) static void end(void)
 {
-    if (joint_agent || !books_are_ours())
+    if (agent_api_agent || !books_are_ours())
         return;
     books_ledger.header->ended_ticks = now_ns(CLOCK_MONOTONIC);
     store_release(&books_ledger.header->state, LEDGER_EXITED);

@@ -43,7 +43,7 @@ bool books_meet(struct allium_tag *tag);
 /** Its record. */
 struct ledger_tag *books_tag(uint32_t number);
 /** What is known of its place. */
-struct kept_place *books_place(uint32_t number);
+struct deferred_place *books_place(uint32_t number);
 /** Calls of it that control_fails() counts. */
 uint64_t *books_calls(uint32_t number);
 /** First words of a shard, of account 0. */

@@ -24,19 +24,19 @@ static void take_room(void)
         uint64_t end = r->ready_bytes + SEALED_ROOM;
         ledger_reach(&books_ledger, growing[i], end < r->limit_bytes ? end : r->limit_bytes);
     }
-    objects_take_room(OBJECTS_ROOM_TAGS);
+    object_map_take_room(OBJECT_MAP_ROOM_TAGS);
 }
 
 /* A vfork child goes alone, though it runs in our memory. */
 struct seccomp_way seccomp_begin(struct seccomp_way w)
 {
-    bool first = w.seals && !reserve_is_sealed();
+    bool first = w.seals && !vm_reserve_is_sealed();
     if (first && books_open() && books_process() != sys_call(SYS_getpid, 0))
         w.seals = false;
     else if (first && books_are_ours())
         take_room();
     if (w.seals) {
-        reserve_seal(1);
+        vm_reserve_seal(1);
         __atomic_fetch_add(&books_ledger.sealed, 1, __ATOMIC_RELAXED);
     }
     return w;
@@ -46,7 +46,7 @@ void seccomp_end(struct seccomp_way w, bool failed)
 {
     if (failed && w.seals) {
         __atomic_fetch_sub(&books_ledger.sealed, 1, __ATOMIC_RELAXED);
-        reserve_seal(-1);
+        vm_reserve_seal(-1);
     }
 }
 

@@ -19,10 +19,10 @@
 #include "wire/ledger_make.h"
 
 /** Another number: of another build, with which nothing is shared. */
-#define JOINT_VERSION (LEDGER_VERSION << 8 | 1u)
+#define AGENT_API_VERSION (LEDGER_VERSION << 8 | 1u)
 
 /** The library's side. Its objects are those of tags; they leave its map before they are given back. */
-struct joint_tags {
+struct agent_api_tags {
     uint32_t version;
     /** Is it in the map? */
     bool (*holds)(const void *p);
@@ -34,21 +34,21 @@ struct joint_tags {
     void (*moved)(const struct object *o, const void *old, const void *now, size_t bytes);
 };
 
-enum joint_answer {
-    JOINT_OPEN,  /* the ledger is there, and this process's own */
-    JOINT_LATER, /* somebody is about to make it */
-    JOINT_NEVER, /* it cannot be had */
+enum agent_api_answer {
+    AGENT_API_OPEN,  /* the ledger is there, and this process's own */
+    AGENT_API_LATER, /* somebody is about to make it */
+    AGENT_API_NEVER, /* it cannot be had */
 };
 
 /** The agent's side. */
-struct joint_agent {
+struct agent_api_agent {
     /** What the library shall know of the ledger, which is made now if need be. */
-    enum joint_answer (*open)(struct ledger *l);
+    enum agent_api_answer (*open)(struct ledger *l);
     /** With accounts of call sites, else NULL: the object just made is the tag's that has this account, and no call's. */
     void (*charged)(const void *p, uint32_t account);
 };
 
 /** What the agent exports; NULL: it is of another build. Called once, in a process that is not under seccomp yet. */
-const struct joint_agent *allium_joint(const struct joint_tags *tags);
+const struct agent_api_agent *allium_agent_api(const struct agent_api_tags *tags);
 
 #endif

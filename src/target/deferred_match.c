@@ -17,10 +17,10 @@ _Static_assert(LEDGER_QUERIES_MOST <= STATE_SHIFT, "a bit for each");
 
 /* A place that is judged. */
 struct known {
-    const struct kept_place *place;
+    const struct deferred_place *place;
     const struct unwind_module *module; /* NULL: it is not loaded */
     bool looked_up;                     /* `function` is known, or cannot be */
-    char path[SYMBOLS_PATH_BYTES], function[SYMBOLS_NAME_BYTES];
+    char path[ELF_SYMBOLS_PATH_BYTES], function[ELF_SYMBOLS_NAME_BYTES];
 };
 
 static bool is_settled(const struct ledger_kept *k, uint64_t module)
@@ -42,8 +42,8 @@ static bool is_settled(const struct ledger_kept *k, uint64_t module)
 static struct clause_value function_of(struct known *k)
 {
     if (!k->looked_up && k->module)
-        symbols_name(k->path, (const void *)k->module->start, (uintptr_t)k->place->code - k->module->bias,
-                     k->function);
+        elf_symbols_name(k->path, (const void *)k->module->start, (uintptr_t)k->place->code - k->module->bias,
+                         k->function);
     k->looked_up = true;
     bool known = *k->function && !text_starts(k->function, "_Z");
     return (struct clause_value){known ? k->function : NULL, known};
@@ -65,7 +65,7 @@ static struct clause_value value_of(void *subject, enum clause_field field)
     return (struct clause_value){text && *text ? text : NULL, field != CLAUSE_FILE};
 }
 
-static void begin(struct known *k, const struct kept_place *place)
+static void begin(struct known *k, const struct deferred_place *place)
 {
     *k->path = *k->function = '\0';
     k->place = place;
@@ -74,10 +74,12 @@ static void begin(struct known *k, const struct kept_place *place)
     uint32_t module = map ? module_find((uintptr_t)place->code) : MODULE_NONE;
     k->module = module == MODULE_NONE ? NULL : &unwind_modules.at[module];
     if (k->module)
-        symbols_path(map->l_name, k->path); /* the record's may be of an earlier time that it was loaded */
+        elf_symbols_path(map->l_name,
+                         k->path); /* the record's may be of an earlier time that it was loaded */
 }
 
-uint32_t kept_fits(const struct ledger_kept *k, uint32_t queries, uint32_t state, struct kept_place *place)
+uint32_t deferred_fits(const struct ledger_kept *k, uint32_t queries, uint32_t state,
+                       struct deferred_place *place)
 {
     uint64_t before = load_relaxed(&place->fits);
     uint32_t fits = 0;

@@ -15,7 +15,7 @@
 struct ledger_kept;
 
 /* What the process knows of a place. */
-struct kept_place {
+struct deferred_place {
     uint64_t key,
         module; /* ledger_action_key() or ledger_site_key(); ledger_module_key(), 0: nobody knows its places */
     const char *code;
@@ -25,6 +25,7 @@ struct kept_place {
 };
 
 /** Bits, by query, of those that fit; none where the module is settled. It is found out once for each state of the page. */
-uint32_t kept_fits(const struct ledger_kept *k, uint32_t queries, uint32_t state, struct kept_place *place);
+uint32_t deferred_fits(const struct ledger_kept *k, uint32_t queries, uint32_t state,
+                       struct deferred_place *place);
 
 #endif

@@ -74,11 +74,12 @@ static uint32_t find_symbol(int fd, const Elf64_Shdr *table, uint64_t address)
     return 0;
 }
 
-static void read_name(int fd, const Elf64_Shdr *strings, uint32_t at, char name[static SYMBOLS_NAME_BYTES])
+static void read_name(int fd, const Elf64_Shdr *strings, uint32_t at,
+                      char name[static ELF_SYMBOLS_NAME_BYTES])
 {
     uint64_t n = at < strings->sh_size ? strings->sh_size - at : 0;
-    n = n < SYMBOLS_NAME_BYTES ? n : SYMBOLS_NAME_BYTES;
-    name[SYMBOLS_NAME_BYTES - 1] = '\0';
+    n = n < ELF_SYMBOLS_NAME_BYTES ? n : ELF_SYMBOLS_NAME_BYTES;
+    name[ELF_SYMBOLS_NAME_BYTES - 1] = '\0';
     if (!n || !read_at(fd, name, n, strings->sh_offset + at))
         n = 0;
     for (uint64_t i = 0; i < n; i++)
@@ -87,24 +88,25 @@ static void read_name(int fd, const Elf64_Shdr *strings, uint32_t at, char name[
     *name = '\0';
 }
 
-void symbols_path(const char *name, char path[static SYMBOLS_PATH_BYTES])
+void elf_symbols_path(const char *name, char path[static ELF_SYMBOLS_PATH_BYTES])
 {
     long n = 0;
     *path = '\0';
-    if (*name && text_length(name) < SYMBOLS_PATH_BYTES)
-        text_copy(path, SYMBOLS_PATH_BYTES, name);
-    else if (!*name && reserve_may_call())
-        n = sys_call(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", path, SYMBOLS_PATH_BYTES - 1);
+    if (*name && text_length(name) < ELF_SYMBOLS_PATH_BYTES)
+        text_copy(path, ELF_SYMBOLS_PATH_BYTES, name);
+    else if (!*name && vm_reserve_may_call())
+        n = sys_call(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", path, ELF_SYMBOLS_PATH_BYTES - 1);
     if (!*name)
         path[sys_failed(n) ? 0 : n] = '\0';
 }
 
-void symbols_name(const char *path, const void *image, uint64_t address, char name[static SYMBOLS_NAME_BYTES])
+void elf_symbols_name(const char *path, const void *image, uint64_t address,
+                      char name[static ELF_SYMBOLS_NAME_BYTES])
 {
     Elf64_Ehdr h;
     Elf64_Shdr symbols = {0}, strings;
     *name = '\0';
-    if (!*path || !reserve_may_call())
+    if (!*path || !vm_reserve_may_call())
         return;
     long fd = sys_call(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (sys_failed(fd))

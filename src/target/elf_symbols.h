@@ -11,16 +11,16 @@
 
 #include <stdint.h>
 
-#define SYMBOLS_PATH_BYTES 1024
-#define SYMBOLS_NAME_BYTES 256
+#define ELF_SYMBOLS_PATH_BYTES 1024
+#define ELF_SYMBOLS_NAME_BYTES 256
 
 /** The path of a module that the loader has under that name ("": the program). "" if it is not known. */
-void symbols_path(const char *name, char path[static SYMBOLS_PATH_BYTES]);
+void elf_symbols_path(const char *name, char path[static ELF_SYMBOLS_PATH_BYTES]);
 /**
  * Of the function at that address in the file, which is mapped at `image`. "": the file cannot be read, is another one, has no such
  * symbol, or it is longer.
  */
-void symbols_name(const char *path, const void *image, uint64_t address,
-                  char name[static SYMBOLS_NAME_BYTES]);
+void elf_symbols_name(const char *path, const void *image, uint64_t address,
+                      char name[static ELF_SYMBOLS_NAME_BYTES]);
 
 #endif

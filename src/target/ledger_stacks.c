@@ -13,7 +13,7 @@
 
 #define AT(s, table, type, index) ledger_at((s)->ledger, table, type, index)
 
-uint32_t stacks_add_string(struct ledger *l, const char *text)
+uint32_t ledger_stacks_add_string(struct ledger *l, const char *text)
 {
     size_t len = text_length(text);
     if (len > NAME_LENGTH_MAX)
@@ -25,7 +25,7 @@ uint32_t stacks_add_string(struct ledger *l, const char *text)
     return at;
 }
 
-static void add_module(struct stacks *s, struct unwind_module *m)
+static void add_module(struct ledger_stacks *s, struct unwind_module *m)
 {
     uint32_t at = ledger_append(s->ledger, LEDGER_MODULES, 1);
     if (at == LEDGER_NONE || at >= LEDGER_MODULE_UNKNOWN)
@@ -34,7 +34,7 @@ static void add_module(struct stacks *s, struct unwind_module *m)
     row->start = m->start;
     row->end = m->end;
     row->bias = m->bias;
-    row->path = m->name[0] ? stacks_add_string(s->ledger, m->name) : s->ledger->header->exe;
+    row->path = m->name[0] ? ledger_stacks_add_string(s->ledger, m->name) : s->ledger->header->exe;
     for (uint32_t i = 0; i < m->build_id_len && i < LEDGER_BUILD_ID_BYTES; i++)
         row->build_id[i] = m->build_id[i];
     row->build_id_len =
@@ -44,7 +44,7 @@ static void add_module(struct stacks *s, struct unwind_module *m)
 
 /* What a record is compared with. */
 struct frame_key {
-    const struct stacks *in;
+    const struct ledger_stacks *in;
     uint64_t frame;
 };
 
@@ -54,9 +54,9 @@ static bool same_frame(const void *key, uint32_t number)
     return *AT(k->in, LEDGER_FRAMES, uint64_t, number) == k->frame;
 }
 
-uint32_t stacks_name_frame(void *stacks, uint32_t module, uintptr_t pc, bool exact)
+uint32_t ledger_stacks_name_frame(void *stacks, uint32_t module, uintptr_t pc, bool exact)
 {
-    struct stacks *s = stacks;
+    struct ledger_stacks *s = stacks;
     uint64_t frame = (uint64_t)LEDGER_MODULE_UNKNOWN << LEDGER_FRAME_MODULE_SHIFT;
     if (module != MODULE_NONE) {
         struct unwind_module *m = &unwind_modules.at[module];
@@ -79,7 +79,7 @@ uint32_t stacks_name_frame(void *stacks, uint32_t module, uintptr_t pc, bool exa
 }
 
 struct stack_key {
-    const struct stacks *in;
+    const struct ledger_stacks *in;
     const uint32_t *ids;
     uint32_t depth;
     uint32_t hash;
@@ -96,7 +96,7 @@ static bool same_stack(const void *key, uint32_t number)
     return !memcmp(ids, k->ids, k->depth * sizeof(*ids));
 }
 
-static uint32_t add_stack(struct stacks *s, const struct stack_key *k)
+static uint32_t add_stack(struct ledger_stacks *s, const struct stack_key *k)
 {
     uint32_t first = ledger_append(s->ledger, LEDGER_STACK_FRAMES, k->depth);
     if (first == LEDGER_NONE)
@@ -113,7 +113,7 @@ static uint32_t add_stack(struct stacks *s, const struct stack_key *k)
     return at;
 }
 
-static enum ledger_stack_end stack_end(const struct stacks *s, enum walk_end end)
+static enum ledger_stack_end stack_end(const struct ledger_stacks *s, enum walk_end end)
 {
     switch (end) {
     case WALK_WHOLE:
@@ -133,16 +133,16 @@ static enum ledger_stack_end stack_end(const struct stacks *s, enum walk_end end
     }
 }
 
-uint64_t stacks_hash(const uint32_t *ids, unsigned depth)
+uint64_t ledger_stacks_hash(const uint32_t *ids, unsigned depth)
 {
     uint64_t h = 0;
     for (unsigned i = depth; i-- > 0;)
-        h = trail_hash(h, ids[i]);
+        h = walk_cache_hash(h, ids[i]);
     return h;
 }
 
-uint32_t stacks_number(struct stacks *s, const uint32_t *ids, unsigned depth, uint64_t hash,
-                       enum walk_end end)
+uint32_t ledger_stacks_number(struct ledger_stacks *s, const uint32_t *ids, unsigned depth, uint64_t hash,
+                              enum walk_end end)
 {
     if (unlikely(end == WALK_NO_ROOM))
         return LEDGER_NONE;
@@ -152,7 +152,7 @@ uint32_t stacks_number(struct stacks *s, const uint32_t *ids, unsigned depth, ui
     return likely(at != INTERN_NONE) ? at : add_stack(s, &key);
 }
 
-void stacks_reset(struct stacks *s)
+void ledger_stacks_reset(struct ledger_stacks *s)
 {
     intern_reset(&s->frames);
     intern_reset(&s->stacks);
@@ -161,7 +161,7 @@ void stacks_reset(struct stacks *s)
         unwind_modules.at[i].ledger_id = 0;
 }
 
-void stacks_take_room(struct stacks *s, uint64_t slots)
+void ledger_stacks_take_room(struct ledger_stacks *s, uint64_t slots)
 {
     intern_take_room(&s->frames, slots);
     intern_take_room(&s->stacks, slots);

@@ -14,39 +14,39 @@
 #include "unwind/walk.h"
 #include "wire/ledger_make.h"
 
-struct stacks {
+struct ledger_stacks {
     struct ledger *ledger;
     struct intern frames, stacks;
     struct word_cache rules;
     void (*lost)(enum ledger_loss what); /* a stack that was cut, or does not add up */
 };
 
-/** Of a struct stacks of its own for each ledger. */
-#define STACKS_OF(of, count)                                                                                 \
+/** Of a struct ledger_stacks of its own for each ledger. */
+#define LEDGER_STACKS_OF(of, count)                                                                          \
     {                                                                                                        \
         .ledger = (of), .frames = {.ledger = (of)}, .stacks = {.ledger = (of)}, .lost = (count)              \
     }
 
 /** Index of a copy of the text in the strings, 0 ("") when there is no room. */
-uint32_t stacks_add_string(struct ledger *l, const char *text);
-/** A hash of frames, from the outermost one inwards, as trail_hash() makes it. */
-uint64_t stacks_hash(const uint32_t *ids, unsigned depth);
+uint32_t ledger_stacks_add_string(struct ledger *l, const char *text);
+/** A hash of frames, from the outermost one inwards, as walk_cache_hash() makes it. */
+uint64_t ledger_stacks_hash(const uint32_t *ids, unsigned depth);
 /** Number of the stack that a walk gave; LEDGER_NONE: no room. */
-uint32_t stacks_number(struct stacks *s, const uint32_t *ids, unsigned depth, uint64_t hash,
-                       enum walk_end end);
+uint32_t ledger_stacks_number(struct ledger_stacks *s, const uint32_t *ids, unsigned depth, uint64_t hash,
+                              enum walk_end end);
 /** Begins with nothing: in a fork child. */
-void stacks_reset(struct stacks *s);
+void ledger_stacks_reset(struct ledger_stacks *s);
 /** Room for so many more of each, for when there will be no more memory. */
-void stacks_take_room(struct stacks *s, uint64_t slots);
+void ledger_stacks_take_room(struct ledger_stacks *s, uint64_t slots);
 
 /** Gives a frame its number; see walk_name_fn. */
-uint32_t stacks_name_frame(void *stacks, uint32_t module, uintptr_t pc, bool exact);
+uint32_t ledger_stacks_name_frame(void *stacks, uint32_t module, uintptr_t pc, bool exact);
 
 /** What walks with these numbers of frames. */
-static inline struct walker stacks_walker(struct stacks *s)
+static inline struct walker ledger_stacks_walker(struct ledger_stacks *s)
 {
     return (struct walker){
-        .cache = &s->rules, .name = stacks_name_frame, .arg = s, .sealed = &s->ledger->sealed};
+        .cache = &s->rules, .name = ledger_stacks_name_frame, .arg = s, .sealed = &s->ledger->sealed};
 }
 
 #endif

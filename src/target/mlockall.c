@@ -71,7 +71,7 @@ static long each_mapping(bool lock, int how, uint64_t *bytes)
     struct mapping of;
     long bad = sys_failed(m.fd) ? m.fd : 0;
     while (!sys_failed(m.fd) && next_mapping(&m, &of)) {
-        if (reserve_has(of.start))
+        if (vm_reserve_has(of.start))
             continue;
         *bytes += of.accessible ? of.end - of.start : 0;
         long answer = lock && of.accessible ? sys_call(SYS_mlock2, of.start, of.end - of.start, how) : 0;
@@ -98,7 +98,7 @@ __attribute__((visibility("default"))) int mlockall(int flags)
 {
     const int all = MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT;
     long bad = 0;
-    if (!(flags & MCL_CURRENT) || (flags & ~all) || !reserve_any())
+    if (!(flags & MCL_CURRENT) || (flags & ~all) || !vm_reserve_any())
         bad = sys_call(SYS_mlockall, flags);
     else
         bad = lock_current(flags & MCL_ONFAULT ? MLOCK_ONFAULT : 0);

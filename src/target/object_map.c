@@ -17,7 +17,7 @@
 #define AHEAD_STEP  (AHEAD_BYTES / 4)
 #define STEPS_KNOWN 64u
 
-uintptr_t objects_none[OBJECTS_TABLES];
+uintptr_t object_map_none[OBJECTS_TABLES];
 static uintptr_t *tables; /* and behind them, wiped as they are, this process's epoch */
 
 /*
@@ -56,7 +56,7 @@ static uint32_t *take_old(uint32_t now, uint32_t *number)
 
 static uint32_t *make_new(uint32_t now, uint32_t *number)
 {
-    uint32_t *table = reserve_memory(TABLE_BYTES, true);
+    uint32_t *table = vm_reserve(TABLE_BYTES, true);
     if (!table)
         return NULL;
     *number = __atomic_fetch_add(&n_made, 1, __ATOMIC_RELAXED);
@@ -89,23 +89,23 @@ static uintptr_t *all_tables(void)
     uintptr_t *have = __atomic_load_n(&tables, __ATOMIC_ACQUIRE);
     if (likely(have != NULL))
         return have;
-    uintptr_t *mine = reserve_memory((OBJECTS_TABLES + 1) * sizeof(*mine), true);
+    uintptr_t *mine = vm_reserve((OBJECTS_TABLES + 1) * sizeof(*mine), true);
     if (!mine)
         return __atomic_load_n(&tables, __ATOMIC_ACQUIRE);
     if (__atomic_compare_exchange_n(&tables, &have, mine, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
         return mine;
-    reserve_release(mine, (OBJECTS_TABLES + 1) * sizeof(*mine));
+    vm_reserve_release(mine, (OBJECTS_TABLES + 1) * sizeof(*mine));
     return have;
 }
 
 /* The first table is always there once the others may be: NULL has an entry, and a thread asks it whether it is at home. */
-uintptr_t *objects_tables(void)
+uintptr_t *object_map_tables(void)
 {
     uintptr_t *all = all_tables();
     return all && table_at(all, 0) ? all : NULL;
 }
 
-void objects_begin_anew(void)
+void object_map_begin_anew(void)
 {
     uintptr_t *all = __atomic_load_n(&tables, __ATOMIC_ACQUIRE);
     for (uint32_t i = 0; all && all[OBJECTS_TABLES] && i < OBJECTS_TABLES; i++)
@@ -139,7 +139,7 @@ static bool find(struct place *p, uintptr_t address, bool make)
 }
 
 /* A hole is left where memory is mapped next: what is reserved for it lies elsewhere. */
-void objects_take_room(uint64_t bytes)
+void object_map_take_room(uint64_t bytes)
 {
     struct place p;
     long hole = sys_call(SYS_mmap, 0, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -151,7 +151,7 @@ void objects_take_room(uint64_t bytes)
     sys_call(SYS_munmap, hole, bytes);
 }
 
-void objects_expect_more(uintptr_t address)
+void object_map_expect_more(uintptr_t address)
 {
     static uintptr_t known[STEPS_KNOWN]; /* at which step it was looked last */
     uintptr_t step = address / AHEAD_STEP, *last = &known[step % STEPS_KNOWN];
@@ -159,7 +159,7 @@ void objects_expect_more(uintptr_t address)
     if (load_relaxed(last) == step)
         return;
     store_relaxed(last, step);
-    if (!reserve_may_call() || !find(&p, address, false))
+    if (!vm_reserve_may_call() || !find(&p, address, false))
         return;
     uintptr_t page = (uintptr_t)p.entry & ~4095ull;
     sys_call(SYS_madvise, page, AHEAD_BYTES / 16 * sizeof(*p.entry), MADV_POPULATE_WRITE); /* Linux 5.14 */
@@ -176,7 +176,7 @@ static bool is_of(uint64_t page, uintptr_t address)
     return (page & ((1u << OBJECTS_GRANULES) - 1)) == granule_of(address);
 }
 
-bool objects_put(uintptr_t address, struct object o)
+bool object_map_put(uintptr_t address, struct object o)
 {
     struct place p;
     uint32_t entry = o.account << OBJECTS_BYTES_BITS;
@@ -191,13 +191,13 @@ bool objects_put(uintptr_t address, struct object o)
     return true;
 }
 
-bool objects_has(uintptr_t address)
+bool object_map_has(uintptr_t address)
 {
     struct place p;
     return find(&p, address, false) && load_relaxed(p.entry);
 }
 
-bool objects_take(uintptr_t address, struct object *o)
+bool object_map_take(uintptr_t address, struct object *o)
 {
     struct place p;
     uint32_t entry = find(&p, address, false) ? load_acquire(p.entry) : 0;
@@ -213,10 +213,10 @@ bool objects_take(uintptr_t address, struct object *o)
     return true;
 }
 
-bool objects_take_from_page(uintptr_t address, struct object *o)
+bool object_map_take_from_page(uintptr_t address, struct object *o)
 {
     struct place p;
     uint64_t page = find(&p, address, false) ? load_relaxed(p.page) : 0;
     uintptr_t other = (address & ~(uintptr_t)0xfff) | (page & ((1u << OBJECTS_GRANULES) - 1)) << 4;
-    return page && (objects_take(other, o) || objects_take(other | 8, o));
+    return page && (object_map_take(other, o) || object_map_take(other | 8, o));
 }

@@ -24,31 +24,31 @@ struct object {
 };
 
 /** The table of tables, for threads that have words; NULL: there is no memory. */
-uintptr_t *objects_tables(void);
+uintptr_t *object_map_tables(void);
 /** In a fork child, when it begins: what is in by now was entered by what a handler interrupted that forked, for the parent. */
-void objects_begin_anew(void);
+void object_map_begin_anew(void);
 /** Enters it. False: there is no memory for its table. */
-bool objects_put(uintptr_t address, struct object o);
+bool object_map_put(uintptr_t address, struct object o);
 /** Tables for so many bytes where memory is likely to be mapped next, as none can be made later. */
-void objects_take_room(uint64_t bytes);
+void object_map_take_room(uint64_t bytes);
 /* The agent comes first as a rule: what the library then reserves shall not lie where the agent looks ahead. */
-#define OBJECTS_ROOM_TAGS  (1ull << 30)
-#define OBJECTS_ROOM_SITES (3ull << 30)
+#define OBJECT_MAP_ROOM_TAGS  (1ull << 30)
+#define OBJECT_MAP_ROOM_SITES (3ull << 30)
 /**
  * A program that makes small objects at the address is likely to make more above it: room for those of the next MiB is made at
  * once, as a fault for each page of the map, or two, costs as much as hundreds of objects. Now and then, as with samples.
  */
-void objects_expect_more(uintptr_t address);
+void object_map_expect_more(uintptr_t address);
 /** Is it in? */
-bool objects_has(uintptr_t address);
+bool object_map_has(uintptr_t address);
 /** Takes it out; false: nothing of ours begins there. */
-bool objects_take(uintptr_t address, struct object *o);
+bool object_map_take(uintptr_t address, struct object *o);
 /**
- * As objects_take(), of a large object that begins in the same page as the new large one at `address`: it can be there no
+ * As object_map_take(), of a large object that begins in the same page as the new large one at `address`: it can be there no
  * more, and its place is about to be taken.
  */
-bool objects_take_from_page(uintptr_t address, struct object *o);
+bool object_map_take_from_page(uintptr_t address, struct object *o);
 /** Leads nowhere. */
-extern uintptr_t objects_none[OBJECTS_TABLES];
+extern uintptr_t object_map_none[OBJECTS_TABLES];
 
 #endif

@@ -17,7 +17,7 @@ static bool can_read(const void *list, unsigned which, uint64_t bytes)
     bytes = (bytes + LEDGER_PAGE_BYTES - 1) & -(uint64_t)LEDGER_PAGE_BYTES;
     if (bytes <= load_acquire(&readable[which]))
         return true;
-    if (!reserve_may_call() || sys_call(SYS_mprotect, list, bytes, PROT_READ))
+    if (!vm_reserve_may_call() || sys_call(SYS_mprotect, list, bytes, PROT_READ))
         return false;
     store_release(&readable[which], bytes);
     return true;
@@ -87,12 +87,12 @@ static bool find(const struct ledger_control *c, uint64_t key, struct ledger_act
 }
 
 /* By the queries that fit it, of a place that nobody has looked for yet. */
-static bool find_kept(const struct ledger_control *c, int32_t state, struct kept_place *place,
+static bool find_kept(const struct ledger_control *c, int32_t state, struct deferred_place *place,
                       struct ledger_action *a)
 {
     uint32_t count;
     const struct ledger_kept *k = kept_of(c, &count);
-    uint32_t fits = k ? kept_fits(k, count, (uint32_t)state, place) : 0;
+    uint32_t fits = k ? deferred_fits(k, count, (uint32_t)state, place) : 0;
     *a = (struct ledger_action){.key = place->key};
     for (uint32_t i = 0; i < count && fits >> i; i++)
         if (fits >> i & 1)
@@ -100,13 +100,13 @@ static bool find_kept(const struct ledger_control *c, int32_t state, struct kept
     return a->asked;
 }
 
-uint32_t asked_look(const struct ledger_control *c, int32_t state, struct kept_place *place,
-                    struct ledger_action *a, bool *timed)
+uint32_t rules_lookup(const struct ledger_control *c, int32_t state, struct deferred_place *place,
+                      struct ledger_action *a, bool *timed)
 {
     return find(c, place->key, a) || find_kept(c, state, place, a) ? asked_now(a, timed) : 0;
 }
 
-void asked_begin(void)
+void rules_begin(void)
 {
     __builtin_memset(readable, 0, sizeof(readable));
 }

@@ -18,17 +18,17 @@ static struct {
 static uint32_t n_pieces;
 static int sealed;
 
-void reserve_seal(int reasons)
+void vm_reserve_seal(int reasons)
 {
     __atomic_fetch_add(&sealed, reasons, __ATOMIC_RELAXED);
 }
 
-bool reserve_is_sealed(void)
+bool vm_reserve_is_sealed(void)
 {
     return load_relaxed(&sealed) != 0;
 }
 
-bool reserve_may_call(void)
+bool vm_reserve_may_call(void)
 {
     return !load_relaxed(&sealed) && !sys_call(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0);
 }
@@ -51,7 +51,7 @@ static bool is_within(int what, uint64_t bytes)
 static bool may_reserve(uint64_t bytes)
 {
     static char strict; /* '2': so it is; 0: not known yet */
-    if (!reserve_may_call())
+    if (!vm_reserve_may_call())
         return false;
     if (!strict) {
         long fd = sys_call(SYS_openat, AT_FDCWD, "/proc/sys/vm/overcommit_memory", O_RDONLY | O_CLOEXEC);
@@ -74,7 +74,7 @@ static bool note(uintptr_t start, uint64_t bytes)
 }
 
 /* Not accessible at first, or mlockall(MCL_FUTURE) in the program would back all of it. */
-void *reserve_memory(uint64_t bytes, bool wiped)
+void *vm_reserve(uint64_t bytes, bool wiped)
 {
     if (!may_reserve(bytes))
         return NULL;
@@ -86,11 +86,11 @@ void *reserve_memory(uint64_t bytes, bool wiped)
     if ((!wiped || !sys_failed(sys_call(SYS_madvise, p, bytes, MADV_WIPEONFORK))) &&
         note((uintptr_t)p, bytes) && !sys_failed(sys_call(SYS_mprotect, p, bytes, PROT_READ | PROT_WRITE)))
         return (void *)p;
-    reserve_release((void *)p, bytes);
+    vm_reserve_release((void *)p, bytes);
     return NULL;
 }
 
-void reserve_release(void *memory, uint64_t bytes)
+void vm_reserve_release(void *memory, uint64_t bytes)
 {
     for (uint32_t i = 0; i < PIECES_MAX && i < load_relaxed(&n_pieces); i++)
         if (pieces[i].start == (uintptr_t)memory)
@@ -99,7 +99,7 @@ void reserve_release(void *memory, uint64_t bytes)
 }
 
 /* Mappings side by side are one to the kernel: what begins in a piece may go on in the next. */
-bool reserve_has(uintptr_t address)
+bool vm_reserve_has(uintptr_t address)
 {
     for (uint32_t i = 0; i < PIECES_MAX && i < load_relaxed(&n_pieces); i++)
         if (address - pieces[i].start < load_acquire(&pieces[i].bytes))
@@ -107,7 +107,7 @@ bool reserve_has(uintptr_t address)
     return false;
 }
 
-bool reserve_any(void)
+bool vm_reserve_any(void)
 {
     return load_relaxed(&n_pieces) != 0;
 }

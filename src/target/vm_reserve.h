@@ -14,17 +14,17 @@
 #include <stdint.h>
 
 /** Zeros; again in fork children if `wiped`. NULL: more than an eighth of what the program is limited to would be ours, or it is under seccomp. */
-void *reserve_memory(uint64_t bytes, bool wiped);
+void *vm_reserve(uint64_t bytes, bool wiped);
 /** Adds to the reasons for which no system call may be made; while there are any, nothing is reserved. */
-void reserve_seal(int reasons);
+void vm_reserve_seal(int reasons);
 /** There is one: not even whether the process is under seccomp may be asked. */
-bool reserve_is_sealed(void);
+bool vm_reserve_is_sealed(void);
 /** A system call may be made that the program does not expect: the process is not sealed, and not under seccomp. */
-bool reserve_may_call(void);
+bool vm_reserve_may_call(void);
 /** Gives back what was just reserved. */
-void reserve_release(void *memory, uint64_t bytes);
+void vm_reserve_release(void *memory, uint64_t bytes);
 /** Is the address in it? Anything at all? */
-bool reserve_has(uintptr_t address);
-bool reserve_any(void);
+bool vm_reserve_has(uintptr_t address);
+bool vm_reserve_any(void);
 
 #endif

@@ -41,7 +41,7 @@ static bool is_rbp_plus(const struct unwind_module *m, int32_t block, bool deref
     return true;
 }
 
-struct rule_parts compile_row(const struct unwind_module *m, const struct cfi_row *row, uintptr_t pc)
+struct rule_parts rule_compile_row(const struct unwind_module *m, const struct cfi_row *row, uintptr_t pc)
 {
     struct rule_parts p = {.kind = RULE_GENERAL};
     int32_t rbp_offset;

@@ -15,6 +15,6 @@
 #include "unwind/rule.h"
 
 /** The rule for `pc` of `m`, whose row is `row`; RULE_GENERAL when a word cannot say it. */
-struct rule_parts compile_row(const struct unwind_module *m, const struct cfi_row *row, uintptr_t pc);
+struct rule_parts rule_compile_row(const struct unwind_module *m, const struct cfi_row *row, uintptr_t pc);
 
 #endif

@@ -21,8 +21,8 @@ struct walk {
     uint32_t *ids;
     unsigned count, max, switches;
     bool sealed;
-    uint64_t checked;       /* modules (below 64) found current on this walk */
-    struct trail_walk *own; /* NULL: without a trail */
+    uint64_t checked;            /* modules (below 64) found current on this walk */
+    struct walk_cache_walk *own; /* NULL: without a trail */
 };
 
 /* Before the frame with this pc. `fp_at`: where its rbp was saved, read only if a rule asks for it. */
@@ -46,7 +46,7 @@ static __attribute__((noinline)) uint64_t compile_cold(const struct walker *w, u
     struct rule_parts parts = {.kind = RULE_MISSING};
     struct cfi_row row;
     if (module != MODULE_NONE && cfi_find(m, lookup, &row))
-        parts = compile_row(m, &row, pc);
+        parts = rule_compile_row(m, &row, pc);
     /* Only in an interrupted function can a saved register lie below the stack pointer. */
     if (!exact && parts.kind == RULE_RSP && parts.rbp_slot * 8 > (uint32_t)parts.cfa_offset)
         parts.kind = RULE_GENERAL;
@@ -206,17 +206,17 @@ static __attribute__((noinline)) bool leave_frames_cold(struct walk *k, struct p
  * look; one from rbp is not. `trail`: NULL, or where it may end before the outermost frame.
  */
 static inline __attribute__((always_inline)) enum walk_end
-walk_cached(struct walk *k, const struct walk_start *start, const struct trail *trail)
+walk_cached(struct walk *k, const struct walk_start *start, const struct walk_cache *trail)
 {
     uintptr_t pc = start->pc, sp = start->sp, high = k->stack->high, cfa;
-    uintptr_t meets = trail ? trail_meets(trail, k->own) : 0;
+    uintptr_t meets = trail ? walk_cache_meets(trail, k->own) : 0;
     const uintptr_t *fp_at = &start->fp;
     uint32_t *id = k->ids, *ids_end = id + k->max;
     const struct walker *w = k->w;
     const uint64_t mask = word_cache_mask(w->cache);
     for (;;) {
         if (trail) {
-            if (unlikely(sp >= meets) && trail_met(trail, k->own, sp, fp_at, &meets))
+            if (unlikely(sp >= meets) && walk_cache_met(trail, k->own, sp, fp_at, &meets))
                 goto whole;
             k->own->sp[id - k->ids] = sp;
         }
@@ -228,13 +228,13 @@ walk_cached(struct walk *k, const struct walk_start *start, const struct trail *
                 if (unlikely(cfa <= sp || cfa & 7 || cfa - rule_rbp_offset(rule) < sp))
                     goto rare;
                 if (trail)
-                    trail_uses_fp(k->own, (unsigned)(id - k->ids), fp_at);
+                    walk_cache_uses_fp(k->own, (unsigned)(id - k->ids), fp_at);
                 goto have_cfa;
             }
             if (rule_kind(rule) == RULE_LAST) {
                 *id++ = rule_id(rule);
                 if (trail)
-                    k->own->meet = TRAIL_END, k->own->whole = true;
+                    k->own->meet = WALK_CACHE_END, k->own->whole = true;
                 goto whole;
             }
             if (rule_kind(rule) != RULE_RSP)
@@ -427,39 +427,39 @@ unsigned walk_stack(const struct walker *w, struct stack_bounds *stack, const st
 }
 
 /* The walk, which does not begin on the trail. */
-static const uint32_t *walk_to_trail(const struct walker *w, struct trail *trail, struct trail_walk *own,
-                                     struct stack_bounds *stack, const struct walk_start *start,
-                                     unsigned *depth, enum walk_end *end)
+static const uint32_t *walk_to_trail(const struct walker *w, struct walk_cache *trail,
+                                     struct walk_cache_walk *own, struct stack_bounds *stack,
+                                     const struct walk_start *start, unsigned *depth, enum walk_end *end)
 {
     struct walk k = {
-        .w = w, .stack = stack, .ids = own->id, .max = TRAIL_MAX, .sealed = *w->sealed != 0, .own = own};
+        .w = w, .stack = stack, .ids = own->id, .max = WALK_CACHE_MAX, .sealed = *w->sealed != 0, .own = own};
     *end = walk_cached(&k, start, trail);
     *depth = k.count;
     if (unlikely(!own->whole || stack->foreign_end))
         return own->id;
-    unsigned from = trail_join(trail, own, start->pc, stack->high, k.count);
-    if (likely(from < TRAIL_END)) {
-        *depth = TRAIL_END - from;
+    unsigned from = walk_cache_join(trail, own, start->pc, stack->high, k.count);
+    if (likely(from < WALK_CACHE_END)) {
+        *depth = WALK_CACHE_END - from;
         return trail->id + from;
     }
-    for (unsigned i = own->meet; k.count < TRAIL_MAX; i++)
+    for (unsigned i = own->meet; k.count < WALK_CACHE_MAX; i++)
         own->id[k.count++] = trail->id[i];
     *depth = k.count;
     *end = WALK_CUT;
     return own->id;
 }
 
-const uint32_t *walk_along(const struct walker *w, struct trail *trail, struct trail_walk *own,
+const uint32_t *walk_along(const struct walker *w, struct walk_cache *trail, struct walk_cache_walk *own,
                            struct stack_bounds *stack, const struct walk_start *start, uint32_t generation,
                            unsigned *depth, enum walk_end *end)
 {
     enter(w, stack, start);
-    trail_begin(trail, own, start->sp, stack->high, generation);
-    if (own->meet != trail->top || trail_meets(trail, own) != start->sp ||
-        !trail_same_fp(trail, own, &start->fp))
+    walk_cache_begin(trail, own, start->sp, stack->high, generation);
+    if (own->meet != trail->top || walk_cache_meets(trail, own) != start->sp ||
+        !walk_cache_same_fp(trail, own, &start->fp))
         return walk_to_trail(w, trail, own, stack, start, depth, end);
     *end = WALK_WHOLE;
-    *depth = TRAIL_END - own->meet;
+    *depth = WALK_CACHE_END - own->meet;
     return trail->id + own->meet;
 }
 

@@ -50,8 +50,8 @@ struct walk_start {
 /** Gives a frame its number (<= WALK_ID_MAX), once for each rule compiled; module is MODULE_NONE outside modules. */
 typedef uint32_t (*walk_name_fn)(void *arg, uint32_t module, uintptr_t pc, bool exact);
 
-struct trail;
-struct trail_walk;
+struct walk_cache;
+struct walk_cache_walk;
 
 struct walker {
     struct word_cache *cache; /* of rules, by pc; bit 63 stands for "exact" */
@@ -64,11 +64,11 @@ struct walker {
 unsigned walk_stack(const struct walker *w, struct stack_bounds *stack, const struct walk_start *start,
                     uint32_t *ids, unsigned max, enum walk_end *end);
 /**
- * The same with a trail of the thread's, at most TRAIL_MAX frames: their numbers, `depth` of them, which stay until the
+ * The same with a trail of the thread's, at most WALK_CACHE_MAX frames: their numbers, `depth` of them, which stay until the
  * next walk; on the trail, or in `own` when it could not be used. `generation`: of the numbers; with another one the
  * trail is new.
  */
-const uint32_t *walk_along(const struct walker *w, struct trail *trail, struct trail_walk *own,
+const uint32_t *walk_along(const struct walker *w, struct walk_cache *trail, struct walk_cache_walk *own,
                            struct stack_bounds *stack, const struct walk_start *start, uint32_t generation,
                            unsigned *depth, enum walk_end *end);
 /** From a frame to its caller's. False: it takes more than the stack pointer and rbp, or there is none. */

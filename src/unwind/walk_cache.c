@@ -3,22 +3,22 @@
 
 #include <stddef.h>
 
-bool trail_met(const struct trail *t, struct trail_walk *w, uintptr_t sp, const uintptr_t *fp_at,
-               uintptr_t *meets)
+bool walk_cache_met(const struct walk_cache *t, struct walk_cache_walk *w, uintptr_t sp,
+                    const uintptr_t *fp_at, uintptr_t *meets)
 {
-    while (w->meet < TRAIL_END && t->at[w->meet].sp < sp)
+    while (w->meet < WALK_CACHE_END && t->at[w->meet].sp < sp)
         w->meet++;
-    if (w->meet < TRAIL_END && t->at[w->meet].sp == sp) {
-        w->whole = trail_same_fp(t, w, fp_at);
+    if (w->meet < WALK_CACHE_END && t->at[w->meet].sp == sp) {
+        w->whole = walk_cache_same_fp(t, w, fp_at);
         if (w->whole)
             return true;
         w->meet++;
     }
-    *meets = trail_meets(t, w);
+    *meets = walk_cache_meets(t, w);
     return false;
 }
 
-static void join_fps(struct trail *t, const struct trail_walk *w, unsigned from)
+static void join_fps(struct walk_cache *t, const struct walk_cache_walk *w, unsigned from)
 {
     while (t->fps && t->fp[t->fps - 1].frame < w->meet)
         t->fps--;
@@ -28,10 +28,11 @@ static void join_fps(struct trail *t, const struct trail_walk *w, unsigned from)
     }
 }
 
-unsigned trail_join(struct trail *t, const struct trail_walk *w, uintptr_t pc, uintptr_t high, unsigned added)
+unsigned walk_cache_join(struct walk_cache *t, const struct walk_cache_walk *w, uintptr_t pc, uintptr_t high,
+                         unsigned added)
 {
     if (added >= w->meet)
-        return TRAIL_END;
+        return WALK_CACHE_END;
     unsigned from = w->meet - added;
     if (t->top == from && !added)
         return from;
@@ -39,12 +40,12 @@ unsigned trail_join(struct trail *t, const struct trail_walk *w, uintptr_t pc, u
         unsigned to = from + i;
         uintptr_t sp = w->sp[i];
         t->id[to] = w->id[i];
-        t->hash[to] = trail_hash(t->hash[to + 1], w->id[i]);
+        t->hash[to] = walk_cache_hash(t->hash[to + 1], w->id[i]);
         if (i >= w->passed)
-            t->at[to] = (struct trail_place){sp, i ? *(const uintptr_t *)(sp - sizeof(sp)) : pc};
+            t->at[to] = (struct walk_cache_place){sp, i ? *(const uintptr_t *)(sp - sizeof(sp)) : pc};
     }
     join_fps(t, w, from);
-    t->stack = TRAIL_NONE;
+    t->stack = WALK_CACHE_NONE;
     t->top = from + w->passed;
     t->at[t->top - 1].sp = 0;
     t->high = high;

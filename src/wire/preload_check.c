@@ -183,23 +183,23 @@ static ONE_COPY enum carrier judge(int fd, char interpreter[static 256])
     struct stat st;
     interpreter[0] = '\0';
     if (sys_failed(sys_call(SYS_fstat, fd, &st)) || !S_ISREG(st.st_mode))
-        return CARRIER_YES;
+        return PRELOAD_CHECK_YES;
     if (read_text(fd, interpreter, 256, 0) && text_starts(interpreter, "#!"))
-        return CARRIER_YES;
+        return PRELOAD_CHECK_YES;
     interpreter[0] = '\0';
     if (!read_at(fd, &f.header, sizeof(f.header), 0) || !text_starts((const char *)f.header.e_ident, ELFMAG))
-        return CARRIER_YES;
+        return PRELOAD_CHECK_YES;
     if (gains_privilege(fd, &st))
-        return CARRIER_PRIVILEGED;
+        return PRELOAD_CHECK_PRIVILEGED;
     if (f.header.e_ident[EI_CLASS] != ELFCLASS64 || f.header.e_machine != OUR_MACHINE)
-        return CARRIER_FOREIGN;
+        return PRELOAD_CHECK_FOREIGN;
     read_segments(&f);
     if (!f.interpreter[0])
-        return CARRIER_STATIC;
+        return PRELOAD_CHECK_STATIC;
     if (!loader_is_ours(f.interpreter))
-        return CARRIER_FOREIGN;
+        return PRELOAD_CHECK_FOREIGN;
     read_tables(&f);
-    return needs_sanitizer(&f) || holds_sanitizer(&f) ? CARRIER_SANITIZER : CARRIER_YES;
+    return needs_sanitizer(&f) || holds_sanitizer(&f) ? PRELOAD_CHECK_SANITIZER : PRELOAD_CHECK_YES;
 }
 
 /* "#! /usr/bin/env python3" -> "/usr/bin/env", in place. */
@@ -214,24 +214,24 @@ static const char *program_of(char *line)
     return from;
 }
 
-enum carrier carrier_judge_file(int fd)
+enum carrier preload_check_judge_file(int fd)
 {
     char line[256];
     enum carrier found = judge(fd, line);
-    return line[0] ? carrier_judge(AT_FDCWD, program_of(line)) : found;
+    return line[0] ? preload_check_judge(AT_FDCWD, program_of(line)) : found;
 }
 
-enum carrier carrier_judge(int dir_fd, const char *path)
+enum carrier preload_check_judge(int dir_fd, const char *path)
 {
-    enum carrier found = CARRIER_YES;
+    enum carrier found = PRELOAD_CHECK_YES;
     char line[256];
     for (int n = 0; n < INTERPRETERS_MAX; n++) {
         struct stat st; /* looked at before it is opened: a pipe would wait for its other end */
         if (sys_failed(sys_call(SYS_newfstatat, dir_fd, path, &st, 0)) || !S_ISREG(st.st_mode))
-            return CARRIER_YES;
+            return PRELOAD_CHECK_YES;
         long fd = sys_call(SYS_openat, dir_fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
         if (sys_failed(fd))
-            return CARRIER_YES; /* executable but not readable */
+            return PRELOAD_CHECK_YES; /* executable but not readable */
         found = judge((int)fd, line);
         sys_call(SYS_close, fd);
         if (!line[0])
@@ -242,22 +242,22 @@ enum carrier carrier_judge(int dir_fd, const char *path)
     return found;
 }
 
-const char *carrier_reason(enum carrier why)
+const char *preload_check_reason(enum carrier why)
 {
     switch (why) {
-    case CARRIER_PRIVILEGED:
+    case PRELOAD_CHECK_PRIVILEGED:
         return "gains privileges when it starts";
-    case CARRIER_FOREIGN:
+    case PRELOAD_CHECK_FOREIGN:
         return "is for another architecture, word size or C library";
-    case CARRIER_STATIC:
+    case PRELOAD_CHECK_STATIC:
         return "is statically linked";
-    case CARRIER_SANITIZER:
+    case PRELOAD_CHECK_SANITIZER:
         return "is built with a sanitizer";
-    case CARRIER_NO_AGENT:
+    case PRELOAD_CHECK_NO_AGENT:
         return "runs where the agent cannot be found";
-    case CARRIER_SEALED:
+    case PRELOAD_CHECK_SEALED:
         return "was started under seccomp";
-    case CARRIER_HIDDEN:
+    case PRELOAD_CHECK_HIDDEN:
         return "keeps its ledger where only root can read it";
     default:
         return "can be observed";

@@ -56,8 +56,8 @@ static _Thread_local int busy;
 
 /* A trail of its own for each thread, one only, so that it is an old one more often than in the agent. */
 struct along {
-    struct trail trail;
-    struct trail_walk walk;
+    struct walk_cache trail;
+    struct walk_cache_walk walk;
 };
 static _Thread_local struct along *along;
 
@@ -224,13 +224,13 @@ static bool same_along(const struct walker *w, const struct walk_start *start, c
                        unsigned depth, enum walk_end end)
 {
     struct along *own = own_trail();
-    unsigned along_depth, most = depth < TRAIL_MAX ? depth : TRAIL_MAX;
+    unsigned along_depth, most = depth < WALK_CACHE_MAX ? depth : WALK_CACHE_MAX;
     enum walk_end along_end;
     if (!own)
         return false;
     const uint32_t *along_ids =
         walk_along(w, &own->trail, &own->walk, &bounds, start, 1, &along_depth, &along_end);
-    return along_depth == most && along_end == (depth > TRAIL_MAX ? WALK_CUT : end) &&
+    return along_depth == most && along_end == (depth > WALK_CACHE_MAX ? WALK_CUT : end) &&
            !memcmp(along_ids, ids, most * sizeof(*ids));
 }
 

@@ -38,7 +38,7 @@ static enum carrier judge_bytes(const char *bytes, size_t n)
     int fd = mkstemp(path);
     assert_true(fd >= 0);
     assert_int_equal(write(fd, bytes, n), n);
-    enum carrier found = carrier_judge_file(fd), by_path = carrier_judge(AT_FDCWD, path);
+    enum carrier found = preload_check_judge_file(fd), by_path = preload_check_judge(AT_FDCWD, path);
     close(fd);
     unlink(path);
     assert_int_equal(found, by_path);
@@ -46,15 +46,15 @@ static enum carrier judge_bytes(const char *bytes, size_t n)
 }
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define OWN_PROGRAM CARRIER_SANITIZER
+#define OWN_PROGRAM PRELOAD_CHECK_SANITIZER
 #else
-#define OWN_PROGRAM CARRIER_YES
+#define OWN_PROGRAM PRELOAD_CHECK_YES
 #endif
 
 static void own_program_can_unless_it_is_sanitized(void **state)
 {
     (void)state;
-    assert_int_equal(carrier_judge(AT_FDCWD, "/proc/self/exe"), OWN_PROGRAM);
+    assert_int_equal(preload_check_judge(AT_FDCWD, "/proc/self/exe"), OWN_PROGRAM);
     assert_int_equal(judge_bytes(program, program_bytes), OWN_PROGRAM);
 }
 
@@ -63,15 +63,16 @@ static void what_is_no_program_is_left_to_the_kernel(void **state)
     (void)state;
     char fifo[] = "/dev/shm/carrier-fifo-XXXXXX";
     assert_true(mkdtemp(fifo) && !rmdir(fifo) && !mkfifo(fifo, 0600));
-    assert_int_equal(carrier_judge(AT_FDCWD, fifo), CARRIER_YES); /* and does not wait for a writer */
+    assert_int_equal(preload_check_judge(AT_FDCWD, fifo),
+                     PRELOAD_CHECK_YES); /* and does not wait for a writer */
     unlink(fifo);
-    assert_int_equal(carrier_judge(AT_FDCWD, "/nowhere/at/all"), CARRIER_YES);
-    assert_int_equal(carrier_judge(AT_FDCWD, "/"), CARRIER_YES);
-    assert_int_equal(carrier_judge(AT_FDCWD, "/dev/null"), CARRIER_YES);
-    assert_int_equal(judge_bytes("", 0), CARRIER_YES);
-    assert_int_equal(judge_bytes("#!", 2), CARRIER_YES);
-    assert_int_equal(judge_bytes("#! \n", 4), CARRIER_YES);
-    assert_int_equal(judge_bytes("echo hello\n", 11), CARRIER_YES);
+    assert_int_equal(preload_check_judge(AT_FDCWD, "/nowhere/at/all"), PRELOAD_CHECK_YES);
+    assert_int_equal(preload_check_judge(AT_FDCWD, "/"), PRELOAD_CHECK_YES);
+    assert_int_equal(preload_check_judge(AT_FDCWD, "/dev/null"), PRELOAD_CHECK_YES);
+    assert_int_equal(judge_bytes("", 0), PRELOAD_CHECK_YES);
+    assert_int_equal(judge_bytes("#!", 2), PRELOAD_CHECK_YES);
+    assert_int_equal(judge_bytes("#! \n", 4), PRELOAD_CHECK_YES);
+    assert_int_equal(judge_bytes("echo hello\n", 11), PRELOAD_CHECK_YES);
 }
 
 static void scripts_that_interpret_themselves_end(void **state)
@@ -80,7 +81,7 @@ static void scripts_that_interpret_themselves_end(void **state)
     char path[] = "/dev/shm/carrier-XXXXXX", line[64];
     int fd = mkstemp(path), n = snprintf(line, sizeof(line), "#! %s\n", path);
     assert_int_equal(write(fd, line, (size_t)n), n);
-    assert_int_equal(carrier_judge(AT_FDCWD, path), CARRIER_YES);
+    assert_int_equal(preload_check_judge(AT_FDCWD, path), PRELOAD_CHECK_YES);
     close(fd);
     unlink(path);
 }
@@ -91,13 +92,13 @@ static void headers_tell(void **state)
     Elf64_Ehdr h;
     memcpy(&h, program, sizeof(h));
     program[EI_CLASS] = ELFCLASS32;
-    assert_int_equal(judge_bytes(program, program_bytes), CARRIER_FOREIGN);
+    assert_int_equal(judge_bytes(program, program_bytes), PRELOAD_CHECK_FOREIGN);
     program[EI_CLASS] = ELFCLASS64;
     ((Elf64_Ehdr *)program)->e_machine = EM_AARCH64;
-    assert_int_equal(judge_bytes(program, program_bytes), CARRIER_FOREIGN);
+    assert_int_equal(judge_bytes(program, program_bytes), PRELOAD_CHECK_FOREIGN);
     ((Elf64_Ehdr *)program)->e_machine = h.e_machine;
     ((Elf64_Ehdr *)program)->e_phnum = 0;
-    assert_int_equal(judge_bytes(program, program_bytes), CARRIER_STATIC);
+    assert_int_equal(judge_bytes(program, program_bytes), PRELOAD_CHECK_STATIC);
     ((Elf64_Ehdr *)program)->e_phnum = h.e_phnum;
 }
 
@@ -107,7 +108,7 @@ static void hostile_files_have_an_answer(void **state)
     uint64_t random = 20261122;
     Elf64_Ehdr h;
     memcpy(&h, program, sizeof(h));
-    unsigned answers[CARRIER_KINDS] = {0};
+    unsigned answers[PRELOAD_CHECK_KINDS] = {0};
     char *bytes = malloc(program_bytes);
     char path[] = "/dev/shm/carrier-XXXXXX";
     int fd = mkstemp(path);
@@ -125,8 +126,8 @@ static void hostile_files_have_an_answer(void **state)
         assert_int_equal(pwrite(fd, &word, 1 + random % 8, (off_t)at), 1 + random % 8);
         if (i % 7 == 0)
             assert_int_equal(ftruncate(fd, (off_t)((random >> 20) % program_bytes)), 0);
-        enum carrier found = carrier_judge_file(fd);
-        assert_true(found < CARRIER_KINDS);
+        enum carrier found = preload_check_judge_file(fd);
+        assert_true(found < PRELOAD_CHECK_KINDS);
         answers[found]++;
         if (i % 5 == 4) {
             assert_int_equal(pwrite(fd, bytes, program_bytes, 0), program_bytes);
@@ -135,15 +136,17 @@ static void hostile_files_have_an_answer(void **state)
     }
     close(fd);
     free(bytes);
-    assert_true(answers[CARRIER_YES] && answers[CARRIER_FOREIGN] && answers[CARRIER_STATIC]);
+    assert_true(answers[PRELOAD_CHECK_YES] && answers[PRELOAD_CHECK_FOREIGN] &&
+                answers[PRELOAD_CHECK_STATIC]);
 }
 
 static void each_reason_has_words(void **state)
 {
     (void)state;
-    for (int a = 0; a < CARRIER_KINDS; a++)
+    for (int a = 0; a < PRELOAD_CHECK_KINDS; a++)
         for (int b = 0; b < a; b++)
-            assert_string_not_equal(carrier_reason((enum carrier)a), carrier_reason((enum carrier)b));
+            assert_string_not_equal(preload_check_reason((enum carrier)a),
+                                    preload_check_reason((enum carrier)b));
 }
 
 int main(void)

@@ -96,7 +96,7 @@ static struct objects *open_own(void)
 {
     struct objects *o = NULL;
     struct error e = {""};
-    if (objects_open(&o, getpid(), &(struct objects_where){(uintptr_t)objects_tables(), 0}, &e))
+    if (objects_open(&o, getpid(), &(struct objects_where){(uintptr_t)object_map_tables(), 0}, &e))
         fail_msg("%s", e.text);
     return o;
 }
@@ -126,7 +126,7 @@ static void what_lies_at_an_address_is_what_a_look_at_each_says(void **state)
         if (t.bytes > 4094 && all.len)
             t.start = (t.start + PAGE - 1) & ~(PAGE - 1);
         if (fits) {
-            assert_true(objects_put(t.start, (struct object){t.account, t.bytes}));
+            assert_true(object_map_put(t.start, (struct object){t.account, t.bytes}));
             *vec_push(&all) = t;
         }
         at = (t.start + t.bytes + 8 + random_gap() + 7) & ~7ul;
@@ -138,7 +138,7 @@ static void what_lies_at_an_address_is_what_a_look_at_each_says(void **state)
     }
     for (size_t i = 0; i < all.len; i += 2) { /* what was found before is no longer there */
         struct object was;
-        assert_true(objects_take(all.at[i].start, &was));
+        assert_true(object_map_take(all.at[i].start, &was));
         all.at[i].account = 0;
     }
     size_t kept = 0;
@@ -151,7 +151,7 @@ static void what_lies_at_an_address_is_what_a_look_at_each_says(void **state)
         compare(o, &all, t->start + below(t->bytes + 2 * PAGE));
     }
     vec_each (const struct thing, t, &all)
-        objects_take(t->start, &(struct object){0});
+        object_map_take(t->start, &(struct object){0});
     vec_release(&all);
     objects_close(o);
 }
@@ -162,7 +162,7 @@ static struct VEC(uintptr_t) entered;
 
 static void enter(const char *at, uint32_t account, uint64_t bytes)
 {
-    assert_true(objects_put((uintptr_t)at, (struct object){account, bytes}));
+    assert_true(object_map_put((uintptr_t)at, (struct object){account, bytes}));
     *vec_push(&entered) = (uintptr_t)at;
 }
 
@@ -170,7 +170,7 @@ static int take_all(void **state)
 {
     (void)state;
     vec_each (uintptr_t, at, &entered)
-        objects_take(*at, &(struct object){0});
+        object_map_take(*at, &(struct object){0});
     vec_release(&entered);
     return 0;
 }
@@ -193,7 +193,8 @@ static struct object_faults *watch(void)
 {
     struct object_faults *f = NULL;
     struct error e = {""};
-    int bad = object_faults_open(&f, getpid(), &(struct objects_where){(uintptr_t)objects_tables(), 0}, &e);
+    int bad =
+        object_faults_open(&f, getpid(), &(struct objects_where){(uintptr_t)object_map_tables(), 0}, &e);
     if (bad == -EACCES || bad == -EPERM || bad == -ENOSYS)
         skip();
     if (bad)
@@ -248,7 +249,7 @@ static void objects_that_are_entered_late_or_have_gone(void **state)
     struct object_faults *f = watch();
     touch(at, PAGES);
     touch(at + PAGES * PAGE, PAGES);
-    objects_take((uintptr_t)at + PAGES * PAGE, &(struct object){0});
+    object_map_take((uintptr_t)at + PAGES * PAGE, &(struct object){0});
     object_faults_step(f, 0);
     enter(at, 22, PAGES * PAGE);
     object_faults_finish(f);
@@ -342,7 +343,7 @@ static void what_is_lost_is_counted(void **state)
 static size_t pages_there(uintptr_t address, uint64_t bytes)
 {
     unsigned char there[PAGES];
-    uintptr_t first = objects_tables()[address >> OBJECTS_GIB_SHIFT] + address / 4;
+    uintptr_t first = object_map_tables()[address >> OBJECTS_GIB_SHIFT] + address / 4;
     size_t pages = bytes / 4 / PAGE, n = 0;
     assert_true(pages <= PAGES && !(first & (PAGE - 1)));
     assert_int_equal(mincore((void *)first, pages * PAGE, there), 0);
@@ -357,15 +358,15 @@ static void room_is_made_for_a_mib_above(void **state)
     uintptr_t at = 70 * GIB + 16 * mib;
     struct object o = {5, 24};
     (void)state;
-    objects_expect_more(at); /* a GiB without a table: nothing is done, and nothing is made */
-    assert_int_equal(objects_tables()[at >> OBJECTS_GIB_SHIFT], 0);
-    assert_true(objects_put(at + 4 * mib, o));
+    object_map_expect_more(at); /* a GiB without a table: nothing is done, and nothing is made */
+    assert_int_equal(object_map_tables()[at >> OBJECTS_GIB_SHIFT], 0);
+    assert_true(object_map_put(at + 4 * mib, o));
     assert_int_equal(pages_there(at, 4 * mib), 0);
-    objects_expect_more(at + mib + mib / 4);
+    object_map_expect_more(at + mib + mib / 4);
     assert_int_equal(pages_there(at, mib + mib / 4), 0);
     assert_int_equal(pages_there(at + mib + mib / 4, mib), pages);
     assert_int_equal(pages_there(at + 2 * mib + mib / 4, mib), 0);
-    assert_true(objects_take(at + 4 * mib, &o));
+    assert_true(object_map_take(at + 4 * mib, &o));
 }
 
 int main(void)
@@ -378,5 +379,5 @@ int main(void)
         cmocka_unit_test_teardown(what_is_lost_is_counted, take_all),
         cmocka_unit_test(room_is_made_for_a_mib_above),
     };
-    return objects_tables() ? cmocka_run_group_tests(tests, NULL, NULL) : 1;
+    return object_map_tables() ? cmocka_run_group_tests(tests, NULL, NULL) : 1;
 }

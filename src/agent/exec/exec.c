@@ -99,7 +99,7 @@ static enum carrier judge_on_path(const char *name)
 {
     char path[PATH_BYTES];
     if (text_find(name, "/"))
-        return carrier_judge(AT_FDCWD, name);
+        return preload_check_judge(AT_FDCWD, name);
     for (const char *dir = search_path(); *name; dir++) {
         size_t n = 0;
         for (; *dir && *dir != ':'; dir++)
@@ -109,29 +109,29 @@ static enum carrier judge_on_path(const char *name)
             path[n++] = '/';
         text_copy(path + n, sizeof(path) - n, name);
         if (is_program(path))
-            return carrier_judge(AT_FDCWD, path);
+            return preload_check_judge(AT_FDCWD, path);
         if (!*dir)
             break;
     }
-    return CARRIER_YES;
+    return PRELOAD_CHECK_YES;
 }
 
 static enum carrier judge(const struct call *c)
 {
     const char *agent = resolve_own_path();
     if (agent && sys_failed(sys_call(SYS_faccessat, AT_FDCWD, agent, R_OK)))
-        return CARRIER_NO_AGENT;
+        return PRELOAD_CHECK_NO_AGENT;
     switch (c->of) {
     case FEXECVE:
-        return carrier_judge_file(c->fd);
+        return preload_check_judge_file(c->fd);
     case EXECVEAT:
-        return c->flags & AT_EMPTY_PATH && !*c->path ? carrier_judge_file(c->fd)
-                                                     : carrier_judge(c->fd, c->path);
+        return c->flags & AT_EMPTY_PATH && !*c->path ? preload_check_judge_file(c->fd)
+                                                     : preload_check_judge(c->fd, c->path);
     case EXECVPE:
     case SPAWNP:
         return judge_on_path(c->path);
     default:
-        return carrier_judge(AT_FDCWD, c->path);
+        return preload_check_judge(AT_FDCWD, c->path);
     }
 }
 
@@ -176,8 +176,8 @@ static ONE_COPY int run(const struct call *c, char *const *envp)
         return go(c, envp);
     /* After seccomp nothing more may be asked of the kernel, and the child is under the same filter. */
     bool sealed = load_relaxed(&process.ledger.sealed);
-    enum carrier found = sealed ? CARRIER_SEALED : judge(c);
-    if (found == CARRIER_YES)
+    enum carrier found = sealed ? PRELOAD_CHECK_SEALED : judge(c);
+    if (found == PRELOAD_CHECK_YES)
         return is_out_of_sight() ? run_unseen(c, envp) : run_with_us(c, envp);
     const char *path = c->path ? c->path : "";
     bool noted = !sealed && unobserved_note(&process.config, found, path, true);

@@ -213,7 +213,7 @@ struct sample_made sample_made(struct thread *t, const struct walk_start *start,
         made = book_made(t, start, p, size);
     leave_books(t, outside);
     if (sites.on && size <= OBJECTS_BYTES_INLINE)
-        objects_expect_more((uintptr_t)p);
+        object_map_expect_more((uintptr_t)p);
     return made;
 }
 

@@ -13,26 +13,26 @@
 #define AT(table, type, index) ledger_at(&process.ledger, table, type, index)
 
 /* By number, for SITES_GENERATIONS in turn. In a fork child, which counts its sites anew, they are gone. */
-static struct kept_place (*all_places)[SITES_MOST], *places;
+static struct deferred_place (*all_places)[SITES_MOST], *places;
 static struct stack_calls calls = STACK_CALLS_OF(&process.ledger);
 
 void sites_asked_begin(void)
 {
-    all_places = reserve_memory(SITES_GENERATIONS * sizeof(*all_places), true);
+    all_places = vm_reserve(SITES_GENERATIONS * sizeof(*all_places), true);
 }
 
 void sites_asked_begin_ledger(void)
 {
-    asked_begin();
+    rules_begin();
     places = all_places ? all_places[process.generation % SITES_GENERATIONS] : NULL;
     if (process.generation > 1)
         stack_calls_reset(&calls);
 }
 
 /* NULL: the ledger does not know its module. No file has a list of its sites: who reads them from outside settles what was met, and the queries say the rest. */
-static struct kept_place *place_of(uint32_t number, uint32_t module, uintptr_t pc)
+static struct deferred_place *place_of(uint32_t number, uint32_t module, uintptr_t pc)
 {
-    struct kept_place *place = &places[number];
+    struct deferred_place *place = &places[number];
     const struct unwind_module *m = &unwind_modules.at[module];
     uint32_t row = load_acquire(&m->ledger_id);
     if (load_acquire(&place->key) || !row)
@@ -51,8 +51,8 @@ bool sites_stacks_asked(const struct ledger_control *c, int32_t state, uint32_t 
 {
     struct ledger_action a;
     bool timed;
-    struct kept_place *place = places && load_relaxed(&c->listed) ? place_of(number, module, pc) : NULL;
-    return place && asked_look(c, state, place, &a, &timed) >> LEDGER_ASK_STACKS & 1;
+    struct deferred_place *place = places && load_relaxed(&c->listed) ? place_of(number, module, pc) : NULL;
+    return place && rules_lookup(c, state, place, &a, &timed) >> LEDGER_ASK_STACKS & 1;
 }
 
 void sites_count_stack(struct thread *t, const struct walk_start *from, uint32_t number, size_t size)

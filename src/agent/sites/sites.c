@@ -264,7 +264,7 @@ static ONE_COPY bool settle(struct thread *t)
         return false;
     t->sums = sums_of(SHARDS_SHARED); /* for handlers that come in between */
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    uintptr_t *objects = objects_tables();
+    uintptr_t *objects = object_map_tables();
     store_relaxed(&process.ledger.header->objects, (uintptr_t)objects);
     uint32_t shard = objects && !process.ledger.sealed ? shards_claim(process.pid) : SHARDS_SHARED;
     if (shard != SHARDS_SHARED) {
@@ -295,11 +295,11 @@ static void book_unseen(const struct thread *t, struct object old)
 static void enter(const struct thread *t, uint32_t number, void *p, size_t size)
 {
     struct object old;
-    if (objects_take((uintptr_t)p, &old))
+    if (object_map_take((uintptr_t)p, &old))
         book_unseen(t, old);
-    if (size > OBJECTS_BYTES_INLINE && objects_take_from_page((uintptr_t)p, &old))
+    if (size > OBJECTS_BYTES_INLINE && object_map_take_from_page((uintptr_t)p, &old))
         book_unseen(t, old);
-    bool kept = objects_put((uintptr_t)p, (struct object){SITES_ID(number), size});
+    bool kept = object_map_put((uintptr_t)p, (struct object){SITES_ID(number), size});
     add(t, kept ? number : LEDGER_SITE_NOBODY, MADE, size, sites_usable(p, size));
 }
 
@@ -349,7 +349,7 @@ void sites_recharge_cold(const struct walk_start *from, void *p, size_t size)
     uint8_t outside;
     if (!p || t->busy || unlikely(!enter_patiently(t, &outside)))
         return;
-    if (likely(t->counts) && objects_take((uintptr_t)p, &o)) {
+    if (likely(t->counts) && object_map_take((uintptr_t)p, &o)) {
         take_back(t, SITES_NUMBER(o.account), o.bytes, sites_usable(p, o.bytes));
         enter_call(t, from, p, size);
     }
@@ -383,7 +383,7 @@ void sites_charge_tag(const void *object, uint32_t account)
     uint8_t outside;
     if (t->busy || unlikely(!enter_own_books(t, &outside)))
         return;
-    if (likely(t->counts) && objects_take((uintptr_t)p, &o)) {
+    if (likely(t->counts) && object_map_take((uintptr_t)p, &o)) {
         take_back(t, SITES_NUMBER(o.account), o.bytes, sites_usable(p, o.bytes));
         enter(t, number_of_tag(account), p, o.bytes);
     }
@@ -398,7 +398,7 @@ static bool take(struct thread *t, void *p, struct object *o)
         __atomic_fetch_add(&missed.freed, 1, __ATOMIC_RELAXED);
         return false;
     }
-    return objects_take((uintptr_t)p, o);
+    return object_map_take((uintptr_t)p, o);
 }
 
 void sites_gone_cold(const struct walk_start *from, void *p)
@@ -446,7 +446,7 @@ static void book_moved(struct thread *t, const struct walk_start *from, const st
 static void put_back(const struct thread *t, void *old, const struct sites_taken *taken)
 {
     if (taken->object.account && taken->generation == t->generation &&
-        !objects_put((uintptr_t)old, taken->object))
+        !object_map_put((uintptr_t)old, taken->object))
         add(t, LEDGER_SITE_NOBODY, GONE, taken->object.bytes, taken->usable_bytes);
 }
 
@@ -483,9 +483,9 @@ static bool heads_tell_usable(void)
 
 void sites_begin(void)
 {
-    tables = reserve_memory(SITES_GENERATIONS * sizeof(*tables), true);
-    modules = reserve_memory(SITES_MOST * sizeof(*modules), false);
-    if (!tables || !modules || !objects_tables() || !next.malloc)
+    tables = vm_reserve(SITES_GENERATIONS * sizeof(*tables), true);
+    modules = vm_reserve(SITES_MOST * sizeof(*modules), false);
+    if (!tables || !modules || !object_map_tables() || !next.malloc)
         return;
     take_tables();
     wrappers_begin(process.wrappers);

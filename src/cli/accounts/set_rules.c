@@ -139,13 +139,13 @@ static bool fits(void *arg, size_t place, const char *text)
 }
 
 /* Of a place whose process may not find it by itself, or knows less of it. */
-static struct asked_place place_of(const struct reading *of, size_t i)
+static struct rule_target place_of(const struct reading *of, size_t i)
 {
     const struct tags_reading *r = &of->tags;
     if (of->of_sites)
-        return (struct asked_place){.key = of->sites.key.at[i], .apart = true};
+        return (struct rule_target){.key = of->sites.key.at[i], .apart = true};
     uint32_t module = r->module.at[i];
-    return (struct asked_place){.key = r->key.at[i],
+    return (struct rule_target){.key = r->key.at[i],
                                 .module = module == LEDGER_NONE ? 0 : r->modules.at[module].key,
                                 .apart = !r->filed.at[i]};
 }
@@ -155,7 +155,7 @@ static size_t find_places(const struct set_tags *s, const struct reading *of, st
     const struct account_rows *rows = rows_of(of);
     size_t meant = 0;
     for (size_t i = 0; i < rows->len; i++) {
-        struct asked_place place = place_of(of, i);
+        struct rule_target place = place_of(of, i);
         place.meant = place.key && (!s->where || account_row_fits(&rows->at[i], s->where, &of->texts));
         *vec_push(&places->at) = place;
         meant += place.meant;

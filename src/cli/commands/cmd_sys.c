@@ -101,7 +101,7 @@ static int observe(struct sys_request *r)
         sys_close(show->session);
         return code;
     }
-    int unlocked = r->tool->urgent ? reserve_memory(show->session) : 0;
+    int unlocked = r->tool->urgent ? vm_reserve(show->session) : 0;
     if (unlocked && !show->quiet)
         fprintf(stderr, "allium: memory cannot be locked (%s): when there is none, this may be late\n",
                 strerror(-unlocked));

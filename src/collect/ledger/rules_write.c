@@ -219,7 +219,7 @@ static void note_apart(struct page *p, const struct asked_places *places)
 {
     struct asked_list *list = &p->now.list;
     size_t known = list->len;
-    vec_each (const struct asked_place, place, &places->at) {
+    vec_each (const struct rule_target, place, &places->at) {
         const struct ledger_action idle = {.key = place->key};
         bool noted = known && bsearch(&idle, list->at, known, sizeof(idle), compare_keys);
         if (place->apart && !noted && list->len < LEDGER_ACTIONS_MOST)
@@ -295,7 +295,7 @@ int asked_of_places(const struct ledger_entry *tags, const struct asked_places *
     if (!bad) {
         struct ledger_query change = change_of(&p, c);
         settle(&p, places);
-        vec_each (const struct asked_place, place, &places->at)
+        vec_each (const struct rule_target, place, &places->at)
             if (place->meant)
                 *vec_push(&keys) = place->key;
         change_list(&p, keys.at, keys.len, &change);

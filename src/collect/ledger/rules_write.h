@@ -26,13 +26,13 @@ struct asked_change {
 };
 
 /** What is known of a process's places now. */
-struct asked_place {
+struct rule_target {
     uint64_t key, module; /* ledger_action_key(), ledger_module_key() */
     bool meant;           /* by the command */
     bool apart; /* who finds its module's places in the file does not find it, or cannot look there */
 };
 struct asked_places {
-    struct VEC(struct asked_place) at;                        /* in any order */
+    struct VEC(struct rule_target) at;                        /* in any order */
     struct VEC(uint64_t) whole;                               /* modules all of whose places are there */
     bool (*fits)(void *arg, size_t place, const char *query); /* does an earlier query mean it? */
     void *arg;

@@ -16,7 +16,7 @@ static void take_line(char *line, unobserved_fn take, void *arg)
     char *end;
     bool started = *line != '-';
     long why = strtol(line + !started, &end, 10);
-    if (end != line && *end == ' ' && why > CARRIER_YES && why < CARRIER_KINDS)
+    if (end != line && *end == ' ' && why > PRELOAD_CHECK_YES && why < PRELOAD_CHECK_KINDS)
         take(arg, (enum carrier)why, end + 1, started ? 1 : -1);
 }
 

@@ -114,15 +114,15 @@ static char *script_interpreter(int fd)
 static const char *advice(enum carrier why)
 {
     switch (why) {
-    case CARRIER_PRIVILEGED:
+    case PRELOAD_CHECK_PRIVILEGED:
         return "(set-uid, set-gid or file capabilities): the loader then ignores LD_PRELOAD; run it as the "
                "user "
                "it changes to";
-    case CARRIER_FOREIGN:
+    case PRELOAD_CHECK_FOREIGN:
         return "than this allium's agent: nothing of it could be observed";
-    case CARRIER_STATIC:
+    case PRELOAD_CHECK_STATIC:
         return ": no library can be preloaded into it; link it dynamically to observe its heap";
-    case CARRIER_SANITIZER:
+    case PRELOAD_CHECK_SANITIZER:
         return ", which replaces malloc itself and refuses a preloaded one; observe a build without it";
     default:
         return "";
@@ -131,11 +131,11 @@ static const char *advice(enum carrier why)
 
 static enum program_kind judge(int fd, const char *path, struct error *e)
 {
-    enum carrier why = carrier_judge_file(fd);
-    if (why != CARRIER_YES) {
+    enum carrier why = preload_check_judge_file(fd);
+    if (why != PRELOAD_CHECK_YES) {
         const char *what = advice(why);
-        error_set(e, EINVAL, "%s %s%s%s", path, carrier_reason(why), *what == ':' || *what == ',' ? "" : " ",
-                  what);
+        error_set(e, EINVAL, "%s %s%s%s", path, preload_check_reason(why),
+                  *what == ':' || *what == ',' ? "" : " ", what);
         return PROGRAM_REFUSED;
     }
     const char *allocator = own_malloc(fd);
