@@ -10,7 +10,7 @@
 struct seccomp_way seccomp_begin(struct seccomp_way w)
 {
     bool leads_in = (w.seals || w.freezes) && !load_relaxed(&process.ledger.sealed);
-    if (leads_in && process_settle(&thread_self) && sys_call(SYS_getpid, 0) != process.pid)
+    if (leads_in && process_ensure_current(&thread_self) && sys_call(SYS_getpid, 0) != process.pid)
         return (struct seccomp_way){.seals = false};
     if (w.seals)
         process_seal();

@@ -93,7 +93,7 @@ static void find_allocator(void)
     seccomp_next.prctl = resolve_next("prctl", NULL);
     seccomp_next.syscall = resolve_next("syscall", NULL);
     exec_init();
-    shell_init();
+    system_popen_init();
     sites_unload_init();
     n.is_glibc = resolve_in(m, "__libc_start_main") != NULL; /* its functions do not call each other */
     next = n;
@@ -101,7 +101,7 @@ static void find_allocator(void)
                                  n.aligned_alloc, n.memalign, n.valloc,  n.pvalloc};
     operators_adopt(m);
     if (!n.is_glibc)
-        probe_family(aligns);
+        hook_layers_probe(aligns);
 }
 
 void boot_agent(void)
@@ -124,13 +124,13 @@ __attribute__((constructor)) static void construct(void)
 {
     boot_agent();
     module_init_late();
-    direct_jumps();
+    jump_patch_apply();
     pthread_atfork(process_before_fork, NULL, process_after_fork);
 }
 
 __attribute__((destructor)) static void destruct(void)
 {
-    if (!process_is_settled() || process.stage != LEDGER_STAGE_MADE)
+    if (!process_is_current() || process.stage != LEDGER_STAGE_MADE)
         return;
     process.ledger.header->ended_ticks = clock_ticks();
     store_release(&process.ledger.header->state, LEDGER_EXITED);

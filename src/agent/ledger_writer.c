@@ -23,14 +23,14 @@ static struct walk_caches trails[LEDGER_SHARDS_OWNED];
 
 #define AT(table, type, index) ledger_at(&process.ledger, table, type, index)
 
-_Static_assert(WALK_CACHE_MAX == BOOKS_DEPTH_MAX, "with a trail or without, a stack is cut alike");
+_Static_assert(WALK_CACHE_MAX == WRITER_DEPTH_MAX, "with a trail or without, a stack is cut alike");
 
-uint32_t books_add_string(const char *text)
+uint32_t writer_add_string(const char *text)
 {
     return ledger_stacks_add_string(&process.ledger, text);
 }
 
-uint32_t books_add_period(uint64_t period_bytes, uint64_t ticks)
+uint32_t writer_add_period(uint64_t period_bytes, uint64_t ticks)
 {
     uint32_t at = ledger_append(&process.ledger, LEDGER_PERIODS, 1);
     if (at != LEDGER_NONE)
@@ -38,7 +38,7 @@ uint32_t books_add_period(uint64_t period_bytes, uint64_t ticks)
     return at;
 }
 
-uint16_t books_add_thread(uint64_t ticks)
+uint16_t writer_add_thread(uint64_t ticks)
 {
     uint32_t at = ledger_append(&process.ledger, LEDGER_THREADS, 1);
     if (at == LEDGER_NONE)
@@ -56,10 +56,10 @@ uint16_t books_add_thread(uint64_t ticks)
 static __attribute__((noinline)) uint32_t stack_alone_cold(struct stack_bounds *bounds,
                                                            const struct walk_start *start)
 {
-    uint32_t ids[BOOKS_DEPTH_MAX];
+    uint32_t ids[WRITER_DEPTH_MAX];
     enum walk_end end;
     struct walker w = ledger_stacks_walker(&stacks);
-    unsigned depth = walk_stack(&w, bounds, start, ids, BOOKS_DEPTH_MAX, &end);
+    unsigned depth = walk_stack(&w, bounds, start, ids, WRITER_DEPTH_MAX, &end);
     return ledger_stacks_number(&stacks, ids, depth, ledger_stacks_hash(ids, depth), end);
 }
 
@@ -107,7 +107,7 @@ static inline uint32_t stack_along(struct walk_cache *trail, const struct walk_c
     return stack;
 }
 
-uint32_t books_stack(struct thread *t, const struct walk_start *start)
+uint32_t writer_stack(struct thread *t, const struct walk_start *start)
 {
     struct walk_caches *all = trails_of(t);
     if (unlikely(!all))
@@ -117,19 +117,19 @@ uint32_t books_stack(struct thread *t, const struct walk_start *start)
     return stack_along(trail, &all->walk, &k);
 }
 
-uint32_t books_caller(uintptr_t pc)
+uint32_t writer_caller(uintptr_t pc)
 {
     struct walker w = ledger_stacks_walker(&stacks);
     return walk_caller(&w, pc);
 }
 
-bool books_walk_out(struct thread *t, struct walk_start *at)
+bool writer_walk_out(struct thread *t, struct walk_start *at)
 {
     struct walker w = ledger_stacks_walker(&stacks);
     return walk_out(&w, &t->stack, at);
 }
 
-bool books_walk_out_known(const struct thread *t, struct walk_start *at)
+bool writer_walk_out_known(const struct thread *t, struct walk_start *at)
 {
     struct walker w = ledger_stacks_walker(&stacks);
     return walk_out_known(&w, &t->stack, at);
@@ -201,7 +201,7 @@ static inline uint32_t cell_along(struct walk_cache *trail, const struct walk_ca
     return found;
 }
 
-uint32_t books_cell(struct thread *t, const struct walk_start *start, uint8_t size_class)
+uint32_t writer_cell(struct thread *t, const struct walk_start *start, uint8_t size_class)
 {
     struct walk_caches *all = trails_of(t);
     struct cell_key key = {.thread = t->row, .size_class = size_class, .period = t->period};
@@ -224,7 +224,7 @@ static uint64_t slot_in(uint64_t bytes, uint64_t number, uint64_t shard)
     return shard * each + (number & (each - 1));
 }
 
-struct ledger_free *books_next_free(struct ledger_shard *shard, bool mine, uint64_t *number)
+struct ledger_free *writer_next_free(struct ledger_shard *shard, bool mine, uint64_t *number)
 {
     struct ledger_region *r = &process.ledger.header->regions[LEDGER_FREES];
     uint64_t shard_index = (uint64_t)(shard - process.ledger.header->shards);
@@ -241,16 +241,16 @@ struct ledger_free *books_next_free(struct ledger_shard *shard, bool mine, uint6
     return f;
 }
 
-void books_reset(void)
+void writer_reset(void)
 {
     ledger_stacks_reset(&stacks);
     intern_reset(&cells);
     word_cache_forget(&known);
 }
 
-void books_take_room(void)
+void writer_take_room(void)
 {
-    live_take_room();
+    live_table_take_room();
     ledger_stacks_take_room(&stacks, SEALED_SLOTS);
     intern_take_room(&cells, SEALED_SLOTS);
     static const enum ledger_table growing[] = {LEDGER_FRAMES, LEDGER_STACK_FRAMES, LEDGER_STACKS,

@@ -17,31 +17,31 @@
 #include "unwind/walk.h"
 #include "wire/ledger.h"
 
-#define BOOKS_DEPTH_MAX 128u
+#define WRITER_DEPTH_MAX 128u
 
 /** Index of a copy of the text in the strings, 0 ("") when there is no room. */
-uint32_t books_add_string(const char *text);
+uint32_t writer_add_string(const char *text);
 /** Index of a new record; LEDGER_NONE when there is no room. */
-uint32_t books_add_period(uint64_t period_bytes, uint64_t ticks);
+uint32_t writer_add_period(uint64_t period_bytes, uint64_t ticks);
 /** Record of the current thread, 0 ("other") beyond the table's end. */
-uint16_t books_add_thread(uint64_t ticks);
+uint16_t writer_add_thread(uint64_t ticks);
 /** Walks from `start` and books the stack, counting what was cut. LEDGER_NONE: no room. */
-uint32_t books_stack(struct thread *t, const struct walk_start *start);
+uint32_t writer_stack(struct thread *t, const struct walk_start *start);
 /** Frame of the call that returns to pc, alone. LEDGER_NONE: no room. */
-uint32_t books_caller(uintptr_t pc);
+uint32_t writer_caller(uintptr_t pc);
 /** From a frame to its caller's; see walk_out(). */
-bool books_walk_out(struct thread *t, struct walk_start *at);
+bool writer_walk_out(struct thread *t, struct walk_start *at);
 /** See walk_out_known(); it needs no books. */
-bool books_walk_out_known(const struct thread *t, struct walk_start *at);
+bool writer_walk_out_known(const struct thread *t, struct walk_start *at);
 /** The thread's cell, at its period, for this size class and the stack from `start`; LEDGER_NONE: no room. */
-uint32_t books_cell(struct thread *t, const struct walk_start *start, uint8_t size_class);
+uint32_t writer_cell(struct thread *t, const struct walk_start *start, uint8_t size_class);
 
 /** Where the next free is remembered: to be filled in, `number` + 1 last. NULL: no room. */
-struct ledger_free *books_next_free(struct ledger_shard *shard, bool mine, uint64_t *number);
+struct ledger_free *writer_next_free(struct ledger_shard *shard, bool mine, uint64_t *number);
 
 /** In a fork child: begins with nothing. */
-void books_reset(void);
+void writer_reset(void);
 /** Before system calls become impossible: backs room for some more records. */
-void books_take_room(void);
+void writer_take_room(void);
 
 #endif

@@ -92,9 +92,9 @@ static bool read_variable(char *entry)
 
 static void read_environment(void)
 {
-    const Elf64_auxv_t *aux = environment_take_out(read_variable);
+    const Elf64_auxv_t *aux = preload_env_take_out(read_variable);
     if (process.alone)
-        environment_forget();
+        preload_env_forget();
     for (; aux && aux->a_type != AT_NULL; aux++)
         if (aux->a_type == AT_RANDOM)
             __builtin_memcpy(&process.seed, (const char *)aux->a_un.a_val + 8, 8);
@@ -166,7 +166,7 @@ static void become_child(void)
     process.in_force = process.period_asked;
     for (int i = 0; i < LEDGER_LOSSES; i++)
         process.early_losses[i] = 0;
-    live_disinherit();
+    live_table_disinherit();
     object_map_begin_anew();
     store_release(&process.generation, process.generation + 1);
 }
@@ -231,7 +231,7 @@ static bool settle_child(struct thread *t)
     return first;
 }
 
-bool process_settle_cold(struct thread *t)
+bool process_ensure_current_cold(struct thread *t)
 {
     if (!load_acquire(&process.generation))
         return false;
@@ -251,7 +251,7 @@ void process_before_fork(void)
     process.forks++;
     sites_before_fork();
     ledger_bytes_at_fork = 0;
-    if (!thread_self.inside || !process_is_settled() || process.stage != LEDGER_STAGE_MADE)
+    if (!thread_self.inside || !process_is_current() || process.stage != LEDGER_STAGE_MADE)
         return;
     __builtin_memcpy(header_at_fork, process.ledger.header, sizeof(header_at_fork));
     ledger_bytes_at_fork = ledger_mapped_bytes(process.ledger.header);
@@ -302,10 +302,10 @@ static void describe_image(struct ledger *l)
     exe[sys_failed(len) ? 0 : len] = '\0';
     if (sys_failed(len) && process.exec_name && process.exec_name[0] == '/') /* no /proc in this root */
         text_copy(exe, sizeof(exe), process.exec_name);
-    books_add_string(""); /* string 0 */
-    h->exe = books_add_string(exe);
-    ledger_append(l, LEDGER_THREADS, 1);                    /* thread 0: other */
-    books_add_period(process.period_asked, h->began_ticks); /* record 0 */
+    writer_add_string(""); /* string 0 */
+    h->exe = writer_add_string(exe);
+    ledger_append(l, LEDGER_THREADS, 1);                     /* thread 0: other */
+    writer_add_period(process.period_asked, h->began_ticks); /* record 0 */
     for (int i = 0; i < LEDGER_LOSSES; i++)
         h->losses[i] += process.early_losses[i];
 }
@@ -357,7 +357,7 @@ static bool make_ledger(void)
     store_relaxed(&process.maker, &thread_self);
     const struct ledger_control *inherited = process.config.asked;
     if (process.generation > 1)
-        books_reset(); /* not before: most children of shells never get here */
+        writer_reset(); /* not before: most children of shells never get here */
     if (ledger_make(&process.ledger, &process.config)) {
         store_release(&process.stage, LEDGER_STAGE_FAILED);
         return false;
@@ -399,7 +399,7 @@ static uint32_t period_record(uint64_t period)
     for (uint32_t i = 0; i < used; i++)
         if (ledger_at(&process.ledger, LEDGER_PERIODS, struct ledger_period, i)->period_bytes == period)
             return i;
-    return used < PERIODS_MAX ? books_add_period(period, clock_ticks()) : LEDGER_NONE;
+    return used < PERIODS_MAX ? writer_add_period(period, clock_ticks()) : LEDGER_NONE;
 }
 
 /* How long it was off is kept, so that a reader can tell what is missing. */
@@ -427,7 +427,7 @@ static void adopt(uint64_t word)
 }
 
 /* Whoever wins the word adopts it; and looks again, as a later one may have been adopted meanwhile by somebody faster. */
-void process_heed_control_cold(void)
+void process_apply_control_cold(void)
 {
     const struct ledger_control *c = process.ledger.control;
     if (load_relaxed(&process.stage) != LEDGER_STAGE_MADE || load_relaxed(&c->magic) != LEDGER_CONTROL_MAGIC)
@@ -443,10 +443,10 @@ void process_heed_control_cold(void)
 static void add_losses(enum ledger_loss what, uint64_t n)
 {
     struct thread *t = &thread_self;
-    uint8_t outside = enter_books(t);
-    bool made = process_is_settled() && load_acquire(&process.stage) == LEDGER_STAGE_MADE;
+    uint8_t outside = ledger_enter(t);
+    bool made = process_is_current() && load_acquire(&process.stage) == LEDGER_STAGE_MADE;
     atomic_add64(made ? &process.ledger.header->losses[what] : &process.early_losses[what], n);
-    leave_books(t, outside);
+    ledger_exit(t, outside);
 }
 
 void process_count_loss(enum ledger_loss what)
@@ -462,8 +462,8 @@ void process_uncount_loss(enum ledger_loss what)
 void process_seal(void)
 {
     /* The last moment at which system calls are still free: take some room along. */
-    if (!process.ledger.sealed && process_settle(&thread_self) && process_open_ledger())
-        books_take_room();
+    if (!process.ledger.sealed && process_ensure_current(&thread_self) && process_open_ledger())
+        writer_take_room();
     if (sites.on && !process.ledger.sealed)
         object_map_take_room(OBJECT_MAP_ROOM_SITES);
     vm_reserve_seal(1);

@@ -50,13 +50,13 @@ void process_init(void);
  * Makes sure that thread and process know what they are: a new thread gets its seed, a fork child lets go of its
  * parent's ledger. False: another context is in the middle of that; observe nothing now.
  */
-ONE_COPY bool process_settle_cold(struct thread *t);
+ONE_COPY bool process_ensure_current_cold(struct thread *t);
 /** Another thread is about to settle the process, or to make its ledger: until it has done so, or is not likely to any more. */
 ONE_COPY void process_wait_for_others(const struct thread *t);
 /** Makes the ledger. False: it cannot be, or somebody else is at it. */
 ONE_COPY bool process_open_ledger_cold(void);
 /** Adopts a period set through the control page. */
-ONE_COPY void process_heed_control_cold(void);
+ONE_COPY void process_apply_control_cold(void);
 /** Counts what was lost. */
 ONE_COPY void process_count_loss(enum ledger_loss what);
 /** Takes back what was counted before the outcome was known. */
@@ -73,20 +73,20 @@ void process_after_fork(void);
 #define PROCESS_SETTLED 1u /* in *alive; 0: a fork child that does not know it */
 
 /** The ledger may be looked at: it is this process's own. */
-static inline bool process_is_settled(void)
+static inline bool process_is_current(void)
 {
     return likely(load_acquire(process.alive) == PROCESS_SETTLED);
 }
 
 static inline bool process_is_known(const struct thread *t)
 {
-    return likely(t->generation == process.generation) && process_is_settled();
+    return likely(t->generation == process.generation) && process_is_current();
 }
 
-/** Cheap form of process_settle_cold. */
-static inline bool process_settle(struct thread *t)
+/** Cheap form of process_ensure_current_cold. */
+static inline bool process_ensure_current(struct thread *t)
 {
-    return process_is_known(t) || process_settle_cold(t);
+    return process_is_known(t) || process_ensure_current_cold(t);
 }
 
 /** There is a ledger, made now if need be. False: there is none and cannot be. */
@@ -107,10 +107,10 @@ static inline uint8_t process_period_index(uint64_t in_force)
     return (uint8_t)(in_force >> PROCESS_INDEX_SHIFT);
 }
 
-static inline void process_heed_control(void)
+static inline void process_apply_control(void)
 {
     if (unlikely(load_relaxed(&process.ledger.control->word) != load_relaxed(&process.control_word)))
-        process_heed_control_cold();
+        process_apply_control_cold();
 }
 
 static inline struct ledger_sample *process_sample(uint32_t record)

@@ -11,8 +11,8 @@
 
 #include "agent/process.h"
 
-/** What it returns goes to leave_books(): to count down would wait for the counting up. */
-static inline uint8_t enter_books(struct thread *t)
+/** What it returns goes to ledger_exit(): to count down would wait for the counting up. */
+static inline uint8_t ledger_enter(struct thread *t)
 {
     uint8_t outside = t->inside;
     t->inside = outside + 1;
@@ -20,21 +20,21 @@ static inline uint8_t enter_books(struct thread *t)
     return outside;
 }
 
-static inline void leave_books(struct thread *t, uint8_t outside)
+static inline void ledger_exit(struct thread *t, uint8_t outside)
 {
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     t->inside = outside;
 }
 
 /** Enters, then looks: after a look outside a handler might fork before we are in. */
-static inline bool enter_own_books(struct thread *t, uint8_t *outside)
+static inline bool ledger_enter_own(struct thread *t, uint8_t *outside)
 {
     for (int tries = 0; tries < 2; tries++) {
-        *outside = enter_books(t);
+        *outside = ledger_enter(t);
         if (process_is_known(t))
             return true;
-        leave_books(t, *outside);
-        if (!process_settle_cold(t))
+        ledger_exit(t, *outside);
+        if (!process_ensure_current_cold(t))
             return false;
     }
     return false;

@@ -23,9 +23,9 @@ static void free_asking(void *p)
 
 static COLD void *move_cold(void *old, size_t size)
 {
-    struct joint_taken taken = joint_take(old);
+    struct tag_bridge_taken taken = tag_bridge_take(old);
     void *p = behind.realloc(old, size);
-    joint_moved(&taken, old, p, size);
+    tag_bridge_moved(&taken, old, p, size);
     return p;
 }
 
@@ -48,8 +48,8 @@ static void stand_before_hooks(void)
     behind.realloc = *realloc;
     next_hot.free = free_asking;
     *realloc = realloc_asking;
-    if (direct_jumps_are_set())
-        __builtin_memset(filter_counts, FILTER_STUCK, sizeof(filter_counts));
+    if (jump_patch_is_applied())
+        __builtin_memset(live_filter_counts, LIVE_FILTER_STUCK, sizeof(live_filter_counts));
 }
 
 static enum agent_api_answer open_ledger(struct ledger *l)
@@ -57,7 +57,7 @@ static enum agent_api_answer open_ledger(struct ledger *l)
     struct thread *t = &thread_self;
     for (int tries = 0; tries < 2; tries++) {
         process_wait_for_others(t);
-        if (process_settle(t) && process_open_ledger())
+        if (process_ensure_current(t) && process_open_ledger())
             break;
     }
     uint32_t stage = load_acquire(&process.stage);

@@ -15,26 +15,27 @@
 extern const struct agent_api_tags *agent_api_tags __attribute__((visibility("hidden")));
 
 /* Cold halves of hooks call these around what gives the object back. */
-static inline void joint_gone(const void *p)
+static inline void tag_bridge_gone(const void *p)
 {
     if (unlikely(agent_api_tags != NULL))
         agent_api_tags->gone(p);
 }
 
-struct joint_taken {
+struct tag_bridge_taken {
     struct object object;
     bool tagged;
 };
 
-static inline struct joint_taken joint_take(const void *p)
+static inline struct tag_bridge_taken tag_bridge_take(const void *p)
 {
-    struct joint_taken taken = {.tagged = false};
+    struct tag_bridge_taken taken = {.tagged = false};
     if (unlikely(agent_api_tags && p))
         taken.tagged = agent_api_tags->take(p, &taken.object);
     return taken;
 }
 
-static inline void joint_moved(const struct joint_taken *taken, const void *old, const void *now, size_t size)
+static inline void tag_bridge_moved(const struct tag_bridge_taken *taken, const void *old, const void *now,
+                                    size_t size)
 {
     if (unlikely(taken->tagged))
         agent_api_tags->moved(&taken->object, old, now, size);

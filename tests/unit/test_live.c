@@ -64,17 +64,17 @@ static uintptr_t object(uint32_t n)
 
 static void enter(uint32_t record)
 {
-    if (!live_insert_new(object(record), record))
-        assert_true(live_insert(object(record), record));
+    if (!live_table_insert_new(object(record), record))
+        assert_true(live_table_insert(object(record), record));
 }
 
 static void is_taken(uint32_t record)
 {
-    uint32_t found = LIVE_NONE;
-    assert_int_equal(live_take(object(record), &found), LIVE_TAKEN);
+    uint32_t found = LIVE_TABLE_NONE;
+    assert_int_equal(live_table_take(object(record), &found), LIVE_TABLE_TAKEN);
     assert_int_equal(found, record);
     assert_int_equal(process_sample(record)->address, 0);
-    assert_int_equal(live_take(object(record), &found), LIVE_UNKNOWN);
+    assert_int_equal(live_table_take(object(record), &found), LIVE_TABLE_UNKNOWN);
 }
 
 /* Whether each entry of each table tells the key that its record has, or says that it cannot; returns how many tell it. */
@@ -146,12 +146,12 @@ static void leftovers(void **state)
     uint32_t found, beside = 5, record = 10; /* objects of one stretch: the filter does not tell them apart */
     process.ledger.regions[LEDGER_SAMPLES] = calloc(RECORDS, sizeof(struct ledger_sample));
     for (unsigned twice = 0; twice < 2; twice++)
-        assert_true(live_insert(object(record), record));
+        assert_true(live_table_insert(object(record), record));
     enter(beside);
-    assert_int_equal(live_take(object(record), &found), LIVE_TAKEN);
-    assert_false(live_insert_new(object(record), record));
-    assert_int_equal(live_take(object(record), &found), LIVE_UNKNOWN);
-    assert_true(live_insert(object(record), record));
+    assert_int_equal(live_table_take(object(record), &found), LIVE_TABLE_TAKEN);
+    assert_false(live_table_insert_new(object(record), record));
+    assert_int_equal(live_table_take(object(record), &found), LIVE_TABLE_UNKNOWN);
+    assert_true(live_table_insert(object(record), record));
     is_taken(record);
     is_taken(beside);
     free(process.ledger.regions[LEDGER_SAMPLES]);

@@ -51,10 +51,10 @@ static void they_are_as_people_know_them(void **state)
     size_t found = 0;
     (void)state;
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-        size_t len = mangled_name(names[i][0], name, sizeof(name));
+        size_t len = demangle_name(names[i][0], name, sizeof(name));
         assert_string_equal(name, names[i][1]);
         assert_int_equal(len, strlen(name));
-        const char *start = mangled_beginning(names[i][0]);
+        const char *start = demangle_beginning(names[i][0]);
         assert_true(!start || (len >= 3 && !memcmp(start, name, 3)));
         found += start != NULL;
     }
@@ -73,8 +73,8 @@ static void what_is_cut_or_damaged_ends_somewhere(void **state)
         memcpy(text, from, len + 1);
         text[2 + (seed >> 33) % len] = "0159EINSLUZ_"[(seed >> 40) % 12];
         text[2 + (seed >> 45) % len] = '\0';
-        size_t length = mangled_name(text, name, sizeof(name));
-        const char *start = mangled_beginning(text);
+        size_t length = demangle_name(text, name, sizeof(name));
+        const char *start = demangle_beginning(text);
         assert_true(length < sizeof(name));
         assert_true(!start || length < 3 || !memcmp(start, name, 3));
     }
@@ -88,11 +88,11 @@ static void what_is_nested_without_end_ends(void **state)
     (void)state;
     for (size_t i = 5; i + 3 < sizeof(text); i += 2)
         memcpy(text + i, "LN", 3);
-    assert_int_equal(mangled_name(text, name, sizeof(name)), 3);
+    assert_int_equal(demangle_name(text, name, sizeof(name)), 3);
     assert_string_equal(name, "a<>");
     for (size_t i = 5; i + 3 < sizeof(text); i += 2)
         memcpy(text + i, "Ul", 3);
-    assert_int_equal(mangled_name(text, name, sizeof(name)), 3);
+    assert_int_equal(demangle_name(text, name, sizeof(name)), 3);
 }
 
 int main(void)

@@ -138,10 +138,10 @@ static enum carrier judge(const struct call *c)
 static int run_with_us(const struct call *c, char *const *envp)
 {
     size_t pointers, bytes;
-    if (!environment_room(envp, &pointers, &bytes))
+    if (!preload_env_room(envp, &pointers, &bytes))
         return go(c, envp);
     char **more = alloca(pointers * sizeof(*more));
-    environment_put_in(envp, more, alloca(bytes));
+    preload_env_put_in(envp, more, alloca(bytes));
     int result = go(c, more);
     bool too_much = result == E2BIG || (result == -1 && errno == E2BIG);
     return too_much ? go(c, envp) : result; /* it might just have fitted */
@@ -172,7 +172,7 @@ static ONE_COPY int run(const struct call *c, char *const *envp)
 {
     if (unlikely(!next_exec.execve))
         boot_agent();
-    if (!environment_is_handed_on())
+    if (!preload_env_is_handed_on())
         return go(c, envp);
     /* After seccomp nothing more may be asked of the kernel, and the child is under the same filter. */
     bool sealed = load_relaxed(&process.ledger.sealed);

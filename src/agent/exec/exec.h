@@ -10,5 +10,5 @@
 
 /** Finds the functions that the hooks stand in front of; from boot. */
 void exec_init(void);
-void shell_init(void);
+void system_popen_init(void);
 #endif

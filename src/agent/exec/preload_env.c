@@ -69,7 +69,7 @@ static bool leave_preload(char *list)
     return !*list;
 }
 
-const void *environment_take_out(environment_setting_fn is_setting)
+const void *preload_env_take_out(environment_setting_fn is_setting)
 {
     char **word = (char **)__libc_stack_end, **kept;
     unsigned ignored;
@@ -91,12 +91,12 @@ const void *environment_take_out(environment_setting_fn is_setting)
     return word + 1;
 }
 
-void environment_forget(void)
+void preload_env_forget(void)
 {
     own_entry[0] = '\0';
 }
 
-bool environment_is_handed_on(void)
+bool preload_env_is_handed_on(void)
 {
     return own_entry[0];
 }
@@ -109,7 +109,7 @@ static bool same_name(const char *a, const char *b)
     return *a == '=' && *b == '=';
 }
 
-bool environment_room(char *const *envp, size_t *pointers, size_t *bytes)
+bool preload_env_room(char *const *envp, size_t *pointers, size_t *bytes)
 {
     size_t n = 0, length = 0;
     for (; envp && envp[n]; n++)
@@ -136,7 +136,7 @@ static void make_preload(char *text, char *list)
     text_copy(text + length, text_length(from) + 1, from);
 }
 
-void environment_put_in(char *const *envp, char **pointers, char *text)
+void preload_env_put_in(char *const *envp, char **pointers, char *text)
 {
     size_t n = 0;
     unsigned ignored;

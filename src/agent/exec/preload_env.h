@@ -21,15 +21,15 @@ typedef bool (*environment_setting_fn)(char *entry);
  * Goes through the environment as the kernel laid it out and takes our entries out; the auxiliary vector behind it, or
  * NULL. Once, from boot: libc's `environ` may not be set yet.
  */
-ONE_COPY const void *environment_take_out(environment_setting_fn is_setting);
+ONE_COPY const void *preload_env_take_out(environment_setting_fn is_setting);
 /** Children go without us: nothing is put into their environment. */
-void environment_forget(void);
+void preload_env_forget(void);
 /** There is something to put in. */
-bool environment_is_handed_on(void);
+bool preload_env_is_handed_on(void);
 
-/** What environment_put_in() needs for an environment: pointers, and bytes of text. False: too much for a stack. */
-ONE_COPY bool environment_room(char *const *envp, size_t *pointers, size_t *bytes);
+/** What preload_env_put_in() needs for an environment: pointers, and bytes of text. False: too much for a stack. */
+ONE_COPY bool preload_env_room(char *const *envp, size_t *pointers, size_t *bytes);
 /** The same environment with our entries. Of those that it has itself, it keeps its own. */
-ONE_COPY void environment_put_in(char *const *envp, char **pointers, char *text);
+ONE_COPY void preload_env_put_in(char *const *envp, char **pointers, char *text);
 
 #endif

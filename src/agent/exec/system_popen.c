@@ -31,7 +31,7 @@ static struct {
     int (*fclose)(FILE *);
 } next_shell;
 
-void shell_init(void)
+void system_popen_init(void)
 {
     next_shell.system = resolve_next("system", NULL);
     next_shell.popen = resolve_next("popen", NULL);
@@ -43,7 +43,7 @@ static bool is_ours(void)
 {
     if (unlikely(!next_shell.fclose))
         boot_agent();
-    return environment_is_handed_on();
+    return preload_env_is_handed_on();
 }
 
 /* ---- system ---- */

@@ -39,18 +39,18 @@ static inline bool cold_subtract(uint64_t *left, uint64_t size)
 /** The frame that called the hook; only in a COLD function. */
 #define COLD_CALLER() WALK_CALLER()
 
-static inline bool cold_settle(struct thread *t)
+static inline bool cold_ensure_current(struct thread *t)
 {
     if (!process.generation || !next.malloc)
         boot_agent();
-    return t->busy || process_settle_cold(t);
+    return t->busy || process_ensure_current_cold(t);
 }
 
 /** Before the real call. True: book the result. */
 static inline bool cold_begin(struct thread *t, size_t size)
 {
     /* A thread that knows its process has been here: everything is set up. */
-    if (unlikely(!process_is_known(t)) && !cold_settle(t))
+    if (unlikely(!process_is_known(t)) && !cold_ensure_current(t))
         return false;
     if (unlikely(t->busy)) {
         t->busy = THREAD_NESTED;

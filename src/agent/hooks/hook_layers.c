@@ -62,7 +62,7 @@ static void probe_usable_size(struct thread *t)
     next.free(p);
 }
 
-void probe_family(bool aligned_too)
+void hook_layers_probe(bool aligned_too)
 {
     struct thread *t = &thread_self;
     uint64_t left = t->left;

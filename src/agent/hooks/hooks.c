@@ -29,7 +29,7 @@ static COLD void *malloc_cold(size_t size)
     struct thread *t = &thread_self;
     bool due = cold_begin(t, size);
     void *p = next.malloc(size);
-    tell_malloc(p, size, cold_end(t, &start, due, p, size));
+    probe_malloc(p, size, cold_end(t, &start, due, p, size));
     return p;
 }
 
@@ -47,7 +47,7 @@ COLD void hooks_free_cold(void *p)
     __builtin_prefetch((const char *)p - 2 * sizeof(size_t), 1);
     struct walk_start start = COLD_CALLER();
     struct thread *t = &thread_self;
-    joint_gone(p);
+    tag_bridge_gone(p);
     sites_gone(&start, p);
     sample_freed(t, &start, p, NULL);
     next.free(p);
@@ -55,7 +55,7 @@ COLD void hooks_free_cold(void *p)
 
 EXPORT HOT DIRECT_TEXT void free(void *p)
 {
-    if (likely(!filter_may_hold(p))) {
+    if (likely(!live_filter_may_hold(p))) {
         next_hot.free(p);
         return;
     }
@@ -71,7 +71,7 @@ static COLD void *calloc_cold(size_t count, size_t each)
         size = SIZE_MAX;
     bool due = cold_begin(t, size);
     void *p = next.calloc(count, each);
-    tell_calloc(p, size, cold_end(t, &start, due, p, size));
+    probe_calloc(p, size, cold_end(t, &start, due, p, size));
     return p;
 }
 
@@ -91,20 +91,20 @@ static COLD void *realloc_cold(void *old, size_t size)
     struct walk_start start = COLD_CALLER();
     struct thread *t = &thread_self;
     bool due = cold_begin(t, size);
-    struct taken taken = {.record = LIVE_NONE};
-    if (old && filter_may_hold(old))
+    struct taken taken = {.record = LIVE_TABLE_NONE};
+    if (old && live_filter_may_hold(old))
         taken = sample_take(t, old);
-    if (taken.record != LIVE_NONE)
-        tell_otel_free((uintptr_t)old);
-    struct joint_taken tagged = joint_take(old);
+    if (taken.record != LIVE_TABLE_NONE)
+        probe_otel_free((uintptr_t)old);
+    struct tag_bridge_taken tagged = tag_bridge_take(old);
     struct sites_taken counted = sites_take(old);
     void *p = next.realloc(old, size);
     /* realloc(p, 0) frees, or gives a new block, by allocator: either way the old one is gone. */
     bool failed = !p && (size || !old);
     sites_moved(&start, old, counted, p, size, failed);
-    joint_moved(&tagged, old, p, size);
+    tag_bridge_moved(&tagged, old, p, size);
     if (failed) {
-        tell_realloc_failed(old, sample_put_back(t, taken));
+        probe_realloc_failed(old, sample_put_back(t, taken));
         process_count_loss(LEDGER_FAILED_REQUESTS);
         return p;
     }
@@ -112,13 +112,13 @@ static COLD void *realloc_cold(void *old, size_t size)
     struct sample_made made = {0};
     if (p && due)
         made = sample_made(t, &start, p, size);
-    tell_realloc(p, size, made, old, &taken.gone);
+    probe_realloc(p, size, made, old, &taken.gone);
     return p;
 }
 
 DIRECT_TEXT static void *realloc_hot(void *old, size_t size)
 {
-    if (likely(!filter_may_hold(old))) {
+    if (likely(!live_filter_may_hold(old))) {
         TAKE_BYTES(size)
         return next_hot.realloc(old, size);
     }
@@ -136,7 +136,7 @@ static COLD int posix_memalign_cold(void **out, size_t alignment, size_t size)
         process_count_loss(LEDGER_FAILED_REQUESTS);
         sites_made(&start, NULL, size);
     } else if (*out)
-        tell_malloc(*out, size, cold_end(t, &start, due, *out, size));
+        probe_malloc(*out, size, cold_end(t, &start, due, *out, size));
     return error;
 }
 
@@ -154,7 +154,7 @@ static COLD void *aligned_cold(size_t alignment, size_t size, void *(**real)(siz
     struct thread *t = &thread_self;
     bool due = cold_begin(t, size);
     void *p = (*real)(alignment, size);
-    tell_malloc(p, size, cold_end(t, &start, due, p, size));
+    probe_malloc(p, size, cold_end(t, &start, due, p, size));
     return p;
 }
 
@@ -180,7 +180,7 @@ static COLD void *paged_cold(size_t size, void *(**real)(size_t))
     struct thread *t = &thread_self;
     bool due = cold_begin(t, size);
     void *p = (*real)(size);
-    tell_malloc(p, size, cold_end(t, &start, due, p, size));
+    probe_malloc(p, size, cold_end(t, &start, due, p, size));
     return p;
 }
 

@@ -52,7 +52,7 @@ static void rewrite(uint8_t *at, uintptr_t target)
 
 static bool are_set;
 
-void direct_jumps(void)
+void jump_patch_apply(void)
 {
     uintptr_t start = (uintptr_t)__start_allium_hot & ~(uintptr_t)(PAGE - 1);
     uintptr_t bytes = ((uintptr_t)__stop_allium_hot - start + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
@@ -68,18 +68,18 @@ void direct_jumps(void)
     are_set = true;
 }
 
-bool direct_jumps_are_set(void)
+bool jump_patch_is_applied(void)
 {
     return are_set;
 }
 
 #else
 
-void direct_jumps(void)
+void jump_patch_apply(void)
 {
 }
 
-bool direct_jumps_are_set(void)
+bool jump_patch_is_applied(void)
 {
     return false;
 }

@@ -19,8 +19,8 @@
 #define DIRECT_TEXT __attribute__((section("allium_hot")))
 
 /** Rewrites what can be. */
-void direct_jumps(void);
+void jump_patch_apply(void);
 /** Some were: another function in the place of a real one is not met any more. */
-bool direct_jumps_are_set(void);
+bool jump_patch_is_applied(void);
 
 #endif

@@ -97,7 +97,7 @@ struct next_entries {
 extern struct next_entries next_entries __attribute__((visibility("hidden")));
 
 /** Finds out which functions of the allocator call others of the family, by calling them; `aligned_too`: its aligned ones are its own. */
-void probe_family(bool aligned_too);
+void hook_layers_probe(bool aligned_too);
 
 /** The allocator's own C++ operators, which do not call malloc: what our counting ones forward to. */
 struct next_operators {

@@ -37,7 +37,7 @@ COLD void *operators_new_cold(size_t size, size_t second, size_t third, next_new
         process_uncount_loss(LEDGER_FAILED_REQUESTS);
     sites_made(&start, p, size);
     if (p && due)
-        tell_malloc(p, size, sample_made(t, &start, p, size));
+        probe_malloc(p, size, sample_made(t, &start, p, size));
     return p;
 }
 
@@ -65,7 +65,7 @@ NEXT_NEW_FORMS(X)
 #define X(field, symbol)                                                                                     \
     static void count_##field(void *p, size_t second, size_t third)                                          \
     {                                                                                                        \
-        if (likely(!filter_may_hold(p))) {                                                                   \
+        if (likely(!live_filter_may_hold(p))) {                                                              \
             next_operators.field(p, second, third);                                                          \
             return;                                                                                          \
         }                                                                                                    \

@@ -17,15 +17,15 @@
 #include "base/sigsafe/draw.h"
 #include "wire/ledger.h"
 
-#define SUMS_LOT_PERIODS 4u
-#define SUMS_LOT_LEAST   (64u << 10) /* bytes */
+#define CELL_SUMS_LOT_PERIODS 4u
+#define CELL_SUMS_LOT_LEAST   (64u << 10) /* bytes */
 
-static inline struct ledger_cell *sums_cell(uint32_t cell)
+static inline struct ledger_cell *cell_sums_cell(uint32_t cell)
 {
     return ledger_at(&process.ledger, LEDGER_CELLS, struct ledger_cell, cell);
 }
 
-static inline void sums_add(bool alone, struct ledger_sums *s, uint64_t size, struct draw_weight w)
+static inline void cell_sums_add(bool alone, struct ledger_sums *s, uint64_t size, struct draw_weight w)
 {
     atomic_add64_known(alone, &s->samples, 1);
     atomic_add64_known(alone, &s->seen_bytes, size);
@@ -34,7 +34,7 @@ static inline void sums_add(bool alone, struct ledger_sums *s, uint64_t size, st
 }
 
 /* Before a cell changes: if the peak was reached since it last did, what it holds now is what it held then. */
-static inline void sums_settle_peak(struct ledger_cell *c)
+static inline void cell_sums_update_peak(struct ledger_cell *c)
 {
     uint64_t epoch = load_acquire(&process.ledger.header->peak_epoch);
     if (likely(c->peak_epoch == epoch))
@@ -49,13 +49,14 @@ static inline void sums_settle_peak(struct ledger_cell *c)
  * Live bytes go to the header at once while there is one thread; then in lots of a few periods, which is less than what
  * an estimate can tell. The peak is seen where they arrive.
  */
-static inline void sums_change_live(struct ledger_shard *shard, bool mine, uint64_t delta_q, uint64_t ticks)
+static inline void cell_sums_change_live(struct ledger_shard *shard, bool mine, uint64_t delta_q,
+                                         uint64_t ticks)
 {
     struct ledger_header *h = process.ledger.header;
     if (!atomic_alone()) {
         uint64_t pending = atomic_fetch_add64_known(mine, &shard->pending_bytes_q, delta_q) + delta_q;
-        uint64_t lot = process_period(load_relaxed(&process.in_force)) * SUMS_LOT_PERIODS;
-        lot = lot > SUMS_LOT_LEAST ? lot : SUMS_LOT_LEAST;
+        uint64_t lot = process_period(load_relaxed(&process.in_force)) * CELL_SUMS_LOT_PERIODS;
+        lot = lot > CELL_SUMS_LOT_LEAST ? lot : CELL_SUMS_LOT_LEAST;
         int64_t level = (int64_t)pending / (1 << LEDGER_Q);
         if (level < (int64_t)lot && level > -(int64_t)lot)
             return;
@@ -72,25 +73,25 @@ static inline void sums_change_live(struct ledger_shard *shard, bool mine, uint6
 }
 
 /** `shard` is the current thread's; `mine`: nobody else writes its counters. */
-static inline void sums_allocated(struct ledger_shard *shard, bool mine, uint32_t cell, uint64_t size,
-                                  struct draw_weight w, uint64_t ticks)
+static inline void cell_sums_allocated(struct ledger_shard *shard, bool mine, uint32_t cell, uint64_t size,
+                                       struct draw_weight w, uint64_t ticks)
 {
-    struct ledger_cell *c = sums_cell(cell);
+    struct ledger_cell *c = cell_sums_cell(cell);
     bool alone = atomic_alone();
-    sums_settle_peak(c);
+    cell_sums_update_peak(c);
     /* A thread's cells are its own, but for those of thread 0, "other": nobody else adds here. */
-    sums_add(alone || c->thread, &c->allocated, size, w);
+    cell_sums_add(alone || c->thread, &c->allocated, size, w);
     atomic_add64_known(mine, &shard->allocated_bytes_q, w.bytes_q);
-    sums_change_live(shard, mine, w.bytes_q, ticks);
+    cell_sums_change_live(shard, mine, w.bytes_q, ticks);
 }
 
-static inline void sums_freed(struct ledger_shard *shard, bool mine, uint32_t cell, uint64_t size,
-                              struct draw_weight w, uint64_t age_ticks, bool temporary)
+static inline void cell_sums_freed(struct ledger_shard *shard, bool mine, uint32_t cell, uint64_t size,
+                                   struct draw_weight w, uint64_t age_ticks, bool temporary)
 {
-    struct ledger_cell *c = sums_cell(cell);
-    sums_settle_peak(c);
-    sums_add(atomic_alone(), &c->freed, size, w);
-    sums_change_live(shard, mine, -w.bytes_q, 0);
+    struct ledger_cell *c = cell_sums_cell(cell);
+    cell_sums_update_peak(c);
+    cell_sums_add(atomic_alone(), &c->freed, size, w);
+    cell_sums_change_live(shard, mine, -w.bytes_q, 0);
     atomic_add32(&c->lifetimes[ledger_lifetime_class(age_ticks)], 1);
     if (temporary) {
         atomic_add64(&c->temporary_samples, 1);
@@ -99,11 +100,11 @@ static inline void sums_freed(struct ledger_shard *shard, bool mine, uint32_t ce
 }
 
 /** What was allocated but cannot be followed: it goes to `freed` too, so that what is live is what is followed. */
-static inline void sums_not_followed(struct ledger_shard *shard, bool mine, uint32_t cell, uint64_t size,
-                                     struct draw_weight w)
+static inline void cell_sums_not_followed(struct ledger_shard *shard, bool mine, uint32_t cell, uint64_t size,
+                                          struct draw_weight w)
 {
-    sums_add(atomic_alone(), &sums_cell(cell)->freed, size, w);
-    sums_change_live(shard, mine, -w.bytes_q, 0);
+    cell_sums_add(atomic_alone(), &cell_sums_cell(cell)->freed, size, w);
+    cell_sums_change_live(shard, mine, -w.bytes_q, 0);
     process_count_loss(LEDGER_LOST_LIVE);
 }
 

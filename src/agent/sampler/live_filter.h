@@ -21,38 +21,38 @@
 
 #include "base/sigsafe/atomic.h"
 
-#define FILTER_BYTES         (1u << 23)
-#define FILTER_STRETCH_SHIFT 9
-#define FILTER_STUCK         255
+#define LIVE_FILTER_BYTES         (1u << 23)
+#define LIVE_FILTER_STRETCH_SHIFT 9
+#define LIVE_FILTER_STUCK         255
 
-extern uint8_t filter_counts[FILTER_BYTES] __attribute__((visibility("hidden")));
+extern uint8_t live_filter_counts[LIVE_FILTER_BYTES] __attribute__((visibility("hidden")));
 
-static inline uint8_t *filter_at(uintptr_t address)
+static inline uint8_t *live_filter_at(uintptr_t address)
 {
-    return &filter_counts[(uint32_t)address >> FILTER_STRETCH_SHIFT];
+    return &live_filter_counts[(uint32_t)address >> LIVE_FILTER_STRETCH_SHIFT];
 }
 
-static inline bool filter_may_hold(const void *p)
+static inline bool live_filter_may_hold(const void *p)
 {
-    return load_relaxed(filter_at((uintptr_t)p)) != 0;
+    return load_relaxed(live_filter_at((uintptr_t)p)) != 0;
 }
 
-static inline void filter_add(uintptr_t address)
+static inline void live_filter_add(uintptr_t address)
 {
-    uint8_t *at = filter_at(address), old;
+    uint8_t *at = live_filter_at(address), old;
     do {
         old = load_relaxed(at);
-        if (old == FILTER_STUCK)
+        if (old == LIVE_FILTER_STUCK)
             return;
     } while (!atomic_swap_if8(at, old, (uint8_t)(old + 1)));
 }
 
-static inline void filter_remove(uintptr_t address)
+static inline void live_filter_remove(uintptr_t address)
 {
-    uint8_t *at = filter_at(address), old;
+    uint8_t *at = live_filter_at(address), old;
     do {
         old = load_relaxed(at);
-        if (old == FILTER_STUCK)
+        if (old == LIVE_FILTER_STUCK)
             return;
     } while (!atomic_swap_if8(at, old, (uint8_t)(old - 1)));
 }

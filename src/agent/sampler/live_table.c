@@ -43,7 +43,7 @@ struct table {
     uint64_t overflows;
 };
 
-uint8_t filter_counts[FILTER_BYTES] __attribute__((aligned(4096)));
+uint8_t live_filter_counts[LIVE_FILTER_BYTES] __attribute__((aligned(4096)));
 
 static uint64_t first_words[BUCKET_WORDS << FIRST_LOG2] __attribute__((aligned(64)));
 static struct table tables[TABLES_MAX] = {{.words = first_words, .log2 = FIRST_LOG2}};
@@ -245,7 +245,7 @@ static void move_some(uint32_t from)
     }
 }
 
-void live_take_room(void)
+void live_table_take_room(void)
 {
     uint32_t n = load_acquire(&newest);
     if (n < oldest || tables[n].log2 < ROOM_LOG2)
@@ -261,7 +261,7 @@ static inline bool may_be_here(const uint64_t *bucket, uint64_t key)
     return held;
 }
 
-bool live_insert_new(uintptr_t address, uint32_t record)
+bool live_table_insert_new(uintptr_t address, uint32_t record)
 {
     uint64_t key = key_of(address);
     uint32_t n = load_acquire(&newest);
@@ -269,7 +269,7 @@ bool live_insert_new(uintptr_t address, uint32_t record)
     if (unlikely(n != load_acquire(&oldest) || record >= RECORD_MASK - 1))
         return false;
     uint64_t *bucket = bucket_at(t, bucket_of(key, t->log2));
-    if (filter_may_hold((const void *)address) && may_be_here(bucket, key))
+    if (live_filter_may_hold((const void *)address) && may_be_here(bucket, key))
         return false;
     store_release(&process_sample(record)->address, address);
     if (unlikely(!place(bucket, entry_of(key, record)))) {
@@ -278,14 +278,14 @@ bool live_insert_new(uintptr_t address, uint32_t record)
     }
     if (is_gone(
             n)) { /* it may have moved on with the others or not: to enter it twice does no harm, to look for it would */
-        live_insert(address, record);
+        live_table_insert(address, record);
         return true;
     }
-    filter_add(address);
+    live_filter_add(address);
     return true;
 }
 
-bool live_insert(uintptr_t address, uint32_t record)
+bool live_table_insert(uintptr_t address, uint32_t record)
 {
     uint64_t key = key_of(address);
     if (record >= RECORD_MASK - 1)
@@ -298,7 +298,7 @@ bool live_insert(uintptr_t address, uint32_t record)
         if (likely(own && place_in_table(t, key, entry_of(key, record)))) {
             if (is_gone(n))
                 continue;
-            filter_add(address);
+            live_filter_add(address);
             uint32_t from = load_acquire(&oldest);
             if (unlikely(from < load_acquire(&newest)))
                 move_some(from);
@@ -312,32 +312,32 @@ bool live_insert(uintptr_t address, uint32_t record)
 }
 
 /* Settles what an entry with our key is. */
-static inline __attribute__((always_inline)) enum live_taken
+static inline __attribute__((always_inline)) enum live_table_taken
 claim(bool inherited, uint64_t *slot, uint64_t entry, uintptr_t address, uint32_t *record)
 {
     if (inherited) {
         if (!atomic_swap_if64(slot, entry, 0))
-            return LIVE_UNKNOWN;
-        filter_remove(address);
-        return LIVE_INHERITED;
+            return LIVE_TABLE_UNKNOWN;
+        live_filter_remove(address);
+        return LIVE_TABLE_INHERITED;
     }
     struct ledger_sample *s = process_sample(record_of(entry));
     uint64_t key;
     if (load_relaxed(&s->address) != address) {
         if (!is_current(entry, &key))
             atomic_swap_if64(slot, entry, 0); /* a leftover; otherwise another address with the same tag */
-        return LIVE_UNKNOWN;
+        return LIVE_TABLE_UNKNOWN;
     }
     bool ours = atomic_swap_if64(&s->address, address, 0);
     atomic_swap_if64(slot, entry, 0);
     if (!ours)
-        return LIVE_UNKNOWN;
-    filter_remove(address);
+        return LIVE_TABLE_UNKNOWN;
+    live_filter_remove(address);
     *record = record_of(entry);
-    return LIVE_TAKEN;
+    return LIVE_TABLE_TAKEN;
 }
 
-static inline __attribute__((always_inline)) enum live_taken
+static inline __attribute__((always_inline)) enum live_table_taken
 take_from(struct table *t, bool inherited, uint64_t key, uintptr_t address, uint32_t *record)
 {
     uint64_t home = bucket_of(key, t->log2);
@@ -348,8 +348,8 @@ take_from(struct table *t, bool inherited, uint64_t key, uintptr_t address, uint
             if (likely(!tags_match(entry, key)))
                 continue;
             /* Beyond the home bucket another key may have the same tag: its top bits differ. The record tells. */
-            enum live_taken taken = claim(inherited, &bucket[i], entry, address, record);
-            if (taken == LIVE_UNKNOWN)
+            enum live_table_taken taken = claim(inherited, &bucket[i], entry, address, record);
+            if (taken == LIVE_TABLE_UNKNOWN)
                 continue;
             if (b) {
                 atomic_add64(&home_bucket[BUCKET_ENTRIES], (uint64_t)-1);
@@ -360,29 +360,29 @@ take_from(struct table *t, bool inherited, uint64_t key, uintptr_t address, uint
         if (likely(!load_acquire(&home_bucket[BUCKET_ENTRIES])))
             break;
     }
-    return LIVE_UNKNOWN;
+    return LIVE_TABLE_UNKNOWN;
 }
 
-static __attribute__((noinline)) enum live_taken take_inherited_cold(uint64_t key, uintptr_t address)
+static __attribute__((noinline)) enum live_table_taken take_inherited_cold(uint64_t key, uintptr_t address)
 {
     for (uint32_t i = inherited_from; i < inherited_to; i++)
-        if (take_from(&tables[i], true, key, address, NULL) != LIVE_UNKNOWN)
-            return LIVE_INHERITED;
-    return LIVE_UNKNOWN;
+        if (take_from(&tables[i], true, key, address, NULL) != LIVE_TABLE_UNKNOWN)
+            return LIVE_TABLE_INHERITED;
+    return LIVE_TABLE_UNKNOWN;
 }
 
-enum live_taken live_take(uintptr_t address, uint32_t *record)
+enum live_table_taken live_table_take(uintptr_t address, uint32_t *record)
 {
     uint64_t key = key_of(address);
-    enum live_taken taken;
+    enum live_table_taken taken;
     /* `newest` is read again each time: an entry may move on while we search. */
     for (uint32_t i = load_acquire(&oldest); i <= load_acquire(&newest); i++)
-        if ((taken = take_from(&tables[i], false, key, address, record)) != LIVE_UNKNOWN)
+        if ((taken = take_from(&tables[i], false, key, address, record)) != LIVE_TABLE_UNKNOWN)
             return taken;
-    return likely(inherited_from == inherited_to) ? LIVE_UNKNOWN : take_inherited_cold(key, address);
+    return likely(inherited_from == inherited_to) ? LIVE_TABLE_UNKNOWN : take_inherited_cold(key, address);
 }
 
-void live_disinherit(void)
+void live_table_disinherit(void)
 {
     inherited_to = newest + 1;
     oldest = newest + 1;

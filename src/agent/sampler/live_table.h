@@ -22,14 +22,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define LIVE_NONE UINT32_MAX
+#define LIVE_TABLE_NONE UINT32_MAX
 
 struct ledger_sample;
 
-enum live_taken {
-    LIVE_UNKNOWN,   /* none of ours */
-    LIVE_TAKEN,     /* ours; the caller owns the record now */
-    LIVE_INHERITED, /* the parent's: this process has forgotten it now */
+enum live_table_taken {
+    LIVE_TABLE_UNKNOWN,   /* none of ours */
+    LIVE_TABLE_TAKEN,     /* ours; the caller owns the record now */
+    LIVE_TABLE_INHERITED, /* the parent's: this process has forgotten it now */
 };
 
 /**
@@ -38,15 +38,15 @@ enum live_taken {
  * false only when there is no memory.
  *
  * The address is not set any earlier: a leftover with this very address and record would be the sample, and who asks
- * live_take() whether an older sample had the address would take the new one.
+ * live_table_take() whether an older sample had the address would take the new one.
  */
-bool live_insert_new(uintptr_t address, uint32_t record);
-bool live_insert(uintptr_t address, uint32_t record);
+bool live_table_insert_new(uintptr_t address, uint32_t record);
+bool live_table_insert(uintptr_t address, uint32_t record);
 /** Takes an address out: its filter unit is gone and the record's `address` is 0. */
-enum live_taken live_take(uintptr_t address, uint32_t *record);
+enum live_table_taken live_table_take(uintptr_t address, uint32_t *record);
 /** Before system calls become impossible: room for some 20,000 entries. */
-void live_take_room(void);
+void live_table_take_room(void);
 /** In a fork child: what is in the table is the parent's; begins a table of its own. */
-void live_disinherit(void);
+void live_table_disinherit(void);
 
 #endif

@@ -15,9 +15,9 @@
 
 #include "agent/process.h"
 
-#define VACANT_TOGETHER 16u
+#define RECORD_POOL_TOGETHER 16u
 
-static inline uint32_t vacant_pop(struct ledger_shard *shard)
+static inline uint32_t record_pool_pop(struct ledger_shard *shard)
 {
     for (;;) {
         uint64_t head = load_acquire(&shard->vacant);
@@ -30,7 +30,7 @@ static inline uint32_t vacant_pop(struct ledger_shard *shard)
     }
 }
 
-static inline void vacant_push_to(struct ledger_shard *shard, uint32_t record)
+static inline void record_pool_push_to(struct ledger_shard *shard, uint32_t record)
 {
     struct ledger_sample *s = process_sample(record);
     uint64_t head;
@@ -41,40 +41,40 @@ static inline void vacant_push_to(struct ledger_shard *shard, uint32_t record)
 }
 
 /** The record's sample is gone. */
-static inline void vacant_push(uint32_t record)
+static inline void record_pool_push(uint32_t record)
 {
     uint64_t home = load_relaxed(&process_sample(record)->serial) >> LEDGER_SERIAL_SHIFT;
-    vacant_push_to(&process.ledger.header->shards[home % LEDGER_SHARDS], record);
+    record_pool_push_to(&process.ledger.header->shards[home % LEDGER_SHARDS], record);
 }
 
 /* Some records at once, so that two threads' records seldom lie on one cache line. The first one is taken. */
-static inline uint32_t vacant_extend_cold(struct ledger_shard *shard)
+static inline uint32_t record_pool_extend_cold(struct ledger_shard *shard)
 {
-    uint32_t together = atomic_alone() ? 1 : VACANT_TOGETHER;
+    uint32_t together = atomic_alone() ? 1 : RECORD_POOL_TOGETHER;
     uint32_t first = ledger_append(&process.ledger, LEDGER_SAMPLES, together);
     if (first == LEDGER_NONE)
         return together == 1 ? first : ledger_append(&process.ledger, LEDGER_SAMPLES, 1);
     for (uint32_t i = 1; i < together; i++)
-        vacant_push_to(shard, first + together - i);
+        record_pool_push_to(shard, first + together - i);
     return first;
 }
 
 /* Where there is no room for more: those of threads that have gone. */
-static inline uint32_t vacant_steal_cold(void)
+static inline uint32_t record_pool_steal_cold(void)
 {
     uint32_t record = LEDGER_NONE;
     for (unsigned i = 0; record == LEDGER_NONE && i < LEDGER_SHARDS; i++)
-        record = vacant_pop(&process.ledger.header->shards[i]);
+        record = record_pool_pop(&process.ledger.header->shards[i]);
     return record;
 }
 
 /** A vacant record for a sample of this shard, from the end of the table if need be; LEDGER_NONE: no room. */
-static inline uint32_t vacant_take(struct ledger_shard *shard)
+static inline uint32_t record_pool_take(struct ledger_shard *shard)
 {
-    uint32_t record = vacant_pop(shard);
+    uint32_t record = record_pool_pop(shard);
     if (unlikely(record == LEDGER_NONE))
-        record = vacant_extend_cold(shard);
-    return likely(record != LEDGER_NONE) ? record : vacant_steal_cold();
+        record = record_pool_extend_cold(shard);
+    return likely(record != LEDGER_NONE) ? record : record_pool_steal_cold();
 }
 
 #endif

@@ -29,9 +29,9 @@ static void set_gap(struct thread *t, uint64_t gap)
 
 bool sample_is_due(struct thread *t, size_t size)
 {
-    uint8_t outside = enter_books(t);
-    process_heed_control();
-    leave_books(t, outside);
+    uint8_t outside = ledger_enter(t);
+    process_apply_control();
+    ledger_exit(t, outside);
     uint64_t in_force = load_acquire(&process.in_force), period = process_period(in_force);
     uint8_t index = process_period_index(in_force);
     if (unlikely(in_force & LEDGER_CONTROL_OFF)) {
@@ -122,16 +122,16 @@ static __attribute__((noinline)) void drop_stale_cold(struct thread *t, struct l
                                                       uintptr_t address, uint64_t ticks)
 {
     uint32_t record;
-    if (likely(!filter_may_hold((const void *)address)))
+    if (likely(!live_filter_may_hold((const void *)address)))
         return;
-    enum live_taken taken = live_take(address, &record);
-    if (taken == LIVE_INHERITED || taken == LIVE_UNKNOWN)
+    enum live_table_taken taken = live_table_take(address, &record);
+    if (taken == LIVE_TABLE_INHERITED || taken == LIVE_TABLE_UNKNOWN)
         return;
     struct ledger_sample *s = process_sample(record);
     const struct ledger_cell *c = ledger_at(&process.ledger, LEDGER_CELLS, struct ledger_cell, s->cell);
-    sums_freed(shard, mine, s->cell, s->size_bytes, weigh(t, s->size_bytes, c->period), ticks - s->born_ticks,
-               false);
-    vacant_push(record);
+    cell_sums_freed(shard, mine, s->cell, s->size_bytes, weigh(t, s->size_bytes, c->period),
+                    ticks - s->born_ticks, false);
+    record_pool_push(record);
     process_count_loss(LEDGER_LOST_FREES_UNSEEN);
 }
 
@@ -139,7 +139,7 @@ static __attribute__((noinline)) void drop_stale_cold(struct thread *t, struct l
 static bool follow(struct thread *t, struct ledger_shard *shard, bool mine, uintptr_t address, size_t size,
                    uint32_t cell, uint64_t serial, uint64_t ticks)
 {
-    uint32_t record = vacant_take(shard);
+    uint32_t record = record_pool_take(shard);
     if (record == LEDGER_NONE)
         return false;
     struct ledger_sample *s = process_sample(record);
@@ -152,12 +152,12 @@ static bool follow(struct thread *t, struct ledger_shard *shard, bool mine, uint
     s->slack_bytes = slack < UINT32_MAX ? (uint32_t)slack : UINT32_MAX;
     store_release(&s->serial, serial);
     store_release(&s->check, ledger_check(serial));
-    if (likely(live_insert_new(address, record)))
+    if (likely(live_table_insert_new(address, record)))
         return true;
     drop_stale_cold(t, shard, mine, address, ticks);
-    if (live_insert(address, record))
+    if (live_table_insert(address, record))
         return true;
-    vacant_push(record);
+    record_pool_push(record);
     return false;
 }
 
@@ -166,7 +166,7 @@ static inline void enter_thread(struct thread *t, uint64_t ticks)
 {
     if (likely(t->has_row))
         return;
-    t->row = books_add_thread(ticks);
+    t->row = writer_add_thread(ticks);
     t->has_row = 1;
 }
 
@@ -185,7 +185,7 @@ static struct sample_made book_made(struct thread *t, const struct walk_start *s
     enter_thread(t, ticks);
     if (unlikely(!t->row))
         process_count_loss(LEDGER_LOST_THREADS);
-    uint32_t cell = books_cell(t, start, ledger_size_class(size));
+    uint32_t cell = writer_cell(t, start, ledger_size_class(size));
     if (unlikely(cell == LEDGER_NONE)) {
         process_count_loss(LEDGER_LOST_SAMPLES);
         drop_stale_cold(t, shard, mine, (uintptr_t)p, ticks);
@@ -193,9 +193,9 @@ static struct sample_made book_made(struct thread *t, const struct walk_start *s
         struct draw_weight w = weigh(t, size, t->period);
         uint64_t serial = ((uint64_t)(shard - h->shards) << LEDGER_SERIAL_SHIFT) +
                           atomic_fetch_add64_known(mine, &shard->serials, 1) + 1;
-        sums_allocated(shard, mine, cell, size, w, ticks);
+        cell_sums_allocated(shard, mine, cell, size, w, ticks);
         if (unlikely(!follow(t, shard, mine, (uintptr_t)p, size, cell, serial, ticks)))
-            sums_not_followed(shard, mine, cell, size, w);
+            cell_sums_not_followed(shard, mine, cell, size, w);
         t->last_serial = serial;
         t->left_mark = t->left;
         made = (struct sample_made){serial, whole_bytes(w, serial)};
@@ -207,11 +207,11 @@ static struct sample_made book_made(struct thread *t, const struct walk_start *s
 struct sample_made sample_made(struct thread *t, const struct walk_start *start, void *p, size_t size)
 {
     struct sample_made made = {0};
-    uint8_t outside = enter_books(t);
+    uint8_t outside = ledger_enter(t);
     /* Not in a child that a handler forked during the request: its own draws begin later. */
     if (likely(process_is_known(t) && t->period != UINT8_MAX))
         made = book_made(t, start, p, size);
-    leave_books(t, outside);
+    ledger_exit(t, outside);
     if (sites.on && size <= OBJECTS_BYTES_INLINE)
         object_map_expect_more((uintptr_t)p);
     return made;
@@ -230,10 +230,10 @@ static void remember_free(struct thread *t, struct ledger_shard *shard, bool min
                           uint64_t ticks, bool reallocated)
 {
     bool whole = (load_relaxed(&process.in_force) & LEDGER_CONTROL_FREE_STACKS) || stack_is_due(ticks);
-    uint32_t stack = whole ? books_stack(t, start) : LEDGER_NONE;
-    uint32_t caller = whole ? LEDGER_NONE : books_caller(start->pc);
+    uint32_t stack = whole ? writer_stack(t, start) : LEDGER_NONE;
+    uint32_t caller = whole ? LEDGER_NONE : writer_caller(start->pc);
     uint64_t number;
-    struct ledger_free *f = books_next_free(shard, mine, &number);
+    struct ledger_free *f = writer_next_free(shard, mine, &number);
     if (unlikely(!f))
         return;
     f->serial = s->serial;
@@ -262,68 +262,68 @@ static inline __attribute__((always_inline)) void book_freed(struct thread *t, c
     enter_thread(t, ticks);
     bool temporary = s->serial == t->last_serial && t->left == t->left_mark;
     struct draw_weight w = weigh(t, s->size_bytes, c->period);
-    sums_freed(shard, mine, s->cell, s->size_bytes, w, ticks - s->born_ticks, temporary);
+    cell_sums_freed(shard, mine, s->cell, s->size_bytes, w, ticks - s->born_ticks, temporary);
     remember_free(t, shard, mine, start, s, address, ticks, moved != NULL);
     if (unlikely(moved != NULL)) {
         *moved = (struct sample_gone){s->serial, s->size_bytes, whole_bytes(w, s->serial)};
     } else {
-        tell_free(address, s->size_bytes, whole_bytes(w, s->serial), s->serial);
-        tell_otel_free(address);
+        probe_free(address, s->size_bytes, whole_bytes(w, s->serial), s->serial);
+        probe_otel_free(address);
     }
-    vacant_push(record);
+    record_pool_push(record);
     op_end(shard, mine, ticks);
 }
 
-/* The record of the sample at `p`, now out of the live table; or LIVE_NONE. */
+/* The record of the sample at `p`, now out of the live table; or LIVE_TABLE_NONE. */
 static inline uint32_t take_record(void *p)
 {
-    uint32_t record = LIVE_NONE;
-    enum live_taken found = live_take((uintptr_t)p, &record);
-    if (found == LIVE_INHERITED)
+    uint32_t record = LIVE_TABLE_NONE;
+    enum live_table_taken found = live_table_take((uintptr_t)p, &record);
+    if (found == LIVE_TABLE_INHERITED)
         process_count_loss(LEDGER_INHERITED_FREES);
-    return found == LIVE_TAKEN ? record : LIVE_NONE;
+    return found == LIVE_TABLE_TAKEN ? record : LIVE_TABLE_NONE;
 }
 
 struct taken sample_take(struct thread *t, void *p)
 {
-    struct taken taken = {.record = LIVE_NONE, .address = (uintptr_t)p};
+    struct taken taken = {.record = LIVE_TABLE_NONE, .address = (uintptr_t)p};
     uint8_t outside;
-    if (unlikely(!enter_own_books(t, &outside)))
+    if (unlikely(!ledger_enter_own(t, &outside)))
         return taken;
     taken.generation = t->generation;
     taken.record = take_record(p);
-    leave_books(t, outside);
+    ledger_exit(t, outside);
     return taken;
 }
 
 /* The record is one of this process's own: no handler has forked since it was taken. */
 static bool is_ours(struct taken taken)
 {
-    return taken.record != LIVE_NONE && process_is_settled() && taken.generation == process.generation;
+    return taken.record != LIVE_TABLE_NONE && process_is_current() && taken.generation == process.generation;
 }
 
 void sample_freed(struct thread *t, const struct walk_start *start, void *p, struct taken *moved)
 {
     uint8_t outside;
-    TELL_FROM_HERE();
-    if (unlikely(!enter_own_books(t, &outside)))
+    PROBE_FROM_HERE();
+    if (unlikely(!ledger_enter_own(t, &outside)))
         return;
-    uint32_t record = moved ? (is_ours(*moved) ? moved->record : LIVE_NONE) : take_record(p);
-    if (likely(record != LIVE_NONE))
+    uint32_t record = moved ? (is_ours(*moved) ? moved->record : LIVE_TABLE_NONE) : take_record(p);
+    if (likely(record != LIVE_TABLE_NONE))
         book_freed(t, start, record, (uintptr_t)p, moved ? &moved->gone : NULL);
-    leave_books(t, outside);
+    ledger_exit(t, outside);
 }
 
 static struct sample_gone put_back(struct thread *t, struct taken taken)
 {
     struct ledger_sample *s = process_sample(taken.record);
-    const struct ledger_cell *c = sums_cell(s->cell);
+    const struct ledger_cell *c = cell_sums_cell(s->cell);
     struct sample_gone stayed = {s->serial, s->size_bytes,
                                  whole_bytes(weigh(t, s->size_bytes, c->period), s->serial)};
-    if (live_insert(taken.address, taken.record))
+    if (live_table_insert(taken.address, taken.record))
         return stayed;
     process_count_loss(LEDGER_LOST_LIVE);
-    vacant_push(taken.record);
+    record_pool_push(taken.record);
     stayed.serial = 0;
     return stayed;
 }
@@ -331,9 +331,9 @@ static struct sample_gone put_back(struct thread *t, struct taken taken)
 struct sample_gone sample_put_back(struct thread *t, struct taken taken)
 {
     struct sample_gone stayed = {0};
-    uint8_t outside = enter_books(t);
+    uint8_t outside = ledger_enter(t);
     if (is_ours(taken))
         stayed = put_back(t, taken);
-    leave_books(t, outside);
+    ledger_exit(t, outside);
     return stayed;
 }

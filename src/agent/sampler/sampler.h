@@ -37,7 +37,7 @@ struct sample_gone {
 
 /** A sample taken out of the live table that is not booked as freed yet. */
 struct taken {
-    uint32_t record;     /* LIVE_NONE: nothing was taken */
+    uint32_t record;     /* LIVE_TABLE_NONE: nothing was taken */
     uint32_t generation; /* of the process that took it: a handler may fork meanwhile */
     uintptr_t address;
     struct sample_gone gone; /* once it is */

@@ -206,7 +206,7 @@ static void nested(struct name *n, const char *p)
     }
 }
 
-const char *mangled_beginning(const char *symbol)
+const char *demangle_beginning(const char *symbol)
 {
     const char *p = symbol;
     size_t len = 3;
@@ -235,7 +235,7 @@ const char *mangled_beginning(const char *symbol)
     return p;
 }
 
-size_t mangled_name(const char *symbol, char *out, size_t size)
+size_t demangle_name(const char *symbol, char *out, size_t size)
 {
     struct name n = {.text = out, .size = size};
     const char *p = symbol;

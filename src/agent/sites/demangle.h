@@ -16,9 +16,9 @@
  * "function::{local}". Names that are not mangled stay, without what compilers put behind a point (.part.0). What it does not
  * understand ends it. Returns the length.
  */
-size_t mangled_name(const char *symbol, char *out, size_t size);
+size_t demangle_name(const char *symbol, char *out, size_t size);
 
 /** Where the first three characters of that name stand, found at once; NULL: that takes the whole name, or it has fewer. */
-const char *mangled_beginning(const char *symbol);
+const char *demangle_beginning(const char *symbol);
 
 #endif

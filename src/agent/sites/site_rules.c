@@ -57,6 +57,6 @@ bool sites_stacks_asked(const struct ledger_control *c, int32_t state, uint32_t 
 
 void sites_count_stack(struct thread *t, const struct walk_start *from, uint32_t number, size_t size)
 {
-    if (!stack_calls_add(&calls, LEDGER_STACK_OF_SITE | number, books_stack(t, from), size))
+    if (!stack_calls_add(&calls, LEDGER_STACK_OF_SITE | number, writer_stack(t, from), size))
         process_count_loss(LEDGER_LOST_DETAILS);
 }

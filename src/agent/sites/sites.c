@@ -114,7 +114,7 @@ static uint32_t add_site(uintptr_t pc, uint32_t module)
     if (number >= SITES_MOST || !back_sums(number))
         return LEDGER_SITE_OTHER;
     struct ledger_site *site = AT(LEDGER_SITES, struct ledger_site, number);
-    site->frame = module == MODULE_NONE ? LEDGER_NONE : books_caller(pc);
+    site->frame = module == MODULE_NONE ? LEDGER_NONE : writer_caller(pc);
     modules[number] = (uint16_t)module;
     if (module == MODULE_NONE || !wrappers_have(module, pc - 1))
         return number;
@@ -193,7 +193,7 @@ static uint32_t number_at(uintptr_t pc)
 static ONE_COPY uint32_t number_of_caller(struct thread *t, struct walk_start at, uint32_t wrapper)
 {
     uint32_t inner = wrapper & SITES_PLAIN;
-    for (int n = 0; n < WRAPPERS_NESTED && books_walk_out(t, &at); n++) {
+    for (int n = 0; n < WRAPPERS_NESTED && writer_walk_out(t, &at); n++) {
         uint32_t number = number_at(at.pc);
         if (number & SITES_WRAPPER)
             continue;
@@ -212,7 +212,7 @@ const struct sites_slot *sites_pass_wrappers(const struct walk_start *from)
         const struct sites_slot *slot = sites_slot_known(at.pc);
         if (!(load_relaxed(&slot->id) & SITES_STAYS))
             return slot;
-        if (!books_walk_out_known(&thread_self, &at))
+        if (!writer_walk_out_known(&thread_self, &at))
             break;
     }
     return &sites_slot_none;
@@ -240,10 +240,10 @@ static void move_missed(void)
 
 static bool enter_patiently(struct thread *t, uint8_t *outside)
 {
-    if (likely(enter_own_books(t, outside)))
+    if (likely(ledger_enter_own(t, outside)))
         return true;
     process_wait_for_others(t);
-    return enter_own_books(t, outside);
+    return ledger_enter_own(t, outside);
 }
 
 /* Who comes to open it right after somebody else has begun to make it is not told to wait: so that is asked again. */
@@ -328,7 +328,7 @@ void sites_made_cold(const struct walk_start *from, void *p, size_t size)
                            __ATOMIC_RELAXED);
     else
         enter_call(t, from, p, size);
-    leave_books(t, outside);
+    ledger_exit(t, outside);
 }
 
 void *sites_book_cold(void *p, size_t size)
@@ -353,7 +353,7 @@ void sites_recharge_cold(const struct walk_start *from, void *p, size_t size)
         take_back(t, SITES_NUMBER(o.account), o.bytes, sites_usable(p, o.bytes));
         enter_call(t, from, p, size);
     }
-    leave_books(t, outside);
+    ledger_exit(t, outside);
 }
 
 /* The number of the record that a tag has among sites. Of two that come at once the later one's stays unused. */
@@ -381,13 +381,13 @@ void sites_charge_tag(const void *object, uint32_t account)
     void *p = (void *)(uintptr_t)object;
     struct object o;
     uint8_t outside;
-    if (t->busy || unlikely(!enter_own_books(t, &outside)))
+    if (t->busy || unlikely(!ledger_enter_own(t, &outside)))
         return;
     if (likely(t->counts) && object_map_take((uintptr_t)p, &o)) {
         take_back(t, SITES_NUMBER(o.account), o.bytes, sites_usable(p, o.bytes));
         enter(t, number_of_tag(account), p, o.bytes);
     }
-    leave_books(t, outside);
+    ledger_exit(t, outside);
 }
 
 /* Takes it out of the map. A process that has not begun its books has nothing in there, and does not begin them for this. */
@@ -414,7 +414,7 @@ void sites_gone_cold(const struct walk_start *from, void *p)
     } else if (t->counts) {
         add(t, LEDGER_SITE_NOBODY, FREED, 0, 0);
     }
-    leave_books(t, outside);
+    ledger_exit(t, outside);
 }
 
 struct sites_taken sites_take(void *p)
@@ -427,7 +427,7 @@ struct sites_taken sites_take(void *p)
     taken.generation = t->generation;
     if (take(t, p, &taken.object))
         taken.usable_bytes = sites_usable(p, taken.object.bytes);
-    leave_books(t, outside);
+    ledger_exit(t, outside);
     return taken;
 }
 
@@ -462,7 +462,7 @@ void sites_moved(const struct walk_start *from, void *old, struct sites_taken ta
             put_back(t, old, &taken);
         else if (t->counts)
             book_moved(t, from, &taken);
-        leave_books(t, outside);
+        ledger_exit(t, outside);
     }
     if (p || failed)
         sites_made_cold(from, p, size);

@@ -10,7 +10,7 @@ static uint64_t ready_bytes; /* of sums, when the process forked: no site has ot
 
 void sites_before_fork(void)
 {
-    if (!sites.on || !process_is_settled() || load_acquire(&process.stage) != LEDGER_STAGE_MADE)
+    if (!sites.on || !process_is_current() || load_acquire(&process.stage) != LEDGER_STAGE_MADE)
         return;
     uint64_t ready = load_acquire(&process.ledger.header->regions[LEDGER_SITE_SUMS].ready_bytes);
     if (ready > load_relaxed(&ready_bytes)) /* another thread may fork, too */

@@ -25,7 +25,7 @@ NEXT_NEW_FORMS(X)
 #define X(field, symbol)                                                                                     \
     static void sites_##field(void *p, size_t second, size_t third)                                          \
     {                                                                                                        \
-        if (likely(!filter_may_hold(p) &&                                                                    \
+        if (likely(!live_filter_may_hold(p) &&                                                               \
                    sites_gone_hot(sites_slot_first(SITES_CALLER), SITES_CALLER, p, false))) {                \
             next_operators.field(p, second, third);                                                          \
             return;                                                                                          \
@@ -72,7 +72,7 @@ static COLD void *direct_cold(size_t size, size_t second, size_t third, next_new
     void *p = next.malloc(size ? size : 1);
     if (!p)
         return (*real)(size, second, third);
-    tell_malloc(p, size, cold_end(t, &start, due, p, size));
+    probe_malloc(p, size, cold_end(t, &start, due, p, size));
     return p;
 }
 
@@ -103,7 +103,7 @@ static COLD void *direct_aligned_cold(size_t size, size_t alignment, size_t thir
     void *p = next.aligned_alloc(alignment, ((size ? size : 1) + alignment - 1) & ~(alignment - 1));
     if (!p)
         return (*real)(size, alignment, third);
-    tell_malloc(p, size, cold_end(t, &start, due, p, size));
+    probe_malloc(p, size, cold_end(t, &start, due, p, size));
     return p;
 }
 
@@ -124,7 +124,7 @@ static void direct_delete(void *p, size_t second, size_t third)
 {
     (void)second;
     (void)third;
-    if (unlikely(filter_may_hold(p))) {
+    if (unlikely(live_filter_may_hold(p))) {
         hooks_free_cold(p);
         return;
     }

@@ -100,10 +100,10 @@ static uint32_t last_fit(uint32_t at, const char *name, size_t length)
 static bool is_wrapper(const char *symbol)
 {
     char name[NAME_BYTES];
-    const char *start = mangled_beginning(symbol);
+    const char *start = demangle_beginning(symbol);
     if (start && !latest[beginning(start)] && !latest[BEGINNINGS])
         return false;
-    size_t length = mangled_name(symbol, name, sizeof(name));
+    size_t length = demangle_name(symbol, name, sizeof(name));
     uint32_t like = length < 3 ? 0 : last_fit(latest[beginning(name)], name, length),
              any = last_fit(latest[BEGINNINGS], name, length), last = like > any ? like : any;
     return last && !patterns[last - 1].no;
