@@ -12,36 +12,36 @@ allium_agent_api(const struct agent_api_tags *tags);
 
 static bool holds(const void *p)
 {
-    return books_are_ours() && object_map_has((uintptr_t)p);
+    return tag_ledger_are_ours() && object_map_has((uintptr_t)p);
 }
 
 /* A thread that has nothing to do with tags does not begin to have because it frees something. */
 static bool gone(const void *p)
 {
     struct object o;
-    if (!p || !holds(p) || !keep_take(p, &o))
+    if (!p || !holds(p) || !tag_take(p, &o))
         return false;
-    keep_gone(o.account, o.bytes);
+    tag_gone(o.account, o.bytes);
     return true;
 }
 
 static bool take(const void *p, struct object *o)
 {
-    return holds(p) && keep_take(p, o);
+    return holds(p) && tag_take(p, o);
 }
 
 static void moved(const struct object *o, const void *old, const void *now, size_t bytes)
 {
     if (!now && bytes) {
-        keep_put_back(old, *o);
+        tag_put_back(old, *o);
         return;
     }
-    keep_gone(o->account, o->bytes);
+    tag_gone(o->account, o->bytes);
     if (now)
-        keep_enter(o->account, now, bytes);
+        tag_enter(o->account, now, bytes);
 }
 
-void joint_begin(void)
+void agent_bridge_begin(void)
 {
     static const struct agent_api_tags ours = {
         .version = AGENT_API_VERSION, .holds = holds, .gone = gone, .take = take, .moved = moved};

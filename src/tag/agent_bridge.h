@@ -14,17 +14,17 @@
 extern const struct agent_api_agent *agent_api_agent __attribute__((visibility("hidden")));
 
 /** Looks for it; once, when the books begin. */
-void joint_begin(void);
+void agent_bridge_begin(void);
 
 /** The agent keeps accounts of call sites: what is charged to a tag has to be told, so that nothing may be charged in between. */
-static inline bool joint_has_sites(void)
+static inline bool agent_bridge_has_sites(void)
 {
     return agent_api_agent && agent_api_agent->charged;
 }
 
-static inline void joint_charged(const void *p, uint32_t account)
+static inline void agent_bridge_charged(const void *p, uint32_t account)
 {
-    if (joint_has_sites())
+    if (agent_bridge_has_sites())
         agent_api_agent->charged(p, account);
 }
 

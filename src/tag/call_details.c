@@ -12,7 +12,7 @@
 #define UNDERWAY  1024u
 #define PROBES    8u
 
-#define AT(table, type, index) ledger_at(&books_ledger, table, type, index)
+#define AT(table, type, index) ledger_at(&tag_ledger_ledger, table, type, index)
 
 /* Which of them are cut is seen in themselves; the agent's counts are of samples. */
 static void lost(enum ledger_loss what)
@@ -20,9 +20,9 @@ static void lost(enum ledger_loss what)
     (void)what;
 }
 
-static struct ledger_stacks stacks = LEDGER_STACKS_OF(&books_ledger, lost);
-static struct stack_calls called = STACK_CALLS_OF(&books_ledger);
-static struct intern timed = {.ledger = &books_ledger};
+static struct ledger_stacks stacks = LEDGER_STACKS_OF(&tag_ledger_ledger, lost);
+static struct stack_calls called = STACK_CALLS_OF(&tag_ledger_ledger);
+static struct intern timed = {.ledger = &tag_ledger_ledger};
 
 static __thread struct stack_bounds bounds __attribute__((tls_model("initial-exec")));
 
@@ -36,7 +36,7 @@ static struct {
     uint64_t began_ns;
 } underway[UNDERWAY];
 
-void details_stack(uint32_t account, size_t bytes, const struct walk_start *start)
+void call_details_stack(uint32_t account, size_t bytes, const struct walk_start *start)
 {
     uint32_t ids[DEPTH_MAX];
     enum walk_end end;
@@ -44,10 +44,10 @@ void details_stack(uint32_t account, size_t bytes, const struct walk_start *star
     unsigned depth = walk_stack(&w, &bounds, start, ids, DEPTH_MAX, &end);
     uint32_t stack = ledger_stacks_number(&stacks, ids, depth, ledger_stacks_hash(ids, depth), end);
     if (!stack_calls_add(&called, account, stack, bytes))
-        books_count_loss(LEDGER_LOST_DETAILS);
+        tag_ledger_count_loss(LEDGER_LOST_DETAILS);
 }
 
-uint64_t details_now_ns(void)
+uint64_t call_details_now_ns(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -59,7 +59,7 @@ static unsigned place_of(uintptr_t frame, unsigned probe)
     return (unsigned)(frame * 0x9e3779b97f4a7c15u >> 40) + probe;
 }
 
-void details_begin(uint32_t account, uintptr_t frame)
+void call_details_begin(uint32_t account, uintptr_t frame)
 {
     unsigned at = place_of(frame, 0) % UNDERWAY;
     for (unsigned probe = 0; probe < PROBES; probe++) {
@@ -73,11 +73,11 @@ void details_begin(uint32_t account, uintptr_t frame)
         }
         if (probe == PROBES - 1) {
             store_relaxed(&underway[at].frame, frame); /* of a call whose end finds nothing */
-            books_count_loss(LEDGER_LOST_DETAILS);
+            tag_ledger_count_loss(LEDGER_LOST_DETAILS);
         }
     }
     underway[at].account = account;
-    underway[at].began_ns = details_now_ns();
+    underway[at].began_ns = call_details_now_ns();
 }
 
 static bool same_timed(const void *key, uint32_t number)
@@ -89,7 +89,7 @@ static struct ledger_latency *times_of(uint32_t account)
 {
     uint32_t hash = account * 0x9e3779b9u, at = intern_find(&timed, hash, same_timed, &account);
     if (at == INTERN_NONE) {
-        at = ledger_append(&books_ledger, LEDGER_LATENCIES, 1);
+        at = ledger_append(&tag_ledger_ledger, LEDGER_LATENCIES, 1);
         if (at == LEDGER_NONE)
             return NULL;
         store_release(&AT(LEDGER_LATENCIES, struct ledger_latency, at)->account, account);
@@ -98,9 +98,9 @@ static struct ledger_latency *times_of(uint32_t account)
     return AT(LEDGER_LATENCIES, struct ledger_latency, at);
 }
 
-void details_end(uint32_t account, uintptr_t frame)
+void call_details_end(uint32_t account, uintptr_t frame)
 {
-    uint64_t now = details_now_ns();
+    uint64_t now = call_details_now_ns();
     for (unsigned probe = 0; probe < PROBES; probe++) {
         unsigned i = place_of(frame, probe) % UNDERWAY;
         if (load_relaxed(&underway[i].frame) != frame)
@@ -109,16 +109,16 @@ void details_end(uint32_t account, uintptr_t frame)
         bool same = underway[i].account == account;
         store_relaxed(&underway[i].frame, 0);
         if (same && (int64_t)took >= 0)
-            details_time(account, took);
+            call_details_time(account, took);
         return;
     }
 }
 
-void details_time(uint32_t account, uint64_t took_ns)
+void call_details_time(uint32_t account, uint64_t took_ns)
 {
     struct ledger_latency *l = times_of(account);
     if (!l) {
-        books_count_loss(LEDGER_LOST_DETAILS);
+        tag_ledger_count_loss(LEDGER_LOST_DETAILS);
         return;
     }
     __atomic_fetch_add(&l->calls, 1, __ATOMIC_RELAXED);
@@ -130,7 +130,7 @@ void details_time(uint32_t account, uint64_t took_ns)
             break;
 }
 
-void details_reset(void)
+void call_details_reset(void)
 {
     ledger_stacks_reset(&stacks);
     stack_calls_reset(&called);

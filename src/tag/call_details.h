@@ -6,7 +6,7 @@
  * What is kept of calls of a tag of which more is asked than to count: their stacks, and how long they took.
  *
  * Runs in: target, cold paths. Threads: any, signal handlers included; no lock.
- * Needs: books_open() said true.
+ * Needs: tag_ledger_open() said true.
  */
 
 #include <stddef.h>
@@ -15,16 +15,16 @@
 #include "unwind/walk.h"
 
 /** A call of that account from there, for so many bytes. */
-void details_stack(uint32_t account, size_t bytes, const struct walk_start *start);
-/** A call begins in that stack frame; details_end() must follow from the same one, if it comes back. */
-void details_begin(uint32_t account, uintptr_t frame);
+void call_details_stack(uint32_t account, size_t bytes, const struct walk_start *start);
+/** A call begins in that stack frame; call_details_end() must follow from the same one, if it comes back. */
+void call_details_begin(uint32_t account, uintptr_t frame);
 /** The call that began there of this account is done: its time is booked. Nothing, if none did. */
-void details_end(uint32_t account, uintptr_t frame);
+void call_details_end(uint32_t account, uintptr_t frame);
 /** CLOCK_MONOTONIC; never 0. */
-uint64_t details_now_ns(void);
+uint64_t call_details_now_ns(void);
 /** A time of that account. */
-void details_time(uint32_t account, uint64_t took_ns);
+void call_details_time(uint32_t account, uint64_t took_ns);
 /** In a fork child: begins with nothing. */
-void details_reset(void);
+void call_details_reset(void);
 
 #endif

@@ -12,7 +12,7 @@
 #define TRIES   64u
 
 struct caller {
-    struct books_far far;
+    struct tag_ledger_far far;
     const char *returns_to;
     uint32_t
         module; /* of the unwinder's: a library loaded again is the same only if it has the same content and place */
@@ -59,7 +59,7 @@ static const char *place_of(const char *returns_to, const char *entry, const str
 static void describe(struct caller *c, const char *code, const char *text)
 {
     struct allium_tag *t = &c->far.tag;
-    *t = (struct allium_tag){.version = BOOKS_FAR, .state = -1, .words = ALLIUM_TAG_NOT_MET};
+    *t = (struct allium_tag){.version = TAG_LEDGER_FAR, .state = -1, .words = ALLIUM_TAG_NOT_MET};
     t->control = (int32_t)(allium_control_page - (const char *)&t->control);
     c->far.code = code;
     c->far.text = text;
@@ -117,13 +117,13 @@ static struct allium_tag *add(const char *returns_to, uint32_t hash, const void 
     return NULL;
 }
 
-struct allium_tag *callers_tag(const void *returns_to, const void *entry, const char *text)
+struct allium_tag *callsite_tag(const void *returns_to, const void *entry, const char *text)
 {
     uint32_t hash = (uint32_t)((uintptr_t)returns_to * 0x9e3779b97f4a7c15u >> 40);
     struct allium_tag *tag = known(returns_to, hash);
     if (!tag)
         tag = add(returns_to, hash, entry, text);
-    if (!tag && books_are_ours())
-        books_count_loss(LEDGER_LOST_TAGS);
+    if (!tag && tag_ledger_are_ours())
+        tag_ledger_count_loss(LEDGER_LOST_TAGS);
     return tag;
 }

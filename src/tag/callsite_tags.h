@@ -16,6 +16,6 @@
  * the function that was called, NULL if it is not known: where the call is one of another function, that one has jumped to
  * `entry` as the last thing it did, and is the place. NULL: there is no room.
  */
-struct allium_tag *callers_tag(const void *returns_to, const void *entry, const char *text);
+struct allium_tag *callsite_tag(const void *returns_to, const void *entry, const char *text);
 
 #endif

@@ -63,7 +63,7 @@ static bool add(struct ledger_count *at, unsigned calls, uint64_t bytes)
 
 static struct ledger_words *words_of(uint32_t number, uint32_t shard)
 {
-    return (struct ledger_words *)(void *)(books_words(shard) + books_offset(number));
+    return (struct ledger_words *)(void *)(tag_ledger_words(shard) + tag_ledger_offset(number));
 }
 
 #define RISE_TO(most, value)                                                                                 \
@@ -80,7 +80,7 @@ static struct ledger_words *words_of(uint32_t number, uint32_t shard)
  */
 static void look(uint32_t number, uint32_t shard, uint64_t bytes, uint64_t own)
 {
-    struct ledger_tag *t = books_tag(number);
+    struct ledger_tag *t = tag_ledger_tag(number);
     uint32_t used = shards_used();
     uint32_t between = (uint32_t)(own - bytes) - load_relaxed(&t->looked_bytes[shard]);
     uint64_t made = 0, gone = 0;
@@ -103,12 +103,12 @@ static void look_if_due(uint32_t number, uint32_t shard, uint64_t bytes, bool fu
     uint64_t own = ledger_count_bytes(made);
     uint32_t used = shards_used();
     bool large = bytes >= BETWEEN_BYTES ||
-                 (uint32_t)own - load_relaxed(&books_tag(number)->looked_bytes[shard]) >= BETWEEN_BYTES;
+                 (uint32_t)own - load_relaxed(&tag_ledger_tag(number)->looked_bytes[shard]) >= BETWEEN_BYTES;
     if (used <= 1 || large || (full && !(made.more / LEDGER_CALLS_MOST % (used / 4 + 1))))
         look(number, shard, bytes, own);
 }
 
-void books_add(uint32_t number, uint32_t shard, bool gone, unsigned calls, uint64_t bytes)
+void tag_ledger_add(uint32_t number, uint32_t shard, bool gone, unsigned calls, uint64_t bytes)
 {
     struct ledger_words *w = words_of(number, shard);
     bool full = add(gone ? &w->gone : &w->made, calls, bytes);
@@ -116,12 +116,12 @@ void books_add(uint32_t number, uint32_t shard, bool gone, unsigned calls, uint6
         look_if_due(number, shard, bytes, full);
 }
 
-void books_carry(struct ledger_count *count, uint32_t shard, uint64_t bytes)
+void tag_ledger_carry(struct ledger_count *count, uint32_t shard, uint64_t bytes)
 {
-    uint64_t at = (uintptr_t)count - (uintptr_t)books_words(shard);
-    if (!books_are_ours() || at >= books_ledger.header->regions[LEDGER_ACCOUNTS].ready_bytes)
+    uint64_t at = (uintptr_t)count - (uintptr_t)tag_ledger_words(shard);
+    if (!tag_ledger_are_ours() || at >= tag_ledger_ledger.header->regions[LEDGER_ACCOUNTS].ready_bytes)
         return; /* in the child of a handler that forked: it is of its parent's books */
     bool full = add(count, 0, 0);
     if (full && !(at & sizeof(*count)))
-        look_if_due(books_number((uint32_t)at), shard, bytes, true);
+        look_if_due(tag_ledger_number((uint32_t)at), shard, bytes, true);
 }

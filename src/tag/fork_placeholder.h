@@ -10,6 +10,6 @@
  */
 
 /** Once, at the start. */
-void forked_begin(void);
+void fork_placeholder_begin(void);
 
 #endif

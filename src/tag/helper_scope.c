@@ -21,7 +21,7 @@ static void set(struct allium_charge to)
     bool was = charged.tag, is = to.tag;
     charged = to;
     if (is != was)
-        keep_cold(is);
+        tag_cold(is);
 }
 
 static void forget_what_was_left(uintptr_t here)
@@ -43,9 +43,9 @@ TAG_EXPORT struct allium_charge allium_charge_begin(struct allium_tag *helper, v
     forget_what_was_left((uintptr_t)(frame + 1));
     struct allium_charge before = charged;
     before.begun = 1;
-    if ((charged.tag && charged.outermost) || !keep_account(helper))
+    if ((charged.tag && charged.outermost) || !tag_account(helper))
         return before;
-    struct allium_tag *tag = callers_tag(frame[1], function, text_of(helper));
+    struct allium_tag *tag = callsite_tag(frame[1], function, text_of(helper));
     if (tag)
         set((struct allium_charge){
             .tag = tag, .frame = frame, .returns_to = frame[1], .outermost = outermost});
@@ -57,7 +57,7 @@ TAG_EXPORT void allium_charge_end(const struct allium_charge *before)
     set(*before);
 }
 
-struct allium_tag *charge_of(struct allium_tag *tag)
+struct allium_tag *helper_scope_of(struct allium_tag *tag)
 {
     if (!charged.tag)
         return tag;
@@ -65,7 +65,7 @@ struct allium_tag *charge_of(struct allium_tag *tag)
     return charged.tag ? charged.tag : tag;
 }
 
-bool charge_is_on(void)
+bool helper_scope_is_on(void)
 {
     return charged.tag;
 }

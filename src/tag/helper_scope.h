@@ -13,8 +13,8 @@
 #include "allium/tag.h"
 
 /** Whom a request of this tag is charged to: the tag itself, unless a helper is at work. */
-struct allium_tag *charge_of(struct allium_tag *tag);
+struct allium_tag *helper_scope_of(struct allium_tag *tag);
 /** A helper may be at work in this thread. */
-bool charge_is_on(void);
+bool helper_scope_is_on(void);
 
 #endif

@@ -17,8 +17,8 @@
 
 /* The tag of the call of this function, whose class and name these are. */
 #define CALLER(function, name)                                                                               \
-    callers_tag(__builtin_extract_return_addr(__builtin_return_address(0)), (const void *)(function),        \
-                "malloc\0" name "\0")
+    callsite_tag(__builtin_extract_return_addr(__builtin_return_address(0)), (const void *)(function),       \
+                 "malloc\0" name "\0")
 
 int __vasprintf_chk(char **, int, const char *, va_list);
 
@@ -91,7 +91,7 @@ static ssize_t read_line(struct allium_tag *tag, char **line, size_t *room, int 
     }
     char *old = *line;
     size_t old_room = *room;
-    bool ours = old_room && keep_take(old, &o); /* one of no room is not given back but forgotten */
+    bool ours = old_room && tag_take(old, &o); /* one of no room is not given back but forgotten */
     int error = errno;
     errno = 0;
     ssize_t length = getdelim(line, room, end, from);
@@ -100,10 +100,10 @@ static ssize_t read_line(struct allium_tag *tag, char **line, size_t *room, int 
         errno = error;
     if (*line == old && *room == old_room) {
         if (ours)
-            keep_put_back(old, o);
+            tag_put_back(old, o);
     } else {
         if (ours)
-            keep_gone(o.account, o.bytes);
+            tag_gone(o.account, o.bytes);
         if (*line)
             ends(tag, *line, *room);
     }
@@ -200,5 +200,5 @@ TAG_EXPORT void *allium_reallocarray(void *old, size_t count, size_t each)
         errno = ENOMEM;
         return NULL;
     }
-    return tag ? allium_realloc(tag, old, bytes) : keep_realloc(NULL, old, bytes);
+    return tag ? allium_realloc(tag, old, bytes) : tag_realloc(NULL, old, bytes);
 }

@@ -38,7 +38,7 @@ static bool lock(struct ranges *r)
         uint32_t open = 0;
         if (__atomic_compare_exchange_n(&r->locked, &open, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
             return true;
-    } while (!load_relaxed(&stuck) && wait_turn(&w));
+    } while (!load_relaxed(&stuck) && spin_turn(&w));
     store_relaxed(&stuck, true);
     inside = false;
     return false;
@@ -143,34 +143,34 @@ static bool leave_mapping(struct ranges *r, uint32_t number)
     return true;
 }
 
-void ranges_begin_anew(void)
+void mmap_ranges_begin_anew(void)
 {
     struct ranges *r = load_acquire(&ranges);
     if (r && r->nodes)
         __builtin_memset(r, 0, offsetof(struct ranges, mapping));
 }
 
-const void *ranges_table(void)
+const void *mmap_ranges_table(void)
 {
     return load_acquire(&ranges);
 }
 
-bool ranges_any(void)
+bool mmap_ranges_any(void)
 {
     const struct ranges *r = load_acquire(&ranges);
     return r && load_relaxed(&r->root);
 }
 
-enum ranges_answer ranges_enter(uintptr_t start, uintptr_t end, uint32_t account)
+enum mmap_ranges_answer mmap_ranges_enter(uintptr_t start, uintptr_t end, uint32_t account)
 {
     struct ranges *r = table();
     if (!r || !lock(r))
-        return RANGES_BUSY;
+        return MMAP_RANGES_BUSY;
     uint32_t mapping = new_mapping(r, account), node = mapping ? new_node(r, start, end, mapping) : 0;
     if (node)
         insert(r, node);
     unlock(r);
-    return node ? RANGES_DONE : RANGES_BUSY;
+    return node ? MMAP_RANGES_DONE : MMAP_RANGES_BUSY;
 }
 
 /* What of the node lies there, out of the tree; 0: that takes another node, for which there is no room. */
@@ -199,16 +199,16 @@ static uint32_t cut(struct ranges *r, uint32_t *at, uintptr_t start, uintptr_t e
     return part;
 }
 
-enum ranges_answer ranges_take(uintptr_t start, uintptr_t end, struct ranges_taken *taken)
+enum mmap_ranges_answer mmap_ranges_take(uintptr_t start, uintptr_t end, struct mmap_ranges_taken *taken)
 {
     struct ranges *r = load_acquire(&ranges);
     uint32_t *at, *link = &taken->first;
     bool room = true;
-    *taken = (struct ranges_taken){0};
+    *taken = (struct mmap_ranges_taken){0};
     if (!r || !load_relaxed(&r->root))
-        return RANGES_NONE;
+        return MMAP_RANGES_NONE;
     if (!lock(r))
-        return RANGES_BUSY;
+        return MMAP_RANGES_BUSY;
     while (room && (at = find(r, start)) && r->node[*at].start < end) {
         *link = cut(r, at, start, end);
         room = *link;
@@ -217,10 +217,10 @@ enum ranges_answer ranges_take(uintptr_t start, uintptr_t end, struct ranges_tak
     }
     taken->account = r->mapping[r->node[taken->first].mapping].account;
     unlock(r);
-    return !room ? RANGES_BUSY : taken->first ? RANGES_DONE : RANGES_NONE;
+    return !room ? MMAP_RANGES_BUSY : taken->first ? MMAP_RANGES_DONE : MMAP_RANGES_NONE;
 }
 
-bool ranges_gone(const struct ranges_taken *taken, ranges_book_fn book)
+bool mmap_ranges_gone(const struct mmap_ranges_taken *taken, ranges_book_fn book)
 {
     struct ranges *r = load_acquire(&ranges);
     if (!taken->first)
@@ -238,7 +238,7 @@ bool ranges_gone(const struct ranges_taken *taken, ranges_book_fn book)
     return true;
 }
 
-bool ranges_put_back(const struct ranges_taken *taken)
+bool mmap_ranges_put_back(const struct mmap_ranges_taken *taken)
 {
     struct ranges *r = load_acquire(&ranges);
     if (!taken->first)

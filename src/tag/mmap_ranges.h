@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 /* Parts of ranges that were taken out, in a list of this file's own. What is left of their mappings knows of them. */
-struct ranges_taken {
+struct mmap_ranges_taken {
     uint32_t first;   /* 0: none */
     uint32_t account; /* of that one */
 };
@@ -24,24 +24,24 @@ struct ranges_taken {
 /** So many bytes of the account are gone; `last`: nothing else of that mapping is left. */
 typedef void (*ranges_book_fn)(uint32_t account, uint64_t bytes, bool last);
 
-enum ranges_answer {
-    RANGES_NONE,
-    RANGES_DONE,
-    RANGES_BUSY, /* or no memory: it is not known, or not kept */
+enum mmap_ranges_answer {
+    MMAP_RANGES_NONE,
+    MMAP_RANGES_DONE,
+    MMAP_RANGES_BUSY, /* or no memory: it is not known, or not kept */
 };
 
 /** In a fork child, when it begins: what is in by now was entered by what a handler interrupted that forked, for the parent. */
-void ranges_begin_anew(void);
+void mmap_ranges_begin_anew(void);
 /** Where it lies, for readers from outside; NULL: nowhere yet. */
-const void *ranges_table(void);
+const void *mmap_ranges_table(void);
 /** Something may be in there: false says that nothing is. */
-bool ranges_any(void);
-/** A mapping of that account, where no range is. RANGES_DONE or RANGES_BUSY. */
-enum ranges_answer ranges_enter(uintptr_t start, uintptr_t end, uint32_t account);
-/** Takes out what lies there. RANGES_NONE: nothing does; RANGES_BUSY: something may be left. */
-enum ranges_answer ranges_take(uintptr_t start, uintptr_t end, struct ranges_taken *taken);
+bool mmap_ranges_any(void);
+/** A mapping of that account, where no range is. MMAP_RANGES_DONE or MMAP_RANGES_BUSY. */
+enum mmap_ranges_answer mmap_ranges_enter(uintptr_t start, uintptr_t end, uint32_t account);
+/** Takes out what lies there. MMAP_RANGES_NONE: nothing does; MMAP_RANGES_BUSY: something may be left. */
+enum mmap_ranges_answer mmap_ranges_take(uintptr_t start, uintptr_t end, struct mmap_ranges_taken *taken);
 /** They are gone, or are still there as they were. False: there was no getting in, and nobody follows them any more. */
-bool ranges_gone(const struct ranges_taken *taken, ranges_book_fn book);
-bool ranges_put_back(const struct ranges_taken *taken);
+bool mmap_ranges_gone(const struct mmap_ranges_taken *taken, ranges_book_fn book);
+bool mmap_ranges_put_back(const struct mmap_ranges_taken *taken);
 
 #endif

@@ -22,7 +22,7 @@ struct span {
 
 /* What was taken out before the kernel was asked: another thread may have the addresses as soon as it has unmapped them. */
 struct parts {
-    struct ranges_taken taken;
+    struct mmap_ranges_taken taken;
     uint32_t generation; /* of the books: if a handler forks, the child knows nothing of them */
 };
 
@@ -35,35 +35,35 @@ static struct span span_of(const void *start, size_t bytes)
 static void book_gone(uint32_t account, uint64_t bytes, bool last)
 {
     if (last)
-        keep_gone(account, bytes);
+        tag_gone(account, bytes);
     else
-        keep_part_gone(account, bytes);
+        tag_part_gone(account, bytes);
 }
 
 static void book_unseen(uint32_t account, uint64_t bytes, bool last)
 {
     book_gone(account, bytes, last);
-    keep_unseen(account);
+    tag_unseen(account);
 }
 
 static void not_followed(uint32_t account)
 {
-    books_unseen(account);
-    books_count_loss(LEDGER_LOST_TAGGED);
+    tag_ledger_unseen(account);
+    tag_ledger_count_loss(LEDGER_LOST_TAGGED);
 }
 
 static void take(struct span s, struct parts *p)
 {
-    *p = (struct parts){.generation = books_generation()};
-    if (ranges_any() && keep_ours() && ranges_take(s.start, s.end, &p->taken) == RANGES_BUSY)
-        books_count_loss(LEDGER_LOST_TAGGED);
+    *p = (struct parts){.generation = tag_ledger_generation()};
+    if (mmap_ranges_any() && tag_ours() && mmap_ranges_take(s.start, s.end, &p->taken) == MMAP_RANGES_BUSY)
+        tag_ledger_count_loss(LEDGER_LOST_TAGGED);
 }
 
 static void settle(const struct parts *p, ranges_book_fn book)
 {
-    if (!p->taken.first || !keep_ours() || p->generation != books_generation())
+    if (!p->taken.first || !tag_ours() || p->generation != tag_ledger_generation())
         return;
-    if (book ? !ranges_gone(&p->taken, book) : !ranges_put_back(&p->taken))
+    if (book ? !mmap_ranges_gone(&p->taken, book) : !mmap_ranges_put_back(&p->taken))
         not_followed(p->taken.account);
 }
 
@@ -89,11 +89,11 @@ static void bury(struct span s, bool unseen)
 /* Not in the child of a handler that forked meanwhile: the account is its parent's. */
 static void enter(struct span s, uint32_t account)
 {
-    if (!books_are_ours())
+    if (!tag_ledger_are_ours())
         return;
-    if (ranges_enter(s.start, s.end, account) == RANGES_DONE) {
-        keep_made(account, s.end - s.start);
-        books_show_ranges(ranges_table());
+    if (mmap_ranges_enter(s.start, s.end, account) == MMAP_RANGES_DONE) {
+        tag_made(account, s.end - s.start);
+        tag_ledger_show_ranges(mmap_ranges_table());
     } else {
         not_followed(account);
     }
@@ -105,13 +105,13 @@ static void *map(struct allium_tag *tag, void *at, size_t bytes, int protection,
     void *p = !tag || allium_begin(tag) ? mmap(at, bytes, protection, flags, fd, from) : MAP_FAILED;
     struct span s = span_of(p, bytes);
     if (tag)
-        keep_ended(tag, p == MAP_FAILED ? NULL : p, s.end - s.start);
+        tag_ended(tag, p == MAP_FAILED ? NULL : p, s.end - s.start);
     if (p == MAP_FAILED) {
         if (tag)
             allium_failed(tag);
         return p;
     }
-    uint32_t account = tag ? keep_account(tag) : 0;
+    uint32_t account = tag ? tag_account(tag) : 0;
     bury(s, !(flags & MAP_FIXED));
     if (account)
         enter(s, account);
@@ -127,7 +127,7 @@ TAG_EXPORT void *allium_mmap(struct allium_tag *tag, void *at, size_t bytes, int
 TAG_EXPORT void *allium_mmap64(void *at, size_t bytes, int protection, int flags, int fd, long from)
 {
     struct allium_tag *tag =
-        callers_tag(__builtin_return_address(0), (const void *)allium_mmap64, "mmap\0mmap\0");
+        callsite_tag(__builtin_return_address(0), (const void *)allium_mmap64, "mmap\0mmap\0");
     return map(tag, at, bytes, protection, flags, fd, from);
 }
 
@@ -135,7 +135,7 @@ TAG_EXPORT int allium_munmap(void *start, size_t bytes)
 {
     struct span s = span_of(start, bytes);
     struct parts parts;
-    if ((uintptr_t)start % PAGE || s.end <= s.start || !ranges_any())
+    if ((uintptr_t)start % PAGE || s.end <= s.start || !mmap_ranges_any())
         return munmap(start, bytes);
     take(s, &parts);
     int bad = munmap(start, bytes);

@@ -27,10 +27,10 @@ struct waiting {
 };
 
 /** One turn of others more, or a moment's sleep; false: it was waited for long enough. Begins with {0}. After seccomp nobody is called. */
-static inline bool wait_turn(struct waiting *w)
+static inline bool spin_turn(struct waiting *w)
 {
     const struct timespec moment = {.tv_nsec = 1000000};
-    uint64_t now = details_now_ns();
+    uint64_t now = call_details_now_ns();
     if (!w->turns++)
         w->began_ns = now;
     if (vm_reserve_is_sealed())
@@ -43,11 +43,11 @@ static inline bool wait_turn(struct waiting *w)
 }
 
 /** Somebody else is at something that has this word while it lasts. Who never comes back, as a vfork child that was killed, is waited for once. */
-static inline bool wait_while(const uint32_t *what, uint32_t is, bool *in_vain)
+static inline bool spin_while(const uint32_t *what, uint32_t is, bool *in_vain)
 {
     struct waiting w = {0};
     while (load_acquire(what) == is)
-        if (load_relaxed(in_vain) || !wait_turn(&w)) {
+        if (load_relaxed(in_vain) || !spin_turn(&w)) {
             store_relaxed(in_vain, true);
             return load_acquire(what) != is;
         }

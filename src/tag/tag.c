@@ -37,7 +37,7 @@ static __thread struct {
 /* The thread has words in the books that are open. */
 static void settle_thread(void)
 {
-    uint32_t generation = books_generation() + 1;
+    uint32_t generation = tag_ledger_generation() + 1;
     if (self.generation == generation)
         return;
     self.shard = SHARDS_SHARED; /* for handlers that come in between */
@@ -45,30 +45,31 @@ static void settle_thread(void)
     allium_thread.objects = object_map_none;
     uintptr_t *objects = object_map_tables();
     if (objects) {
-        books_show_objects(objects);
-        self.shard = shards_claim(books_process());
+        tag_ledger_show_objects(objects);
+        self.shard = shards_claim(tag_ledger_process());
     }
-    allium_thread.words = books_words(self.shard);
+    allium_thread.words = tag_ledger_words(self.shard);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    bool cold = self.shard == SHARDS_SHARED || charge_is_on() || joint_has_sites();
+    bool cold = self.shard == SHARDS_SHARED || helper_scope_is_on() || agent_bridge_has_sites();
     allium_thread.objects = cold ? object_map_none : objects;
 }
 
-void keep_cold(bool all)
+void tag_cold(bool all)
 {
-    bool own = self.generation && self.generation == books_generation() + 1 && self.shard != SHARDS_SHARED;
-    uintptr_t *objects = own && !all && !joint_has_sites() ? object_map_tables() : NULL;
+    bool own =
+        self.generation && self.generation == tag_ledger_generation() + 1 && self.shard != SHARDS_SHARED;
+    uintptr_t *objects = own && !all && !agent_bridge_has_sites() ? object_map_tables() : NULL;
     allium_thread.objects = objects ? objects : object_map_none;
 }
 
 static void add(uint32_t account, bool gone, uint64_t bytes)
 {
-    books_add(account, self.shard, gone, 1, bytes);
+    tag_ledger_add(account, self.shard, gone, 1, bytes);
 }
 
 TAG_EXPORT void allium_carry_cold(uint64_t *count, uint64_t bytes)
 {
-    books_carry((struct ledger_count *)(void *)count, self.shard, bytes);
+    tag_ledger_carry((struct ledger_count *)(void *)count, self.shard, bytes);
 }
 
 /* The tag's account, and what is asked of it; 0: it cannot be kept. */
@@ -81,17 +82,17 @@ static struct asked look(struct allium_tag *tag)
 {
     struct asked a = {0};
     if (load_acquire(&tag->words) == ALLIUM_TAG_UNKEPT) {
-        control_turn_off(tag);
+        tag_control_turn_off(tag);
         return a;
     }
-    if (!books_open())
+    if (!tag_ledger_open())
         return a;
     settle_thread();
-    if (load_acquire(&tag->words) == ALLIUM_TAG_NOT_MET && !books_meet(tag))
+    if (load_acquire(&tag->words) == ALLIUM_TAG_NOT_MET && !tag_ledger_meet(tag))
         return a;
-    a.account = books_number(load_acquire(&tag->words));
+    a.account = tag_ledger_number(load_acquire(&tag->words));
     store_relaxed(&tag->entry, ledger_index_of(a.account, LEDGER_ACCOUNTS_TOGETHER) << ALLIUM_BYTES_BITS);
-    a.asked = control_look(tag, books_place(a.account), &a.action);
+    a.asked = tag_control_look(tag, tag_ledger_place(a.account), &a.action);
     return a;
 }
 
@@ -99,49 +100,49 @@ static struct asked look(struct allium_tag *tag)
 static uint32_t account_of(struct allium_tag *tag)
 {
     struct asked a = look(tag);
-    return a.asked & CONTROL_COUNTED ? a.account : 0;
+    return a.asked & TAG_CONTROL_COUNTED ? a.account : 0;
 }
 
 TAG_EXPORT void allium_account_cold(struct allium_tag *tag, size_t bytes, int sign)
 {
     struct walk_start start = WALK_CALLER();
     struct asked a = look(tag);
-    if (a.asked & CONTROL_COUNTED)
+    if (a.asked & TAG_CONTROL_COUNTED)
         add(a.account, sign < 0, bytes);
-    if (sign > 0 && control_asks(a.asked, LEDGER_ASK_STACKS))
-        details_stack(a.account, bytes, &start);
+    if (sign > 0 && tag_control_asks(a.asked, LEDGER_ASK_STACKS))
+        call_details_stack(a.account, bytes, &start);
 }
 
-uint32_t keep_account(struct allium_tag *tag)
+uint32_t tag_account(struct allium_tag *tag)
 {
-    return account_of(charge_of(tag));
+    return account_of(helper_scope_of(tag));
 }
 
-void keep_made(uint32_t account, uint64_t bytes)
+void tag_made(uint32_t account, uint64_t bytes)
 {
     add(account, false, bytes);
 }
 
-void keep_gone(uint32_t account, uint64_t bytes)
+void tag_gone(uint32_t account, uint64_t bytes)
 {
     add(account, true, bytes);
 }
 
-void keep_part_gone(uint32_t account, uint64_t bytes)
+void tag_part_gone(uint32_t account, uint64_t bytes)
 {
-    books_add(account, self.shard, true, 0, bytes);
+    tag_ledger_add(account, self.shard, true, 0, bytes);
 }
 
-void keep_unseen(uint32_t account)
+void tag_unseen(uint32_t account)
 {
-    books_unseen(account);
-    books_count_loss(LEDGER_LOST_TAGGED_FREES);
+    tag_ledger_unseen(account);
+    tag_ledger_count_loss(LEDGER_LOST_TAGGED_FREES);
 }
 
 static void not_followed(uint32_t account)
 {
-    books_unseen(account);
-    books_count_loss(LEDGER_LOST_TAGGED);
+    tag_ledger_unseen(account);
+    tag_ledger_count_loss(LEDGER_LOST_TAGGED);
 }
 
 /* The map has of an account where its words lie. */
@@ -161,7 +162,7 @@ static bool put(const void *p, struct object o)
 static void book_unseen_free(struct object old)
 {
     add(old.account, true, old.bytes);
-    keep_unseen(old.account);
+    tag_unseen(old.account);
 }
 
 /* What the map still says of memory that was handed out again: its free went past us. */
@@ -175,39 +176,39 @@ static void enter(uint32_t account, const void *object, size_t bytes)
     if (put(object, (struct object){account, bytes})) {
         store_relaxed(&allium_objects_booked, 1);
         add(account, false, bytes);
-        joint_charged(object, account);
+        agent_bridge_charged(object, account);
     } else {
         not_followed(account);
     }
 }
 
-void keep_enter(uint32_t account, const void *object, size_t bytes)
+void tag_enter(uint32_t account, const void *object, size_t bytes)
 {
     enter(account, object, bytes);
 }
 
 TAG_EXPORT void allium_born_cold(struct allium_tag *tag, const void *object, size_t bytes)
 {
-    uint32_t account = account_of(charge_of(tag));
+    uint32_t account = account_of(helper_scope_of(tag));
     if (account)
         enter(account, object, bytes);
 }
 
 /* The object, out of the map; false: it is not ours. A fork child knows none of its parent's. */
-bool keep_ours(void)
+bool tag_ours(void)
 {
-    if (!books_are_ours())
+    if (!tag_ledger_are_ours())
         return false;
     settle_thread();
     return true;
 }
 
-bool keep_take(const void *p, struct object *o)
+bool tag_take(const void *p, struct object *o)
 {
-    return p && keep_ours() && take(object_map_take, p, o);
+    return p && tag_ours() && take(object_map_take, p, o);
 }
 
-void keep_put_back(const void *p, struct object o)
+void tag_put_back(const void *p, struct object o)
 {
     if (!put(p, o))
         not_followed(o.account);
@@ -216,65 +217,67 @@ void keep_put_back(const void *p, struct object o)
 TAG_EXPORT void allium_gone_cold(const void *p)
 {
     struct object o;
-    if (keep_take(p, &o))
+    if (tag_take(p, &o))
         add(o.account, true, o.bytes);
 }
 
 TAG_EXPORT void allium_failed(struct allium_tag *tag)
 {
-    uint32_t account = account_of(charge_of(tag));
+    uint32_t account = account_of(helper_scope_of(tag));
     if (account)
-        books_failed(account);
+        tag_ledger_failed(account);
 }
 
 /* A request of the tag is about to be made from there; false: it shall fail. */
 static bool begin_call(struct allium_tag *tag, const struct walk_start *start)
 {
-    struct asked a = look(charge_of(tag));
-    if (control_asks(a.asked, LEDGER_ASK_FAIL) && control_fails(&a.action, books_calls(a.account))) {
+    struct asked a = look(helper_scope_of(tag));
+    if (tag_control_asks(a.asked, LEDGER_ASK_FAIL) &&
+        tag_control_fails(&a.action, tag_ledger_calls(a.account))) {
         errno = ENOMEM;
         return false;
     }
-    if (control_asks(a.asked, LEDGER_ASK_LATENCY))
-        details_begin(a.account, start->sp);
+    if (tag_control_asks(a.asked, LEDGER_ASK_LATENCY))
+        call_details_begin(a.account, start->sp);
     return true;
 }
 
 /* It has been made; what came of it is counted elsewhere. */
 static void end_call(struct asked a, const struct walk_start *start, const void *object, size_t bytes)
 {
-    if (control_asks(a.asked, LEDGER_ASK_LATENCY))
-        details_end(a.account, start->sp);
-    if (object && control_asks(a.asked, LEDGER_ASK_STACKS))
-        details_stack(a.account, bytes, start);
+    if (tag_control_asks(a.asked, LEDGER_ASK_LATENCY))
+        call_details_end(a.account, start->sp);
+    if (object && tag_control_asks(a.asked, LEDGER_ASK_STACKS))
+        call_details_stack(a.account, bytes, start);
 }
 
-void keep_ended(struct allium_tag *tag, const void *what, size_t bytes)
+void tag_ended(struct allium_tag *tag, const void *what, size_t bytes)
 {
     struct walk_start start = WALK_CALLER();
-    end_call(look(charge_of(tag)), &start, what, bytes);
+    end_call(look(helper_scope_of(tag)), &start, what, bytes);
 }
 
 TAG_EXPORT uint64_t allium_latency_start_cold(struct allium_tag *tag)
 {
-    return control_asks(look(tag).asked, LEDGER_ASK_LATENCY) ? details_now_ns() : 0;
+    return tag_control_asks(look(tag).asked, LEDGER_ASK_LATENCY) ? call_details_now_ns() : 0;
 }
 
 TAG_EXPORT void allium_latency_stop_cold(struct allium_tag *tag, uint64_t started)
 {
     struct asked a = look(tag);
-    uint64_t now = details_now_ns();
+    uint64_t now = call_details_now_ns();
     if (a.account && now >= started)
-        details_time(a.account, now - started);
+        call_details_time(a.account, now - started);
 }
 
 TAG_EXPORT int allium_should_fail_cold(struct allium_tag *tag)
 {
     struct asked a = look(tag);
-    if (!control_asks(a.asked, LEDGER_ASK_FAIL) || !control_fails(&a.action, books_calls(a.account)))
+    if (!tag_control_asks(a.asked, LEDGER_ASK_FAIL) ||
+        !tag_control_fails(&a.action, tag_ledger_calls(a.account)))
         return 0;
-    if (a.asked & CONTROL_COUNTED)
-        books_failed(a.account);
+    if (a.asked & TAG_CONTROL_COUNTED)
+        tag_ledger_failed(a.account);
     return 1;
 }
 
@@ -287,25 +290,25 @@ TAG_EXPORT int allium_begin(struct allium_tag *tag)
 TAG_EXPORT void allium_end(struct allium_tag *tag, const void *object, size_t bytes)
 {
     struct walk_start start = WALK_CALLER();
-    struct asked a = look(charge_of(tag));
+    struct asked a = look(helper_scope_of(tag));
     end_call(a, &start, object, bytes);
-    if (!(a.asked & CONTROL_COUNTED))
+    if (!(a.asked & TAG_CONTROL_COUNTED))
         return;
     if (object)
         enter(a.account, object, bytes);
     else
-        books_failed(a.account);
+        tag_ledger_failed(a.account);
 }
 
 /* The old object leaves the map before it is given back: right after, another thread may have its address. */
 static void *move(void *(*real)(void *, size_t), struct allium_tag *tag, void *old, size_t bytes)
 {
     struct object o = {0};
-    bool ours = keep_take(old, &o);
+    bool ours = tag_take(old, &o);
     void *p = real(old, bytes);
     if (!p && (bytes || !old)) {
         if (ours)
-            keep_put_back(old, o);
+            tag_put_back(old, o);
         return NULL;
     }
     if (ours)
@@ -317,7 +320,7 @@ static void *move(void *(*real)(void *, size_t), struct allium_tag *tag, void *o
     return p;
 }
 
-void *keep_realloc(struct allium_tag *tag, void *old, size_t bytes)
+void *tag_realloc(struct allium_tag *tag, void *old, size_t bytes)
 {
     return move(realloc, tag, old, bytes);
 }
@@ -331,9 +334,9 @@ TAG_EXPORT void *allium_realloc(struct allium_tag *tag, void *old, size_t bytes)
 {
     struct walk_start start = WALK_CALLER();
     bool frees = old && !bytes; /* which cannot fail */
-    void *p = frees || begin_call(tag, &start) ? keep_realloc(tag, old, bytes) : NULL;
+    void *p = frees || begin_call(tag, &start) ? tag_realloc(tag, old, bytes) : NULL;
     if (!frees)
-        end_call(look(charge_of(tag)), &start, p, bytes);
+        end_call(look(helper_scope_of(tag)), &start, p, bytes);
     if (!p && !frees)
         allium_failed(tag);
     return p;
@@ -348,7 +351,7 @@ TAG_EXPORT int allium_real_posix_memalign(void **out, size_t alignment, size_t b
 __attribute__((constructor)) static void begin(void)
 {
     module_init();
-    forked_begin();
-    if (books_open())
+    fork_placeholder_begin();
+    if (tag_ledger_open())
         settle_thread();
 }

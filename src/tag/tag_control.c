@@ -35,34 +35,35 @@ static const struct ledger_control *seen_by(const struct allium_tag *tag)
 
 static const struct ledger_control *own; /* with the lists; NULL: there is none */
 
-uint32_t control_look(struct allium_tag *tag, struct deferred_place *place, struct ledger_action *a)
+uint32_t tag_control_look(struct allium_tag *tag, struct deferred_place *place, struct ledger_action *a)
 {
     int32_t state = load_acquire(&seen_by(tag)->state), known = load_relaxed(&tag->state);
     if (known >= state)
-        return known > state ? CONTROL_COUNTED : 0;
+        return known > state ? TAG_CONTROL_COUNTED : 0;
     const struct ledger_control *c = load_acquire(&own);
     bool more = false, off = c && load_relaxed(&c->word) & LEDGER_CONTROL_TAGS_OFF;
     uint32_t asked = c ? rules_lookup(c, state, place, a, &more) : 0;
-    bool counted = !control_asks(asked, LEDGER_ASK_OFF) && (!off || control_asks(asked, LEDGER_ASK_ON));
+    bool counted =
+        !tag_control_asks(asked, LEDGER_ASK_OFF) && (!off || tag_control_asks(asked, LEDGER_ASK_ON));
     more |= asked >> LEDGER_ASK_STACKS != 0;
     /* Whatever stands there, it is compared with itself later on. */
     store_release(&tag->state, (int32_t)((uint32_t)state + (more ? -1u : counted ? 1u : 0u)));
-    return asked | (counted ? CONTROL_COUNTED : 0);
+    return asked | (counted ? TAG_CONTROL_COUNTED : 0);
 }
 
-void control_turn_off(struct allium_tag *tag)
+void tag_control_turn_off(struct allium_tag *tag)
 {
     if (tag->control)
         store_release(&tag->state, load_acquire(&seen_by(tag)->state));
 }
 
-bool control_is_between(const struct allium_tag *tag, const char *start, const char *end)
+bool tag_control_is_between(const struct allium_tag *tag, const char *start, const char *end)
 {
     const char *page = page_of(tag);
     return (uintptr_t)page % LEDGER_PAGE_BYTES == 0 && page >= start && page < end;
 }
 
-bool control_fails(const struct ledger_action *a, uint64_t *calls)
+bool tag_control_fails(const struct ledger_action *a, uint64_t *calls)
 {
     uint64_t before = load_relaxed(calls), now;
     do
@@ -88,7 +89,7 @@ static bool is_shown_at(const char *page)
     return ((const struct ledger_control *)page)->magic == LEDGER_CONTROL_MAGIC;
 }
 
-void control_show(const struct ledger_control *of, const struct allium_tag *tag)
+void tag_control_show(const struct ledger_control *of, const struct allium_tag *tag)
 {
     const char *page = page_of(tag);
     struct dl_find_object found;
@@ -107,14 +108,15 @@ void control_show(const struct ledger_control *of, const struct allium_tag *tag)
     show_at(of, page);
 }
 
-void control_show_again(const struct ledger_control *of)
+void tag_control_show_again(const struct ledger_control *of)
 {
     struct dl_find_object found;
     rules_begin();
     store_release(&own, of);
     for (uint32_t i = 0; of && i < PAGES_MAX && i < load_acquire(&n_pages); i++) {
         const char *page = load_acquire(&pages[i].page);
-        if (page && places_module(page, &found) && found.dlfo_link_map == pages[i].map && is_shown_at(page))
+        if (page && tag_index_module(page, &found) && found.dlfo_link_map == pages[i].map &&
+            is_shown_at(page))
             show_at(of, page);
     }
 }

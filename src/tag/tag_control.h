@@ -17,9 +17,9 @@
 #include "target/deferred_match.h"
 #include "wire/ledger.h"
 
-#define CONTROL_COUNTED (1u << 31) /* beside bits of enum ledger_ask */
+#define TAG_CONTROL_COUNTED (1u << 31) /* beside bits of enum ledger_ask */
 
-static inline bool control_asks(uint32_t asked, enum ledger_ask what)
+static inline bool tag_control_asks(uint32_t asked, enum ledger_ask what)
 {
     return asked >> what & 1;
 }
@@ -28,15 +28,15 @@ static inline bool control_asks(uint32_t asked, enum ledger_ask what)
  * What is asked of a tag that is that place, now; its state says so from then on. `a`: the action, where there is one.
  * It is asked at each call for a tag of which more than counting is asked, else once for each change of the page.
  */
-uint32_t control_look(struct allium_tag *tag, struct deferred_place *place, struct ledger_action *a);
+uint32_t tag_control_look(struct allium_tag *tag, struct deferred_place *place, struct ledger_action *a);
 /** It is off, until the page changes; one that leads to no page stays as it is. */
-void control_turn_off(struct allium_tag *tag);
+void tag_control_turn_off(struct allium_tag *tag);
 /** The page that the tag's module looks at lies there. */
-bool control_is_between(const struct allium_tag *tag, const char *start, const char *end);
+bool tag_control_is_between(const struct allium_tag *tag, const char *start, const char *end);
 /** Shall this call fail? `calls`: of the tag, with the action's serial; one more now. */
-bool control_fails(const struct ledger_action *a, uint64_t *calls);
+bool tag_control_fails(const struct ledger_action *a, uint64_t *calls);
 /** The tag's module is known to look at this page, which is the process's; NULL: there is none. */
-void control_show(const struct ledger_control *of, const struct allium_tag *tag);
+void tag_control_show(const struct ledger_control *of, const struct allium_tag *tag);
 /** The same of all modules that are known and still there: in a fork child, whose page is another. */
-void control_show_again(const struct ledger_control *of);
+void tag_control_show_again(const struct ledger_control *of);
 #endif

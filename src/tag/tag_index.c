@@ -23,13 +23,13 @@ static uint64_t *places; /* the upper bits of an identity, the number below; 0: 
  */
 static uint32_t size = PLACES_LEAST, taken; /* of the last one; of all */
 
-bool places_module(const void *at, struct dl_find_object *found)
+bool tag_index_module(const void *at, struct dl_find_object *found)
 {
     return !_dl_find_object((void *)(uintptr_t)at, found) && sys_can_read(found->dlfo_map_start) &&
            sys_can_read(at);
 }
 
-void places_init(void)
+void tag_index_init(void)
 {
     places = vm_reserve((2 * PLACES_MOST - PLACES_LEAST) * sizeof(*places), false);
 }
@@ -52,7 +52,7 @@ static const char *behind(const char *at, int count, const char *start, const ch
     return count ? NULL : at;
 }
 
-const char *places_file(const char *texts, const char *start, const char *end)
+const char *tag_index_file(const char *texts, const char *start, const char *end)
 {
     int32_t far;
     const char *file = behind(texts, 2, start, end), *last = file ? behind(file, 1, start, end) : NULL;
@@ -64,7 +64,7 @@ const char *places_file(const char *texts, const char *start, const char *end)
     return behind(last + far, 1, start, end) ? last + far : NULL;
 }
 
-uint64_t places_identity(uint64_t key, const char *path, const char *texts)
+uint64_t tag_index_identity(uint64_t key, const char *path, const char *texts)
 {
     uint64_t id = ledger_action_key(path, length_of(path, 1), key);
     return ledger_action_key(texts, length_of(texts, 3), id) | 1;
@@ -82,7 +82,7 @@ static uint64_t *look(uint64_t identity, uint32_t slots, uint64_t *have)
     return NULL;
 }
 
-uint32_t places_account(uint64_t identity, uint32_t number)
+uint32_t tag_index_account(uint64_t identity, uint32_t number)
 {
     uint32_t now = load_relaxed(&size);
     uint64_t have, *slot = NULL;

@@ -18,14 +18,14 @@ struct dl_find_object;
  * The module that has what lies there, whose use of it nobody vouches for. While another thread closes a library it is unmapped before
  * the loader forgets it: a fork child may be left with that for good.
  */
-bool places_module(const void *at, struct dl_find_object *found);
+bool tag_index_module(const void *at, struct dl_find_object *found);
 /** Takes the room; once. Without any, each descriptor is a place of its own. */
-void places_init(void);
+void tag_index_init(void);
 /** A descriptor's file, the third of its texts; NULL: texts or file do not lie between these, or have no end there. */
-const char *places_file(const char *texts, const char *start, const char *end);
+const char *tag_index_file(const char *texts, const char *start, const char *end);
 /** What tells a place: ledger_action_key() and line of it, the path of its module, and the texts of its descriptor (NULL: none). Never 0. */
-uint64_t places_identity(uint64_t key, const char *path, const char *texts);
+uint64_t tag_index_identity(uint64_t key, const char *path, const char *texts);
 /** The account of that place, 0: none yet; then `number` is it from now on, unless that is 0 or there is no room. */
-uint32_t places_account(uint64_t identity, uint32_t number);
+uint32_t tag_index_account(uint64_t identity, uint32_t number);
 
 #endif

@@ -39,7 +39,7 @@ _Static_assert(sizeof(struct ledger_words) == 1 << (ALLIUM_BYTES_BITS - 7), "ALL
 
 enum stage { STAGE_NONE, STAGE_MAKING, STAGE_MADE, STAGE_FAILED };
 
-struct ledger books_ledger = {.control = &ledger_no_control};
+struct ledger tag_ledger_ledger = {.control = &ledger_no_control};
 static struct ledger_config config;
 static uint32_t stage, generation;
 /* What the process knows of itself, in a page that the kernel wipes in fork children. */
@@ -56,7 +56,7 @@ static bool began;
 struct met {
     struct deferred_place place;
     const struct link_map *map;
-    uint64_t calls; /* see books_calls() */
+    uint64_t calls; /* see tag_ledger_calls() */
     uint32_t line;
 };
 static struct met *met; /* by account */
@@ -64,7 +64,7 @@ static struct met *met; /* by account */
 static bool in_vain;                          /* was waited for who makes them */
 static uint32_t accounts, accounts_of_parent; /* one more than the highest number */
 
-#define AT(table, type, index) ledger_at(&books_ledger, table, type, index)
+#define AT(table, type, index) ledger_at(&tag_ledger_ledger, table, type, index)
 
 static uint64_t now_ns(clockid_t id)
 {
@@ -76,14 +76,14 @@ static uint64_t now_ns(clockid_t id)
 /* Most places share class, name and file with many: the strings are looked for before they are added. */
 static uint32_t string_of(const char *text)
 {
-    uint64_t used = load_acquire(&books_ledger.header->regions[LEDGER_STRINGS].used);
+    uint64_t used = load_acquire(&tag_ledger_ledger.header->regions[LEDGER_STRINGS].used);
     const char *strings = AT(LEDGER_STRINGS, char, 0);
-    if (!*text || used > books_ledger.header->regions[LEDGER_STRINGS].ready_bytes)
+    if (!*text || used > tag_ledger_ledger.header->regions[LEDGER_STRINGS].ready_bytes)
         return 0;
     for (uint64_t at = 0; at < used; at += text_length(strings + at) + 1)
         if (text_length(strings + at) == text_length(text) && text_starts(strings + at, text))
             return (uint32_t)at;
-    return ledger_stacks_add_string(&books_ledger, text);
+    return ledger_stacks_add_string(&tag_ledger_ledger, text);
 }
 
 static const char *variable(const char *name)
@@ -94,7 +94,7 @@ static const char *variable(const char *name)
 
 static void describe_image(void)
 {
-    struct ledger_header *h = books_ledger.header;
+    struct ledger_header *h = tag_ledger_ledger.header;
     char exe[LEDGER_PATH_BYTES * 4];
     h->clock = LEDGER_CLOCK_NS;
     h->began_ticks = h->began_monotonic_ns = now_ns(CLOCK_MONOTONIC);
@@ -105,8 +105,8 @@ static void describe_image(void)
     sys_call(SYS_prctl, PR_GET_NAME, h->comm);
     long length = sys_call(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", exe, sizeof(exe) - 1);
     exe[sys_failed(length) ? 0 : length] = '\0';
-    ledger_stacks_add_string(&books_ledger, ""); /* string 0 */
-    h->exe = ledger_stacks_add_string(&books_ledger, exe);
+    ledger_stacks_add_string(&tag_ledger_ledger, ""); /* string 0 */
+    h->exe = ledger_stacks_add_string(&tag_ledger_ledger, exe);
 }
 
 static void begin_process(void)
@@ -126,8 +126,8 @@ static void begin_process(void)
         alive = (uint32_t *)page;
         sys_call(SYS_madvise, page, 4096, MADV_WIPEONFORK);
     }
-    joint_begin();
-    places_init();
+    agent_bridge_begin();
+    tag_index_init();
     met = vm_reserve(MET_BYTES, false);
     if (met)
         return;
@@ -135,17 +135,17 @@ static void begin_process(void)
     met = sys_failed(page) ? NULL : (struct met *)page; /* it is little, even where address space is */
 }
 
-bool books_are_ours(void)
+bool tag_ledger_are_ours(void)
 {
     return load_acquire(&stage) == STAGE_MADE && load_relaxed(alive) == AWARE;
 }
 
-int32_t books_process(void)
+int32_t tag_ledger_process(void)
 {
-    return books_ledger.header->pid;
+    return tag_ledger_ledger.header->pid;
 }
 
-uint32_t books_generation(void)
+uint32_t tag_ledger_generation(void)
 {
     return generation;
 }
@@ -153,11 +153,11 @@ uint32_t books_generation(void)
 /* Room for the account's words, up to the end of its block. */
 static bool back_account(uint32_t number)
 {
-    const struct ledger_region *r = &books_ledger.header->regions[LEDGER_ACCOUNTS];
+    const struct ledger_region *r = &tag_ledger_ledger.header->regions[LEDGER_ACCOUNTS];
     while (load_acquire(&r->used) <= number / LEDGER_ACCOUNTS_TOGETHER)
-        if (ledger_append(&books_ledger, LEDGER_ACCOUNTS, 1) == LEDGER_NONE)
+        if (ledger_append(&tag_ledger_ledger, LEDGER_ACCOUNTS, 1) == LEDGER_NONE)
             return false;
-    return ledger_reach(&books_ledger, LEDGER_ACCOUNTS,
+    return ledger_reach(&tag_ledger_ledger, LEDGER_ACCOUNTS,
                         (number / LEDGER_ACCOUNTS_TOGETHER + 1) * sizeof(struct ledger_accounts));
 }
 
@@ -184,17 +184,18 @@ static void add_build_id(struct ledger_module *m, const char *image)
 static uint32_t module_of(const struct dl_find_object *found)
 {
     const struct link_map *map = found->dlfo_link_map;
-    const struct ledger_region *r = &books_ledger.header->regions[LEDGER_MODULES];
+    const struct ledger_region *r = &tag_ledger_ledger.header->regions[LEDGER_MODULES];
     struct ledger_module m = {.start = (uint64_t)found->dlfo_map_start,
                               .end = (uint64_t)found->dlfo_map_end,
                               .bias = map->l_addr,
-                              .path = map->l_name[0] ? string_of(map->l_name) : books_ledger.header->exe};
+                              .path =
+                                  map->l_name[0] ? string_of(map->l_name) : tag_ledger_ledger.header->exe};
     for (uint32_t i = 0; i < load_acquire(&r->used); i++) {
         const struct ledger_module *known = AT(LEDGER_MODULES, struct ledger_module, i);
         if (known->start == m.start && known->end == m.end && known->path == m.path)
             return i;
     }
-    uint32_t at = ledger_append(&books_ledger, LEDGER_MODULES, 1);
+    uint32_t at = ledger_append(&tag_ledger_ledger, LEDGER_MODULES, 1);
     if (at == LEDGER_NONE)
         return at;
     m.seen_ticks = now_ns(CLOCK_MONOTONIC);
@@ -230,7 +231,7 @@ static uint64_t identity_of(const struct met *of, uint32_t module)
         return 0;
     const struct ledger_module *m = AT(LEDGER_MODULES, struct ledger_module, module);
     const char *path = AT(LEDGER_STRINGS, char, m->path);
-    return m->build_id_len ? places_identity(of->place.key + of->line, path, of->place.text) : 0;
+    return m->build_id_len ? tag_index_identity(of->place.key + of->line, path, of->place.text) : 0;
 }
 
 /* Writes the record of an account whose descriptor is there. */
@@ -240,32 +241,32 @@ static void enter(uint32_t number, const struct met *of, uint32_t module, uint64
     struct ledger_tag *t = AT(LEDGER_TAGS, struct ledger_tag, number);
     *t = (struct ledger_tag){.class = string_of(class),
                              .name = string_of(class + text_length(class) + 1),
-                             .file = string_of(places_file(class, NULL, end)),
+                             .file = string_of(tag_index_file(class, NULL, end)),
                              .line = of->line,
                              .module = module,
                              .code = code};
     store_release(&t->account, number);
 }
 
-struct ledger_tag *books_tag(uint32_t number)
+struct ledger_tag *tag_ledger_tag(uint32_t number)
 {
     return AT(LEDGER_TAGS, struct ledger_tag, number);
 }
 
-struct deferred_place *books_place(uint32_t number)
+struct deferred_place *tag_ledger_place(uint32_t number)
 {
     return &met[number].place;
 }
 
-uint64_t *books_calls(uint32_t number)
+uint64_t *tag_ledger_calls(uint32_t number)
 {
     return &met[number].calls;
 }
 
 static struct met description_of(const struct allium_tag *tag)
 {
-    if (tag->version == BOOKS_FAR) {
-        const struct books_far *far = (const struct books_far *)(const void *)tag;
+    if (tag->version == TAG_LEDGER_FAR) {
+        const struct tag_ledger_far *far = (const struct tag_ledger_far *)(const void *)tag;
         return (struct met){.place = {.code = far->code, .text = far->text}};
     }
     return (struct met){.place = {.code = (const char *)&tag->code + tag->code,
@@ -279,18 +280,18 @@ static bool is_sound(const struct allium_tag *tag, const struct met *of, struct 
     if (_dl_find_object((void *)of->place.code, found))
         return false;
     if (tag->version != ALLIUM_TAG_VERSION)
-        return tag->version == BOOKS_FAR;
+        return tag->version == TAG_LEDGER_FAR;
     const char *start = found->dlfo_map_start, *end = found->dlfo_map_end;
-    return control_is_between(tag, start, end) &&
-           (!of->place.text || places_file(of->place.text, start, end));
+    return tag_control_is_between(tag, start, end) &&
+           (!of->place.text || tag_index_file(of->place.text, start, end));
 }
 
 /* The number of its account, which it may have had before; ACCOUNTS_MOST or more: there is no room. */
 static uint32_t number_for(struct met *of, uint64_t identity)
 {
-    uint32_t number = identity ? places_account(identity, 0) : 0;
+    uint32_t number = identity ? tag_index_account(identity, 0) : 0;
     if (!number)
-        return ledger_append(&books_ledger, LEDGER_TAGS, 1);
+        return ledger_append(&tag_ledger_ledger, LEDGER_TAGS, 1);
     of->calls = met[number].calls;
     return number;
 }
@@ -299,14 +300,14 @@ static void note(uint32_t number, const struct met *of, uint32_t module, uint64_
 {
     met[number] = *of;
     if (of->place.text)
-        met[number].place.file = places_file(of->place.text, NULL, (const char *)UINTPTR_MAX);
+        met[number].place.file = tag_index_file(of->place.text, NULL, (const char *)UINTPTR_MAX);
     for (uint32_t most = load_relaxed(&accounts); most <= number;)
         __atomic_compare_exchange_n(&accounts, &most, number + 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
     if (!load_acquire(&AT(LEDGER_TAGS, struct ledger_tag, number)->account))
         enter(number, of, module, code);
 }
 
-bool books_meet(struct allium_tag *tag)
+bool tag_ledger_meet(struct allium_tag *tag)
 {
     uint32_t not_met = ALLIUM_TAG_NOT_MET, number = LEDGER_NONE, module = LEDGER_NONE;
     struct met of = description_of(tag);
@@ -318,7 +319,7 @@ bool books_meet(struct allium_tag *tag)
         code = code_of(&of, &found);
         of.map = found.dlfo_link_map;
         set_keys(&of.place, module, code);
-        if (tag->version == BOOKS_FAR)
+        if (tag->version == TAG_LEDGER_FAR)
             of.place.module = 0; /* no file has them: nobody knows of them before they are met */
         identity = identity_of(&of, module);
         number = number_for(&of, identity);
@@ -328,21 +329,21 @@ bool books_meet(struct allium_tag *tag)
     bool kept = number < ACCOUNTS_MOST && back_account(number);
     if (!kept && __atomic_compare_exchange_n(&tag->words, &not_met, ALLIUM_TAG_UNKEPT, false,
                                              __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-        books_count_loss(LEDGER_LOST_TAGS);
+        tag_ledger_count_loss(LEDGER_LOST_TAGS);
     if (!kept)
         return not_met != ALLIUM_TAG_UNKEPT && not_met != ALLIUM_TAG_NOT_MET;
     note(number, &of, module, code);
-    if (!__atomic_compare_exchange_n(&tag->words, &not_met, books_offset(number), false, __ATOMIC_ACQ_REL,
-                                     __ATOMIC_ACQUIRE)) { /* somebody else was faster */
-        if (not_met != books_offset(number)) {
+    if (!__atomic_compare_exchange_n(&tag->words, &not_met, tag_ledger_offset(number), false,
+                                     __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) { /* somebody else was faster */
+        if (not_met != tag_ledger_offset(number)) {
             met[number].place.code = NULL;
             store_relaxed(&AT(LEDGER_TAGS, struct ledger_tag, number)->account, 0);
         }
         return not_met != ALLIUM_TAG_UNKEPT;
     }
     if (identity)
-        places_account(identity, number);
-    control_show(books_ledger.control, tag);
+        tag_index_account(identity, number);
+    tag_control_show(tag_ledger_ledger.control, tag);
     return true;
 }
 
@@ -351,13 +352,14 @@ static bool inherit(void)
 {
     struct dl_find_object found, texts;
     for (uint32_t n = 1; n < accounts_of_parent; n++) {
-        if (ledger_append(&books_ledger, LEDGER_TAGS, 1) == LEDGER_NONE || !back_account(n))
+        if (ledger_append(&tag_ledger_ledger, LEDGER_TAGS, 1) == LEDGER_NONE || !back_account(n))
             return false;
-        bool there = met[n].place.code && places_module(met[n].place.code, &found);
+        bool there = met[n].place.code && tag_index_module(met[n].place.code, &found);
         const char *text =
             met[n].place.text; /* of another library by now, perhaps, which has the place of ours */
         if (there && text &&
-            (!places_module(text, &texts) || !places_file(text, texts.dlfo_map_start, texts.dlfo_map_end)))
+            (!tag_index_module(text, &texts) ||
+             !tag_index_file(text, texts.dlfo_map_start, texts.dlfo_map_end)))
             there = false;
         if (there && found.dlfo_link_map == met[n].map)
             enter(n, &met[n], module_of(&found), code_of(&met[n], &found));
@@ -370,7 +372,7 @@ static bool make_own(void)
 {
     config.image_id ^= now_ns(CLOCK_MONOTONIC) ^ (uint64_t)sys_call(SYS_getpid, 0) << 40;
     config.image_id = draw_next(&config.image_id);
-    if (ledger_make(&books_ledger, &config))
+    if (ledger_make(&tag_ledger_ledger, &config))
         return false;
     describe_image();
     return true;
@@ -379,19 +381,20 @@ static bool make_own(void)
 static enum stage make(void)
 {
     const struct ledger_control *inherited = config.asked;
-    enum agent_api_answer answer = agent_api_agent ? agent_api_agent->open(&books_ledger)
+    enum agent_api_answer answer = agent_api_agent ? agent_api_agent->open(&tag_ledger_ledger)
                                    : make_own()    ? AGENT_API_OPEN
                                                    : AGENT_API_NEVER;
     if (answer != AGENT_API_OPEN)
         return answer == AGENT_API_LATER ? STAGE_NONE : STAGE_FAILED;
-    if (books_ledger.control == &ledger_no_control)
-        books_ledger.control = inherited;
-    if (!back_account(0) || ledger_append(&books_ledger, LEDGER_TAGS, 1) || !inherit()) /* account 0: none */
+    if (tag_ledger_ledger.control == &ledger_no_control)
+        tag_ledger_ledger.control = inherited;
+    if (!back_account(0) || ledger_append(&tag_ledger_ledger, LEDGER_TAGS, 1) ||
+        !inherit()) /* account 0: none */
         return STAGE_FAILED;
-    control_show_again(books_ledger.control);
-    if (inherited != &asked_at_start.control && books_ledger.control != inherited)
+    tag_control_show_again(tag_ledger_ledger.control);
+    if (inherited != &asked_at_start.control && tag_ledger_ledger.control != inherited)
         sys_call(SYS_munmap, inherited, LEDGER_CONTROL_TAG_BYTES);
-    books_ledger.header->magic = LEDGER_MAGIC;
+    tag_ledger_ledger.header->magic = LEDGER_MAGIC;
     return STAGE_MADE;
 }
 
@@ -401,12 +404,12 @@ static void become_child(void)
     if (stage == STAGE_MADE)
         parent_image_id = config.image_id;
     accounts_of_parent = load_relaxed(&accounts);
-    books_ledger.header = NULL;
-    if (books_ledger.control != &ledger_no_control)
-        config.asked = books_ledger.control;
+    tag_ledger_ledger.header = NULL;
+    if (tag_ledger_ledger.control != &ledger_no_control)
+        config.asked = tag_ledger_ledger.control;
     object_map_begin_anew();
-    ranges_begin_anew();
-    details_reset();
+    mmap_ranges_begin_anew();
+    call_details_reset();
     generation++;
     in_vain = false;
     store_release(&stage, STAGE_NONE);
@@ -419,7 +422,7 @@ static bool know_ourselves(void)
     if (load_acquire(alive) == AWARE)
         return true;
     if (!__atomic_compare_exchange_n(alive, &unaware, LEARNING, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-        return wait_while(alive, LEARNING, &in_vain);
+        return spin_while(alive, LEARNING, &in_vain);
     become_child();
     store_release(alive, AWARE);
     return true;
@@ -439,12 +442,12 @@ static bool begin_books(void)
         store_release(&stage, now);
         return now == STAGE_MADE;
     }
-    return now == STAGE_MADE || (now == STAGE_MAKING && wait_while(&stage, STAGE_MAKING, &in_vain) &&
+    return now == STAGE_MADE || (now == STAGE_MAKING && spin_while(&stage, STAGE_MAKING, &in_vain) &&
                                  load_acquire(&stage) == STAGE_MADE);
 }
 
 /* A handler in the midst of the making would find no books, and have nowhere to say what it could not book. */
-bool books_open(void)
+bool tag_ledger_open(void)
 {
     static const uint64_t all = ~0ull;
     uint64_t mask;
@@ -458,41 +461,41 @@ bool books_open(void)
     return open;
 }
 
-char *books_words(uint32_t shard)
+char *tag_ledger_words(uint32_t shard)
 {
-    return books_ledger.regions[LEDGER_ACCOUNTS] +
+    return tag_ledger_ledger.regions[LEDGER_ACCOUNTS] +
            shard * LEDGER_ACCOUNTS_TOGETHER * sizeof(struct ledger_words);
 }
 
-void books_show_objects(const void *tables)
+void tag_ledger_show_objects(const void *tables)
 {
-    store_relaxed(&books_ledger.header->tagged, (uintptr_t)tables);
+    store_relaxed(&tag_ledger_ledger.header->tagged, (uintptr_t)tables);
 }
 
-void books_show_ranges(const void *table)
+void tag_ledger_show_ranges(const void *table)
 {
-    store_relaxed(&books_ledger.header->ranges, (uintptr_t)table);
+    store_relaxed(&tag_ledger_ledger.header->ranges, (uintptr_t)table);
 }
 
-void books_count_loss(enum ledger_loss what)
+void tag_ledger_count_loss(enum ledger_loss what)
 {
-    __atomic_fetch_add(&books_ledger.header->losses[what], 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&tag_ledger_ledger.header->losses[what], 1, __ATOMIC_RELAXED);
 }
 
-void books_unseen(uint32_t number)
+void tag_ledger_unseen(uint32_t number)
 {
     __atomic_fetch_add(&AT(LEDGER_TAGS, struct ledger_tag, number)->unseen, 1, __ATOMIC_RELAXED);
 }
 
-void books_failed(uint32_t number)
+void tag_ledger_failed(uint32_t number)
 {
     __atomic_fetch_add(&AT(LEDGER_TAGS, struct ledger_tag, number)->failed, 1, __ATOMIC_RELAXED);
 }
 
 __attribute__((destructor)) static void end(void)
 {
-    if (agent_api_agent || !books_are_ours())
+    if (agent_api_agent || !tag_ledger_are_ours())
         return;
-    books_ledger.header->ended_ticks = now_ns(CLOCK_MONOTONIC);
-    store_release(&books_ledger.header->state, LEDGER_EXITED);
+    tag_ledger_ledger.header->ended_ticks = now_ns(CLOCK_MONOTONIC);
+    store_release(&tag_ledger_ledger.header->state, LEDGER_EXITED);
 }

@@ -16,55 +16,55 @@
 #include "target/deferred_match.h"
 #include "wire/ledger_make.h"
 
-/** A descriptor that does not lie beside its code: `version` is BOOKS_FAR, and code and text are told here. */
-struct books_far {
+/** A descriptor that does not lie beside its code: `version` is TAG_LEDGER_FAR, and code and text are told here. */
+struct tag_ledger_far {
     struct allium_tag tag;
     const char *code, *text;
 };
-#define BOOKS_FAR 0x80000000u
+#define TAG_LEDGER_FAR 0x80000000u
 
 /** The number of an account whose words lie there, and the other way round. */
-static inline uint32_t books_number(uint32_t words)
+static inline uint32_t tag_ledger_number(uint32_t words)
 {
     return ledger_number_at(words / sizeof(struct ledger_words), LEDGER_ACCOUNTS_TOGETHER);
 }
 
-static inline uint32_t books_offset(uint32_t number)
+static inline uint32_t tag_ledger_offset(uint32_t number)
 {
     return ledger_index_of(number, LEDGER_ACCOUNTS_TOGETHER) * (uint32_t)sizeof(struct ledger_words);
 }
 
-extern struct ledger books_ledger;
+extern struct ledger tag_ledger_ledger;
 
 /** There is a ledger of this process's own. False: there is none and cannot be, or somebody else is making it just now. */
-bool books_open(void);
+bool tag_ledger_open(void);
 /** The descriptor is met: it has an account. False: there is no room for one. */
-bool books_meet(struct allium_tag *tag);
+bool tag_ledger_meet(struct allium_tag *tag);
 /** Its record. */
-struct ledger_tag *books_tag(uint32_t number);
+struct ledger_tag *tag_ledger_tag(uint32_t number);
 /** What is known of its place. */
-struct deferred_place *books_place(uint32_t number);
-/** Calls of it that control_fails() counts. */
-uint64_t *books_calls(uint32_t number);
+struct deferred_place *tag_ledger_place(uint32_t number);
+/** Calls of it that tag_control_fails() counts. */
+uint64_t *tag_ledger_calls(uint32_t number);
 /** First words of a shard, of account 0. */
-char *books_words(uint32_t shard);
+char *tag_ledger_words(uint32_t shard);
 /** One more object of so many bytes in a shard's account, or one less; with `calls` 0 a part of one. */
-void books_add(uint32_t number, uint32_t shard, bool gone, unsigned calls, uint64_t bytes);
+void tag_ledger_add(uint32_t number, uint32_t shard, bool gone, unsigned calls, uint64_t bytes);
 /** The count, to which a call of so many bytes was added, is to hand its calls on. */
-void books_carry(struct ledger_count *count, uint32_t shard, uint64_t bytes);
+void tag_ledger_carry(struct ledger_count *count, uint32_t shard, uint64_t bytes);
 /** This process is one that has its books open: false in a fork child that has not begun. */
-bool books_are_ours(void);
+bool tag_ledger_are_ours(void);
 /** Whose books they are. */
-int32_t books_process(void);
+int32_t tag_ledger_process(void);
 /** A new number in each fork child. */
-uint32_t books_generation(void);
+uint32_t tag_ledger_generation(void);
 /** The ledger tells where the map of objects lies; and where that of mappings. */
-void books_show_objects(const void *tables);
-void books_show_ranges(const void *table);
-void books_count_loss(enum ledger_loss what);
+void tag_ledger_show_objects(const void *tables);
+void tag_ledger_show_ranges(const void *table);
+void tag_ledger_count_loss(enum ledger_loss what);
 /** A request of that account's tag failed. */
-void books_failed(uint32_t number);
+void tag_ledger_failed(uint32_t number);
 /** An object of that account was freed by others, or could not be followed: what is live there is not exact any more. */
-void books_unseen(uint32_t number);
+void tag_ledger_unseen(uint32_t number);
 
 #endif

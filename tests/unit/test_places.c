@@ -20,16 +20,16 @@ static uint64_t identity_of(uint32_t n)
 static void each_keeps_its_number(void **state)
 {
     (void)state;
-    places_init();
+    tag_index_init();
     for (uint32_t n = 1; n <= IDENTITIES; n++) {
-        assert_int_equal(places_account(identity_of(n), 0), 0);
-        assert_int_equal(places_account(identity_of(n), n), 0);
-        assert_int_equal(places_account(identity_of(n), n + 1), n);
+        assert_int_equal(tag_index_account(identity_of(n), 0), 0);
+        assert_int_equal(tag_index_account(identity_of(n), n), 0);
+        assert_int_equal(tag_index_account(identity_of(n), n + 1), n);
         for (uint32_t before = 1 + n % 211; before < n; before += 1009)
-            assert_int_equal(places_account(identity_of(before), 0), before);
+            assert_int_equal(tag_index_account(identity_of(before), 0), before);
     }
     for (uint32_t n = 1; n <= IDENTITIES; n++)
-        assert_int_equal(places_account(identity_of(n), 0), n);
+        assert_int_equal(tag_index_account(identity_of(n), 0), n);
 }
 
 int main(void)
