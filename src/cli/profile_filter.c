@@ -118,7 +118,7 @@ static void look_up(void *subject, size_t field, struct query_probe *probe)
         if (s->sample)
             query_offer_number(probe, (int64_t)profile_age_ns(s->p, s->sample));
         else if (s->free)
-            query_offer_number(probe, (int64_t)who_lifetime_ns(s->free));
+            query_offer_number(probe, (int64_t)address_info_lifetime_ns(s->free));
         break;
     }
 }

@@ -138,7 +138,7 @@ static void print_help(void)
 
 /* ---- looks ---- */
 
-void watch_print(struct sink *out, const struct look *l, uint32_t top, bool json)
+void watch_print(struct sink *out, const struct watch_snapshot *l, uint32_t top, bool json)
 {
     struct watch_view v = {.style = terminal_style(stdout), .top = top, .frames = WORDS_FRAMES_DEFAULT};
     if (json)
@@ -160,9 +160,9 @@ static void add_variable(char **variables, const char *fmt, ...)
     *variables = buf_detach(&b);
 }
 
-static char **variables_of(const struct look *l, const struct look_alert *alert)
+static char **variables_of(const struct watch_snapshot *l, const struct watch_snapshot_alert *alert)
 {
-    const struct look_image *i = &l->images.at[alert->image];
+    const struct watch_snapshot_image *i = &l->images.at[alert->image];
     const struct profile_image *of = &i->profile->images.at[0];
     struct interval live = estimate_interval(&i->live);
     char **v = mem_array(16, sizeof(*v));
@@ -176,13 +176,13 @@ static char **variables_of(const struct look *l, const struct look_alert *alert)
     add_variable(v, "ALLIUM_LIVE_BYTES=%.0f", i->live.value);
     add_variable(v, "ALLIUM_LIVE_BYTES_LOW=%.0f", floor(live.low));
     add_variable(v, "ALLIUM_LIVE_BYTES_HIGH=%.0f", ceil(live.high));
-    add_variable(v, "ALLIUM_OLD_BYTES=%.0f", look_old(i)->value);
+    add_variable(v, "ALLIUM_OLD_BYTES=%.0f", watch_snapshot_old(i)->value);
     if (alert->row == PROFILE_NONE)
         return v;
-    const struct look_row *row = &i->rows.at[alert->row];
+    const struct watch_snapshot_row *row = &i->rows.at[alert->row];
     char scratch[FRAME_NAME_BYTES];
     struct frames frames = {0};
-    frames_of(&frames, i->profile, look_rollup_row(i, row)->index);
+    frames_of(&frames, i->profile, watch_snapshot_rollup_row(i, row)->index);
     add_variable(v, "ALLIUM_FUNCTION=%s",
                  frame_function(i->profile, frames_asker(i->profile, &frames), scratch));
     add_variable(v, "ALLIUM_SLOPE_BYTES_PER_HOUR=%.0f", row->growth.bytes_per_hour);
@@ -197,19 +197,19 @@ static void complain(const char *what)
     fprintf(stderr, "allium: %s\n", what);
 }
 
-static void run_hooks(struct loop *l, const struct look *look)
+static void run_hooks(struct loop *l, const struct watch_snapshot *look)
 {
-    vec_each (const struct look_alert, alert, &look->alerts) {
+    vec_each (const struct watch_snapshot_alert, alert, &look->alerts) {
         struct error e = {""};
         if (l->o->hook && hook_add(l->o->hook, variables_of(look, alert), &e))
             complain(e.text);
     }
 }
 
-static void look(struct loop *l, enum look_kind kind)
+static void look(struct loop *l, enum watch_snapshot_kind kind)
 {
     struct error e = {""};
-    struct look *look = watch_look(l->o->watch, kind, &e);
+    struct watch_snapshot *look = watch_look(l->o->watch, kind, &e);
     if (*e.text && strcmp(e.text, l->said.text))
         complain(e.text);
     l->said = e;
@@ -218,7 +218,7 @@ static void look(struct loop *l, enum look_kind kind)
     int bad = sink_finish(&out);
     debuginfod_tell();
     run_hooks(l, look);
-    look_free(look);
+    watch_snapshot_free(look);
     if (bad)
         l->code = command_written(&out, EXIT_DONE);
 }
@@ -235,7 +235,7 @@ static int save(struct loop *l)
 
 static void dismiss(struct loop *l)
 {
-    look(l, LOOK_CHANGES); /* what is old at this moment */
+    look(l, WATCH_SNAPSHOT_CHANGES); /* what is old at this moment */
     uint64_t n = watch_dismiss(l->o->watch);
     if (!save(l))
         fprintf(stderr, "allium: %" PRIu64 " sample%s dismissed\n", n, n == 1 ? "" : "s");
@@ -244,9 +244,9 @@ static void dismiss(struct loop *l)
 static void grant(struct loop *l, enum wish wish)
 {
     if (wish == LIST)
-        look(l, LOOK_ALL);
+        look(l, WATCH_SNAPSHOT_ALL);
     else if (wish == FREES)
-        look(l, LOOK_FREES);
+        look(l, WATCH_SNAPSHOT_FREES);
     else if (wish == DISMISS)
         dismiss(l);
     else if (wish == HELP)
@@ -293,7 +293,7 @@ static void run(struct loop *l)
         if (wish != NOTHING) {
             grant(l, wish);
         } else if (now_ns() >= due) {
-            look(l, LOOK_CHANGES);
+            look(l, WATCH_SNAPSHOT_CHANGES);
             due += l->o->every_ns;
             if (due < now_ns()) /* it takes longer than that, or we were stopped */
                 due = now_ns() + l->o->every_ns;

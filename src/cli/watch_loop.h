@@ -31,6 +31,6 @@ struct watch_loop {
 /** Until the end; returns the exit code. */
 int watch_loop(const struct watch_loop *o);
 /** Writes one look, as standard output is to have it. */
-void watch_print(struct sink *out, const struct look *l, uint32_t top, bool json);
+void watch_print(struct sink *out, const struct watch_snapshot *l, uint32_t top, bool json);
 
 #endif

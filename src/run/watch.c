@@ -94,7 +94,7 @@ static struct estimate live_of(const struct watch_options *o, const struct profi
 }
 
 /* The profile is the image's from now on. Rows have neither growth nor marks yet. */
-static void list_old(struct look_image *i, const struct watch_options *o, struct profile *p)
+static void list_old(struct watch_snapshot_image *i, const struct watch_options *o, struct profile *p)
 {
     struct rollup_options options = o->old;
     options.group = ROLLUP_BY_STACK;
@@ -108,20 +108,21 @@ static void list_old(struct look_image *i, const struct watch_options *o, struct
         i->dismissed += is_dismissed(o, p, &p->samples.at[k]) && o->old.keep_sample(o->old.arg, p, k);
     for (uint32_t k = 0; k < i->rollup->rows.len; k++)
         if (i->rollup->rows.at[k].self.aged_samples)
-            *vec_push(&i->rows) = (struct look_row){.number = k};
+            *vec_push(&i->rows) = (struct watch_snapshot_row){.number = k};
 }
 
-static struct look *new_look(const struct watch_options *o, enum look_kind kind, uint64_t number)
+static struct watch_snapshot *new_look(const struct watch_options *o, enum watch_snapshot_kind kind,
+                                       uint64_t number)
 {
-    struct look *l = mem_alloc(sizeof(*l));
-    *l =
-        (struct look){.time_ns = now_ns(), .number = number, .older_than_ns = o->older_than_ns, .kind = kind};
+    struct watch_snapshot *l = mem_alloc(sizeof(*l));
+    *l = (struct watch_snapshot){
+        .time_ns = now_ns(), .number = number, .older_than_ns = o->older_than_ns, .kind = kind};
     return l;
 }
 
-struct look *watch_look_once(const struct watch_options *o, struct profile *p)
+struct watch_snapshot *watch_look_once(const struct watch_options *o, struct profile *p)
 {
-    struct look *l = new_look(o, LOOK_ALL, 1);
+    struct watch_snapshot *l = new_look(o, WATCH_SNAPSHOT_ALL, 1);
     l->time_ns = p->taken_ns;
     wrappers_mark(o->wrappers, p);
     list_old(vec_push(&l->images), o, p);
@@ -213,17 +214,17 @@ static void settle_dismissed(const struct watch_options *o, const struct profile
 }
 
 /* Growth and marks of the rows; what is listed now is not new the next time. */
-static void mark_rows(struct look_image *i, struct numbering *n, const struct watch_options *o,
+static void mark_rows(struct watch_snapshot_image *i, struct numbering *n, const struct watch_options *o,
                       uint64_t image_id)
 {
     struct series *series = n->series;
-    vec_each (const struct look_row, row, &i->rows)
-        number_of(n, look_rollup_row(i, row)->index);
+    vec_each (const struct watch_snapshot_row, row, &i->rows)
+        number_of(n, watch_snapshot_rollup_row(i, row)->index);
     uint64_t *fresh = mem_array(series->stacks.len, sizeof(*fresh));
     vec_each (const struct series_sample, s, &series->samples)
         fresh[s->stack] += s->fresh && !dismissed_has(o->dismissed, image_id, s->serial);
-    vec_each (struct look_row, row, &i->rows) {
-        uint32_t number = number_of(n, look_rollup_row(i, row)->index);
+    vec_each (struct watch_snapshot_row, row, &i->rows) {
+        uint32_t number = number_of(n, watch_snapshot_rollup_row(i, row)->index);
         struct series_stack *stack = &series->stacks.at[number];
         row->growth = growth_of(series, number);
         row->fresh_samples = i->began ? 0 : fresh[number];
@@ -239,7 +240,7 @@ static void mark_rows(struct look_image *i, struct numbering *n, const struct wa
 /* ---- alerts ---- */
 
 /* The row whose growth lasts longest; PROFILE_NONE: none does. */
-static uint32_t longest_growing(const struct look_image *i)
+static uint32_t longest_growing(const struct watch_snapshot_image *i)
 {
     uint32_t longest = PROFILE_NONE;
     uint64_t most_ns = 0;
@@ -251,9 +252,9 @@ static uint32_t longest_growing(const struct look_image *i)
     return longest;
 }
 
-static void find_alerts(const struct watch *w, struct look *l, uint32_t image, struct track *t)
+static void find_alerts(const struct watch *w, struct watch_snapshot *l, uint32_t image, struct track *t)
 {
-    const struct look_image *i = &l->images.at[image];
+    const struct watch_snapshot_image *i = &l->images.at[image];
     uint32_t row = longest_growing(i);
     struct alert_facts facts = {.time_ns = i->profile->taken_ns,
                                 .live_bytes = estimate_interval(&i->live).low,
@@ -262,9 +263,9 @@ static void find_alerts(const struct watch *w, struct look *l, uint32_t image, s
         const struct alert_term *term = &w->o.alert->terms[k];
         if (alert_judge(term, &t->alerts[k], &facts))
             *vec_push(&l->alerts) =
-                (struct look_alert){.image = image,
-                                    .row = term->kind == ALERT_GROWING ? row : PROFILE_NONE,
-                                    .condition = mem_strdup(term->text)};
+                (struct watch_snapshot_alert){.image = image,
+                                              .row = term->kind == ALERT_GROWING ? row : PROFILE_NONE,
+                                              .condition = mem_strdup(term->text)};
     }
 }
 
@@ -322,12 +323,12 @@ static void name(struct watch *w, struct symbols **symbols, struct profile *p)
 }
 
 /* Names take time: only what is shown gets them. */
-static void name_shown(struct watch *w, struct look *l, struct symbols **symbols)
+static void name_shown(struct watch *w, struct watch_snapshot *l, struct symbols **symbols)
 {
     bool *shown = mem_array(l->images.len, sizeof(*shown));
     for (size_t i = 0; i < l->images.len; i++)
-        shown[i] = l->kind != LOOK_CHANGES || l->images.at[i].began || l->images.at[i].changed;
-    vec_each (const struct look_alert, alert, &l->alerts)
+        shown[i] = l->kind != WATCH_SNAPSHOT_CHANGES || l->images.at[i].began || l->images.at[i].changed;
+    vec_each (const struct watch_snapshot_alert, alert, &l->alerts)
         shown[alert->image] = true;
     for (size_t i = 0; i < l->images.len && !w->o.named; i++)
         if (shown[i])
@@ -348,7 +349,7 @@ static void find_pid(const struct watch *w, struct ledger_entry *entry)
         entry->pid = t && t->pid ? t->pid : ledger_scan_holder(entry);
 }
 
-static void look_at(struct watch *w, struct look *l, const struct ledger_entry *entry,
+static void look_at(struct watch *w, struct watch_snapshot *l, const struct ledger_entry *entry,
                     struct symbols **symbols, struct error *e)
 {
     int bad;
@@ -370,7 +371,7 @@ static void look_at(struct watch *w, struct look *l, const struct ledger_entry *
     if (w->o.named)
         name(w, symbols, p);
     settle_dismissed(&w->o, p, entry->image_id);
-    struct look_image *i = vec_push(&l->images);
+    struct watch_snapshot_image *i = vec_push(&l->images);
     struct numbering n = numbering_new(t->series, p);
     i->began = began;
     feed(&n, &w->o);
@@ -381,12 +382,12 @@ static void look_at(struct watch *w, struct look *l, const struct ledger_entry *
 
 static int most_first(const void *a, const void *b)
 {
-    double x = look_old(a)->value, y = look_old(b)->value;
+    double x = watch_snapshot_old(a)->value, y = watch_snapshot_old(b)->value;
     return (x < y) - (x > y);
 }
 
 /* Those that no ledger in the list belongs to, or only a dead one; and what was dismissed of them. */
-static void forget_ended(struct watch *w, struct look *l)
+static void forget_ended(struct watch *w, struct watch_snapshot *l)
 {
     size_t kept = 0;
     vec_each (struct track, t, &w->tracks) {
@@ -395,7 +396,8 @@ static void forget_ended(struct watch *w, struct look *l)
             continue;
         }
         dismissed_settle(w->o.dismissed, t->image_id, NULL, 0);
-        *vec_push(&l->ended) = (struct look_ended){.pid = t->pid, .image_id = t->image_id, .comm = t->comm};
+        *vec_push(&l->ended) =
+            (struct watch_snapshot_ended){.pid = t->pid, .image_id = t->image_id, .comm = t->comm};
         t->comm = NULL;
         release(t);
     }
@@ -427,11 +429,11 @@ static void forget_gone(struct watch *w)
     ledger_scan_release(&p.scan);
 }
 
-struct look *watch_look(struct watch *w, enum look_kind kind, struct error *e)
+struct watch_snapshot *watch_look(struct watch *w, enum watch_snapshot_kind kind, struct error *e)
 {
     struct ledger_scan scan = {0};
     struct symbols *symbols = NULL;
-    struct look *l = new_look(&w->o, w->looks ? kind : LOOK_ALL, w->looks + 1);
+    struct watch_snapshot *l = new_look(&w->o, w->looks ? kind : WATCH_SNAPSHOT_ALL, w->looks + 1);
     w->looks++;
     vec_each (struct track, t, &w->tracks)
         t->found = false;

@@ -39,12 +39,12 @@ struct watch *watch_new(const struct watch_options *o);
 void watch_free(struct watch *w);
 
 /**
- * Takes a look at all there is; the caller frees it with look_free(). Of what cannot be read a line is in `e` ("" if all
+ * Takes a look at all there is; the caller frees it with watch_snapshot_free(). Of what cannot be read a line is in `e` ("" if all
  * could be); the look is there even so.
  */
-struct look *watch_look(struct watch *w, enum look_kind kind, struct error *e);
+struct watch_snapshot *watch_look(struct watch *w, enum watch_snapshot_kind kind, struct error *e);
 /** The same of a profile that does not change (a recording), which it takes. */
-struct look *watch_look_once(const struct watch_options *o, struct profile *p);
+struct watch_snapshot *watch_look_once(const struct watch_options *o, struct profile *p);
 /** All that the last look saw is known from now on, and not shown. How many samples that are. */
 uint64_t watch_dismiss(struct watch *w);
 /** The process that was asked for has ended, and the last look has told so if it ever had a ledger. */

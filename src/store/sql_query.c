@@ -22,7 +22,7 @@ struct ask {
     struct store_query *q;
     struct reader *r;
     sqlite3_stmt *stmt;
-    struct answer rows;
+    struct sql_result rows;
     char refused[64]; /* what the authorizer did not let pass; "": nothing */
 };
 
@@ -163,26 +163,26 @@ static int prepare(struct ask *k, struct error *e)
     if (!sqlite3_stmt_readonly(k->stmt) || !sqlite3_column_count(k->stmt))
         return error_set(e, EPERM, "this is no question: it begins with SELECT, WITH or VALUES");
     for (int i = 0; i < sqlite3_column_count(k->stmt); i++)
-        answer_column(&k->rows, sqlite3_column_name(k->stmt, i));
+        sql_result_column(&k->rows, sqlite3_column_name(k->stmt, i));
     return 0;
 }
 
 static void take_value(struct ask *k, int column)
 {
-    struct answer_value *v = vec_push(&k->rows.values);
+    struct sql_result_value *v = vec_push(&k->rows.values);
     const void *bytes;
     switch (sqlite3_column_type(k->stmt, column)) {
     case SQLITE_INTEGER:
-        v->type = ANSWER_WHOLE;
+        v->type = SQL_RESULT_WHOLE;
         v->whole = sqlite3_column_int64(k->stmt, column);
         break;
     case SQLITE_FLOAT:
-        v->type = ANSWER_REAL;
+        v->type = SQL_RESULT_REAL;
         v->real = sqlite3_column_double(k->stmt, column);
         break;
     case SQLITE_TEXT:
     case SQLITE_BLOB:
-        v->type = sqlite3_column_type(k->stmt, column) == SQLITE_TEXT ? ANSWER_TEXT : ANSWER_BYTES;
+        v->type = sqlite3_column_type(k->stmt, column) == SQLITE_TEXT ? SQL_RESULT_TEXT : SQL_RESULT_BYTES;
         bytes = sqlite3_column_blob(k->stmt, column);
         v->bytes = bytes ? (size_t)sqlite3_column_bytes(k->stmt, column) : 0;
         v->text = mem_alloc(v->bytes + 1);
@@ -190,7 +190,7 @@ static void take_value(struct ask *k, int column)
             memcpy(v->text, bytes, v->bytes);
         break;
     default:
-        v->type = ANSWER_NULL;
+        v->type = SQL_RESULT_NULL;
     }
 }
 
@@ -200,15 +200,15 @@ static int step_through(struct ask *k, struct error *e)
     while (!enough && (rc = sqlite3_step(k->stmt)) == SQLITE_ROW) {
         for (size_t i = 0; i < k->rows.columns.len; i++)
             take_value(k, (int)i);
-        if (answer_rows(&k->rows) < STORE_QUERY_BATCH_ROWS)
+        if (sql_result_rows(&k->rows) < STORE_QUERY_BATCH_ROWS)
             continue;
         enough = k->q->take(k->q->arg, &k->rows, true);
-        answer_clear(&k->rows);
+        sql_result_clear(&k->rows);
     }
     if (enough)
         return enough;
     int bad = rc == SQLITE_DONE ? 0 : fail(k, rc, e);
-    if (!bad || answer_rows(&k->rows)) /* what was found up to there is true */
+    if (!bad || sql_result_rows(&k->rows)) /* what was found up to there is true */
         enough = k->q->take(k->q->arg, &k->rows, bad != 0);
     return bad ? bad : enough;
 }
@@ -232,7 +232,7 @@ static int ask(struct store_query *q, struct reader *r, struct error *e)
     }
     reader_close(r);
     sqlite3_hard_heap_limit64(before);
-    answer_release(&k.rows);
+    sql_result_release(&k.rows);
     return rc;
 }
 

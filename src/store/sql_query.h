@@ -31,7 +31,7 @@ struct store_query {
     int64_t memory_bytes;              /* that SQLite may take; 0: STORE_QUERY_MEMORY_BYTES */
     /* Takes up to STORE_QUERY_BATCH_ROWS rows at a time: none of them is kept. At least one call if the question is sound;
      * `more`: others may follow. Not 0: enough, and what the call returns. */
-    int (*take)(void *arg, const struct answer *rows, bool more);
+    int (*take)(void *arg, const struct sql_result *rows, bool more);
     void *arg;
     size_t wrong_at; /* set: where in `sql` it is wrong, in bytes; STORE_QUERY_NOWHERE: not known */
 };

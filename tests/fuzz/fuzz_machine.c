@@ -18,30 +18,30 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void check_lists(const struct machine *m)
+static void check_lists(const struct overview *m)
 {
-    vec_each (const struct machine_zone, z, &m->zones)
+    vec_each (const struct overview_zone, z, &m->zones)
         require(z->managed_bytes && strnlen(z->name, sizeof(z->name)) < sizeof(z->name),
                 "a zone that is none");
-    vec_each (const struct machine_swap, s, &m->swaps)
+    vec_each (const struct overview_swap, s, &m->swaps)
         require(s->path && *s->path, "a swap without a path");
-    vec_each (const struct machine_slab, s, &m->slabs)
+    vec_each (const struct overview_slab, s, &m->slabs)
         require(*s->name && !strchr(s->name, ' '), "a slab without a name");
-    for (int i = 0; i < MACHINE_MEMORY_KINDS; i++)
-        require(machine_memory_has(m, (enum machine_memory)i) || !m->memory[i],
+    for (int i = 0; i < OVERVIEW_MEMORY_KINDS; i++)
+        require(overview_memory_has(m, (enum overview_memory)i) || !m->memory[i],
                 "an unknown figure that is not 0");
 }
 
-static void read_log(struct machine *m, const char *text)
+static void read_log(struct overview *m, const char *text)
 {
     struct kmsg k = {.fd = -1};
     char line[LINES_BYTES];
     while (lines_next(&text, line))
         kmsg_take(&k, line);
-    vec_each (const struct machine_kill, kill, &k.kills) {
+    vec_each (const struct overview_kill, kill, &k.kills) {
         require(kill->pid >= 0 && strnlen(kill->name, sizeof(kill->name)) < sizeof(kill->name),
                 "a kill of nobody");
-        struct machine_kill *copy = vec_push(&m->kills);
+        struct overview_kill *copy = vec_push(&m->kills);
         *copy = *kill;
         copy->cgroup = kill->cgroup ? mem_strdup(kill->cgroup) : NULL;
         copy->at_ns = kill->boot_ns;
@@ -49,9 +49,9 @@ static void read_log(struct machine *m, const char *text)
     kmsg_close(&k);
 }
 
-static void read_processes(struct machine *m, const char *text)
+static void read_processes(struct overview *m, const char *text)
 {
-    struct machine_process p = {.faults_per_s = -1};
+    struct overview_process p = {.faults_per_s = -1};
     struct mappings maps = {0};
     struct mapping sum;
     bool is = process_parse_stat(&p, text);
@@ -67,29 +67,29 @@ static void read_processes(struct machine *m, const char *text)
     mappings_release(&maps);
 }
 
-static void read_groups(struct machine *m, const char *text)
+static void read_groups(struct overview *m, const char *text)
 {
-    struct machine_cgroup c = {.version = 1 + (text[0] & 1), .path = mem_strdup("/a")};
+    struct overview_cgroup c = {.version = 1 + (text[0] & 1), .path = mem_strdup("/a")};
     cgroup_parse_stat(&c, text);
     cgroup_parse_kills(&c, text);
     *vec_push(&m->cgroups) = c;
 }
 
-static void tell(struct machine *m)
+static void tell(struct overview *m)
 {
-    table_free(machine_zones_table(m));
-    table_free(machine_swaps_table(m));
-    table_free(machine_slabs_table(m));
-    table_free(machine_processes_table(m));
-    table_free(machine_cgroups_table(m));
-    table_free(machine_kills_table(m, 2));
-    table_free(machine_pressure_table(m));
+    table_free(overview_zones_table(m));
+    table_free(overview_swaps_table(m));
+    table_free(overview_slabs_table(m));
+    table_free(overview_processes_table(m));
+    table_free(overview_cgroups_table(m));
+    table_free(overview_kills_table(m, 2));
+    table_free(overview_pressure_table(m));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct machine m = {.taken_ns = UINT64_MAX / 2, .boot_ns = 2};
-    struct machine_node n = {.id = 0};
+    struct overview m = {.taken_ns = UINT64_MAX / 2, .boot_ns = 2};
+    struct overview_node n = {.id = 0};
     char *text = mem_strndup((const char *)data, size), word[8];
     meminfo_parse(&m, text);
     vmstat_parse(&m, text, 4096);
@@ -103,12 +103,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     read_log(&m, text);
     read_processes(&m, text);
     read_groups(&m, text);
-    machine_since(&m, NULL);
-    machine_account(&m);
-    machine_note(&m);
+    overview_since(&m, NULL);
+    overview_account(&m);
+    overview_note(&m);
     check_lists(&m);
     tell(&m);
-    machine_release(&m);
+    overview_release(&m);
     free(text);
     return 0;
 }

@@ -140,16 +140,16 @@ struct taken {
     bool last;
 };
 
-static int take(void *arg, const struct answer *rows, bool more)
+static int take(void *arg, const struct sql_result *rows, bool more)
 {
     struct taken *t = arg;
-    size_t n = answer_rows(rows);
+    size_t n = sql_result_rows(rows);
     require(!t->last, "rows after the last ones");
     require(n <= STORE_QUERY_BATCH_ROWS && rows->values.len == n * rows->columns.len && rows->columns.len,
             "torn rows");
     require(!t->calls || t->columns == rows->columns.len, "other columns");
-    vec_each (const struct answer_value, v, &rows->values)
-        require((v->type != ANSWER_TEXT && v->type != ANSWER_BYTES) || !v->text[v->bytes],
+    vec_each (const struct sql_result_value, v, &rows->values)
+        require((v->type != SQL_RESULT_TEXT && v->type != SQL_RESULT_BYTES) || !v->text[v->bytes],
                 "no end of a text");
     t->columns = rows->columns.len;
     t->calls++;

@@ -124,7 +124,7 @@ static char *make_kernel(const char *compiler_options, const char *linker_option
     return root;
 }
 
-struct machine {
+struct overview {
     char *root;
     struct vmlinux vmlinux;
     struct kernel_symbols *kernel;
@@ -132,9 +132,9 @@ struct machine {
     struct kernel_source *source;
 };
 
-static void boot(struct machine *m, const char *compiler_options)
+static void boot(struct overview *m, const char *compiler_options)
 {
-    *m = (struct machine){.root = make_kernel(compiler_options, OURS)};
+    *m = (struct overview){.root = make_kernel(compiler_options, OURS)};
     vmlinux_seek(&m->vmlinux, m->root);
     assert_non_null(m->vmlinux.path);
     assert_int_equal(kernel_symbols_new(m->root, &m->kernel, NULL), 0);
@@ -142,7 +142,7 @@ static void boot(struct machine *m, const char *compiler_options)
     m->source = kernel_source_new(&m->vmlinux, m->kernel, m->symbols);
 }
 
-static void halt(struct machine *m)
+static void halt(struct overview *m)
 {
     kernel_source_free(m->source);
     symbols_free(m->symbols);
@@ -154,7 +154,7 @@ static void halt(struct machine *m)
 /* ---- where code comes from ---- */
 
 /* Files and lines as addr2line has them, of every byte of a function, and what people mean by a call there. */
-static void compare(const struct machine *m, const char *function, const char *top, const char *file)
+static void compare(const struct overview *m, const char *function, const char *top, const char *file)
 {
     uint64_t bytes, address = address_of(m->root, function, &bytes), inlined = 0;
     assert_true(bytes > 0);
@@ -185,7 +185,7 @@ static void compare(const struct machine *m, const char *function, const char *t
 static void lines_are_those_of_addr2line(void **state)
 {
     (void)state;
-    struct machine m;
+    struct overview m;
     boot(&m, "");
     char top[256];
     snprintf(top, sizeof(top), "%s/tree/", m.root);
@@ -198,7 +198,7 @@ static void lines_are_those_of_addr2line(void **state)
 static void trees_that_were_renamed_have_no_top(void **state)
 {
     (void)state;
-    struct machine m;
+    struct overview m;
     boot(&m, "-fdebug-prefix-map=$PWD=."); /* so are those of distributions */
     struct symbol_frames frames;
     uint64_t bytes, address = address_of(m.root, "slab_alloc", &bytes);
@@ -210,7 +210,7 @@ static void trees_that_were_renamed_have_no_top(void **state)
 static void what_is_not_the_kernels_own_code_has_no_file(void **state)
 {
     (void)state;
-    struct machine m;
+    struct overview m;
     boot(&m, "");
     struct symbol_frames frames;
     assert_false(kernel_source_frames(m.source, 0xffffffffc0201010u, &frames)); /* a module's */
@@ -296,7 +296,7 @@ static void a_file_that_cannot_help_is_refused(void **state)
 /* ---- files that lie ---- */
 
 /* Whatever the file holds, it is refused, or something is found in it, or nothing. */
-static void use(const struct machine *m)
+static void use(const struct overview *m)
 {
     static const char *const names[] = {"start_kernel", "slab_alloc", "alloc_empty_file"};
     struct vmlinux v;
@@ -318,7 +318,7 @@ static void use(const struct machine *m)
 static void files_that_are_cut_or_altered_do_no_harm(void **state)
 {
     (void)state;
-    struct machine m;
+    struct overview m;
     boot(&m, "");
     struct buf whole = BUF_INIT;
     char *path = path_in(m.root, PLACE);

@@ -15,16 +15,16 @@
 
 #define PAGE 4096u
 
-static struct machine parse_all(const char *version)
+static struct overview parse_all(const char *version)
 {
-    struct machine m = {.taken_ns = 1};
+    struct overview m = {.taken_ns = 1};
     char *meminfo = recorded(version, "meminfo"), *vmstat = recorded(version, "vmstat");
     char *zones = recorded(version, "zoneinfo"), *slabs = recorded(version, "slabinfo");
     meminfo_parse(&m, meminfo);
     vmstat_parse(&m, vmstat, PAGE);
     zoneinfo_parse(&m, zones, PAGE);
     slabinfo_parse(&m, slabs, PAGE);
-    machine_account(&m);
+    overview_account(&m);
     free(meminfo);
     free(vmstat);
     free(zones);
@@ -37,16 +37,16 @@ static void meminfo_of_each_kernel(void **state)
     (void)state;
     static const uint64_t total_kib[] = {223632, 218368, 24684092}, free_kib[] = {196572, 198196, 21124500};
     for (size_t i = 0; i < N_VERSIONS; i++) {
-        struct machine m = parse_all(versions[i]);
-        assert_int_equal(m.memory[MACHINE_TOTAL], total_kib[i] * 1024);
-        assert_int_equal(m.memory[MACHINE_FREE], free_kib[i] * 1024);
-        for (int kind = 0; kind < MACHINE_MEMORY_KINDS; kind++) {
+        struct overview m = parse_all(versions[i]);
+        assert_int_equal(m.memory[OVERVIEW_TOTAL], total_kib[i] * 1024);
+        assert_int_equal(m.memory[OVERVIEW_FREE], free_kib[i] * 1024);
+        for (int kind = 0; kind < OVERVIEW_MEMORY_KINDS; kind++) {
             /* Debian's cloud kernels have no zswap in 6.12, and none shows it without */
-            if (kind != MACHINE_ZSWAP && kind != MACHINE_ZSWAPPED && kind != MACHINE_ZSMALLOC)
-                assert_true(machine_memory_has(&m, (enum machine_memory)kind));
+            if (kind != OVERVIEW_ZSWAP && kind != OVERVIEW_ZSWAPPED && kind != OVERVIEW_ZSMALLOC)
+                assert_true(overview_memory_has(&m, (enum overview_memory)kind));
         }
-        assert_true(m.memory[MACHINE_UNACCOUNTED] < m.memory[MACHINE_TOTAL] / 10);
-        machine_release(&m);
+        assert_true(m.memory[OVERVIEW_UNACCOUNTED] < m.memory[OVERVIEW_TOTAL] / 10);
+        overview_release(&m);
     }
 }
 
@@ -55,36 +55,36 @@ static void counts_of_each_kernel(void **state)
     (void)state;
     static const uint64_t faults[] = {316, 314, 1592767888}, kills[] = {0, 0, 1};
     for (size_t i = 0; i < N_VERSIONS; i++) {
-        struct machine m = parse_all(versions[i]);
-        assert_int_equal(m.counts.at[MACHINE_FAULTS], faults[i]);
-        assert_int_equal(m.counts.at[MACHINE_OOM_KILLS], kills[i]);
-        for (int count = 0; count < MACHINE_COUNTS; count++)
-            assert_true(machine_count_has(&m.counts, (enum machine_count)count));
-        machine_release(&m);
+        struct overview m = parse_all(versions[i]);
+        assert_int_equal(m.counts.at[OVERVIEW_FAULTS], faults[i]);
+        assert_int_equal(m.counts.at[OVERVIEW_OOM_KILLS], kills[i]);
+        for (int count = 0; count < OVERVIEW_COUNTS; count++)
+            assert_true(overview_count_has(&m.counts, (enum overview_count)count));
+        overview_release(&m);
     }
 }
 
 static void reclaim_of_cgroups_is_what_the_machine_did_not_do(void **state)
 {
     (void)state;
-    struct machine m = parse_all("6.18"), other = {.taken_ns = 1};
-    assert_int_equal(m.counts.at[MACHINE_SCANNED_CGROUP], 42012ull * PAGE);
-    assert_int_equal(m.counts.at[MACHINE_STOLEN_CGROUP], 21767ull * PAGE);
-    machine_release(&m);
+    struct overview m = parse_all("6.18"), other = {.taken_ns = 1};
+    assert_int_equal(m.counts.at[OVERVIEW_SCANNED_CGROUP], 42012ull * PAGE);
+    assert_int_equal(m.counts.at[OVERVIEW_STOLEN_CGROUP], 21767ull * PAGE);
+    overview_release(&m);
     vmstat_parse(
         &other,
         "pgscan_kswapd 10\npgscan_direct 5\npgscan_khugepaged 2\npgscan_direct_throttle 99\npgscan_anon 8\n"
         "pgscan_file 12\nallocstall_dma 1\nallocstall_normal 2\npgpgin 3\npswpin 4\nnr_zspages 6\n",
         PAGE);
-    assert_int_equal(other.counts.at[MACHINE_SCANNED_KSWAPD], 10 * PAGE);
-    assert_int_equal(other.counts.at[MACHINE_SCANNED_DIRECT], 7 * PAGE);
-    assert_int_equal(other.counts.at[MACHINE_SCANNED_CGROUP], 3 * PAGE);
-    assert_int_equal(other.counts.at[MACHINE_DIRECT_STALLS], 3);
-    assert_int_equal(other.counts.at[MACHINE_READ], 3 * 1024);
-    assert_int_equal(other.counts.at[MACHINE_SWAPPED_IN], 4 * PAGE);
-    assert_int_equal(other.memory[MACHINE_ZSMALLOC], 6 * PAGE);
-    assert_false(machine_count_has(&other.counts, MACHINE_OOM_KILLS));
-    machine_release(&other);
+    assert_int_equal(other.counts.at[OVERVIEW_SCANNED_KSWAPD], 10 * PAGE);
+    assert_int_equal(other.counts.at[OVERVIEW_SCANNED_DIRECT], 7 * PAGE);
+    assert_int_equal(other.counts.at[OVERVIEW_SCANNED_CGROUP], 3 * PAGE);
+    assert_int_equal(other.counts.at[OVERVIEW_DIRECT_STALLS], 3);
+    assert_int_equal(other.counts.at[OVERVIEW_READ], 3 * 1024);
+    assert_int_equal(other.counts.at[OVERVIEW_SWAPPED_IN], 4 * PAGE);
+    assert_int_equal(other.memory[OVERVIEW_ZSMALLOC], 6 * PAGE);
+    assert_false(overview_count_has(&other.counts, OVERVIEW_OOM_KILLS));
+    overview_release(&other);
 }
 
 static void zones_of_each_kernel(void **state)
@@ -93,9 +93,9 @@ static void zones_of_each_kernel(void **state)
     static const struct {
         uint64_t free, min, low, high, managed, cpu_lists;
     } dma32[] = {{45335, 428, 535, 642, 52068, 318}};
-    struct machine m = parse_all("6.1");
+    struct overview m = parse_all("6.1");
     assert_int_equal(m.zones.len, 2); /* Normal, Movable and Device have no memory there */
-    const struct machine_zone *z = &m.zones.at[1];
+    const struct overview_zone *z = &m.zones.at[1];
     assert_string_equal(z->name, "DMA32");
     assert_int_equal(z->free_bytes, dma32[0].free * PAGE);
     assert_int_equal(z->min_bytes, dma32[0].min * PAGE);
@@ -103,29 +103,29 @@ static void zones_of_each_kernel(void **state)
     assert_int_equal(z->high_bytes, dma32[0].high * PAGE);
     assert_int_equal(z->managed_bytes, dma32[0].managed * PAGE);
     assert_int_equal(z->cpu_lists_bytes, dma32[0].cpu_lists * PAGE);
-    machine_release(&m);
+    overview_release(&m);
     m = parse_all("6.18");
     assert_int_equal(m.zones.len, 3);
     assert_string_equal(m.zones.at[2].name, "Normal");
     assert_int_equal(m.zones.at[2].low_bytes, 15660ull * PAGE);
     assert_int_equal(m.zones.at[2].managed_bytes, 2228224ull * PAGE);
-    machine_release(&m);
+    overview_release(&m);
 }
 
 static void slabs_nodes_and_pressure(void **state)
 {
     (void)state;
-    struct machine m = parse_all("6.18");
+    struct overview m = parse_all("6.18");
     assert_true(m.slabs.len == 28); /* two lines of headers */
     assert_string_equal(m.slabs.at[2].name, "bio-312");
     assert_int_equal(m.slabs.at[2].bytes, PAGE);
     assert_int_equal(m.slabs.at[2].objects, 12);
     assert_int_equal(m.slabs.at[2].object_bytes, 320);
-    machine_release(&m);
+    overview_release(&m);
     for (size_t i = 0; i < N_VERSIONS; i++) {
-        struct machine_node n = {.id = 0};
+        struct overview_node n = {.id = 0};
         char *text = recorded(versions[i], "node_meminfo"), *stat = recorded(versions[i], "node_numastat");
-        struct machine_pressure p = {.some.known = false};
+        struct overview_pressure p = {.some.known = false};
         char *stalls = recorded(versions[i], "pressure");
         node_meminfo_parse(&n, text);
         node_numastat_parse(&n, stat);
@@ -137,7 +137,7 @@ static void slabs_nodes_and_pressure(void **state)
         free(stat);
         free(stalls);
     }
-    struct machine_pressure p = {.some.known = false};
+    struct overview_pressure p = {.some.known = false};
     pressure_parse(&p, "some avg10=12.34 avg60=5.60 avg300=0.07 total=123456789012\nfull avg10=nan avg60=0 "
                        "avg300=0 total=1\n");
     assert_true(p.some.avg10 == 12.34 && p.some.avg60 == 5.6 && p.some.avg300 == 0.07);
@@ -148,7 +148,7 @@ static void slabs_nodes_and_pressure(void **state)
 static void swaps_with_odd_names(void **state)
 {
     (void)state;
-    struct machine m = {.taken_ns = 1};
+    struct overview m = {.taken_ns = 1};
     swaps_parse(&m, "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n"
                     "/dev/zram0                              partition\t1048572\t\t512\t\t100\n"
                     "/a\\040b\\011c\\134d\\040(deleted)             file\t\t65532\t\t0\t\t-2\n"
@@ -161,7 +161,7 @@ static void swaps_with_odd_names(void **state)
     assert_int_equal(m.swaps.at[0].priority, 100);
     assert_string_equal(m.swaps.at[1].path, "/a b\tc\\d (deleted)");
     assert_int_equal(m.swaps.at[1].priority, -2);
-    machine_release(&m);
+    overview_release(&m);
 }
 
 static void processes_of_each_kernel(void **state)
@@ -175,7 +175,7 @@ static void processes_of_each_kernel(void **state)
                 {140, 1, "busybox", 58, 1418, 2379776, 56, 4, 1408, 756},
                 {2865, 30621, "bash", 181, 4775880, 4464640, 268, 2968, 0, 409}};
     for (size_t i = 0; i < N_VERSIONS; i++) {
-        struct machine_process p = {.pid = 0};
+        struct overview_process p = {.pid = 0};
         char *stat = recorded(versions[i], "stat"), *status = recorded(versions[i], "status");
         char *rollup = recorded(versions[i], "smaps_rollup");
         assert_true(process_parse_stat(&p, stat));
@@ -205,7 +205,7 @@ static void names_of_processes_are_no_syntax(void **state)
     static const char rest[] = " S 1 2 3 4 -1 5 6 7 8 9 1 2 3 4 20 -5 3 0 777 4096 1 2\n";
     static const char *const names[] = {"a) R 99 (b", ")", "((", "", "x y", ") S 1 2 3 4"};
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-        struct machine_process p = {.pid = 0};
+        struct overview_process p = {.pid = 0};
         char text[256];
         snprintf(text, sizeof(text), "42 (%s)%s", names[i], rest);
         assert_true(process_parse_stat(&p, text));
@@ -215,7 +215,7 @@ static void names_of_processes_are_no_syntax(void **state)
         assert_int_equal(p.start_ticks, 777);
         assert_int_equal(p.size_bytes, 4096);
     }
-    struct machine_process p = {.pid = 0};
+    struct overview_process p = {.pid = 0};
     static const char *const bad[] = {"",
                                       "42",
                                       "42 (a",
@@ -266,7 +266,7 @@ static void mappings_of_each_kernel(void **state)
 static void control_groups_of_both_versions(void **state)
 {
     (void)state;
-    struct machine_cgroup one = {.version = 1}, two = {.version = 2};
+    struct overview_cgroup one = {.version = 1}, two = {.version = 2};
     cgroup_parse_stat(&one, "rss 1\ncache 2\ntotal_rss 100\ntotal_cache 50\ntotal_shmem 20\n");
     cgroup_parse_kills(&one, "oom_kill_disable 0\nunder_oom 0\noom_kill 7\n");
     assert_int_equal(one.anon_bytes, 100);

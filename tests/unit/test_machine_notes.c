@@ -37,7 +37,7 @@ static void kills_are_found_in_the_log(void **state)
     take(&k, 3, "Out of memory: " KILLED("big"));
     take(&k, 3, "Out of memory (oom_kill_allocating_task): " KILLED("big"));
     assert_int_equal(k.kills.len, 3);
-    const struct machine_kill *one = &k.kills.at[0], *other = &k.kills.at[1];
+    const struct overview_kill *one = &k.kills.at[0], *other = &k.kills.at[1];
     assert_true(one->cgroup_limit && !other->cgroup_limit);
     assert_string_equal(one->name, "x) total-vm:1 (y");
     assert_string_equal(one->cgroup, "/a");
@@ -76,142 +76,143 @@ static void others_cannot_write_a_kill(void **state)
     kmsg_close(&k);
 }
 
-static struct machine quiet(void)
+static struct overview quiet(void)
 {
-    struct machine m = {.taken_ns = 1000000000000000, .boot_ns = 1000};
-    struct machine_zone z = {.name = "Normal",
-                             .free_bytes = 100 * MIB,
-                             .min_bytes = 10 * MIB,
-                             .low_bytes = 20 * MIB,
-                             .high_bytes = 30 * MIB,
-                             .managed_bytes = 1000 * MIB};
-    machine_memory_set(&m, MACHINE_TOTAL, 1000 * MIB);
-    machine_memory_set(&m, MACHINE_AVAILABLE, 500 * MIB);
-    machine_memory_set(&m, MACHINE_SWAP_TOTAL, 100 * MIB);
-    machine_memory_set(&m, MACHINE_SWAP_FREE, 50 * MIB);
+    struct overview m = {.taken_ns = 1000000000000000, .boot_ns = 1000};
+    struct overview_zone z = {.name = "Normal",
+                              .free_bytes = 100 * MIB,
+                              .min_bytes = 10 * MIB,
+                              .low_bytes = 20 * MIB,
+                              .high_bytes = 30 * MIB,
+                              .managed_bytes = 1000 * MIB};
+    overview_memory_set(&m, OVERVIEW_TOTAL, 1000 * MIB);
+    overview_memory_set(&m, OVERVIEW_AVAILABLE, 500 * MIB);
+    overview_memory_set(&m, OVERVIEW_SWAP_TOTAL, 100 * MIB);
+    overview_memory_set(&m, OVERVIEW_SWAP_FREE, 50 * MIB);
     *vec_push(&m.zones) = z;
-    for (int i = 0; i < MACHINE_COUNTS; i++)
+    for (int i = 0; i < OVERVIEW_COUNTS; i++)
         m.rate[i] = 0;
-    for (int i = 0; i < MACHINE_RESOURCES; i++)
-        m.pressure[i].some = m.pressure[i].full = (struct machine_stall){.known = true, .last = -1};
+    for (int i = 0; i < OVERVIEW_RESOURCES; i++)
+        m.pressure[i].some = m.pressure[i].full = (struct overview_stall){.known = true, .last = -1};
     return m;
 }
 
 /* Exactly one note, with these words; and the machine is released. */
-static void expect(struct machine *m, bool urgent, const char *words)
+static void expect(struct overview *m, bool urgent, const char *words)
 {
-    machine_note(m);
+    overview_note(m);
     assert_int_equal(m->notes.len, words ? 1 : 0);
     if (words) {
         if (!strstr(m->notes.at[0].text, words))
             fail_msg("\"%s\" is not in: %s", words, m->notes.at[0].text);
         assert_int_equal(m->notes.at[0].urgent, urgent);
     }
-    machine_release(m);
+    overview_release(m);
 }
 
 static void a_quiet_machine_has_no_notes(void **state)
 {
     (void)state;
-    struct machine m = quiet();
+    struct overview m = quiet();
     expect(&m, false, NULL);
 }
 
 static void each_note_has_its_bound(void **state)
 {
     (void)state;
-    struct machine m = quiet();
+    struct overview m = quiet();
     m.zones.at[0].free_bytes = 20 * MIB - 1;
     expect(&m, false, "zone Normal of node 0 has 20 MiB free, below its low watermark of 20 MiB");
     m = quiet();
     m.zones.at[0].free_bytes = 5 * MIB;
     expect(&m, true, "below its min watermark of 10 MiB");
     m = quiet();
-    machine_memory_set(&m, MACHINE_AVAILABLE, 49 * MIB);
+    overview_memory_set(&m, OVERVIEW_AVAILABLE, 49 * MIB);
     expect(&m, true, "only 49 MiB of 1000 MiB are available (4.9 %)");
     m = quiet();
-    machine_memory_set(&m, MACHINE_SWAP_FREE, 9 * MIB);
+    overview_memory_set(&m, OVERVIEW_SWAP_FREE, 9 * MIB);
     expect(&m, true, "swap is 91 % full: 9 MiB of 100 MiB left");
     m = quiet();
-    m.pressure[MACHINE_PSI_MEMORY].some.avg10 = 10;
+    m.pressure[OVERVIEW_PSI_MEMORY].some.avg10 = 10;
     expect(&m, true, "memory pressure is high");
     m = quiet();
-    m.pressure[MACHINE_PSI_MEMORY].some.avg10 = 9.99;
+    m.pressure[OVERVIEW_PSI_MEMORY].some.avg10 = 9.99;
     expect(&m, true, NULL);
     m = quiet();
-    m.pressure[MACHINE_PSI_MEMORY].full.last = 5;
+    m.pressure[OVERVIEW_PSI_MEMORY].full.last = 5;
     expect(&m, true, "all tasks waited for memory 5 %");
     m = quiet();
-    m.rate[MACHINE_KSWAPD_RUNS] = 2;
+    m.rate[OVERVIEW_KSWAPD_RUNS] = 2;
     expect(&m, false, "kswapd is busy: woken 2 times a second");
     m = quiet();
-    m.rate[MACHINE_DIRECT_STALLS] = 3;
+    m.rate[OVERVIEW_DIRECT_STALLS] = 3;
     expect(&m, true, "3 allocations a second have to reclaim for themselves");
     m = quiet();
-    m.rate[MACHINE_REFAULTED_FILE] = 2.0 * MIB;
+    m.rate[OVERVIEW_REFAULTED_FILE] = 2.0 * MIB;
     expect(&m, true, "thrashes");
     m = quiet();
     m.n_stuck = 2;
     expect(&m, false, "2 processes or threads of the kernel in uninterruptible sleep");
     m = quiet();
-    *vec_push(&m.processes) = (struct machine_process){.pid = 5, .name = "a", .asked = MACHINE_MUTE};
+    *vec_push(&m.processes) = (struct overview_process){.pid = 5, .name = "a", .asked = OVERVIEW_MUTE};
     expect(&m, false, "a (pid 5) does not answer");
     m = quiet();
     *vec_push(&m.cgroups) =
-        (struct machine_cgroup){.path = mem_strdup("/x"), .usage_bytes = 95, .limit_bytes = 100};
+        (struct overview_cgroup){.path = mem_strdup("/x"), .usage_bytes = 95, .limit_bytes = 100};
     expect(&m, false, "cgroup /x uses 95 % of its limit");
 }
 
 static void kills_of_the_last_hour_are_noted(void **state)
 {
     (void)state;
-    struct machine m = quiet();
+    struct overview m = quiet();
     uint64_t minute = UINT64_C(60000000000);
     for (int i = 0; i < 3; i++)
-        *vec_push(&m.kills) = (struct machine_kill){
+        *vec_push(&m.kills) = (struct overview_kill){
             .pid = i, .name = "p", .at_ns = m.taken_ns - (61 - 30 * (uint64_t)i) * minute};
     expect(&m, true,
            "2 OOM kills in the last hour, the latest p (pid 2), 60 s ago, for want of memory in the machine");
     m = quiet(); /* the log is a ring, and may not go back so far; nor does it always tell the cgroup */
     *vec_push(&m.kills) =
-        (struct machine_kill){.pid = 1, .name = "p", .cgroup_limit = true, .at_ns = m.taken_ns - 2 * minute};
+        (struct overview_kill){.pid = 1, .name = "p", .cgroup_limit = true, .at_ns = m.taken_ns - 2 * minute};
     m.kills_since_ns = m.taken_ns - 12 * minute;
     expect(
         &m, true,
         "at least 1 OOM kill in the last hour (the log goes back 12m00s), the latest p (pid 1), 2m00s ago, "
         "at the limit of a cgroup");
     m = quiet();
-    *vec_push(&m.kills) = (struct machine_kill){.pid = 1, .name = "p", .at_ns = m.taken_ns - 61 * minute};
+    *vec_push(&m.kills) = (struct overview_kill){.pid = 1, .name = "p", .at_ns = m.taken_ns - 61 * minute};
     expect(&m, true, NULL);
 }
 
 static void rates_are_of_the_interval(void **state)
 {
     (void)state;
-    struct machine before = {.boot_ns = 1000000000}, now = {.boot_ns = 3000000000};
-    machine_count_set(&before.counts, MACHINE_FAULTS, 100);
-    machine_count_set(&now.counts, MACHINE_FAULTS, 500);
-    machine_count_set(&now.counts, MACHINE_OOM_KILLS, 1); /* not known before */
-    machine_count_set(&before.counts, MACHINE_READ, 9);
-    machine_count_set(&now.counts, MACHINE_READ, 3); /* backwards */
-    before.pressure[0].some = (struct machine_stall){.known = true, .total_us = 1000};
-    now.pressure[0].some = (struct machine_stall){.known = true, .total_us = 501000};
-    *vec_push(&before.processes) = (struct machine_process){.pid = 1, .start_ticks = 7, .minor = 10};
-    *vec_push(&before.processes) = (struct machine_process){.pid = 2, .start_ticks = 8, .minor = 10};
-    *vec_push(&now.processes) = (struct machine_process){.pid = 1, .start_ticks = 7, .minor = 28, .major = 2};
+    struct overview before = {.boot_ns = 1000000000}, now = {.boot_ns = 3000000000};
+    overview_count_set(&before.counts, OVERVIEW_FAULTS, 100);
+    overview_count_set(&now.counts, OVERVIEW_FAULTS, 500);
+    overview_count_set(&now.counts, OVERVIEW_OOM_KILLS, 1); /* not known before */
+    overview_count_set(&before.counts, OVERVIEW_READ, 9);
+    overview_count_set(&now.counts, OVERVIEW_READ, 3); /* backwards */
+    before.pressure[0].some = (struct overview_stall){.known = true, .total_us = 1000};
+    now.pressure[0].some = (struct overview_stall){.known = true, .total_us = 501000};
+    *vec_push(&before.processes) = (struct overview_process){.pid = 1, .start_ticks = 7, .minor = 10};
+    *vec_push(&before.processes) = (struct overview_process){.pid = 2, .start_ticks = 8, .minor = 10};
     *vec_push(&now.processes) =
-        (struct machine_process){.pid = 2, .start_ticks = 9, .minor = 99}; /* another one */
-    machine_since(&now, &before);
+        (struct overview_process){.pid = 1, .start_ticks = 7, .minor = 28, .major = 2};
+    *vec_push(&now.processes) =
+        (struct overview_process){.pid = 2, .start_ticks = 9, .minor = 99}; /* another one */
+    overview_since(&now, &before);
     assert_int_equal(now.interval_ns, 2000000000);
-    assert_true(now.rate[MACHINE_FAULTS] == 200 && now.rate[MACHINE_OOM_KILLS] < 0 &&
-                now.rate[MACHINE_READ] < 0);
+    assert_true(now.rate[OVERVIEW_FAULTS] == 200 && now.rate[OVERVIEW_OOM_KILLS] < 0 &&
+                now.rate[OVERVIEW_READ] < 0);
     assert_true(now.pressure[0].some.last == 25 && now.pressure[1].some.last < 0);
     assert_true(now.processes.at[0].faults_per_s == 10 && now.processes.at[1].faults_per_s < 0);
-    machine_sort_processes(&now.processes, MACHINE_BY_FAULTS, 1);
+    overview_sort_processes(&now.processes, OVERVIEW_BY_FAULTS, 1);
     assert_int_equal(now.processes.len, 1);
     assert_int_equal(now.processes.at[0].pid, 1);
-    machine_release(&before);
-    machine_release(&now);
+    overview_release(&before);
+    overview_release(&now);
 }
 
 int main(void)

@@ -20,28 +20,28 @@ struct found {
     bool ended; /* a batch said that no more follows */
 };
 
-static void say_value(struct buf *b, const struct answer_value *v)
+static void say_value(struct buf *b, const struct sql_result_value *v)
 {
-    if (v->type == ANSWER_WHOLE)
+    if (v->type == SQL_RESULT_WHOLE)
         buf_printf(b, "%" PRId64, v->whole);
-    else if (v->type == ANSWER_REAL)
+    else if (v->type == SQL_RESULT_REAL)
         buf_printf(b, "%a", v->real);
-    else if (v->type != ANSWER_NULL)
+    else if (v->type != SQL_RESULT_NULL)
         buf_printf(b, "%zu:%s", v->bytes, v->text);
     buf_addch(b, '|');
 }
 
-static int collect(void *arg, const struct answer *a, bool more)
+static int collect(void *arg, const struct sql_result *a, bool more)
 {
     struct found *f = arg;
-    for (size_t row = 0; row < answer_rows(a); row++) {
+    for (size_t row = 0; row < sql_result_rows(a); row++) {
         for (size_t i = 0; i < a->columns.len; i++)
-            say_value(&f->text, answer_at(a, row, i));
+            say_value(&f->text, sql_result_at(a, row, i));
         buf_addch(&f->text, '\n');
     }
-    f->rows += answer_rows(a);
+    f->rows += sql_result_rows(a);
     f->batches++;
-    f->largest = answer_rows(a) > f->largest ? answer_rows(a) : f->largest;
+    f->largest = sql_result_rows(a) > f->largest ? sql_result_rows(a) : f->largest;
     f->ended |= !more;
     return 0;
 }

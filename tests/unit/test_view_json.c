@@ -199,7 +199,7 @@ static void unobserved_programs(void **state)
 static void add_blocks(struct buf *all, struct profile *p)
 {
     struct sink out = sink_to_buf(all);
-    struct who w;
+    struct address_info w;
     struct profile_free f = {.address = 0x1000, .size_bytes = 24, .stack = 0, .location = PROFILE_NONE};
     *vec_push(&p->frees) = f;
     f.stack = PROFILE_NONE;
@@ -208,9 +208,9 @@ static void add_blocks(struct buf *all, struct profile *p)
     static const uint64_t addresses[] = {0x1004, 0x1020, 0x7f0000000000u};
     for (size_t i = 0; i < sizeof(addresses) / sizeof(*addresses); i++) {
         buf_addch(all, ',');
-        who_find(&w, p, addresses[i]);
+        address_info_find(&w, p, addresses[i]);
         who_json_write(&out, &w, p, &(struct who_options){.source = "x", .size_bytes = i ? UINT64_MAX : 24});
-        who_release(&w);
+        address_info_release(&w);
     }
     buf_addch(all, ',');
     frees_json_write(&out, p, (uint32_t[]){1, 0}, 2, &(struct frees_options){.source = "x"});

@@ -9,22 +9,22 @@
 static const struct watch_view view = {.style = {.columns = 100, .utf8 = true}, .top = 2, .frames = 2};
 
 /* A look at the shop, with marks as they could be. */
-static struct look *shop_look(enum look_kind kind, bool changed)
+static struct watch_snapshot *shop_look(enum watch_snapshot_kind kind, bool changed)
 {
-    struct look *l = mem_alloc(sizeof(*l));
-    *l = (struct look){.time_ns = TAKEN, .number = 3, .older_than_ns = 5 * SECOND, .kind = kind};
-    struct look_image *i = vec_push(&l->images);
+    struct watch_snapshot *l = mem_alloc(sizeof(*l));
+    *l = (struct watch_snapshot){.time_ns = TAKEN, .number = 3, .older_than_ns = 5 * SECOND, .kind = kind};
+    struct watch_snapshot_image *i = vec_push(&l->images);
     i->profile = shop(PERIOD);
     i->profile->images.at[0].state = PROFILE_IMAGE_RUNNING;
     i->rollup = rollup_new(i->profile, &(struct rollup_options){.keep_sample = any_sample});
     i->live = i->rollup->total.of[ROLLUP_LIVE].bytes;
     i->changed = changed;
     for (uint32_t k = 0; k < 4; k++)
-        *vec_push(&i->rows) = (struct look_row){.number = k};
+        *vec_push(&i->rows) = (struct watch_snapshot_row){.number = k};
     return l;
 }
 
-static void assert_screen(struct look *l, const char *expected)
+static void assert_screen(struct watch_snapshot *l, const char *expected)
 {
     struct buf b = BUF_INIT;
     struct sink out = sink_to_buf(&b);
@@ -32,14 +32,14 @@ static void assert_screen(struct look *l, const char *expected)
     assert_int_equal(sink_finish(&out), 0);
     assert_string_equal(buf_str(&b), expected);
     buf_release(&b);
-    look_free(l);
+    watch_snapshot_free(l);
 }
 
 static void all_of_it(void **state)
 {
     (void)state;
-    struct look *l = shop_look(LOOK_ALL, false);
-    struct look_row *rows = l->images.at[0].rows.at;
+    struct watch_snapshot *l = shop_look(WATCH_SNAPSHOT_ALL, false);
+    struct watch_snapshot_row *rows = l->images.at[0].rows.at;
     rows[1].growth = (struct growth){true, 1.25 * MIB, {0.8 * MIB, 1.6 * MIB}, BEGAN};
     l->images.at[0].dismissed = 1234;
     assert_screen(
@@ -61,8 +61,8 @@ static void all_of_it(void **state)
 static void changes_only(void **state)
 {
     (void)state;
-    struct look *l = shop_look(LOOK_CHANGES, true);
-    struct look_row *rows = l->images.at[0].rows.at;
+    struct watch_snapshot *l = shop_look(WATCH_SNAPSHOT_CHANGES, true);
+    struct watch_snapshot_row *rows = l->images.at[0].rows.at;
     rows[0].fresh_samples = 3;
     rows[2].is_new = true;
     rows[2].fresh_samples = 1;
@@ -85,7 +85,7 @@ static void changes_only(void **state)
 static void marks_that_go(void **state)
 {
     (void)state;
-    struct look *l = shop_look(LOOK_CHANGES, true);
+    struct watch_snapshot *l = shop_look(WATCH_SNAPSHOT_CHANGES, true);
     l->images.at[0].rows.at[3].turned = true;
     assert_screen(l, "2026-11-21 14:04:24 UTC  shop (4242): live 15.1 MiB (10.7–20.9), older than 5 s 15.1 "
                      "MiB (10.7–20.9)\n"
@@ -100,14 +100,15 @@ static void marks_that_go(void **state)
 static void nothing_new(void **state)
 {
     (void)state;
-    assert_screen(shop_look(LOOK_CHANGES, false),
+    assert_screen(shop_look(WATCH_SNAPSHOT_CHANGES, false),
                   "2026-11-21 14:04:24 UTC  shop (4242): live 15.1 MiB (10.7–20.9), older than 5 s 15.1 MiB "
                   "(10.7–20.9), nothing new\n");
-    struct look *l = shop_look(LOOK_CHANGES, false), *other = shop_look(LOOK_CHANGES, false);
+    struct watch_snapshot *l = shop_look(WATCH_SNAPSHOT_CHANGES, false),
+                          *other = shop_look(WATCH_SNAPSHOT_CHANGES, false);
     *vec_push(&l->images) = other->images.at[0];
     other->images.len = 0;
-    look_free(other);
-    assert_true(look_is_quiet(l));
+    watch_snapshot_free(other);
+    assert_true(watch_snapshot_is_quiet(l));
     assert_screen(l, "2026-11-21 14:04:24 UTC  2 processes: live 30.1 MiB (23.8–38.0), older than 5 s 30.1 "
                      "MiB (23.8–38.0), nothing new\n");
 }
@@ -115,13 +116,15 @@ static void nothing_new(void **state)
 static void beginnings_ends_and_alerts(void **state)
 {
     (void)state;
-    struct look *l = shop_look(LOOK_CHANGES, false);
-    *vec_push(&l->ended) = (struct look_ended){.pid = 7, .comm = mem_strdup("bad\x1b[2J")};
-    *vec_push(&l->alerts) = (struct look_alert){.row = PROFILE_NONE, .condition = mem_strdup("live>1M")};
-    *vec_push(&l->alerts) = (struct look_alert){.row = 1, .condition = mem_strdup("growing for 1h")};
+    struct watch_snapshot *l = shop_look(WATCH_SNAPSHOT_CHANGES, false);
+    *vec_push(&l->ended) = (struct watch_snapshot_ended){.pid = 7, .comm = mem_strdup("bad\x1b[2J")};
+    *vec_push(&l->alerts) =
+        (struct watch_snapshot_alert){.row = PROFILE_NONE, .condition = mem_strdup("live>1M")};
+    *vec_push(&l->alerts) =
+        (struct watch_snapshot_alert){.row = 1, .condition = mem_strdup("growing for 1h")};
     l->images.at[0].rows.at[1].growth =
         (struct growth){true, 2.5 * 1024 * MIB, {2.0 * 1024 * MIB, 3.1 * 1024 * MIB}, BEGAN};
-    assert_false(look_is_quiet(l));
+    assert_false(watch_snapshot_is_quiet(l));
     assert_screen(l, "2026-11-21 14:04:24 UTC  bad?[2J (7) has ended, or runs another program\n"
                      "2026-11-21 14:04:24 UTC  ALERT live>1M: shop (4242): live 15.1 MiB (10.7–20.9)\n"
                      "2026-11-21 14:04:24 UTC  ALERT growing for 1h: shop (4242): operator new(unsigned "
@@ -129,14 +132,14 @@ static void beginnings_ends_and_alerts(void **state)
                      "2026-11-21 14:04:24 UTC  shop (4242): live 15.1 MiB (10.7–20.9), older than 5 s 15.1 "
                      "MiB (10.7–20.9), nothing new\n");
     l = mem_alloc(sizeof(*l));
-    *l = (struct look){.time_ns = TAKEN, .number = 1, .kind = LOOK_ALL};
+    *l = (struct watch_snapshot){.time_ns = TAKEN, .number = 1, .kind = WATCH_SNAPSHOT_ALL};
     assert_screen(l, "2026-11-21 14:04:24 UTC  no process with a ledger\n");
 }
 
 static void recent_frees(void **state)
 {
     (void)state;
-    struct look *l = shop_look(LOOK_FREES, false);
+    struct watch_snapshot *l = shop_look(WATCH_SNAPSHOT_FREES, false);
     struct profile *p = l->images.at[0].profile;
     struct profile_free f = {.cell = 0,
                              .serial = 900,
@@ -162,7 +165,7 @@ static void recent_frees(void **state)
                   "cache.cc:88\n"
                   "    60 s   30 s  4 KiB  free     json_parse parse.c:214  -\n"
                   "    … 1 more\n");
-    l = shop_look(LOOK_FREES, false);
+    l = shop_look(WATCH_SNAPSHOT_FREES, false);
     assert_screen(l, "2026-11-21 14:04:24 UTC  shop (4242): 0 sampled objects freed lately\n");
 }
 

@@ -64,10 +64,10 @@ static struct profile *random_profile(uint64_t seed, struct painted *m)
     return p;
 }
 
-static void check_order(const struct who *w, const struct profile *p)
+static void check_order(const struct address_info *w, const struct profile *p)
 {
     for (size_t i = 1; i < w->holding.len; i++) {
-        const struct who_block *one = &w->holding.at[i - 1], *next = &w->holding.at[i];
+        const struct address_info_block *one = &w->holding.at[i - 1], *next = &w->holding.at[i];
         assert_true(one->live || !next->live);
         if (!one->live)
             assert_true(p->frees.at[one->index].freed_ns >= p->frees.at[next->index].freed_ns);
@@ -81,16 +81,16 @@ static void holders_are_those_of_a_map_of_memory(void **state)
     for (uint64_t seed = 1; seed <= 20; seed++) {
         struct profile *p = random_profile(seed, &m);
         for (uint64_t at = 0; at < MEMORY_BYTES; at++) {
-            struct who w;
+            struct address_info w;
             uint64_t live = 0, freed = 0;
-            who_find(&w, p, BASE + at);
-            vec_each (const struct who_block, b, &w.holding) {
+            address_info_find(&w, p, BASE + at);
+            vec_each (const struct address_info_block, b, &w.holding) {
                 uint64_t begin = b->live ? p->samples.at[b->index].address : p->frees.at[b->index].address;
                 uint64_t size =
                     b->live ? p->samples.at[b->index].size_bytes : p->frees.at[b->index].size_bytes;
                 uint64_t from = BASE + at - begin;
                 bool inside = from < size || !from;
-                assert_int_equal(b->place, inside ? WHO_INSIDE : WHO_SLACK);
+                assert_int_equal(b->place, inside ? ADDRESS_INFO_INSIDE : ADDRESS_INFO_SLACK);
                 assert_int_equal(b->bytes, inside ? from : from - size);
                 *(b->live ? &live : &freed) |= 1ull << b->index;
             }
@@ -98,7 +98,7 @@ static void holders_are_those_of_a_map_of_memory(void **state)
             assert_int_equal(freed, m.freed[at]);
             assert_true(!w.holding.len || !w.near.len);
             check_order(&w, p);
-            who_release(&w);
+            address_info_release(&w);
         }
         profile_free(p);
     }
@@ -107,7 +107,7 @@ static void holders_are_those_of_a_map_of_memory(void **state)
 /* How far the nearest byte of the same kind is, upwards or downwards, by looking at one byte after another. */
 static uint64_t scan(const uint64_t *bytes, uint64_t at, int step)
 {
-    for (uint64_t far = 1; far <= WHO_NEAR_BYTES; far++) {
+    for (uint64_t far = 1; far <= ADDRESS_INFO_NEAR_BYTES; far++) {
         uint64_t to = at + (uint64_t)((int64_t)far * step);
         if (to >= MEMORY_BYTES)
             return 0;
@@ -124,27 +124,27 @@ static void neighbours_are_the_nearest_of_the_map(void **state)
     (void)state;
     for (uint64_t seed = 1; seed <= 20; seed++) {
         struct profile *p = random_profile(seed, &m);
-        for (uint64_t at = WHO_NEAR_BYTES; at < MEMORY_BYTES - WHO_NEAR_BYTES - 200; at++) {
-            struct who w;
+        for (uint64_t at = ADDRESS_INFO_NEAR_BYTES; at < MEMORY_BYTES - ADDRESS_INFO_NEAR_BYTES - 200; at++) {
+            struct address_info w;
             uint64_t nearest[2][2] = {{0}}; /* live, behind -> bytes */
             if (m.live[at] || m.freed[at])
                 continue;
-            who_find(&w, p, BASE + at);
-            vec_each (const struct who_block, b, &w.near) {
-                uint64_t *known = &nearest[b->live][b->place == WHO_BEHIND];
+            address_info_find(&w, p, BASE + at);
+            vec_each (const struct address_info_block, b, &w.near) {
+                uint64_t *known = &nearest[b->live][b->place == ADDRESS_INFO_BEHIND];
                 uint64_t far = b->bytes, size = b->live ? p->samples.at[b->index].size_bytes
                                                         : p->frees.at[b->index].size_bytes;
                 uint64_t has = size + (b->live ? p->samples.at[b->index].slack_bytes : 0);
-                if (b->place == WHO_BEHIND)
+                if (b->place == ADDRESS_INFO_BEHIND)
                     far += size + 1 - (has ? has : 1);
                 *known = !*known || far < *known ? far : *known;
-                seen[b->live][b->place == WHO_BEHIND]++;
+                seen[b->live][b->place == ADDRESS_INFO_BEHIND]++;
             }
             assert_int_equal(nearest[1][0], scan(m.live, at, 1));
             assert_int_equal(nearest[0][0], scan(m.freed, at, 1));
             assert_int_equal(nearest[1][1], scan(m.live, at, -1));
             assert_int_equal(nearest[0][1], scan(m.freed, at, -1));
-            who_release(&w);
+            address_info_release(&w);
         }
         profile_free(p);
     }
@@ -158,14 +158,14 @@ static void sizes_that_wrap_around_are_harmless(void **state)
     p->samples.len = 0;
     *vec_push(&p->samples) = (struct profile_sample){
         .address = UINT64_MAX - 4, .size_bytes = UINT64_MAX, .slack_bytes = UINT64_MAX};
-    struct who w;
-    who_find(&w, p, UINT64_MAX);
+    struct address_info w;
+    address_info_find(&w, p, UINT64_MAX);
     assert_int_equal(w.holding.len, 1);
     assert_int_equal(w.holding.at[0].bytes, 4);
-    who_release(&w);
-    who_find(&w, p, 0);
+    address_info_release(&w);
+    address_info_find(&w, p, 0);
     assert_int_equal(w.holding.len + w.near.len, 0);
-    who_release(&w);
+    address_info_release(&w);
     profile_free(p);
 }
 
@@ -175,12 +175,12 @@ static void chance_is_that_of_the_draw(void **state)
     static const uint64_t sizes[] = {1, 24, 500, 1000, 4000};
     uint64_t seed = 7;
     (void)state;
-    assert_true(who_chance(0, 1) == 1 && who_chance(5, 1) == 1);
+    assert_true(address_info_chance(0, 1) == 1 && address_info_chance(5, 1) == 1);
     for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
         unsigned hits = 0, draws = 200000;
         for (unsigned k = 0; k < draws; k++) /* the gap to the next sample, exponential */
             hits += -1000 * log(((double)(draw(&seed) >> 11) + 0.5) * 0x1p-53) < (double)sizes[i];
-        double chance = who_chance(sizes[i], 1000), sigma = sqrt(draws * chance * (1 - chance));
+        double chance = address_info_chance(sizes[i], 1000), sigma = sqrt(draws * chance * (1 - chance));
         assert_true(fabs(hits - draws * chance) < 5 * sigma + 1);
     }
 }
@@ -354,11 +354,11 @@ static void assert_screen(const struct profile *p, uint64_t address, const struc
 {
     struct buf b = BUF_INIT;
     struct sink out = sink_to_buf(&b);
-    struct who w;
-    who_find(&w, p, address);
+    struct address_info w;
+    address_info_find(&w, p, address);
     who_write(&out, &w, p, o);
     assert_string_equal(buf_str(&b), expected);
-    who_release(&w);
+    address_info_release(&w);
     buf_release(&b);
 }
 
@@ -421,7 +421,7 @@ static void screen_of_frees(void **state)
     struct buf b = BUF_INIT;
     struct sink out = sink_to_buf(&b);
     struct frees_options o = {.style = {.columns = 140}, .source = "shop.allium"};
-    uint32_t *order = who_latest_frees(p);
+    uint32_t *order = address_info_latest_frees(p);
     frees_write(&out, p, order, 2, &o);
     assert_string_equal(buf_str(&b), frees_screen);
     buf_reset(&b);

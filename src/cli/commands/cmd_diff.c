@@ -54,7 +54,7 @@ const struct command command_diff = {
 
 /* All that one call was asked for. */
 struct request {
-    const char *source[JOINT_SIDES];
+    const char *source[PROFILE_PAIR_SIDES];
     int group, sort;
     uint32_t top;
     bool json, raw, no_pager;
@@ -90,7 +90,7 @@ static int parse_filter(struct request *q, const char *where)
 static int compare_accounts(const struct arguments *a, int argc, char **argv)
 {
     static const char *const not_of_them[] = {"fail-if", "raw", DEBUGINFOD_OPTION_NAME, NULL};
-    const char *kind = a->n_rest == JOINT_SIDES ? source_accounts_alone(a->rest[0]) : NULL;
+    const char *kind = a->n_rest == PROFILE_PAIR_SIDES ? source_accounts_alone(a->rest[0]) : NULL;
     const char *other = kind ? source_accounts_alone(a->rest[1]) : NULL;
     if (!other || strcmp(kind, other) != 0)
         return -1;
@@ -132,8 +132,8 @@ static int parse(struct request *q, int argc, char **argv)
                                            : "");
     if (code >= 0)
         return code;
-    q->source[JOINT_BEFORE] = a.rest[0];
-    q->source[JOINT_AFTER] = a.rest[1];
+    q->source[PROFILE_PAIR_BEFORE] = a.rest[0];
+    q->source[PROFILE_PAIR_AFTER] = a.rest[1];
     q->json = command_value(c, &a, "json") != NULL;
     q->raw = command_value(c, &a, "raw") != NULL;
     q->no_pager = command_value(c, &a, "no-pager") != NULL;
@@ -208,7 +208,7 @@ static int write_diff(const struct request *q, const struct diff *d, const struc
     char *words = filter_words(&q->filter);
     bool met = judge(q, d, verdicts);
     struct diff_view_options o = {.style = terminal_style(stdout),
-                                  .source = {of[JOINT_BEFORE].label, of[JOINT_AFTER].label},
+                                  .source = {of[PROFILE_PAIR_BEFORE].label, of[PROFILE_PAIR_AFTER].label},
                                   .filter = words,
                                   .top = q->top,
                                   .frames = WORDS_FRAMES_DEFAULT,
@@ -234,7 +234,7 @@ static int compare(struct request *q, const struct source *of)
                              .inclusive = q->group != ROLLUP_BY_STACK,
                              .keep = ro.keep,
                              .arg = ro.arg};
-    struct diff *d = diff_new(of[JOINT_BEFORE].profile, of[JOINT_AFTER].profile, &o);
+    struct diff *d = diff_new(of[PROFILE_PAIR_BEFORE].profile, of[PROFILE_PAIR_AFTER].profile, &o);
     int code = check_known(q, d);
     if (code < 0)
         code = write_diff(q, d, of);
@@ -245,19 +245,19 @@ static int compare(struct request *q, const struct source *of)
 static int run(int argc, char **argv)
 {
     struct request q;
-    struct source of[JOINT_SIDES] = {{0}};
+    struct source of[PROFILE_PAIR_SIDES] = {{0}};
     struct error e = {""};
     int code = parse(&q, argc, argv);
     if (code >= 0)
         return code;
-    for (int side = 0; side < JOINT_SIDES && code < 0; side++)
+    for (int side = 0; side < PROFILE_PAIR_SIDES && code < 0; side++)
         if (source_open_figures(&of[side], q.source[side], &e))
             code = command_fail(EXIT_FAILED, "%s", e.text);
-    for (int side = 0; side < JOINT_SIDES && code < 0 && !q.raw; side++)
+    for (int side = 0; side < PROFILE_PAIR_SIDES && code < 0 && !q.raw; side++)
         wrapper_lists_mark(of[side].profile);
     if (code < 0)
         code = compare(&q, of);
-    for (int side = 0; side < JOINT_SIDES; side++)
+    for (int side = 0; side < PROFILE_PAIR_SIDES; side++)
         source_release(&of[side]);
     filter_release(&q.filter);
     return code;

@@ -47,7 +47,7 @@ static int list(const struct source *s, struct filter *f, uint32_t top, bool jso
 {
     const struct profile *p = s->profile;
     struct sink out = pager_sink(paged);
-    uint32_t *order = who_latest_frees(p);
+    uint32_t *order = address_info_latest_frees(p);
     size_t n = 0;
     for (size_t i = 0; i < p->frees.len; i++)
         if (filter_keeps_free(f, p, order[i]))

@@ -59,7 +59,7 @@ static void catch_interrupt(void)
         sigaction(SIGINT, &a, NULL);
 }
 
-static int take(void *arg, const struct answer *rows, bool more)
+static int take(void *arg, const struct sql_result *rows, bool more)
 {
     struct answer_view *v = arg;
     answer_view_write(v, rows, more);

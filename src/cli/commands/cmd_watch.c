@@ -110,11 +110,11 @@ static int look_once(const struct request *r, struct source *s)
     if (r->options.alert)
         return command_misuse(&command_watch, "--alert needs time to pass: %s does not change any more",
                               s->label);
-    struct look *l = watch_look_once(&r->options, s->profile);
+    struct watch_snapshot *l = watch_look_once(&r->options, s->profile);
     s->profile = NULL; /* the look's */
     struct sink out = sink_to_file(stdout);
     watch_print(&out, l, r->top, command_value(&command_watch, &r->a, "json") != NULL);
-    look_free(l);
+    watch_snapshot_free(l);
     return command_written(&out, EXIT_DONE);
 }
 

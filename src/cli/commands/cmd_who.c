@@ -114,15 +114,15 @@ static int parse_two(const char *source, const char *text, uint64_t *address)
 static int answer(const struct source *s, uint64_t address, const struct who_options *o, bool json,
                   bool paged)
 {
-    struct who w;
+    struct address_info w;
     struct sink out = pager_sink(paged);
-    who_find(&w, s->profile, address);
+    address_info_find(&w, s->profile, address);
     if (json)
         who_json_write(&out, &w, s->profile, o);
     else
         who_write(&out, &w, s->profile, o);
     int code = pager_written(&out, w.holding.len ? EXIT_DONE : EXIT_FAILED);
-    who_release(&w);
+    address_info_release(&w);
     return code;
 }
 

@@ -26,20 +26,20 @@
 #define TOP_MAPPINGS 20
 #define TIME_LEAST   UINT64_C(10000000)
 
-struct overview {
+struct overview_screen {
     uint64_t interval_ns; /* 0: once */
     uint64_t duration_ns; /* 0: until interrupted; once: what the rates are of, 0 for a second */
     uint32_t top;         /* 0: all */
-    enum machine_sort sort;
+    enum overview_sort sort;
     bool pss, json, paged;
     int pid; /* 0: the machine */
 };
 
 static const struct word orders[] = {
-    {"memory", MACHINE_BY_MEMORY}, {"rss", MACHINE_BY_RSS},
-    {"swap", MACHINE_BY_SWAP},     {"anon", MACHINE_BY_ANON},
-    {"file", MACHINE_BY_FILE},     {"shmem", MACHINE_BY_SHMEM},
-    {"faults", MACHINE_BY_FAULTS}, {NULL, 0},
+    {"memory", OVERVIEW_BY_MEMORY}, {"rss", OVERVIEW_BY_RSS},
+    {"swap", OVERVIEW_BY_SWAP},     {"anon", OVERVIEW_BY_ANON},
+    {"file", OVERVIEW_BY_FILE},     {"shmem", OVERVIEW_BY_SHMEM},
+    {"faults", OVERVIEW_BY_FAULTS}, {NULL, 0},
 };
 
 static uint64_t now_ns(clockid_t clock)
@@ -74,7 +74,7 @@ static bool wait_until(uint64_t due_ns)
     }
 }
 
-static void write_machine(const struct overview *o, struct sink *out, const struct machine *m)
+static void write_machine(const struct overview_screen *o, struct sink *out, const struct overview *m)
 {
     struct text_style style = terminal_style(stdout);
     if (o->json) {
@@ -87,21 +87,21 @@ static void write_machine(const struct overview *o, struct sink *out, const stru
 }
 
 /* One screen of the machine. */
-static int show_machine(const struct overview *o, struct machine_looker *l, struct sink *out)
+static int show_machine(const struct overview_screen *o, struct machine_looker *l, struct sink *out)
 {
     const struct machine_wish wish = {.sort = o->sort, .top = o->top, .pss = o->pss, .ask_ms = ASK_ALL_MS};
-    struct machine m;
+    struct overview m;
     int bad = machine_look(l, &wish, &m);
     if (!bad)
         write_machine(o, out, &m);
-    machine_release(&m);
+    overview_release(&m);
     return bad;
 }
 
 /* One screen of a process. -ESRCH: there is none. */
-static int show_process(const struct overview *o, struct machine_looker *l, struct sink *out)
+static int show_process(const struct overview_screen *o, struct machine_looker *l, struct sink *out)
 {
-    struct machine_process p;
+    struct overview_process p;
     struct mappings maps = {0};
     struct text_style style = terminal_style(stdout);
     if (!process_read(o->pid, &p))
@@ -118,18 +118,18 @@ static int show_process(const struct overview *o, struct machine_looker *l, stru
     return 0;
 }
 
-static int failed(const struct overview *o, int bad)
+static int failed(const struct overview_screen *o, int bad)
 {
     return o->pid ? command_fail(EXIT_FAILED, "there is no process %d", o->pid)
                   : command_fail(EXIT_FAILED, "cannot read /proc: %s; is it mounted?", strerror(-bad));
 }
 
-static int show(const struct overview *o, struct machine_looker *l, struct sink *out)
+static int show(const struct overview_screen *o, struct machine_looker *l, struct sink *out)
 {
     return o->pid ? show_process(o, l, out) : show_machine(o, l, out);
 }
 
-static int show_once(const struct overview *o, struct machine_looker *l)
+static int show_once(const struct overview_screen *o, struct machine_looker *l)
 {
     uint64_t wait_ns = o->duration_ns ? o->duration_ns : SECOND_NS;
     struct timespec t = {.tv_sec = (time_t)(wait_ns / SECOND_NS), .tv_nsec = (long)(wait_ns % SECOND_NS)};
@@ -144,7 +144,7 @@ static int show_once(const struct overview *o, struct machine_looker *l)
     return bad ? failed(o, bad) : code;
 }
 
-static int show_series(const struct overview *o, struct machine_looker *l)
+static int show_series(const struct overview_screen *o, struct machine_looker *l)
 {
     sigset_t set = ends();
     sigprocmask(SIG_BLOCK, &set, NULL);
@@ -185,9 +185,9 @@ static int parse_pid(const struct command *c, const struct arguments *a, int *pi
     return *pid ? -1 : command_misuse(c, "--pid %s is no process id", text);
 }
 
-static int parse(const struct command *c, const struct arguments *a, struct overview *o)
+static int parse(const struct command *c, const struct arguments *a, struct overview_screen *o)
 {
-    int sort = MACHINE_BY_MEMORY;
+    int sort = OVERVIEW_BY_MEMORY;
     int code = parse_time(c, a, "interval", &o->interval_ns);
     if (code < 0)
         code = parse_time(c, a, "duration", &o->duration_ns);
@@ -200,7 +200,7 @@ static int parse(const struct command *c, const struct arguments *a, struct over
         code = words_parse_top(c, command_value(c, a, "top"), &o->top);
     if (code < 0 && a->n_rest)
         code = command_misuse(c, "options come after the name of a tool: allium sys %s ...", a->rest[0]);
-    o->sort = (enum machine_sort)sort;
+    o->sort = (enum overview_sort)sort;
     o->pss = command_value(c, a, "pss") != NULL;
     o->json = command_value(c, a, "json") != NULL;
     o->paged = !command_value(c, a, "no-pager");
@@ -209,7 +209,7 @@ static int parse(const struct command *c, const struct arguments *a, struct over
 
 int sys_overview(const struct command *c, const struct arguments *a)
 {
-    struct overview o = {.interval_ns = 0};
+    struct overview_screen o = {.interval_ns = 0};
     struct machine_looker l;
     int code = parse(c, a, &o);
     if (code >= 0)

@@ -136,7 +136,7 @@ static int look_at_pages(const struct objects *o, uint64_t table, uint64_t begin
 /* ---- large objects that begin before ---- */
 
 /* Where a look back stands. */
-struct look {
+struct watch_snapshot {
     unsigned stale;
     struct large found;
 };
@@ -158,7 +158,7 @@ static bool is_large(const struct objects *o, uint64_t table, uint64_t page, uin
 
 /* The last object that begins in a page of these words, before number `most`. 1: found; 0: none; or -errno. */
 static int look_at_words(const struct objects *o, uint64_t table, uint64_t page, unsigned most,
-                         struct look *l)
+                         struct watch_snapshot *l)
 {
     uint64_t words[WORDS];
     int bad = peek(o, word_address(table, page), words, sizeof(words));
@@ -171,7 +171,7 @@ static int look_at_words(const struct objects *o, uint64_t table, uint64_t page,
 }
 
 /* In one GiB, before the page `until`. */
-static int look_at_gib(const struct objects *o, uint64_t table, uint64_t until, struct look *l)
+static int look_at_gib(const struct objects *o, uint64_t table, uint64_t until, struct watch_snapshot *l)
 {
     uint64_t touched[WORD_PAGES], gib = (until - PAGE) & ~(GIB - 1),
                                   first = word_address(table, gib) / PAGE * sizeof(*touched);
@@ -191,7 +191,7 @@ static int look_at_gib(const struct objects *o, uint64_t table, uint64_t until, 
 /* The last large object that begins before the page; it may end before it, too. 1: found; 0: none; or -errno. */
 static int find_before(const struct objects *o, uint64_t page, struct large *out)
 {
-    struct look look = {.stale = 0};
+    struct watch_snapshot look = {.stale = 0};
     uint64_t tables[REACH + 1], last = (page - PAGE) >> OBJECTS_GIB_SHIFT,
                                 first = last > REACH ? last - REACH : 0;
     int found = page < PAGE ? -EFAULT : 0;

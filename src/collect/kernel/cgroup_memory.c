@@ -17,7 +17,7 @@
 #define TEXT_BYTES_MAX 65536u
 #define NO_LIMIT       (UINT64_C(1) << 62) /* version 1 has a number for it, which depends on the size of a page */
 
-void cgroup_parse_stat(struct machine_cgroup *c, const char *text)
+void cgroup_parse_stat(struct overview_cgroup *c, const char *text)
 {
     char line[LINES_BYTES];
     uint64_t anon = 0, file = 0, shmem = 0;
@@ -39,7 +39,7 @@ void cgroup_parse_stat(struct machine_cgroup *c, const char *text)
     c->shmem_bytes = shmem;
 }
 
-void cgroup_parse_kills(struct machine_cgroup *c, const char *text)
+void cgroup_parse_kills(struct overview_cgroup *c, const char *text)
 {
     char line[LINES_BYTES];
     while (lines_next(&text, line))
@@ -66,7 +66,7 @@ static bool read_number(int folder, const char *name, struct buf *text, uint64_t
     return lines_number(&at, value);
 }
 
-static bool read_group(int folder, struct machine_cgroup *c, struct buf *text)
+static bool read_group(int folder, struct overview_cgroup *c, struct buf *text)
 {
     uint64_t with_swap;
     bool two = c->version == 2;
@@ -88,7 +88,7 @@ static bool read_group(int folder, struct machine_cgroup *c, struct buf *text)
 }
 
 struct walk {
-    struct machine_cgroups *out;
+    struct overview_cgroups *out;
     unsigned version;
     struct buf text;
 };
@@ -103,7 +103,7 @@ static void walk_below(struct walk *w, int parent, const char *name, const char 
             close(fd);
         return;
     }
-    struct machine_cgroup c = {.version = w->version};
+    struct overview_cgroup c = {.version = w->version};
     if (depth && read_group(fd, &c, &w->text)) {
         c.path = mem_strdup(path);
         *vec_push(w->out) = c;
@@ -121,14 +121,14 @@ static void walk_below(struct walk *w, int parent, const char *name, const char 
 
 static int larger(const void *left, const void *right)
 {
-    const struct machine_cgroup *a = left, *b = right;
+    const struct overview_cgroup *a = left, *b = right;
     if (a->usage_bytes != b->usage_bytes)
         return a->usage_bytes < b->usage_bytes ? 1 : -1;
     return strcmp(a->path, b->path);
 }
 
 /* Costs more than its size did: only for those that are shown. */
-static void read_kinds(const char *mount, struct machine_cgroup *c, struct buf *text)
+static void read_kinds(const char *mount, struct overview_cgroup *c, struct buf *text)
 {
     struct buf path = BUF_INIT;
     buf_printf(&path, "%s%s", mount, c->path);
@@ -143,7 +143,7 @@ static void read_kinds(const char *mount, struct machine_cgroup *c, struct buf *
     buf_release(&path);
 }
 
-int cgroups_read(struct machine *m, uint32_t top)
+int cgroups_read(struct overview *m, uint32_t top)
 {
     struct walk w = {.out = &m->cgroups};
     struct mounts mounts;
@@ -160,7 +160,7 @@ int cgroups_read(struct machine *m, uint32_t top)
         bad = -ENOENT;
     while (top && m->cgroups.len > top)
         free(m->cgroups.at[--m->cgroups.len].path);
-    vec_each (struct machine_cgroup, c, &m->cgroups)
+    vec_each (struct overview_cgroup, c, &m->cgroups)
         read_kinds(mount->point, c, &w.text);
     mounts_release(&mounts);
     buf_release(&w.text);

@@ -12,10 +12,10 @@
 #include "model/overview/overview.h"
 
 /** memory.stat of either version. */
-void cgroup_parse_stat(struct machine_cgroup *c, const char *text);
+void cgroup_parse_stat(struct overview_cgroup *c, const char *text);
 /** "oom_kill 3" of memory.events or memory.oom_control. */
-void cgroup_parse_kills(struct machine_cgroup *c, const char *text);
+void cgroup_parse_kills(struct overview_cgroup *c, const char *text);
 /** The `top` largest, with what they hold; 0: all. 0 or -errno. -ENOENT: no group has a memory controller. */
-int cgroups_read(struct machine *m, uint32_t top);
+int cgroups_read(struct overview *m, uint32_t top);
 
 #endif

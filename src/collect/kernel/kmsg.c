@@ -24,7 +24,7 @@ void kmsg_close(struct kmsg *k)
 {
     if (k->fd >= 0)
         close(k->fd);
-    vec_each (struct machine_kill, kill, &k->kills)
+    vec_each (struct overview_kill, kill, &k->kills)
         free(kill->cgroup);
     vec_release(&k->kills);
     free(k->cgroup);
@@ -108,7 +108,7 @@ static void forget_old(struct kmsg *k)
 static void take_kill(struct kmsg *k, const char *text, uint64_t boot_us)
 {
     static const char killed[] = ": Killed process ", behind[] = ") total-vm:";
-    struct machine_kill kill = {.boot_ns = lines_times(boot_us, 1000)};
+    struct overview_kill kill = {.boot_ns = lines_times(boot_us, 1000)};
     const char *at = strstr(text, killed), *end = NULL;
     uint64_t pid, uid = 0;
     kill.cgroup_limit = !strncmp(text, "Memory cgroup out of memory", 27);

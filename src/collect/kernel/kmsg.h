@@ -4,7 +4,7 @@
 
 /*
  * The OOM killer's lines in the kernel's log. The log is a ring: kills of long ago are not in it; what the kernel counted is
- * exact (MACHINE_OOM_KILLS). Anybody who may write into the log can put such lines there, but not as the kernel's own:
+ * exact (OVERVIEW_OOM_KILLS). Anybody who may write into the log can put such lines there, but not as the kernel's own:
  * only those are taken.
  *
  * Runs in: the tool. Threads: one at a time. Owns: a log owns its descriptor and its kills, until kmsg_close().
@@ -13,12 +13,12 @@
 #include "model/overview/overview.h"
 
 struct kmsg {
-    int fd;                     /* -errno: it cannot be had */
-    char trigger[64];           /* who asked for the memory, of the kill that is being told */
-    int victim;                 /* of the line "oom-kill:" that came last; 0: none */
-    char *cgroup;               /* of the same */
-    struct machine_kills kills; /* oldest first; at_ns is not set */
-    bool begun;                 /* the oldest record was seen */
+    int fd;                      /* -errno: it cannot be had */
+    char trigger[64];            /* who asked for the memory, of the kill that is being told */
+    int victim;                  /* of the line "oom-kill:" that came last; 0: none */
+    char *cgroup;                /* of the same */
+    struct overview_kills kills; /* oldest first; at_ns is not set */
+    bool begun;                  /* the oldest record was seen */
     uint64_t
         since_ns; /* of the log's clock: what was before had been overwritten; 0: it has all from boot on */
 };

@@ -8,60 +8,60 @@
 #include "collect/kernel/proc_text.h"
 #include "collect/kernel/slabinfo.h"
 
-static const char *const keys[MACHINE_MEMORY_KINDS] = {
-    [MACHINE_TOTAL] = "MemTotal",
-    [MACHINE_FREE] = "MemFree",
-    [MACHINE_AVAILABLE] = "MemAvailable",
-    [MACHINE_BUFFERS] = "Buffers",
-    [MACHINE_CACHED] = "Cached",
-    [MACHINE_SWAP_CACHED] = "SwapCached",
-    [MACHINE_ACTIVE_ANON] = "Active(anon)",
-    [MACHINE_INACTIVE_ANON] = "Inactive(anon)",
-    [MACHINE_ACTIVE_FILE] = "Active(file)",
-    [MACHINE_INACTIVE_FILE] = "Inactive(file)",
-    [MACHINE_UNEVICTABLE] = "Unevictable",
-    [MACHINE_LOCKED] = "Mlocked",
-    [MACHINE_SWAP_TOTAL] = "SwapTotal",
-    [MACHINE_SWAP_FREE] = "SwapFree",
-    [MACHINE_ZSWAP] = "Zswap", /* 5.19 */
-    [MACHINE_ZSWAPPED] = "Zswapped",
-    [MACHINE_DIRTY] = "Dirty",
-    [MACHINE_WRITEBACK] = "Writeback",
-    [MACHINE_ANON] = "AnonPages",
-    [MACHINE_MAPPED] = "Mapped",
-    [MACHINE_SHMEM] = "Shmem",
-    [MACHINE_KERNEL_RECLAIMABLE] = "KReclaimable",
-    [MACHINE_SLAB_RECLAIMABLE] = "SReclaimable",
-    [MACHINE_SLAB_UNRECLAIMABLE] = "SUnreclaim",
-    [MACHINE_KERNEL_STACKS] = "KernelStack",
-    [MACHINE_PAGE_TABLES] = "PageTables",
-    [MACHINE_SECOND_PAGE_TABLES] = "SecPageTables", /* 6.1 */
-    [MACHINE_PER_CPU] = "Percpu",
-    [MACHINE_VMALLOC] = "VmallocUsed",
-    [MACHINE_COMMIT_LIMIT] = "CommitLimit",
-    [MACHINE_COMMITTED] = "Committed_AS",
-    [MACHINE_ANON_HUGE] = "AnonHugePages",
-    [MACHINE_SHMEM_HUGE] = "ShmemHugePages",
-    [MACHINE_FILE_HUGE] = "FileHugePages",
-    [MACHINE_HUGETLB] = "Hugetlb",
+static const char *const keys[OVERVIEW_MEMORY_KINDS] = {
+    [OVERVIEW_TOTAL] = "MemTotal",
+    [OVERVIEW_FREE] = "MemFree",
+    [OVERVIEW_AVAILABLE] = "MemAvailable",
+    [OVERVIEW_BUFFERS] = "Buffers",
+    [OVERVIEW_CACHED] = "Cached",
+    [OVERVIEW_SWAP_CACHED] = "SwapCached",
+    [OVERVIEW_ACTIVE_ANON] = "Active(anon)",
+    [OVERVIEW_INACTIVE_ANON] = "Inactive(anon)",
+    [OVERVIEW_ACTIVE_FILE] = "Active(file)",
+    [OVERVIEW_INACTIVE_FILE] = "Inactive(file)",
+    [OVERVIEW_UNEVICTABLE] = "Unevictable",
+    [OVERVIEW_LOCKED] = "Mlocked",
+    [OVERVIEW_SWAP_TOTAL] = "SwapTotal",
+    [OVERVIEW_SWAP_FREE] = "SwapFree",
+    [OVERVIEW_ZSWAP] = "Zswap", /* 5.19 */
+    [OVERVIEW_ZSWAPPED] = "Zswapped",
+    [OVERVIEW_DIRTY] = "Dirty",
+    [OVERVIEW_WRITEBACK] = "Writeback",
+    [OVERVIEW_ANON] = "AnonPages",
+    [OVERVIEW_MAPPED] = "Mapped",
+    [OVERVIEW_SHMEM] = "Shmem",
+    [OVERVIEW_KERNEL_RECLAIMABLE] = "KReclaimable",
+    [OVERVIEW_SLAB_RECLAIMABLE] = "SReclaimable",
+    [OVERVIEW_SLAB_UNRECLAIMABLE] = "SUnreclaim",
+    [OVERVIEW_KERNEL_STACKS] = "KernelStack",
+    [OVERVIEW_PAGE_TABLES] = "PageTables",
+    [OVERVIEW_SECOND_PAGE_TABLES] = "SecPageTables", /* 6.1 */
+    [OVERVIEW_PER_CPU] = "Percpu",
+    [OVERVIEW_VMALLOC] = "VmallocUsed",
+    [OVERVIEW_COMMIT_LIMIT] = "CommitLimit",
+    [OVERVIEW_COMMITTED] = "Committed_AS",
+    [OVERVIEW_ANON_HUGE] = "AnonHugePages",
+    [OVERVIEW_SHMEM_HUGE] = "ShmemHugePages",
+    [OVERVIEW_FILE_HUGE] = "FileHugePages",
+    [OVERVIEW_HUGETLB] = "Hugetlb",
 };
 
-void meminfo_parse(struct machine *m, const char *text)
+void meminfo_parse(struct overview *m, const char *text)
 {
     char line[LINES_BYTES];
     uint64_t value;
     while (lines_next(&text, line))
-        for (int i = 0; i < MACHINE_MEMORY_KINDS; i++)
+        for (int i = 0; i < OVERVIEW_MEMORY_KINDS; i++)
             if (keys[i] && lines_value(line, keys[i], &value))
-                machine_memory_set(m, (enum machine_memory)i, value);
+                overview_memory_set(m, (enum overview_memory)i, value);
 }
 
-void pressure_parse(struct machine_pressure *p, const char *text)
+void pressure_parse(struct overview_pressure *p, const char *text)
 {
     char line[LINES_BYTES];
     while (lines_next(&text, line)) {
         bool full = !strncmp(line, "full ", 5);
-        struct machine_stall s = {.known = true, .last = -1};
+        struct overview_stall s = {.known = true, .last = -1};
         unsigned long long total;
         int end = 0;
         if (!full && strncmp(line, "some ", 5))
@@ -77,12 +77,12 @@ void pressure_parse(struct machine_pressure *p, const char *text)
     }
 }
 
-void swaps_parse(struct machine *m, const char *text)
+void swaps_parse(struct overview *m, const char *text)
 {
     char line[LINES_BYTES], path[LINES_BYTES];
     bool first = true;
     while (lines_next(&text, line)) {
-        struct machine_swap s = {.path = NULL};
+        struct overview_swap s = {.path = NULL};
         const char *at = line;
         if (first) {
             first = false; /* the headers */
@@ -99,12 +99,12 @@ void swaps_parse(struct machine *m, const char *text)
     }
 }
 
-void slabinfo_parse(struct machine *m, const char *text, uint64_t page_bytes)
+void slabinfo_parse(struct overview *m, const char *text, uint64_t page_bytes)
 {
     struct slab_caches caches = {.bad_lines = 0};
     slab_parse(&caches, text);
     vec_each (const struct slab_cache, c, &caches.all) {
-        struct machine_slab s = {
+        struct overview_slab s = {
             .bytes = lines_times(lines_times(c->slabs, c->pages_per_slab), page_bytes),
             .objects = c->objects,
             .active = c->active,
@@ -116,7 +116,7 @@ void slabinfo_parse(struct machine *m, const char *text, uint64_t page_bytes)
     slab_release(&caches);
 }
 
-void node_meminfo_parse(struct machine_node *n, const char *text)
+void node_meminfo_parse(struct overview_node *n, const char *text)
 {
     char line[LINES_BYTES];
     while (lines_next(&text, line)) {
@@ -134,7 +134,7 @@ void node_meminfo_parse(struct machine_node *n, const char *text)
     }
 }
 
-void node_numastat_parse(struct machine_node *n, const char *text)
+void node_numastat_parse(struct overview_node *n, const char *text)
 {
     char line[LINES_BYTES];
     while (lines_next(&text, line))

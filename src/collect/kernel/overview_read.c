@@ -40,10 +40,10 @@ void machine_look_end(struct machine_looker *l)
     kmsg_close(&l->log);
     counters_close(&l->counters);
     process_asker_release(&l->asker);
-    machine_release(&l->before);
+    overview_release(&l->before);
 }
 
-static void say_unknown(struct machine *m, const char *what, int bad)
+static void say_unknown(struct overview *m, const char *what, int bad)
 {
     struct buf text = BUF_INIT;
     buf_printf(&text, "%s: %s", what, strerror(-bad));
@@ -51,7 +51,7 @@ static void say_unknown(struct machine *m, const char *what, int bad)
 }
 
 /* The text of a file; "" after it was said that there is none. */
-static const char *text_of(struct machine *m, const char *path, struct buf *text)
+static const char *text_of(struct overview *m, const char *path, struct buf *text)
 {
     buf_reset(text);
     int bad = file_read(path, TEXT_BYTES_MAX, text);
@@ -71,19 +71,19 @@ static bool number_of(int folder, const char *path, uint64_t *value)
     return known;
 }
 
-static void look_at_pressure(struct machine *m, struct buf *text)
+static void look_at_pressure(struct overview *m, struct buf *text)
 {
     char path[64];
-    for (int i = 0; i < MACHINE_RESOURCES; i++) {
-        snprintf(path, sizeof(path), "/proc/pressure/%s", machine_resource_names[i]);
+    for (int i = 0; i < OVERVIEW_RESOURCES; i++) {
+        snprintf(path, sizeof(path), "/proc/pressure/%s", overview_resource_names[i]);
         pressure_parse(&m->pressure[i], text_of(m, path, text));
     }
 }
 
 /* What zram keeps of a swap takes memory itself: the third figure of its mm_stat. */
-static void look_at_zram(struct machine *m)
+static void look_at_zram(struct overview *m)
 {
-    vec_each (struct machine_swap, s, &m->swaps) {
+    vec_each (struct overview_swap, s, &m->swaps) {
         struct buf path = BUF_INIT, text = BUF_INIT;
         if (!strncmp(s->path, SWAP_DEVICE "zram", 9) && !strchr(s->path + 5, '/')) {
             buf_printf(&path, "/sys/block/%s/mm_stat", s->path + strlen(SWAP_DEVICE));
@@ -99,7 +99,7 @@ static void look_at_zram(struct machine *m)
 
 /* Calls `take` with each "NAME<number>" in a directory, open. */
 static int each_numbered(const char *folder, const char *name,
-                         void (*take)(struct machine *m, int fd, uint64_t number), struct machine *m)
+                         void (*take)(struct overview *m, int fd, uint64_t number), struct overview *m)
 {
     DIR *dir = opendir(folder);
     const struct dirent *entry;
@@ -121,9 +121,9 @@ static int each_numbered(const char *folder, const char *name,
     return 0;
 }
 
-static void take_node(struct machine *m, int fd, uint64_t id)
+static void take_node(struct overview *m, int fd, uint64_t id)
 {
-    struct machine_node n = {.id = (unsigned)id};
+    struct overview_node n = {.id = (unsigned)id};
     struct buf text = BUF_INIT;
     if (!file_read_at(fd, "meminfo", TEXT_BYTES_MAX, &text))
         node_meminfo_parse(&n, buf_str(&text));
@@ -134,9 +134,9 @@ static void take_node(struct machine *m, int fd, uint64_t id)
     *vec_push(&m->nodes) = n;
 }
 
-static void take_huge(struct machine *m, int fd, uint64_t kib)
+static void take_huge(struct overview *m, int fd, uint64_t kib)
 {
-    struct machine_huge h = {.size_bytes = lines_times(kib, 1024)};
+    struct overview_huge h = {.size_bytes = lines_times(kib, 1024)};
     if (number_of(fd, "nr_hugepages", &h.total) && number_of(fd, "free_hugepages", &h.free) &&
         number_of(fd, "resv_hugepages", &h.reserved) && number_of(fd, "surplus_hugepages", &h.surplus))
         *vec_push(&m->huge) = h;
@@ -144,23 +144,23 @@ static void take_huge(struct machine *m, int fd, uint64_t kib)
 
 static int compare_nodes(const void *left, const void *right)
 {
-    const struct machine_node *a = left, *b = right;
+    const struct overview_node *a = left, *b = right;
     return (a->id > b->id) - (a->id < b->id);
 }
 
 static int compare_huge(const void *left, const void *right)
 {
-    const struct machine_huge *a = left, *b = right;
+    const struct overview_huge *a = left, *b = right;
     return (a->size_bytes > b->size_bytes) - (a->size_bytes < b->size_bytes);
 }
 
 static int compare_slabs(const void *left, const void *right)
 {
-    const struct machine_slab *a = left, *b = right;
+    const struct overview_slab *a = left, *b = right;
     return (a->bytes < b->bytes) - (a->bytes > b->bytes);
 }
 
-static void look_at_pages(struct machine *m, struct buf *text, uint32_t top)
+static void look_at_pages(struct overview *m, struct buf *text, uint32_t top)
 {
     each_numbered("/sys/devices/system/node", "node", take_node, m);
     each_numbered("/sys/kernel/mm/hugepages", "hugepages-", take_huge, m);
@@ -179,40 +179,40 @@ static void look_at_pages(struct machine *m, struct buf *text, uint32_t top)
 }
 
 /* When it was by the log's clock, which stands while the machine sleeps, as CLOCK_MONOTONIC does. 0: not known. */
-static uint64_t wall_ns(const struct machine *m, uint64_t now, uint64_t log_ns)
+static uint64_t wall_ns(const struct overview *m, uint64_t now, uint64_t log_ns)
 {
     return log_ns <= now && m->taken_ns > now - log_ns ? m->taken_ns - (now - log_ns) : 0;
 }
 
-static void look_at_kills(struct machine_looker *l, struct machine *m)
+static void look_at_kills(struct machine_looker *l, struct overview *m)
 {
     uint64_t now = clock_ns(CLOCK_MONOTONIC);
     int bad = kmsg_read(&l->log);
     if (bad)
         say_unknown(m, "/dev/kmsg", bad);
     m->kills_since_ns = l->log.since_ns ? wall_ns(m, now, l->log.since_ns) : 0;
-    vec_each (const struct machine_kill, k, &l->log.kills) {
-        struct machine_kill *copy = vec_push(&m->kills);
+    vec_each (const struct overview_kill, k, &l->log.kills) {
+        struct overview_kill *copy = vec_push(&m->kills);
         *copy = *k;
         copy->cgroup = k->cgroup ? mem_strdup(k->cgroup) : NULL;
         copy->at_ns = wall_ns(m, now, k->boot_ns);
     }
 }
 
-static void look_at_processes(struct machine_looker *l, const struct machine_wish *wish, struct machine *m)
+static void look_at_processes(struct machine_looker *l, const struct machine_wish *wish, struct overview *m)
 {
-    machine_sort_processes(&m->processes, wish->sort, wish->top);
+    overview_sort_processes(&m->processes, wish->sort, wish->top);
     l->asker.left_ms = wish->ask_ms;
-    vec_each (struct machine_process, p, &m->processes)
+    vec_each (struct overview_process, p, &m->processes)
         process_ask(&l->asker, p, wish->pss);
 }
 
 /* Names, times and what is counted: little, and soon done. */
-static int look_at_counts(struct machine *m, struct buf *text)
+static int look_at_counts(struct overview *m, struct buf *text)
 {
     struct utsname name;
     uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
-    *m = (struct machine){.taken_ns = clock_ns(CLOCK_REALTIME), .boot_ns = clock_ns(CLOCK_BOOTTIME)};
+    *m = (struct overview){.taken_ns = clock_ns(CLOCK_REALTIME), .boot_ns = clock_ns(CLOCK_BOOTTIME)};
     if (!uname(&name)) {
         snprintf(m->host, sizeof(m->host), "%.64s", name.nodename);
         snprintf(m->release, sizeof(m->release), "%.64s", name.release);
@@ -223,36 +223,36 @@ static int look_at_counts(struct machine *m, struct buf *text)
 }
 
 /* Keeps what the next look is compared with: all processes, also those that no list has room for. */
-static void keep_counts(struct machine_looker *l, const struct machine *m)
+static void keep_counts(struct machine_looker *l, const struct overview *m)
 {
-    struct machine *b = &l->before;
-    machine_release(b);
-    *b = (struct machine){.taken_ns = m->taken_ns, .boot_ns = m->boot_ns, .counts = m->counts};
+    struct overview *b = &l->before;
+    overview_release(b);
+    *b = (struct overview){.taken_ns = m->taken_ns, .boot_ns = m->boot_ns, .counts = m->counts};
     memcpy(b->pressure, m->pressure, sizeof(b->pressure));
-    vec_each (const struct machine_process, p, &m->processes)
+    vec_each (const struct overview_process, p, &m->processes)
         *vec_push(&b->processes) = *p; /* nobody has been asked yet: no command line in it */
 }
 
 int machine_look_count(struct machine_looker *l)
 {
     struct buf text = BUF_INIT;
-    struct machine m;
+    struct overview m;
     int bad = look_at_counts(&m, &text);
     counters_read(&l->counters, &m);
     keep_counts(l, &m);
-    machine_release(&m);
+    overview_release(&m);
     buf_release(&text);
     return bad;
 }
 
-int machine_look(struct machine_looker *l, const struct machine_wish *wish, struct machine *m)
+int machine_look(struct machine_looker *l, const struct machine_wish *wish, struct overview *m)
 {
     struct buf text = BUF_INIT;
     int bad = look_at_counts(m, &text);
     counters_read(&l->counters, m);
     if (l->counters_bad)
         say_unknown(m, "perf events of all processors", l->counters_bad);
-    machine_since(m, l->before.boot_ns ? &l->before : NULL);
+    overview_since(m, l->before.boot_ns ? &l->before : NULL);
     keep_counts(l, m);
     if (!bad) {
         meminfo_parse(m, text_of(m, "/proc/meminfo", &text));
@@ -265,8 +265,8 @@ int machine_look(struct machine_looker *l, const struct machine_wish *wish, stru
             say_unknown(m, "memory of cgroups", none);
         look_at_kills(l, m);
         look_at_processes(l, wish, m);
-        machine_account(m);
-        machine_note(m);
+        overview_account(m);
+        overview_note(m);
     }
     buf_release(&text);
     return bad;

@@ -15,38 +15,38 @@ enum unit { EVENTS, PAGES, KIB };
 /* Each line that begins so is added: several zones, several kinds. */
 static const struct {
     const char *name;
-    enum machine_count count;
+    enum overview_count count;
     enum unit unit;
     bool prefix;
 } names[] = {
-    {"pgfault", MACHINE_FAULTS, EVENTS, false},
-    {"pgmajfault", MACHINE_MAJOR_FAULTS, EVENTS, false},
-    {"pgpgin", MACHINE_READ, KIB, false},
-    {"pgpgout", MACHINE_WRITTEN, KIB, false},
-    {"pswpin", MACHINE_SWAPPED_IN, PAGES, false},
-    {"pswpout", MACHINE_SWAPPED_OUT, PAGES, false},
-    {"pgalloc_", MACHINE_ALLOCATED, PAGES, true},
-    {"pgfree", MACHINE_FREED, PAGES, false},
-    {"pgscan_kswapd", MACHINE_SCANNED_KSWAPD, PAGES, false},
-    {"pgscan_direct", MACHINE_SCANNED_DIRECT, PAGES, false},
-    {"pgscan_khugepaged", MACHINE_SCANNED_DIRECT, PAGES, false},
-    {"pgscan_proactive", MACHINE_SCANNED_DIRECT, PAGES, false},
-    {"pgscan_anon", MACHINE_SCANNED_CGROUP, PAGES, false},
-    {"pgscan_file", MACHINE_SCANNED_CGROUP, PAGES, false},
-    {"pgsteal_kswapd", MACHINE_STOLEN_KSWAPD, PAGES, false},
-    {"pgsteal_direct", MACHINE_STOLEN_DIRECT, PAGES, false},
-    {"pgsteal_khugepaged", MACHINE_STOLEN_DIRECT, PAGES, false},
-    {"pgsteal_proactive", MACHINE_STOLEN_DIRECT, PAGES, false},
-    {"pgsteal_anon", MACHINE_STOLEN_CGROUP, PAGES, false},
-    {"pgsteal_file", MACHINE_STOLEN_CGROUP, PAGES, false},
-    {"workingset_refault_anon", MACHINE_REFAULTED_ANON, PAGES, false},
-    {"workingset_refault_file", MACHINE_REFAULTED_FILE, PAGES, false},
-    {"pageoutrun", MACHINE_KSWAPD_RUNS, EVENTS, false},
-    {"allocstall_", MACHINE_DIRECT_STALLS, EVENTS, true},
-    {"compact_stall", MACHINE_COMPACT_STALLS, EVENTS, false},
-    {"oom_kill", MACHINE_OOM_KILLS, EVENTS, false},
-    {"thp_fault_alloc", MACHINE_HUGE_FAULTS, EVENTS, false},
-    {"thp_fault_fallback", MACHINE_HUGE_FAILED, EVENTS, false},
+    {"pgfault", OVERVIEW_FAULTS, EVENTS, false},
+    {"pgmajfault", OVERVIEW_MAJOR_FAULTS, EVENTS, false},
+    {"pgpgin", OVERVIEW_READ, KIB, false},
+    {"pgpgout", OVERVIEW_WRITTEN, KIB, false},
+    {"pswpin", OVERVIEW_SWAPPED_IN, PAGES, false},
+    {"pswpout", OVERVIEW_SWAPPED_OUT, PAGES, false},
+    {"pgalloc_", OVERVIEW_ALLOCATED, PAGES, true},
+    {"pgfree", OVERVIEW_FREED, PAGES, false},
+    {"pgscan_kswapd", OVERVIEW_SCANNED_KSWAPD, PAGES, false},
+    {"pgscan_direct", OVERVIEW_SCANNED_DIRECT, PAGES, false},
+    {"pgscan_khugepaged", OVERVIEW_SCANNED_DIRECT, PAGES, false},
+    {"pgscan_proactive", OVERVIEW_SCANNED_DIRECT, PAGES, false},
+    {"pgscan_anon", OVERVIEW_SCANNED_CGROUP, PAGES, false},
+    {"pgscan_file", OVERVIEW_SCANNED_CGROUP, PAGES, false},
+    {"pgsteal_kswapd", OVERVIEW_STOLEN_KSWAPD, PAGES, false},
+    {"pgsteal_direct", OVERVIEW_STOLEN_DIRECT, PAGES, false},
+    {"pgsteal_khugepaged", OVERVIEW_STOLEN_DIRECT, PAGES, false},
+    {"pgsteal_proactive", OVERVIEW_STOLEN_DIRECT, PAGES, false},
+    {"pgsteal_anon", OVERVIEW_STOLEN_CGROUP, PAGES, false},
+    {"pgsteal_file", OVERVIEW_STOLEN_CGROUP, PAGES, false},
+    {"workingset_refault_anon", OVERVIEW_REFAULTED_ANON, PAGES, false},
+    {"workingset_refault_file", OVERVIEW_REFAULTED_FILE, PAGES, false},
+    {"pageoutrun", OVERVIEW_KSWAPD_RUNS, EVENTS, false},
+    {"allocstall_", OVERVIEW_DIRECT_STALLS, EVENTS, true},
+    {"compact_stall", OVERVIEW_COMPACT_STALLS, EVENTS, false},
+    {"oom_kill", OVERVIEW_OOM_KILLS, EVENTS, false},
+    {"thp_fault_alloc", OVERVIEW_HUGE_FAULTS, EVENTS, false},
+    {"thp_fault_fallback", OVERVIEW_HUGE_FAILED, EVENTS, false},
 };
 
 static uint64_t scaled(uint64_t value, enum unit unit, uint64_t page_bytes)
@@ -55,15 +55,15 @@ static uint64_t scaled(uint64_t value, enum unit unit, uint64_t page_bytes)
 }
 
 /* What is beyond the machine's own scans. */
-static void leave_cgroups(struct machine_counts *c, enum machine_count all, enum machine_count kswapd,
-                          enum machine_count direct)
+static void leave_cgroups(struct overview_counts *c, enum overview_count all, enum overview_count kswapd,
+                          enum overview_count direct)
 {
     uint64_t machine = c->at[kswapd] + c->at[direct];
-    if (machine_count_has(c, all))
+    if (overview_count_has(c, all))
         c->at[all] = c->at[all] > machine ? c->at[all] - machine : 0;
 }
 
-void vmstat_parse(struct machine *m, const char *text, uint64_t page_bytes)
+void vmstat_parse(struct overview *m, const char *text, uint64_t page_bytes)
 {
     char line[LINES_BYTES], name[64];
     uint64_t value;
@@ -72,15 +72,15 @@ void vmstat_parse(struct machine *m, const char *text, uint64_t page_bytes)
         if (!lines_word(&at, name, sizeof(name)) || !lines_number(&at, &value))
             continue;
         if (!strcmp(name, "nr_zspages"))
-            machine_memory_set(m, MACHINE_ZSMALLOC, lines_times(value, page_bytes));
+            overview_memory_set(m, OVERVIEW_ZSMALLOC, lines_times(value, page_bytes));
         for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
             if (names[i].prefix ? !strncmp(name, names[i].name, strlen(names[i].name))
                                 : !strcmp(name, names[i].name))
-                machine_count_set(&m->counts, names[i].count,
-                                  m->counts.at[names[i].count] + scaled(value, names[i].unit, page_bytes));
+                overview_count_set(&m->counts, names[i].count,
+                                   m->counts.at[names[i].count] + scaled(value, names[i].unit, page_bytes));
     }
-    leave_cgroups(&m->counts, MACHINE_SCANNED_CGROUP, MACHINE_SCANNED_KSWAPD, MACHINE_SCANNED_DIRECT);
-    leave_cgroups(&m->counts, MACHINE_STOLEN_CGROUP, MACHINE_STOLEN_KSWAPD, MACHINE_STOLEN_DIRECT);
+    leave_cgroups(&m->counts, OVERVIEW_SCANNED_CGROUP, OVERVIEW_SCANNED_KSWAPD, OVERVIEW_SCANNED_DIRECT);
+    leave_cgroups(&m->counts, OVERVIEW_STOLEN_CGROUP, OVERVIEW_STOLEN_KSWAPD, OVERVIEW_STOLEN_DIRECT);
 }
 
 static const char *skip_blanks(const char *p)
@@ -89,7 +89,7 @@ static const char *skip_blanks(const char *p)
 }
 
 /* "Node 0, zone   Normal" */
-static bool begins_zone(const char *line, struct machine_zone *z)
+static bool begins_zone(const char *line, struct overview_zone *z)
 {
     uint64_t node;
     if (strncmp(line, "Node ", 5))
@@ -98,11 +98,11 @@ static bool begins_zone(const char *line, struct machine_zone *z)
     if (!lines_number(&at, &node) || node > 1u << 16 || strncmp(at, ", zone", 6))
         return false;
     at += 6;
-    *z = (struct machine_zone){.node = (unsigned)node};
+    *z = (struct overview_zone){.node = (unsigned)node};
     return lines_word(&at, z->name, sizeof(z->name));
 }
 
-static void take_zone_line(struct machine_zone *z, const char *at, uint64_t page_bytes)
+static void take_zone_line(struct overview_zone *z, const char *at, uint64_t page_bytes)
 {
     static const char free_pages[] = "pages free";
     uint64_t value, *to = NULL;
@@ -125,13 +125,13 @@ static void take_zone_line(struct machine_zone *z, const char *at, uint64_t page
     }
 }
 
-void zoneinfo_parse(struct machine *m, const char *text, uint64_t page_bytes)
+void zoneinfo_parse(struct overview *m, const char *text, uint64_t page_bytes)
 {
     char line[LINES_BYTES];
-    struct machine_zone z = {.node = 0};
+    struct overview_zone z = {.node = 0};
     bool open = false;
     while (lines_next(&text, line)) {
-        struct machine_zone next;
+        struct overview_zone next;
         if (!begins_zone(line, &next)) {
             if (open)
                 take_zone_line(&z, skip_blanks(line), page_bytes);

@@ -158,7 +158,7 @@ static int look(pid_t pid, struct mapped *m)
     return all >= MAPS_BYTES_MAX && !mapped_any(m) ? -E2BIG : 0;
 }
 
-struct look {
+struct watch_snapshot {
     pid_t pid;
     struct mapped found;
     int bad;
@@ -166,13 +166,13 @@ struct look {
 
 static void look_guarded(void *work)
 {
-    struct look *l = work;
+    struct watch_snapshot *l = work;
     l->bad = look(l->pid, &l->found);
 }
 
 int mapped_look(pid_t pid, struct mapped *m)
 {
-    struct look l = {.pid = pid};
+    struct watch_snapshot l = {.pid = pid};
     int bad = guard_run(look_guarded, &l, sizeof(l), patience_ms);
     *m = l.found;
     if (bad)

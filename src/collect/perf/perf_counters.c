@@ -22,7 +22,7 @@ static const struct {
     {"dtlb_load_misses", PERF_TYPE_HW_CACHE, DTLB_LOAD_MISSES},
 };
 #define N_EVENTS (sizeof(events) / sizeof(*events))
-_Static_assert(N_EVENTS <= MACHINE_EVENTS_MAX, "room for all");
+_Static_assert(N_EVENTS <= OVERVIEW_EVENTS_MAX, "room for all");
 
 int counters_open(struct counters *c)
 {
@@ -56,7 +56,7 @@ void counters_close(struct counters *c)
     vec_release(&c->fds);
 }
 
-void counters_read(struct counters *c, struct machine *m)
+void counters_read(struct counters *c, struct overview *m)
 {
     m->n_events = 0;
     for (size_t i = 0; i < N_EVENTS && c->fds.len; i++) {
@@ -67,7 +67,7 @@ void counters_read(struct counters *c, struct machine *m)
                 sum += count;
         }
         m->events[m->n_events++] =
-            (struct machine_event){.key = events[i].key, .count = sum - c->before[i], .known = c->open[i]};
+            (struct overview_event){.key = events[i].key, .count = sum - c->before[i], .known = c->open[i]};
         c->before[i] = sum;
     }
 }

@@ -14,14 +14,14 @@
 struct counters {
     struct VEC(int) fds; /* processors of the first event, then of the second, ... */
     unsigned processors;
-    uint64_t before[MACHINE_EVENTS_MAX];
-    bool open[MACHINE_EVENTS_MAX]; /* on all processors */
+    uint64_t before[OVERVIEW_EVENTS_MAX];
+    bool open[OVERVIEW_EVENTS_MAX]; /* on all processors */
 };
 
 /** Opens what there is. 0, or -errno when even page faults cannot be counted. */
 int counters_open(struct counters *c);
 void counters_close(struct counters *c);
 /** What was counted since the call before. */
-void counters_read(struct counters *c, struct machine *m);
+void counters_read(struct counters *c, struct overview *m);
 
 #endif

@@ -40,7 +40,7 @@ static unsigned now_ms(void)
 }
 
 /* Whose number it is: another process may get it. */
-static uint64_t identity(const struct machine_process *p)
+static uint64_t identity(const struct overview_process *p)
 {
     return (uint64_t)p->pid << 40 ^ p->start_ticks;
 }
@@ -51,15 +51,15 @@ void process_asker_release(struct process_asker *a)
 }
 
 /* The text of /proc/PID/NAME, which the caller releases. */
-static enum machine_asked ask(struct process_asker *a, const struct machine_process *p, const char *name,
-                              size_t max, struct buf *text)
+static enum overview_asked ask(struct process_asker *a, const struct overview_process *p, const char *name,
+                               size_t max, struct buf *text)
 {
     struct question q = {.max = max};
     unsigned began = now_ms(), patience = a->each_ms < a->left_ms ? a->each_ms : a->left_ms;
     if (map_get_u64(&a->mute, identity(p)) != MAP_NONE)
-        return MACHINE_MUTE;
+        return OVERVIEW_MUTE;
     if (!patience)
-        return MACHINE_NOT_ASKED;
+        return OVERVIEW_NOT_ASKED;
     snprintf(q.path, sizeof(q.path), "/proc/%d/%s", p->pid, name);
     int late = guard_run(read_answer, &q, sizeof(q), patience);
     unsigned took = now_ms() - began;
@@ -68,13 +68,13 @@ static enum machine_asked ask(struct process_asker *a, const struct machine_proc
         /* Cut short by what others took, it may be as good as any. */
         if (patience == a->each_ms)
             map_put_u64(&a->mute, identity(p), 1, NULL);
-        return MACHINE_MUTE;
+        return OVERVIEW_MUTE;
     }
     *text = q.text;
-    return q.bad && q.bad != -EFBIG ? MACHINE_REFUSED : MACHINE_ANSWERED;
+    return q.bad && q.bad != -EFBIG ? OVERVIEW_REFUSED : OVERVIEW_ANSWERED;
 }
 
-static void ask_command(struct process_asker *a, struct machine_process *p)
+static void ask_command(struct process_asker *a, struct overview_process *p)
 {
     struct buf text = BUF_INIT;
     p->asked = ask(a, p, "cmdline", COMMAND_BYTES_MAX, &text);
@@ -97,13 +97,13 @@ bool process_parse_rollup(const char *text, uint64_t *pss_bytes)
     return false;
 }
 
-void process_ask(struct process_asker *a, struct machine_process *p, bool pss)
+void process_ask(struct process_asker *a, struct overview_process *p, bool pss)
 {
     struct buf text = BUF_INIT;
     ask_command(a, p);
-    if (pss && p->asked != MACHINE_MUTE) {
+    if (pss && p->asked != OVERVIEW_MUTE) {
         p->asked = ask(a, p, "smaps_rollup", ROLLUP_BYTES_MAX, &text);
-        p->pss_known = p->asked == MACHINE_ANSWERED && process_parse_rollup(buf_str(&text), &p->pss_bytes);
+        p->pss_known = p->asked == OVERVIEW_ANSWERED && process_parse_rollup(buf_str(&text), &p->pss_bytes);
     }
     buf_release(&text);
 }
@@ -160,14 +160,14 @@ void mappings_parse(struct mappings *out, const char *text)
     }
 }
 
-void process_ask_maps(struct process_asker *a, struct machine_process *p, struct mappings *out)
+void process_ask_maps(struct process_asker *a, struct overview_process *p, struct mappings *out)
 {
     struct buf text = BUF_INIT;
     ask_command(a, p);
-    if (p->asked == MACHINE_MUTE)
+    if (p->asked == OVERVIEW_MUTE)
         return;
     p->asked = ask(a, p, "smaps", SMAPS_BYTES_MAX, &text);
-    if (p->asked == MACHINE_ANSWERED)
+    if (p->asked == OVERVIEW_ANSWERED)
         mappings_parse(out, buf_str(&text));
     buf_release(&text);
     vec_each (const struct mapping, m, out) {

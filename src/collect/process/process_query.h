@@ -24,12 +24,12 @@ struct process_asker {
 
 void process_asker_release(struct process_asker *a);
 /** Sets `command`, with `pss` also `pss_bytes`, and `asked`. */
-void process_ask(struct process_asker *a, struct machine_process *p, bool pss);
+void process_ask(struct process_asker *a, struct overview_process *p, bool pss);
 /**
- * Its mappings, with what is resident. `asked` of the process says what came of it: with MACHINE_MUTE or MACHINE_REFUSED
+ * Its mappings, with what is resident. `asked` of the process says what came of it: with OVERVIEW_MUTE or OVERVIEW_REFUSED
  * there are none.
  */
-void process_ask_maps(struct process_asker *a, struct machine_process *p, struct mappings *out);
+void process_ask_maps(struct process_asker *a, struct overview_process *p, struct mappings *out);
 /** /proc/PID/smaps, or maps, which has no figures; what is broken in it is left out. */
 void mappings_parse(struct mappings *out, const char *text);
 /** Pss of /proc/PID/smaps_rollup. */

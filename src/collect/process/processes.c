@@ -18,7 +18,7 @@
 /* Fields by their numbers in proc_pid_stat(5), where the first is 1. */
 enum { STATE = 3, PARENT = 4, FLAGS = 9, MINOR = 10, MAJOR = 12, THREADS = 20, START = 22, SIZE = 23 };
 
-bool process_parse_stat(struct machine_process *p, const char *text)
+bool process_parse_stat(struct overview_process *p, const char *text)
 {
     const char *begin = strchr(text, '('), *end = strrchr(text, ')'); /* the name may hold both, and blanks */
     uint64_t fields[SIZE + 1] = {0}, pid;
@@ -47,7 +47,7 @@ bool process_parse_stat(struct machine_process *p, const char *text)
     return true;
 }
 
-void process_parse_status(struct machine_process *p, const char *text)
+void process_parse_status(struct overview_process *p, const char *text)
 {
     char line[LINES_BYTES];
     uint64_t value;
@@ -61,10 +61,10 @@ void process_parse_status(struct machine_process *p, const char *text)
     }
 }
 
-static bool read_below(int folder, pid_t pid, struct machine_process *p, struct buf *text)
+static bool read_below(int folder, pid_t pid, struct overview_process *p, struct buf *text)
 {
     char name[32];
-    *p = (struct machine_process){.faults_per_s = -1};
+    *p = (struct overview_process){.faults_per_s = -1};
     snprintf(name, sizeof(name), "%d/stat", (int)pid);
     buf_reset(text);
     if (file_read_at(folder, name, TEXT_BYTES_MAX, text) || !process_parse_stat(p, buf_str(text)))
@@ -77,7 +77,7 @@ static bool read_below(int folder, pid_t pid, struct machine_process *p, struct 
     return true;
 }
 
-bool process_read(pid_t pid, struct machine_process *p)
+bool process_read(pid_t pid, struct overview_process *p)
 {
     struct buf text = BUF_INIT;
     int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -88,7 +88,7 @@ bool process_read(pid_t pid, struct machine_process *p)
     return there;
 }
 
-int processes_read(struct machine *m)
+int processes_read(struct overview *m)
 {
     DIR *proc = opendir("/proc");
     struct buf text = BUF_INIT;
@@ -96,7 +96,7 @@ int processes_read(struct machine *m)
     if (!proc)
         return -errno;
     while ((entry = readdir(proc))) {
-        struct machine_process p;
+        struct overview_process p;
         const char *at = entry->d_name;
         uint64_t pid;
         if (!lines_number(&at, &pid) || *at || pid > INT32_MAX ||

@@ -14,12 +14,12 @@
 #include "model/overview/overview.h"
 
 /** /proc/PID/stat; false: that is none. */
-bool process_parse_stat(struct machine_process *p, const char *text);
+bool process_parse_stat(struct overview_process *p, const char *text);
 /** /proc/PID/status. Threads of the kernel have no memory there. */
-void process_parse_status(struct machine_process *p, const char *text);
+void process_parse_status(struct overview_process *p, const char *text);
 /** One process. False: there is none, or not for us. */
-bool process_read(pid_t pid, struct machine_process *p);
+bool process_read(pid_t pid, struct overview_process *p);
 /** All that are there, without the threads of the kernel. 0 or -errno. Those that end meanwhile are left out. */
-int processes_read(struct machine *m);
+int processes_read(struct overview *m);
 
 #endif

@@ -14,16 +14,16 @@
 #define HOUR_NS      (UINT64_C(3600) * 1000000000u)
 #define BUSY_BYTES_S 1048576.0
 
-static void say(struct machine *m, bool urgent, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+static void say(struct overview *m, bool urgent, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
-static void say(struct machine *m, bool urgent, const char *fmt, ...)
+static void say(struct overview *m, bool urgent, const char *fmt, ...)
 {
     struct buf text = BUF_INIT;
     va_list args;
     va_start(args, fmt);
     buf_vprintf(&text, fmt, args);
     va_end(args);
-    *vec_push(&m->notes) = (struct machine_note){.text = buf_detach(&text), .urgent = urgent};
+    *vec_push(&m->notes) = (struct overview_note){.text = buf_detach(&text), .urgent = urgent};
 }
 
 static double percent(double part, double whole)
@@ -31,10 +31,10 @@ static double percent(double part, double whole)
     return whole > 0 ? part * 100 / whole : 0;
 }
 
-static void note_zones(struct machine *m)
+static void note_zones(struct overview *m)
 {
     char free_text[UNITS_TEXT_BYTES], mark[UNITS_TEXT_BYTES];
-    vec_each (const struct machine_zone, z, &m->zones) {
+    vec_each (const struct overview_zone, z, &m->zones) {
         bool min = z->free_bytes < z->min_bytes;
         if (z->free_bytes >= z->low_bytes)
             continue;
@@ -46,15 +46,15 @@ static void note_zones(struct machine *m)
     }
 }
 
-static void note_space(struct machine *m)
+static void note_space(struct overview *m)
 {
     char left[UNITS_TEXT_BYTES], all[UNITS_TEXT_BYTES];
-    double total = (double)machine_memory_of(m, MACHINE_TOTAL);
-    double available = (double)machine_memory_of(m, MACHINE_AVAILABLE);
-    double swap = (double)machine_memory_of(m, MACHINE_SWAP_TOTAL);
-    double swap_free = (double)machine_memory_of(m, MACHINE_SWAP_FREE);
-    double unaccounted = (double)machine_memory_of(m, MACHINE_UNACCOUNTED);
-    if (machine_memory_has(m, MACHINE_AVAILABLE) && percent(available, total) < 5)
+    double total = (double)overview_memory_of(m, OVERVIEW_TOTAL);
+    double available = (double)overview_memory_of(m, OVERVIEW_AVAILABLE);
+    double swap = (double)overview_memory_of(m, OVERVIEW_SWAP_TOTAL);
+    double swap_free = (double)overview_memory_of(m, OVERVIEW_SWAP_FREE);
+    double unaccounted = (double)overview_memory_of(m, OVERVIEW_UNACCOUNTED);
+    if (overview_memory_has(m, OVERVIEW_AVAILABLE) && percent(available, total) < 5)
         say(m, true, "only %s of %s are available (%.1f %%)", units_format_size(left, available),
             units_format_size(all, total), percent(available, total));
     if (swap > 0 && percent(swap_free, swap) < 10)
@@ -64,11 +64,11 @@ static void note_space(struct machine *m)
         say(m, false,
             "%s (%.0f %%) are in no kind of memory that the kernel tells: a driver, or a leak in the kernel",
             units_format_size(left, unaccounted), percent(unaccounted, total));
-    if (percent((double)machine_memory_of(m, MACHINE_SLAB_UNRECLAIMABLE), total) > 20)
+    if (percent((double)overview_memory_of(m, OVERVIEW_SLAB_UNRECLAIMABLE), total) > 20)
         say(m, false, "%s (%.0f %%) are slab that cannot be reclaimed",
-            units_format_size(left, (double)machine_memory_of(m, MACHINE_SLAB_UNRECLAIMABLE)),
-            percent((double)machine_memory_of(m, MACHINE_SLAB_UNRECLAIMABLE), total));
-    vec_each (const struct machine_huge, h, &m->huge) {
+            units_format_size(left, (double)overview_memory_of(m, OVERVIEW_SLAB_UNRECLAIMABLE)),
+            percent((double)overview_memory_of(m, OVERVIEW_SLAB_UNRECLAIMABLE), total));
+    vec_each (const struct overview_huge, h, &m->huge) {
         uint64_t unused = h->free > h->reserved ? h->free - h->reserved : 0;
         double idle = (double)unused * (double)h->size_bytes;
         if (percent(idle, total) > 10)
@@ -78,15 +78,15 @@ static void note_space(struct machine *m)
 }
 
 /* The last ten seconds or the interval, whichever is worse. */
-static double worst(const struct machine_stall *s)
+static double worst(const struct overview_stall *s)
 {
     return s->last > s->avg10 ? s->last : s->avg10;
 }
 
-static void note_pressure(struct machine *m)
+static void note_pressure(struct overview *m)
 {
-    const struct machine_pressure *memory = &m->pressure[MACHINE_PSI_MEMORY],
-                                  *io = &m->pressure[MACHINE_PSI_IO];
+    const struct overview_pressure *memory = &m->pressure[OVERVIEW_PSI_MEMORY],
+                                   *io = &m->pressure[OVERVIEW_PSI_IO];
     if (memory->full.known && worst(&memory->full) >= 5)
         say(m, true, "memory pressure is high: all tasks waited for memory %.0f %% of the time, some %.0f %%",
             worst(&memory->full), worst(&memory->some));
@@ -97,27 +97,28 @@ static void note_pressure(struct machine *m)
         say(m, false, "I/O pressure is high: all tasks waited for it %.0f %% of the time", worst(&io->full));
 }
 
-static void note_reclaim(struct machine *m)
+static void note_reclaim(struct overview *m)
 {
     char one[UNITS_TEXT_BYTES], other[UNITS_TEXT_BYTES];
     const double *rate = m->rate;
-    double refaults = (rate[MACHINE_REFAULTED_ANON] > 0 ? rate[MACHINE_REFAULTED_ANON] : 0) +
-                      (rate[MACHINE_REFAULTED_FILE] > 0 ? rate[MACHINE_REFAULTED_FILE] : 0);
-    if (rate[MACHINE_SCANNED_KSWAPD] > 0 || rate[MACHINE_KSWAPD_RUNS] > 0)
+    double refaults = (rate[OVERVIEW_REFAULTED_ANON] > 0 ? rate[OVERVIEW_REFAULTED_ANON] : 0) +
+                      (rate[OVERVIEW_REFAULTED_FILE] > 0 ? rate[OVERVIEW_REFAULTED_FILE] : 0);
+    if (rate[OVERVIEW_SCANNED_KSWAPD] > 0 || rate[OVERVIEW_KSWAPD_RUNS] > 0)
         say(m, false, "kswapd is busy: woken %.3g times a second, it scans %s and reclaims %s a second",
-            rate[MACHINE_KSWAPD_RUNS], units_format_size(one, rate[MACHINE_SCANNED_KSWAPD]),
-            units_format_size(other, rate[MACHINE_STOLEN_KSWAPD]));
-    if (rate[MACHINE_DIRECT_STALLS] > 0)
-        say(m, true, "%.3g allocations a second have to reclaim for themselves", rate[MACHINE_DIRECT_STALLS]);
+            rate[OVERVIEW_KSWAPD_RUNS], units_format_size(one, rate[OVERVIEW_SCANNED_KSWAPD]),
+            units_format_size(other, rate[OVERVIEW_STOLEN_KSWAPD]));
+    if (rate[OVERVIEW_DIRECT_STALLS] > 0)
+        say(m, true, "%.3g allocations a second have to reclaim for themselves",
+            rate[OVERVIEW_DIRECT_STALLS]);
     if (refaults > BUSY_BYTES_S)
         say(m, true, "%s a second that were reclaimed are wanted again at once: the machine thrashes",
             units_format_size(one, refaults));
-    if (rate[MACHINE_SWAPPED_IN] > BUSY_BYTES_S)
-        say(m, true, "%s a second come in from swap", units_format_size(one, rate[MACHINE_SWAPPED_IN]));
+    if (rate[OVERVIEW_SWAPPED_IN] > BUSY_BYTES_S)
+        say(m, true, "%s a second come in from swap", units_format_size(one, rate[OVERVIEW_SWAPPED_IN]));
 }
 
 /* "at the limit of cgroup /a"; the kernel may keep the line back that has its name. */
-static void add_reason(struct buf *b, const struct machine_kill *k)
+static void add_reason(struct buf *b, const struct overview_kill *k)
 {
     if (k->cgroup_limit && k->cgroup)
         buf_printf(b, "at the limit of cgroup %s", k->cgroup);
@@ -126,7 +127,7 @@ static void add_reason(struct buf *b, const struct machine_kill *k)
 }
 
 /* The log is a ring: of a time before it nothing is known. */
-static void say_kills(struct machine *m, unsigned n, const struct machine_kill *last)
+static void say_kills(struct overview *m, unsigned n, const struct overview_kill *last)
 {
     char ago[UNITS_TEXT_BYTES], back[UNITS_TEXT_BYTES];
     struct buf why = BUF_INIT, since = BUF_INIT;
@@ -142,12 +143,12 @@ static void say_kills(struct machine *m, unsigned n, const struct machine_kill *
     buf_release(&since);
 }
 
-static void note_kills(struct machine *m)
+static void note_kills(struct overview *m)
 {
-    const struct machine_kill *last = NULL;
+    const struct overview_kill *last = NULL;
     unsigned n = 0;
-    double counted = m->rate[MACHINE_OOM_KILLS] * (double)m->interval_ns / 1e9;
-    vec_each (const struct machine_kill, k, &m->kills) {
+    double counted = m->rate[OVERVIEW_OOM_KILLS] * (double)m->interval_ns / 1e9;
+    vec_each (const struct overview_kill, k, &m->kills) {
         if (!k->at_ns || m->taken_ns - k->at_ns > HOUR_NS)
             continue;
         last = k;
@@ -159,29 +160,29 @@ static void note_kills(struct machine *m)
         say(m, true, "%.0f OOM kills, by the kernel's count, since the look before", counted);
 }
 
-static void note_cgroups(struct machine *m)
+static void note_cgroups(struct overview *m)
 {
     char limit[UNITS_TEXT_BYTES];
-    vec_each (const struct machine_cgroup, c, &m->cgroups)
+    vec_each (const struct overview_cgroup, c, &m->cgroups)
         if (c->limit_bytes != UINT64_MAX && percent((double)c->usage_bytes, (double)c->limit_bytes) >= 95)
             say(m, false, "cgroup %s uses %.0f %% of its limit of %s", c->path,
                 percent((double)c->usage_bytes, (double)c->limit_bytes),
                 units_format_size(limit, (double)c->limit_bytes));
 }
 
-static void note_processes(struct machine *m)
+static void note_processes(struct overview *m)
 {
     if (m->n_stuck)
         say(m, false, "%" PRIu32 " process%s or thread%s of the kernel in uninterruptible sleep (state D)",
             m->n_stuck, m->n_stuck == 1 ? "" : "es", m->n_stuck == 1 ? "" : "s");
-    vec_each (const struct machine_process, p, &m->processes)
-        if (p->asked == MACHINE_MUTE)
+    vec_each (const struct overview_process, p, &m->processes)
+        if (p->asked == OVERVIEW_MUTE)
             say(m, false,
                 "%s (pid %d) does not answer: its memory map is locked, and what is known of it is shown",
                 p->name, p->pid);
 }
 
-void machine_note(struct machine *m)
+void overview_note(struct overview *m)
 {
     note_zones(m);
     note_space(m);

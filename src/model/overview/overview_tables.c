@@ -26,10 +26,10 @@ static const struct table_column zone_columns[] = {
     [ZONE_STATE] = {"state", TABLE_PLAIN, TABLE_TEXT, false},
 };
 
-struct table *machine_zones_table(const struct machine *m)
+struct table *overview_zones_table(const struct overview *m)
 {
     struct table *t = table_new("zones", 1, zone_columns, N(zone_columns));
-    vec_each (const struct machine_zone, z, &m->zones) {
+    vec_each (const struct overview_zone, z, &m->zones) {
         table_row(t);
         table_whole(t, ZONE_NODE, z->node);
         table_text(t, ZONE_NAME, z->name);
@@ -58,10 +58,10 @@ static const struct table_column swap_columns[] = {
     [SWAP_MEMORY] = {"memory", TABLE_BYTES, TABLE_WHOLE, .rare = true},
 };
 
-struct table *machine_swaps_table(const struct machine *m)
+struct table *overview_swaps_table(const struct overview *m)
 {
     struct table *t = table_new("swaps", 1, swap_columns, N(swap_columns));
-    vec_each (const struct machine_swap, s, &m->swaps) {
+    vec_each (const struct overview_swap, s, &m->swaps) {
         table_row(t);
         table_text(t, SWAP_PATH, s->path);
         table_text(t, SWAP_TYPE, s->type);
@@ -85,7 +85,7 @@ static const struct table_column pressure_columns[] = {
     [PSI_TOTAL] = {"since_boot", TABLE_DURATION, TABLE_WHOLE, false},
 };
 
-static void add_stall(struct table *t, const char *resource, const char *who, const struct machine_stall *s)
+static void add_stall(struct table *t, const char *resource, const char *who, const struct overview_stall *s)
 {
     if (!s->known)
         return;
@@ -100,12 +100,12 @@ static void add_stall(struct table *t, const char *resource, const char *who, co
     table_whole(t, PSI_TOTAL, s->total_us > UINT64_MAX / 1000 ? UINT64_MAX : s->total_us * 1000);
 }
 
-struct table *machine_pressure_table(const struct machine *m)
+struct table *overview_pressure_table(const struct overview *m)
 {
     struct table *t = table_new("pressure", 1, pressure_columns, N(pressure_columns));
-    for (int i = 0; i < MACHINE_RESOURCES; i++) {
-        add_stall(t, machine_resource_names[i], "some", &m->pressure[i].some);
-        add_stall(t, machine_resource_names[i], "full", &m->pressure[i].full);
+    for (int i = 0; i < OVERVIEW_RESOURCES; i++) {
+        add_stall(t, overview_resource_names[i], "some", &m->pressure[i].some);
+        add_stall(t, overview_resource_names[i], "full", &m->pressure[i].full);
     }
     return t;
 }
@@ -135,10 +135,10 @@ static const struct table_column cgroup_columns[] = {
     [CG_PATH] = {"cgroup", TABLE_PLAIN, TABLE_TEXT, false},
 };
 
-struct table *machine_cgroups_table(const struct machine *m)
+struct table *overview_cgroups_table(const struct overview *m)
 {
     struct table *t = table_new("cgroups", 1, cgroup_columns, N(cgroup_columns));
-    vec_each (const struct machine_cgroup, c, &m->cgroups) {
+    vec_each (const struct overview_cgroup, c, &m->cgroups) {
         table_row(t);
         table_whole(t, CG_MEMORY, c->usage_bytes);
         if (c->limit_bytes != UINT64_MAX)
@@ -169,10 +169,10 @@ static const struct table_column slab_columns[] = {
     [SLAB_NAME] = {"slab_cache", TABLE_PLAIN, TABLE_TEXT, false},
 };
 
-struct table *machine_slabs_table(const struct machine *m)
+struct table *overview_slabs_table(const struct overview *m)
 {
     struct table *t = table_new("slabs", 1, slab_columns, N(slab_columns));
-    vec_each (const struct machine_slab, s, &m->slabs) {
+    vec_each (const struct overview_slab, s, &m->slabs) {
         table_row(t);
         table_whole(t, SLAB_MEMORY, s->bytes);
         table_whole(t, SLAB_OBJECTS, s->objects);
@@ -206,10 +206,10 @@ static const struct table_column node_columns[] = {
     [NODE_FOREIGN] = {"foreign", TABLE_COUNT, TABLE_WHOLE, false},
 };
 
-struct table *machine_nodes_table(const struct machine *m)
+struct table *overview_nodes_table(const struct overview *m)
 {
     struct table *t = table_new("nodes", 1, node_columns, N(node_columns));
-    vec_each (const struct machine_node, n, &m->nodes) {
+    vec_each (const struct overview_node, n, &m->nodes) {
         table_row(t);
         table_whole(t, NODE_ID, n->id);
         table_whole(t, NODE_TOTAL, n->total_bytes);
@@ -233,10 +233,10 @@ static const struct table_column huge_columns[] = {
     [HUGE_SURPLUS] = {"surplus", TABLE_COUNT, TABLE_WHOLE, false},
 };
 
-struct table *machine_huge_table(const struct machine *m)
+struct table *overview_huge_table(const struct overview *m)
 {
     struct table *t = table_new("huge_pages", 1, huge_columns, N(huge_columns));
-    vec_each (const struct machine_huge, h, &m->huge) {
+    vec_each (const struct overview_huge, h, &m->huge) {
         table_row(t);
         table_whole(t, HUGE_SIZE, h->size_bytes);
         table_whole(t, HUGE_TOTAL, h->total);

@@ -3,7 +3,7 @@
 #define MODEL_OVERVIEW_TABLES_H
 
 /*
- * The lists of a struct machine as tables, each for the caller to free. Their names are the keys of the lists in JSON.
+ * The lists of a struct overview as tables, each for the caller to free. Their names are the keys of the lists in JSON.
  *
  * Runs in: the tool. Threads: pure.
  */
@@ -11,15 +11,15 @@
 #include "model/overview/overview.h"
 #include "model/table/table.h"
 
-struct table *machine_zones_table(const struct machine *m);
-struct table *machine_swaps_table(const struct machine *m);
-struct table *machine_pressure_table(const struct machine *m);
-struct table *machine_processes_table(const struct machine *m);
-struct table *machine_cgroups_table(const struct machine *m);
-struct table *machine_slabs_table(const struct machine *m);
-struct table *machine_nodes_table(const struct machine *m);
-struct table *machine_huge_table(const struct machine *m);
+struct table *overview_zones_table(const struct overview *m);
+struct table *overview_swaps_table(const struct overview *m);
+struct table *overview_pressure_table(const struct overview *m);
+struct table *overview_processes_table(const struct overview *m);
+struct table *overview_cgroups_table(const struct overview *m);
+struct table *overview_slabs_table(const struct overview *m);
+struct table *overview_nodes_table(const struct overview *m);
+struct table *overview_huge_table(const struct overview *m);
 /** The latest first; 0: all. */
-struct table *machine_kills_table(const struct machine *m, uint32_t top);
+struct table *overview_kills_table(const struct overview *m, uint32_t top);
 
 #endif

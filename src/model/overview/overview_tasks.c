@@ -45,19 +45,19 @@ static const struct table_column process_columns[] = {
     [PROCESS_COMMAND] = {"command", TABLE_PLAIN, TABLE_TEXT, .drop = 2},
 };
 
-static const char *note_of(const struct machine_process *p)
+static const char *note_of(const struct overview_process *p)
 {
-    return p->asked == MACHINE_MUTE ? "no answer" : p->asked == MACHINE_REFUSED ? "not allowed" : NULL;
+    return p->asked == OVERVIEW_MUTE ? "no answer" : p->asked == OVERVIEW_REFUSED ? "not allowed" : NULL;
 }
 
-static void add_process(struct table *t, const struct machine_process *p)
+static void add_process(struct table *t, const struct overview_process *p)
 {
     char state[2] = {p->state, '\0'};
     table_row(t);
     table_whole(t, PROCESS_PID, (uint64_t)p->pid);
     table_text(t, PROCESS_NAME, p->name);
     table_text(t, PROCESS_STATE, state);
-    table_whole(t, PROCESS_RSS, machine_process_rss(p));
+    table_whole(t, PROCESS_RSS, overview_process_rss(p));
     table_whole(t, PROCESS_SWAP, p->swap_bytes);
     table_whole(t, PROCESS_ANON, p->anon_bytes);
     table_whole(t, PROCESS_FILE, p->file_bytes);
@@ -76,10 +76,10 @@ static void add_process(struct table *t, const struct machine_process *p)
     table_text(t, PROCESS_COMMAND, p->command);
 }
 
-struct table *machine_processes_table(const struct machine *m)
+struct table *overview_processes_table(const struct overview *m)
 {
     struct table *t = table_new("processes", 1, process_columns, N(process_columns));
-    vec_each (const struct machine_process, p, &m->processes)
+    vec_each (const struct overview_process, p, &m->processes)
         add_process(t, p);
     return t;
 }
@@ -115,7 +115,7 @@ static const struct table_column kill_columns[] = {
     [KILL_CGROUP] = {"cgroup", TABLE_PLAIN, TABLE_TEXT, false},
 };
 
-static void add_kill(struct table *t, const struct machine_kill *k, uint64_t now_ns)
+static void add_kill(struct table *t, const struct overview_kill *k, uint64_t now_ns)
 {
     table_row(t);
     if (k->at_ns) {
@@ -136,7 +136,7 @@ static void add_kill(struct table *t, const struct machine_kill *k, uint64_t now
     table_text(t, KILL_CGROUP, k->cgroup);
 }
 
-struct table *machine_kills_table(const struct machine *m, uint32_t top)
+struct table *overview_kills_table(const struct overview *m, uint32_t top)
 {
     struct table *t = table_new("oom_kills", 1, kill_columns, N(kill_columns));
     for (size_t i = m->kills.len; i-- > 0 && (!top || m->kills.len - i <= top);)

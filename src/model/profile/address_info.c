@@ -33,38 +33,38 @@ static uint64_t room(const struct extent *b)
 }
 
 /* Where the address is, as seen from the block. False: far away. */
-static bool locate(const struct extent *b, uint64_t address, struct who_block *out)
+static bool locate(const struct extent *b, uint64_t address, struct address_info_block *out)
 {
     if (address < b->address) {
-        out->place = WHO_BEFORE;
+        out->place = ADDRESS_INFO_BEFORE;
         out->bytes = b->address - address;
-        return out->bytes <= WHO_NEAR_BYTES;
+        return out->bytes <= ADDRESS_INFO_NEAR_BYTES;
     }
     uint64_t offset = address - b->address, extent = room(b);
     bool inside = offset < b->size_bytes || !offset;
-    out->place = inside ? WHO_INSIDE : offset < extent ? WHO_SLACK : WHO_BEHIND;
+    out->place = inside ? ADDRESS_INFO_INSIDE : offset < extent ? ADDRESS_INFO_SLACK : ADDRESS_INFO_BEHIND;
     out->bytes = inside ? offset : offset - b->size_bytes;
-    return out->place != WHO_BEHIND || offset - extent < WHO_NEAR_BYTES;
+    return out->place != ADDRESS_INFO_BEHIND || offset - extent < ADDRESS_INFO_NEAR_BYTES;
 }
 
-static bool holds(const struct who_block *b)
+static bool holds(const struct address_info_block *b)
 {
-    return b->place == WHO_INSIDE || b->place == WHO_SLACK;
+    return b->place == ADDRESS_INFO_INSIDE || b->place == ADDRESS_INFO_SLACK;
 }
 
 /* ---- neighbours ---- */
 
 /* Bytes between the address and the nearest byte that the block has. */
-static uint64_t distance(const struct profile *p, const struct who_block *b)
+static uint64_t distance(const struct profile *p, const struct address_info_block *b)
 {
     struct extent it = extent_of(p, b->live, b->index);
-    return b->place == WHO_BEFORE ? b->bytes : b->bytes + it.size_bytes - room(&it) + 1;
+    return b->place == ADDRESS_INFO_BEFORE ? b->bytes : b->bytes + it.size_bytes - room(&it) + 1;
 }
 
-static void offer_near(struct who *w, const struct profile *p, const struct who_block *b)
+static void offer_near(struct address_info *w, const struct profile *p, const struct address_info_block *b)
 {
     struct extent it = extent_of(p, b->live, b->index);
-    vec_each (struct who_block, other, &w->near) {
+    vec_each (struct address_info_block, other, &w->near) {
         struct extent known = extent_of(p, other->live, other->index);
         if (other->live != b->live || other->place != b->place || known.image != it.image)
             continue;
@@ -76,9 +76,9 @@ static void offer_near(struct who *w, const struct profile *p, const struct who_
     *vec_push(&w->near) = *b;
 }
 
-static void look_at(struct who *w, const struct profile *p, bool live, uint32_t index)
+static void look_at(struct address_info *w, const struct profile *p, bool live, uint32_t index)
 {
-    struct who_block b = {.live = live, .index = index};
+    struct address_info_block b = {.live = live, .index = index};
     struct extent it = extent_of(p, live, index);
     if (!locate(&it, w->address, &b))
         return;
@@ -97,7 +97,7 @@ static int compare(uint64_t a, uint64_t b)
 
 static int by_time(const void *a, const void *b, void *profile)
 {
-    const struct who_block *one = a, *other = b;
+    const struct address_info_block *one = a, *other = b;
     const struct profile *p = profile;
     if (one->live != other->live)
         return one->live ? -1 : 1;
@@ -108,7 +108,7 @@ static int by_time(const void *a, const void *b, void *profile)
 
 static int by_distance(const void *a, const void *b, void *profile)
 {
-    const struct who_block *one = a, *other = b;
+    const struct address_info_block *one = a, *other = b;
     const struct profile *p = profile;
     if (one->live != other->live)
         return one->live ? -1 : 1;
@@ -116,9 +116,9 @@ static int by_distance(const void *a, const void *b, void *profile)
     return nearer ? nearer : by_time(a, b, profile);
 }
 
-void who_find(struct who *w, const struct profile *p, uint64_t address)
+void address_info_find(struct address_info *w, const struct profile *p, uint64_t address)
 {
-    *w = (struct who){.address = address};
+    *w = (struct address_info){.address = address};
     for (uint32_t i = 0; i < p->samples.len; i++)
         look_at(w, p, true, i);
     for (uint32_t i = 0; i < p->frees.len; i++)
@@ -131,7 +131,7 @@ void who_find(struct who *w, const struct profile *p, uint64_t address)
         qsort_r(w->near.at, w->near.len, sizeof(*w->near.at), by_distance, (void *)p);
 }
 
-void who_release(struct who *w)
+void address_info_release(struct address_info *w)
 {
     vec_release(&w->holding);
     vec_release(&w->near);
@@ -139,19 +139,19 @@ void who_release(struct who *w)
 
 /* ---- frees ---- */
 
-uint64_t who_freed_before_ns(const struct profile *p, const struct profile_free *f)
+uint64_t address_info_freed_before_ns(const struct profile *p, const struct profile_free *f)
 {
     uint64_t taken = p->images.at[p->cells.at[f->cell].image].taken_ns;
     return taken > f->freed_ns ? taken - f->freed_ns : 0;
 }
 
-struct who_frees who_frees_of(const struct profile *p)
+struct address_info_frees address_info_frees_of(const struct profile *p)
 {
-    struct who_frees k = {.remembered = p->frees.len};
+    struct address_info_frees k = {.remembered = p->frees.len};
     vec_each (const struct profile_cell, c, &p->cells)
         k.freed = sum(k.freed, c->freed.samples);
     vec_each (const struct profile_free, f, &p->frees) {
-        uint64_t before = who_freed_before_ns(p, f);
+        uint64_t before = address_info_freed_before_ns(p, f);
         k.reach_ns = before > k.reach_ns ? before : k.reach_ns;
     }
     if (k.freed < k.remembered) /* one was under way: the sums are read before the list */
@@ -167,7 +167,7 @@ static int latest_first(const void *a, const void *b, void *profile)
     return later ? later : compare(one, other);
 }
 
-uint32_t *who_latest_frees(const struct profile *p)
+uint32_t *address_info_latest_frees(const struct profile *p)
 {
     uint32_t *order = mem_array(p->frees.len, sizeof(*order));
     for (uint32_t i = 0; i < p->frees.len; i++)
@@ -177,7 +177,7 @@ uint32_t *who_latest_frees(const struct profile *p)
     return order;
 }
 
-double who_chance(uint64_t size_bytes, uint64_t period_bytes)
+double address_info_chance(uint64_t size_bytes, uint64_t period_bytes)
 {
     if (period_bytes <= 1)
         return 1;

@@ -6,7 +6,7 @@
 #include "model/profile/rollup.h"
 
 struct search {
-    struct joint *j;
+    struct profile_pair *j;
     const struct profile *const *of;
     uint32_t *const *cells;
     struct map serials; /* of live samples: {joint image, serial, side} */
@@ -16,7 +16,7 @@ struct serial_key {
     uint64_t image, serial, side;
 };
 
-struct profile_sums joint_less(const struct profile_sums *whole, const struct profile_sums *part)
+struct profile_sums profile_pair_less(const struct profile_sums *whole, const struct profile_sums *part)
 {
     if (part->samples >= whole->samples)
         return (struct profile_sums){.samples = 0};
@@ -38,14 +38,14 @@ static struct profile_sums some_of(const struct profile_sums *all, uint64_t samp
                                  .count = all->count * share};
 }
 
-static struct serial_key key_of(const struct search *s, enum joint_side side,
+static struct serial_key key_of(const struct search *s, enum profile_pair_side side,
                                 const struct profile_sample *row)
 {
     uint32_t cell = s->cells[side][row->cell];
     return (struct serial_key){s->j->cells.at[cell].of[side].image, row->serial, side};
 }
 
-static void note_serials(struct search *s, enum joint_side side)
+static void note_serials(struct search *s, enum profile_pair_side side)
 {
     vec_each (const struct profile_sample, row, &s->of[side]->samples) {
         struct serial_key key = key_of(s, side, row);
@@ -54,7 +54,7 @@ static void note_serials(struct search *s, enum joint_side side)
 }
 
 /* Whether a live sample of the later side was live at the earlier moment. */
-static bool was_live(const struct search *s, enum joint_side later, const struct profile_sample *row,
+static bool was_live(const struct search *s, enum profile_pair_side later, const struct profile_sample *row,
                      const struct profile_image *earlier)
 {
     struct serial_key key = key_of(s, later, row);
@@ -64,11 +64,11 @@ static bool was_live(const struct search *s, enum joint_side later, const struct
     return map_get(&s->serials, &key, sizeof(key)) != MAP_NONE;
 }
 
-static void add_samples(struct search *s, enum joint_side side)
+static void add_samples(struct search *s, enum profile_pair_side side)
 {
     vec_each (const struct profile_sample, row, &s->of[side]->samples) {
-        struct joint_cell *c = &s->j->cells.at[s->cells[side][row->cell]];
-        const struct joint_image *i = &s->j->images.at[c->of[side].image];
+        struct profile_pair_cell *c = &s->j->cells.at[s->cells[side][row->cell]];
+        const struct profile_pair_image *i = &s->j->images.at[c->of[side].image];
         if (!c->kept || !i->same || i->later != side || !was_live(s, side, row, i->of[!side]))
             continue;
         double weight = rollup_weight(row->size_bytes, c->of[side].period_bytes);
@@ -97,7 +97,7 @@ static uint64_t less(uint64_t a, uint64_t b)
     return a > b ? a - b : 0;
 }
 
-static void settle(struct joint_cell *c, enum joint_side later)
+static void settle(struct profile_pair_cell *c, enum profile_pair_side later)
 {
     const struct profile_cell *early = &c->of[!later], *late = &c->of[later];
     struct profile_sums before = profile_live(early), after = profile_live(late);
@@ -109,22 +109,22 @@ static void settle(struct joint_cell *c, enum joint_side later)
     c->stayed_peak = settled(some_of(&early->at_peak, least), &early->at_peak, &late->at_peak);
 }
 
-void joint_find_stayed(struct joint *j, const struct profile *const of[JOINT_SIDES],
-                       uint32_t *const cells[JOINT_SIDES])
+void profile_pair_match(struct profile_pair *j, const struct profile *const of[PROFILE_PAIR_SIDES],
+                        uint32_t *const cells[PROFILE_PAIR_SIDES])
 {
     struct search s = {.j = j, .of = of, .cells = cells};
-    for (int side = 0; side < JOINT_SIDES; side++)
-        note_serials(&s, (enum joint_side)side);
-    for (int side = 0; side < JOINT_SIDES; side++)
-        add_samples(&s, (enum joint_side)side);
-    vec_each (struct joint_cell, c, &j->cells) {
-        const struct joint_image *i = &j->images.at[c->of[JOINT_AFTER].image];
+    for (int side = 0; side < PROFILE_PAIR_SIDES; side++)
+        note_serials(&s, (enum profile_pair_side)side);
+    for (int side = 0; side < PROFILE_PAIR_SIDES; side++)
+        add_samples(&s, (enum profile_pair_side)side);
+    vec_each (struct profile_pair_cell, c, &j->cells) {
+        const struct profile_pair_image *i = &j->images.at[c->of[PROFILE_PAIR_AFTER].image];
         if (i->same && c->kept)
             settle(c, i->later);
         if (i->still)
-            c->stayed = profile_live(&c->of[JOINT_AFTER]);
+            c->stayed = profile_live(&c->of[PROFILE_PAIR_AFTER]);
         if (i->same_peak)
-            c->stayed_peak = c->of[JOINT_AFTER].at_peak;
+            c->stayed_peak = c->of[PROFILE_PAIR_AFTER].at_peak;
     }
     map_release(&s.serials);
 }

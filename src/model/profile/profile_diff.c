@@ -27,7 +27,7 @@ static bool only_adds_up(enum rollup_metric metric)
     return metric == ROLLUP_ALLOCATED || metric == ROLLUP_TEMPORARY;
 }
 
-static struct profile_sums stayed_of(const struct joint_cell *c, const struct joint_image *i,
+static struct profile_sums stayed_of(const struct profile_pair_cell *c, const struct profile_pair_image *i,
                                      enum rollup_metric metric)
 {
     if (!i->same)
@@ -38,9 +38,9 @@ static struct profile_sums stayed_of(const struct joint_cell *c, const struct jo
 }
 
 /* Whether it cannot be anything but 0, sampled or not. */
-static bool is_naught(const struct joint_image *i, enum rollup_metric metric, enum diff_part part)
+static bool is_naught(const struct profile_pair_image *i, enum rollup_metric metric, enum diff_part part)
 {
-    enum joint_side side = part == DIFF_GREW ? JOINT_AFTER : JOINT_BEFORE;
+    enum profile_pair_side side = part == DIFF_GREW ? PROFILE_PAIR_AFTER : PROFILE_PAIR_BEFORE;
     if (part == DIFF_STAYED)
         return !i->same;
     if (part != DIFF_GREW && part != DIFF_SHRANK)
@@ -49,32 +49,33 @@ static bool is_naught(const struct joint_image *i, enum rollup_metric metric, en
            (only_adds_up(metric) && i->same && i->later != side);
 }
 
-static struct profile_sums part_of(const struct joint_cell *c, const struct joint_image *i,
+static struct profile_sums part_of(const struct profile_pair_cell *c, const struct profile_pair_image *i,
                                    enum rollup_metric metric, enum diff_part part)
 {
     bool before = part == DIFF_BEFORE || part == DIFF_SHRANK;
-    struct profile_sums whole = whole_of(&c->of[before ? JOINT_BEFORE : JOINT_AFTER], metric);
+    struct profile_sums whole = whole_of(&c->of[before ? PROFILE_PAIR_BEFORE : PROFILE_PAIR_AFTER], metric);
     struct profile_sums stayed = stayed_of(c, i, metric);
     if (is_naught(i, metric, part))
         return (struct profile_sums){.samples = 0};
     if (part == DIFF_STAYED)
         return stayed;
-    return part == DIFF_BEFORE || part == DIFF_AFTER ? whole : joint_less(&whole, &stayed);
+    return part == DIFF_BEFORE || part == DIFF_AFTER ? whole : profile_pair_less(&whole, &stayed);
 }
 
 /* A cell that holds the part, and nothing else, as what is live. Where nothing can be, nothing may be unseen either:
  * as at period 1. */
-static struct profile_cell cell_of(const struct joint *j, const struct joint_cell *c,
+static struct profile_cell cell_of(const struct profile_pair *j, const struct profile_pair_cell *c,
                                    enum rollup_metric metric, enum diff_part part)
 {
-    const struct joint_image *i = &j->images.at[c->of[JOINT_AFTER].image];
-    struct profile_cell it = {.image = c->of[JOINT_AFTER].image,
-                              .stack = c->of[JOINT_AFTER].stack,
-                              .thread = c->of[JOINT_AFTER].thread,
-                              .size_class = c->of[JOINT_AFTER].size_class,
-                              .period_bytes = c->of[JOINT_AFTER].period_bytes,
+    const struct profile_pair_image *i = &j->images.at[c->of[PROFILE_PAIR_AFTER].image];
+    struct profile_cell it = {.image = c->of[PROFILE_PAIR_AFTER].image,
+                              .stack = c->of[PROFILE_PAIR_AFTER].stack,
+                              .thread = c->of[PROFILE_PAIR_AFTER].thread,
+                              .size_class = c->of[PROFILE_PAIR_AFTER].size_class,
+                              .period_bytes = c->of[PROFILE_PAIR_AFTER].period_bytes,
                               .allocated = part_of(c, i, metric, part)};
-    enum joint_side side = part == DIFF_BEFORE || part == DIFF_SHRANK ? JOINT_BEFORE : JOINT_AFTER;
+    enum profile_pair_side side =
+        part == DIFF_BEFORE || part == DIFF_SHRANK ? PROFILE_PAIR_BEFORE : PROFILE_PAIR_AFTER;
     if (is_naught(i, metric, part))
         it.period_bytes = 1;
     else if (!c->of_side[side] &&
@@ -100,15 +101,15 @@ static void add_totals(struct diff *d)
     for (int m = 0; m < ROLLUP_METRICS; m++)
         for (int part = 0; part < DIFF_PARTS; part++) {
             struct rollup_value *v = &d->total[m].of[part];
-            vec_each (const struct joint_cell, c, &d->joint->cells) {
+            vec_each (const struct profile_pair_cell, c, &d->joint->cells) {
                 struct profile_cell it = cell_of(d->joint, c, m, part);
                 profile_estimate_bytes(&v->bytes, &it, &it.allocated);
                 profile_estimate_count(&v->count, &it, &it.allocated);
             }
             if (part == DIFF_BEFORE || part == DIFF_SHRANK)
-                add_silence(v, d->of[JOINT_BEFORE]);
+                add_silence(v, d->of[PROFILE_PAIR_BEFORE]);
             else if (part != DIFF_STAYED)
-                add_silence(v, d->of[JOINT_AFTER]);
+                add_silence(v, d->of[PROFILE_PAIR_AFTER]);
         }
 }
 
@@ -125,7 +126,7 @@ static unsigned unknown_of(const struct profile *p)
 
 static bool keep_cell(void *arg, const struct profile *p, uint32_t cell)
 {
-    const struct joint *j = arg;
+    const struct profile_pair *j = arg;
     (void)p;
     return j->cells.at[cell].kept;
 }
@@ -136,7 +137,7 @@ static char *shared_name(const struct diff *d, const struct rollup_row *row)
     const struct profile *p = d->joint->profile;
     const struct profile_thread *t = d->options.group == ROLLUP_BY_THREAD ? &p->threads.at[row->index] : NULL;
     uint32_t image = t ? t->image : row->index;
-    const struct joint_image *i = &d->joint->images.at[image];
+    const struct profile_pair_image *i = &d->joint->images.at[image];
     struct buf name = BUF_INIT;
     if (i->same)
         return mem_strdup(row->name);
@@ -148,8 +149,9 @@ static char *shared_name(const struct diff *d, const struct rollup_row *row)
         buf_addstr(&name, " of ");
     if (!t || p->images.len > 1)
         buf_addstr(&name, profile_text(p, p->images.at[image].comm));
-    if (!t && i->images[JOINT_BEFORE] + i->images[JOINT_AFTER] > 2)
-        buf_printf(&name, " (%u before, %u after)", i->images[JOINT_BEFORE], i->images[JOINT_AFTER]);
+    if (!t && i->images[PROFILE_PAIR_BEFORE] + i->images[PROFILE_PAIR_AFTER] > 2)
+        buf_printf(&name, " (%u before, %u after)", i->images[PROFILE_PAIR_BEFORE],
+                   i->images[PROFILE_PAIR_AFTER]);
     return buf_detach(&name);
 }
 
@@ -183,7 +185,7 @@ static void add_rows(struct diff *d)
     struct map keys = {0};
     for (int part = 0; part < DIFF_STAYED; part++) {
         p->cells.len = 0;
-        vec_each (const struct joint_cell, c, &d->joint->cells)
+        vec_each (const struct profile_pair_cell, c, &d->joint->cells)
             *vec_push(&p->cells) = cell_of(d->joint, c, metric, part);
         struct rollup *r = rollup_new(p, &o);
         vec_each (const struct rollup_row, from, &r->rows) {
@@ -304,9 +306,9 @@ struct diff *diff_new(const struct profile *before, const struct profile *after,
 {
     struct diff *d = mem_alloc(sizeof(*d));
     *d = (struct diff){.of = {before, after}, .options = *o};
-    d->joint = joint_new(before, after, o->keep, o->arg);
+    d->joint = profile_pair_new(before, after, o->keep, o->arg);
     d->unknown = unknown_of(before) | unknown_of(after);
-    for (int side = 0; side < JOINT_SIDES; side++)
+    for (int side = 0; side < PROFILE_PAIR_SIDES; side++)
         if (!d->of[side]->images.len && !d->joint->period_bytes[side])
             d->unknown = ~0u; /* nothing bounds what was not seen */
     add_totals(d);
@@ -323,6 +325,6 @@ void diff_free(struct diff *d)
     vec_each (struct diff_row, row, &d->rows)
         free(row->name);
     vec_release(&d->rows);
-    joint_free(d->joint);
+    profile_pair_free(d->joint);
     free(d);
 }

@@ -62,15 +62,15 @@ struct diff_row {
 
 struct diff_options {
     enum rollup_group group;
-    enum rollup_sort sort; /* whose change the rows are about; not by age */
-    bool inclusive;        /* rows go by inclusive values */
-    joint_keep_fn *keep;   /* which cells count; NULL: all */
+    enum rollup_sort sort;      /* whose change the rows are about; not by age */
+    bool inclusive;             /* rows go by inclusive values */
+    profile_pair_keep_fn *keep; /* which cells count; NULL: all */
     void *arg;
 };
 
 struct diff {
-    const struct profile *of[JOINT_SIDES]; /* borrowed */
-    struct joint *joint;
+    const struct profile *of[PROFILE_PAIR_SIDES]; /* borrowed */
+    struct profile_pair *joint;
     struct diff_options options; /* as given */
     struct diff_value total[ROLLUP_METRICS];
     unsigned unknown; /* bit 1 << metric: not known of one of the two; all of them: one has no bounds */

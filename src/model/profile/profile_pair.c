@@ -10,15 +10,16 @@
 #define EXECUTABLE "\1" /* stands for the name of the one program in each source */
 
 struct build {
-    struct joint *j;
-    const struct profile *of[JOINT_SIDES];
-    struct map ids[JOINT_SIDES];   /* images by id */
-    uint32_t *images[JOINT_SIDES]; /* what each of a profile is in the joint one; PROFILE_NONE: not yet */
-    uint32_t *modules[JOINT_SIDES];
-    uint32_t *stacks[JOINT_SIDES];
-    uint32_t *cells[JOINT_SIDES];
+    struct profile_pair *j;
+    const struct profile *of[PROFILE_PAIR_SIDES];
+    struct map ids[PROFILE_PAIR_SIDES]; /* images by id */
+    uint32_t
+        *images[PROFILE_PAIR_SIDES]; /* what each of a profile is in the joint one; PROFILE_NONE: not yet */
+    uint32_t *modules[PROFILE_PAIR_SIDES];
+    uint32_t *stacks[PROFILE_PAIR_SIDES];
+    uint32_t *cells[PROFILE_PAIR_SIDES];
     struct map image_keys, thread_keys, module_keys, location_keys, stack_keys, cell_keys;
-    struct VEC(enum joint_side) named_by; /* by location: who gave it its line */
+    struct VEC(enum profile_pair_side) named_by; /* by location: who gave it its line */
     struct frames frames;
 };
 
@@ -39,9 +40,9 @@ static const struct profile_image *image_of_id(const struct build *b, int side, 
 /* Finds whether stacks must be matched by name, and whether that is between two versions of one program. */
 static void choose_match(struct build *b)
 {
-    const char *program[JOINT_SIDES] = {NULL, NULL};
+    const char *program[PROFILE_PAIR_SIDES] = {NULL, NULL};
     bool several = false;
-    for (int side = 0; side < JOINT_SIDES; side++)
+    for (int side = 0; side < PROFILE_PAIR_SIDES; side++)
         vec_each (const struct profile_image, i, &b->of[side]->images) {
             const char *name = program_of(b->of[side], i);
             if (image_of_id(b, !side, i->id))
@@ -49,7 +50,7 @@ static void choose_match(struct build *b)
             several |= program[side] && strcmp(program[side], name);
             program[side] = name;
         }
-    b->j->by_name = program[JOINT_BEFORE] && program[JOINT_AFTER];
+    b->j->by_name = program[PROFILE_PAIR_BEFORE] && program[PROFILE_PAIR_AFTER];
     b->j->versions = b->j->by_name && !several;
 }
 
@@ -64,17 +65,17 @@ static uint32_t new_image(struct build *b, const struct profile *p, const struct
     return (uint32_t)to->images.len - 1;
 }
 
-static void pair(struct joint_image *it, const struct profile_image *before,
+static void pair(struct profile_pair_image *it, const struct profile_image *before,
                  const struct profile_image *after)
 {
-    *it = (struct joint_image){.same = true, .of = {before, after}};
-    it->later = after->taken_ns >= before->taken_ns ? JOINT_AFTER : JOINT_BEFORE;
+    *it = (struct profile_pair_image){.same = true, .of = {before, after}};
+    it->later = after->taken_ns >= before->taken_ns ? PROFILE_PAIR_AFTER : PROFILE_PAIR_BEFORE;
     it->still = after->taken_ns == before->taken_ns;
     it->same_peak = it->still || (before->peak_ns && before->peak_ns == after->peak_ns &&
                                   before->peak_bytes == after->peak_bytes);
 }
 
-static void join_images(struct build *b, enum joint_side side)
+static void join_images(struct build *b, enum profile_pair_side side)
 {
     const struct profile *p = b->of[side];
     for (uint32_t k = 0; k < p->images.len; k++) {
@@ -89,8 +90,8 @@ static void join_images(struct build *b, enum joint_side side)
         if (added) {
             new_image(b, p, i);
             if (other)
-                pair(&b->j->images.at[at], side == JOINT_BEFORE ? i : other,
-                     side == JOINT_BEFORE ? other : i);
+                pair(&b->j->images.at[at], side == PROFILE_PAIR_BEFORE ? i : other,
+                     side == PROFILE_PAIR_BEFORE ? other : i);
         }
         b->j->images.at[at].images[side]++;
         b->images[side][k] = at;
@@ -126,7 +127,7 @@ static void add_module_key(struct buf *key, const struct build *b, const struct 
         add_module_name(key, path);
 }
 
-static uint32_t join_module(struct build *b, enum joint_side side, uint32_t module)
+static uint32_t join_module(struct build *b, enum profile_pair_side side, uint32_t module)
 {
     struct profile *to = b->j->profile;
     const struct profile *p = b->of[side];
@@ -156,7 +157,7 @@ static void add_line(struct profile *to, const struct profile *p, const struct p
 }
 
 /* The same address in the same file. One side may know names where the other does not yet. */
-static uint32_t join_location(struct build *b, enum joint_side side, uint32_t location)
+static uint32_t join_location(struct build *b, enum profile_pair_side side, uint32_t location)
 {
     struct profile *to = b->j->profile;
     const struct profile *p = b->of[side];
@@ -179,7 +180,7 @@ static uint32_t join_location(struct build *b, enum joint_side side, uint32_t lo
 }
 
 /* The same function of the same module. Each gets an address of its own, so that no two count as the same code. */
-static uint32_t join_function(struct build *b, enum joint_side side, const struct frame *f)
+static uint32_t join_function(struct build *b, enum profile_pair_side side, const struct frame *f)
 {
     struct profile *to = b->j->profile;
     const struct profile *p = b->of[side];
@@ -212,7 +213,7 @@ static uint32_t join_function(struct build *b, enum joint_side side, const struc
     return at;
 }
 
-static uint32_t join_stack(struct build *b, enum joint_side side, uint32_t stack)
+static uint32_t join_stack(struct build *b, enum profile_pair_side side, uint32_t stack)
 {
     struct profile *to = b->j->profile;
     const struct profile *p = b->of[side];
@@ -284,7 +285,7 @@ static void add_cell(struct profile_cell *to, const struct profile_cell *c)
     to->temporary_bytes += c->temporary_bytes;
 }
 
-static void join_cell(struct build *b, enum joint_side side, uint32_t cell, bool kept)
+static void join_cell(struct build *b, enum profile_pair_side side, uint32_t cell, bool kept)
 {
     const struct profile *p = b->of[side];
     const struct profile_cell *c = &p->cells.at[cell];
@@ -300,7 +301,7 @@ static void join_cell(struct build *b, enum joint_side side, uint32_t cell, bool
     uint64_t key[] = {it.image, it.stack, it.thread, it.size_class, it.period_bytes};
     uint32_t at = (uint32_t)map_put(&b->cell_keys, key, sizeof(key), b->j->cells.len, &added);
     if (added)
-        *vec_push(&b->j->cells) = (struct joint_cell){.of = {it, it}};
+        *vec_push(&b->j->cells) = (struct profile_pair_cell){.of = {it, it}};
     b->cells[side][cell] = at;
     b->j->cells.at[at].kept |= kept;
     b->j->cells.at[at].of_side[side] = true;
@@ -319,7 +320,7 @@ static uint32_t *nothing_yet(size_t n)
 
 static void release(struct build *b)
 {
-    for (int side = 0; side < JOINT_SIDES; side++) {
+    for (int side = 0; side < PROFILE_PAIR_SIDES; side++) {
         map_release(&b->ids[side]);
         free(b->images[side]);
         free(b->modules[side]);
@@ -336,32 +337,33 @@ static void release(struct build *b)
     vec_release(&b->frames);
 }
 
-struct joint *joint_new(const struct profile *before, const struct profile *after, joint_keep_fn *keep,
-                        void *arg)
+struct profile_pair *profile_pair_new(const struct profile *before, const struct profile *after,
+                                      profile_pair_keep_fn *keep, void *arg)
 {
     struct build b = {.j = mem_alloc(sizeof(*b.j)), .of = {before, after}};
     b.j->profile = profile_new();
-    for (int side = 0; side < JOINT_SIDES; side++)
+    for (int side = 0; side < PROFILE_PAIR_SIDES; side++)
         for (uint32_t i = 0; i < b.of[side]->images.len; i++)
             map_put_u64(&b.ids[side], b.of[side]->images.at[i].id, i, NULL);
     choose_match(&b);
-    for (int side = JOINT_AFTER; side >= JOINT_BEFORE; side--) { /* the later source names what both have */
+    for (int side = PROFILE_PAIR_AFTER; side >= PROFILE_PAIR_BEFORE;
+         side--) { /* the later source names what both have */
         const struct profile *p = b.of[side];
         b.images[side] = nothing_yet(p->images.len);
         b.modules[side] = nothing_yet(p->modules.len);
         b.stacks[side] = nothing_yet(p->stacks.len);
         b.cells[side] = nothing_yet(p->cells.len);
         b.j->period_bytes[side] = profile_silent_period(p);
-        join_images(&b, (enum joint_side)side);
+        join_images(&b, (enum profile_pair_side)side);
         for (uint32_t i = 0; i < p->cells.len; i++)
-            join_cell(&b, (enum joint_side)side, i, !keep || keep(arg, p, i));
+            join_cell(&b, (enum profile_pair_side)side, i, !keep || keep(arg, p, i));
     }
-    joint_find_stayed(b.j, b.of, b.cells);
+    profile_pair_match(b.j, b.of, b.cells);
     release(&b);
     return b.j;
 }
 
-void joint_free(struct joint *j)
+void profile_pair_free(struct profile_pair *j)
 {
     if (!j)
         return;

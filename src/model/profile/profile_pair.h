@@ -36,46 +36,47 @@
 
 #include "model/profile/profile.h"
 
-enum joint_side { JOINT_BEFORE, JOINT_AFTER, JOINT_SIDES };
+enum profile_pair_side { PROFILE_PAIR_BEFORE, PROFILE_PAIR_AFTER, PROFILE_PAIR_SIDES };
 
-struct joint_image {
-    uint32_t images[JOINT_SIDES];                /* how many of each side it is */
-    bool same;                                   /* one image at two moments */
-    bool still;                                  /* ... which are one moment */
-    bool same_peak;                              /* ... whose peaks are one */
-    const struct profile_image *of[JOINT_SIDES]; /* ... the two readings, of the two profiles; else NULL */
-    enum joint_side later;                       /* ... and which of them is the later one */
+struct profile_pair_image {
+    uint32_t images[PROFILE_PAIR_SIDES]; /* how many of each side it is */
+    bool same;                           /* one image at two moments */
+    bool still;                          /* ... which are one moment */
+    bool same_peak;                      /* ... whose peaks are one */
+    const struct profile_image
+        *of[PROFILE_PAIR_SIDES];  /* ... the two readings, of the two profiles; else NULL */
+    enum profile_pair_side later; /* ... and which of them is the later one */
 };
 
-struct joint_cell {
-    struct profile_cell of[JOINT_SIDES]; /* indices in the joint profile */
-    struct profile_sums stayed;          /* live at both moments of one image; else nothing */
-    struct profile_sums stayed_peak;     /* live at the peaks of both, as far as that is certain */
-    bool of_side[JOINT_SIDES];           /* a side has such a cell */
-    bool kept;                           /* else it has no sums, only a period */
+struct profile_pair_cell {
+    struct profile_cell of[PROFILE_PAIR_SIDES]; /* indices in the joint profile */
+    struct profile_sums stayed;                 /* live at both moments of one image; else nothing */
+    struct profile_sums stayed_peak;            /* live at the peaks of both, as far as that is certain */
+    bool of_side[PROFILE_PAIR_SIDES];           /* a side has such a cell */
+    bool kept;                                  /* else it has no sums, only a period */
 };
 
-struct joint {
-    struct profile *profile;               /* images, threads, modules, locations, lines, stacks; no cell */
-    struct VEC(struct joint_image) images; /* as the profile's */
-    struct VEC(struct joint_cell) cells;
-    uint64_t period_bytes[JOINT_SIDES]; /* the largest of each side; 0: not known */
-    bool by_name;                       /* stacks are matched so: then a location's address means nothing */
+struct profile_pair {
+    struct profile *profile; /* images, threads, modules, locations, lines, stacks; no cell */
+    struct VEC(struct profile_pair_image) images; /* as the profile's */
+    struct VEC(struct profile_pair_cell) cells;
+    uint64_t period_bytes[PROFILE_PAIR_SIDES]; /* the largest of each side; 0: not known */
+    bool by_name;  /* stacks are matched so: then a location's address means nothing */
     bool versions; /* ... and each source has one program, taken to be the same whatever their names */
 };
 
 /** Which cells of the two profiles count. */
-typedef bool joint_keep_fn(void *arg, const struct profile *p, uint32_t cell);
+typedef bool profile_pair_keep_fn(void *arg, const struct profile *p, uint32_t cell);
 
 /** Never NULL. The profiles must be valid; `keep` may be NULL: all. */
-struct joint *joint_new(const struct profile *before, const struct profile *after, joint_keep_fn *keep,
-                        void *arg);
-void joint_free(struct joint *j);
+struct profile_pair *profile_pair_new(const struct profile *before, const struct profile *after,
+                                      profile_pair_keep_fn *keep, void *arg);
+void profile_pair_free(struct profile_pair *j);
 
 /** For profile_pair.c only: finds what stayed. `cells` says by side which joint cell each cell of a profile is. */
-void joint_find_stayed(struct joint *j, const struct profile *const of[JOINT_SIDES],
-                       uint32_t *const cells[JOINT_SIDES]);
+void profile_pair_match(struct profile_pair *j, const struct profile *const of[PROFILE_PAIR_SIDES],
+                        uint32_t *const cells[PROFILE_PAIR_SIDES]);
 /** What is left of `whole` without `part`: never negative, and nothing at all where no sample is left. */
-struct profile_sums joint_less(const struct profile_sums *whole, const struct profile_sums *part);
+struct profile_sums profile_pair_less(const struct profile_sums *whole, const struct profile_sums *part);
 
 #endif

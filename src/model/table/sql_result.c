@@ -5,7 +5,7 @@
 
 #include "base/buf.h"
 
-static bool is_taken(const struct answer *a, const char *name)
+static bool is_taken(const struct sql_result *a, const char *name)
 {
     vec_each (char *, other, &a->columns)
         if (!strcmp(*other, name))
@@ -13,7 +13,7 @@ static bool is_taken(const struct answer *a, const char *name)
     return false;
 }
 
-void answer_column(struct answer *a, const char *name)
+void sql_result_column(struct sql_result *a, const char *name)
 {
     struct buf unique = BUF_INIT;
     buf_addstr(&unique, name);
@@ -24,16 +24,16 @@ void answer_column(struct answer *a, const char *name)
     *vec_push(&a->columns) = buf_detach(&unique);
 }
 
-void answer_clear(struct answer *a)
+void sql_result_clear(struct sql_result *a)
 {
-    vec_each (struct answer_value, v, &a->values)
+    vec_each (struct sql_result_value, v, &a->values)
         free(v->text);
     a->values.len = 0;
 }
 
-void answer_release(struct answer *a)
+void sql_result_release(struct sql_result *a)
 {
-    answer_clear(a);
+    sql_result_clear(a);
     vec_each (char *, name, &a->columns)
         free(*name);
     vec_release(&a->columns);

@@ -35,19 +35,19 @@ static struct known *known_of(struct growth *g, uint32_t pid)
 struct growth *growth_new(void)
 {
     struct growth *g = mem_alloc(sizeof(*g));
-    struct machine m = {0};
+    struct overview m = {0};
     struct timespec now;
     *g = (struct growth){0};
     clock_gettime(CLOCK_MONOTONIC, &now);
     g->began_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
     processes_read(&m);
-    vec_each (const struct machine_process, p, &m.processes) {
+    vec_each (const struct overview_process, p, &m.processes) {
         struct known *k = known_of(g, (uint32_t)p->pid);
         k->bytes[FILE_PAGES] = p->file_bytes;
         k->bytes[ANONYMOUS_PAGES] = p->anon_bytes;
         k->bytes[SHARED_PAGES] = p->shmem_bytes;
     }
-    machine_release(&m);
+    overview_release(&m);
     return g;
 }
 

@@ -179,7 +179,7 @@ void piece_block_json(struct json *j, const struct profile *p, bool live, uint32
     json_text(j, "comm", profile_text(p, i->comm));
     json_whole(j, "born_ns", born_ns);
     piece_whole_or_null(j, "freed_ns", !live, live ? 0 : f->freed_ns);
-    json_whole(j, "lifetime_ns", live ? profile_age_ns(p, s) : who_lifetime_ns(f));
+    json_whole(j, "lifetime_ns", live ? profile_age_ns(p, s) : address_info_lifetime_ns(f));
     json_flag(j, "reallocated", !live && f->reallocated);
     json_open(j, "allocated_by", '{');
     write_thread(j, p, c->thread);

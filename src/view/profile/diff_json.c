@@ -133,7 +133,7 @@ static void write_match(struct json *j, const struct diff *d)
     int64_t apart_ns = diff_apart_ns(d);
     bool moments = diff_is_of_moments(d);
     uint32_t same = 0;
-    vec_each (const struct joint_image, i, &d->joint->images)
+    vec_each (const struct profile_pair_image, i, &d->joint->images)
         same += i->same;
     json_whole(j, "images_in_both", same);
     json_flag(j, "matched_by_name", d->joint->by_name);
@@ -149,7 +149,7 @@ static void write_match(struct json *j, const struct diff *d)
 void diff_json_write(struct sink *out, const struct diff *d, const struct diff_view_options *o)
 {
     struct json j = {.out = out};
-    struct facts before = facts_of(d->of[JOINT_BEFORE]), after = facts_of(d->of[JOINT_AFTER]);
+    struct facts before = facts_of(d->of[PROFILE_PAIR_BEFORE]), after = facts_of(d->of[PROFILE_PAIR_AFTER]);
     json_open(&j, NULL, '{');
     json_text(&j, "schema", "allium-diff");
     json_whole(&j, "version", VERSION);
@@ -157,8 +157,8 @@ void diff_json_write(struct sink *out, const struct diff *d, const struct diff_v
     json_text(&j, "group", report_json_groups[d->options.group]);
     json_text(&j, "sort", report_json_sorts[d->options.sort]);
     json_text(&j, "sorted_by", d->options.inclusive ? "inclusive" : "self");
-    write_side(&j, "before", d->of[JOINT_BEFORE], &before, o->source[JOINT_BEFORE]);
-    write_side(&j, "after", d->of[JOINT_AFTER], &after, o->source[JOINT_AFTER]);
+    write_side(&j, "before", d->of[PROFILE_PAIR_BEFORE], &before, o->source[PROFILE_PAIR_BEFORE]);
+    write_side(&j, "after", d->of[PROFILE_PAIR_AFTER], &after, o->source[PROFILE_PAIR_AFTER]);
     write_match(&j, d);
     write_totals(&j, d);
     json_open(&j, "conditions", '[');

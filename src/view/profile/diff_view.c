@@ -14,16 +14,18 @@ struct screen {
     const struct diff *d;
     const struct diff_view_options *o;
     const struct text_style *style;
-    struct facts facts[JOINT_SIDES];
+    struct facts facts[PROFILE_PAIR_SIDES];
 };
 
-static const char *const sides[] = {[JOINT_BEFORE] = "before", [JOINT_AFTER] = "after"};
+static const char *const sides[] = {[PROFILE_PAIR_BEFORE] = "before", [PROFILE_PAIR_AFTER] = "after"};
 
 int64_t diff_apart_ns(const struct diff *d)
 {
     int64_t most = 0;
-    vec_each (const struct joint_image, i, &d->joint->images) {
-        int64_t apart = i->same ? (int64_t)(i->of[JOINT_AFTER]->taken_ns - i->of[JOINT_BEFORE]->taken_ns) : 0;
+    vec_each (const struct profile_pair_image, i, &d->joint->images) {
+        int64_t apart =
+            i->same ? (int64_t)(i->of[PROFILE_PAIR_AFTER]->taken_ns - i->of[PROFILE_PAIR_BEFORE]->taken_ns)
+                    : 0;
         if (llabs(apart) > llabs(most))
             most = apart;
     }
@@ -32,7 +34,7 @@ int64_t diff_apart_ns(const struct diff *d)
 
 bool diff_is_of_moments(const struct diff *d)
 {
-    vec_each (const struct joint_image, i, &d->joint->images)
+    vec_each (const struct profile_pair_image, i, &d->joint->images)
         if (!i->same)
             return false;
     return d->joint->images.len > 0;
@@ -52,7 +54,7 @@ static void write_heading(const struct screen *s, const char *text)
 
 /* ---- header ---- */
 
-static void add_who(struct buf *b, const struct screen *s, enum joint_side side)
+static void add_who(struct buf *b, const struct screen *s, enum profile_pair_side side)
 {
     const struct profile *p = s->d->of[side];
     if (!p->images.len) {
@@ -68,12 +70,12 @@ static void add_who(struct buf *b, const struct screen *s, enum joint_side side)
 static void write_title(const struct screen *s)
 {
     struct buf b = BUF_INIT, line = BUF_INIT;
-    add_who(&b, s, JOINT_AFTER);
+    add_who(&b, s, PROFILE_PAIR_AFTER);
     if (diff_is_of_moments(s->d) && s->d->joint->images.len == 1) {
         buf_addstr(&b, ", at two moments");
     } else {
         buf_addstr(&b, ", against ");
-        add_who(&b, s, JOINT_BEFORE);
+        add_who(&b, s, PROFILE_PAIR_BEFORE);
     }
     text_add_short(&line, s->style, buf_str(&b), s->style->columns ? s->style->columns : SIZE_MAX);
     write_heading(s, buf_str(&line));
@@ -81,7 +83,7 @@ static void write_title(const struct screen *s)
     buf_release(&line);
 }
 
-static void write_source(const struct screen *s, enum joint_side side)
+static void write_source(const struct screen *s, enum profile_pair_side side)
 {
     char apart[UNITS_TEXT_BYTES];
     int64_t ns = diff_apart_ns(s->d);
@@ -92,7 +94,7 @@ static void write_source(const struct screen *s, enum joint_side side)
         buf_addstr(&b, ", ");
         text_add_instant(&b, s->facts[side].taken_ns);
     }
-    if (side == JOINT_AFTER && ns)
+    if (side == PROFILE_PAIR_AFTER && ns)
         buf_printf(&b, ", %s %s", units_format_duration(apart, (double)llabs(ns)),
                    ns > 0 ? "later" : "EARLIER");
     text_add_short(&line, s->style, buf_str(&b), s->style->columns ? s->style->columns - 2 : SIZE_MAX);
@@ -105,13 +107,13 @@ static void write_period(const struct screen *s)
 {
     const struct facts *f = s->facts;
     struct buf b = BUF_INIT, other = BUF_INIT;
-    report_add_period(&b, &f[JOINT_BEFORE], s->style);
-    report_add_period(&other, &f[JOINT_AFTER], s->style);
+    report_add_period(&b, &f[PROFILE_PAIR_BEFORE], s->style);
+    report_add_period(&other, &f[PROFILE_PAIR_AFTER], s->style);
     if (strcmp(buf_str(&b), buf_str(&other))) {
         buf_addstr(&b, " before; after ");
         buf_addstr(&b, buf_str(&other));
     }
-    if (!facts_exact(&f[JOINT_BEFORE]) || !facts_exact(&f[JOINT_AFTER]))
+    if (!facts_exact(&f[PROFILE_PAIR_BEFORE]) || !facts_exact(&f[PROFILE_PAIR_AFTER]))
         buf_addstr(&b, "; in brackets the 95 % interval of the change");
     write_words(s, &b, 2);
     buf_release(&b);
@@ -122,8 +124,8 @@ static void write_header(const struct screen *s)
 {
     struct buf b = BUF_INIT;
     write_title(s);
-    write_source(s, JOINT_BEFORE);
-    write_source(s, JOINT_AFTER);
+    write_source(s, PROFILE_PAIR_BEFORE);
+    write_source(s, PROFILE_PAIR_AFTER);
     write_period(s);
     if (s->o->filter) {
         buf_addstr(&b, "only ");
@@ -317,7 +319,7 @@ static void write_rows(const struct screen *s)
 {
     const struct diff *d = s->d;
     struct grid g = {.style = s->style, .indent = 2};
-    bool exact = facts_exact(&s->facts[JOINT_BEFORE]) && facts_exact(&s->facts[JOINT_AFTER]);
+    bool exact = facts_exact(&s->facts[PROFILE_PAIR_BEFORE]) && facts_exact(&s->facts[PROFILE_PAIR_AFTER]);
     size_t shown = s->o->top && d->rows.len > s->o->top ? s->o->top : d->rows.len;
     write_caption(s);
     add_columns(&g, &d->options, exact);
@@ -334,17 +336,17 @@ static void write_rows(const struct screen *s)
 /* ---- how it was compared, what was lost ---- */
 
 struct pairs {
-    uint32_t same, still, past, others[JOINT_SIDES];
+    uint32_t same, still, past, others[PROFILE_PAIR_SIDES];
 };
 
-static struct pairs count_pairs(const struct joint *j)
+static struct pairs count_pairs(const struct profile_pair *j)
 {
     struct pairs n = {0};
-    vec_each (const struct joint_image, i, &j->images) {
+    vec_each (const struct profile_pair_image, i, &j->images) {
         n.same += i->same;
         n.still += i->still;
         n.past += i->same && !i->still && i->of[i->later]->past;
-        for (int side = 0; side < JOINT_SIDES && !i->same; side++)
+        for (int side = 0; side < PROFILE_PAIR_SIDES && !i->same; side++)
             n.others[side] += i->images[side];
     }
     return n;
@@ -372,14 +374,14 @@ static void write_compared(const struct screen *s)
         buf_addch(&b, '.');
         write_words(s, &b, 2);
     }
-    if (n.others[JOINT_BEFORE] || n.others[JOINT_AFTER]) {
-        text_add_number(&b, n.others[JOINT_BEFORE], "process image");
+    if (n.others[PROFILE_PAIR_BEFORE] || n.others[PROFILE_PAIR_AFTER]) {
+        text_add_number(&b, n.others[PROFILE_PAIR_BEFORE], "process image");
         buf_printf(&b, " before and %u after that share no sample: the uncertainties of both count%s.",
-                   n.others[JOINT_AFTER],
+                   n.others[PROFILE_PAIR_AFTER],
                    s->d->joint->by_name ? ", and stacks are matched by the names of their functions" : "");
         write_words(s, &b, 2);
     }
-    if (!n.same && !n.others[JOINT_BEFORE] && !n.others[JOINT_AFTER])
+    if (!n.same && !n.others[PROFILE_PAIR_BEFORE] && !n.others[PROFILE_PAIR_AFTER])
         sink_text(s->out, "  nothing\n");
     buf_release(&b);
 }
@@ -387,16 +389,16 @@ static void write_compared(const struct screen *s)
 void diff_write(struct sink *out, const struct diff *d, const struct diff_view_options *o)
 {
     struct screen s = {.out = out, .d = d, .o = o, .style = &o->style};
-    s.facts[JOINT_BEFORE] = facts_of(d->of[JOINT_BEFORE]);
-    s.facts[JOINT_AFTER] = facts_of(d->of[JOINT_AFTER]);
+    s.facts[PROFILE_PAIR_BEFORE] = facts_of(d->of[PROFILE_PAIR_BEFORE]);
+    s.facts[PROFILE_PAIR_AFTER] = facts_of(d->of[PROFILE_PAIR_AFTER]);
     write_header(&s);
     sink_char(out, '\n');
     write_totals(&s);
     write_rows(&s);
     sink_char(out, '\n');
     write_compared(&s);
-    report_lost(out, d->of[JOINT_BEFORE], &s.facts[JOINT_BEFORE], s.style, "Lost before");
-    report_unobserved(out, d->of[JOINT_BEFORE], s.style, "Not observed before");
-    report_lost(out, d->of[JOINT_AFTER], &s.facts[JOINT_AFTER], s.style, "Lost after");
-    report_unobserved(out, d->of[JOINT_AFTER], s.style, "Not observed after");
+    report_lost(out, d->of[PROFILE_PAIR_BEFORE], &s.facts[PROFILE_PAIR_BEFORE], s.style, "Lost before");
+    report_unobserved(out, d->of[PROFILE_PAIR_BEFORE], s.style, "Not observed before");
+    report_lost(out, d->of[PROFILE_PAIR_AFTER], &s.facts[PROFILE_PAIR_AFTER], s.style, "Lost after");
+    report_unobserved(out, d->of[PROFILE_PAIR_AFTER], s.style, "Not observed after");
 }

@@ -20,12 +20,12 @@ struct diff_verdict {
 };
 
 struct diff_view_options {
-    struct text_style style;             /* for people */
-    const char *source[JOINT_SIDES];     /* what was read */
-    const char *filter;                  /* how it was narrowed, in words; NULL: not at all */
-    uint32_t top;                        /* rows; 0: all */
-    uint32_t frames;                     /* of each stack, for people; 0: all */
-    const struct diff_verdict *verdicts; /* for JSON */
+    struct text_style style;                /* for people */
+    const char *source[PROFILE_PAIR_SIDES]; /* what was read */
+    const char *filter;                     /* how it was narrowed, in words; NULL: not at all */
+    uint32_t top;                           /* rows; 0: all */
+    uint32_t frames;                        /* of each stack, for people; 0: all */
+    const struct diff_verdict *verdicts;    /* for JSON */
     size_t n_verdicts;
 };
 

@@ -75,7 +75,7 @@ static void add_row(struct grid *g, struct rows *r, const struct profile_free *f
     grid_row(g);
     add_when(&cell, f->freed_ns);
     grid_cell(g, &cell);
-    buf_addstr(&cell, units_format_duration(text, (double)who_lifetime_ns(f)));
+    buf_addstr(&cell, units_format_duration(text, (double)address_info_lifetime_ns(f)));
     grid_cell(g, &cell);
     buf_addstr(&cell, units_format_size(text, (double)f->size_bytes));
     grid_cell(g, &cell);
@@ -109,7 +109,7 @@ static void add_row(struct grid *g, struct rows *r, const struct profile_free *f
 static void add_memory(struct buf *b, const struct profile *p, const struct facts *f)
 {
     char reach[UNITS_TEXT_BYTES];
-    struct who_frees k = who_frees_of(p);
+    struct address_info_frees k = address_info_frees_of(p);
     const char *what = facts_exact(f) ? "block" : "sampled block";
     text_add_number(b, k.freed, what);
     buf_addstr(b, " freed");

@@ -18,9 +18,10 @@ static void write_growth(struct json *j, const struct growth *g)
     piece_whole_or_null(j, "slope_since_ns", known, g->since_ns);
 }
 
-static void write_row(struct json *j, const struct look_image *i, const struct look_row *row)
+static void write_row(struct json *j, const struct watch_snapshot_image *i,
+                      const struct watch_snapshot_row *row)
 {
-    const struct rollup_row *of = look_rollup_row(i, row);
+    const struct rollup_row *of = watch_snapshot_rollup_row(i, row);
     char scratch[FRAME_NAME_BYTES];
     struct frames frames = {0};
     frames_of(&frames, i->profile, of->index);
@@ -51,7 +52,8 @@ static void add_pid(struct json *j, int32_t pid)
     piece_whole_or_null(j, "pid", pid > 0, (uint64_t)pid);
 }
 
-static void write_image(struct json *j, const struct look *l, const struct look_image *i, uint32_t top)
+static void write_image(struct json *j, const struct watch_snapshot *l, const struct watch_snapshot_image *i,
+                        uint32_t top)
 {
     const struct profile *p = i->profile;
     bool one = p->images.len == 1;
@@ -66,7 +68,7 @@ static void write_image(struct json *j, const struct look *l, const struct look_
     json_text(j, "comm", one ? profile_text(p, p->images.at[0].comm) : NULL);
     json_flag(j, "began", i->began);
     json_estimate(j, "live_bytes", &i->live);
-    json_estimate(j, "old_bytes", look_old(i));
+    json_estimate(j, "old_bytes", watch_snapshot_old(i));
     json_whole(j, "dismissed_samples", i->dismissed);
     json_whole(j, "rows_in_all", i->rows.len);
     json_open(j, "rows", '[');
@@ -74,13 +76,14 @@ static void write_image(struct json *j, const struct look *l, const struct look_
         write_row(j, i, &i->rows.at[k]);
     json_close(j, ']');
     json_open(j, "frees", '[');
-    for (uint32_t k = 0; l->kind == LOOK_FREES && k < p->frees.len; k++)
+    for (uint32_t k = 0; l->kind == WATCH_SNAPSHOT_FREES && k < p->frees.len; k++)
         write_free(j, p, k);
     json_close(j, ']');
     json_close(j, '}');
 }
 
-static void write_alert(struct json *j, const struct look *l, const struct look_alert *alert)
+static void write_alert(struct json *j, const struct watch_snapshot *l,
+                        const struct watch_snapshot_alert *alert)
 {
     const struct profile_image *of = &l->images.at[alert->image].profile->images.at[0];
     json_open(j, NULL, '{');
@@ -91,10 +94,10 @@ static void write_alert(struct json *j, const struct look *l, const struct look_
     json_close(j, '}');
 }
 
-static void write_look(struct json *j, const struct look *l, uint32_t top)
+static void write_look(struct json *j, const struct watch_snapshot *l, uint32_t top)
 {
     static const char *const kinds[] = {
-        [LOOK_CHANGES] = "time", [LOOK_ALL] = "asked", [LOOK_FREES] = "frees"};
+        [WATCH_SNAPSHOT_CHANGES] = "time", [WATCH_SNAPSHOT_ALL] = "asked", [WATCH_SNAPSHOT_FREES] = "frees"};
     json_open(j, NULL, '{');
     json_text(j, "schema", "allium-watch");
     json_whole(j, "version", VERSION);
@@ -103,11 +106,11 @@ static void write_look(struct json *j, const struct look *l, uint32_t top)
     json_whole(j, "time_ns", l->time_ns);
     json_whole(j, "older_than_ns", l->older_than_ns);
     json_open(j, "processes", '[');
-    vec_each (const struct look_image, i, &l->images)
+    vec_each (const struct watch_snapshot_image, i, &l->images)
         write_image(j, l, i, top);
     json_close(j, ']');
     json_open(j, "ended", '[');
-    vec_each (const struct look_ended, ended, &l->ended) {
+    vec_each (const struct watch_snapshot_ended, ended, &l->ended) {
         json_open(j, NULL, '{');
         add_pid(j, ended->pid);
         json_hex(j, "image", ended->image_id);
@@ -116,13 +119,13 @@ static void write_look(struct json *j, const struct look *l, uint32_t top)
     }
     json_close(j, ']');
     json_open(j, "alerts", '[');
-    vec_each (const struct look_alert, alert, &l->alerts)
+    vec_each (const struct watch_snapshot_alert, alert, &l->alerts)
         write_alert(j, l, alert);
     json_close(j, ']');
     json_close(j, '}');
 }
 
-void watch_json_write(struct sink *out, const struct look *l, uint32_t top)
+void watch_json_write(struct sink *out, const struct watch_snapshot *l, uint32_t top)
 {
     struct json j = {.out = out, .line = true};
     write_look(&j, l, top);

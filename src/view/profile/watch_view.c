@@ -20,7 +20,7 @@ static void add_pid(struct buf *b, int32_t pid)
         buf_addstr(b, " (not seen from here)");
 }
 
-static void add_process(struct buf *b, const struct look_image *i, const struct text_style *style)
+static void add_process(struct buf *b, const struct watch_snapshot_image *i, const struct text_style *style)
 {
     const struct profile *p = i->profile;
     if (p->images.len != 1) {
@@ -32,7 +32,7 @@ static void add_process(struct buf *b, const struct look_image *i, const struct 
 }
 
 /* ", live 99.0 MiB (86.3-114), older than 5m00s 32.0 MiB (24.7-40.9)" */
-static void add_sums(struct buf *b, const struct look *l, const struct estimate *live,
+static void add_sums(struct buf *b, const struct watch_snapshot *l, const struct estimate *live,
                      const struct estimate *old, const struct text_style *style)
 {
     char age[UNITS_TEXT_BYTES];
@@ -51,7 +51,7 @@ static void add_dismissed(struct buf *b, uint64_t n)
     buf_addstr(b, " dismissed");
 }
 
-static void begin_line(struct sink *out, const struct look *l)
+static void begin_line(struct sink *out, const struct watch_snapshot *l)
 {
     struct buf b = BUF_INIT;
     text_add_instant(&b, l->time_ns);
@@ -60,17 +60,17 @@ static void begin_line(struct sink *out, const struct look *l)
 }
 
 /* One line for those of the look that are as before. */
-static void write_quiet(struct sink *out, const struct look *l, const struct watch_view *v)
+static void write_quiet(struct sink *out, const struct watch_snapshot *l, const struct watch_view *v)
 {
     struct estimate live = {0}, old = {0};
-    const struct look_image *last = NULL;
+    const struct watch_snapshot_image *last = NULL;
     uint64_t dismissed = 0;
     size_t n = 0;
-    vec_each (const struct look_image, i, &l->images) {
+    vec_each (const struct watch_snapshot_image, i, &l->images) {
         if (i->began || i->changed)
             continue;
         estimate_merge(&live, &i->live);
-        estimate_merge(&old, look_old(i));
+        estimate_merge(&old, watch_snapshot_old(i));
         dismissed += i->dismissed;
         last = i;
         n++;
@@ -90,7 +90,7 @@ static void write_quiet(struct sink *out, const struct look *l, const struct wat
 /* ---- rows ---- */
 
 /* "+1.20 MiB/h (0.80-1.60) over 1h20m": both ends in the unit of the value. */
-static void add_slope(struct buf *b, const struct look_image *i, const struct growth *g,
+static void add_slope(struct buf *b, const struct watch_snapshot_image *i, const struct growth *g,
                       const struct text_style *style)
 {
     uint64_t over_ns = i->profile->taken_ns > g->since_ns ? i->profile->taken_ns - g->since_ns : 0;
@@ -111,8 +111,8 @@ static void add_slope(struct buf *b, const struct look_image *i, const struct gr
     buf_printf(b, " over %s", units_format_duration(over, (double)over_ns));
 }
 
-static void add_marks(struct buf *b, const struct look_image *i, const struct look_row *row,
-                      const struct text_style *style)
+static void add_marks(struct buf *b, const struct watch_snapshot_image *i,
+                      const struct watch_snapshot_row *row, const struct text_style *style)
 {
     if (row->is_new)
         buf_addstr(b, "new");
@@ -124,9 +124,10 @@ static void add_marks(struct buf *b, const struct look_image *i, const struct lo
     }
 }
 
-static bool is_shown(const struct look *l, const struct look_image *i, const struct look_row *row)
+static bool is_shown(const struct watch_snapshot *l, const struct watch_snapshot_image *i,
+                     const struct watch_snapshot_row *row)
 {
-    return l->kind != LOOK_CHANGES || i->began || row->fresh_samples || row->is_new || row->turned;
+    return l->kind != WATCH_SNAPSHOT_CHANGES || i->began || row->fresh_samples || row->is_new || row->turned;
 }
 
 static void add_columns(struct grid *g)
@@ -140,10 +141,10 @@ static void add_columns(struct grid *g)
         grid_column(g, columns[k]);
 }
 
-static void add_row(struct grid *g, const struct look_image *i, const struct look_row *row,
-                    bool listed_before, const struct watch_view *v)
+static void add_row(struct grid *g, const struct watch_snapshot_image *i,
+                    const struct watch_snapshot_row *row, bool listed_before, const struct watch_view *v)
 {
-    const struct rollup_row *of = look_rollup_row(i, row);
+    const struct rollup_row *of = watch_snapshot_rollup_row(i, row);
     const struct estimate *old = &of->self.of[ROLLUP_LIVE].bytes;
     char age[UNITS_TEXT_BYTES];
     struct buf cell = BUF_INIT;
@@ -168,34 +169,35 @@ static void add_row(struct grid *g, const struct look_image *i, const struct loo
 }
 
 /* "... 10 more, together 40 %": those that are left out, for want of room or of news. */
-static void write_rest(struct sink *out, const struct look_image *i, size_t left_out, double bytes,
+static void write_rest(struct sink *out, const struct watch_snapshot_image *i, size_t left_out, double bytes,
                        const struct watch_view *v)
 {
     struct buf b = BUF_INIT;
     buf_printf(&b, "%s %zu more", text_dots(&v->style), left_out);
     if (bytes > 0) {
         buf_addstr(&b, ", together ");
-        text_add_share(&b, bytes, look_old(i)->value);
+        text_add_share(&b, bytes, watch_snapshot_old(i)->value);
     }
     sink_printf(out, "%*s%s%s%s\n", INDENT, "", text_begin(&v->style, TEXT_FAINT), buf_str(&b),
                 text_end(&v->style, TEXT_FAINT));
     buf_release(&b);
 }
 
-static void write_rows(struct sink *out, const struct look *l, const struct look_image *i,
+static void write_rows(struct sink *out, const struct watch_snapshot *l, const struct watch_snapshot_image *i,
                        const struct watch_view *v)
 {
     struct grid g = {.style = &v->style, .indent = INDENT};
     size_t left_out = 0;
     double bytes = 0;
     add_columns(&g);
-    vec_each (const struct look_row, row, &i->rows) {
+    vec_each (const struct watch_snapshot_row, row, &i->rows) {
         if (is_shown(l, i, row) && (!v->top || g.rows.len < v->top)) {
-            add_row(&g, i, row, l->kind == LOOK_CHANGES && !i->began && !row->is_new && !row->turned, v);
+            add_row(&g, i, row,
+                    l->kind == WATCH_SNAPSHOT_CHANGES && !i->began && !row->is_new && !row->turned, v);
             continue;
         }
         left_out++;
-        bytes += look_rollup_row(i, row)->self.of[ROLLUP_LIVE].bytes.value;
+        bytes += watch_snapshot_rollup_row(i, row)->self.of[ROLLUP_LIVE].bytes.value;
     }
     if (g.rows.len)
         grid_write(&g, out);
@@ -204,12 +206,12 @@ static void write_rows(struct sink *out, const struct look *l, const struct look
     grid_release(&g);
 }
 
-static void write_image(struct sink *out, const struct look *l, const struct look_image *i,
-                        const struct watch_view *v)
+static void write_image(struct sink *out, const struct watch_snapshot *l,
+                        const struct watch_snapshot_image *i, const struct watch_view *v)
 {
     struct buf b = BUF_INIT;
     add_process(&b, i, &v->style);
-    add_sums(&b, l, &i->live, look_old(i), &v->style);
+    add_sums(&b, l, &i->live, watch_snapshot_old(i), &v->style);
     add_dismissed(&b, i->dismissed);
     begin_line(out, l);
     sink_printf(out, "%s\n", buf_str(&b));
@@ -243,9 +245,9 @@ static void add_free(struct grid *g, const struct profile *p, const struct profi
     struct frames frames = {0};
     struct buf cell = BUF_INIT;
     grid_row(g);
-    buf_addstr(&cell, units_format_duration(text, (double)who_freed_before_ns(p, f)));
+    buf_addstr(&cell, units_format_duration(text, (double)address_info_freed_before_ns(p, f)));
     grid_cell(g, &cell);
-    buf_addstr(&cell, units_format_duration(text, (double)who_lifetime_ns(f)));
+    buf_addstr(&cell, units_format_duration(text, (double)address_info_lifetime_ns(f)));
     grid_cell(g, &cell);
     buf_addstr(&cell, units_format_size(text, (double)f->size_bytes));
     grid_cell(g, &cell);
@@ -258,8 +260,8 @@ static void add_free(struct grid *g, const struct profile *p, const struct profi
     vec_release(&frames);
 }
 
-static void write_frees(struct sink *out, const struct look *l, const struct look_image *i,
-                        const struct watch_view *v)
+static void write_frees(struct sink *out, const struct watch_snapshot *l,
+                        const struct watch_snapshot_image *i, const struct watch_view *v)
 {
     const struct profile *p = i->profile;
     size_t n = p->frees.len, shown = v->top && n > v->top ? v->top : n;
@@ -278,7 +280,7 @@ static void write_frees(struct sink *out, const struct look *l, const struct loo
     sink_printf(out, "%s: %zu sampled objects freed lately%s\n", buf_str(&b), n,
                 n ? ", the latest first" : "");
     if (n) {
-        uint32_t *order = who_latest_frees(p);
+        uint32_t *order = address_info_latest_frees(p);
         for (size_t k = 0; k < sizeof(columns) / sizeof(*columns); k++)
             grid_column(&g, columns[k]);
         for (size_t k = 0; k < shown; k++)
@@ -294,17 +296,17 @@ static void write_frees(struct sink *out, const struct look *l, const struct loo
 
 /* ---- the look ---- */
 
-static void write_alert(struct sink *out, const struct look *l, const struct look_alert *alert,
-                        const struct watch_view *v)
+static void write_alert(struct sink *out, const struct watch_snapshot *l,
+                        const struct watch_snapshot_alert *alert, const struct watch_view *v)
 {
-    const struct look_image *i = &l->images.at[alert->image];
+    const struct watch_snapshot_image *i = &l->images.at[alert->image];
     char scratch[FRAME_NAME_BYTES];
     struct frames frames = {0};
     struct buf b = BUF_INIT;
     add_process(&b, i, &v->style);
     if (alert->row != PROFILE_NONE) {
-        const struct look_row *row = &i->rows.at[alert->row];
-        frames_of(&frames, i->profile, look_rollup_row(i, row)->index);
+        const struct watch_snapshot_row *row = &i->rows.at[alert->row];
+        frames_of(&frames, i->profile, watch_snapshot_rollup_row(i, row)->index);
         buf_addstr(&b, ": ");
         text_add_name(&b, &v->style, frame_function(i->profile, frames_asker(i->profile, &frames), scratch));
         buf_addstr(&b, " grows by ");
@@ -320,9 +322,9 @@ static void write_alert(struct sink *out, const struct look *l, const struct loo
     vec_release(&frames);
 }
 
-static void write_ended(struct sink *out, const struct look *l, const struct watch_view *v)
+static void write_ended(struct sink *out, const struct watch_snapshot *l, const struct watch_view *v)
 {
-    vec_each (const struct look_ended, ended, &l->ended) {
+    vec_each (const struct watch_snapshot_ended, ended, &l->ended) {
         struct buf b = BUF_INIT;
         text_add_name(&b, &v->style, ended->comm);
         begin_line(out, l);
@@ -332,14 +334,14 @@ static void write_ended(struct sink *out, const struct look *l, const struct wat
     }
 }
 
-void watch_write(struct sink *out, const struct look *l, const struct watch_view *v)
+void watch_write(struct sink *out, const struct watch_snapshot *l, const struct watch_view *v)
 {
-    bool changes = l->kind == LOOK_CHANGES, rest = false;
+    bool changes = l->kind == WATCH_SNAPSHOT_CHANGES, rest = false;
     write_ended(out, l, v);
-    vec_each (const struct look_alert, alert, &l->alerts)
+    vec_each (const struct watch_snapshot_alert, alert, &l->alerts)
         write_alert(out, l, alert, v);
-    vec_each (const struct look_image, i, &l->images) {
-        if (l->kind == LOOK_FREES)
+    vec_each (const struct watch_snapshot_image, i, &l->images) {
+        if (l->kind == WATCH_SNAPSHOT_FREES)
             write_frees(out, l, i, v);
         else if (!changes || i->began || i->changed)
             write_image(out, l, i, v);

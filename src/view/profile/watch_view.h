@@ -18,9 +18,9 @@ struct watch_view {
     uint32_t frames; /* of a stack; 0: all */
 };
 
-/** What has changed, or all of it, as the look's kind says; one line when nothing has. LOOK_FREES: frees. */
-void watch_write(struct sink *out, const struct look *l, const struct watch_view *v);
+/** What has changed, or all of it, as the look's kind says; one line when nothing has. WATCH_SNAPSHOT_FREES: frees. */
+void watch_write(struct sink *out, const struct watch_snapshot *l, const struct watch_view *v);
 /** All of it, whatever its kind; see allium-json(5). */
-void watch_json_write(struct sink *out, const struct look *l, uint32_t top);
+void watch_json_write(struct sink *out, const struct watch_snapshot *l, uint32_t top);
 
 #endif

@@ -14,7 +14,7 @@ static void begin(struct json *j, const char *schema, const char *source)
 
 static void write_known(struct json *j, const struct profile *p, const struct facts *f)
 {
-    struct who_frees k = who_frees_of(p);
+    struct address_info_frees k = address_info_frees_of(p);
     json_flag(j, "exact", facts_exact(f));
     json_flag(j, "past", f->past != 0);
     piece_periods_json(j, p, f);
@@ -25,14 +25,16 @@ static void write_known(struct json *j, const struct profile *p, const struct fa
     json_close(j, '}');
 }
 
-static void write_blocks(struct json *j, const char *key, const struct who_block *blocks, size_t n,
+static void write_blocks(struct json *j, const char *key, const struct address_info_block *blocks, size_t n,
                          const struct profile *p)
 {
-    static const char *const places[] = {
-        [WHO_INSIDE] = "inside", [WHO_SLACK] = "slack", [WHO_BEFORE] = "before", [WHO_BEHIND] = "behind"};
+    static const char *const places[] = {[ADDRESS_INFO_INSIDE] = "inside",
+                                         [ADDRESS_INFO_SLACK] = "slack",
+                                         [ADDRESS_INFO_BEFORE] = "before",
+                                         [ADDRESS_INFO_BEHIND] = "behind"};
     json_open(j, key, '[');
     for (size_t i = 0; i < n; i++) {
-        const struct who_block *b = &blocks[i];
+        const struct address_info_block *b = &blocks[i];
         json_open(j, NULL, '{');
         json_text(j, "place", places[b->place]);
         json_whole(j, "distance_bytes", b->bytes);
@@ -46,11 +48,11 @@ static void write_chance(struct json *j, uint64_t size, uint64_t period)
 {
     json_open(j, NULL, '{');
     json_whole(j, "size_bytes", size);
-    json_real(j, "chance_percent", 100 * who_chance(size, period));
+    json_real(j, "chance_percent", 100 * address_info_chance(size, period));
     json_close(j, '}');
 }
 
-void who_json_write(struct sink *out, const struct who *w, const struct profile *p,
+void who_json_write(struct sink *out, const struct address_info *w, const struct profile *p,
                     const struct who_options *o)
 {
     struct facts f = facts_of(p);

@@ -16,7 +16,7 @@ const uint64_t who_sizes[] = {16, 256, 4096, 65536, 1048576, 0};
 
 struct screen {
     struct sink *out;
-    const struct who *w;
+    const struct address_info *w;
     const struct profile *p;
     const struct who_options *o;
     struct facts facts;
@@ -41,26 +41,26 @@ static void write_heading(struct screen *s)
 
 /* ---- a block ---- */
 
-static void add_where(struct screen *s, const struct who_block *b, uint64_t address, uint64_t size)
+static void add_where(struct screen *s, const struct address_info_block *b, uint64_t address, uint64_t size)
 {
     struct buf *out = &s->b;
-    if (b->place == WHO_INSIDE && !b->bytes)
+    if (b->place == ADDRESS_INFO_INSIDE && !b->bytes)
         buf_addstr(out, "the first byte of the ");
     else if (!b->bytes)
         buf_addstr(out, "right at the end of the ");
     else
         text_add_number(out, b->bytes, "byte");
     if (b->bytes)
-        buf_addstr(out, b->place == WHO_INSIDE   ? " into the "
-                        : b->place == WHO_BEFORE ? " before the "
-                                                 : " past the end of the ");
+        buf_addstr(out, b->place == ADDRESS_INFO_INSIDE   ? " into the "
+                        : b->place == ADDRESS_INFO_BEFORE ? " before the "
+                                                          : " past the end of the ");
     text_add_number(out, size, "byte");
     buf_printf(out, " asked for at 0x%" PRIx64, address);
 }
 
 /* "Freed in server (pid 4711): 4 bytes into the 48 bytes asked for at 0x55d0c0a2b6d0" */
-static void write_block_heading(struct screen *s, const struct who_block *b, const struct profile_cell *c,
-                                uint64_t address, uint64_t size)
+static void write_block_heading(struct screen *s, const struct address_info_block *b,
+                                const struct profile_cell *c, uint64_t address, uint64_t size)
 {
     const struct profile_image *i = &s->p->images.at[c->image];
     buf_addstr(&s->b, b->live ? "Live in " : "Freed in ");
@@ -97,7 +97,7 @@ static void write_allocator(struct screen *s, const struct profile_cell *c)
     vec_release(&frames);
 }
 
-static void write_live(struct screen *s, const struct who_block *b)
+static void write_live(struct screen *s, const struct address_info_block *b)
 {
     char age[UNITS_TEXT_BYTES];
     const struct profile_sample *v = &s->p->samples.at[b->index];
@@ -106,7 +106,7 @@ static void write_live(struct screen *s, const struct who_block *b)
     write_block_heading(s, b, c, v->address, v->size_bytes);
     buf_printf(&s->b, "%s old ", units_format_duration(age, (double)profile_age_ns(s->p, v)));
     buf_addstr(&s->b, i->past ? "then" : i->state == PROFILE_IMAGE_RUNNING ? "now" : "at the end");
-    if (b->place == WHO_SLACK) {
+    if (b->place == ADDRESS_INFO_SLACK) {
         buf_addstr(&s->b, ", and the allocator gave ");
         text_add_number(&s->b, v->slack_bytes, "byte");
         buf_addstr(&s->b, " more than asked for: if this one was written to, that was an overflow");
@@ -129,17 +129,18 @@ static void write_freer(struct screen *s, const struct profile_free *f)
     vec_release(&frames);
 }
 
-static void write_freed(struct screen *s, const struct who_block *b)
+static void write_freed(struct screen *s, const struct address_info_block *b)
 {
     char life[UNITS_TEXT_BYTES];
     const struct profile_free *f = &s->p->frees.at[b->index];
     const struct profile_cell *c = &s->p->cells.at[f->cell];
     write_block_heading(s, b, c, f->address, f->size_bytes);
     buf_addstr(&s->b, f->reallocated ? "moved or resized by realloc " : "freed ");
-    add_before(s, c, who_freed_before_ns(s->p, f));
+    add_before(s, c, address_info_freed_before_ns(s->p, f));
     buf_addstr(&s->b, ", at ");
     text_add_clock(&s->b, f->freed_ns);
-    buf_printf(&s->b, ", after a life of %s", units_format_duration(life, (double)who_lifetime_ns(f)));
+    buf_printf(&s->b, ", after a life of %s",
+               units_format_duration(life, (double)address_info_lifetime_ns(f)));
     if (f->thread != PROFILE_NONE) {
         buf_addstr(&s->b, ", by thread ");
         piece_add_thread(&s->b, &s->o->style, s->p, f->thread);
@@ -149,7 +150,7 @@ static void write_freed(struct screen *s, const struct who_block *b)
     write_allocator(s, c);
 }
 
-static void write_block(struct screen *s, const struct who_block *b)
+static void write_block(struct screen *s, const struct address_info_block *b)
 {
     sink_char(s->out, '\n');
     if (b->live)
@@ -179,7 +180,7 @@ static void add_chance_row(struct grid *g, uint64_t size, uint64_t period)
     grid_row(g);
     buf_addstr(&cell, units_format_size(text, (double)size));
     grid_cell(g, &cell);
-    add_chance(&cell, who_chance(size, period));
+    add_chance(&cell, address_info_chance(size, period));
     grid_cell(g, &cell);
 }
 
@@ -212,7 +213,7 @@ static void write_chances(struct screen *s)
 static bool write_memory(struct screen *s)
 {
     char reach[UNITS_TEXT_BYTES];
-    struct who_frees k = who_frees_of(s->p);
+    struct address_info_frees k = address_info_frees_of(s->p);
     const char *what = facts_exact(&s->facts) ? "" : " of samples";
     bool all = k.freed == k.remembered;
     buf_addstr(&s->b, all ? "There " : "Of ");
@@ -265,7 +266,7 @@ static void write_unknown(struct screen *s)
 
 static void write_title(struct screen *s)
 {
-    const struct who *w = s->w;
+    const struct address_info *w = s->w;
     buf_printf(&s->b, "0x%" PRIx64 " in ", w->address);
     text_add_name(&s->b, &s->o->style, s->o->source);
     if (!w->holding.len)
@@ -284,7 +285,8 @@ static void write_title(struct screen *s)
     }
 }
 
-void who_write(struct sink *out, const struct who *w, const struct profile *p, const struct who_options *o)
+void who_write(struct sink *out, const struct address_info *w, const struct profile *p,
+               const struct who_options *o)
 {
     struct screen s = {.out = out, .w = w, .p = p, .o = o, .facts = facts_of(p), .b = BUF_INIT};
     size_t shown = o->top && o->top < w->holding.len ? o->top : w->holding.len;
@@ -300,10 +302,10 @@ void who_write(struct sink *out, const struct who *w, const struct profile *p, c
         sink_char(out, '\n');
         buf_printf(&s.b,
                    "Near it, within %d bytes: not a block that holds it, but perhaps one that was overrun",
-                   WHO_NEAR_BYTES);
+                   ADDRESS_INFO_NEAR_BYTES);
         write_heading(&s);
     }
-    vec_each (const struct who_block, b, &w->near)
+    vec_each (const struct address_info_block, b, &w->near)
         write_block(&s, b);
     if (!w->holding.len)
         write_unknown(&s);

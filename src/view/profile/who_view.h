@@ -21,8 +21,9 @@ struct who_options {
     uint32_t frames; /* of each stack; 0: all; not for JSON */
 };
 
-void who_write(struct sink *out, const struct who *w, const struct profile *p, const struct who_options *o);
-void who_json_write(struct sink *out, const struct who *w, const struct profile *p,
+void who_write(struct sink *out, const struct address_info *w, const struct profile *p,
+               const struct who_options *o);
+void who_json_write(struct sink *out, const struct address_info *w, const struct profile *p,
                     const struct who_options *o);
 
 struct frees_options {

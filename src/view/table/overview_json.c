@@ -19,12 +19,12 @@ static const char *key_of(struct buf *b, const char *name, const char *unit)
     return buf_str(b);
 }
 
-static void write_memory(struct json *j, const struct machine *m, struct buf *key)
+static void write_memory(struct json *j, const struct overview *m, struct buf *key)
 {
     json_open(j, "memory", '{');
-    for (int i = 0; i < MACHINE_MEMORY_KINDS; i++) {
-        const char *name = key_of(key, machine_memory_names[i], "_bytes");
-        if (machine_memory_has(m, (enum machine_memory)i))
+    for (int i = 0; i < OVERVIEW_MEMORY_KINDS; i++) {
+        const char *name = key_of(key, overview_memory_names[i], "_bytes");
+        if (overview_memory_has(m, (enum overview_memory)i))
             json_whole(j, name, m->memory[i]);
         else
             json_null(j, name);
@@ -32,21 +32,21 @@ static void write_memory(struct json *j, const struct machine *m, struct buf *ke
     json_close(j, '}');
 }
 
-static void write_activity(struct json *j, const struct machine *m, struct buf *key)
+static void write_activity(struct json *j, const struct overview *m, struct buf *key)
 {
     json_open(j, "activity", '{');
-    for (int i = 0; i < MACHINE_COUNTS; i++) {
-        const struct machine_count_name *n = &machine_count_names[i];
+    for (int i = 0; i < OVERVIEW_COUNTS; i++) {
+        const struct overview_count_name *n = &overview_count_names[i];
         const char *name = key_of(key, n->key, n->bytes ? "_bytes" : "");
-        if (machine_count_has(&m->counts, (enum machine_count)i))
+        if (overview_count_has(&m->counts, (enum overview_count)i))
             json_whole(j, name, m->counts.at[i]);
         else
             json_null(j, name);
     }
     json_close(j, '}');
     json_open(j, "rates", '{');
-    for (int i = 0; i < MACHINE_COUNTS; i++) {
-        const struct machine_count_name *n = &machine_count_names[i];
+    for (int i = 0; i < OVERVIEW_COUNTS; i++) {
+        const struct overview_count_name *n = &overview_count_names[i];
         const char *name = key_of(key, n->key, n->bytes ? "_bytes_per_s" : "_per_s");
         if (m->rate[i] >= 0)
             json_real(j, name, m->rate[i]);
@@ -56,7 +56,7 @@ static void write_activity(struct json *j, const struct machine *m, struct buf *
     json_close(j, '}');
 }
 
-static void write_events(struct json *j, const struct machine *m)
+static void write_events(struct json *j, const struct overview *m)
 {
     json_open(j, "perf_events", '{');
     for (unsigned i = 0; i < m->n_events; i++) {
@@ -68,10 +68,10 @@ static void write_events(struct json *j, const struct machine *m)
     json_close(j, '}');
 }
 
-static void write_notes(struct json *j, const struct machine *m)
+static void write_notes(struct json *j, const struct overview *m)
 {
     json_open(j, "notes", '[');
-    vec_each (const struct machine_note, n, &m->notes) {
+    vec_each (const struct overview_note, n, &m->notes) {
         json_open(j, NULL, '{');
         json_flag(j, "urgent", n->urgent);
         json_text(j, "text", n->text);
@@ -84,7 +84,7 @@ static void write_notes(struct json *j, const struct machine *m)
     json_close(j, ']');
 }
 
-void machine_json_write(struct sink *out, const struct machine *m, uint32_t top)
+void machine_json_write(struct sink *out, const struct overview *m, uint32_t top)
 {
     struct json j = {.out = out, .line = true};
     struct buf key = BUF_INIT;
@@ -102,29 +102,29 @@ void machine_json_write(struct sink *out, const struct machine *m, uint32_t top)
     write_notes(&j, m);
     write_memory(&j, m, &key);
     json_text(&j, "transparent_huge_pages", *m->thp ? m->thp : NULL);
-    write_table(&j, machine_huge_table(m));
-    write_table(&j, machine_swaps_table(m));
-    write_table(&j, machine_zones_table(m));
-    write_table(&j, machine_nodes_table(m));
-    write_table(&j, machine_pressure_table(m));
+    write_table(&j, overview_huge_table(m));
+    write_table(&j, overview_swaps_table(m));
+    write_table(&j, overview_zones_table(m));
+    write_table(&j, overview_nodes_table(m));
+    write_table(&j, overview_pressure_table(m));
     write_activity(&j, m, &key);
     write_events(&j, m);
     json_whole(&j, "all_processes", m->n_processes);
     json_whole(&j, "uninterruptible_tasks", m->n_stuck);
-    write_table(&j, machine_processes_table(m));
-    write_table(&j, machine_cgroups_table(m));
-    write_table(&j, machine_slabs_table(m));
-    write_table(&j, machine_kills_table(m, top));
+    write_table(&j, overview_processes_table(m));
+    write_table(&j, overview_cgroups_table(m));
+    write_table(&j, overview_slabs_table(m));
+    write_table(&j, overview_kills_table(m, top));
     json_close(&j, '}');
     buf_release(&key);
 }
 
-static const char *answer_of(const struct machine_process *p)
+static const char *answer_of(const struct overview_process *p)
 {
-    return p->asked == MACHINE_ANSWERED  ? "answered"
-           : p->asked == MACHINE_MUTE    ? "no answer"
-           : p->asked == MACHINE_REFUSED ? "not allowed"
-                                         : "not asked";
+    return p->asked == OVERVIEW_ANSWERED  ? "answered"
+           : p->asked == OVERVIEW_MUTE    ? "no answer"
+           : p->asked == OVERVIEW_REFUSED ? "not allowed"
+                                          : "not asked";
 }
 
 static void write_sum(struct json *j, const struct mapping *sum, size_t n)
@@ -140,7 +140,7 @@ static void write_sum(struct json *j, const struct mapping *sum, size_t n)
     json_close(j, '}');
 }
 
-void mappings_json_write(struct sink *out, uint64_t taken_ns, const struct machine_process *p,
+void mappings_json_write(struct sink *out, uint64_t taken_ns, const struct overview_process *p,
                          const struct mappings *maps, uint32_t top)
 {
     struct json j = {.out = out, .line = true};
@@ -155,14 +155,14 @@ void mappings_json_write(struct sink *out, uint64_t taken_ns, const struct machi
     json_text(&j, "process", p->name);
     json_text(&j, "state", state);
     json_text(&j, "command", p->command);
-    json_whole(&j, "rss_bytes", machine_process_rss(p));
+    json_whole(&j, "rss_bytes", overview_process_rss(p));
     json_whole(&j, "anon_bytes", p->anon_bytes);
     json_whole(&j, "file_bytes", p->file_bytes);
     json_whole(&j, "shmem_bytes", p->shmem_bytes);
     json_whole(&j, "swap_bytes", p->swap_bytes);
     json_whole(&j, "hugetlb_bytes", p->huge_bytes);
     json_text(&j, "asked", answer_of(p));
-    if (p->asked == MACHINE_ANSWERED)
+    if (p->asked == OVERVIEW_ANSWERED)
         write_sum(&j, &sum, maps->len);
     else
         json_null(&j, "total");

@@ -14,7 +14,7 @@
 
 struct screen {
     struct sink *out;
-    const struct machine *m;
+    const struct overview *m;
     const struct text_style *style;
     struct buf words; /* of the paragraph that is being made */
 };
@@ -26,10 +26,10 @@ static void add_size(struct buf *b, double bytes)
 }
 
 /* "12 MiB dirty, "; nothing where it is not known, or is 0 and of no interest. */
-static void add_kind(struct screen *s, enum machine_memory kind, const char *what, bool also_none)
+static void add_kind(struct screen *s, enum overview_memory kind, const char *what, bool also_none)
 {
-    uint64_t bytes = machine_memory_of(s->m, kind);
-    if (!machine_memory_has(s->m, kind) || (!bytes && !also_none))
+    uint64_t bytes = overview_memory_of(s->m, kind);
+    if (!overview_memory_has(s->m, kind) || (!bytes && !also_none))
         return;
     if (s->words.len)
         buf_addstr(&s->words, ", ");
@@ -47,7 +47,7 @@ static void end_line(struct screen *s, const char *label)
 static void write_head(struct screen *s)
 {
     char text[UNITS_TEXT_BYTES];
-    const struct machine *m = s->m;
+    const struct overview *m = s->m;
     text_add_name(&s->words, s->style, m->host);
     buf_addstr(&s->words, ", Linux ");
     text_add_name(&s->words, s->style, m->release);
@@ -62,7 +62,7 @@ static void write_head(struct screen *s)
 static void write_notes(struct screen *s)
 {
     for (int urgent = 1; urgent >= 0; urgent--)
-        vec_each (const struct machine_note, n, &s->m->notes) {
+        vec_each (const struct overview_note, n, &s->m->notes) {
             if (n->urgent != urgent)
                 continue;
             sink_text(s->out, text_begin(s->style, urgent ? TEXT_ALARM : TEXT_PLAIN));
@@ -83,58 +83,58 @@ static void write_heading(struct screen *s, const char *words)
 
 static void write_memory(struct screen *s)
 {
-    const struct machine *m = s->m;
-    double total = (double)machine_memory_of(m, MACHINE_TOTAL);
+    const struct overview *m = s->m;
+    double total = (double)overview_memory_of(m, OVERVIEW_TOTAL);
     write_heading(s, "Memory");
-    add_kind(s, MACHINE_TOTAL, "in all", true);
-    add_kind(s, MACHINE_FREE, "free", true);
-    add_kind(s, MACHINE_CPU_LISTS, "free in lists of single CPUs", false);
-    add_kind(s, MACHINE_AVAILABLE, "available", true);
-    if (machine_memory_has(m, MACHINE_AVAILABLE) && total > 0) {
+    add_kind(s, OVERVIEW_TOTAL, "in all", true);
+    add_kind(s, OVERVIEW_FREE, "free", true);
+    add_kind(s, OVERVIEW_CPU_LISTS, "free in lists of single CPUs", false);
+    add_kind(s, OVERVIEW_AVAILABLE, "available", true);
+    if (overview_memory_has(m, OVERVIEW_AVAILABLE) && total > 0) {
         buf_addstr(&s->words, " (");
-        text_add_share(&s->words, (double)machine_memory_of(m, MACHINE_AVAILABLE), total);
+        text_add_share(&s->words, (double)overview_memory_of(m, OVERVIEW_AVAILABLE), total);
         buf_addstr(&s->words, ")");
     }
     end_line(s, "  all");
-    add_kind(s, MACHINE_ANON, "anonymous", true);
-    add_kind(s, MACHINE_ACTIVE_ANON, "active", true);
-    add_kind(s, MACHINE_INACTIVE_ANON, "inactive with shmem", true);
-    add_kind(s, MACHINE_SHMEM, "shmem and tmpfs", true);
-    add_kind(s, MACHINE_UNEVICTABLE, "unevictable", false);
-    add_kind(s, MACHINE_LOCKED, "locked", false);
+    add_kind(s, OVERVIEW_ANON, "anonymous", true);
+    add_kind(s, OVERVIEW_ACTIVE_ANON, "active", true);
+    add_kind(s, OVERVIEW_INACTIVE_ANON, "inactive with shmem", true);
+    add_kind(s, OVERVIEW_SHMEM, "shmem and tmpfs", true);
+    add_kind(s, OVERVIEW_UNEVICTABLE, "unevictable", false);
+    add_kind(s, OVERVIEW_LOCKED, "locked", false);
     end_line(s, "  programs");
-    add_kind(s, MACHINE_CACHED, "cached with shmem", true);
-    add_kind(s, MACHINE_BUFFERS, "buffers", true);
-    add_kind(s, MACHINE_ACTIVE_FILE, "active", true);
-    add_kind(s, MACHINE_INACTIVE_FILE, "inactive", true);
-    add_kind(s, MACHINE_MAPPED, "mapped", true);
-    add_kind(s, MACHINE_DIRTY, "dirty", true);
-    add_kind(s, MACHINE_WRITEBACK, "in writeback", true);
+    add_kind(s, OVERVIEW_CACHED, "cached with shmem", true);
+    add_kind(s, OVERVIEW_BUFFERS, "buffers", true);
+    add_kind(s, OVERVIEW_ACTIVE_FILE, "active", true);
+    add_kind(s, OVERVIEW_INACTIVE_FILE, "inactive", true);
+    add_kind(s, OVERVIEW_MAPPED, "mapped", true);
+    add_kind(s, OVERVIEW_DIRTY, "dirty", true);
+    add_kind(s, OVERVIEW_WRITEBACK, "in writeback", true);
     end_line(s, "  files");
-    add_kind(s, MACHINE_SLAB_RECLAIMABLE, "slab reclaimable", true);
-    add_kind(s, MACHINE_SLAB_UNRECLAIMABLE, "slab not", true);
-    add_kind(s, MACHINE_PAGE_TABLES, "page tables", true);
-    add_kind(s, MACHINE_SECOND_PAGE_TABLES, "second page tables", false);
-    add_kind(s, MACHINE_KERNEL_STACKS, "stacks", true);
-    add_kind(s, MACHINE_VMALLOC, "vmalloc with stacks", true);
-    add_kind(s, MACHINE_PER_CPU, "per CPU", true);
-    add_kind(s, MACHINE_ZSMALLOC, "compressed swap", false);
+    add_kind(s, OVERVIEW_SLAB_RECLAIMABLE, "slab reclaimable", true);
+    add_kind(s, OVERVIEW_SLAB_UNRECLAIMABLE, "slab not", true);
+    add_kind(s, OVERVIEW_PAGE_TABLES, "page tables", true);
+    add_kind(s, OVERVIEW_SECOND_PAGE_TABLES, "second page tables", false);
+    add_kind(s, OVERVIEW_KERNEL_STACKS, "stacks", true);
+    add_kind(s, OVERVIEW_VMALLOC, "vmalloc with stacks", true);
+    add_kind(s, OVERVIEW_PER_CPU, "per CPU", true);
+    add_kind(s, OVERVIEW_ZSMALLOC, "compressed swap", false);
     end_line(s, "  kernel");
-    add_kind(s, MACHINE_UNACCOUNTED, "in none of these kinds", true);
-    add_kind(s, MACHINE_COMMITTED, "committed", true);
-    add_kind(s, MACHINE_COMMIT_LIMIT, "commit limit", true);
+    add_kind(s, OVERVIEW_UNACCOUNTED, "in none of these kinds", true);
+    add_kind(s, OVERVIEW_COMMITTED, "committed", true);
+    add_kind(s, OVERVIEW_COMMIT_LIMIT, "commit limit", true);
     end_line(s, "  other");
 }
 
 static void write_huge(struct screen *s)
 {
-    const struct machine *m = s->m;
+    const struct overview *m = s->m;
     if (*m->thp)
         buf_printf(&s->words, "transparent: %s", m->thp);
-    add_kind(s, MACHINE_ANON_HUGE, "anonymous", true);
-    add_kind(s, MACHINE_SHMEM_HUGE, "shmem", false);
-    add_kind(s, MACHINE_FILE_HUGE, "file", false);
-    vec_each (const struct machine_huge, h, &m->huge) {
+    add_kind(s, OVERVIEW_ANON_HUGE, "anonymous", true);
+    add_kind(s, OVERVIEW_SHMEM_HUGE, "shmem", false);
+    add_kind(s, OVERVIEW_FILE_HUGE, "file", false);
+    vec_each (const struct overview_huge, h, &m->huge) {
         if (!h->total && !h->surplus)
             continue;
         buf_addstr(&s->words, s->words.len ? "; of " : "of ");
@@ -152,11 +152,11 @@ static void write_swap(struct screen *s)
         text_paragraph(s->out, s->style, "  swap", INDENT, "none");
         return;
     }
-    add_kind(s, MACHINE_SWAP_TOTAL, "in all", true);
-    add_kind(s, MACHINE_SWAP_FREE, "free", true);
-    add_kind(s, MACHINE_SWAP_CACHED, "also in memory", true);
-    add_kind(s, MACHINE_ZSWAPPED, "in zswap", false);
-    add_kind(s, MACHINE_ZSWAP, "of memory for it", false);
+    add_kind(s, OVERVIEW_SWAP_TOTAL, "in all", true);
+    add_kind(s, OVERVIEW_SWAP_FREE, "free", true);
+    add_kind(s, OVERVIEW_SWAP_CACHED, "also in memory", true);
+    add_kind(s, OVERVIEW_ZSWAPPED, "in zswap", false);
+    add_kind(s, OVERVIEW_ZSWAP, "of memory for it", false);
     end_line(s, "  swap");
 }
 
@@ -169,11 +169,11 @@ static void write_table(struct screen *s, struct table *t)
     table_free(t);
 }
 
-static bool any_pressure(const struct machine *m)
+static bool any_pressure(const struct overview *m)
 {
     bool any = false;
-    for (int i = 0; i < MACHINE_RESOURCES; i++) {
-        const struct machine_stall *s = &m->pressure[i].some;
+    for (int i = 0; i < OVERVIEW_RESOURCES; i++) {
+        const struct overview_stall *s = &m->pressure[i].some;
         any |= s->known && (s->avg10 > 0 || s->avg60 > 0 || s->avg300 > 0 || s->last > 0.05);
     }
     return any;
@@ -181,9 +181,9 @@ static bool any_pressure(const struct machine *m)
 
 static void write_pressure(struct screen *s)
 {
-    bool known = s->m->pressure[MACHINE_PSI_MEMORY].some.known;
+    bool known = s->m->pressure[OVERVIEW_PSI_MEMORY].some.known;
     if (any_pressure(s->m)) {
-        write_table(s, machine_pressure_table(s->m));
+        write_table(s, overview_pressure_table(s->m));
         return;
     }
     text_paragraph(s->out, s->style, "  pressure", INDENT,
@@ -204,9 +204,9 @@ static void add_rate(struct buf *b, bool bytes, double rate)
         buf_addstr(b, units_format_count(text, rate));
 }
 
-static void add_activity(struct grid *g, const struct machine *m, int i)
+static void add_activity(struct grid *g, const struct overview *m, int i)
 {
-    const struct machine_count_name *name = &machine_count_names[i];
+    const struct overview_count_name *name = &overview_count_names[i];
     double seconds = (double)m->boot_ns / 1e9, total = (double)m->counts.at[i];
     struct buf cell = BUF_INIT;
     grid_row(g);
@@ -225,16 +225,16 @@ static void write_activity(struct screen *s)
 {
     struct grid g = {.style = s->style};
     char last[UNITS_TEXT_BYTES + 16] = "LAST", text[UNITS_TEXT_BYTES];
-    const struct machine *m = s->m;
+    const struct overview *m = s->m;
     if (m->interval_ns)
         snprintf(last, sizeof(last), "LAST %s, /s", units_format_duration(text, (double)m->interval_ns));
     grid_column(&g, (struct grid_column){.header = "ACTIVITY", .left = true});
     grid_column(&g, (struct grid_column){.header = last});
     grid_column(&g, (struct grid_column){.header = "SINCE BOOT, /s"});
     grid_column(&g, (struct grid_column){.header = "IN ALL"});
-    for (int i = 0; i < MACHINE_COUNTS; i++) {
-        bool always = i == MACHINE_FAULTS || i == MACHINE_MAJOR_FAULTS || i == MACHINE_OOM_KILLS;
-        if (machine_count_has(&m->counts, (enum machine_count)i) && (m->counts.at[i] || always))
+    for (int i = 0; i < OVERVIEW_COUNTS; i++) {
+        bool always = i == OVERVIEW_FAULTS || i == OVERVIEW_MAJOR_FAULTS || i == OVERVIEW_OOM_KILLS;
+        if (overview_count_has(&m->counts, (enum overview_count)i) && (m->counts.at[i] || always))
             add_activity(&g, m, i);
     }
     sink_char(s->out, '\n');
@@ -245,9 +245,9 @@ static void write_activity(struct screen *s)
 static void write_events(struct screen *s)
 {
     char text[UNITS_TEXT_BYTES];
-    const struct machine *m = s->m;
+    const struct overview *m = s->m;
     for (unsigned i = 0; i < m->n_events && m->interval_ns; i++) {
-        const struct machine_event *e = &m->events[i];
+        const struct overview_event *e = &m->events[i];
         if (!e->known)
             continue;
         buf_printf(&s->words, "%s%s ", s->words.len ? ", " : "",
@@ -276,10 +276,10 @@ static void write_unknown(struct screen *s)
 static void write_nodes(struct screen *s)
 {
     if (s->m->nodes.len > 1)
-        write_table(s, machine_nodes_table(s->m));
+        write_table(s, overview_nodes_table(s->m));
 }
 
-void machine_write(struct sink *out, const struct machine *m, uint32_t top, const struct text_style *style)
+void machine_write(struct sink *out, const struct overview *m, uint32_t top, const struct text_style *style)
 {
     struct screen s = {.out = out, .m = m, .style = style};
     write_head(&s);
@@ -289,32 +289,32 @@ void machine_write(struct sink *out, const struct machine *m, uint32_t top, cons
     write_swap(&s);
     write_events(&s);
     write_pressure(&s);
-    write_table(&s, machine_swaps_table(m));
-    write_table(&s, machine_zones_table(m));
+    write_table(&s, overview_swaps_table(m));
+    write_table(&s, overview_zones_table(m));
     write_nodes(&s);
     write_activity(&s);
-    write_table(&s, machine_processes_table(m));
-    write_table(&s, machine_cgroups_table(m));
-    write_table(&s, machine_slabs_table(m));
-    write_table(&s, machine_kills_table(m, top));
+    write_table(&s, overview_processes_table(m));
+    write_table(&s, overview_cgroups_table(m));
+    write_table(&s, overview_slabs_table(m));
+    write_table(&s, overview_kills_table(m, top));
     write_unknown(&s);
     buf_release(&s.words);
 }
 
 /* ---- one process ---- */
 
-static const char *why_no_mappings(const struct machine_process *p)
+static const char *why_no_mappings(const struct overview_process *p)
 {
-    return p->asked == MACHINE_MUTE ? "It does not answer: its memory map is locked, as when it hangs in a "
-                                      "change of it. What is shown is known "
-                                      "without."
-           : p->asked == MACHINE_REFUSED   ? "Its mappings may not be read: that takes root, with "
-                                             "CAP_SYS_PTRACE, and some processes are guarded from that, too."
-           : p->asked == MACHINE_NOT_ASKED ? "There was no time left to ask for its mappings."
-                                           : "It has no mappings.";
+    return p->asked == OVERVIEW_MUTE ? "It does not answer: its memory map is locked, as when it hangs in a "
+                                       "change of it. What is shown is known "
+                                       "without."
+           : p->asked == OVERVIEW_REFUSED   ? "Its mappings may not be read: that takes root, with "
+                                              "CAP_SYS_PTRACE, and some processes are guarded from that, too."
+           : p->asked == OVERVIEW_NOT_ASKED ? "There was no time left to ask for its mappings."
+                                            : "It has no mappings.";
 }
 
-void mappings_write(struct sink *out, const struct machine_process *p, const struct mappings *maps,
+void mappings_write(struct sink *out, const struct overview_process *p, const struct mappings *maps,
                     uint32_t top, const struct text_style *style)
 {
     struct screen s = {.out = out, .style = style};
@@ -322,7 +322,7 @@ void mappings_write(struct sink *out, const struct machine_process *p, const str
     struct table *t = mappings_table(maps, top, &sum);
     text_add_name(&s.words, style, p->name);
     buf_printf(&s.words, " (pid %d), state %c, ", p->pid, p->state);
-    add_size(&s.words, (double)machine_process_rss(p));
+    add_size(&s.words, (double)overview_process_rss(p));
     buf_addstr(&s.words, " resident: ");
     add_size(&s.words, (double)p->anon_bytes);
     buf_addstr(&s.words, " anonymous, ");

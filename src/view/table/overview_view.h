@@ -14,15 +14,15 @@
 #include "view/text/text.h"
 
 /** `top`: of the OOM kills; the other lists are as long as they are. */
-void machine_write(struct sink *out, const struct machine *m, uint32_t top, const struct text_style *style);
+void machine_write(struct sink *out, const struct overview *m, uint32_t top, const struct text_style *style);
 /** The same in one line: schema allium-sys, see allium-json(5). */
-void machine_json_write(struct sink *out, const struct machine *m, uint32_t top);
+void machine_json_write(struct sink *out, const struct overview *m, uint32_t top);
 
 /** One process and the first `top` (0: all) of its mappings; none when it did not answer. */
-void mappings_write(struct sink *out, const struct machine_process *p, const struct mappings *maps,
+void mappings_write(struct sink *out, const struct overview_process *p, const struct mappings *maps,
                     uint32_t top, const struct text_style *style);
 /** The same in one line: schema allium-sys-process. */
-void mappings_json_write(struct sink *out, uint64_t taken_ns, const struct machine_process *p,
+void mappings_json_write(struct sink *out, uint64_t taken_ns, const struct overview_process *p,
                          const struct mappings *maps, uint32_t top);
 
 #endif

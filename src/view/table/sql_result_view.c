@@ -9,28 +9,28 @@
 
 #define VERSION 1
 
-static void add_hex(struct buf *b, const struct answer_value *v)
+static void add_hex(struct buf *b, const struct sql_result_value *v)
 {
     for (size_t i = 0; i < v->bytes; i++)
         buf_printf(b, "%02x", (unsigned char)v->text[i]);
 }
 
 /* As it is, for whoever quotes or shows it. NULL is nothing. */
-static void add_value(struct buf *b, const struct answer_value *v)
+static void add_value(struct buf *b, const struct sql_result_value *v)
 {
     switch (v->type) {
-    case ANSWER_NULL:
+    case SQL_RESULT_NULL:
         break;
-    case ANSWER_WHOLE:
+    case SQL_RESULT_WHOLE:
         buf_printf(b, "%" PRId64, v->whole);
         break;
-    case ANSWER_REAL:
+    case SQL_RESULT_REAL:
         buf_printf(b, "%.15g", v->real);
         break;
-    case ANSWER_TEXT:
+    case SQL_RESULT_TEXT:
         buf_addstr(b, v->text);
         break;
-    case ANSWER_BYTES:
+    case SQL_RESULT_BYTES:
         buf_addstr(b, "X'");
         add_hex(b, v);
         buf_addch(b, '\'');
@@ -40,19 +40,19 @@ static void add_value(struct buf *b, const struct answer_value *v)
 
 /* ---- text ---- */
 
-static bool all_numbers(const struct answer *a, size_t column)
+static bool all_numbers(const struct sql_result *a, size_t column)
 {
     bool any = false;
-    for (size_t row = 0; row < answer_rows(a); row++) {
-        enum answer_type type = answer_at(a, row, column)->type;
-        if (type != ANSWER_WHOLE && type != ANSWER_REAL && type != ANSWER_NULL)
+    for (size_t row = 0; row < sql_result_rows(a); row++) {
+        enum sql_result_type type = sql_result_at(a, row, column)->type;
+        if (type != SQL_RESULT_WHOLE && type != SQL_RESULT_REAL && type != SQL_RESULT_NULL)
             return false;
-        any |= type != ANSWER_NULL;
+        any |= type != SQL_RESULT_NULL;
     }
     return any;
 }
 
-static void write_text(struct answer_view *v, const struct answer *a)
+static void write_text(struct answer_view *v, const struct sql_result *a)
 {
     struct text_style style = v->style;
     struct grid g = {.style = &style, .bare = v->begun};
@@ -64,12 +64,13 @@ static void write_text(struct answer_view *v, const struct answer *a)
         *vec_push(&headers) = buf_detach(&header);
         grid_column(&g, (struct grid_column){.header = headers.at[i], .left = !all_numbers(a, i)});
     }
-    for (size_t row = 0; row < answer_rows(a); row++) {
+    for (size_t row = 0; row < sql_result_rows(a); row++) {
         grid_row(&g);
         for (size_t i = 0; i < a->columns.len; i++) {
             struct buf raw = BUF_INIT, cell = BUF_INIT;
-            add_value(&raw, answer_at(a, row, i));
-            text_add_name(&cell, &style, answer_at(a, row, i)->type == ANSWER_NULL ? "-" : buf_str(&raw));
+            add_value(&raw, sql_result_at(a, row, i));
+            text_add_name(&cell, &style,
+                          sql_result_at(a, row, i)->type == SQL_RESULT_NULL ? "-" : buf_str(&raw));
             grid_cell(&g, &cell);
             buf_release(&raw);
         }
@@ -83,23 +84,23 @@ static void write_text(struct answer_view *v, const struct answer *a)
 
 /* ---- JSON ---- */
 
-static void write_json_value(struct json *j, const char *key, const struct answer_value *v)
+static void write_json_value(struct json *j, const char *key, const struct sql_result_value *v)
 {
     struct buf hex = BUF_INIT;
     switch (v->type) {
-    case ANSWER_NULL:
+    case SQL_RESULT_NULL:
         json_null(j, key);
         break;
-    case ANSWER_WHOLE:
+    case SQL_RESULT_WHOLE:
         json_signed(j, key, v->whole);
         break;
-    case ANSWER_REAL:
+    case SQL_RESULT_REAL:
         json_real(j, key, v->real);
         break;
-    case ANSWER_TEXT:
+    case SQL_RESULT_TEXT:
         json_text(j, key, v->text);
         break;
-    case ANSWER_BYTES:
+    case SQL_RESULT_BYTES:
         add_hex(&hex, v);
         json_text(j, key, buf_str(&hex));
         buf_release(&hex);
@@ -107,7 +108,7 @@ static void write_json_value(struct json *j, const char *key, const struct answe
     }
 }
 
-static void write_json(struct answer_view *v, const struct answer *a, bool more)
+static void write_json(struct answer_view *v, const struct sql_result *a, bool more)
 {
     struct json *j = &v->json;
     if (!v->begun) {
@@ -117,10 +118,10 @@ static void write_json(struct answer_view *v, const struct answer *a, bool more)
         json_whole(j, "version", VERSION);
         json_open(j, "rows", '[');
     }
-    for (size_t row = 0; row < answer_rows(a); row++) {
+    for (size_t row = 0; row < sql_result_rows(a); row++) {
         json_open(j, NULL, '{');
         for (size_t i = 0; i < a->columns.len; i++)
-            write_json_value(j, a->columns.at[i], answer_at(a, row, i));
+            write_json_value(j, a->columns.at[i], sql_result_at(a, row, i));
         json_close(j, '}');
     }
     if (!more) {
@@ -145,27 +146,27 @@ static void write_field(struct sink *out, const char *text, bool last)
     sink_text(out, last ? "\r\n" : ",");
 }
 
-static void write_csv(struct answer_view *v, const struct answer *a)
+static void write_csv(struct answer_view *v, const struct sql_result *a)
 {
     size_t n = a->columns.len;
     for (size_t i = 0; i < n && !v->begun; i++)
         write_field(v->out, a->columns.at[i], i + 1 == n);
-    for (size_t row = 0; row < answer_rows(a); row++)
+    for (size_t row = 0; row < sql_result_rows(a); row++)
         for (size_t i = 0; i < n; i++) {
             struct buf cell = BUF_INIT;
-            add_value(&cell, answer_at(a, row, i));
+            add_value(&cell, sql_result_at(a, row, i));
             write_field(v->out, buf_str(&cell), i + 1 == n);
             buf_release(&cell);
         }
 }
 
-void answer_view_write(struct answer_view *v, const struct answer *a, bool more)
+void answer_view_write(struct answer_view *v, const struct sql_result *a, bool more)
 {
     if (v->form == ANSWER_AS_JSON)
         write_json(v, a, more);
     else if (v->form == ANSWER_AS_CSV)
         write_csv(v, a);
-    else if (!v->begun || answer_rows(a))
+    else if (!v->begun || sql_result_rows(a))
         write_text(v, a);
     v->begun = true;
 }

@@ -27,6 +27,6 @@ struct answer_view {
  * NULL is "-". As JSON, {"schema":"allium-sql","version":1,"rows":[{...}]}, ended only by a batch without `more`, so that
  * half an answer is no JSON. As CSV (RFC 4180), NULL is an empty field. Bytes are X'6869', in JSON "6869".
  */
-void answer_view_write(struct answer_view *v, const struct answer *a, bool more);
+void answer_view_write(struct answer_view *v, const struct sql_result *a, bool more);
 
 #endif
