@@ -124,10 +124,10 @@ int source_read_ledger(struct profile **p, int pid, struct error *e)
     } else {
         profile_end(*p);
     }
-    char *cache = naming_cache_dir();
+    char *cache = profile_names_cache_dir();
     struct symbols *symbols = symbols_new(cache);
     symbols_use_servers(symbols, debuginfod_servers());
-    naming_apply(symbols, *p, root);
+    profile_names_apply(symbols, *p, root);
     symbols_free(symbols);
     container_roots_release(&roots);
     debuginfod_tell();

@@ -281,7 +281,7 @@ static struct profile *read_image(struct follow *f, struct track *t, bool alive,
     const char *root = alive ? container_root(&f->roots, t->entry.pid) : "";
     t->root = *root ? root : t->root;
     uint64_t began = now_ns(CLOCK_MONOTONIC);
-    naming_apply(f->o.symbols, p, t->root);
+    profile_names_apply(f->o.symbols, p, t->root);
     f->naming_ns = now_ns(CLOCK_MONOTONIC) - began;
     return p;
 }

@@ -151,7 +151,7 @@ int record_command(const struct record_options *o, struct record_result *result,
         goto out;
     }
     result->stage = RECORD_RAN;
-    char *cache = naming_cache_dir();
+    char *cache = profile_names_cache_dir();
     s.symbols = symbols_new(cache);
     free(cache);
     use_servers(&s);

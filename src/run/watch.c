@@ -313,12 +313,12 @@ static struct profile *read_ledger(const struct ledger_entry *entry, int *bad, s
 static void name(struct watch *w, struct symbols **symbols, struct profile *p)
 {
     if (!*symbols) {
-        char *cache = naming_cache_dir();
+        char *cache = profile_names_cache_dir();
         *symbols = symbols_new(cache);
         symbols_use_servers(*symbols, w->o.servers);
         free(cache);
     }
-    naming_apply(*symbols, p, container_root(&w->roots, p->images.at[0].pid));
+    profile_names_apply(*symbols, p, container_root(&w->roots, p->images.at[0].pid));
     wrappers_mark(w->o.wrappers, p);
 }
 

@@ -17,7 +17,7 @@
 #define KALLSYMS_BYTES_MAX (256u << 20)
 
 /* What the program gets and gives back. */
-struct asked {
+struct rules {
     char name[NAME_BYTES];
     uint64_t address;
 };
@@ -72,7 +72,7 @@ static int load_program(void)
         ADD(BPF_REG_4, ADDRESS_AT),
         {.code = BPF_JMP | BPF_CALL, .imm = BPF_FUNC_kallsyms_lookup_name},
         LOAD(BPF_REG_1, BPF_REG_10, ADDRESS_AT),
-        STORE(BPF_REG_6, offsetof(struct asked, address), BPF_REG_1),
+        STORE(BPF_REG_6, offsetof(struct rules, address), BPF_REG_1),
         SET(BPF_REG_0, 0),
         {.code = BPF_JMP | BPF_EXIT},
     };
@@ -98,7 +98,7 @@ static uint64_t read_kallsyms(const char *name)
 
 uint64_t lookup_kernel(const char *name)
 {
-    struct asked asked = {.address = 0};
+    struct rules asked = {.address = 0};
     LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = &asked, .ctx_size_in = sizeof(asked));
     if (strlen(name) >= NAME_BYTES)
         return 0;

@@ -20,14 +20,14 @@
 struct names {
     struct names_wanted wanted;
     struct sideband *band;
-    struct spaces *spaces;
+    struct address_spaces *spaces;
     struct user_stacks *users;
     struct symbols *symbols;
     uint64_t untrusted, nameless;
     struct kernel_symbols *kernel;
     struct error no_kernel; /* why that is NULL */
     struct kernel_source *source;
-    struct kernel_words words;
+    struct gfp_words words;
     bool kernel_asked, words_asked;
     struct cgroups *cgroups;
     enum cgroup_hierarchy memory; /* the controller's, when cgroups were first asked for */
@@ -38,7 +38,7 @@ struct names *names_new(const struct names_wanted *wanted)
     struct names *n = mem_alloc(sizeof(*n));
     n->wanted = *wanted;
     if (wanted->spaces && !sideband_open(NULL, &n->band, NULL)) {
-        n->spaces = spaces_new(n->band, NULL);
+        n->spaces = address_spaces_new(n->band, NULL);
         n->users = user_stacks_new(n->spaces);
     }
     return n;
@@ -51,17 +51,17 @@ void names_free(struct names *n)
     kernel_source_free(n->source);
     symbols_free(n->symbols);
     kernel_symbols_free(n->kernel);
-    kernel_words_release(&n->words);
+    gfp_words_release(&n->words);
     cgroups_free(n->cgroups);
     if (n->spaces) {
         user_stacks_free(n->users);
-        spaces_free(n->spaces);
+        address_spaces_free(n->spaces);
         sideband_close(n->band);
     }
     free(n);
 }
 
-struct spaces *names_spaces(struct names *n)
+struct address_spaces *names_spaces(struct names *n)
 {
     return n->spaces;
 }
@@ -74,12 +74,12 @@ int names_fd(const struct names *n)
 void names_drain(struct names *n)
 {
     if (n->spaces)
-        spaces_drain(n->spaces);
+        address_spaces_drain(n->spaces);
 }
 
 uint64_t names_lost(const struct names *n)
 {
-    return n->spaces ? spaces_counts(n->spaces).lost : 0;
+    return n->spaces ? address_spaces_counts(n->spaces).lost : 0;
 }
 
 struct user_stacks *names_users(struct names *n)
@@ -90,12 +90,12 @@ struct user_stacks *names_users(struct names *n)
 void names_know(struct names *n, int pid)
 {
     if (n->spaces)
-        spaces_reread(n->spaces, pid);
+        address_spaces_reread(n->spaces, pid);
 }
 
 bool names_meet(struct names *n, uint64_t most_ns)
 {
-    return !n->spaces || spaces_meet(n->spaces, most_ns);
+    return !n->spaces || address_spaces_meet(n->spaces, most_ns);
 }
 
 uint64_t names_nameless(const struct names *n)
@@ -116,7 +116,7 @@ const char *names_kernel_hidden(const struct names *n)
 static struct symbols *symbols_of(struct names *n)
 {
     if (!n->symbols) {
-        char *cache = naming_cache_dir();
+        char *cache = profile_names_cache_dir();
         n->symbols = symbols_new(cache);
         free(cache);
     }
@@ -335,7 +335,7 @@ void names_user_stack(struct sys_session *s, struct table *t, uint32_t column, i
     if (!n)
         return;
     if (names->spaces) {
-        spaces_drain(names->spaces);
+        address_spaces_drain(names->spaces);
         size_t trusted = user_stacks_find(names->users, (pid_t)pid, time_ns, pcs, n, frames, NULL);
         names->untrusted += n - trusted;
         for (size_t i = 0; i < trusted; i++)
@@ -360,7 +360,7 @@ void names_user(struct sys_session *s, struct table *t, uint32_t column, uint64_
         names_kernel_code(s, t, column, address);
         return;
     }
-    spaces_drain(names->spaces);
+    address_spaces_drain(names->spaces);
     user_stacks_find(names->users, (pid_t)pid, time_ns, &address, 1, &frame, NULL);
     names_add_user_frame(names, &b, &frame);
     char *line_end = strchr(buf_str(&b), '\n'); /* the innermost of inlined ones */
@@ -375,7 +375,7 @@ void names_gfp(struct sys_session *s, struct table *t, uint32_t column, uint64_t
     struct buf b = BUF_INIT;
     struct names *n = s->names;
     if (!n->words_asked)
-        kernel_words_read(&n->words);
+        gfp_words_read(&n->words);
     n->words_asked = true;
     gfp_format(&n->words.gfp, flags, &b);
     table_text(t, column, buf_str(&b));

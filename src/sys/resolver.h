@@ -15,7 +15,7 @@
 
 struct names;
 struct buf;
-struct spaces;
+struct address_spaces;
 struct user_frame;
 struct user_stacks;
 struct vmlinux;
@@ -34,7 +34,7 @@ void names_free(struct names *n);
 /** Reads the kernel's symbols, and does with them from then on: later there may be no memory to read them again. */
 void names_settle(struct names *n);
 /** The address spaces of processes, drained by whoever asks; NULL: not asked for, or they cannot be had. */
-struct spaces *names_spaces(struct names *n);
+struct address_spaces *names_spaces(struct names *n);
 /** Looks at a process now: it may soon be gone, or be another program. */
 void names_know(struct names *n, int pid);
 /** Looks at the processes that run now, for so long at most: they may have ended when they are asked for. True: at all. */

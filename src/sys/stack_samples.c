@@ -27,21 +27,21 @@ struct samples {
 
 static const struct {
     const char *key, *words;
-} ends[CAPTURED_ENDS] = {
-    [CAPTURED_DEEP] = {"too_deep", "more frames than are kept"},
-    [CAPTURED_CUT] = {"cut", "beyond the bytes that are taken"},
-    [CAPTURED_UNREADABLE] = {"unreadable", "in memory that could not be read"},
-    [CAPTURED_NO_FILE] = {"without_file", "called from code that is in no file"},
-    [CAPTURED_NO_RULES] = {"without_rules", "code without unwind rules"},
-    [CAPTURED_BROKEN] = {"broken", "unwind rules that do not fit"},
+} ends[STACK_DUMP_ENDS] = {
+    [STACK_DUMP_DEEP] = {"too_deep", "more frames than are kept"},
+    [STACK_DUMP_CUT] = {"cut", "beyond the bytes that are taken"},
+    [STACK_DUMP_UNREADABLE] = {"unreadable", "in memory that could not be read"},
+    [STACK_DUMP_NO_FILE] = {"without_file", "called from code that is in no file"},
+    [STACK_DUMP_NO_RULES] = {"without_rules", "code without unwind rules"},
+    [STACK_DUMP_BROKEN] = {"broken", "unwind rules that do not fit"},
 };
 
-const char *samples_end_key(enum captured_end end)
+const char *samples_end_key(enum stack_dump_end end)
 {
     return ends[end].key;
 }
 
-const char *samples_end_words(enum captured_end end)
+const char *samples_end_words(enum stack_dump_end end)
 {
     return ends[end].words;
 }
@@ -58,7 +58,7 @@ void samples_size_maps(struct sys_session *s)
 }
 
 /* Everything that tells the stack from another, as it will be shown. */
-static void add_frames_key(struct buf *key, const struct user_frame *f, size_t n, enum captured_end end)
+static void add_frames_key(struct buf *key, const struct user_frame *f, size_t n, enum stack_dump_end end)
 {
     buf_addch(key, (char)end);
     for (; n--; f++) {
@@ -70,7 +70,7 @@ static void add_frames_key(struct buf *key, const struct user_frame *f, size_t n
     }
 }
 
-static uint32_t stack_number(struct sys_session *s, size_t n, enum captured_end end)
+static uint32_t stack_number(struct sys_session *s, size_t n, enum stack_dump_end end)
 {
     struct samples *p = s->samples;
     struct buf key = BUF_INIT, text = BUF_INIT;
@@ -82,7 +82,7 @@ static uint32_t stack_number(struct sys_session *s, size_t n, enum captured_end 
         return (uint32_t)number;
     for (size_t i = 0; i < n; i++)
         names_add_user_frame(s->names, &text, &p->frames[i]);
-    if (end != CAPTURED_WHOLE)
+    if (end != STACK_DUMP_WHOLE)
         buf_printf(&text, "[%s]\n", ends[end].words);
     *vec_push(&p->texts) = buf_detach(&text);
     return (uint32_t)number;
@@ -104,21 +104,21 @@ static void keep(struct samples *p, uint32_t sample, uint32_t stack)
 }
 
 /* The record as what can be walked; false: it is none. */
-static bool open_record(const void *data, size_t bytes, struct captured *c)
+static bool open_record(const void *data, size_t bytes, struct stack_dump *c)
 {
     const struct sys_sample *r = data;
     if (bytes < sizeof(*r))
         return false;
     const unsigned char *at = (const unsigned char *)(r + 1);
     size_t left = bytes - sizeof(*r);
-    *c = (struct captured){.regs = {0}};
+    *c = (struct stack_dump){.regs = {0}};
     c->arguments = r->arguments;
     memcpy(c->regs, r->regs, sizeof(r->regs));
     for (unsigned i = 0; i < SYS_SAMPLE_RUNS; i++) {
         const struct sys_run *run = &r->run[i];
         if (run->bytes > left)
             return false;
-        c->run[i] = (struct captured_run){run->from, run->bytes, run->missing, at};
+        c->run[i] = (struct stack_dump_run){run->from, run->bytes, run->missing, at};
         at += run->bytes;
         left -= run->bytes;
     }
@@ -130,11 +130,11 @@ static int take(void *arg, void *data, size_t bytes)
     struct sys_session *s = arg;
     struct samples *p = s->samples;
     const struct sys_sample *r = data;
-    struct captured c;
-    enum captured_end end;
+    struct stack_dump c;
+    enum stack_dump_end end;
     if (sys_loses(s) || !open_record(data, bytes, &c))
         return 0;
-    spaces_drain(names_spaces(s->names));
+    address_spaces_drain(names_spaces(s->names));
     size_t n =
         user_stacks_walk(names_users(s->names), (pid_t)r->pid, r->time_ns, &c, p->frames, DEPTH_MAX, &end);
     p->counts.taken++;
@@ -154,7 +154,7 @@ static int take(void *arg, void *data, size_t bytes)
 
 int samples_open(struct sys_session *s, struct error *e)
 {
-    _Static_assert(SYS_SAMPLE_REGS == REG_COUNT && SYS_SAMPLE_RUNS == CAPTURED_RUNS, "both sides agree");
+    _Static_assert(SYS_SAMPLE_REGS == REG_COUNT && SYS_SAMPLE_RUNS == STACK_DUMP_RUNS, "both sides agree");
     if (!s->settings.config.sample)
         return 0;
     if (!names_spaces(s->names))

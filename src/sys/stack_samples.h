@@ -33,15 +33,15 @@ const char *samples_text(const struct sys_session *s, int id);
 
 struct samples_counts {
     uint64_t taken;
-    uint64_t in_exec;             /* of them without a stack: that of the program before is gone */
-    uint64_t ends[CAPTURED_ENDS]; /* how their walks ended */
-    uint64_t frames, not_found;   /* the latter: code that lies in nothing that is known */
+    uint64_t in_exec;               /* of them without a stack: that of the program before is gone */
+    uint64_t ends[STACK_DUMP_ENDS]; /* how their walks ended */
+    uint64_t frames, not_found;     /* the latter: code that lies in nothing that is known */
 };
 /** NULL: stacks are not sampled. */
 const struct samples_counts *samples_counted(const struct sys_session *s);
-/** How walks are said to have ended, in JSON; NULL: CAPTURED_WHOLE. */
-const char *samples_end_key(enum captured_end end);
+/** How walks are said to have ended, in JSON; NULL: STACK_DUMP_WHOLE. */
+const char *samples_end_key(enum stack_dump_end end);
 /** ... and below the stack. */
-const char *samples_end_words(enum captured_end end);
+const char *samples_end_words(enum stack_dump_end end);
 
 #endif

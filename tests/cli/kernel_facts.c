@@ -59,10 +59,10 @@ static int tell_addresses(void)
 
 static int tell_words(void)
 {
-    struct kernel_words w;
+    struct gfp_words w;
     struct enums types;
     uint64_t flags;
-    kernel_words_read(&w);
+    gfp_words_read(&w);
     enums_load(&types, "migratetype", "MIGRATE_");
     printf("%d", w.gfp_from);
     for (int i = 0; i < 16; i++)
@@ -74,7 +74,7 @@ static int tell_words(void)
         puts(buf_str(&b));
         buf_release(&b);
     }
-    kernel_words_release(&w);
+    gfp_words_release(&w);
     enums_release(&types);
     return 0;
 }

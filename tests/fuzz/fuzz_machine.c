@@ -35,8 +35,8 @@ static void check_lists(const struct overview *m)
 static void read_log(struct overview *m, const char *text)
 {
     struct kmsg k = {.fd = -1};
-    char line[LINES_BYTES];
-    while (lines_next(&text, line))
+    char line[PROC_TEXT_BYTES];
+    while (proc_text_next(&text, line))
         kmsg_take(&k, line);
     vec_each (const struct overview_kill, kill, &k.kills) {
         require(kill->pid >= 0 && strnlen(kill->name, sizeof(kill->name)) < sizeof(kill->name),

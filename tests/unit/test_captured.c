@@ -22,7 +22,7 @@
 
 extern void *__libc_stack_end;
 
-static struct captured taken;
+static struct stack_dump taken;
 static unsigned char bytes[TAKEN];
 static uint64_t truth[DEPTH + 1]; /* return addresses: take()'s, then go_down()'s, outermost first */
 static volatile int sink;
@@ -40,7 +40,7 @@ static __attribute__((noinline)) void take(void)
     regs_capture(taken.regs);
     size_t length = (uintptr_t)__libc_stack_end - taken.regs[REG_RSP];
     length = length < TAKEN ? length : TAKEN;
-    taken.run[0] = (struct captured_run){.from = taken.regs[REG_RSP], .bytes = length, .data = bytes};
+    taken.run[0] = (struct stack_dump_run){.from = taken.regs[REG_RSP], .bytes = length, .data = bytes};
     copy_frames((const unsigned char *)taken.regs[REG_RSP], length);
     truth[0] = (uint64_t)__builtin_return_address(0);
 }
@@ -61,12 +61,12 @@ static __attribute__((noinline)) void go_down(int left)
 
 struct seek {
     uint64_t pc, shift; /* the latter: what to be wrong by */
-    struct captured_code code;
+    struct stack_dump_code code;
 };
 
 static int look(struct dl_phdr_info *info, size_t size, void *arg)
 {
-    static struct codefile *files[32];
+    static struct dso *files[32];
     static const char *names[32];
     struct seek *s = arg;
     (void)size;
@@ -78,10 +78,10 @@ static int look(struct dl_phdr_info *info, size_t size, void *arg)
         for (int k = 0; k < 32; k++) {
             if (!names[k]) {
                 names[k] = strdup(name);
-                files[k] = codefile_open("", name, 0);
+                files[k] = dso_open("", name, 0);
             }
             if (!strcmp(names[k], name)) {
-                s->code = (struct captured_code){files[k], s->pc - info->dlpi_addr + s->shift};
+                s->code = (struct stack_dump_code){files[k], s->pc - info->dlpi_addr + s->shift};
                 return 1;
             }
         }
@@ -89,7 +89,7 @@ static int look(struct dl_phdr_info *info, size_t size, void *arg)
     return 0;
 }
 
-static struct captured_code find(void *arg, uint64_t pc)
+static struct stack_dump_code find(void *arg, uint64_t pc)
 {
     struct seek s = {.pc = pc, .shift = arg ? *(uint64_t *)arg : 0};
     dl_iterate_phdr(look, &s);
@@ -103,7 +103,7 @@ static void take_once(void)
 }
 
 /* How many of the frames, from the outermost that is known inwards, are those that the functions told. */
-static size_t right(const struct captured_frame *frames, size_t n)
+static size_t right(const struct stack_dump_frame *frames, size_t n)
 {
     size_t at = 0, count = 0;
     while (at < n && frames[at].pc != truth[0])
@@ -115,67 +115,67 @@ static size_t right(const struct captured_frame *frames, size_t n)
 
 static void walks(void **state)
 {
-    struct captured_frame frames[FRAMES_MAX];
-    enum captured_end end;
+    struct stack_dump_frame frames[FRAMES_MAX];
+    enum stack_dump_end end;
     (void)state;
     take_once();
-    size_t n = captured_walk(&taken, find, NULL, frames, FRAMES_MAX, &end);
+    size_t n = stack_dump_walk(&taken, find, NULL, frames, FRAMES_MAX, &end);
     assert_true(n > DEPTH);
-    assert_int_equal(end, CAPTURED_WHOLE);
+    assert_int_equal(end, STACK_DUMP_WHOLE);
     assert_true(frames[0].exact);
     assert_false(frames[1].exact);
     assert_int_equal(right(frames, n), DEPTH + 1);
-    assert_int_equal(captured_walk(&taken, find, NULL, frames, 5, &end), 5);
-    assert_int_equal(end, CAPTURED_DEEP);
+    assert_int_equal(stack_dump_walk(&taken, find, NULL, frames, 5, &end), 5);
+    assert_int_equal(end, STACK_DUMP_DEEP);
 }
 
 static void a_wrong_rule_is_found(void **state)
 {
-    struct captured_frame frames[FRAMES_MAX];
-    enum captured_end end;
+    struct stack_dump_frame frames[FRAMES_MAX];
+    enum stack_dump_end end;
     uint64_t shift = 64; /* the rules of other places */
     (void)state;
     take_once();
-    size_t n = captured_walk(&taken, find, &shift, frames, FRAMES_MAX, &end);
-    assert_true(right(frames, n) < DEPTH + 1 || end != CAPTURED_WHOLE);
+    size_t n = stack_dump_walk(&taken, find, &shift, frames, FRAMES_MAX, &end);
+    assert_true(right(frames, n) < DEPTH + 1 || end != STACK_DUMP_WHOLE);
 }
 
 static void what_is_missing_is_said(void **state)
 {
-    struct captured_frame frames[FRAMES_MAX];
-    enum captured_end end;
+    struct stack_dump_frame frames[FRAMES_MAX];
+    enum stack_dump_end end;
     (void)state;
     take_once();
-    struct captured cut = taken;
+    struct stack_dump cut = taken;
     cut.run[0].bytes = 256;
-    size_t n = captured_walk(&cut, find, NULL, frames, FRAMES_MAX, &end);
-    assert_int_equal(end, CAPTURED_CUT);
+    size_t n = stack_dump_walk(&cut, find, NULL, frames, FRAMES_MAX, &end);
+    assert_int_equal(end, STACK_DUMP_CUT);
     assert_true(n > 1 && n < DEPTH);
-    struct captured holes = taken;
+    struct stack_dump holes = taken;
     holes.run[0].missing = ~1u; /* all but the first page */
     holes.run[0].missing |= 1;
-    captured_walk(&holes, find, NULL, frames, FRAMES_MAX, &end);
-    assert_int_equal(end, CAPTURED_UNREADABLE);
-    struct captured none = {.regs = {0}};
-    assert_int_equal(captured_walk(&none, find, NULL, frames, FRAMES_MAX, &end), 0);
+    stack_dump_walk(&holes, find, NULL, frames, FRAMES_MAX, &end);
+    assert_int_equal(end, STACK_DUMP_UNREADABLE);
+    struct stack_dump none = {.regs = {0}};
+    assert_int_equal(stack_dump_walk(&none, find, NULL, frames, FRAMES_MAX, &end), 0);
     none.regs[REG_RA] = 1;
-    assert_int_equal(captured_walk(&none, find, NULL, frames, FRAMES_MAX, &end), 1);
-    assert_int_equal(end, CAPTURED_NO_FILE);
+    assert_int_equal(stack_dump_walk(&none, find, NULL, frames, FRAMES_MAX, &end), 1);
+    assert_int_equal(end, STACK_DUMP_NO_FILE);
 }
 
 /* Bytes and registers at random: it ends, within its room, and reads nothing that was not taken (sanitizers look). */
 static void hostile(void **state)
 {
-    struct captured_frame frames[FRAMES_MAX];
+    struct stack_dump_frame frames[FRAMES_MAX];
     unsigned seed = 20261122;
     unsigned whole = 0;
     (void)state;
     take_once();
     for (int i = 0; i < 20000; i++) {
-        enum captured_end end;
+        enum stack_dump_end end;
         size_t length = 8 + (size_t)rand_r(&seed) % 4000;
         unsigned char *copy = malloc(length);
-        struct captured c = taken;
+        struct stack_dump c = taken;
         memcpy(copy, bytes, length);
         for (int k = rand_r(&seed) % 8; k > 0; k--)
             copy[(size_t)rand_r(&seed) % length] = (unsigned char)rand_r(&seed);
@@ -186,9 +186,9 @@ static void hostile(void **state)
         c.run[0].missing = rand_r(&seed) % 8 ? 0 : (uint32_t)rand_r(&seed);
         c.run[0].bytes = length;
         c.run[0].data = copy;
-        size_t n = captured_walk(&c, find, NULL, frames, FRAMES_MAX, &end);
-        assert_true(n <= FRAMES_MAX && end < CAPTURED_ENDS);
-        whole += end == CAPTURED_WHOLE;
+        size_t n = stack_dump_walk(&c, find, NULL, frames, FRAMES_MAX, &end);
+        assert_true(n <= FRAMES_MAX && end < STACK_DUMP_ENDS);
+        whole += end == STACK_DUMP_WHOLE;
         free(copy);
     }
     assert_true(whole < 20000);

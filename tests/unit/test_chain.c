@@ -73,22 +73,23 @@ static void chains(void **state)
     if (bad == -EACCES || bad == -EPERM || bad == -ENOSYS)
         skip();
     assert_int_equal(bad, 0);
-    struct spaces *spaces = spaces_new(band, &(struct spaces_options){.back_ns = UINT64_MAX});
+    struct address_spaces *spaces =
+        address_spaces_new(band, &(struct address_spaces_options){.back_ns = UINT64_MAX});
     struct user_stacks *u = user_stacks_new(spaces);
     struct symbols *symbols = symbols_new(NULL);
     unsigned wrong = 0, whole = 0;
     assert_int_equal(run(stacks, RUNS), RUNS);
-    spaces_drain(spaces);
+    address_spaces_drain(spaces);
     for (int i = 0; i < RUNS; i++) {
         const struct chained *c = &stacks[i];
         struct user_frame frames[CHAINED_MAX];
-        enum chain_end end;
+        enum fp_chain_end end;
         size_t right = 1;
         while (right < c->n_walked && keeps_rbp(c->who[right - 1]))
             right++;
         size_t trusted = user_stacks_find(u, (pid_t)c->pid, c->time_ns, c->walked, c->n_walked, frames, &end);
         assert_int_equal(trusted, right);
-        assert_int_equal(end, right < c->n_walked ? CHAIN_NO_FRAME_POINTER : CHAIN_WHOLE);
+        assert_int_equal(end, right < c->n_walked ? FP_CHAIN_NO_FRAME_POINTER : FP_CHAIN_WHOLE);
         for (size_t k = 0; k < c->n_walked; k++)
             assert_int_equal(frames[k].trusted, k < trusted);
         for (size_t k = 0; k < trusted; k++) {
@@ -103,7 +104,7 @@ static void chains(void **state)
     assert_true(whole > RUNS / 10);
     symbols_free(symbols);
     user_stacks_free(u);
-    spaces_free(spaces);
+    address_spaces_free(spaces);
     sideband_close(band);
 }
 
@@ -132,18 +133,18 @@ static void spoilt(void **state)
     close(mkstemp(path));
     for (int i = 0; i < 200; i++) {
         spoil(getenv("CHAINED"), path, &seed);
-        struct codefile *f = codefile_open("", path, 0);
+        struct dso *f = dso_open("", path, 0);
         for (int k = 0; f && k < 500; k++) {
             uint64_t address = (uint64_t)rand_r(&seed) % 16384;
-            codefile_address(f, address, &address);
-            answers[codefile_step(f, address)]++;
+            dso_address(f, address, &address);
+            answers[dso_step(f, address)]++;
         }
         opened += f != NULL;
-        codefile_free(f);
+        dso_free(f);
     }
     unlink(path);
     assert_true(opened > 20);
-    assert_true(answers[CODEFILE_NO_RULES] > 100);
+    assert_true(answers[DSO_NO_RULES] > 100);
 }
 
 static void another(void **state)
@@ -152,12 +153,12 @@ static void another(void **state)
     struct stat st;
     const char *path = getenv("CHAINED");
     assert_int_equal(stat(path, &st), 0);
-    assert_null(codefile_open("", path, st.st_ino + 1));
-    assert_null(codefile_open("", "/dev/null", 0));
-    assert_null(codefile_open("", "/etc/passwd", 0));
-    struct codefile *f = codefile_open("", path, st.st_ino);
+    assert_null(dso_open("", path, st.st_ino + 1));
+    assert_null(dso_open("", "/dev/null", 0));
+    assert_null(dso_open("", "/etc/passwd", 0));
+    struct dso *f = dso_open("", path, st.st_ino);
     assert_non_null(f);
-    codefile_free(f);
+    dso_free(f);
 }
 
 int main(void)

@@ -65,9 +65,9 @@ static uint64_t random_gap(void)
 }
 
 /* What lies at the address, by a look at each. */
-static struct objects_found find_slowly(const struct things *all, uint64_t address)
+static struct object_lookup_found find_slowly(const struct things *all, uint64_t address)
 {
-    struct objects_found found = {0};
+    struct object_lookup_found found = {0};
     const struct thing *has = NULL, *behind = NULL, *before = NULL, *any = NULL;
     uint64_t page = address & ~(PAGE - 1);
     vec_each (const struct thing, t, all) {
@@ -96,15 +96,16 @@ static struct objects *open_own(void)
 {
     struct objects *o = NULL;
     struct error e = {""};
-    if (objects_open(&o, getpid(), &(struct objects_where){(uintptr_t)object_map_tables(), 0}, &e))
+    if (object_lookup_open(&o, getpid(), &(struct object_lookup_where){(uintptr_t)object_map_tables(), 0},
+                           &e))
         fail_msg("%s", e.text);
     return o;
 }
 
 static void compare(struct objects *o, const struct things *all, uint64_t address)
 {
-    struct objects_found have, want = find_slowly(all, address);
-    assert_int_equal(objects_at(o, address, &have), 0);
+    struct object_lookup_found have, want = find_slowly(all, address);
+    assert_int_equal(object_lookup_at(o, address, &have), 0);
     if (have.account != want.account || have.start != want.start || have.bytes != want.bytes ||
         have.shared != want.shared)
         fail_msg("at %lx: account %u at %lx of %lu%s, not %u at %lx of %lu%s", address, have.account,
@@ -153,7 +154,7 @@ static void what_lies_at_an_address_is_what_a_look_at_each_says(void **state)
     vec_each (const struct thing, t, &all)
         object_map_take(t->start, &(struct object){0});
     vec_release(&all);
-    objects_close(o);
+    object_lookup_close(o);
 }
 
 /* ---- faults ---- */
@@ -193,8 +194,8 @@ static struct object_faults *watch(void)
 {
     struct object_faults *f = NULL;
     struct error e = {""};
-    int bad =
-        object_faults_open(&f, getpid(), &(struct objects_where){(uintptr_t)object_map_tables(), 0}, &e);
+    int bad = object_faults_open(&f, getpid(),
+                                 &(struct object_lookup_where){(uintptr_t)object_map_tables(), 0}, &e);
     if (bad == -EACCES || bad == -EPERM || bad == -ENOSYS)
         skip();
     if (bad)

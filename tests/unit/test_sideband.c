@@ -52,7 +52,7 @@ static char *map_many(void)
 }
 
 /* A child that maps when it is told to, says where and when, and lives until its pipe is closed. */
-struct mapped {
+struct mapped_ledger {
     char *at;
     uint64_t time_ns;
 };
@@ -72,7 +72,7 @@ static uint64_t now_ns(void)
 static void serve(int in, int out)
 {
     char order;
-    struct mapped m = {.at = NULL};
+    struct mapped_ledger m = {.at = NULL};
     while (read(in, &order, 1) == 1) {
         if (order == 'u')
             munmap(m.at, MAPPINGS * PAGE);
@@ -108,9 +108,9 @@ static struct child start(int cpu)
     return c;
 }
 
-static struct mapped order(const struct child *c, char what)
+static struct mapped_ledger order(const struct child *c, char what)
 {
-    struct mapped m;
+    struct mapped_ledger m;
     assert_int_equal(write(c->tell, &what, 1), 1);
     assert_int_equal(read(c->hear, &m, sizeof(m)), sizeof(m));
     assert_ptr_not_equal(m.at, MAP_FAILED);
@@ -190,11 +190,11 @@ static void losses(void **state)
     sideband_close(large);
 }
 
-static void are_mapped(struct spaces *s, pid_t pid, const struct mapped *m)
+static void are_mapped(struct address_spaces *s, pid_t pid, const struct mapped_ledger *m)
 {
     struct space_mapping found;
     for (size_t i = 0; i < MAPPINGS; i++) {
-        assert_true(spaces_find(s, pid, m->time_ns, (uint64_t)m->at + i * PAGE + 5, &found));
+        assert_true(address_spaces_find(s, pid, m->time_ns, (uint64_t)m->at + i * PAGE + 5, &found));
         assert_int_equal(found.kind, MAPPING_ANONYMOUS);
         assert_int_equal(found.protection & PROT_WRITE, i % 2 ? 0 : PROT_WRITE);
     }
@@ -204,24 +204,24 @@ static void after_losses(void **state)
 {
     (void)state;
     struct sideband *band = open_band(&(struct sideband_options){.ring_pages = 1});
-    struct spaces *s = spaces_new(band, NULL);
-    struct spaces_process p;
+    struct address_spaces *s = address_spaces_new(band, NULL);
+    struct address_spaces_process p;
     /* On one CPU: what another one told during the gap could not be put in order. */
     struct child c = start(sched_getcpu());
-    struct mapped m = order(&c, 'm');
-    spaces_drain(s);
-    assert_true(spaces_counts(s).lost > 0);
+    struct mapped_ledger m = order(&c, 'm');
+    address_spaces_drain(s);
+    assert_true(address_spaces_counts(s).lost > 0);
     are_mapped(s, c.pid, &m);
-    assert_true(spaces_process(s, c.pid, m.time_ns, &p));
+    assert_true(address_spaces_process(s, c.pid, m.time_ns, &p));
     assert_int_equal(p.ended_ns, 0);
     uint64_t began = p.began_ns;
     stop(&c);
     munmap(map_many(), MAPPINGS * PAGE); /* the record of its end may be among what is lost */
-    spaces_drain(s);
-    assert_true(spaces_process(s, c.pid, m.time_ns, &p));
+    address_spaces_drain(s);
+    assert_true(address_spaces_process(s, c.pid, m.time_ns, &p));
     assert_int_equal(p.began_ns, began);
     assert_true(p.ended_ns >= m.time_ns);
-    spaces_free(s);
+    address_spaces_free(s);
     sideband_close(band);
 }
 
@@ -231,27 +231,27 @@ static void before(void **state)
 {
     (void)state;
     struct child c = start(-1);
-    struct mapped m = order(&c, 'm');
+    struct mapped_ledger m = order(&c, 'm');
     struct sideband *band = open_band(NULL);
-    struct spaces *s = spaces_new(band, NULL);
-    struct spaces_process p;
+    struct address_spaces *s = address_spaces_new(band, NULL);
+    struct address_spaces_process p;
     struct space_mapping found;
-    spaces_drain(s);
+    address_spaces_drain(s);
     are_mapped(s, c.pid, &m);
-    assert_true(spaces_process(s, c.pid, m.time_ns, &p));
+    assert_true(address_spaces_process(s, c.pid, m.time_ns, &p));
     assert_int_equal(p.began_ns, 0);
     assert_true(p.complete);
     assert_string_equal(p.name, "test_sideband");
     m = order(&c, 'u'); /* has no record: it seems to be there, until it is looked at */
-    spaces_drain(s);
-    assert_true(spaces_find(s, c.pid, now_ns(), (uint64_t)m.at, &found));
-    assert_int_equal(spaces_reread(s, c.pid), 0);
-    assert_false(spaces_find(s, c.pid, now_ns(), (uint64_t)m.at, &found));
+    address_spaces_drain(s);
+    assert_true(address_spaces_find(s, c.pid, now_ns(), (uint64_t)m.at, &found));
+    assert_int_equal(address_spaces_reread(s, c.pid), 0);
+    assert_false(address_spaces_find(s, c.pid, now_ns(), (uint64_t)m.at, &found));
     stop(&c);
-    spaces_drain(s);
-    assert_int_equal(spaces_reread(s, c.pid), -ESRCH);
-    assert_false(spaces_process(s, 0x7ffffff0, now_ns(), &p));
-    spaces_free(s);
+    address_spaces_drain(s);
+    assert_int_equal(address_spaces_reread(s, c.pid), -ESRCH);
+    assert_false(address_spaces_process(s, 0x7ffffff0, now_ns(), &p));
+    address_spaces_free(s);
     sideband_close(band);
 }
 

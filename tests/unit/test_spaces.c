@@ -41,47 +41,48 @@ static struct sideband_record map(pid_t pid, uint64_t time_ns, uint64_t start, u
                                     .text = path};
 }
 
-static void take_map(struct spaces *s, pid_t pid, uint64_t time_ns, uint64_t start, uint64_t end,
+static void take_map(struct address_spaces *s, pid_t pid, uint64_t time_ns, uint64_t start, uint64_t end,
                      const char *path)
 {
     struct sideband_record r = map(pid, time_ns, start, end, path);
-    spaces_take(s, &r);
+    address_spaces_take(s, &r);
 }
 
-static void take_fork(struct spaces *s, pid_t parent, pid_t pid, pid_t tid, uint64_t time_ns)
+static void take_fork(struct address_spaces *s, pid_t parent, pid_t pid, pid_t tid, uint64_t time_ns)
 {
-    spaces_take(s, &(struct sideband_record){.type = SIDEBAND_FORK,
-                                             .time_ns = time_ns,
-                                             .pid = pid,
-                                             .tid = tid,
-                                             .parent_pid = parent,
-                                             .text = ""});
+    address_spaces_take(s, &(struct sideband_record){.type = SIDEBAND_FORK,
+                                                     .time_ns = time_ns,
+                                                     .pid = pid,
+                                                     .tid = tid,
+                                                     .parent_pid = parent,
+                                                     .text = ""});
 }
 
-static void take_exit(struct spaces *s, pid_t pid, pid_t tid, uint64_t time_ns)
+static void take_exit(struct address_spaces *s, pid_t pid, pid_t tid, uint64_t time_ns)
 {
-    spaces_take(s, &(struct sideband_record){
-                       .type = SIDEBAND_EXIT, .time_ns = time_ns, .pid = pid, .tid = tid, .text = ""});
+    address_spaces_take(s,
+                        &(struct sideband_record){
+                            .type = SIDEBAND_EXIT, .time_ns = time_ns, .pid = pid, .tid = tid, .text = ""});
 }
 
-static void take_name(struct spaces *s, pid_t pid, uint64_t time_ns, const char *name, bool exec)
+static void take_name(struct address_spaces *s, pid_t pid, uint64_t time_ns, const char *name, bool exec)
 {
-    spaces_take(
+    address_spaces_take(
         s,
         &(struct sideband_record){
             .type = SIDEBAND_NAME, .time_ns = time_ns, .pid = pid, .tid = pid, .exec = exec, .text = name});
 }
 
 /* The path at an address; NULL: nothing is mapped. */
-static const char *path_at(struct spaces *s, pid_t pid, uint64_t time_ns, uint64_t address)
+static const char *path_at(struct address_spaces *s, pid_t pid, uint64_t time_ns, uint64_t address)
 {
     struct space_mapping m;
-    if (!spaces_find(s, pid, time_ns, address, &m))
+    if (!address_spaces_find(s, pid, time_ns, address, &m))
         return NULL;
     return m.file ? m.file->path : "";
 }
 
-static void is_at(struct spaces *s, pid_t pid, uint64_t time_ns, uint64_t address, const char *path)
+static void is_at(struct address_spaces *s, pid_t pid, uint64_t time_ns, uint64_t address, const char *path)
 {
     const char *found = path_at(s, pid, time_ns, address);
     if (!path)
@@ -90,9 +91,9 @@ static void is_at(struct spaces *s, pid_t pid, uint64_t time_ns, uint64_t addres
         assert_string_equal(found ? found : "(nothing)", path);
 }
 
-static struct spaces *with_process(const struct spaces_options *options)
+static struct address_spaces *with_process(const struct address_spaces_options *options)
 {
-    struct spaces *s = spaces_new(NULL, options);
+    struct address_spaces *s = address_spaces_new(NULL, options);
     take_fork(s, 1, PID, PID, 100);
     take_name(s, PID, 110, "first", true);
     take_map(s, PID, 120, 0x10000, 0x20000, "/a");
@@ -102,7 +103,7 @@ static struct spaces *with_process(const struct spaces_options *options)
 static void times(void **state)
 {
     (void)state;
-    struct spaces *s = with_process(NULL);
+    struct address_spaces *s = with_process(NULL);
     take_map(s, PID, 200, 0x18000, 0x1a000, "/b");
     is_at(s, PID, 119, 0x18000, NULL);
     is_at(s, PID, 120, 0x18000, "/a");
@@ -114,13 +115,13 @@ static void times(void **state)
     take_map(s, PID, 150, 0x18000, 0x19000, "/late");
     is_at(s, PID, 160, 0x18000, "/late");
     is_at(s, PID, 200, 0x18000, "/b");
-    spaces_free(s);
+    address_spaces_free(s);
 }
 
 static void forks(void **state)
 {
     (void)state;
-    struct spaces *s = with_process(NULL);
+    struct address_spaces *s = with_process(NULL);
     take_fork(s, PID, KID, KID, 200);
     take_map(s, PID, 210, 0x10000, 0x11000, "/parent");
     take_map(s, KID, 220, 0x11000, 0x12000, "/child");
@@ -137,23 +138,23 @@ static void forks(void **state)
     take_name(s, KID, 500, "second", true);
     is_at(s, KID, 500, 0x10000, NULL);
     is_at(s, KID, 499, 0x10000, "/a");
-    struct spaces_process p;
-    assert_true(spaces_process(s, KID, 499, &p));
+    struct address_spaces_process p;
+    assert_true(address_spaces_process(s, KID, 499, &p));
     assert_string_equal(p.name, "first");
     assert_int_equal(p.parent_pid, PID);
     assert_int_equal(p.began_ns, 200);
-    assert_true(spaces_process(s, KID, 500, &p));
+    assert_true(address_spaces_process(s, KID, 500, &p));
     assert_string_equal(p.name, "second");
     assert_int_equal(p.image_ns, 500);
     assert_int_equal(p.ended_ns, 0);
-    spaces_free(s);
+    address_spaces_free(s);
 }
 
 static void numbers(void **state)
 {
     (void)state;
-    struct spaces *s = with_process(NULL);
-    struct spaces_process p;
+    struct address_spaces *s = with_process(NULL);
+    struct address_spaces_process p;
     take_exit(s, PID, PID, 200);
     take_fork(s, 1, PID, PID, 300);
     take_name(s, PID, 300, "other", true);
@@ -161,39 +162,39 @@ static void numbers(void **state)
     is_at(s, PID, 200, 0x10000, "/a");
     is_at(s, PID, 250, 0x10000, "/a"); /* what comes in behind its end */
     is_at(s, PID, 310, 0x10000, "/other");
-    assert_true(spaces_process(s, PID, 250, &p));
+    assert_true(address_spaces_process(s, PID, 250, &p));
     assert_string_equal(p.name, "first");
     assert_int_equal(p.ended_ns, 200);
-    assert_true(spaces_process(s, PID, 310, &p));
+    assert_true(address_spaces_process(s, PID, 310, &p));
     assert_string_equal(p.name, "other");
     take_fork(s, 1, PID, PID, 400); /* an end without a record */
-    assert_true(spaces_process(s, PID, 399, &p));
+    assert_true(address_spaces_process(s, PID, 399, &p));
     assert_int_equal(p.ended_ns, 400);
-    spaces_free(s);
+    address_spaces_free(s);
 }
 
 static void threads(void **state)
 {
     (void)state;
-    struct spaces *s = with_process(NULL);
-    struct spaces_process p;
+    struct address_spaces *s = with_process(NULL);
+    struct address_spaces_process p;
     take_fork(s, PID, PID, KID, 200);
     take_exit(s, PID, PID, 210);
-    assert_true(spaces_process(s, PID, 300, &p));
+    assert_true(address_spaces_process(s, PID, 300, &p));
     assert_int_equal(p.ended_ns, 0);
     take_map(s, PID, 220, 0x30000, 0x31000, "/by-thread");
     is_at(s, PID, 230, 0x30000, "/by-thread");
     take_exit(s, PID, KID, 240);
-    assert_true(spaces_process(s, PID, 300, &p));
+    assert_true(address_spaces_process(s, PID, 300, &p));
     assert_int_equal(p.ended_ns, 240);
-    spaces_free(s);
+    address_spaces_free(s);
 }
 
-static void take_gap(struct spaces *s, uint64_t since_ns, uint64_t time_ns)
+static void take_gap(struct address_spaces *s, uint64_t since_ns, uint64_t time_ns)
 {
-    spaces_take(s,
-                &(struct sideband_record){
-                    .type = SIDEBAND_GAP, .since_ns = since_ns, .time_ns = time_ns, .lost = 1, .text = ""});
+    address_spaces_take(
+        s, &(struct sideband_record){
+               .type = SIDEBAND_GAP, .since_ns = since_ns, .time_ns = time_ns, .lost = 1, .text = ""});
 }
 
 static uint64_t now_ns(void)
@@ -207,15 +208,15 @@ static uint64_t now_ns(void)
 static void lost_ends(void **state)
 {
     (void)state;
-    struct spaces *s = with_process(NULL);
-    struct spaces_process p;
+    struct address_spaces *s = with_process(NULL);
+    struct address_spaces_process p;
     take_gap(s, 50, 300);
-    assert_true(spaces_process(s, PID, 120, &p));
+    assert_true(address_spaces_process(s, PID, 120, &p));
     assert_int_equal(p.ended_ns, 120);
     is_at(s, PID, 120, 0x10000, "/a");
-    spaces_free(s);
+    address_spaces_free(s);
 
-    s = spaces_new(NULL, NULL);
+    s = address_spaces_new(NULL, NULL);
     pid_t pid = fork();
     if (!pid)
         for (;;)
@@ -223,40 +224,41 @@ static void lost_ends(void **state)
     uint64_t began = now_ns();
     take_fork(s, 1, pid, pid, began);
     uint64_t alive = now_ns();
-    bool was_known = spaces_process(s, pid, alive, &p) && p.complete;
+    bool was_known = address_spaces_process(s, pid, alive, &p) && p.complete;
     kill(pid, SIGKILL);
     waitpid(pid, NULL, 0);
     assert_true(was_known);
     take_gap(s, 50, now_ns());
-    assert_true(spaces_process(s, pid, alive, &p));
+    assert_true(address_spaces_process(s, pid, alive, &p));
     assert_int_equal(p.began_ns, began);
     assert_true(p.ended_ns >= alive);
-    spaces_free(s);
+    address_spaces_free(s);
 }
 
 static void bounds(void **state)
 {
     (void)state;
-    struct spaces *s = spaces_new(NULL, &(struct spaces_options){.ended_max = 10});
-    struct spaces_process p;
+    struct address_spaces *s = address_spaces_new(NULL, &(struct address_spaces_options){.ended_max = 10});
+    struct address_spaces_process p;
     for (pid_t i = 0; i < 100; i++) {
         pid_t pid = PID - i % 7;
         take_fork(s, 1, pid, pid, 1000u + (uint64_t)i * 10);
         take_exit(s, pid, pid, 1005u + (uint64_t)i * 10);
     }
-    struct spaces_counts counts = spaces_counts(s);
+    struct address_spaces_counts counts = address_spaces_counts(s);
     assert_int_equal(counts.ended, 10);
     assert_int_equal(counts.forgotten, 90);
-    assert_true(spaces_process(s, PID - 90 % 7, 1902, &p)); /* the tenth from behind */
+    assert_true(address_spaces_process(s, PID - 90 % 7, 1902, &p)); /* the tenth from behind */
     assert_int_equal(p.began_ns, 1900);
-    assert_false(spaces_process(s, PID - 89 % 7, 1892, &p));
-    spaces_free(s);
+    assert_false(address_spaces_process(s, PID - 89 % 7, 1892, &p));
+    address_spaces_free(s);
 }
 
 static void shells(void **state)
 {
     (void)state;
-    struct spaces *s = with_process(&(struct spaces_options){.back_ns = 1000, .ended_max = 5});
+    struct address_spaces *s =
+        with_process(&(struct address_spaces_options){.back_ns = 1000, .ended_max = 5});
     for (uint64_t i = 1; i < 5000; i++) {
         take_map(s, PID, i * 1000, 0x100000 + i % 100 * PAGE, 0x101000 + i % 100 * PAGE,
                  i % 2 ? "/odd" : "/even");
@@ -266,7 +268,7 @@ static void shells(void **state)
     is_at(s, KID, 4999550, 0x100000 + 98 * PAGE, "/even");
     is_at(s, PID, 4999550, 0x100000 + 99 * PAGE, "/odd");
     is_at(s, PID, 4999550, 0x10000, "/a");
-    spaces_free(s);
+    address_spaces_free(s);
 }
 
 /* ---- a history kept twice ---- */
@@ -278,7 +280,7 @@ static void history(void **state)
 {
     (void)state;
     static uint16_t truth[CHANGES][PAGES]; /* number of the change + 1 */
-    struct spaces *s = with_process(&(struct spaces_options){.back_ns = 1000});
+    struct address_spaces *s = with_process(&(struct address_spaces_options){.back_ns = 1000});
     unsigned seed = 1;
     for (unsigned i = 0; i < CHANGES; i++) {
         char path[32];
@@ -296,22 +298,22 @@ static void history(void **state)
             is_at(s, PID, 1000 + when, (1 << 20) + page * PAGE + 7, truth[when][page] ? path : NULL);
         }
     }
-    spaces_free(s);
+    address_spaces_free(s);
 }
 
 /* ---- heap and stack ---- */
 
-static enum mapping_kind kind_at(struct spaces *s, uint64_t time_ns, uint64_t address)
+static enum mapping_kind kind_at(struct address_spaces *s, uint64_t time_ns, uint64_t address)
 {
     struct space_mapping m;
-    spaces_find(s, PID, time_ns, address, &m);
+    address_spaces_find(s, PID, time_ns, address, &m);
     return m.kind;
 }
 
 static void kinds(void **state)
 {
     (void)state;
-    struct spaces *s = spaces_new(NULL, NULL);
+    struct address_spaces *s = address_spaces_new(NULL, NULL);
     take_fork(s, 1, PID, PID, 100);
     take_name(s, PID, 110, "kinds", true);
     take_map(s, PID, 115, 0x7ff000000000, 0x7ff000021000, "[stack]");
@@ -328,11 +330,11 @@ static void kinds(void **state)
     assert_int_equal(kind_at(s, 200, 0x7ff000000000), MAPPING_STACK);
     assert_int_equal(kind_at(s, 200, 0x7ff000000000 - 1), MAPPING_STACK); /* it may grow */
     assert_int_equal(kind_at(s, 200, 0x7ff000000000 - (64ull << 20)), MAPPING_NONE);
-    assert_int_equal(maps_kind("/dev/zero", MAP_PRIVATE), MAPPING_ANONYMOUS);
-    assert_int_equal(maps_kind("/dev/zero (deleted)", MAP_SHARED), MAPPING_SHARED);
-    assert_int_equal(maps_kind("/memfd:x (deleted)", MAP_SHARED | MAP_HUGETLB), MAPPING_HUGETLB);
-    assert_int_equal(maps_kind("[uprobes]", MAP_PRIVATE), MAPPING_UNKNOWN);
-    spaces_free(s);
+    assert_int_equal(proc_maps_kind("/dev/zero", MAP_PRIVATE), MAPPING_ANONYMOUS);
+    assert_int_equal(proc_maps_kind("/dev/zero (deleted)", MAP_SHARED), MAPPING_SHARED);
+    assert_int_equal(proc_maps_kind("/memfd:x (deleted)", MAP_SHARED | MAP_HUGETLB), MAPPING_HUGETLB);
+    assert_int_equal(proc_maps_kind("[uprobes]", MAP_PRIVATE), MAPPING_UNKNOWN);
+    address_spaces_free(s);
 }
 
 /* ---- what nobody would send ---- */
@@ -348,20 +350,20 @@ static void lines(void **state)
                                       "2000-1000 r-xp 0 0:0 0 ",
                                       "1000-2000 rw 0 0:0 0 ",
                                       "1000-2000 r-xp 0 0-0 0 /a"};
-    struct mapping_files files = {0};
+    struct mapped_files files = {0};
     struct mapping_list list = {0};
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
-        assert_false(maps_take_line(bad[i], &files, &list));
+        assert_false(proc_maps_take_line(bad[i], &files, &list));
     assert_int_equal(list.len, 0);
-    assert_true(
-        maps_take_line("1000-3000 r-xs 00002000 fe:01 77                     /a b (deleted)", &files, &list));
+    assert_true(proc_maps_take_line("1000-3000 r-xs 00002000 fe:01 77                     /a b (deleted)",
+                                    &files, &list));
     assert_int_equal(list.at[0].page_offset, 0x2000);
     assert_int_equal(list.at[0].flags, MAP_SHARED);
     assert_int_equal(list.at[0].file->inode, 77);
     assert_int_equal(list.at[0].file->major, 0xfe);
     assert_string_equal(list.at[0].file->path, "/a b (deleted)");
-    maps_release(&files, &list);
-    mapping_files_release(&files);
+    proc_maps_release(&files, &list);
+    mapped_files_release(&files);
 }
 
 /* Records of each kind, cut at each length and with bytes changed: none is read beyond its end (each lies at one). */
@@ -372,7 +374,7 @@ static void hostile(void **state)
                                      PERF_RECORD_EXIT,  PERF_RECORD_LOST, 99};
     unsigned seed = 7, understood = 0;
     struct sideband_record r;
-    struct spaces *s = spaces_new(NULL, &(struct spaces_options){.ended_max = 100});
+    struct address_spaces *s = address_spaces_new(NULL, &(struct address_spaces_options){.ended_max = 100});
     for (int i = 0; i < 200000; i++) {
         size_t bytes = (size_t)rand_r(&seed) % 160;
         unsigned char *data = malloc(bytes ? bytes : 1); /* so that a sanitizer, or valgrind, sees its end */
@@ -387,12 +389,12 @@ static void hostile(void **state)
             assert_true(r.type != SIDEBAND_MAP || r.start < r.end);
             r.pid = r.pid > 0 ? PID : 0;
             r.parent_pid = r.parent_pid > 0 ? KID : 0;
-            spaces_take(s, &r);
+            address_spaces_take(s, &r);
         }
         free(data);
     }
     assert_true(understood > 1000);
-    spaces_free(s);
+    address_spaces_free(s);
 }
 
 int main(void)

@@ -73,34 +73,34 @@ static void is_program(const struct space_mapping *m, const char *path)
     assert_int_equal(m->file->inode, st.st_ino);
 }
 
-static enum mapping_kind kind_at(struct spaces *s, const struct brief *b, uint64_t address)
+static enum mapping_kind kind_at(struct address_spaces *s, const struct brief *b, uint64_t address)
 {
     struct space_mapping m;
-    spaces_find(s, (pid_t)b->pid, b->time_ns, address, &m);
+    address_spaces_find(s, (pid_t)b->pid, b->time_ns, address, &m);
     return m.kind;
 }
 
-static void is_known(struct spaces *s, const struct brief *b, char *program)
+static void is_known(struct address_spaces *s, const struct brief *b, char *program)
 {
-    struct spaces_process p;
+    struct address_spaces_process p;
     struct space_mapping m;
     pid_t pid = (pid_t)b->pid;
-    assert_true(spaces_process(s, pid, b->time_ns, &p));
+    assert_true(address_spaces_process(s, pid, b->time_ns, &p));
     assert_string_equal(p.name, strlen(strrchr(program, '/') + 1) < 16 ? strrchr(program, '/') + 1 : p.name);
     assert_int_equal(p.parent_pid, getpid());
     assert_true(p.began_ns <= p.image_ns && p.image_ns <= b->time_ns && b->time_ns <= p.ended_ns);
     assert_true(p.complete);
-    assert_true(spaces_find(s, pid, b->time_ns, b->code, &m));
+    assert_true(address_spaces_find(s, pid, b->time_ns, b->code, &m));
     is_program(&m, program);
     assert_int_equal(m.protection, PROT_READ | PROT_EXEC);
-    assert_true(spaces_find(s, pid, b->time_ns, b->library, &m));
+    assert_true(address_spaces_find(s, pid, b->time_ns, b->library, &m));
     assert_non_null(strstr(m.file->path, strstr(program, "static") ? program : "/libc.so.6"));
     assert_int_equal(kind_at(s, b, b->heap), MAPPING_HEAP);
     assert_int_equal(kind_at(s, b, b->stack), MAPPING_STACK);
     assert_int_equal(kind_at(s, b, b->anonymous), MAPPING_ANONYMOUS);
     assert_int_equal(kind_at(s, b, 8), MAPPING_NONE);
     /* Before it was executed it was the one that forked it: us. */
-    assert_false(spaces_find(s, pid, p.began_ns - 1, b->code, &m));
+    assert_false(address_spaces_find(s, pid, p.began_ns - 1, b->code, &m));
 }
 
 static void brief(void **state)
@@ -108,8 +108,8 @@ static void brief(void **state)
     (void)state;
     struct sideband *band = open_band(1024);
     /* What else ends on this machine is remembered, too: no end of ours makes room for it. */
-    struct spaces *s =
-        spaces_new(band, &(struct spaces_options){.ended_max = ENDED_MAX, .back_ns = UINT64_MAX});
+    struct address_spaces *s = address_spaces_new(
+        band, &(struct address_spaces_options){.ended_max = ENDED_MAX, .back_ns = UINT64_MAX});
     static struct brief told[2 * BRIEF_RUNS];
     int pipes[2];
     assert_int_equal(pipe(pipes), 0);
@@ -118,16 +118,16 @@ static void brief(void **state)
         finish(spawn(argv, pipes[1]));
         assert_int_equal(read(pipes[0], &told[i], sizeof(told[i])), sizeof(told[i]));
         if (i % 50 == 0)
-            spaces_drain(s);
+            address_spaces_drain(s);
     }
-    spaces_drain(s);
-    assert_int_equal(spaces_counts(s).lost, 0);
-    assert_int_equal(spaces_counts(s).forgotten, 0);
+    address_spaces_drain(s);
+    assert_int_equal(address_spaces_counts(s).lost, 0);
+    assert_int_equal(address_spaces_counts(s).forgotten, 0);
     for (int i = 0; i < 2 * BRIEF_RUNS; i++)
         is_known(s, &told[i], getenv(i % 2 ? "BRIEF_STATIC" : "BRIEF"));
     close(pipes[0]);
     close(pipes[1]);
-    spaces_free(s);
+    address_spaces_free(s);
     sideband_close(band);
 }
 
@@ -155,29 +155,30 @@ static void met(void **state)
     }
     assert_int_equal(read(pipes[0], &told, sizeof(told)), sizeof(told));
     struct sideband *band = open_band(1024);
-    struct spaces *s = spaces_new(band, &(struct spaces_options){.ended_max = ENDED_MAX});
-    while (!spaces_meet(s, 1000000)) /* in as many steps as it takes */
+    struct address_spaces *s =
+        address_spaces_new(band, &(struct address_spaces_options){.ended_max = ENDED_MAX});
+    while (!address_spaces_meet(s, 1000000)) /* in as many steps as it takes */
         ;
-    size_t readings = spaces_counts(s).readings;
-    assert_true(spaces_meet(s, UINT32_MAX)); /* nobody twice */
-    assert_true(spaces_counts(s).readings - readings < readings);
+    size_t readings = address_spaces_counts(s).readings;
+    assert_true(address_spaces_meet(s, UINT32_MAX)); /* nobody twice */
+    assert_true(address_spaces_counts(s).readings - readings < readings);
     assert_int_equal(write(gate[1], "g", 1), 1);
     finish(pid);
-    spaces_drain(s);
-    assert_true(spaces_find(s, pid, told.time_ns, told.code, &m));
+    address_spaces_drain(s);
+    assert_true(address_spaces_find(s, pid, told.time_ns, told.code, &m));
     assert_int_equal(m.kind, MAPPING_FILE);
     assert_non_null(strstr(m.file->path, "spaces_live"));
     for (int i = 0; i < 2; i++) {
         close(pipes[i]);
         close(gate[i]);
     }
-    spaces_free(s);
+    address_spaces_free(s);
     sideband_close(band);
 }
 
 /* ---- one that maps in all ways ---- */
 
-/* By the kernel's own names; a hand-written twin of maps_kind(). */
+/* By the kernel's own names; a hand-written twin of proc_maps_kind(). */
 static enum mapping_kind true_kind(const char *path, const char *rights)
 {
     static const struct {
@@ -205,7 +206,7 @@ struct moment {
 
 static unsigned seen[MAPPING_KINDS];
 
-static void is_right(struct spaces *s, const struct moment *at, const char *line)
+static void is_right(struct address_spaces *s, const struct moment *at, const char *line)
 {
     uint64_t start, end, offset;
     char rights[5];
@@ -218,7 +219,7 @@ static void is_right(struct spaces *s, const struct moment *at, const char *line
     uint64_t places[] = {start, start + (end - start) / 2, end - 1};
     for (int i = 0; i < 3; i++) {
         struct space_mapping m;
-        spaces_find(s, at->pid, at->time_ns, places[i], &m);
+        address_spaces_find(s, at->pid, at->time_ns, places[i], &m);
         enum mapping_kind kind = true_kind(line + path, rights);
         seen[kind]++;
         if (m.kind != kind)
@@ -234,7 +235,7 @@ static void is_right(struct spaces *s, const struct moment *at, const char *line
     }
 }
 
-static unsigned compare_moments(struct spaces *s, const char *path)
+static unsigned compare_moments(struct address_spaces *s, const char *path)
 {
     struct moment at = {.pid = 0};
     char line[4400];
@@ -252,7 +253,7 @@ static unsigned compare_moments(struct spaces *s, const char *path)
     return moments;
 }
 
-static void run_mapper(struct spaces *s, bool drain_late)
+static void run_mapper(struct address_spaces *s, bool drain_late)
 {
     char path[] = "/tmp/allium-mapper-XXXXXX";
     int fd = mkstemp(path);
@@ -262,10 +263,10 @@ static void run_mapper(struct spaces *s, bool drain_late)
     pid_t pid = spawn(argv, -1);
     for (siginfo_t info = {0}; !drain_late && !info.si_pid;) {
         waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT);
-        spaces_drain(s);
+        address_spaces_drain(s);
     }
     finish(pid);
-    spaces_drain(s);
+    address_spaces_drain(s);
     memset(seen, 0, sizeof(seen));
     unsigned moments = compare_moments(s, path);
     unlink(path);
@@ -279,12 +280,12 @@ static void mapper(void **state)
 {
     (void)state;
     struct sideband *band = open_band(1024);
-    struct spaces *s = spaces_new(band, NULL);
+    struct address_spaces *s = address_spaces_new(band, NULL);
     for (int i = 0; i < 10; i++)
         run_mapper(s, i % 2);
-    assert_int_equal(spaces_counts(s).lost, 0);
+    assert_int_equal(address_spaces_counts(s).lost, 0);
     assert_int_equal(sideband_malformed(band), 0);
-    spaces_free(s);
+    address_spaces_free(s);
     sideband_close(band);
 }
 

@@ -326,7 +326,7 @@ int accounts_command(const struct accounts_kind *kind, int argc, char **argv)
     struct work w = {.q = &q, .texts = {.bytes = BUF_INIT}};
     int code = parse(&q, argc, argv);
     if (code < 0) {
-        char *cache = naming_cache_dir();
+        char *cache = profile_names_cache_dir();
         w.symbols = symbols_new(cache);
         code = q.faults_ns            ? show_faults(&w)
                : is_binary(&q)        ? show_binary(&w)

@@ -17,7 +17,7 @@
 #include "symbol/symbol.h"
 
 struct object_faults;
-struct objects_where;
+struct object_lookup_where;
 
 /** What is its own. */
 struct accounts_kind {
@@ -30,7 +30,7 @@ struct accounts_kind {
     int (*read_binary)(struct accounts *a, struct alloc_texts *texts, const char *path,
                        struct symbols *symbols, struct error *e);
     /** --faults: where a process has its map of objects, and its accounts with what was counted; NULL: it has none. */
-    int (*find_objects)(struct objects_where *where, pid_t pid, struct error *e);
+    int (*find_objects)(struct object_lookup_where *where, pid_t pid, struct error *e);
     int (*read_faults)(struct accounts *a, struct alloc_texts *texts, pid_t pid,
                        const struct object_faults *faults, struct symbols *symbols, struct error *e);
     const char *const *losses; /* ACCOUNT_LOSSES of them: words for text_add_words() */

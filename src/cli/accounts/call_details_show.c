@@ -200,7 +200,7 @@ static int read_and_show(struct request *q)
     struct alloc_texts texts = {.bytes = BUF_INIT};
     struct tags_details d;
     struct error e = {""};
-    char *cache = naming_cache_dir();
+    char *cache = profile_names_cache_dir();
     struct symbols *symbols = symbols_new(cache);
     int bad = q->sites ? sites_details_read(&d, &texts, q->pid, q->query, symbols, q->sites, &e)
                        : tags_details_read(&d, &texts, q->pid, q->query, symbols, &e);

@@ -113,7 +113,7 @@ static int read_all(struct watched *w, const struct accounts_kind *kind, struct 
                     struct error *e)
 {
     struct object_faults *f;
-    struct objects_where where;
+    struct object_lookup_where where;
     int bad = kind->find_objects(&where, w->o->pid, e);
     bad = bad ? bad : object_faults_open(&f, w->o->pid, &where, e);
     if (bad)

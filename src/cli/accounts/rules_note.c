@@ -15,7 +15,7 @@ static const char *const names[LEDGER_ASKS] = {[LEDGER_ASK_OFF] = "off",
                                                [LEDGER_ASK_LATENCY] = "latency",
                                                [LEDGER_ASK_FAIL] = "fail"};
 
-static void add_places(const struct asked *a, const char *noun, struct buf *note)
+static void add_places(const struct rules *a, const char *noun, struct buf *note)
 {
     uint32_t n[LEDGER_ASKS] = {0};
     vec_each (const struct ledger_action, action, &a->list)
@@ -56,9 +56,9 @@ static void add_query(const struct ledger_query *q, bool whole, struct buf *note
 
 void asked_note(const struct ledger_entry *entry, bool tags, bool sites, bool whole, struct buf *note)
 {
-    struct asked a;
+    struct rules a;
     struct error e;
-    if (!entry->alive || asked_read(entry, &a, &e))
+    if (!entry->alive || rules_read(entry, &a, &e))
         return;
     add_places(&a, !sites ? "tags" : tags ? "tags and sites" : "sites", note);
     size_t most = whole || a.queries.len <= QUERIES_MOST ? a.queries.len : QUERIES_MOST - 1;
@@ -71,5 +71,5 @@ void asked_note(const struct ledger_entry *entry, bool tags, bool sites, bool wh
     }
     if (most < a.queries.len)
         buf_printf(note, "; and what %zu more ask for", a.queries.len - most);
-    asked_release(&a);
+    rules_release(&a);
 }

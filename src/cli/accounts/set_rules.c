@@ -44,7 +44,7 @@ static bool parse_chance(const char *text, uint32_t *n)
 
 static int parse_fail(struct set_tags *s, const char *how)
 {
-    struct asked_change *c = &s->change;
+    struct rules_change *c = &s->change;
     c->n = 1;
     c->fail = LEDGER_FAIL_NTH;
     bool good = true;
@@ -150,7 +150,7 @@ static struct rule_target place_of(const struct reading *of, size_t i)
                                 .apart = !r->filed.at[i]};
 }
 
-static size_t find_places(const struct set_tags *s, const struct reading *of, struct asked_places *places)
+static size_t find_places(const struct set_tags *s, const struct reading *of, struct rules_places *places)
 {
     const struct account_rows *rows = rows_of(of);
     size_t meant = 0;
@@ -167,7 +167,7 @@ static size_t find_places(const struct set_tags *s, const struct reading *of, st
 }
 
 /* The query for places that nobody knows yet. False: their process will not know either whether it fits. */
-static bool compile(const struct set_tags *s, struct reading *of, struct buf *clause, struct asked_query *q)
+static bool compile(const struct set_tags *s, struct reading *of, struct buf *clause, struct rules_query *q)
 {
     struct account_row process = {.key = {.pid = (uint32_t)of->entry->pid}};
     struct query *all = NULL;
@@ -176,7 +176,7 @@ static bool compile(const struct set_tags *s, struct reading *of, struct buf *cl
     process.key.comm = alloc_texts_put(&of->texts, comm_of(of), strlen(comm_of(of)));
     bool known = account_query_compile(s->where ? s->where : all, &process, &of->texts, clause);
     query_free(all);
-    *q = (struct asked_query){s->where ? query_text(s->where) : "", clause->data, clause->len};
+    *q = (struct rules_query){s->where ? query_text(s->where) : "", clause->data, clause->len};
     return known && clause->len <= LEDGER_QUERY_CLAUSE && strlen(q->text) < LEDGER_QUERY_TEXT;
 }
 
@@ -192,19 +192,19 @@ static void say(const struct set_tags *s, const struct reading *of, size_t meant
 }
 
 /* What has become of the query: for modules loaded later, and of sites those first called later, too. */
-static const char *kept_words(const struct reading *of, enum asked_kept kept, bool known)
+static const char *kept_words(const struct reading *of, enum rules_kept kept, bool known)
 {
     static const char *const tags[] = {
-        [ASKED_NOT_KEPT] = "",
-        [ASKED_KEPT] = "; kept for modules loaded later",
-        [ASKED_TAKEN_BACK] = "; no longer kept for modules loaded later",
-        [ASKED_FULL] =
+        [RULES_NOT_KEPT] = "",
+        [RULES_KEPT] = "; kept for modules loaded later",
+        [RULES_TAKEN_BACK] = "; no longer kept for modules loaded later",
+        [RULES_FULL] =
             "; not for modules loaded later: no more queries can be kept (`allium ps` shows them)"};
     static const char *const sites[] = {
-        [ASKED_NOT_KEPT] = "",
-        [ASKED_KEPT] = "; kept for those first called later",
-        [ASKED_TAKEN_BACK] = "; no longer kept for those first called later",
-        [ASKED_FULL] =
+        [RULES_NOT_KEPT] = "",
+        [RULES_KEPT] = "; kept for those first called later",
+        [RULES_TAKEN_BACK] = "; no longer kept for those first called later",
+        [RULES_FULL] =
             "; not for those first called later: no more queries can be kept (`allium ps` shows them)"};
     if (!known)
         return of->of_sites ? "; not for those first called later, of which module and func alone are told"
@@ -215,15 +215,15 @@ static const char *kept_words(const struct reading *of, enum asked_kept kept, bo
 
 static int change_places(const struct set_tags *s, struct reading *of, struct error *e)
 {
-    struct asked_places places = {.fits = fits, .arg = of};
+    struct rules_places places = {.fits = fits, .arg = of};
     struct buf clause = BUF_INIT;
-    struct asked_query query;
-    enum asked_kept kept = ASKED_NOT_KEPT;
+    struct rules_query query;
+    enum rules_kept kept = RULES_NOT_KEPT;
     size_t meant = find_places(s, of, &places);
     bool known = compile(s, of, &clause, &query);
     int bad =
-        meant || known ? asked_of_places(of->entry, &places, &s->change, known ? &query : NULL, &kept, e) : 0;
-    if (!bad && (meant || kept == ASKED_KEPT || kept == ASKED_TAKEN_BACK))
+        meant || known ? rules_of_places(of->entry, &places, &s->change, known ? &query : NULL, &kept, e) : 0;
+    if (!bad && (meant || kept == RULES_KEPT || kept == RULES_TAKEN_BACK))
         say(s, of, meant, kept_words(of, kept, known));
     else if (!bad)
         bad = error_set(e, ENOENT, "no %s of process %d (%s) fits --where; `allium %ss %d` shows them%s",
@@ -240,7 +240,7 @@ static int change_all(const struct set_tags *s, const struct ledger_entry *entry
                       struct error *e)
 {
     bool off = s->change.set & BIT(OFF);
-    int bad = asked_of_all(entry, off, e);
+    int bad = rules_of_all(entry, off, e);
     if (!bad)
         printf("%d (%s): all tags %s\n", entry->pid, comm, off ? "off" : "on");
     return bad;
@@ -249,12 +249,12 @@ static int change_all(const struct set_tags *s, const struct ledger_entry *entry
 /* Names take time: only if this command asks for any, or one before it may. */
 static bool needs_names(const struct set_tags *s, const struct ledger_entry *entry)
 {
-    struct asked a = {0};
+    struct rules a = {0};
     struct error e;
     bool needs = s->where && account_query_needs_names(s->where);
-    if (!needs && !asked_read(entry, &a, &e))
+    if (!needs && !rules_read(entry, &a, &e))
         needs = a.queries.len;
-    asked_release(&a);
+    rules_release(&a);
     return needs;
 }
 
@@ -324,7 +324,7 @@ int set_tags_apply(const struct set_tags *s, int pid, bool (*process)(void *arg,
     struct ledger_scan scan;
     struct VEC(uint64_t) done = {0}; /* of these ledgers' sites, so that their tags may lack what is meant */
     int code = EXIT_DONE;
-    char *cache = naming_cache_dir();
+    char *cache = profile_names_cache_dir();
     struct names names = {.symbols = symbols_new(cache)};
     wrapper_lists_read(&names.wrappers);
     ledger_scan_all(&scan);

@@ -17,7 +17,7 @@
 #include "query/query.h"
 
 struct set_tags {
-    struct asked_change change;
+    struct rules_change change;
     bool only;           /* something is asked that only tags can do */
     struct query *where; /* on fields of account_query_parse(); NULL: all places */
     const char *text;    /* of it */

@@ -114,7 +114,7 @@ static bool check_populate(struct table *t)
 
 static bool check_symbols(struct table *t)
 {
-    char *dir = naming_cache_dir();
+    char *dir = profile_names_cache_dir();
     bool works = dir != NULL;
     add(t, "symbol cache", works, works ? dir : "neither XDG_CACHE_HOME nor HOME is set",
         "set HOME; without a cache each report names everything anew");

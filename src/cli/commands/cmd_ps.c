@@ -114,7 +114,7 @@ static void add_note(struct table *t, const struct profile *p, const struct ledg
     if (i->losses[PROFILE_LOST_CHILDREN])
         buf_printf(&note, "%s%" PRIu64 " starts unobserved", note.len ? "; " : "",
                    i->losses[PROFILE_LOST_CHILDREN]);
-    if (entry->mapped && mapped_nameless(&entry->mapped->ledger))
+    if (entry->mapped && mapped_ledgers_nameless(&entry->mapped->ledger))
         buf_printf(&note, "%sthe ledger has no name, and goes with the process", note.len ? "; " : "");
     if (note.len)
         table_text(t, NOTE, buf_str(&note));

@@ -93,7 +93,7 @@ static int store(const struct found *f, const char *path, bool force, struct err
 /* Of a process that has nothing it is told why there is no ledger. */
 static int find(struct found *f, pid_t pid, struct error *e)
 {
-    char *cache = naming_cache_dir();
+    char *cache = profile_names_cache_dir();
     struct symbols *symbols = symbols_new(cache);
     struct wrappers wrappers = {0};
     bool any = !tags_read(&f->accounts[TAGS], &f->texts, pid, symbols, NULL);

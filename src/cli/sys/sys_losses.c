@@ -73,7 +73,7 @@ static void say_samples(const struct sys_losses *l)
         buf_printf(&b, "every %" PRIu32 " events%s", n,
                    l->tool->event ? "" : "; figures are estimates, _low and _high their 95 % interval");
     fprintf(stderr, "allium: %s\n", buf_str(&b));
-    for (enum captured_end end = CAPTURED_DEEP; end < CAPTURED_ENDS; end++) {
+    for (enum stack_dump_end end = STACK_DUMP_DEEP; end < STACK_DUMP_ENDS; end++) {
         buf_reset(&b);
         buf_printf(&b, "of them {is|are} not whole: %s", samples_end_words(end));
         if (c->ends[end])
@@ -98,8 +98,8 @@ static void write_samples_json(const struct sys_losses *l, struct json *j)
     json_whole(j, "events_each", l->session->settings.config.sample);
     json_whole(j, "taken", c->taken);
     json_whole(j, "in_exec", c->in_exec);
-    json_whole(j, "whole", c->ends[CAPTURED_WHOLE]);
-    for (enum captured_end end = CAPTURED_DEEP; end < CAPTURED_ENDS; end++)
+    json_whole(j, "whole", c->ends[STACK_DUMP_WHOLE]);
+    for (enum stack_dump_end end = STACK_DUMP_DEEP; end < STACK_DUMP_ENDS; end++)
         json_whole(j, samples_end_key(end), c->ends[end]);
     json_whole(j, "frames", c->frames);
     json_whole(j, "frames_not_found", c->not_found);

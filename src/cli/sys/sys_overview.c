@@ -87,11 +87,11 @@ static void write_machine(const struct overview_screen *o, struct sink *out, con
 }
 
 /* One screen of the machine. */
-static int show_machine(const struct overview_screen *o, struct machine_looker *l, struct sink *out)
+static int show_machine(const struct overview_screen *o, struct overview_reader *l, struct sink *out)
 {
-    const struct machine_wish wish = {.sort = o->sort, .top = o->top, .pss = o->pss, .ask_ms = ASK_ALL_MS};
+    const struct overview_wish wish = {.sort = o->sort, .top = o->top, .pss = o->pss, .ask_ms = ASK_ALL_MS};
     struct overview m;
-    int bad = machine_look(l, &wish, &m);
+    int bad = overview_read(l, &wish, &m);
     if (!bad)
         write_machine(o, out, &m);
     overview_release(&m);
@@ -99,7 +99,7 @@ static int show_machine(const struct overview_screen *o, struct machine_looker *
 }
 
 /* One screen of a process. -ESRCH: there is none. */
-static int show_process(const struct overview_screen *o, struct machine_looker *l, struct sink *out)
+static int show_process(const struct overview_screen *o, struct overview_reader *l, struct sink *out)
 {
     struct overview_process p;
     struct mappings maps = {0};
@@ -107,7 +107,7 @@ static int show_process(const struct overview_screen *o, struct machine_looker *
     if (!process_read(o->pid, &p))
         return -ESRCH;
     l->asker.each_ms = l->asker.left_ms = ASK_MAPS_MS;
-    process_ask_maps(&l->asker, &p, &maps);
+    process_query_maps(&l->asker, &p, &maps);
     mappings_sort(&maps);
     if (o->json)
         mappings_json_write(out, now_ns(CLOCK_REALTIME), &p, &maps, o->top);
@@ -124,17 +124,17 @@ static int failed(const struct overview_screen *o, int bad)
                   : command_fail(EXIT_FAILED, "cannot read /proc: %s; is it mounted?", strerror(-bad));
 }
 
-static int show(const struct overview_screen *o, struct machine_looker *l, struct sink *out)
+static int show(const struct overview_screen *o, struct overview_reader *l, struct sink *out)
 {
     return o->pid ? show_process(o, l, out) : show_machine(o, l, out);
 }
 
-static int show_once(const struct overview_screen *o, struct machine_looker *l)
+static int show_once(const struct overview_screen *o, struct overview_reader *l)
 {
     uint64_t wait_ns = o->duration_ns ? o->duration_ns : SECOND_NS;
     struct timespec t = {.tv_sec = (time_t)(wait_ns / SECOND_NS), .tv_nsec = (long)(wait_ns % SECOND_NS)};
     if (!o->pid) {
-        machine_look_count(l);
+        overview_read_count(l);
         while (nanosleep(&t, &t) && errno == EINTR)
             ;
     }
@@ -144,7 +144,7 @@ static int show_once(const struct overview_screen *o, struct machine_looker *l)
     return bad ? failed(o, bad) : code;
 }
 
-static int show_series(const struct overview_screen *o, struct machine_looker *l)
+static int show_series(const struct overview_screen *o, struct overview_reader *l)
 {
     sigset_t set = ends();
     sigprocmask(SIG_BLOCK, &set, NULL);
@@ -152,7 +152,7 @@ static int show_series(const struct overview_screen *o, struct machine_looker *l
     struct sink out = sink_to_file(stdout);
     int bad = 0;
     if (!o->pid)
-        machine_look_count(l);
+        overview_read_count(l);
     while (!bad) {
         due += o->interval_ns;
         if (due > end || !wait_until(due))
@@ -210,12 +210,12 @@ static int parse(const struct command *c, const struct arguments *a, struct over
 int sys_overview(const struct command *c, const struct arguments *a)
 {
     struct overview_screen o = {.interval_ns = 0};
-    struct machine_looker l;
+    struct overview_reader l;
     int code = parse(c, a, &o);
     if (code >= 0)
         return code;
-    machine_look_begin(&l);
+    overview_read_begin(&l);
     code = o.interval_ns ? show_series(&o, &l) : show_once(&o, &l);
-    machine_look_end(&l);
+    overview_read_end(&l);
     return code;
 }

@@ -217,7 +217,7 @@ static int take(struct work *w, int fd, struct symbols *symbols, const char *roo
         return bad;
     struct profile *p = ledger_profile_stacks(&c, &number);
     w->c = &c;
-    naming_apply(symbols, p, root);
+    profile_names_apply(symbols, p, root);
     take_calls(w, p, number);
     merge_calls(w->d);
     take_latencies(w);

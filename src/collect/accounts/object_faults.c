@@ -25,7 +25,8 @@ static uint64_t now_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-static void add(struct object_faults *f, const struct page_fault *fault, const struct objects_found *found)
+static void add(struct object_faults *f, const struct page_fault *fault,
+                const struct object_lookup_found *found)
 {
     bool new;
     size_t at = map_put_u64(&f->by_account, found->account, f->sums.len, &new);
@@ -39,8 +40,8 @@ static void add(struct object_faults *f, const struct page_fault *fault, const s
 
 static void look_up(struct object_faults *f, const struct page_fault *fault, bool again)
 {
-    struct objects_found found;
-    int bad = objects_at(f->objects, fault->address, &found);
+    struct object_lookup_found found;
+    int bad = object_lookup_at(f->objects, fault->address, &found);
     f->bad = bad ? bad : f->bad;
     if (bad)
         f->rest.ended++;
@@ -73,11 +74,11 @@ static void look_again(struct object_faults *f, uint64_t until_ns)
     f->early.len = kept;
 }
 
-int object_faults_open(struct object_faults **out, pid_t pid, const struct objects_where *where,
+int object_faults_open(struct object_faults **out, pid_t pid, const struct object_lookup_where *where,
                        struct error *e)
 {
     struct object_faults *f = mem_alloc(sizeof(*f));
-    int bad = objects_open(&f->objects, pid, where, e);
+    int bad = object_lookup_open(&f->objects, pid, where, e);
     if (!bad)
         bad = page_faults_open(&f->faults, pid, e);
     if (bad)
@@ -90,7 +91,7 @@ int object_faults_open(struct object_faults **out, pid_t pid, const struct objec
 void object_faults_close(struct object_faults *f)
 {
     page_faults_close(f->faults);
-    objects_close(f->objects);
+    object_lookup_close(f->objects);
     map_release(&f->by_account);
     vec_release(&f->sums);
     vec_release(&f->early);
@@ -103,7 +104,7 @@ int object_faults_step(struct object_faults *f, int timeout_ms)
     uint64_t until = now_ns() - SETTLE_NS;
     look_again(f, until);
     page_faults_drain(f->faults, take, f);
-    return f->bad == -ESRCH || !objects_is_there(f->objects) ? -ESRCH : 0;
+    return f->bad == -ESRCH || !object_lookup_is_there(f->objects) ? -ESRCH : 0;
 }
 
 void object_faults_finish(struct object_faults *f)

@@ -36,7 +36,7 @@ struct object_faults_rest {
 struct object_faults;
 
 /** 0, or -errno with a line that says what it takes. */
-int object_faults_open(struct object_faults **out, pid_t pid, const struct objects_where *where,
+int object_faults_open(struct object_faults **out, pid_t pid, const struct object_lookup_where *where,
                        struct error *e);
 void object_faults_close(struct object_faults *f);
 /** Waits for faults up to that long, and counts what came. 0, or -ESRCH: the process has ended. */

@@ -20,7 +20,7 @@
 #define PRESENT       (3ull << 62) /* of pagemap: there, or in swap */
 #define WORDS         (PAGE / 8)   /* of pages, in a page of them */
 #define WORD_PAGES    (OBJECTS_PAGES / WORDS)
-#define REACH         (OBJECTS_REACH_BYTES >> OBJECTS_GIB_SHIFT)
+#define REACH         (OBJECT_LOOKUP_REACH_BYTES >> OBJECTS_GIB_SHIFT)
 #define STALE_MOST    32u /* words that no longer lead to an object, before we give up: the map is not trusted */
 #define STEPS_MOST    128u /* down the tree of mappings, which may change meanwhile */
 #define KEPT          64u  /* large objects that were found last */
@@ -33,7 +33,7 @@ struct large {
 struct objects {
     pid_t pid;
     int pagemap;
-    struct objects_where where;
+    struct object_lookup_where where;
     struct large kept[KEPT];
     unsigned next; /* of those to be replaced */
 };
@@ -270,7 +270,7 @@ static int find_range(const struct objects *o, uint64_t address, struct large *o
 /* ---- what lies under a page ---- */
 
 static void choose(const struct window *w, uint64_t address, const struct begun *covering,
-                   struct objects_found *found)
+                   struct object_lookup_found *found)
 {
     const struct begun *best = covering, *of_page = covering;
     uint64_t page = address & ~(PAGE - 1);
@@ -292,20 +292,20 @@ static void choose(const struct window *w, uint64_t address, const struct begun 
     found->bytes = best->bytes;
 }
 
-int objects_at(struct objects *o, uint64_t address, struct objects_found *found)
+int object_lookup_at(struct objects *o, uint64_t address, struct object_lookup_found *found)
 {
     uint64_t page = address & ~(PAGE - 1), table = 0;
     struct window w = {.len = 0};
     struct begun covering = {0};
     struct large large;
-    *found = (struct objects_found){0};
+    *found = (struct object_lookup_found){0};
     if (address >> OBJECTS_GIB_SHIFT >= OBJECTS_TABLES || page < PAGE)
         return 0;
     if (find_kept(o, page, &large) && large.end - page >= PAGE) { /* nothing else lies in the page */
-        *found = (struct objects_found){.account = large.account,
-                                        .start = large.start,
-                                        .bytes = large.end - large.start,
-                                        .had_objects = true};
+        *found = (struct object_lookup_found){.account = large.account,
+                                              .start = large.start,
+                                              .bytes = large.end - large.start,
+                                              .had_objects = true};
         return 0;
     }
     int bad = table_of(o, address, &table);
@@ -336,7 +336,7 @@ int objects_at(struct objects *o, uint64_t address, struct objects_found *found)
 
 /* ---- beginning and end ---- */
 
-bool objects_is_there(const struct objects *o)
+bool object_lookup_is_there(const struct objects *o)
 {
     uint64_t first;
     return peek(o, o->where.tables, &first, sizeof(first)) != -ESRCH;
@@ -353,7 +353,8 @@ static int complain(struct error *e, pid_t pid, int bad)
         (int)pid, strerror(-bad));
 }
 
-int objects_find(struct objects_where *where, int ledger, bool tags, pid_t pid, bool alive, struct error *e)
+int object_lookup_find(struct object_lookup_where *where, int ledger, bool tags, pid_t pid, bool alive,
+                       struct error *e)
 {
     struct ledger_header h;
     if (!alive)
@@ -366,12 +367,13 @@ int objects_find(struct objects_where *where, int ledger, bool tags, pid_t pid, 
     if (!tables)
         return error_set(
             e, ENOENT, "process %d follows no objects: it has made none, or has no room for them", (int)pid);
-    *where = (struct objects_where){tables, tags ? h.map_start + offsetof(struct ledger_header, ranges)
-                                                 : 0}; /* mappings have tags alone */
+    *where = (struct object_lookup_where){tables, tags ? h.map_start + offsetof(struct ledger_header, ranges)
+                                                       : 0}; /* mappings have tags alone */
     return 0;
 }
 
-int objects_open(struct objects **out, pid_t pid, const struct objects_where *where, struct error *e)
+int object_lookup_open(struct objects **out, pid_t pid, const struct object_lookup_where *where,
+                       struct error *e)
 {
     char path[64];
     uint64_t first;
@@ -383,14 +385,14 @@ int objects_open(struct objects **out, pid_t pid, const struct objects_where *wh
     int bad =
         o->pagemap < 0 ? (errno == ENOENT ? -ESRCH : -errno) : peek(o, where->tables, &first, sizeof(first));
     if (bad) {
-        objects_close(o);
+        object_lookup_close(o);
         return complain(e, pid, bad);
     }
     *out = o;
     return 0;
 }
 
-void objects_close(struct objects *o)
+void object_lookup_close(struct objects *o)
 {
     if (o && o->pagemap >= 0)
         close(o->pagemap);

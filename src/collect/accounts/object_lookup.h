@@ -20,16 +20,16 @@
 struct objects;
 
 /** Where they are, in the process. */
-struct objects_where {
+struct object_lookup_where {
     uint64_t tables; /* of the map: the header's `objects` or `tagged` */
     uint64_t ranges; /* the header's field itself, which may be filled later; 0: none */
 };
 
 /** How far before an address an object may begin that is found there. */
-#define OBJECTS_REACH_BYTES (64ull << 30)
+#define OBJECT_LOOKUP_REACH_BYTES (64ull << 30)
 
 /** What is found for a page. */
-struct objects_found {
+struct object_lookup_found {
     uint32_t account; /* 0: of nobody; `had_objects` tells whether any began close by */
     uint64_t start, bytes;
     bool shared;      /* other accounts have objects in the same page */
@@ -37,18 +37,20 @@ struct objects_found {
 };
 
 /** By tag, or by site, as the header of the ledger of a process says that is alive or not. 0, or -errno with a line. */
-int objects_find(struct objects_where *where, int ledger, bool tags, pid_t pid, bool alive, struct error *e);
+int object_lookup_find(struct object_lookup_where *where, int ledger, bool tags, pid_t pid, bool alive,
+                       struct error *e);
 /** 0, or -errno with a line. */
-int objects_open(struct objects **out, pid_t pid, const struct objects_where *where, struct error *e);
-void objects_close(struct objects *o);
+int object_lookup_open(struct objects **out, pid_t pid, const struct object_lookup_where *where,
+                       struct error *e);
+void object_lookup_close(struct objects *o);
 
 /** False: the process has ended. */
-bool objects_is_there(const struct objects *o);
+bool object_lookup_is_there(const struct objects *o);
 /**
  * The object that has the address; else, as an allocator's own words lie before its objects, the first that begins behind it in the page,
  * else the last one before it in the page; where there is none, the
  * mapping that a tagged call made. 0, or -ESRCH: the process has ended, or -EPERM.
  */
-int objects_at(struct objects *o, uint64_t address, struct objects_found *found);
+int object_lookup_at(struct objects *o, uint64_t address, struct object_lookup_found *found);
 
 #endif

@@ -74,6 +74,6 @@ int sites_read_faults(struct accounts *a, struct alloc_texts *texts, pid_t pid,
                       const struct object_faults *faults, struct symbols *symbols,
                       const struct wrappers *wrappers, struct error *e);
 /** As tags_find_objects(). */
-int sites_find_objects(struct objects_where *where, pid_t pid, struct error *e);
+int sites_find_objects(struct object_lookup_where *where, pid_t pid, struct error *e);
 
 #endif

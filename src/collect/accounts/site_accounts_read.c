@@ -227,13 +227,13 @@ int sites_read(struct accounts *a, struct alloc_texts *texts, pid_t pid, struct 
     return sites_read_faults(a, texts, pid, NULL, symbols, wrappers, e);
 }
 
-int sites_find_objects(struct objects_where *where, pid_t pid, struct error *e)
+int sites_find_objects(struct object_lookup_where *where, pid_t pid, struct error *e)
 {
     bool alive;
     int fd = sites_open(pid, &alive, e);
     if (fd < 0)
         return fd;
-    int bad = objects_find(where, fd, false, pid, alive, e);
+    int bad = object_lookup_find(where, fd, false, pid, alive, e);
     close(fd);
     return bad;
 }

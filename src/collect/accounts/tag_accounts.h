@@ -75,7 +75,7 @@ int tags_read_faults(struct accounts *a, struct alloc_texts *texts, pid_t pid,
  * Where the process has its map of objects (object_faults_open()). 0, or -errno with a line: it has no accounts, has ended, or follows no
  * objects.
  */
-int tags_find_objects(struct objects_where *where, pid_t pid, struct error *e);
+int tags_find_objects(struct object_lookup_where *where, pid_t pid, struct error *e);
 /**
  * The places of a program or library that does not run: of them nothing is counted. Its one process has no pid, and ACCOUNT_LOST_RECORDS
  * of what was not understood. 0, or -errno with a line, as tags_file_open().

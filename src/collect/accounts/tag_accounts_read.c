@@ -243,13 +243,13 @@ int tags_read(struct accounts *a, struct alloc_texts *texts, pid_t pid, struct s
     return tags_read_faults(a, texts, pid, NULL, symbols, e);
 }
 
-int tags_find_objects(struct objects_where *where, pid_t pid, struct error *e)
+int tags_find_objects(struct object_lookup_where *where, pid_t pid, struct error *e)
 {
     struct tags_source s;
     int bad = tags_open(&s, pid, e);
     if (bad)
         return bad;
-    bad = objects_find(where, s.fd, true, pid, s.alive, e);
+    bad = object_lookup_find(where, s.fd, true, pid, s.alive, e);
     tags_close(&s);
     return bad;
 }

@@ -20,13 +20,13 @@ static uint64_t clock_ns(clockid_t clock)
 }
 
 /* When the process of that number began, by CLOCK_BOOTTIME; false: there is none. */
-static bool start_of(pid_t pid, uint64_t *boot_ns, char name[static LIFE_NAME_BYTES])
+static bool start_of(pid_t pid, uint64_t *boot_ns, char name[static PROCESS_LIFE_NAME_BYTES])
 {
-    return proc_thread(pid, pid, name, LIFE_NAME_BYTES, boot_ns);
+    return proc_thread(pid, pid, name, PROCESS_LIFE_NAME_BYTES, boot_ns);
 }
 
 /* Is the process that has the number now the one that we know? */
-static bool is_same(const struct life *life, uint64_t boot_ns)
+static bool is_same(const struct process_life *life, uint64_t boot_ns)
 {
     if (life->boot_ns)
         return life->boot_ns == boot_ns;
@@ -37,12 +37,12 @@ static bool is_same(const struct life *life, uint64_t boot_ns)
     return apart < (int64_t)BIRTH_SLACK_NS && apart > -(int64_t)BIRTH_SLACK_NS;
 }
 
-static void add_all(struct layers *maps, const struct mapping_list *list, uint64_t time_ns)
+static void add_all(struct vma_history *maps, const struct mapping_list *list, uint64_t time_ns)
 {
     vec_each (const struct space_mapping, m, list) {
         if (m->file)
             m->file->refs++;
-        layers_add(maps, time_ns, m);
+        vma_history_add(maps, time_ns, m);
     }
 }
 
@@ -51,13 +51,13 @@ static void add_all(struct layers *maps, const struct mapping_list *list, uint64
  * What was recorded after `now_ns` is later still. Where there were several gaps, records from between them say nothing about
  * what the latest one hides.
  */
-static void take_reading(struct life_image *image, const struct mapping_list *list, uint64_t since_ns,
+static void take_reading(struct process_life_image *image, const struct mapping_list *list, uint64_t since_ns,
                          uint64_t late_ns, uint64_t now_ns)
 {
     add_all(image->maps, list, since_ns);
     if (late_ns > since_ns)
         add_all(image->maps, list, late_ns);
-    layers_clear(image->maps, now_ns);
+    vma_history_clear(image->maps, now_ns);
     add_all(image->maps, list, now_ns);
     vec_each (const struct space_mapping, m, list)
         if (m->kind == MAPPING_HEAP)
@@ -65,15 +65,15 @@ static void take_reading(struct life_image *image, const struct mapping_list *li
     image->told = image->started = true;
 }
 
-int spaces_read_life(struct spaces *s, struct life *life, uint64_t since_ns)
+int address_spaces_read_life(struct address_spaces *s, struct process_life *life, uint64_t since_ns)
 {
     struct mapping_list list = {0};
-    char name[LIFE_NAME_BYTES];
+    char name[PROCESS_LIFE_NAME_BYTES];
     uint64_t now = clock_ns(CLOCK_MONOTONIC), boot = 0, after = 0;
     int bad = -ESRCH;
     s->readings++;
     if (start_of(life->pid, &boot, name) && is_same(life, boot))
-        bad = maps_read(life->pid, &s->lives.files, &list);
+        bad = proc_maps_read(life->pid, &s->lives.files, &list);
     if (!bad && (!start_of(life->pid, &after, name) || after != boot))
         bad = -ESRCH;
     /* A process that is about to end has nothing mapped, and looks like a thread of the kernel. */
@@ -81,35 +81,35 @@ int spaces_read_life(struct spaces *s, struct life *life, uint64_t since_ns)
         bad = -ESRCH;
     if (bad) {
         s->readings_failed++;
-        maps_release(&s->lives.files, &list);
+        proc_maps_release(&s->lives.files, &list);
         return bad;
     }
     take_reading(&life->images.at[life->images.len - 1], &list, since_ns, life->suspect_late_ns, now);
-    maps_release(&s->lives.files, &list);
+    proc_maps_release(&s->lives.files, &list);
     life->boot_ns = boot;
     life->seen_ns = now;
     if (!life->names.len || life->suspect_ns)
-        life_rename(life, name, life->names.len ? now : 0, spaces_settled_ns(s));
+        process_life_rename(life, name, life->names.len ? now : 0, address_spaces_settled_ns(s));
     life->suspect_ns = life->suspect_late_ns = 0;
     return 0;
 }
 
-void spaces_complete(struct spaces *s, struct life *life)
+void address_spaces_complete(struct address_spaces *s, struct process_life *life)
 {
-    struct life_image *image = &life->images.at[life->images.len - 1];
+    struct process_life_image *image = &life->images.at[life->images.len - 1];
     if (life->ended_ns || life->unreadable || (image->told && !life->suspect_ns))
         return;
     uint64_t since = image->told ? life->suspect_ns : image->from_ns;
-    int bad = spaces_read_life(s, life, since);
+    int bad = address_spaces_read_life(s, life, since);
     if (bad == -ESRCH) { /* the record of its end was lost, or is on its way */
         /* A gap may begin before what another CPU told of it, or before it was read. */
         uint64_t suspect = life->suspect_ns > life->seen_ns ? life->suspect_ns : life->seen_ns;
-        lives_end(&s->lives, life, life->suspect_ns ? suspect : clock_ns(CLOCK_MONOTONIC));
+        process_history_end(&s->lives, life, life->suspect_ns ? suspect : clock_ns(CLOCK_MONOTONIC));
     }
     life->unreadable = bad && bad != -ETIMEDOUT;
 }
 
-bool spaces_meet(struct spaces *s, uint64_t most_ns)
+bool address_spaces_meet(struct address_spaces *s, uint64_t most_ns)
 {
     DIR *proc = opendir("/proc");
     uint64_t until = clock_ns(CLOCK_MONOTONIC) + most_ns, pid;
@@ -117,11 +117,12 @@ bool spaces_meet(struct spaces *s, uint64_t most_ns)
     while (proc && clock_ns(CLOCK_MONOTONIC) < until && (entry = readdir(proc))) {
         const char *at = entry->d_name;
         /* The kernel lists them by their numbers. */
-        if (!lines_number(&at, &pid) || *at || pid > INT32_MAX || pid <= s->met_pid)
+        if (!proc_text_number(&at, &pid) || *at || pid > INT32_MAX || pid <= s->met_pid)
             continue;
         s->met_pid = pid;
-        struct life *life = lives_latest(&s->lives, (pid_t)pid);
-        spaces_complete(s, life ? life : lives_begin(&s->lives, (pid_t)pid, 0, layers_new(NULL, 0)));
+        struct process_life *life = process_history_latest(&s->lives, (pid_t)pid);
+        address_spaces_complete(
+            s, life ? life : process_history_begin(&s->lives, (pid_t)pid, 0, vma_history_new(NULL, 0)));
     }
     if (proc)
         closedir(proc);

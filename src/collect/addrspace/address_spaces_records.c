@@ -11,21 +11,21 @@
 #define STALE_MIN 16384 /* so many mappings come before the process is looked at: most must be gone */
 
 /* The one that a record is about, made if it was there before we listened. */
-static struct life *find_or_make(struct spaces *s, pid_t pid, uint64_t time_ns)
+static struct process_life *find_or_make(struct address_spaces *s, pid_t pid, uint64_t time_ns)
 {
-    struct life *life = lives_latest(&s->lives, pid);
+    struct process_life *life = process_history_latest(&s->lives, pid);
     if (!life)
-        return lives_begin(&s->lives, pid, 0, layers_new(NULL, 0));
+        return process_history_begin(&s->lives, pid, 0, vma_history_new(NULL, 0));
     if (life->ended_ns && life->ended_ns < s->gap_ns) /* the record of another one's birth was lost */
-        return lives_begin(&s->lives, pid, time_ns, layers_new(NULL, time_ns));
+        return process_history_begin(&s->lives, pid, time_ns, vma_history_new(NULL, time_ns));
     if (life->ended_ns) /* its main thread had ended only */
-        lives_revive(&s->lives, life);
+        process_history_revive(&s->lives, life);
     return life;
 }
 
-static struct life *life_of(struct spaces *s, pid_t pid, uint64_t time_ns)
+static struct process_life *life_of(struct address_spaces *s, pid_t pid, uint64_t time_ns)
 {
-    struct life *life = find_or_make(s, pid, time_ns);
+    struct process_life *life = find_or_make(s, pid, time_ns);
     if (time_ns > life->seen_ns)
         life->seen_ns = time_ns;
     return life;
@@ -35,7 +35,7 @@ static struct life *life_of(struct spaces *s, pid_t pid, uint64_t time_ns)
  * The kernel does not call it heap when brk makes the first of it: what the program maps soon behind its own segments is. Later
  * it is told as a whole, under its name.
  */
-static bool is_heap(struct life_image *image, const struct sideband_record *r)
+static bool is_heap(struct process_life_image *image, const struct sideband_record *r)
 {
     if (!image->started || !image->program_end || r->flags & MAP_SHARED || r->text[0])
         return false;
@@ -48,7 +48,8 @@ static bool is_heap(struct life_image *image, const struct sideband_record *r)
 }
 
 /* While exec runs, the program comes first. */
-static void note_exec(struct life_image *image, const struct sideband_record *r, enum mapping_kind kind)
+static void note_exec(struct process_life_image *image, const struct sideband_record *r,
+                      enum mapping_kind kind)
 {
     if (kind == MAPPING_VDSO)
         image->started = true;
@@ -60,82 +61,82 @@ static void note_exec(struct life_image *image, const struct sideband_record *r,
         image->program_end = r->end > image->program_end ? r->end : image->program_end;
 }
 
-static void take_map(struct spaces *s, const struct sideband_record *r)
+static void take_map(struct address_spaces *s, const struct sideband_record *r)
 {
-    struct life *life = life_of(s, r->pid, r->time_ns);
-    struct life_image *image = life_image_at(life, r->time_ns);
+    struct process_life *life = life_of(s, r->pid, r->time_ns);
+    struct process_life_image *image = process_life_image_at(life, r->time_ns);
     struct space_mapping m = {.start = r->start,
                               .end = r->end,
                               .page_offset = r->page_offset,
                               .protection = r->protection,
                               .flags = r->flags};
-    m.kind = is_heap(image, r) ? MAPPING_HEAP : maps_kind(r->text, r->flags);
+    m.kind = is_heap(image, r) ? MAPPING_HEAP : proc_maps_kind(r->text, r->flags);
     note_exec(image, r, m.kind);
     if (m.kind == MAPPING_HEAP)
         image->heap = r->start;
     if (r->text[0]) {
         struct mapping_file file = {.major = r->major, .minor = r->minor, .inode = r->inode};
-        m.file = mapping_files_get(&s->lives.files, r->text, &file);
+        m.file = mapped_files_get(&s->lives.files, r->text, &file);
     }
-    layers_add(image->maps, r->time_ns, &m);
-    if (layers_grown(image->maps))
-        layers_fold(&s->lives.files, image->maps, spaces_settled_ns(s));
-    if (layers_count(image->maps) > life->stale_at + STALE_MIN) {
-        spaces_read_life(s, life, r->time_ns);
-        life->stale_at = layers_count(image->maps);
+    vma_history_add(image->maps, r->time_ns, &m);
+    if (vma_history_grown(image->maps))
+        vma_history_fold(&s->lives.files, image->maps, address_spaces_settled_ns(s));
+    if (vma_history_count(image->maps) > life->stale_at + STALE_MIN) {
+        address_spaces_read_life(s, life, r->time_ns);
+        life->stale_at = vma_history_count(image->maps);
     }
 }
 
-static void take_name(struct spaces *s, const struct sideband_record *r)
+static void take_name(struct address_spaces *s, const struct sideband_record *r)
 {
     if (r->tid != r->pid && !r->exec)
         return;
-    struct life *life = life_of(s, r->pid, r->time_ns);
-    life_rename(life, r->text, r->time_ns, spaces_settled_ns(s));
+    struct process_life *life = life_of(s, r->pid, r->time_ns);
+    process_life_rename(life, r->text, r->time_ns, address_spaces_settled_ns(s));
     if (r->exec) {
-        life_exec(&s->lives, life, r->time_ns, spaces_settled_ns(s));
+        process_life_exec(&s->lives, life, r->time_ns, address_spaces_settled_ns(s));
         life->unreadable = false;
     }
 }
 
 /* What a process had then, for two to share. */
-static struct layers *share(struct spaces *s, struct life_image *image, uint64_t time_ns)
+static struct vma_history *share(struct address_spaces *s, struct process_life_image *image, uint64_t time_ns)
 {
-    struct layers *was = layers_settled(image->maps);
-    if (layers_grown(was))
-        layers_fold(&s->lives.files, was, spaces_settled_ns(s));
+    struct vma_history *was = vma_history_settled(image->maps);
+    if (vma_history_grown(was))
+        vma_history_fold(&s->lives.files, was, address_spaces_settled_ns(s));
     if (was == image->maps) {
-        image->maps = layers_new(was, time_ns);
-        layers_put(&s->lives.files, was); /* the layer has its own reference */
+        image->maps = vma_history_new(was, time_ns);
+        vma_history_put(&s->lives.files, was); /* the layer has its own reference */
     }
-    return layers_new(was, time_ns);
+    return vma_history_new(was, time_ns);
 }
 
-static void take_fork(struct spaces *s, const struct sideband_record *r)
+static void take_fork(struct address_spaces *s, const struct sideband_record *r)
 {
     if (r->parent_pid <= 0)
         return;
-    struct life *parent = life_of(s, r->parent_pid, r->time_ns);
+    struct process_life *parent = life_of(s, r->parent_pid, r->time_ns);
     if (r->pid == r->parent_pid) {
         parent->threads += parent->threads > 0;
         return;
     }
     if (!parent->images.at[parent->images.len - 1].told)
-        spaces_complete(s, parent);
-    struct life_image *had = life_image_at(parent, r->time_ns), image = *had;
+        address_spaces_complete(s, parent);
+    struct process_life_image *had = process_life_image_at(parent, r->time_ns), image = *had;
     image.maps = share(s, had, r->time_ns);
     image.told &= !parent->suspect_ns;
-    struct life *child = lives_begin(&s->lives, r->pid, r->time_ns, image.maps);
+    struct process_life *child = process_history_begin(&s->lives, r->pid, r->time_ns, image.maps);
     image.from_ns = child->began_ns;
     child->images.at[0] = image;
     child->parent_pid = r->parent_pid;
     child->threads = 1;
-    life_rename(child, life_name_at(parent, r->time_ns), r->time_ns, 0);
+    process_life_rename(child, process_life_name_at(parent, r->time_ns), r->time_ns, 0);
 }
 
-static void take_exit(struct spaces *s, const struct sideband_record *r)
+static void take_exit(struct address_spaces *s, const struct sideband_record *r)
 {
-    struct life *life = lives_latest(&s->lives, r->pid);
+    struct process_life *life = process_history_latest(&s->lives, r->pid);
     if (!life || life->ended_ns)
         return;
     if (life->threads)
@@ -143,16 +144,16 @@ static void take_exit(struct spaces *s, const struct sideband_record *r)
     else if (r->tid != r->pid)
         return;
     if (!life->threads)
-        lives_end(&s->lives, life, r->time_ns);
+        process_history_end(&s->lives, life, r->time_ns);
 }
 
-static void take_gap(struct spaces *s, const struct sideband_record *r)
+static void take_gap(struct address_spaces *s, const struct sideband_record *r)
 {
     s->lost += r->lost;
     if (r->time_ns > s->gap_ns)
         s->gap_ns = r->time_ns;
-    vec_each (struct life *, latest, &s->lives.latest) {
-        struct life *life = *latest;
+    vec_each (struct process_life *, latest, &s->lives.latest) {
+        struct process_life *life = *latest;
         if (!life || life->ended_ns)
             continue;
         if (!life->suspect_ns || life->suspect_ns > r->since_ns)
@@ -164,7 +165,7 @@ static void take_gap(struct spaces *s, const struct sideband_record *r)
     }
 }
 
-void spaces_take(struct spaces *s, const struct sideband_record *r)
+void address_spaces_take(struct address_spaces *s, const struct sideband_record *r)
 {
     if (r->type != SIDEBAND_GAP && r->pid <= 0)
         return; /* of a task that has no number where we are */

@@ -23,7 +23,7 @@ static void free_file(struct mapping_file *file)
 }
 
 /* The map forgets no key, so it is made anew from those that live. */
-static void sweep(struct mapping_files *files)
+static void sweep(struct mapped_files *files)
 {
     size_t kept = 0;
     map_release(&files->map);
@@ -43,8 +43,8 @@ static void sweep(struct mapping_files *files)
     files->dead = 0;
 }
 
-struct mapping_file *mapping_files_get(struct mapping_files *files, const char *path,
-                                       const struct mapping_file *like)
+struct mapping_file *mapped_files_get(struct mapped_files *files, const char *path,
+                                      const struct mapping_file *like)
 {
     struct buf key = BUF_INIT;
     bool added;
@@ -66,13 +66,13 @@ struct mapping_file *mapping_files_get(struct mapping_files *files, const char *
     return files->files.at[at];
 }
 
-void mapping_files_put(struct mapping_files *files, struct mapping_file *file)
+void mapped_files_put(struct mapped_files *files, struct mapping_file *file)
 {
     if (file && !--file->refs)
         files->dead++;
 }
 
-void mapping_files_release(struct mapping_files *files)
+void mapped_files_release(struct mapped_files *files)
 {
     vec_each (struct mapping_file *, file, &files->files)
         free_file(*file);

@@ -24,7 +24,7 @@ static bool begins(const char *text, const char *with)
     return !strncmp(text, with, strlen(with));
 }
 
-enum mapping_kind maps_kind(const char *path, uint32_t flags)
+enum mapping_kind proc_maps_kind(const char *path, uint32_t flags)
 {
     if (flags & MAP_HUGETLB || begins(path, "/anon_hugepage"))
         return MAPPING_HUGETLB;
@@ -62,7 +62,7 @@ static dev_t hugetlb_device(void)
     return device;
 }
 
-bool maps_take_line(const char *line, struct mapping_files *files, struct mapping_list *out)
+bool proc_maps_take_line(const char *line, struct mapped_files *files, struct mapping_list *out)
 {
     struct space_mapping m = {0};
     struct mapping_file file = {0};
@@ -79,9 +79,9 @@ bool maps_take_line(const char *line, struct mapping_files *files, struct mappin
     dev_t huge = hugetlb_device();
     if (huge && file.inode && makedev(file.major, file.minor) == huge)
         m.flags |= MAP_HUGETLB;
-    m.kind = maps_kind(path, m.flags);
+    m.kind = proc_maps_kind(path, m.flags);
     if (path[0])
-        m.file = mapping_files_get(files, path, &file);
+        m.file = mapped_files_get(files, path, &file);
     *vec_push(out) = m;
     return true;
 }
@@ -120,7 +120,7 @@ static void read_text(void *work)
     close(fd);
 }
 
-int maps_read(pid_t pid, struct mapping_files *files, struct mapping_list *out)
+int proc_maps_read(pid_t pid, struct mapped_files *files, struct mapping_list *out)
 {
     struct reading r = {.text = NULL};
     snprintf(r.path, sizeof(r.path), "/proc/%d/maps", (int)pid);
@@ -131,15 +131,15 @@ int maps_read(pid_t pid, struct mapping_files *files, struct mapping_list *out)
         r.bad = -ESRCH;
     for (char *line = r.text, *end; !r.bad && (end = strchr(line, '\n')); line = end + 1) {
         *end = '\0';
-        maps_take_line(line, files, out);
+        proc_maps_take_line(line, files, out);
     }
     free(r.text);
     return r.bad == -EPERM ? -EACCES : r.bad;
 }
 
-void maps_release(struct mapping_files *files, struct mapping_list *list)
+void proc_maps_release(struct mapped_files *files, struct mapping_list *list)
 {
     vec_each (struct space_mapping, m, list)
-        mapping_files_put(files, m->file);
+        mapped_files_put(files, m->file);
     vec_release(list);
 }

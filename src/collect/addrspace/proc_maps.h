@@ -18,12 +18,12 @@ struct mapping_list VEC(struct space_mapping);
  * Appends what the process maps now. 0; -ESRCH: there is no such process; -EACCES: it may not be looked at; -E2BIG: it maps too
  * much; -ETIMEDOUT: its memory map is locked; or -errno.
  */
-int maps_read(pid_t pid, struct mapping_files *files, struct mapping_list *out);
+int proc_maps_read(pid_t pid, struct mapped_files *files, struct mapping_list *out);
 /** Appends one line, without its newline; false: it is none. */
-bool maps_take_line(const char *line, struct mapping_files *files, struct mapping_list *out);
-void maps_release(struct mapping_files *files, struct mapping_list *list);
+bool proc_maps_take_line(const char *line, struct mapped_files *files, struct mapping_list *out);
+void proc_maps_release(struct mapped_files *files, struct mapping_list *list);
 
 /** By its name and its MAP_* flags. What the kernel calls heap may be more than it says: see address_spaces.h. */
-enum mapping_kind maps_kind(const char *path, uint32_t flags);
+enum mapping_kind proc_maps_kind(const char *path, uint32_t flags);
 
 #endif

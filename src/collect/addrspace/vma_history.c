@@ -14,9 +14,9 @@ struct entry {
     struct space_mapping mapping; /* MAPPING_NONE over everything: nothing is there any more */
 };
 
-struct layers {
+struct vma_history {
     size_t refs;
-    struct layers *under;
+    struct vma_history *under;
     unsigned depth;
     uint64_t from_ns;
     struct VEC(struct space_mapping)
@@ -25,52 +25,52 @@ struct layers {
     size_t fold_at;                /* so long is the tail before it is folded again */
 };
 
-struct layers *layers_new(struct layers *under, uint64_t from_ns)
+struct vma_history *vma_history_new(struct vma_history *under, uint64_t from_ns)
 {
-    struct layers *m = mem_alloc(sizeof(*m));
+    struct vma_history *m = mem_alloc(sizeof(*m));
     m->refs = 1;
     m->from_ns = from_ns;
     m->fold_at = TAIL_MIN;
     if (under) {
-        m->under = layers_get(under);
+        m->under = vma_history_get(under);
         m->depth = under->depth + 1;
     }
     return m;
 }
 
-struct layers *layers_get(struct layers *m)
+struct vma_history *vma_history_get(struct vma_history *m)
 {
     m->refs++;
     return m;
 }
 
-static void drop_content(struct mapping_files *files, struct layers *m)
+static void drop_content(struct mapped_files *files, struct vma_history *m)
 {
     vec_each (struct space_mapping, b, &m->base)
-        mapping_files_put(files, b->file);
+        mapped_files_put(files, b->file);
     vec_each (struct entry, e, &m->tail)
-        mapping_files_put(files, e->mapping.file);
+        mapped_files_put(files, e->mapping.file);
     vec_release(&m->base);
     vec_release(&m->tail);
 }
 
-void layers_put(struct mapping_files *files, struct layers *m)
+void vma_history_put(struct mapped_files *files, struct vma_history *m)
 {
     while (m && !--m->refs) {
-        struct layers *under = m->under;
+        struct vma_history *under = m->under;
         drop_content(files, m);
         free(m);
         m = under;
     }
 }
 
-struct layers *layers_settled(struct layers *m)
+struct vma_history *vma_history_settled(struct vma_history *m)
 {
     return m->under && !m->tail.len ? m->under : m;
 }
 
 /* The layer that was the uppermost one then, and the place behind all that is not later. */
-static struct entry *insert(struct layers *m, uint64_t time_ns)
+static struct entry *insert(struct vma_history *m, uint64_t time_ns)
 {
     while (m->under && time_ns < m->from_ns)
         m = m->under;
@@ -81,18 +81,18 @@ static struct entry *insert(struct layers *m, uint64_t time_ns)
     return &m->tail.at[at];
 }
 
-void layers_add(struct layers *m, uint64_t time_ns, const struct space_mapping *mapping)
+void vma_history_add(struct vma_history *m, uint64_t time_ns, const struct space_mapping *mapping)
 {
     *insert(m, time_ns) = (struct entry){.time_ns = time_ns, .mapping = *mapping};
 }
 
-void layers_clear(struct layers *m, uint64_t time_ns)
+void vma_history_clear(struct vma_history *m, uint64_t time_ns)
 {
     *insert(m, time_ns) = (struct entry){.time_ns = time_ns, .mapping = {.end = WHOLE_END}};
 }
 
 /* The first that ends above the address. */
-static const struct space_mapping *search_base(const struct layers *m, uint64_t address)
+static const struct space_mapping *search_base(const struct vma_history *m, uint64_t address)
 {
     size_t low = 0, high = m->base.len;
     while (low < high) {
@@ -105,7 +105,8 @@ static const struct space_mapping *search_base(const struct layers *m, uint64_t 
     return low < m->base.len ? &m->base.at[low] : NULL;
 }
 
-bool layers_find(const struct layers *m, uint64_t time_ns, uint64_t address, struct space_mapping *out)
+bool vma_history_find(const struct vma_history *m, uint64_t time_ns, uint64_t address,
+                      struct space_mapping *out)
 {
     for (; m; m = m->under) {
         for (size_t i = m->tail.len; i-- > 0;) {
@@ -125,7 +126,7 @@ bool layers_find(const struct layers *m, uint64_t time_ns, uint64_t address, str
 }
 
 /* Where something begins first, covered or not; WHOLE_END: nowhere. */
-static uint64_t next_start(const struct layers *m, uint64_t time_ns, uint64_t address)
+static uint64_t next_start(const struct vma_history *m, uint64_t time_ns, uint64_t address)
 {
     uint64_t best = WHOLE_END;
     for (; m; m = m->under) {
@@ -142,10 +143,11 @@ static uint64_t next_start(const struct layers *m, uint64_t time_ns, uint64_t ad
     return best;
 }
 
-bool layers_next(const struct layers *m, uint64_t time_ns, uint64_t address, struct space_mapping *out)
+bool vma_history_next(const struct vma_history *m, uint64_t time_ns, uint64_t address,
+                      struct space_mapping *out)
 {
     for (; (address = next_start(m, time_ns, address)) != WHOLE_END; address++)
-        if (layers_find(m, time_ns, address, out))
+        if (vma_history_find(m, time_ns, address, out))
             return true;
     return false;
 }
@@ -154,12 +156,12 @@ bool layers_next(const struct layers *m, uint64_t time_ns, uint64_t address, str
 
 struct entries VEC(struct entry);
 
-bool layers_grown(const struct layers *m)
+bool vma_history_grown(const struct vma_history *m)
 {
     return m->depth > DEEP || m->tail.len > m->fold_at + m->base.len;
 }
 
-size_t layers_count(const struct layers *m)
+size_t vma_history_count(const struct vma_history *m)
 {
     size_t count = 0;
     for (; m; m = m->under)
@@ -168,7 +170,7 @@ size_t layers_count(const struct layers *m)
 }
 
 /* All that is known, oldest first; each with a reference of its own. */
-static void gather(const struct layers *m, struct entries *all)
+static void gather(const struct vma_history *m, struct entries *all)
 {
     if (m->under)
         gather(m->under, all);
@@ -241,7 +243,7 @@ static const struct entry *top_at(struct sweep *s, uint64_t point)
     return &s->all[s->heap[0]];
 }
 
-static void add_piece(struct layers *m, const struct entry *of, uint64_t start, uint64_t end)
+static void add_piece(struct vma_history *m, const struct entry *of, uint64_t start, uint64_t end)
 {
     struct space_mapping *last = m->base.len ? &m->base.at[m->base.len - 1] : NULL;
     uint64_t offset = of->mapping.page_offset + (start - of->mapping.start);
@@ -261,7 +263,7 @@ static void add_piece(struct layers *m, const struct entry *of, uint64_t start, 
 }
 
 /* The base from the first n entries. */
-static void make_base(struct layers *m, const struct entry *all, size_t n)
+static void make_base(struct vma_history *m, const struct entry *all, size_t n)
 {
     struct sweep s = {.all = all, .n = n};
     uint64_t *points = mem_array(2 * n + 1, sizeof(*points));
@@ -284,10 +286,10 @@ static void make_base(struct layers *m, const struct entry *all, size_t n)
     free(s.heap);
 }
 
-void layers_fold(struct mapping_files *files, struct layers *m, uint64_t settled_ns)
+void vma_history_fold(struct mapped_files *files, struct vma_history *m, uint64_t settled_ns)
 {
     struct entries all = {0};
-    struct layers folded = {.refs = m->refs, .from_ns = m->from_ns};
+    struct vma_history folded = {.refs = m->refs, .from_ns = m->from_ns};
     size_t settled = 0;
     gather(m, &all);
     while (settled < all.len && all.at[settled].time_ns <= settled_ns)
@@ -301,6 +303,6 @@ void layers_fold(struct mapping_files *files, struct layers *m, uint64_t settled
     folded.fold_at = 2 * folded.tail.len + TAIL_MIN;
     vec_release(&all);
     drop_content(files, m);
-    layers_put(files, m->under);
+    vma_history_put(files, m->under);
     *m = folded;
 }

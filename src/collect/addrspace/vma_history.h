@@ -50,41 +50,43 @@ struct space_mapping {
 };
 
 /** Every file once. */
-struct mapping_files {
+struct mapped_files {
     struct map map;
     struct VEC(struct mapping_file *) files;
     size_t dead; /* that nobody refers to any more */
 };
 
 /** One reference is the caller's. `like` says what it is, `path` is copied. */
-struct mapping_file *mapping_files_get(struct mapping_files *files, const char *path,
-                                       const struct mapping_file *like);
-void mapping_files_put(struct mapping_files *files, struct mapping_file *file);
-void mapping_files_release(struct mapping_files *files);
+struct mapping_file *mapped_files_get(struct mapped_files *files, const char *path,
+                                      const struct mapping_file *like);
+void mapped_files_put(struct mapped_files *files, struct mapping_file *file);
+void mapped_files_release(struct mapped_files *files);
 
-struct layers;
+struct vma_history;
 
 /** An empty space, or one that begins as a copy of `under` is; that keeps its reference. */
-struct layers *layers_new(struct layers *under, uint64_t from_ns);
-struct layers *layers_get(struct layers *m);
-void layers_put(struct mapping_files *files, struct layers *m);
+struct vma_history *vma_history_new(struct vma_history *under, uint64_t from_ns);
+struct vma_history *vma_history_get(struct vma_history *m);
+void vma_history_put(struct mapped_files *files, struct vma_history *m);
 /** Has nothing been mapped in the uppermost layer, so that what lies under it can be shared instead? Then that, else `m`. */
-struct layers *layers_settled(struct layers *m);
+struct vma_history *vma_history_settled(struct vma_history *m);
 
 /** From time_ns on `mapping` is there; its reference to the file moves here. */
-void layers_add(struct layers *m, uint64_t time_ns, const struct space_mapping *mapping);
+void vma_history_add(struct vma_history *m, uint64_t time_ns, const struct space_mapping *mapping);
 /** From time_ns on nothing is there. */
-void layers_clear(struct layers *m, uint64_t time_ns);
+void vma_history_clear(struct vma_history *m, uint64_t time_ns);
 /** What is at the address at that time; false: nothing, as far as is known. The file is not the caller's. */
-bool layers_find(const struct layers *m, uint64_t time_ns, uint64_t address, struct space_mapping *out);
+bool vma_history_find(const struct vma_history *m, uint64_t time_ns, uint64_t address,
+                      struct space_mapping *out);
 /** The mapping that begins first at or above the address, at that time. */
-bool layers_next(const struct layers *m, uint64_t time_ns, uint64_t address, struct space_mapping *out);
+bool vma_history_next(const struct vma_history *m, uint64_t time_ns, uint64_t address,
+                      struct space_mapping *out);
 
-/** Is it worth layers_fold()? */
-bool layers_grown(const struct layers *m);
+/** Is it worth vma_history_fold()? */
+bool vma_history_grown(const struct vma_history *m);
 /** Forgets what was there before settled_ns and is not any more, and no longer shares layers. */
-void layers_fold(struct mapping_files *files, struct layers *m, uint64_t settled_ns);
+void vma_history_fold(struct mapped_files *files, struct vma_history *m, uint64_t settled_ns);
 /** Mappings that are kept, covered ones too. */
-size_t layers_count(const struct layers *m);
+size_t vma_history_count(const struct vma_history *m);
 
 #endif

@@ -19,18 +19,19 @@
 
 void cgroup_parse_stat(struct overview_cgroup *c, const char *text)
 {
-    char line[LINES_BYTES];
+    char line[PROC_TEXT_BYTES];
     uint64_t anon = 0, file = 0, shmem = 0;
     bool known = false;
-    while (lines_next(&text, line)) {
+    while (proc_text_next(&text, line)) {
         if (c->version == 2) {
-            known |= lines_value(line, "anon", &anon);
-            (void)(lines_value(line, "file", &file) || lines_value(line, "shmem", &shmem));
-            if (lines_value(line, "kernel", &c->kernel_bytes)) /* 5.18 */
+            known |= proc_text_value(line, "anon", &anon);
+            (void)(proc_text_value(line, "file", &file) || proc_text_value(line, "shmem", &shmem));
+            if (proc_text_value(line, "kernel", &c->kernel_bytes)) /* 5.18 */
                 c->kernel_known = true;
         } else {
-            known |= lines_value(line, "total_rss", &anon);
-            (void)(lines_value(line, "total_cache", &file) || lines_value(line, "total_shmem", &shmem));
+            known |= proc_text_value(line, "total_rss", &anon);
+            (void)(proc_text_value(line, "total_cache", &file) ||
+                   proc_text_value(line, "total_shmem", &shmem));
         }
     }
     c->kinds_known = known;
@@ -41,9 +42,9 @@ void cgroup_parse_stat(struct overview_cgroup *c, const char *text)
 
 void cgroup_parse_kills(struct overview_cgroup *c, const char *text)
 {
-    char line[LINES_BYTES];
-    while (lines_next(&text, line))
-        if (lines_value(line, "oom_kill", &c->oom_kills))
+    char line[PROC_TEXT_BYTES];
+    while (proc_text_next(&text, line))
+        if (proc_text_value(line, "oom_kill", &c->oom_kills))
             c->kills_known = true;
 }
 
@@ -63,7 +64,7 @@ static bool read_number(int folder, const char *name, struct buf *text, uint64_t
         *value = UINT64_MAX;
         return true;
     }
-    return lines_number(&at, value);
+    return proc_text_number(&at, value);
 }
 
 static bool read_group(int folder, struct overview_cgroup *c, struct buf *text)

@@ -12,10 +12,10 @@
 #define VMLINUX_BTF      "/sys/kernel/btf/vmlinux"
 #define FORMAT_BYTES_MAX (1u << 20)
 
-void kernel_words_release(struct kernel_words *w)
+void gfp_words_release(struct gfp_words *w)
 {
     gfp_release(&w->gfp);
-    *w = (struct kernel_words){.gfp_from = KERNEL_WORDS_NONE};
+    *w = (struct gfp_words){.gfp_from = GFP_WORDS_NONE};
 }
 
 /* ---- BTF ---- */
@@ -46,7 +46,7 @@ static bool has_events(const char *folder)
     return has;
 }
 
-bool kernel_words_tracefs(struct buf *out)
+bool gfp_words_tracefs(struct buf *out)
 {
     struct mounts mounts;
     mounts_read(&mounts);
@@ -65,10 +65,10 @@ bool kernel_words_tracefs(struct buf *out)
     return found;
 }
 
-static bool read_format(struct kernel_words *w, const struct gfp_bits *bits)
+static bool read_format(struct gfp_words *w, const struct gfp_bits *bits)
 {
     struct buf path = BUF_INIT, text = BUF_INIT;
-    bool done = kernel_words_tracefs(&path);
+    bool done = gfp_words_tracefs(&path);
     buf_addstr(&path, "/events/kmem/kmalloc/format");
     done = done && !file_read(buf_str(&path), FORMAT_BYTES_MAX, &text) &&
            !gfp_from_format(&w->gfp, buf_str(&text), bits);
@@ -77,14 +77,14 @@ static bool read_format(struct kernel_words *w, const struct gfp_bits *bits)
     return done;
 }
 
-void kernel_words_read(struct kernel_words *w)
+void gfp_words_read(struct gfp_words *w)
 {
     struct gfp_bits bits = {0};
-    *w = (struct kernel_words){.gfp_from = KERNEL_WORDS_NONE};
+    *w = (struct gfp_words){.gfp_from = GFP_WORDS_NONE};
     read_btf(&bits);
     if (read_format(w, &bits))
-        w->gfp_from = KERNEL_WORDS_FORMAT;
+        w->gfp_from = GFP_WORDS_FORMAT;
     else if (!gfp_from_bits(&w->gfp, &bits))
-        w->gfp_from = KERNEL_WORDS_BTF;
+        w->gfp_from = GFP_WORDS_BTF;
     vec_release(&bits);
 }

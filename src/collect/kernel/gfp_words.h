@@ -6,7 +6,7 @@
  * Words that this kernel has for the GFP flags in its events. Read from tracefs, where it is mounted
  * (nothing is mounted for it), and from BTF; what neither tells stays a number.
  *
- * Runs in: the tool. Threads: one at a time. Owns: its tables, until kernel_words_release().
+ * Runs in: the tool. Threads: one at a time. Owns: its tables, until gfp_words_release().
  */
 
 #include <stdbool.h>
@@ -15,22 +15,22 @@
 #include "base/buf.h"
 #include "model/kernel/gfp.h"
 
-enum kernel_words_source {
-    KERNEL_WORDS_NONE, /* flags are shown in hex */
-    KERNEL_WORDS_BTF, /* bits are the kernel's; composed masks as include/linux/gfp_types.h has had them since 6.10 */
-    KERNEL_WORDS_FORMAT, /* the kernel's own table: the same text as its traces have */
+enum gfp_words_source {
+    GFP_WORDS_NONE, /* flags are shown in hex */
+    GFP_WORDS_BTF, /* bits are the kernel's; composed masks as include/linux/gfp_types.h has had them since 6.10 */
+    GFP_WORDS_FORMAT, /* the kernel's own table: the same text as its traces have */
 };
 
-struct kernel_words {
-    enum kernel_words_source gfp_from;
+struct gfp_words {
+    enum gfp_words_source gfp_from;
     struct gfp_names gfp;
 };
 
 /** Never fails: what cannot be read is left out. */
-void kernel_words_read(struct kernel_words *w);
-void kernel_words_release(struct kernel_words *w);
+void gfp_words_read(struct gfp_words *w);
+void gfp_words_release(struct gfp_words *w);
 
 /** Where tracefs is mounted: a folder in `out`. False: nowhere. */
-bool kernel_words_tracefs(struct buf *out);
+bool gfp_words_tracefs(struct buf *out);
 
 #endif

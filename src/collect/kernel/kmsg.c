@@ -76,7 +76,7 @@ static bool take_constraint(struct kmsg *k, const char *text)
         at = p + 5;
     free(k->cgroup);
     k->cgroup = end ? mem_strndup(group + strlen(memcg), (size_t)(end - group) - strlen(memcg)) : NULL;
-    k->victim = at && lines_number(&at, &pid) && pid <= INT32_MAX ? (int)pid : 0;
+    k->victim = at && proc_text_number(&at, &pid) && pid <= INT32_MAX ? (int)pid : 0;
     return true;
 }
 
@@ -87,9 +87,9 @@ static uint64_t figure(const char *text, const char *key)
     uint64_t value = 0;
     if (found) {
         found += strlen(key);
-        lines_number(&found, &value);
+        proc_text_number(&found, &value);
     }
-    return lines_times(value, 1024);
+    return proc_text_times(value, 1024);
 }
 
 static void forget_old(struct kmsg *k)
@@ -108,7 +108,7 @@ static void forget_old(struct kmsg *k)
 static void take_kill(struct kmsg *k, const char *text, uint64_t boot_us)
 {
     static const char killed[] = ": Killed process ", behind[] = ") total-vm:";
-    struct overview_kill kill = {.boot_ns = lines_times(boot_us, 1000)};
+    struct overview_kill kill = {.boot_ns = proc_text_times(boot_us, 1000)};
     const char *at = strstr(text, killed), *end = NULL;
     uint64_t pid, uid = 0;
     kill.cgroup_limit = !strncmp(text, "Memory cgroup out of memory", 27);
@@ -117,7 +117,7 @@ static void take_kill(struct kmsg *k, const char *text, uint64_t boot_us)
     at += strlen(killed);
     for (const char *p = at; (p = strstr(p, behind)); p++)
         end = p;
-    if (!lines_number(&at, &pid) || pid > INT32_MAX || strncmp(at, " (", 2) || !end || end < at + 2)
+    if (!proc_text_number(&at, &pid) || pid > INT32_MAX || strncmp(at, " (", 2) || !end || end < at + 2)
         return;
     at += 2;
     kill.pid = (int)pid;
@@ -127,7 +127,7 @@ static void take_kill(struct kmsg *k, const char *text, uint64_t boot_us)
     kill.shmem_bytes = figure(end, "shmem-rss:");
     kill.page_table_bytes = figure(end, "pgtables:");
     const char *user = strstr(end, "UID:"), *adjust = strstr(end, "oom_score_adj:");
-    if (user && (user += 4, lines_number(&user, &uid)))
+    if (user && (user += 4, proc_text_number(&user, &uid)))
         kill.uid = (unsigned)uid;
     kill.score_adjust = adjust ? strtol(adjust + strlen("oom_score_adj:"), NULL, 10) : 0;
     snprintf(kill.trigger, sizeof(kill.trigger), "%s", k->trigger);
@@ -141,20 +141,20 @@ static void take_kill(struct kmsg *k, const char *text, uint64_t boot_us)
 static void begin(struct kmsg *k, uint64_t sequence, uint64_t boot_us)
 {
     if (!k->begun && sequence)
-        k->since_ns = lines_times(boot_us, 1000);
+        k->since_ns = proc_text_times(boot_us, 1000);
     k->begun = true;
 }
 
 void kmsg_take(struct kmsg *k, const char *record)
 {
-    char line[LINES_BYTES];
+    char line[PROC_TEXT_BYTES];
     uint64_t priority, sequence, boot_us;
     const char *at = record, *text;
-    if (!lines_next(&at, line))
+    if (!proc_text_next(&at, line))
         return;
     at = line;
-    if (!lines_number(&at, &priority) || *at++ != ',' || !lines_number(&at, &sequence) || *at++ != ',' ||
-        !lines_number(&at, &boot_us) || !(text = strchr(at, ';')))
+    if (!proc_text_number(&at, &priority) || *at++ != ',' || !proc_text_number(&at, &sequence) ||
+        *at++ != ',' || !proc_text_number(&at, &boot_us) || !(text = strchr(at, ';')))
         return;
     text++;
     begin(k, sequence, boot_us);

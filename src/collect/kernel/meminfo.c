@@ -48,18 +48,18 @@ static const char *const keys[OVERVIEW_MEMORY_KINDS] = {
 
 void meminfo_parse(struct overview *m, const char *text)
 {
-    char line[LINES_BYTES];
+    char line[PROC_TEXT_BYTES];
     uint64_t value;
-    while (lines_next(&text, line))
+    while (proc_text_next(&text, line))
         for (int i = 0; i < OVERVIEW_MEMORY_KINDS; i++)
-            if (keys[i] && lines_value(line, keys[i], &value))
+            if (keys[i] && proc_text_value(line, keys[i], &value))
                 overview_memory_set(m, (enum overview_memory)i, value);
 }
 
 void pressure_parse(struct overview_pressure *p, const char *text)
 {
-    char line[LINES_BYTES];
-    while (lines_next(&text, line)) {
+    char line[PROC_TEXT_BYTES];
+    while (proc_text_next(&text, line)) {
         bool full = !strncmp(line, "full ", 5);
         struct overview_stall s = {.known = true, .last = -1};
         unsigned long long total;
@@ -79,22 +79,22 @@ void pressure_parse(struct overview_pressure *p, const char *text)
 
 void swaps_parse(struct overview *m, const char *text)
 {
-    char line[LINES_BYTES], path[LINES_BYTES];
+    char line[PROC_TEXT_BYTES], path[PROC_TEXT_BYTES];
     bool first = true;
-    while (lines_next(&text, line)) {
+    while (proc_text_next(&text, line)) {
         struct overview_swap s = {.path = NULL};
         const char *at = line;
         if (first) {
             first = false; /* the headers */
             continue;
         }
-        if (!lines_word(&at, path, sizeof(path)) || !lines_word(&at, s.type, sizeof(s.type)) ||
-            !lines_number(&at, &s.size_bytes) || !lines_number(&at, &s.used_bytes))
+        if (!proc_text_word(&at, path, sizeof(path)) || !proc_text_word(&at, s.type, sizeof(s.type)) ||
+            !proc_text_number(&at, &s.size_bytes) || !proc_text_number(&at, &s.used_bytes))
             continue;
-        s.size_bytes = lines_times(s.size_bytes, 1024);
-        s.used_bytes = lines_times(s.used_bytes, 1024);
+        s.size_bytes = proc_text_times(s.size_bytes, 1024);
+        s.used_bytes = proc_text_times(s.used_bytes, 1024);
         s.priority = strtoll(at, NULL, 10);
-        s.path = lines_unescape(path, strlen(path));
+        s.path = proc_text_unescape(path, strlen(path));
         *vec_push(&m->swaps) = s;
     }
 }
@@ -105,7 +105,7 @@ void slabinfo_parse(struct overview *m, const char *text, uint64_t page_bytes)
     slab_parse(&caches, text);
     vec_each (const struct slab_cache, c, &caches.all) {
         struct overview_slab s = {
-            .bytes = lines_times(lines_times(c->slabs, c->pages_per_slab), page_bytes),
+            .bytes = proc_text_times(proc_text_times(c->slabs, c->pages_per_slab), page_bytes),
             .objects = c->objects,
             .active = c->active,
             .object_bytes = c->stride_bytes,
@@ -118,28 +118,30 @@ void slabinfo_parse(struct overview *m, const char *text, uint64_t page_bytes)
 
 void node_meminfo_parse(struct overview_node *n, const char *text)
 {
-    char line[LINES_BYTES];
-    while (lines_next(&text, line)) {
+    char line[PROC_TEXT_BYTES];
+    while (proc_text_next(&text, line)) {
         const char *at = line;
         uint64_t id;
         if (strncmp(line, "Node ", 5))
             continue;
         at += 5;
-        if (!lines_number(&at, &id) || *at != ' ')
+        if (!proc_text_number(&at, &id) || *at != ' ')
             continue;
         at++;
-        (void)(lines_value(at, "MemTotal", &n->total_bytes) || lines_value(at, "MemFree", &n->free_bytes) ||
-               lines_value(at, "AnonPages", &n->anon_bytes) || lines_value(at, "FilePages", &n->file_bytes) ||
-               lines_value(at, "Slab", &n->slab_bytes));
+        (void)(proc_text_value(at, "MemTotal", &n->total_bytes) ||
+               proc_text_value(at, "MemFree", &n->free_bytes) ||
+               proc_text_value(at, "AnonPages", &n->anon_bytes) ||
+               proc_text_value(at, "FilePages", &n->file_bytes) ||
+               proc_text_value(at, "Slab", &n->slab_bytes));
     }
 }
 
 void node_numastat_parse(struct overview_node *n, const char *text)
 {
-    char line[LINES_BYTES];
-    while (lines_next(&text, line))
-        (void)(lines_value(line, "numa_hit", &n->hit) || lines_value(line, "numa_miss", &n->miss) ||
-               lines_value(line, "numa_foreign", &n->foreign));
+    char line[PROC_TEXT_BYTES];
+    while (proc_text_next(&text, line))
+        (void)(proc_text_value(line, "numa_hit", &n->hit) || proc_text_value(line, "numa_miss", &n->miss) ||
+               proc_text_value(line, "numa_foreign", &n->foreign));
 }
 
 void chosen_parse(const char *text, char *out, size_t size)

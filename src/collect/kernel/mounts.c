@@ -11,7 +11,7 @@
 static char *take_word(const char **at, const char *end)
 {
     const char *blank = memchr(*at, ' ', (size_t)(end - *at));
-    char *word = lines_unescape(*at, (size_t)((blank ? blank : end) - *at));
+    char *word = proc_text_unescape(*at, (size_t)((blank ? blank : end) - *at));
     *at = blank ? blank + 1 : end;
     return word;
 }

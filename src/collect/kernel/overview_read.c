@@ -28,18 +28,18 @@ static uint64_t clock_ns(clockid_t clock)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-void machine_look_begin(struct machine_looker *l)
+void overview_read_begin(struct overview_reader *l)
 {
-    *l = (struct machine_looker){.asker.each_ms = ASK_EACH_MS};
+    *l = (struct overview_reader){.asker.each_ms = ASK_EACH_MS};
     kmsg_open(&l->log);
-    l->counters_bad = counters_open(&l->counters);
+    l->counters_bad = perf_counters_open(&l->counters);
 }
 
-void machine_look_end(struct machine_looker *l)
+void overview_read_end(struct overview_reader *l)
 {
     kmsg_close(&l->log);
-    counters_close(&l->counters);
-    process_asker_release(&l->asker);
+    perf_counters_close(&l->counters);
+    process_queryer_release(&l->asker);
     overview_release(&l->before);
 }
 
@@ -66,7 +66,7 @@ static bool number_of(int folder, const char *path, uint64_t *value)
 {
     struct buf text = BUF_INIT;
     const char *at = file_read_at(folder, path, 4096, &text) ? "" : buf_str(&text);
-    bool known = lines_number(&at, value);
+    bool known = proc_text_number(&at, value);
     buf_release(&text);
     return known;
 }
@@ -89,7 +89,8 @@ static void look_at_zram(struct overview *m)
             buf_printf(&path, "/sys/block/%s/mm_stat", s->path + strlen(SWAP_DEVICE));
             const char *at = file_read(buf_str(&path), 4096, &text) ? "" : buf_str(&text);
             uint64_t data, packed, used;
-            if (lines_number(&at, &data) && lines_number(&at, &packed) && lines_number(&at, &used))
+            if (proc_text_number(&at, &data) && proc_text_number(&at, &packed) &&
+                proc_text_number(&at, &used))
                 s->memory_bytes = used;
         }
         buf_release(&path);
@@ -109,7 +110,7 @@ static int each_numbered(const char *folder, const char *name,
         const char *at = entry->d_name + strlen(name);
         uint64_t number;
         int fd;
-        if (strncmp(entry->d_name, name, strlen(name)) || !lines_number(&at, &number))
+        if (strncmp(entry->d_name, name, strlen(name)) || !proc_text_number(&at, &number))
             continue;
         fd = openat(dirfd(dir), entry->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (fd >= 0) {
@@ -136,7 +137,7 @@ static void take_node(struct overview *m, int fd, uint64_t id)
 
 static void take_huge(struct overview *m, int fd, uint64_t kib)
 {
-    struct overview_huge h = {.size_bytes = lines_times(kib, 1024)};
+    struct overview_huge h = {.size_bytes = proc_text_times(kib, 1024)};
     if (number_of(fd, "nr_hugepages", &h.total) && number_of(fd, "free_hugepages", &h.free) &&
         number_of(fd, "resv_hugepages", &h.reserved) && number_of(fd, "surplus_hugepages", &h.surplus))
         *vec_push(&m->huge) = h;
@@ -184,7 +185,7 @@ static uint64_t wall_ns(const struct overview *m, uint64_t now, uint64_t log_ns)
     return log_ns <= now && m->taken_ns > now - log_ns ? m->taken_ns - (now - log_ns) : 0;
 }
 
-static void look_at_kills(struct machine_looker *l, struct overview *m)
+static void look_at_kills(struct overview_reader *l, struct overview *m)
 {
     uint64_t now = clock_ns(CLOCK_MONOTONIC);
     int bad = kmsg_read(&l->log);
@@ -199,12 +200,12 @@ static void look_at_kills(struct machine_looker *l, struct overview *m)
     }
 }
 
-static void look_at_processes(struct machine_looker *l, const struct machine_wish *wish, struct overview *m)
+static void look_at_processes(struct overview_reader *l, const struct overview_wish *wish, struct overview *m)
 {
     overview_sort_processes(&m->processes, wish->sort, wish->top);
     l->asker.left_ms = wish->ask_ms;
     vec_each (struct overview_process, p, &m->processes)
-        process_ask(&l->asker, p, wish->pss);
+        process_query(&l->asker, p, wish->pss);
 }
 
 /* Names, times and what is counted: little, and soon done. */
@@ -223,7 +224,7 @@ static int look_at_counts(struct overview *m, struct buf *text)
 }
 
 /* Keeps what the next look is compared with: all processes, also those that no list has room for. */
-static void keep_counts(struct machine_looker *l, const struct overview *m)
+static void keep_counts(struct overview_reader *l, const struct overview *m)
 {
     struct overview *b = &l->before;
     overview_release(b);
@@ -233,23 +234,23 @@ static void keep_counts(struct machine_looker *l, const struct overview *m)
         *vec_push(&b->processes) = *p; /* nobody has been asked yet: no command line in it */
 }
 
-int machine_look_count(struct machine_looker *l)
+int overview_read_count(struct overview_reader *l)
 {
     struct buf text = BUF_INIT;
     struct overview m;
     int bad = look_at_counts(&m, &text);
-    counters_read(&l->counters, &m);
+    perf_counters_read(&l->counters, &m);
     keep_counts(l, &m);
     overview_release(&m);
     buf_release(&text);
     return bad;
 }
 
-int machine_look(struct machine_looker *l, const struct machine_wish *wish, struct overview *m)
+int overview_read(struct overview_reader *l, const struct overview_wish *wish, struct overview *m)
 {
     struct buf text = BUF_INIT;
     int bad = look_at_counts(m, &text);
-    counters_read(&l->counters, m);
+    perf_counters_read(&l->counters, m);
     if (l->counters_bad)
         say_unknown(m, "perf events of all processors", l->counters_bad);
     overview_since(m, l->before.boot_ns ? &l->before : NULL);

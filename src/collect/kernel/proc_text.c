@@ -5,25 +5,25 @@
 
 #include "base/mem.h"
 
-bool lines_next(const char **text, char line[static LINES_BYTES])
+bool proc_text_next(const char **text, char line[static PROC_TEXT_BYTES])
 {
     const char *begin = *text;
     if (!*begin)
         return false;
-    size_t len = strcspn(begin, "\n"), kept = len < LINES_BYTES ? len : LINES_BYTES - 1;
+    size_t len = strcspn(begin, "\n"), kept = len < PROC_TEXT_BYTES ? len : PROC_TEXT_BYTES - 1;
     memcpy(line, begin, kept);
     line[kept] = '\0';
     *text = begin + len + (begin[len] == '\n');
     return true;
 }
 
-uint64_t lines_times(uint64_t a, uint64_t b)
+uint64_t proc_text_times(uint64_t a, uint64_t b)
 {
     uint64_t product;
     return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
 }
 
-bool lines_number(const char **at, uint64_t *value)
+bool proc_text_number(const char **at, uint64_t *value)
 {
     const char *p = *at + strspn(*at, " \t");
     uint64_t sum = 0;
@@ -37,7 +37,7 @@ bool lines_number(const char **at, uint64_t *value)
     return true;
 }
 
-bool lines_value(const char *line, const char *key, uint64_t *value)
+bool proc_text_value(const char *line, const char *key, uint64_t *value)
 {
     size_t len = strlen(key);
     if (strncmp(line, key, len))
@@ -46,14 +46,14 @@ bool lines_value(const char *line, const char *key, uint64_t *value)
     p += *p == ':';
     if (*p != ' ' && *p != '\t')
         return false;
-    if (!lines_number(&p, value))
+    if (!proc_text_number(&p, value))
         return false;
     if (!strcmp(p, " kB"))
-        *value = lines_times(*value, 1024);
+        *value = proc_text_times(*value, 1024);
     return true;
 }
 
-bool lines_word(const char **at, char *out, size_t size)
+bool proc_text_word(const char **at, char *out, size_t size)
 {
     const char *p = *at + strspn(*at, " \t");
     size_t len = strcspn(p, " \t"), kept = len < size ? len : size - 1;
@@ -69,7 +69,7 @@ static bool is_octal(const char *text, size_t len)
            text[2] >= '0' && text[2] <= '7';
 }
 
-char *lines_unescape(const char *word, size_t len)
+char *proc_text_unescape(const char *word, size_t len)
 {
     char *out = mem_alloc(len + 1), *to = out;
     for (const char *end = word + len; word < end;) {

@@ -51,7 +51,9 @@ static const struct {
 
 static uint64_t scaled(uint64_t value, enum unit unit, uint64_t page_bytes)
 {
-    return unit == PAGES ? lines_times(value, page_bytes) : unit == KIB ? lines_times(value, 1024) : value;
+    return unit == PAGES ? proc_text_times(value, page_bytes)
+           : unit == KIB ? proc_text_times(value, 1024)
+                         : value;
 }
 
 /* What is beyond the machine's own scans. */
@@ -65,14 +67,14 @@ static void leave_cgroups(struct overview_counts *c, enum overview_count all, en
 
 void vmstat_parse(struct overview *m, const char *text, uint64_t page_bytes)
 {
-    char line[LINES_BYTES], name[64];
+    char line[PROC_TEXT_BYTES], name[64];
     uint64_t value;
-    while (lines_next(&text, line)) {
+    while (proc_text_next(&text, line)) {
         const char *at = line;
-        if (!lines_word(&at, name, sizeof(name)) || !lines_number(&at, &value))
+        if (!proc_text_word(&at, name, sizeof(name)) || !proc_text_number(&at, &value))
             continue;
         if (!strcmp(name, "nr_zspages"))
-            overview_memory_set(m, OVERVIEW_ZSMALLOC, lines_times(value, page_bytes));
+            overview_memory_set(m, OVERVIEW_ZSMALLOC, proc_text_times(value, page_bytes));
         for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
             if (names[i].prefix ? !strncmp(name, names[i].name, strlen(names[i].name))
                                 : !strcmp(name, names[i].name))
@@ -95,11 +97,11 @@ static bool begins_zone(const char *line, struct overview_zone *z)
     if (strncmp(line, "Node ", 5))
         return false;
     const char *at = line + 5;
-    if (!lines_number(&at, &node) || node > 1u << 16 || strncmp(at, ", zone", 6))
+    if (!proc_text_number(&at, &node) || node > 1u << 16 || strncmp(at, ", zone", 6))
         return false;
     at += 6;
     *z = (struct overview_zone){.node = (unsigned)node};
-    return lines_word(&at, z->name, sizeof(z->name));
+    return proc_text_word(&at, z->name, sizeof(z->name));
 }
 
 static void take_zone_line(struct overview_zone *z, const char *at, uint64_t page_bytes)
@@ -111,7 +113,7 @@ static void take_zone_line(struct overview_zone *z, const char *at, uint64_t pag
     if (!strncmp(at, free_pages, strlen(free_pages))) {
         to = &z->free_bytes;
         number = at + strlen(free_pages);
-    } else if (lines_word(&number, name, sizeof(name))) {
+    } else if (proc_text_word(&number, name, sizeof(name))) {
         to = !strcmp(name, "min")       ? &z->min_bytes
              : !strcmp(name, "low")     ? &z->low_bytes
              : !strcmp(name, "high")    ? &z->high_bytes
@@ -119,18 +121,18 @@ static void take_zone_line(struct overview_zone *z, const char *at, uint64_t pag
              : !strcmp(name, "count:")  ? &z->cpu_lists_bytes
                                         : NULL;
     }
-    if (to && lines_number(&number, &value)) {
-        value = lines_times(value, page_bytes);
+    if (to && proc_text_number(&number, &value)) {
+        value = proc_text_times(value, page_bytes);
         *to = to == &z->cpu_lists_bytes ? *to + value : value;
     }
 }
 
 void zoneinfo_parse(struct overview *m, const char *text, uint64_t page_bytes)
 {
-    char line[LINES_BYTES];
+    char line[PROC_TEXT_BYTES];
     struct overview_zone z = {.node = 0};
     bool open = false;
-    while (lines_next(&text, line)) {
+    while (proc_text_next(&text, line)) {
         struct overview_zone next;
         if (!begins_zone(line, &next)) {
             if (open)

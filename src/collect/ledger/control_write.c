@@ -25,8 +25,8 @@ static int open_named(const struct ledger_entry *ledger, const char *path)
 {
     if (ledger->path)
         return ledger_file_open(path, O_RDWR);
-    const struct mapped_file *page = mapped_control(ledger->mapped, ledger->image_id);
-    return page->end ? mapped_open(ledger->pid, page, O_RDWR) : -ENOENT;
+    const struct mapped_ledgers_file *page = mapped_ledgers_control(ledger->mapped, ledger->image_id);
+    return page->end ? mapped_ledgers_open(ledger->pid, page, O_RDWR) : -ENOENT;
 }
 
 /*
@@ -48,7 +48,8 @@ static int open_page(const struct ledger_entry *ledger, const char *path, struct
     int fd = open_named(ledger, path);
     if (fd < 0)
         return failed(e, path, -fd);
-    if (is_page(fd, !ledger->path && mapped_nameless(mapped_control(ledger->mapped, ledger->image_id))))
+    if (is_page(fd, !ledger->path &&
+                        mapped_ledgers_nameless(mapped_ledgers_control(ledger->mapped, ledger->image_id))))
         return fd;
     close(fd);
     return error_set(e, EPROTO, "%s is no control page of an agent", path);
@@ -75,8 +76,8 @@ static void print_path(struct buf *path, const struct ledger_entry *ledger)
         const char *point = strrchr(ledger->path, '.');
         buf_add(path, ledger->path, point ? (size_t)(point - ledger->path) : strlen(ledger->path));
         buf_addstr(path, LEDGER_CONTROL_SUFFIX);
-    } else if (mapped_control(ledger->mapped, ledger->image_id)->end) {
-        buf_printf(path, "%s of process %d", mapped_control(ledger->mapped, ledger->image_id)->path,
+    } else if (mapped_ledgers_control(ledger->mapped, ledger->image_id)->end) {
+        buf_printf(path, "%s of process %d", mapped_ledgers_control(ledger->mapped, ledger->image_id)->path,
                    (int)ledger->pid);
     } else {
         buf_printf(path, "the control page of process %d", (int)ledger->pid);

@@ -65,8 +65,9 @@ int ledger_is_held(int fd)
 
 int ledger_entry_open(const struct ledger_entry *entry)
 {
-    return entry->path ? ledger_file_open(entry->path, O_RDONLY)
-                       : mapped_open(entry->pid, entry->tags ? &entry->mapped->tags : &entry->mapped->ledger,
+    return entry->path
+               ? ledger_file_open(entry->path, O_RDONLY)
+               : mapped_ledgers_open(entry->pid, entry->tags ? &entry->mapped->tags : &entry->mapped->ledger,
                                      O_RDONLY);
 }
 

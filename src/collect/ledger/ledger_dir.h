@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "base/vec.h"
 
-struct mapped;
+struct mapped_ledger;
 
 struct ledger_entry {
     char *path; /* NULL: none that leads to it from here; ledger_entry_open() knows a way */
@@ -27,7 +27,7 @@ struct ledger_entry {
     bool sure;  /* of that, since the kernel says so; else it is what its pid seems to do */
     dev_t device;
     ino_t inode;
-    struct mapped *mapped; /* as that process maps it; NULL: not looked for, or not found */
+    struct mapped_ledger *mapped; /* as that process maps it; NULL: not looked for, or not found */
 };
 
 struct ledger_list VEC(struct ledger_entry);

@@ -22,9 +22,9 @@ static struct ledger_entry *find_file(struct ledger_list *list, dev_t device, in
 }
 
 /* A file that a process maps: one that was found by its name, or another. */
-static void take_file(struct ledger_list *list, pid_t pid, const struct mapped *m, bool tags)
+static void take_file(struct ledger_list *list, pid_t pid, const struct mapped_ledger *m, bool tags)
 {
-    const struct mapped_file *f = tags ? &m->tags : &m->ledger;
+    const struct mapped_ledgers_file *f = tags ? &m->tags : &m->ledger;
     struct ledger_entry *e = find_file(list, f->device, f->inode);
     if (!e) {
         struct ledger_entry other = {.image_id = tags ? m->tags_image_id : m->image_id,
@@ -45,8 +45,8 @@ static void take_file(struct ledger_list *list, pid_t pid, const struct mapped *
 
 static void look(struct ledger_scan *s, pid_t pid)
 {
-    struct mapped m;
-    int bad = mapped_look(pid, &m);
+    struct mapped_ledger m;
+    int bad = mapped_ledgers_look(pid, &m);
     if (bad == -EACCES && !proc_is_kernel(pid) && proc_runs(pid))
         s->unreadable++;
     else if (bad == -ETIMEDOUT || bad == -E2BIG)
@@ -55,7 +55,7 @@ static void look(struct ledger_scan *s, pid_t pid)
         return;
     if (m.tags.end)
         take_file(&s->tags, pid, &m, true);
-    if (mapped_any(&m))
+    if (mapped_ledgers_any(&m))
         take_file(&s->list, pid, &m, false);
     else if (m.agent)
         *vec_push(&s->without) = pid;
@@ -190,7 +190,7 @@ struct stray_search {
 };
 
 /* Is it in a directory of that name, or labelled with it? */
-static bool is_for(const struct mapped_file *f, const char *name)
+static bool is_for(const struct mapped_ledgers_file *f, const char *name)
 {
     size_t len = strlen(name);
     const char *slash = strrchr(f->path, '/');
@@ -200,10 +200,10 @@ static bool is_for(const struct mapped_file *f, const char *name)
 static void look_for_stray(void *search, pid_t pid)
 {
     struct stray_search *s = search;
-    struct mapped m;
-    if (!container_of(pid).files || mapped_look(pid, &m))
+    struct mapped_ledger m;
+    if (!container_of(pid).files || mapped_ledgers_look(pid, &m))
         return;
-    if (mapped_any(&m) && is_for(&m.ledger, s->name))
+    if (mapped_ledgers_any(&m) && is_for(&m.ledger, s->name))
         take_file(&s->found.list, pid, &m, false);
     if (m.tags.end && is_for(&m.tags, s->name))
         take_file(&s->found.list, pid, &m, true);
@@ -226,10 +226,10 @@ struct holder_search {
 static void look_for_holder(void *search, pid_t pid)
 {
     struct holder_search *s = search;
-    struct mapped m;
-    if (s->found || mapped_look(pid, &m))
+    struct mapped_ledger m;
+    if (s->found || mapped_ledgers_look(pid, &m))
         return;
-    const struct mapped_file *f = s->ledger->tags ? &m.tags : &m.ledger;
+    const struct mapped_ledgers_file *f = s->ledger->tags ? &m.tags : &m.ledger;
     if (f->end && f->device == s->ledger->device && f->inode == s->ledger->inode)
         s->found = pid;
 }

@@ -57,12 +57,12 @@ static bool parse_name(const char *path, const char *suffix, pid_t *pid, uint64_
 
 /* What was found so far, with control pages as they come: there are two at most, one for each ledger. */
 struct found {
-    struct mapped *m;
-    struct mapped_file control[2];
+    struct mapped_ledger *m;
+    struct mapped_ledgers_file control[2];
     uint64_t control_id[2];
 };
 
-static void take_control(struct found *all, const struct mapped_file *f, uint64_t id)
+static void take_control(struct found *all, const struct mapped_ledgers_file *f, uint64_t id)
 {
     for (int i = 0; i < 2; i++) {
         if (all->control[i].end && all->control_id[i] == id)
@@ -78,9 +78,9 @@ static void take_control(struct found *all, const struct mapped_file *f, uint64_
 /* A control page belongs to the ledger of its name only. */
 static void give_controls(const struct found *all)
 {
-    struct mapped *m = all->m;
+    struct mapped_ledger *m = all->m;
     for (int i = 0; i < 2; i++) {
-        if (all->control[i].end && mapped_any(m) && all->control_id[i] == m->image_id)
+        if (all->control[i].end && mapped_ledgers_any(m) && all->control_id[i] == m->image_id)
             m->control = all->control[i];
         if (all->control[i].end && m->tags.end && all->control_id[i] == m->tags_image_id)
             m->tags_control = all->control[i];
@@ -90,8 +90,8 @@ static void give_controls(const struct found *all)
 /* One line of /proc/PID/maps. */
 static void take_line(struct found *all, const char *line)
 {
-    struct mapped *m = all->m;
-    struct mapped_file f = {0};
+    struct mapped_ledger *m = all->m;
+    struct mapped_ledgers_file f = {0};
     char access[5] = "";
     unsigned major, minor;
     int at = 0;
@@ -108,7 +108,7 @@ static void take_line(struct found *all, const char *line)
     size_t len = strlen(f.path), tail = strlen(AGENT);
     m->agent |= len >= tail && !strcmp(f.path + len - tail, AGENT);
     bool writes = access[1] == 'w'; /* who only reads one is not whose it is */
-    if (writes && !mapped_any(m) && parse_name(f.path, LEDGER_SUFFIX, &pid, &id)) {
+    if (writes && !mapped_ledgers_any(m) && parse_name(f.path, LEDGER_SUFFIX, &pid, &id)) {
         m->ledger = f;
         m->inner_pid = pid;
         m->image_id = id;
@@ -134,11 +134,11 @@ static size_t take_lines(struct found *all, char *text, size_t len)
     return len;
 }
 
-static int look(pid_t pid, struct mapped *m)
+static int look(pid_t pid, struct mapped_ledger *m)
 {
     struct found found = {.m = m};
     char path[64];
-    *m = (struct mapped){0};
+    *m = (struct mapped_ledger){0};
     snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
@@ -155,12 +155,12 @@ static int look(pid_t pid, struct mapped *m)
     free(text);
     close(fd);
     give_controls(&found);
-    return all >= MAPS_BYTES_MAX && !mapped_any(m) ? -E2BIG : 0;
+    return all >= MAPS_BYTES_MAX && !mapped_ledgers_any(m) ? -E2BIG : 0;
 }
 
 struct watch_snapshot {
     pid_t pid;
-    struct mapped found;
+    struct mapped_ledger found;
     int bad;
 };
 
@@ -170,7 +170,7 @@ static void look_guarded(void *work)
     l->bad = look(l->pid, &l->found);
 }
 
-int mapped_look(pid_t pid, struct mapped *m)
+int mapped_ledgers_look(pid_t pid, struct mapped_ledger *m)
 {
     struct watch_snapshot l = {.pid = pid};
     int bad = guard_run(look_guarded, &l, sizeof(l), patience_ms);
@@ -180,7 +180,7 @@ int mapped_look(pid_t pid, struct mapped *m)
     return bad ? bad : l.bad;
 }
 
-bool mapped_nameless(const struct mapped_file *f)
+bool mapped_ledgers_nameless(const struct mapped_ledgers_file *f)
 {
     return f->deleted && !strncmp(f->path, MEMFD, strlen(MEMFD));
 }
@@ -220,7 +220,7 @@ static bool is_tmpfs(pid_t pid, dev_t device)
 }
 
 /* A descriptor that only names the file, by the kernel's own link to what is mapped. */
-static int name_mapped(pid_t pid, const struct mapped_file *f)
+static int name_mapped(pid_t pid, const struct mapped_ledgers_file *f)
 {
     char path[96];
     snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid, f->start, f->end);
@@ -232,9 +232,9 @@ static int name_mapped(pid_t pid, const struct mapped_file *f)
  * The path within the root of the process. What we are told begins at the root of its mount namespace, or at ours if we share
  * that; its own root may lie below.
  */
-static const char *path_in_root(pid_t pid, const struct mapped_file *f)
+static const char *path_in_root(pid_t pid, const struct mapped_ledgers_file *f)
 {
-    char link[64], root[MAPPED_PATH_BYTES];
+    char link[64], root[MAPPED_LEDGERS_PATH_BYTES];
     snprintf(link, sizeof(link), "/proc/%d/root", (int)pid);
     ssize_t len = readlink(link, root, sizeof(root));
     if (len > 1 && (size_t)len < sizeof(root) && !strncmp(f->path, root, (size_t)len) && f->path[len] == '/')
@@ -243,7 +243,7 @@ static const char *path_in_root(pid_t pid, const struct mapped_file *f)
 }
 
 /* The same for those who may not follow that link: by name, within its root. */
-static int name_in_root(pid_t pid, const struct mapped_file *f)
+static int name_in_root(pid_t pid, const struct mapped_ledgers_file *f)
 {
     char root[64];
     if (f->deleted)
@@ -265,7 +265,7 @@ static int name_in_root(pid_t pid, const struct mapped_file *f)
 }
 
 /* Nothing of the file is read for this, and no file system is asked. */
-static int check_named(pid_t pid, int fd, const struct mapped_file *f)
+static int check_named(pid_t pid, int fd, const struct mapped_ledgers_file *f)
 {
     struct statx st;
     if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE | STATX_INO, &st))
@@ -275,7 +275,7 @@ static int check_named(pid_t pid, int fd, const struct mapped_file *f)
     return S_ISREG(st.stx_mode) && is_tmpfs(pid, f->device) ? 0 : -EPERM;
 }
 
-static int open_file(pid_t pid, const struct mapped_file *f, int how)
+static int open_file(pid_t pid, const struct mapped_ledgers_file *f, int how)
 {
     char link[64];
     int named = name_mapped(pid, f);
@@ -295,7 +295,7 @@ static int open_file(pid_t pid, const struct mapped_file *f, int how)
 
 struct opening {
     pid_t pid;
-    struct mapped_file file;
+    struct mapped_ledgers_file file;
     int how, fd;
 };
 
@@ -305,7 +305,7 @@ static void open_guarded(void *work)
     o->fd = open_file(o->pid, &o->file, o->how);
 }
 
-int mapped_open(pid_t pid, const struct mapped_file *f, int how)
+int mapped_ledgers_open(pid_t pid, const struct mapped_ledgers_file *f, int how)
 {
     struct opening o = {.pid = pid, .file = *f, .how = how};
     int bad = guard_run(open_guarded, &o, sizeof(o), patience_ms);

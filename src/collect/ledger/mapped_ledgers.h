@@ -15,19 +15,19 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define MAPPED_PATH_BYTES 512
+#define MAPPED_LEDGERS_PATH_BYTES 512
 
-struct mapped_file {
+struct mapped_ledgers_file {
     uint64_t start, end; /* 0, 0: it maps no such file */
     dev_t device;
     ino_t inode;
-    char path[MAPPED_PATH_BYTES]; /* as the kernel tells it to us; "/memfd:NAME" has no name */
-    bool deleted;                 /* its name is gone */
+    char path[MAPPED_LEDGERS_PATH_BYTES]; /* as the kernel tells it to us; "/memfd:NAME" has no name */
+    bool deleted;                         /* its name is gone */
 };
 
-struct mapped {
-    struct mapped_file ledger, control;
-    struct mapped_file tags, tags_control; /* its ledger of tags */
+struct mapped_ledger {
+    struct mapped_ledgers_file ledger, control;
+    struct mapped_ledgers_file tags, tags_control; /* its ledger of tags */
     pid_t inner_pid; /* in the name of a ledger: what the process called itself when it made it */
     uint64_t image_id, tags_image_id;
     bool agent; /* it maps the agent's library */
@@ -38,26 +38,27 @@ struct mapped {
  * process; -E2BIG: it maps so much that the search was given up; -ETIMEDOUT: its memory map
  * is locked.
  */
-int mapped_look(pid_t pid, struct mapped *m);
+int mapped_ledgers_look(pid_t pid, struct mapped_ledger *m);
 /** Does it map a ledger of the agent's? */
-static inline bool mapped_any(const struct mapped *m)
+static inline bool mapped_ledgers_any(const struct mapped_ledger *m)
 {
     return m->ledger.end != 0;
 }
 
 /** The control page of that one of its ledgers. */
-static inline const struct mapped_file *mapped_control(const struct mapped *m, uint64_t image_id)
+static inline const struct mapped_ledgers_file *mapped_ledgers_control(const struct mapped_ledger *m,
+                                                                       uint64_t image_id)
 {
     return m->tags.end && image_id == m->tags_image_id ? &m->tags_control : &m->control;
 }
 
 /** It never had a name. */
-bool mapped_nameless(const struct mapped_file *file);
+bool mapped_ledgers_nameless(const struct mapped_ledgers_file *file);
 
 /**
- * Opens a file that mapped_look() found, O_RDONLY or O_RDWR. A descriptor; -ESTALE: it is another file by now; -EPERM: not
+ * Opens a file that mapped_ledgers_look() found, O_RDONLY or O_RDWR. A descriptor; -ESTALE: it is another file by now; -EPERM: not
  * a regular file of a tmpfs; -EACCES: no right to (a memfd takes CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN); or -errno.
  */
-int mapped_open(pid_t pid, const struct mapped_file *file, int how);
+int mapped_ledgers_open(pid_t pid, const struct mapped_ledgers_file *file, int how);
 
 #endif

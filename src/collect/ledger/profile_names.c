@@ -95,7 +95,7 @@ static void name_module(struct symbols *symbols, struct profile *p, const char *
     release(&u);
 }
 
-void naming_apply(struct symbols *symbols, struct profile *p, const char *root)
+void profile_names_apply(struct symbols *symbols, struct profile *p, const char *root)
 {
     for (uint32_t m = 0; m < p->modules.len; m++)
         want_debug_file(symbols, p, root, m);
@@ -104,7 +104,7 @@ void naming_apply(struct symbols *symbols, struct profile *p, const char *root)
         name_module(symbols, p, root, m);
 }
 
-char *naming_cache_dir(void)
+char *profile_names_cache_dir(void)
 {
     struct buf path = BUF_INIT;
     const char *base = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");

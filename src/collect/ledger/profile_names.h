@@ -12,8 +12,8 @@
 #include "symbol/symbol.h"
 
 /** Names what has no name yet; `root` goes before module paths ("/proc/PID/root" or ""). */
-void naming_apply(struct symbols *symbols, struct profile *p, const char *root);
+void profile_names_apply(struct symbols *symbols, struct profile *p, const char *root);
 /** Directory of the symbol cache ($XDG_CACHE_HOME/allium/symbols or below ~/.cache), made if needed; NULL: none. */
-char *naming_cache_dir(void);
+char *profile_names_cache_dir(void);
 
 #endif

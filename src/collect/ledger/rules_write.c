@@ -16,7 +16,7 @@
 struct page {
     int fd;
     struct ledger_control control;
-    struct asked now;
+    struct rules now;
     struct VEC(uint64_t) settled; /* by number */
 };
 
@@ -102,7 +102,7 @@ static void close_page(struct page *p)
 {
     if (p->fd >= 0)
         close(p->fd);
-    asked_release(&p->now);
+    rules_release(&p->now);
     vec_release(&p->settled);
 }
 
@@ -165,7 +165,7 @@ static int compare_keys(const void *a, const void *b)
 /* Of the places with these keys, each as often as it is there: changes are by key, in the order in which they are made. */
 static void change_list(struct page *p, uint64_t *keys, size_t n, const struct ledger_query *change)
 {
-    struct asked_list *list = &p->now.list;
+    struct rules_list *list = &p->now.list;
     size_t known = list->len, kept = 0;
     if (n)
         qsort(keys, n, sizeof(*keys), compare_numbers);
@@ -193,7 +193,7 @@ static bool has_settled(const struct page *p, uint64_t module)
 }
 
 /* What is kept is asked of the places of modules that were loaded since, now that they are known. */
-static void settle(struct page *p, const struct asked_places *places)
+static void settle(struct page *p, const struct rules_places *places)
 {
     vec_each (const struct ledger_query, q, &p->now.queries) {
         struct VEC(uint64_t) keys = {0};
@@ -215,9 +215,9 @@ static void settle(struct page *p, const struct asked_places *places)
  * Places that are known though their modules are not settled: of them nothing is asked but what was found to be, so that the process
  * does not judge them by what little it knows.
  */
-static void note_apart(struct page *p, const struct asked_places *places)
+static void note_apart(struct page *p, const struct rules_places *places)
 {
-    struct asked_list *list = &p->now.list;
+    struct rules_list *list = &p->now.list;
     size_t known = list->len;
     vec_each (const struct rule_target, place, &places->at) {
         const struct ledger_action idle = {.key = place->key};
@@ -230,7 +230,7 @@ static void note_apart(struct page *p, const struct asked_places *places)
 }
 
 /* Queries that ask for nothing any more go, and so does what they clear that none before them asks. `off`: places are, unless asked. */
-static void drop_idle(struct asked_queries *queries, bool off)
+static void drop_idle(struct rules_queries *queries, bool off)
 {
     uint32_t asked = off ? 1u << LEDGER_ASK_OFF : 0;
     size_t kept = 0;
@@ -246,8 +246,8 @@ static void drop_idle(struct asked_queries *queries, bool off)
 }
 
 /* What it says replaces what the same query said, and the one of all places what any did. */
-static enum asked_kept keep(struct page *p, const struct ledger_query *change,
-                            const struct asked_query *query)
+static enum rules_kept keep(struct page *p, const struct ledger_query *change,
+                            const struct rules_query *query)
 {
     struct ledger_query q = *change;
     uint32_t taken_back = 0;
@@ -265,15 +265,15 @@ static enum asked_kept keep(struct page *p, const struct ledger_query *change,
     const struct ledger_query *last = p->now.queries.len ? &p->now.queries.at[p->now.queries.len - 1] : NULL;
     if (p->now.queries.len > LEDGER_QUERIES_MOST) {
         p->now.queries.len--;
-        return ASKED_FULL;
+        return RULES_FULL;
     }
     if (last && !strcmp(last->text, q.text))
-        return ASKED_KEPT;
-    return taken_back ? ASKED_TAKEN_BACK : ASKED_NOT_KEPT;
+        return RULES_KEPT;
+    return taken_back ? RULES_TAKEN_BACK : RULES_NOT_KEPT;
 }
 
 /* The command as a query without a text. Its calls are counted from 0, whatever was asked before, and is asked no more. */
-static struct ledger_query change_of(const struct page *p, const struct asked_change *c)
+static struct ledger_query change_of(const struct page *p, const struct rules_change *c)
 {
     struct ledger_query q = {
         .clear = c->clear,
@@ -284,13 +284,13 @@ static struct ledger_query change_of(const struct page *p, const struct asked_ch
     return q;
 }
 
-int asked_of_places(const struct ledger_entry *tags, const struct asked_places *places,
-                    const struct asked_change *c, const struct asked_query *query, enum asked_kept *kept,
+int rules_of_places(const struct ledger_entry *tags, const struct rules_places *places,
+                    const struct rules_change *c, const struct rules_query *query, enum rules_kept *kept,
                     struct error *e)
 {
     struct VEC(uint64_t) keys = {0};
     struct page p;
-    *kept = ASKED_NOT_KEPT;
+    *kept = RULES_NOT_KEPT;
     int bad = open_page(&p, tags, e);
     if (!bad) {
         struct ledger_query change = change_of(&p, c);
@@ -314,7 +314,7 @@ int asked_of_places(const struct ledger_entry *tags, const struct asked_places *
     return bad;
 }
 
-int asked_of_all(const struct ledger_entry *tags, bool off, struct error *e)
+int rules_of_all(const struct ledger_entry *tags, bool off, struct error *e)
 {
     const struct ledger_query change = {.clear = 1u << LEDGER_ASK_OFF | 1u << LEDGER_ASK_ON};
     struct page p;
@@ -337,21 +337,21 @@ int asked_of_all(const struct ledger_entry *tags, bool off, struct error *e)
     return bad;
 }
 
-int asked_read(const struct ledger_entry *tags, struct asked *a, struct error *e)
+int rules_read(const struct ledger_entry *tags, struct rules *a, struct error *e)
 {
     struct page p;
     int bad = open_page(&p, tags, e);
-    *a = (struct asked){0};
+    *a = (struct rules){0};
     if (!bad) {
         drop_idle(&p.now.queries, p.now.off);
         *a = p.now;
-        p.now = (struct asked){0};
+        p.now = (struct rules){0};
     }
     close_page(&p);
     return bad;
 }
 
-void asked_release(struct asked *a)
+void rules_release(struct rules *a)
 {
     vec_release(&a->list);
     vec_release(&a->queries);

@@ -24,11 +24,11 @@ static const struct {
 #define N_EVENTS (sizeof(events) / sizeof(*events))
 _Static_assert(N_EVENTS <= OVERVIEW_EVENTS_MAX, "room for all");
 
-int counters_open(struct counters *c)
+int perf_counters_open(struct perf_counters *c)
 {
     long processors = sysconf(_SC_NPROCESSORS_CONF);
     int bad = 0;
-    *c = (struct counters){.processors = processors > 0 ? (unsigned)processors : 1};
+    *c = (struct perf_counters){.processors = processors > 0 ? (unsigned)processors : 1};
     for (size_t i = 0; i < N_EVENTS; i++) {
         struct perf_event_attr attr = {
             .size = sizeof(attr), .type = events[i].type, .config = events[i].config, .read_format = 0};
@@ -48,7 +48,7 @@ int counters_open(struct counters *c)
     return bad;
 }
 
-void counters_close(struct counters *c)
+void perf_counters_close(struct perf_counters *c)
 {
     vec_each (int, fd, &c->fds)
         if (*fd >= 0)
@@ -56,7 +56,7 @@ void counters_close(struct counters *c)
     vec_release(&c->fds);
 }
 
-void counters_read(struct counters *c, struct overview *m)
+void perf_counters_read(struct perf_counters *c, struct overview *m)
 {
     m->n_events = 0;
     for (size_t i = 0; i < N_EVENTS && c->fds.len; i++) {

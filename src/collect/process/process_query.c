@@ -45,13 +45,13 @@ static uint64_t identity(const struct overview_process *p)
     return (uint64_t)p->pid << 40 ^ p->start_ticks;
 }
 
-void process_asker_release(struct process_asker *a)
+void process_queryer_release(struct process_queryer *a)
 {
     map_release(&a->mute);
 }
 
 /* The text of /proc/PID/NAME, which the caller releases. */
-static enum overview_asked ask(struct process_asker *a, const struct overview_process *p, const char *name,
+static enum overview_asked ask(struct process_queryer *a, const struct overview_process *p, const char *name,
                                size_t max, struct buf *text)
 {
     struct question q = {.max = max};
@@ -74,7 +74,7 @@ static enum overview_asked ask(struct process_asker *a, const struct overview_pr
     return q.bad && q.bad != -EFBIG ? OVERVIEW_REFUSED : OVERVIEW_ANSWERED;
 }
 
-static void ask_command(struct process_asker *a, struct overview_process *p)
+static void ask_command(struct process_queryer *a, struct overview_process *p)
 {
     struct buf text = BUF_INIT;
     p->asked = ask(a, p, "cmdline", COMMAND_BYTES_MAX, &text);
@@ -90,14 +90,14 @@ static void ask_command(struct process_asker *a, struct overview_process *p)
 
 bool process_parse_rollup(const char *text, uint64_t *pss_bytes)
 {
-    char line[LINES_BYTES];
-    while (lines_next(&text, line))
-        if (lines_value(line, "Pss", pss_bytes))
+    char line[PROC_TEXT_BYTES];
+    while (proc_text_next(&text, line))
+        if (proc_text_value(line, "Pss", pss_bytes))
             return true;
     return false;
 }
 
-void process_ask(struct process_asker *a, struct overview_process *p, bool pss)
+void process_query(struct process_queryer *a, struct overview_process *p, bool pss)
 {
     struct buf text = BUF_INIT;
     ask_command(a, p);
@@ -125,10 +125,10 @@ static bool begins_mapping(const char *line, struct mapping *m)
     char skip[64];
     *m = (struct mapping){.start = 0};
     if (!hex(&at, '-', &m->start) || !hex(&at, ' ', &m->end) || m->end <= m->start ||
-        !lines_word(&at, m->access, sizeof(m->access)) || strspn(m->access, "rwxsp-") != 4)
+        !proc_text_word(&at, m->access, sizeof(m->access)) || strspn(m->access, "rwxsp-") != 4)
         return false;
     for (int i = 0; i < 3; i++) /* offset, device, inode */
-        if (!lines_word(&at, skip, sizeof(skip)))
+        if (!proc_text_word(&at, skip, sizeof(skip)))
             return false;
     m->name = mem_strdup(at + strspn(at, " "));
     return true;
@@ -137,22 +137,23 @@ static bool begins_mapping(const char *line, struct mapping *m)
 static void add_to_mapping(struct mapping *m, const char *line)
 {
     uint64_t value;
-    (void)(lines_value(line, "Rss", &m->rss_bytes) || lines_value(line, "Pss", &m->pss_bytes) ||
-           lines_value(line, "Anonymous", &m->anon_bytes) || lines_value(line, "Swap", &m->swap_bytes) ||
-           lines_value(line, "Locked", &m->locked_bytes));
-    if (lines_value(line, "Private_Dirty", &value) || lines_value(line, "Shared_Dirty", &value))
+    (void)(proc_text_value(line, "Rss", &m->rss_bytes) || proc_text_value(line, "Pss", &m->pss_bytes) ||
+           proc_text_value(line, "Anonymous", &m->anon_bytes) ||
+           proc_text_value(line, "Swap", &m->swap_bytes) ||
+           proc_text_value(line, "Locked", &m->locked_bytes));
+    if (proc_text_value(line, "Private_Dirty", &value) || proc_text_value(line, "Shared_Dirty", &value))
         m->dirty_bytes += value;
-    if (lines_value(line, "AnonHugePages", &value) || lines_value(line, "ShmemPmdMapped", &value) ||
-        lines_value(line, "FilePmdMapped", &value) || lines_value(line, "Private_Hugetlb", &value) ||
-        lines_value(line, "Shared_Hugetlb", &value))
+    if (proc_text_value(line, "AnonHugePages", &value) || proc_text_value(line, "ShmemPmdMapped", &value) ||
+        proc_text_value(line, "FilePmdMapped", &value) || proc_text_value(line, "Private_Hugetlb", &value) ||
+        proc_text_value(line, "Shared_Hugetlb", &value))
         m->huge_bytes += value;
 }
 
 void mappings_parse(struct mappings *out, const char *text)
 {
-    char line[LINES_BYTES];
+    char line[PROC_TEXT_BYTES];
     struct mapping m;
-    while (lines_next(&text, line)) {
+    while (proc_text_next(&text, line)) {
         if (begins_mapping(line, &m))
             *vec_push(out) = m;
         else if (out->len)
@@ -160,7 +161,7 @@ void mappings_parse(struct mappings *out, const char *text)
     }
 }
 
-void process_ask_maps(struct process_asker *a, struct overview_process *p, struct mappings *out)
+void process_query_maps(struct process_queryer *a, struct overview_process *p, struct mappings *out)
 {
     struct buf text = BUF_INIT;
     ask_command(a, p);

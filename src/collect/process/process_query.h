@@ -16,20 +16,20 @@
 #include "model/overview/mapping.h"
 #include "model/overview/overview.h"
 
-struct process_asker {
+struct process_queryer {
     unsigned each_ms; /* at most, for one question */
     unsigned left_ms; /* for all that are still to come; set before each look */
     struct map mute;  /* pid and start of those that did not answer */
 };
 
-void process_asker_release(struct process_asker *a);
+void process_queryer_release(struct process_queryer *a);
 /** Sets `command`, with `pss` also `pss_bytes`, and `asked`. */
-void process_ask(struct process_asker *a, struct overview_process *p, bool pss);
+void process_query(struct process_queryer *a, struct overview_process *p, bool pss);
 /**
  * Its mappings, with what is resident. `asked` of the process says what came of it: with OVERVIEW_MUTE or OVERVIEW_REFUSED
  * there are none.
  */
-void process_ask_maps(struct process_asker *a, struct overview_process *p, struct mappings *out);
+void process_query_maps(struct process_queryer *a, struct overview_process *p, struct mappings *out);
 /** /proc/PID/smaps, or maps, which has no figures; what is broken in it is left out. */
 void mappings_parse(struct mappings *out, const char *text);
 /** Pss of /proc/PID/smaps_rollup. */

@@ -23,7 +23,7 @@ bool process_parse_stat(struct overview_process *p, const char *text)
     const char *begin = strchr(text, '('), *end = strrchr(text, ')'); /* the name may hold both, and blanks */
     uint64_t fields[SIZE + 1] = {0}, pid;
     const char *at = text;
-    if (!begin || !end || end < begin || !lines_number(&at, &pid) || !pid || pid > INT32_MAX)
+    if (!begin || !end || end < begin || !proc_text_number(&at, &pid) || !pid || pid > INT32_MAX)
         return false;
     if (end[1] != ' ' || !end[2] || end[2] == '\n' || end[3] != ' ')
         return false;
@@ -34,7 +34,7 @@ bool process_parse_stat(struct overview_process *p, const char *text)
     for (int i = PARENT; i <= SIZE; i++) {
         at += strspn(at, " ");
         at += *at == '-'; /* terminals and priorities may be negative: not used */
-        if (!lines_number(&at, &fields[i]))
+        if (!proc_text_number(&at, &fields[i]))
             return false;
     }
     p->parent = (int)(fields[PARENT] > INT32_MAX ? 0 : fields[PARENT]);
@@ -49,15 +49,16 @@ bool process_parse_stat(struct overview_process *p, const char *text)
 
 void process_parse_status(struct overview_process *p, const char *text)
 {
-    char line[LINES_BYTES];
+    char line[PROC_TEXT_BYTES];
     uint64_t value;
-    while (lines_next(&text, line)) {
-        if (lines_value(line, "Uid", &value))
+    while (proc_text_next(&text, line)) {
+        if (proc_text_value(line, "Uid", &value))
             p->uid = (unsigned)value;
-        (void)(lines_value(line, "RssAnon", &p->anon_bytes) || lines_value(line, "RssFile", &p->file_bytes) ||
-               lines_value(line, "RssShmem", &p->shmem_bytes) ||
-               lines_value(line, "VmSwap", &p->swap_bytes) ||
-               lines_value(line, "HugetlbPages", &p->huge_bytes));
+        (void)(proc_text_value(line, "RssAnon", &p->anon_bytes) ||
+               proc_text_value(line, "RssFile", &p->file_bytes) ||
+               proc_text_value(line, "RssShmem", &p->shmem_bytes) ||
+               proc_text_value(line, "VmSwap", &p->swap_bytes) ||
+               proc_text_value(line, "HugetlbPages", &p->huge_bytes));
     }
 }
 
@@ -99,7 +100,7 @@ int processes_read(struct overview *m)
         struct overview_process p;
         const char *at = entry->d_name;
         uint64_t pid;
-        if (!lines_number(&at, &pid) || *at || pid > INT32_MAX ||
+        if (!proc_text_number(&at, &pid) || *at || pid > INT32_MAX ||
             !read_below(dirfd(proc), (pid_t)pid, &p, &text))
             continue;
         m->n_processes += !p.kernel;

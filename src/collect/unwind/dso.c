@@ -15,7 +15,7 @@
 #define SEGMENTS_MAX 256
 #define STEPS_MAX    65536 /* remembered; then all are forgotten */
 
-struct codefile {
+struct dso {
     struct symbol_object *object; /* NULL: an image */
     Elf *elf;
     struct VEC(GElf_Phdr) loads;
@@ -24,7 +24,7 @@ struct codefile {
     uint64_t module_address; /* the ELF's address of the module's first byte */
     Elf_Data *code;          /* the first executable segment; NULL: none */
     uint64_t code_address;
-    struct map steps; /* address -> enum codefile_step */
+    struct map steps; /* address -> enum dso_step */
 };
 
 static bool is_wanted(const struct symbol_object *o, const char *root, const char *path, uint64_t inode)
@@ -36,7 +36,7 @@ static bool is_wanted(const struct symbol_object *o, const char *root, const cha
     return !inode || (!symbol_object_identify(root, path, &is) && is.inode == inode);
 }
 
-static void read_segments(struct codefile *f)
+static void read_segments(struct dso *f)
 {
     size_t count = 0;
     elf_getphdrnum(f->elf, &count);
@@ -51,7 +51,7 @@ static void read_segments(struct codefile *f)
     }
 }
 
-static void find_code(struct codefile *f)
+static void find_code(struct dso *f)
 {
     vec_each (const GElf_Phdr, ph, &f->loads)
         if (ph->p_flags & PF_X && !f->code) {
@@ -64,7 +64,7 @@ static void find_code(struct codefile *f)
  * The segment with the rules, as the unwinder of the agent wants it: as if it were loaded, wherever its bytes lie here. Rules
  * tell addresses by their distance, so addresses of code are asked for at the same distance; nothing is read there.
  */
-static void place_rules(struct codefile *f)
+static void place_rules(struct dso *f)
 {
     vec_each (const GElf_Phdr, ph, &f->loads) {
         uint64_t inside = f->rules.p_vaddr - ph->p_vaddr;
@@ -84,9 +84,9 @@ static void place_rules(struct codefile *f)
     }
 }
 
-static struct codefile *with_rules(struct symbol_object *o, Elf *elf)
+static struct dso *with_rules(struct symbol_object *o, Elf *elf)
 {
-    struct codefile *f = mem_alloc(sizeof(*f));
+    struct dso *f = mem_alloc(sizeof(*f));
     f->object = o;
     f->elf = elf;
     read_segments(f);
@@ -96,7 +96,7 @@ static struct codefile *with_rules(struct symbol_object *o, Elf *elf)
     return f;
 }
 
-struct codefile *codefile_open(const char *root, const char *path, uint64_t inode)
+struct dso *dso_open(const char *root, const char *path, uint64_t inode)
 {
     struct symbol_object *o;
     GElf_Ehdr header;
@@ -109,7 +109,7 @@ struct codefile *codefile_open(const char *root, const char *path, uint64_t inod
     return with_rules(o, o->elf);
 }
 
-struct codefile *codefile_open_image(const void *image, size_t bytes)
+struct dso *dso_open_image(const void *image, size_t bytes)
 {
     elf_version(EV_CURRENT);
     Elf *elf = elf_memory((char *)(uintptr_t)image, bytes); /* it is only read */
@@ -121,7 +121,7 @@ struct codefile *codefile_open_image(const void *image, size_t bytes)
     return with_rules(NULL, elf);
 }
 
-void codefile_free(struct codefile *f)
+void dso_free(struct dso *f)
 {
     if (!f)
         return;
@@ -134,12 +134,12 @@ void codefile_free(struct codefile *f)
     free(f);
 }
 
-size_t codefile_build_id(const struct codefile *f, const uint8_t **bits)
+size_t dso_build_id(const struct dso *f, const uint8_t **bits)
 {
     return f->object ? symbol_object_build_id(f->object, bits) : 0;
 }
 
-bool codefile_address(const struct codefile *f, uint64_t offset, uint64_t *address)
+bool dso_address(const struct dso *f, uint64_t offset, uint64_t *address)
 {
     const GElf_Phdr *best = NULL;
     vec_each (const GElf_Phdr, ph, &f->loads) {
@@ -155,19 +155,19 @@ bool codefile_address(const struct codefile *f, uint64_t offset, uint64_t *addre
     return true;
 }
 
-bool codefile_row(const struct codefile *f, uint64_t address, struct cfi_row *row)
+bool dso_row(const struct dso *f, uint64_t address, struct cfi_row *row)
 {
     return f->module.eh_frame_hdr &&
            cfi_find(&f->module, f->module.start + (address - f->module_address), row);
 }
 
-bool codefile_eval(const struct codefile *f, int32_t block, const struct expr_context *ctx,
-                   const uint64_t *first, uint64_t *result)
+bool dso_eval(const struct dso *f, int32_t block, const struct expr_context *ctx, const uint64_t *first,
+              uint64_t *result)
 {
     return expr_eval(&f->module, block, ctx, first, result);
 }
 
-bool codefile_is_sigreturn(const struct codefile *f, uint64_t address)
+bool dso_is_sigreturn(const struct dso *f, uint64_t address)
 {
     uint64_t inside = address - f->code_address;
     return f->code && address >= f->code_address && inside < f->code->d_size &&
@@ -175,23 +175,23 @@ bool codefile_is_sigreturn(const struct codefile *f, uint64_t address)
            regs_is_sigreturn((const uint8_t *)f->code->d_buf + inside);
 }
 
-static enum codefile_step find_step(const struct codefile *f, uint64_t address)
+static enum dso_step find_step(const struct dso *f, uint64_t address)
 {
     struct cfi_row row;
-    if (!codefile_row(f, address, &row))
-        return CODEFILE_NO_RULES;
+    if (!dso_row(f, address, &row))
+        return DSO_NO_RULES;
     bool by_rbp = !row.cfa_expr && row.cfa_register == REG_RBP && row.cfa_offset == 16 && !row.signal_frame &&
                   row.how[SLOT_RA] == CFI_AT && row.value[SLOT_RA] == -8 && row.how[SLOT_RBP] == CFI_AT &&
                   row.value[SLOT_RBP] == -16;
-    return by_rbp ? CODEFILE_BY_RBP : CODEFILE_OTHERWISE;
+    return by_rbp ? DSO_BY_RBP : DSO_OTHERWISE;
 }
 
-enum codefile_step codefile_step(struct codefile *f, uint64_t address)
+enum dso_step dso_step(struct dso *f, uint64_t address)
 {
     size_t known = map_get_u64(&f->steps, address);
     if (known != MAP_NONE)
-        return (enum codefile_step)known;
+        return (enum dso_step)known;
     if (f->steps.len >= STEPS_MAX)
         map_release(&f->steps);
-    return (enum codefile_step)map_put_u64(&f->steps, address, find_step(f, address), NULL);
+    return (enum dso_step)map_put_u64(&f->steps, address, find_step(f, address), NULL);
 }

@@ -14,11 +14,11 @@
 #include "unwind/expr.h"
 
 /** What the caller's registers are, by the rules for that address; false: there are none that can be understood. */
-bool codefile_row(const struct codefile *f, uint64_t address, struct cfi_row *row);
+bool dso_row(const struct dso *f, uint64_t address, struct cfi_row *row);
 /** Evaluates an expression of such a row, see expr_eval(). */
-bool codefile_eval(const struct codefile *f, int32_t block, const struct expr_context *ctx,
-                   const uint64_t *first, uint64_t *result);
+bool dso_eval(const struct dso *f, int32_t block, const struct expr_context *ctx, const uint64_t *first,
+              uint64_t *result);
 /** Is it where a signal's handler returns to? */
-bool codefile_is_sigreturn(const struct codefile *f, uint64_t address);
+bool dso_is_sigreturn(const struct dso *f, uint64_t address);
 
 #endif

@@ -2,28 +2,28 @@
 #include "collect/unwind/fp_chain.h"
 
 /* May the step from this frame to its caller be made by rbp? */
-static enum chain_end judge(const struct chain_frame *frame)
+static enum fp_chain_end judge(const struct fp_chain_frame *frame)
 {
     if (!frame->file)
-        return CHAIN_NO_FILE;
-    switch (codefile_step(frame->file, frame->address)) {
-    case CODEFILE_BY_RBP:
-        return CHAIN_WHOLE;
-    case CODEFILE_NO_RULES:
-        return CHAIN_NO_RULES;
-    case CODEFILE_OTHERWISE:
+        return FP_CHAIN_NO_FILE;
+    switch (dso_step(frame->file, frame->address)) {
+    case DSO_BY_RBP:
+        return FP_CHAIN_WHOLE;
+    case DSO_NO_RULES:
+        return FP_CHAIN_NO_RULES;
+    case DSO_OTHERWISE:
         break;
     }
-    return CHAIN_NO_FRAME_POINTER;
+    return FP_CHAIN_NO_FRAME_POINTER;
 }
 
-size_t chain_trusted(const struct chain_frame *frames, size_t n, enum chain_end *why)
+size_t fp_chain_trusted(const struct fp_chain_frame *frames, size_t n, enum fp_chain_end *why)
 {
-    enum chain_end end = CHAIN_WHOLE;
+    enum fp_chain_end end = FP_CHAIN_WHOLE;
     size_t trusted = n ? 1 : 0;
     for (; trusted < n; trusted++) {
         end = judge(&frames[trusted - 1]);
-        if (end != CHAIN_WHOLE)
+        if (end != FP_CHAIN_WHOLE)
             break;
     }
     if (why)

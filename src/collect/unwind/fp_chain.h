@@ -15,19 +15,19 @@
 
 #include "collect/unwind/dso.h"
 
-struct chain_frame {
-    struct codefile *file; /* NULL: not known */
-    uint64_t address;      /* the ELF's own: exact for the leaf, else one less than the return address */
+struct fp_chain_frame {
+    struct dso *file; /* NULL: not known */
+    uint64_t address; /* the ELF's own: exact for the leaf, else one less than the return address */
 };
 
-enum chain_end {
-    CHAIN_WHOLE,            /* every frame can be trusted */
-    CHAIN_NO_FILE,          /* the next one's callers not: its code is in no file that could be looked at */
-    CHAIN_NO_RULES,         /* nor where it has no unwind rules */
-    CHAIN_NO_FRAME_POINTER, /* nor where its rbp is no frame pointer, or not yet */
+enum fp_chain_end {
+    FP_CHAIN_WHOLE,    /* every frame can be trusted */
+    FP_CHAIN_NO_FILE,  /* the next one's callers not: its code is in no file that could be looked at */
+    FP_CHAIN_NO_RULES, /* nor where it has no unwind rules */
+    FP_CHAIN_NO_FRAME_POINTER, /* nor where its rbp is no frame pointer, or not yet */
 };
 
 /** How many of n frames, the leaf first, are right; at least one of those there are. `why` (may be NULL): why not more. */
-size_t chain_trusted(const struct chain_frame *frames, size_t n, enum chain_end *why);
+size_t fp_chain_trusted(const struct fp_chain_frame *frames, size_t n, enum fp_chain_end *why);
 
 #endif

@@ -6,19 +6,19 @@
 #define RED_ZONE 128u /* bytes below the stack pointer that an interrupted function may use (ABI) */
 
 struct walk {
-    const struct captured *c;
+    const struct stack_dump *c;
     uint64_t regs[REG_COUNT];
     bool exact;
-    enum captured_end end;
+    enum stack_dump_end end;
     /* Of the frame under way: */
-    const struct codefile *file;
+    const struct dso *file;
     struct cfi_row row;
     uint64_t lowest; /* that it may read */
 };
 
-static bool is_missing(const struct captured_run *r, uint64_t at)
+static bool is_missing(const struct stack_dump_run *r, uint64_t at)
 {
-    uint64_t page = at / CAPTURED_PAGE_BYTES - r->from / CAPTURED_PAGE_BYTES;
+    uint64_t page = at / STACK_DUMP_PAGE_BYTES - r->from / STACK_DUMP_PAGE_BYTES;
     return page > 31 || r->missing >> page & 1;
 }
 
@@ -26,18 +26,18 @@ static bool is_missing(const struct captured_run *r, uint64_t at)
 static bool read_word(void *arg, uint64_t at, uint64_t *value)
 {
     struct walk *w = arg;
-    w->end = CAPTURED_BROKEN;
+    w->end = STACK_DUMP_BROKEN;
     if (at < w->lowest || at + 8 < at)
         return false;
-    w->end = CAPTURED_CUT;
-    for (int i = 0; i < CAPTURED_RUNS; i++) {
-        const struct captured_run *r = &w->c->run[i];
+    w->end = STACK_DUMP_CUT;
+    for (int i = 0; i < STACK_DUMP_RUNS; i++) {
+        const struct stack_dump_run *r = &w->c->run[i];
         if (at < r->from || at - r->from > r->bytes || r->bytes - (at - r->from) < 8)
             continue;
-        w->end = CAPTURED_UNREADABLE;
+        w->end = STACK_DUMP_UNREADABLE;
         if (is_missing(r, at) || is_missing(r, at + 7))
             return false;
-        w->end = CAPTURED_WHOLE;
+        w->end = STACK_DUMP_WHOLE;
         memcpy(value, r->data + (at - r->from), 8);
         return true;
     }
@@ -46,17 +46,17 @@ static bool read_word(void *arg, uint64_t at, uint64_t *value)
 
 static bool broken(struct walk *w)
 {
-    w->end = CAPTURED_BROKEN;
+    w->end = STACK_DUMP_BROKEN;
     return false;
 }
 
 static bool evaluate(struct walk *w, int32_t block, const uint64_t *first, uint64_t *result)
 {
     const struct expr_context ctx = {.regs = w->regs, .read = read_word, .memory = w};
-    w->end = CAPTURED_WHOLE;
-    if (codefile_eval(w->file, block, &ctx, first, result))
+    w->end = STACK_DUMP_WHOLE;
+    if (dso_eval(w->file, block, &ctx, first, result))
         return true;
-    return w->end != CAPTURED_WHOLE ? false : broken(w);
+    return w->end != STACK_DUMP_WHOLE ? false : broken(w);
 }
 
 /* The value of one register in the caller. */
@@ -137,37 +137,37 @@ static bool is_first_code(const struct walk *w)
 }
 
 /* One step to the caller. False: it was the last frame, or w->end says why there is none. */
-static bool step(struct walk *w, struct captured_code (*find)(void *arg, uint64_t pc), void *arg,
-                 struct captured_frame *frame)
+static bool step(struct walk *w, struct stack_dump_code (*find)(void *arg, uint64_t pc), void *arg,
+                 struct stack_dump_frame *frame)
 {
     uint64_t pc = w->regs[REG_RA];
-    struct captured_code code = find(arg, w->exact ? pc : pc - 1);
-    w->end = CAPTURED_NO_FILE;
+    struct stack_dump_code code = find(arg, w->exact ? pc : pc - 1);
+    w->end = STACK_DUMP_NO_FILE;
     if (!code.file)
         return false;
     w->file = code.file;
     w->lowest = w->regs[REG_RSP] - (w->exact ? RED_ZONE : 0);
-    if (codefile_is_sigreturn(code.file, code.address + !w->exact)) {
+    if (dso_is_sigreturn(code.file, code.address + !w->exact)) {
         frame->exact = true; /* nobody called it: it begins where its handler returns to */
         return leave_signal(w);
     }
-    bool ruled = codefile_row(code.file, code.address, &w->row);
-    w->end = ruled || is_first_code(w) ? CAPTURED_WHOLE : CAPTURED_NO_RULES;
+    bool ruled = dso_row(code.file, code.address, &w->row);
+    w->end = ruled || is_first_code(w) ? STACK_DUMP_WHOLE : STACK_DUMP_NO_RULES;
     return ruled && w->row.how[SLOT_RA] != CFI_UNDEFINED && leave_frame(w);
 }
 
-size_t captured_walk(const struct captured *c, struct captured_code (*find)(void *arg, uint64_t pc),
-                     void *arg, struct captured_frame *out, size_t max, enum captured_end *end)
+size_t stack_dump_walk(const struct stack_dump *c, struct stack_dump_code (*find)(void *arg, uint64_t pc),
+                       void *arg, struct stack_dump_frame *out, size_t max, enum stack_dump_end *end)
 {
     struct walk w = {.c = c, .exact = true};
     size_t n = 0;
     memcpy(w.regs, c->regs, sizeof(w.regs));
-    while (w.end == CAPTURED_WHOLE && w.regs[REG_RA]) {
+    while (w.end == STACK_DUMP_WHOLE && w.regs[REG_RA]) {
         if (n == max) {
-            w.end = CAPTURED_DEEP;
+            w.end = STACK_DUMP_DEEP;
             break;
         }
-        out[n] = (struct captured_frame){w.regs[REG_RA], w.exact};
+        out[n] = (struct stack_dump_frame){w.regs[REG_RA], w.exact};
         if (!step(&w, find, arg, &out[n++]))
             break;
     }

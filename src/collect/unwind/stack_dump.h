@@ -14,35 +14,35 @@
 #include "collect/unwind/stack_dump_end.h"
 
 /** Bytes of its memory, as they lay from `from` on. */
-struct captured_run {
+struct stack_dump_run {
     uint64_t from;
     size_t bytes;
     uint32_t missing; /* bit i: the page i after that of `from` could not be read; its bytes mean nothing */
     const unsigned char *data;
 };
 
-#define CAPTURED_PAGE_BYTES 4096u
-#define CAPTURED_RUNS       2
+#define STACK_DUMP_PAGE_BYTES 4096u
+#define STACK_DUMP_RUNS       2
 
-struct captured {
-    uint64_t arguments;                     /* where the main thread's stack begins; 0: not known */
-    uint64_t regs[REG_COUNT];               /* by their DWARF numbers; REG_RA: where it was */
-    struct captured_run run[CAPTURED_RUNS]; /* bytes 0: none */
+struct stack_dump {
+    uint64_t arguments;                         /* where the main thread's stack begins; 0: not known */
+    uint64_t regs[REG_COUNT];                   /* by their DWARF numbers; REG_RA: where it was */
+    struct stack_dump_run run[STACK_DUMP_RUNS]; /* bytes 0: none */
 };
 
 /** Where in which file code lies; `file` NULL: in none that can be had. The address is the ELF's own. */
-struct captured_code {
-    struct codefile *file;
+struct stack_dump_code {
+    struct dso *file;
     uint64_t address;
 };
 
-struct captured_frame {
+struct stack_dump_frame {
     uint64_t pc;
     bool exact; /* it was here; else `pc` is a return address */
 };
 
 /** Frames, innermost first, at most `max`; returns how many. `find` is asked for code at an address of the process. */
-size_t captured_walk(const struct captured *c, struct captured_code (*find)(void *arg, uint64_t pc),
-                     void *arg, struct captured_frame *out, size_t max, enum captured_end *end);
+size_t stack_dump_walk(const struct stack_dump *c, struct stack_dump_code (*find)(void *arg, uint64_t pc),
+                       void *arg, struct stack_dump_frame *out, size_t max, enum stack_dump_end *end);
 
 #endif

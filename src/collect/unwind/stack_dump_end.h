@@ -8,15 +8,15 @@
  * Runs in: the tool.
  */
 
-enum captured_end {
-    CAPTURED_WHOLE,      /* every frame, to the outermost */
-    CAPTURED_DEEP,       /* there are more than there was room for */
-    CAPTURED_CUT,        /* the rest lies beyond what was taken */
-    CAPTURED_UNREADABLE, /* ... in a page that could not be read when it was */
-    CAPTURED_NO_FILE,    /* code that is in no file that could be looked at: JIT */
-    CAPTURED_NO_RULES,   /* code without unwind rules */
-    CAPTURED_BROKEN,     /* rules and bytes do not fit together */
-    CAPTURED_ENDS
+enum stack_dump_end {
+    STACK_DUMP_WHOLE,      /* every frame, to the outermost */
+    STACK_DUMP_DEEP,       /* there are more than there was room for */
+    STACK_DUMP_CUT,        /* the rest lies beyond what was taken */
+    STACK_DUMP_UNREADABLE, /* ... in a page that could not be read when it was */
+    STACK_DUMP_NO_FILE,    /* code that is in no file that could be looked at: JIT */
+    STACK_DUMP_NO_RULES,   /* code without unwind rules */
+    STACK_DUMP_BROKEN,     /* rules and bytes do not fit together */
+    STACK_DUMP_ENDS
 };
 
 #endif

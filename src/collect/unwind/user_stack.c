@@ -22,15 +22,15 @@
 #define ANCESTORS_MAX 16
 
 struct user_stacks {
-    struct spaces *spaces;
+    struct address_spaces *spaces;
     struct container_roots roots;
     struct map of_process; /* {pid, its beginning} -> root_paths */
     struct VEC(const char *) root_paths;
     struct map of_file;
-    struct VEC(struct codefile *) files; /* NULL: it cannot be had */
-    struct VEC(struct chain_frame) chain;
-    struct VEC(struct captured_frame) walked;
-    struct codefile *vdso;
+    struct VEC(struct dso *) files; /* NULL: it cannot be had */
+    struct VEC(struct fp_chain_frame) chain;
+    struct VEC(struct stack_dump_frame) walked;
+    struct dso *vdso;
     bool vdso_asked;
 };
 
@@ -39,10 +39,11 @@ struct moment {
     pid_t pid;
     uint64_t time_ns;
     const char *root;
-    bool (*find)(struct spaces *s, pid_t pid, uint64_t time_ns, uint64_t address, struct space_mapping *out);
+    bool (*find)(struct address_spaces *s, pid_t pid, uint64_t time_ns, uint64_t address,
+                 struct space_mapping *out);
 };
 
-struct user_stacks *user_stacks_new(struct spaces *spaces)
+struct user_stacks *user_stacks_new(struct address_spaces *spaces)
 {
     struct user_stacks *u = mem_alloc(sizeof(*u));
     u->spaces = spaces;
@@ -51,8 +52,8 @@ struct user_stacks *user_stacks_new(struct spaces *spaces)
 
 static void close_files(struct user_stacks *u)
 {
-    vec_each (struct codefile *, f, &u->files)
-        codefile_free(*f);
+    vec_each (struct dso *, f, &u->files)
+        dso_free(*f);
     vec_release(&u->files);
     map_release(&u->of_file);
 }
@@ -67,15 +68,15 @@ void user_stacks_free(struct user_stacks *u)
     container_roots_release(&u->roots);
     vec_release(&u->chain);
     vec_release(&u->walked);
-    codefile_free(u->vdso);
+    dso_free(u->vdso);
     free(u);
 }
 
 /* Where its files are: its own root, else that of whoever forked it, for that is the best guess once it has ended. */
 static const char *find_root(struct user_stacks *u, pid_t pid, uint64_t time_ns)
 {
-    struct spaces_process p;
-    for (int i = 0; i < ANCESTORS_MAX && spaces_process(u->spaces, pid, time_ns, &p); i++) {
+    struct address_spaces_process p;
+    for (int i = 0; i < ANCESTORS_MAX && address_spaces_process(u->spaces, pid, time_ns, &p); i++) {
         if (!p.ended_ns)
             return container_root(&u->roots, pid);
         if (!p.parent_pid)
@@ -88,9 +89,9 @@ static const char *find_root(struct user_stacks *u, pid_t pid, uint64_t time_ns)
 
 static const char *root_of(struct user_stacks *u, pid_t pid, uint64_t time_ns)
 {
-    struct spaces_process p = {0};
+    struct address_spaces_process p = {0};
     bool added;
-    spaces_process(u->spaces, pid, time_ns, &p);
+    address_spaces_process(u->spaces, pid, time_ns, &p);
     uint64_t key[] = {(uint64_t)pid, p.image_ns};
     if (u->root_paths.len > ROOTS_MAX) {
         map_release(&u->of_process);
@@ -105,23 +106,22 @@ static const char *root_of(struct user_stacks *u, pid_t pid, uint64_t time_ns)
 }
 
 /* By its name in the root, by its name here; at last, as when it has none any more, by the kernel's link to what is mapped. */
-static struct codefile *open_file(const char *root, pid_t pid, const struct space_mapping *m)
+static struct dso *open_file(const char *root, pid_t pid, const struct space_mapping *m)
 {
     const char *path = m->file->path;
     uint64_t inode = m->file->inode;
-    struct codefile *f = codefile_open(root, path, inode);
+    struct dso *f = dso_open(root, path, inode);
     if (!f && root[0] && inode)
-        f = codefile_open("", path, inode);
+        f = dso_open("", path, inode);
     if (!f) {
         char link[96];
         snprintf(link, sizeof(link), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid, m->start, m->end);
-        f = codefile_open("", link, inode);
+        f = dso_open("", link, inode);
     }
     return f;
 }
 
-static struct codefile *file_of(struct user_stacks *u, const char *root, pid_t pid,
-                                const struct space_mapping *m)
+static struct dso *file_of(struct user_stacks *u, const char *root, pid_t pid, const struct space_mapping *m)
 {
     struct buf key = BUF_INIT;
     bool added;
@@ -131,39 +131,39 @@ static struct codefile *file_of(struct user_stacks *u, const char *root, pid_t p
     size_t at = map_put(&u->of_file, key.data, key.len, u->files.len, &added);
     buf_release(&key);
     if (added) {
-        struct codefile *f = open_file(root, pid, m);
+        struct dso *f = open_file(root, pid, m);
         *vec_push(&u->files) = f;
     }
     return u->files.at[at];
 }
 
-static void place_in_file(struct codefile *f, const struct space_mapping *m, const char *root,
-                          uint64_t offset, struct user_frame *out)
+static void place_in_file(struct dso *f, const struct space_mapping *m, const char *root, uint64_t offset,
+                          struct user_frame *out)
 {
     out->kind = USER_FRAME_LOST;
     out->address = offset;
     out->module = (struct symbol_module){.path = m->file->path, .root = root};
-    if (!f || !codefile_address(f, offset, &out->address))
+    if (!f || !dso_address(f, offset, &out->address))
         return;
     out->kind = USER_FRAME_FILE;
-    out->module.build_id_len = codefile_build_id(f, &out->module.build_id);
+    out->module.build_id_len = dso_build_id(f, &out->module.build_id);
 }
 
 /* The vdso is the kernel's, and the same one for all programs of 64 bits: here is ours. */
-static struct codefile *vdso_of(struct user_stacks *u, const struct space_mapping *m)
+static struct dso *vdso_of(struct user_stacks *u, const struct space_mapping *m)
 {
     const GElf_Ehdr *image = (const GElf_Ehdr *)getauxval(AT_SYSINFO_EHDR);
     if (!u->vdso && !u->vdso_asked && image)
-        u->vdso = codefile_open_image(image, image->e_shoff + (size_t)image->e_shnum * image->e_shentsize);
+        u->vdso = dso_open_image(image, image->e_shoff + (size_t)image->e_shnum * image->e_shentsize);
     u->vdso_asked = true;
     return m->kind == MAPPING_VDSO ? u->vdso : NULL;
 }
 
 /* Where an address of a process lies: for people, and for the rules of the code. */
-static struct captured_code place(struct user_stacks *u, const struct moment *when, uint64_t address,
-                                  struct user_frame *out)
+static struct stack_dump_code place(struct user_stacks *u, const struct moment *when, uint64_t address,
+                                    struct user_frame *out)
 {
-    struct captured_code code = {NULL, 0};
+    struct stack_dump_code code = {NULL, 0};
     struct space_mapping m;
     *out = (struct user_frame){.kind = USER_FRAME_NOT_MAPPED, .module.path = "", .address = address};
     if (!when->find(u->spaces, when->pid, when->time_ns, address, &m))
@@ -190,21 +190,21 @@ static struct moment moment_of(struct user_stacks *u, pid_t pid, uint64_t time_n
 {
     if (u->files.len > FILES_MAX)
         close_files(u);
-    return (struct moment){pid, time_ns, root_of(u, pid, time_ns), spaces_find};
+    return (struct moment){pid, time_ns, root_of(u, pid, time_ns), address_spaces_find};
 }
 
 size_t user_stacks_find(struct user_stacks *u, pid_t pid, uint64_t time_ns, const uint64_t *pcs, size_t n,
-                        struct user_frame *out, enum chain_end *why)
+                        struct user_frame *out, enum fp_chain_end *why)
 {
     struct moment when = moment_of(u, pid, time_ns);
-    when.find = spaces_find_code;
+    when.find = address_spaces_find_code;
     u->chain.len = 0;
     for (size_t i = 0; i < n; i++) {
         /* What a call returns to may be another function's first instruction. */
-        struct captured_code code = place(u, &when, pcs[i] - (i > 0), &out[i]);
-        *vec_push(&u->chain) = (struct chain_frame){code.file, code.address};
+        struct stack_dump_code code = place(u, &when, pcs[i] - (i > 0), &out[i]);
+        *vec_push(&u->chain) = (struct fp_chain_frame){code.file, code.address};
     }
-    size_t trusted = chain_trusted(u->chain.at, n, why);
+    size_t trusted = fp_chain_trusted(u->chain.at, n, why);
     for (size_t i = 0; i < n; i++)
         out[i].trusted = i < trusted;
     return trusted;
@@ -216,19 +216,19 @@ struct walk {
     struct user_frame *out; /* of the frame that is asked for next */
 };
 
-static struct captured_code find_code(void *arg, uint64_t pc)
+static struct stack_dump_code find_code(void *arg, uint64_t pc)
 {
     struct walk *w = arg;
     return place(w->u, &w->when, pc, w->out++);
 }
 
-size_t user_stacks_walk(struct user_stacks *u, pid_t pid, uint64_t time_ns, const struct captured *c,
-                        struct user_frame *out, size_t max, enum captured_end *end)
+size_t user_stacks_walk(struct user_stacks *u, pid_t pid, uint64_t time_ns, const struct stack_dump *c,
+                        struct user_frame *out, size_t max, enum stack_dump_end *end)
 {
     struct walk w = {u, moment_of(u, pid, time_ns), out};
     while (u->walked.len < max)
-        *vec_push(&u->walked) = (struct captured_frame){0};
-    size_t n = captured_walk(c, find_code, &w, u->walked.at, max, end);
+        *vec_push(&u->walked) = (struct stack_dump_frame){0};
+    size_t n = stack_dump_walk(c, find_code, &w, u->walked.at, max, end);
     for (size_t i = 0; i < n; i++) {
         /* A signal's frame is known only after its code was looked for as a return address. */
         if (i && u->walked.at[i].exact)

@@ -14,11 +14,11 @@
 #include "collect/unwind/stack_dump_end.h"
 #include "symbol/symbol.h"
 
-struct captured;
+struct stack_dump;
 struct user_stacks;
 
 /** The spaces stay the caller's, and must live longer. */
-struct user_stacks *user_stacks_new(struct spaces *spaces);
+struct user_stacks *user_stacks_new(struct address_spaces *spaces);
 void user_stacks_free(struct user_stacks *u);
 
 enum user_frame_kind {
@@ -38,17 +38,17 @@ struct user_frame {
 
 /**
  * Finds n frames of a process at a time: pcs[0] is where it was, the others are return addresses. Drain the spaces before. What
- * out[] points to is valid until the next call, and the next spaces_drain(). Returns how many can be trusted, and why not
+ * out[] points to is valid until the next call, and the next address_spaces_drain(). Returns how many can be trusted, and why not
  * more (may be NULL).
  */
 size_t user_stacks_find(struct user_stacks *u, pid_t pid, uint64_t time_ns, const uint64_t *pcs, size_t n,
-                        struct user_frame *out, enum chain_end *why);
+                        struct user_frame *out, enum fp_chain_end *why);
 
 /**
  * The frames of a stack that was taken with its bytes, at most `max`: all of them can be trusted. Drain the spaces before; valid
  * as long as those of user_stacks_find(). Returns how many.
  */
-size_t user_stacks_walk(struct user_stacks *u, pid_t pid, uint64_t time_ns, const struct captured *c,
-                        struct user_frame *out, size_t max, enum captured_end *end);
+size_t user_stacks_walk(struct user_stacks *u, pid_t pid, uint64_t time_ns, const struct stack_dump *c,
+                        struct user_frame *out, size_t max, enum stack_dump_end *end);
 
 #endif

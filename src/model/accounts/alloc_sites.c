@@ -257,20 +257,20 @@ static void look_up(void *subject, size_t field, struct query_probe *probe)
     }
 }
 
-struct asked {
+struct rules {
     const struct query *query;
     const struct alloc_texts *texts;
 };
 
 static bool fits(const struct alloc_row *row, void *arg)
 {
-    const struct asked *a = arg;
+    const struct rules *a = arg;
     struct subject s = {row, a->texts};
     return query_match(a->query, look_up, &s);
 }
 
 void alloc_rows_keep(struct alloc_rows *r, const struct query *q, const struct alloc_texts *texts)
 {
-    struct asked a = {q, texts};
+    struct rules a = {q, texts};
     drop(r, fits, &a);
 }
