@@ -56,8 +56,8 @@ static void add_reason(struct buf *why, int error)
 }
 
 /* Programs of this rung are loaded, no others. False: its arguments are others here. */
-static bool choose_programs(struct sys_session *s, const struct sys_rung *rung, const struct btf *kernel,
-                            struct buf *why)
+static bool choose_programs(struct sys_session *s, const struct sys_attach_method *rung,
+                            const struct btf *kernel, struct buf *why)
 {
     struct bpf_program *p;
     bpf_object__for_each_program(p, s->object) bpf_program__set_autoload(p, false);
@@ -65,14 +65,14 @@ static bool choose_programs(struct sys_session *s, const struct sys_rung *rung, 
          a++) {
         if (a->if_type && btf__find_by_name_kind(kernel, a->if_type, BTF_KIND_STRUCT) < 0)
             continue;
-        if (a->tracepoint && !rungs_arguments_fit(kernel, a->tracepoint, a->arguments, why))
+        if (a->tracepoint && !attach_method_arguments_fit(kernel, a->tracepoint, a->arguments, why))
             return false;
         p = bpf_object__find_program_by_name(s->object, a->program);
         if (!p) {
             buf_printf(why, "the object has no program %s", a->program);
             return false;
         }
-        if (!rungs_program_fits(kernel, p, why))
+        if (!attach_method_program_fits(kernel, p, why))
             return false;
         bpf_program__set_autoload(p, true);
     }
@@ -80,7 +80,7 @@ static bool choose_programs(struct sys_session *s, const struct sys_rung *rung, 
 }
 
 /* One program, to what its section names, or to perf's events. 0 or -errno. */
-static int attach_program(struct sys_session *s, struct bpf_program *p, const struct sys_rung *rung)
+static int attach_program(struct sys_session *s, struct bpf_program *p, const struct sys_attach_method *rung)
 {
     for (const struct sys_attachment *a = rung->attach; a < rung->attach + SYS_ATTACHMENTS_MAX && a->program;
          a++)
@@ -99,7 +99,7 @@ static bool has_tracefs(void)
     return !access("/sys/kernel/tracing/events", F_OK) || !access("/sys/kernel/debug/tracing/events", F_OK);
 }
 
-static int attach_programs(struct sys_session *s, const struct sys_rung *rung, struct buf *why)
+static int attach_programs(struct sys_session *s, const struct sys_attach_method *rung, struct buf *why)
 {
     struct bpf_program *p;
     bpf_object__for_each_program(p, s->object)
@@ -118,21 +118,22 @@ static int attach_programs(struct sys_session *s, const struct sys_rung *rung, s
 }
 
 /* What the rung cannot show on this kernel. */
-static void tell_what_lacks(struct sys_session *s, const struct sys_rung *rung, const struct btf *kernel)
+static void tell_what_lacks(struct sys_session *s, const struct sys_attach_method *rung,
+                            const struct btf *kernel)
 {
     const struct sys_without *w = rung->without;
     buf_reset(&s->lacks);
     s->lacking = rung->lacking;
     if (rung->lacks)
         buf_addstr(&s->lacks, rung->lacks);
-    if (w && !rungs_has_member(kernel, w->type, w->member)) {
+    if (w && !attach_method_has_member(kernel, w->type, w->member)) {
         buf_printf(&s->lacks, "%s%s", s->lacks.len ? "; " : "", w->lacks);
         s->lacking |= w->lacking;
     }
 }
 
 /* Loads and attaches the programs of one rung. 0, or -errno with the reason. */
-static int try_rung(struct sys_session *s, const struct sys_rung *rung, const struct btf *kernel,
+static int try_rung(struct sys_session *s, const struct sys_attach_method *rung, const struct btf *kernel,
                     const struct buf *bytes, struct buf *why, struct error *e)
 {
     LIBBPF_OPTS(bpf_object_open_opts, open, .object_name = s->tool->name);
@@ -150,10 +151,10 @@ static int try_rung(struct sys_session *s, const struct sys_rung *rung, const st
     if (error)
         goto out;
     tell_what_lacks(s, rung, kernel);
-    object_size_maps(s);
+    bpf_object_size_maps(s);
     struct sys_config *config = sys_variable(s, "config", sizeof(*config));
     *config = s->settings.config;
-    error = s->tool->live ? live_ready(s, e) : 0;
+    error = s->tool->live ? live_objects_ready(s, e) : 0;
     if (!error && s->tool->ready)
         error = s->tool->ready(s, e);
     if (error) {
@@ -170,7 +171,7 @@ static int try_rung(struct sys_session *s, const struct sys_rung *rung, const st
 out:
     if (error) {
         sys_stop(s);
-        object_close(s);
+        bpf_object_close(s);
     }
     return error;
 }
@@ -217,7 +218,7 @@ static int fail_all(struct sys_session *s, int error, struct error *e)
 }
 
 /* One name may stand for several rungs, of several kernels: what all of them meet is told once. */
-static void refuse(struct sys_session *s, const struct sys_rung *rung, struct buf *why)
+static void refuse(struct sys_session *s, const struct sys_attach_method *rung, struct buf *why)
 {
     vec_each (const struct sys_refusal, r, &s->refused)
         if (!strcmp(r->rung->name, rung->name) && !strcmp(r->why, buf_str(why))) {
@@ -232,7 +233,7 @@ static int find_rung(struct sys_session *s, const struct btf *kernel, const stru
 {
     int error = -EOPNOTSUPP;
     bool known = false;
-    for (const struct sys_rung *r = s->tool->rungs; r->name; r++) {
+    for (const struct sys_attach_method *r = s->tool->rungs; r->name; r++) {
         if (s->settings.rung && strcmp(r->name, s->settings.rung))
             continue;
         known = true;
@@ -249,7 +250,7 @@ static int find_rung(struct sys_session *s, const struct btf *kernel, const stru
     }
     if (!known) {
         struct buf b = BUF_INIT;
-        for (const struct sys_rung *r = s->tool->rungs; r->name; r++)
+        for (const struct sys_attach_method *r = s->tool->rungs; r->name; r++)
             if (r == s->tool->rungs || strcmp(r[-1].name, r->name))
                 buf_printf(&b, "%s%s", b.len ? ", " : "", r->name);
         error = error_set(e, EINVAL, "sys %s has no --attach %s: it has %s", s->tool->name, s->settings.rung,
@@ -260,12 +261,12 @@ static int find_rung(struct sys_session *s, const struct btf *kernel, const stru
     return fail_all(s, error, e);
 }
 
-int attach_by_best_rung(struct sys_session *s, struct error *e)
+int attach_by_best_method(struct sys_session *s, struct error *e)
 {
     struct buf bytes = BUF_INIT;
     libbpf_set_print(hear_loader); /* before anything is asked of it */
     struct btf *kernel = btf__load_vmlinux_btf();
-    int error = kernel ? object_inflate(s->tool, &bytes) : 0;
+    int error = kernel ? bpf_object_inflate(s->tool, &bytes) : 0;
     if (!kernel)
         error =
             error_set(e, EOPNOTSUPP,

@@ -14,6 +14,6 @@
  * Loads and attaches the programs of the best rung that works here, or of the one that is asked for: s->rung; s->refused has those
  * that do not. Errors are those of sys_open(); then no object is left.
  */
-int attach_by_best_rung(struct sys_session *s, struct error *e);
+int attach_by_best_method(struct sys_session *s, struct error *e);
 
 #endif

@@ -19,8 +19,8 @@ static const struct btf_type *prototype_of(const struct btf *btf, const char *tr
     return id < 0 ? NULL : btf__type_by_id(btf, btf__type_by_id(btf, (uint32_t)id)->type);
 }
 
-bool rungs_arguments_fit(const struct btf *btf, const char *tracepoint, const char *arguments,
-                         struct buf *why)
+bool attach_method_arguments_fit(const struct btf *btf, const char *tracepoint, const char *arguments,
+                                 struct buf *why)
 {
     const struct btf_type *proto = prototype_of(btf, tracepoint);
     if (!proto) {
@@ -67,7 +67,7 @@ static bool takes_program_at(const struct btf *btf, const char *function, enum b
     return true;
 }
 
-bool rungs_program_fits(const struct btf *btf, const struct bpf_program *p, struct buf *why)
+bool attach_method_program_fits(const struct btf *btf, const struct bpf_program *p, struct buf *why)
 {
     const char *section = bpf_program__section_name(p), *function = strchr(section, '/');
     enum bpf_attach_type type = bpf_program__expected_attach_type(p);
@@ -98,7 +98,7 @@ static bool type_has_member(const struct btf *btf, const struct btf_type *type, 
     return false;
 }
 
-bool rungs_has_member(const struct btf *btf, const char *type, const char *member)
+bool attach_method_has_member(const struct btf *btf, const char *type, const char *member)
 {
     int id = btf__find_by_name_kind(btf, type, BTF_KIND_STRUCT);
     return id > 0 && type_has_member(btf, btf__type_by_id(btf, (uint32_t)id), member);

@@ -16,16 +16,16 @@
 #include "sys/tool.h"
 
 /** Whether the tracepoint's first arguments have these names, in this order. False: `why` has the reason. */
-bool rungs_arguments_fit(const struct btf *btf, const char *tracepoint, const char *arguments,
-                         struct buf *why);
+bool attach_method_arguments_fit(const struct btf *btf, const char *tracepoint, const char *arguments,
+                                 struct buf *why);
 
 /**
  * Whether this kernel lets a program be attached as its section says, as far as that can be told at once: a refusal after
  * maps were made and others were verified costs as much as the rung that is taken in the end. False: `why` has the reason.
  */
-bool rungs_program_fits(const struct btf *btf, const struct bpf_program *p, struct buf *why);
+bool attach_method_program_fits(const struct btf *btf, const struct bpf_program *p, struct buf *why);
 
 /** Has the kernel's struct that member, as it is called there? */
-bool rungs_has_member(const struct btf *btf, const char *type, const char *member);
+bool attach_method_has_member(const struct btf *btf, const char *type, const char *member);
 
 #endif

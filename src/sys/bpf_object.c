@@ -10,7 +10,7 @@
 
 #include "sys/stack_samples.h"
 
-int object_inflate(const struct sys_tool *tool, struct buf *out)
+int bpf_object_inflate(const struct sys_tool *tool, struct buf *out)
 {
     z_stream z = {.next_in = (Bytef *)(uintptr_t)tool->object, .avail_in = (uInt)*tool->object_bytes};
     unsigned char part[16384];
@@ -76,7 +76,7 @@ static bool tools_map(const struct sys_session *s, const char *name, struct bpf_
     return *map != NULL;
 }
 
-void object_size_maps(struct sys_session *s)
+void bpf_object_size_maps(struct sys_session *s)
 {
     struct bpf_map *map;
     const struct sys_settings *set = &s->settings;
@@ -90,11 +90,11 @@ void object_size_maps(struct sys_session *s)
         bpf_map__set_max_entries(map, set->config.stack_slots);
     if (tools_map(s, "ring", &map))
         bpf_map__set_max_entries(map, set->ring_bytes);
-    samples_size_maps(s);
+    stack_samples_size_maps(s);
 }
 
 /* Mapped here, as nothing but a skeleton does it by itself. */
-int object_share(struct sys_session *s, struct error *e)
+int bpf_object_share(struct sys_session *s, struct error *e)
 {
     struct bpf_map *map = section_map(s, ".bss");
     ptrdiff_t at = variable_at(s->object, ".bss", "state");
@@ -108,7 +108,7 @@ int object_share(struct sys_session *s, struct error *e)
     return 0;
 }
 
-void object_close(struct sys_session *s)
+void bpf_object_close(struct sys_session *s)
 {
     if (s->shared && s->shared != MAP_FAILED)
         munmap(s->shared, s->shared_bytes);

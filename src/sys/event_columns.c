@@ -19,18 +19,18 @@ static uint64_t wall_ns(uint64_t monotonic_ns)
     return clock_ns(CLOCK_REALTIME) - (clock_ns(CLOCK_MONOTONIC) - monotonic_ns);
 }
 
-void events_row(struct sys_session *s, struct table *t, const struct sys_event *e)
+void event_columns_row(struct sys_session *s, struct table *t, const struct sys_event *e)
 {
     table_row(t);
-    table_whole(t, EVENTS_TIME, wall_ns(e->time_ns));
-    table_whole(t, EVENTS_PID, e->task.pid);
-    table_whole(t, EVENTS_TID, e->task.tid);
-    table_text(t, EVENTS_COMM, e->task.comm);
-    table_whole(t, EVENTS_UID, e->task.uid);
-    names_cgroup(s, t, EVENTS_CGROUP, EVENTS_CONTAINER, e->task.cgroup);
+    table_whole(t, EVENT_COLUMNS_TIME, wall_ns(e->time_ns));
+    table_whole(t, EVENT_COLUMNS_PID, e->task.pid);
+    table_whole(t, EVENT_COLUMNS_TID, e->task.tid);
+    table_text(t, EVENT_COLUMNS_COMM, e->task.comm);
+    table_whole(t, EVENT_COLUMNS_UID, e->task.uid);
+    resolver_cgroup(s, t, EVENT_COLUMNS_CGROUP, EVENT_COLUMNS_CONTAINER, e->task.cgroup);
 }
 
-const char *events_limit_word(uint32_t limit)
+const char *event_columns_limit_word(uint32_t limit)
 {
     return limit == MEMCG_MEMORY_AND_SWAP ? "memory+swap" : "memory";
 }

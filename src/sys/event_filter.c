@@ -44,7 +44,7 @@ static int find_task(uint32_t id, const char *what, __u64 *began_ticks, struct e
     return 0;
 }
 
-int whose_fill(struct sys_config *c, struct error *e)
+int event_filter_fill(struct sys_config *c, struct error *e)
 {
     int error = 0;
     c->own_tgid = (uint32_t)getpid();

@@ -13,6 +13,6 @@
 #include "bpf/sys.h"
 
 /** Fills in what goes with c->filters, c->tgid and c->tid. 0, or -ESRCH: there is no such process, `e` has the line. */
-int whose_fill(struct sys_config *c, struct error *e);
+int event_filter_fill(struct sys_config *c, struct error *e);
 
 #endif

@@ -20,7 +20,7 @@
 static int take_event(void *arg, void *data, size_t bytes)
 {
     struct sys_session *s = arg;
-    samples_read(s); /* its stack came before it did */
+    stack_samples_read(s); /* its stack came before it did */
     if (!sys_loses(s))
         s->tool->event(s, s->rows, data, bytes);
     return 0;
@@ -33,15 +33,15 @@ static int watch(struct sys_session *s, int fd)
     return epoll_ctl(s->poll_fd, EPOLL_CTL_ADD, fd, &ev);
 }
 
-int ring_open(struct sys_session *s, struct error *e)
+int event_ring_open(struct sys_session *s, struct error *e)
 {
     s->poll_fd = epoll_create1(EPOLL_CLOEXEC);
     if (s->poll_fd < 0)
         return error_set(e, errno, "cannot wait for events: %s", strerror(errno));
-    struct epoll_event ev = {.events = EPOLLIN, .data.fd = names_fd(s->names)};
+    struct epoll_event ev = {.events = EPOLLIN, .data.fd = resolver_fd(s->names)};
     if (ev.data.fd >= 0 && epoll_ctl(s->poll_fd, EPOLL_CTL_ADD, ev.data.fd, &ev))
         return error_set(e, errno, "cannot wait for what processes map: %s", strerror(errno));
-    if (s->samples && watch(s, samples_fd(s)))
+    if (s->samples && watch(s, stack_samples_fd(s)))
         return error_set(e, errno, "cannot wait for samples: %s", strerror(errno));
     if (!s->tool->event)
         return 0;
@@ -52,7 +52,7 @@ int ring_open(struct sys_session *s, struct error *e)
     return 0;
 }
 
-void ring_close(struct sys_session *s)
+void event_ring_close(struct sys_session *s)
 {
     ring_buffer__free(s->ring);
     s->ring = NULL;
@@ -79,7 +79,7 @@ static int time_left(const struct timespec *began, int timeout_ms)
 
 static int consume(struct sys_session *s)
 {
-    int samples = samples_read(s), events = s->ring ? ring_buffer__consume(s->ring) : 0;
+    int samples = stack_samples_read(s), events = s->ring ? ring_buffer__consume(s->ring) : 0;
     if (sampled_rows_are(s))
         rows_gather(s);
     return events ? events : samples;
@@ -93,11 +93,11 @@ static int wait_once(struct sys_session *s, int timeout_ms, bool *other)
     if (n < 0)
         return -errno;
     for (int i = 0; i < n; i++) {
-        if (ev[i].data.fd == names_fd(s->names)) {
-            names_drain(s->names);
+        if (ev[i].data.fd == resolver_fd(s->names)) {
+            resolver_drain(s->names);
             continue;
         }
-        bool ours = ev[i].data.fd == s->ring_fd || ev[i].data.fd == samples_fd(s);
+        bool ours = ev[i].data.fd == s->ring_fd || ev[i].data.fd == stack_samples_fd(s);
         told = told || ours;
         *other = *other || !ours;
     }
@@ -110,7 +110,7 @@ static int wait_once(struct sys_session *s, int timeout_ms, bool *other)
  */
 static bool is_being_written(const struct sys_session *s)
 {
-    struct pollfd rings[] = {{s->ring ? s->ring_fd : -1, POLLIN, 0}, {samples_fd(s), POLLIN, 0}};
+    struct pollfd rings[] = {{s->ring ? s->ring_fd : -1, POLLIN, 0}, {stack_samples_fd(s), POLLIN, 0}};
     return poll(rings, 2, 0) > 0;
 }
 
@@ -119,7 +119,7 @@ static int meet_more(struct sys_session *s, int timeout_ms)
 {
     if (s->met)
         return timeout_ms;
-    s->met = names_meet(s->names, MEET_STEP_NS);
+    s->met = resolver_meet(s->names, MEET_STEP_NS);
     return timeout_ms >= 0 && timeout_ms < MEET_WAIT_MS ? timeout_ms : MEET_WAIT_MS;
 }
 

@@ -12,7 +12,7 @@
 #include "sys/session.h"
 
 /** Of a tool without events: poll_fd only. 0 or -errno with a line. */
-int ring_open(struct sys_session *s, struct error *e);
-void ring_close(struct sys_session *s);
+int event_ring_open(struct sys_session *s, struct error *e);
+void event_ring_close(struct sys_session *s);
 
 #endif

@@ -17,18 +17,18 @@ static char *lowered(const char *name)
     return out;
 }
 
-void enums_load(struct enums *e, const char *type, const char *prefix)
+void kernel_enums_load(struct kernel_enums *e, const char *type, const char *prefix)
 {
     struct btf *kernel = btf__load_vmlinux_btf();
     int id = kernel ? btf__find_by_name_kind(kernel, type, BTF_KIND_ENUM) : -1;
     size_t n = strlen(prefix);
-    *e = (struct enums){{NULL}};
+    *e = (struct kernel_enums){{NULL}};
     if (id > 0) {
         const struct btf_type *t = btf__type_by_id(kernel, (uint32_t)id);
         const struct btf_enum *v = btf_enum(t);
         for (unsigned i = 0; i < btf_vlen(t); i++, v++) {
             const char *name = btf__name_by_offset(kernel, v->name_off);
-            if (v->val < 0 || v->val >= ENUMS_VALUES_MAX || strncmp(name, prefix, n))
+            if (v->val < 0 || v->val >= KERNEL_ENUMS_VALUES_MAX || strncmp(name, prefix, n))
                 continue;
             free(e->names[v->val]);
             e->names[v->val] = lowered(name + n);
@@ -37,8 +37,8 @@ void enums_load(struct enums *e, const char *type, const char *prefix)
     btf__free(kernel);
 }
 
-void enums_release(struct enums *e)
+void kernel_enums_release(struct kernel_enums *e)
 {
-    for (unsigned i = 0; i < ENUMS_VALUES_MAX; i++)
+    for (unsigned i = 0; i < KERNEL_ENUMS_VALUES_MAX; i++)
         free(e->names[i]);
 }

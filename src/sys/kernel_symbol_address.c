@@ -96,7 +96,7 @@ static uint64_t read_kallsyms(const char *name)
     return address;
 }
 
-uint64_t lookup_kernel(const char *name)
+uint64_t kernel_symbol_address(const char *name)
 {
     struct rules asked = {.address = 0};
     LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = &asked, .ctx_size_in = sizeof(asked));
@@ -111,7 +111,7 @@ uint64_t lookup_kernel(const char *name)
     return error ? 0 : asked.address;
 }
 
-uint32_t lookup_struct_bytes(const char *name)
+uint32_t kernel_struct_bytes(const char *name)
 {
     struct btf *kernel = btf__load_vmlinux_btf();
     int id = kernel ? btf__find_by_name_kind(kernel, name, BTF_KIND_STRUCT) : -1;

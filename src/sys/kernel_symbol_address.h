@@ -12,9 +12,9 @@
 #include <stdint.h>
 
 /** Its address; 0: the kernel's names do not have it (they may have functions only), or are hidden. */
-uint64_t lookup_kernel(const char *name);
+uint64_t kernel_symbol_address(const char *name);
 
 /** How long a struct of the kernel is, by its BTF; 0: it does not tell. */
-uint32_t lookup_struct_bytes(const char *name);
+uint32_t kernel_struct_bytes(const char *name);
 
 #endif

@@ -20,7 +20,7 @@ struct live {
     struct VEC(struct row) rows;
 };
 
-int live_ready(struct sys_session *s, struct error *e)
+int live_objects_ready(struct sys_session *s, struct error *e)
 {
     const struct sys_live *live = s->tool->live;
     const char *text = sys_option(s, live->option);
@@ -43,7 +43,7 @@ static void forget(struct live *l)
     vec_release(&l->rows);
 }
 
-void live_free(struct live *l)
+void live_objects_free(struct live *l)
 {
     if (!l)
         return;
@@ -66,7 +66,7 @@ static void add(void *arg, const void *unused, const void *value)
     l->rows.at[at].bytes += s->tool->live->bytes(value);
 }
 
-void live_gather(struct sys_session *s)
+void live_objects_gather(struct sys_session *s)
 {
     if (!s->live)
         return;
@@ -74,7 +74,7 @@ void live_gather(struct sys_session *s)
     sys_each(s, "live", add, s);
 }
 
-void live_row(struct sys_session *s, struct table *t, const void *key)
+void live_objects_row(struct sys_session *s, struct table *t, const void *key)
 {
     const struct sys_live *live = s->tool->live;
     struct live *l = s->live;
@@ -88,7 +88,7 @@ void live_row(struct sys_session *s, struct table *t, const void *key)
         row->shown = true;
 }
 
-void live_rest(struct sys_session *s, struct table *t)
+void live_objects_rest(struct sys_session *s, struct table *t)
 {
     const struct sys_live *live = s->tool->live;
     for (size_t i = 0; s->live && i < s->live->rows.len; i++) {
@@ -96,7 +96,7 @@ void live_rest(struct sys_session *s, struct table *t)
         if (row->shown)
             continue;
         live->name(s, t, row->key, sys_now_ns());
-        live_row(s, t, row->key);
+        live_objects_row(s, t, row->key);
         for (uint32_t c = live->first_column; c <= live->last_column; c++)
             table_whole(t, c, 0);
     }

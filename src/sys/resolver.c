@@ -18,7 +18,7 @@
 #include "sys/stack_samples.h"
 
 struct names {
-    struct names_wanted wanted;
+    struct resolver_wanted wanted;
     struct sideband *band;
     struct address_spaces *spaces;
     struct user_stacks *users;
@@ -33,7 +33,7 @@ struct names {
     enum cgroup_hierarchy memory; /* the controller's, when cgroups were first asked for */
 };
 
-struct names *names_new(const struct names_wanted *wanted)
+struct names *resolver_new(const struct resolver_wanted *wanted)
 {
     struct names *n = mem_alloc(sizeof(*n));
     n->wanted = *wanted;
@@ -44,7 +44,7 @@ struct names *names_new(const struct names_wanted *wanted)
     return n;
 }
 
-void names_free(struct names *n)
+void resolver_free(struct names *n)
 {
     if (!n)
         return;
@@ -61,54 +61,54 @@ void names_free(struct names *n)
     free(n);
 }
 
-struct address_spaces *names_spaces(struct names *n)
+struct address_spaces *resolver_spaces(struct names *n)
 {
     return n->spaces;
 }
 
-int names_fd(const struct names *n)
+int resolver_fd(const struct names *n)
 {
     return n->spaces ? sideband_fd(n->band) : -1;
 }
 
-void names_drain(struct names *n)
+void resolver_drain(struct names *n)
 {
     if (n->spaces)
         address_spaces_drain(n->spaces);
 }
 
-uint64_t names_lost(const struct names *n)
+uint64_t resolver_lost(const struct names *n)
 {
     return n->spaces ? address_spaces_counts(n->spaces).lost : 0;
 }
 
-struct user_stacks *names_users(struct names *n)
+struct user_stacks *resolver_users(struct names *n)
 {
     return n->users;
 }
 
-void names_know(struct names *n, int pid)
+void resolver_know(struct names *n, int pid)
 {
     if (n->spaces)
         address_spaces_reread(n->spaces, pid);
 }
 
-bool names_meet(struct names *n, uint64_t most_ns)
+bool resolver_meet(struct names *n, uint64_t most_ns)
 {
     return !n->spaces || address_spaces_meet(n->spaces, most_ns);
 }
 
-uint64_t names_nameless(const struct names *n)
+uint64_t resolver_nameless(const struct names *n)
 {
     return n->nameless;
 }
 
-uint64_t names_untrusted(const struct names *n)
+uint64_t resolver_untrusted(const struct names *n)
 {
     return n->untrusted;
 }
 
-const char *names_kernel_hidden(const struct names *n)
+const char *resolver_kernel_hidden(const struct names *n)
 {
     return n->no_kernel.text;
 }
@@ -131,7 +131,7 @@ static struct kernel_symbols *kernel_of(struct names *n)
     return n->kernel;
 }
 
-void names_settle(struct names *n)
+void resolver_settle(struct names *n)
 {
     struct kernel_symbols *k = kernel_of(n);
     if (k)
@@ -204,17 +204,17 @@ static void name_code(struct names *n, struct table *t, uint32_t column, struct 
     buf_release(&b);
 }
 
-void names_kernel_call(struct sys_session *s, struct table *t, uint32_t column, uint64_t address)
+void resolver_kernel_call(struct sys_session *s, struct table *t, uint32_t column, uint64_t address)
 {
     name_code(s->names, t, column, call(address));
 }
 
-void names_kernel_code(struct sys_session *s, struct table *t, uint32_t column, uint64_t address)
+void resolver_kernel_code(struct sys_session *s, struct table *t, uint32_t column, uint64_t address)
 {
     name_code(s->names, t, column, (struct code){address, 0});
 }
 
-void names_kernel_function(struct sys_session *s, struct table *t, uint32_t column, uint64_t address)
+void resolver_kernel_function(struct sys_session *s, struct table *t, uint32_t column, uint64_t address)
 {
     struct buf b = BUF_INIT;
     add_function(s->names, &b, address);
@@ -240,12 +240,12 @@ static void name_place(struct names *n, struct table *t, uint32_t column, uint64
     buf_release(&b);
 }
 
-void names_kernel_file(struct sys_session *s, struct table *t, uint32_t column, uint64_t address)
+void resolver_kernel_file(struct sys_session *s, struct table *t, uint32_t column, uint64_t address)
 {
     name_place(s->names, t, column, address, false);
 }
 
-void names_kernel_directory(struct sys_session *s, struct table *t, uint32_t column, uint64_t address)
+void resolver_kernel_directory(struct sys_session *s, struct table *t, uint32_t column, uint64_t address)
 {
     name_place(s->names, t, column, address, true);
 }
@@ -284,7 +284,7 @@ static void add_stack_frame(struct names *n, struct buf *b, struct code c)
     buf_addch(b, '\n');
 }
 
-void names_kernel_stack(struct sys_session *s, struct table *t, uint32_t column, int id)
+void resolver_kernel_stack(struct sys_session *s, struct table *t, uint32_t column, int id)
 {
     uint64_t frames[SYS_STACK_DEPTH];
     unsigned n = sys_stack_frames(s, id, frames), first = 0;
@@ -304,7 +304,7 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-void names_add_user_frame(struct names *n, struct buf *b, const struct user_frame *f)
+void resolver_add_user_frame(struct names *n, struct buf *b, const struct user_frame *f)
 {
     const char *mark = f->trusted ? "" : "? ";
     char *module = mem_strdup(base_name(f->module.path));
@@ -322,8 +322,8 @@ void names_add_user_frame(struct names *n, struct buf *b, const struct user_fram
     free(module);
 }
 
-void names_user_stack(struct sys_session *s, struct table *t, uint32_t column, int id, uint32_t pid,
-                      uint64_t time_ns)
+void resolver_user_stack(struct sys_session *s, struct table *t, uint32_t column, int id, uint32_t pid,
+                         uint64_t time_ns)
 {
     uint64_t pcs[SYS_STACK_DEPTH];
     struct user_frame frames[SYS_STACK_DEPTH];
@@ -331,7 +331,7 @@ void names_user_stack(struct sys_session *s, struct table *t, uint32_t column, i
     unsigned n = s->samples ? 0 : sys_stack_frames(s, id, pcs);
     struct buf b = BUF_INIT;
     if (s->samples)
-        table_text(t, column, samples_text(s, id));
+        table_text(t, column, stack_samples_text(s, id));
     if (!n)
         return;
     if (names->spaces) {
@@ -343,26 +343,26 @@ void names_user_stack(struct sys_session *s, struct table *t, uint32_t column, i
     }
     for (unsigned i = 0; i < n; i++)
         if (names->spaces)
-            names_add_user_frame(names, &b, &frames[i]);
+            resolver_add_user_frame(names, &b, &frames[i]);
         else
             buf_printf(&b, "0x%" PRIx64 "\n", pcs[i]);
     table_text(t, column, buf_str(&b));
     buf_release(&b);
 }
 
-void names_user(struct sys_session *s, struct table *t, uint32_t column, uint64_t address, uint32_t pid,
-                uint64_t time_ns)
+void resolver_user(struct sys_session *s, struct table *t, uint32_t column, uint64_t address, uint32_t pid,
+                   uint64_t time_ns)
 {
     struct names *names = s->names;
     struct user_frame frame;
     struct buf b = BUF_INIT;
     if (!names->spaces) {
-        names_kernel_code(s, t, column, address);
+        resolver_kernel_code(s, t, column, address);
         return;
     }
     address_spaces_drain(names->spaces);
     user_stacks_find(names->users, (pid_t)pid, time_ns, &address, 1, &frame, NULL);
-    names_add_user_frame(names, &b, &frame);
+    resolver_add_user_frame(names, &b, &frame);
     char *line_end = strchr(buf_str(&b), '\n'); /* the innermost of inlined ones */
     if (line_end)
         *line_end = '\0';
@@ -370,7 +370,7 @@ void names_user(struct sys_session *s, struct table *t, uint32_t column, uint64_
     buf_release(&b);
 }
 
-void names_gfp(struct sys_session *s, struct table *t, uint32_t column, uint64_t flags)
+void resolver_gfp(struct sys_session *s, struct table *t, uint32_t column, uint64_t flags)
 {
     struct buf b = BUF_INIT;
     struct names *n = s->names;
@@ -396,7 +396,7 @@ static enum cgroup_hierarchy hierarchy_of(const struct sys_session *s)
     return s->settings.config.cgroup_v1 ? CGROUP_V1_MEMORY : CGROUP_V2;
 }
 
-void names_container(struct sys_session *s, struct table *t, uint32_t column, uint64_t id)
+void resolver_container(struct sys_session *s, struct table *t, uint32_t column, uint64_t id)
 {
     char name[CONTAINER_ID_BYTES];
     struct cgroups *all = cgroups_of(s->names);
@@ -404,23 +404,23 @@ void names_container(struct sys_session *s, struct table *t, uint32_t column, ui
     if (path && container_id_of(path, name))
         table_text(t, column, name);
     else if (id && !path && cgroups_seen(all, hierarchy_of(s)))
-        table_text(t, column, NAMES_NO_CONTAINER);
+        table_text(t, column, RESOLVER_NO_CONTAINER);
 }
 
-void names_container_at(struct table *t, uint32_t column, const char *path)
+void resolver_container_at(struct table *t, uint32_t column, const char *path)
 {
     char name[CONTAINER_ID_BYTES];
     if (container_id_of(path, name))
         table_text(t, column, name);
 }
 
-void names_cgroup(struct sys_session *s, struct table *t, uint32_t column, uint32_t container, uint64_t id)
+void resolver_cgroup(struct sys_session *s, struct table *t, uint32_t column, uint32_t container, uint64_t id)
 {
     table_text(t, column, cgroups_path(cgroups_of(s->names), hierarchy_of(s), id));
-    names_container(s, t, container, id);
+    resolver_container(s, t, container, id);
 }
 
-void names_memcg(struct sys_session *s, struct table *t, uint32_t column, uint64_t id)
+void resolver_memcg(struct sys_session *s, struct table *t, uint32_t column, uint64_t id)
 {
     struct names *n = s->names;
     struct cgroups *all = cgroups_of(n);

@@ -73,7 +73,7 @@ bool rows_show(struct sys_session *s, struct table *t, const void *key, const vo
     if (table_rows(t) == before)
         return false;
     if (s->settings.config.cgroups)
-        names_container(s, t, s->tool->container, tail->cgroup);
+        resolver_container(s, t, s->tool->container, tail->cgroup);
     if (s->settings.config.histograms)
         add_histogram(s, t, &tail->histogram);
     return true;
@@ -132,7 +132,7 @@ static void add_row(struct sys_session *s, struct table *t, const char *sum)
         return;
     }
     if (rows_show(s, t, key, sum))
-        live_row(s, t, key);
+        live_objects_row(s, t, key);
 }
 
 /* Rows of the table that programs do not write to any more. 0 or -errno. */
@@ -155,7 +155,7 @@ static uint32_t turn_tables(struct sys_session *s)
     uint32_t was = __atomic_load_n(&s->state->active, __ATOMIC_RELAXED);
     __atomic_store_n(&s->state->active, !was, __ATOMIC_SEQ_CST);
     wait_for_programs(s, sys_map(s, was ? "table_1" : "table_0"));
-    samples_read(s); /* what the rows speak of */
+    stack_samples_read(s); /* what the rows speak of */
     return was;
 }
 
@@ -165,13 +165,13 @@ int sys_take_rows(struct sys_session *s, struct table *t)
     s->rows_ns = now - s->since_ns;
     s->since_ns = now;
     const uint32_t table = turn_tables(s);
-    live_gather(s);
+    live_objects_gather(s);
     if (s->tool->gather)
         s->tool->gather(s);
     int error = drain(s, table, t);
     if (sampled_rows_are(s))
         sampled_rows_take(s, t);
-    live_rest(s, t);
+    live_objects_rest(s, t);
     if (s->tool->rest)
         s->tool->rest(s, t);
     return error;

@@ -98,14 +98,14 @@ bool sys_loses(struct sys_session *s)
 static void begin_names(struct sys_session *s, const struct sys_settings *asked)
 {
     const bool one = asked->config.filters & SYS_FILTER_TGID;
-    s->names = names_new(&(struct names_wanted){.spaces = (s->settings.part && s->settings.part->spaces) ||
-                                                          asked->config.stacks & SYS_STACK_USER,
-                                                .vmlinux = asked->vmlinux,
-                                                .lines = asked->lines});
+    s->names = resolver_new(&(struct resolver_wanted){
+        .spaces = (s->settings.part && s->settings.part->spaces) || asked->config.stacks & SYS_STACK_USER,
+        .vmlinux = asked->vmlinux,
+        .lines = asked->lines});
     s->met = one || s->tool->urgent;
     if (one)
-        names_know(s->names, (int)asked->config.tgid);
-    else if (names_meet(s->names, s->tool->urgent ? MEET_URGENT_NS : MEET_NS))
+        resolver_know(s->names, (int)asked->config.tgid);
+    else if (resolver_meet(s->names, s->tool->urgent ? MEET_URGENT_NS : MEET_NS))
         s->met = true;
 }
 
@@ -117,24 +117,24 @@ int sys_open(struct sys_session **out, const struct sys_tool *tool, const struct
     *s = (struct sys_session){.tool = tool, .ring_fd = -1, .poll_fd = -1, .waits_fd = -1};
     fill_settings(s, settings);
     s->lose = lose_from_environment();
-    int error = whose_fill(&s->settings.config, e);
+    int error = event_filter_fill(&s->settings.config, e);
     if (error) {
         sys_close(s);
         return error;
     }
     begin_names(s, settings);
-    error = attach_by_best_rung(s, e);
+    error = attach_by_best_method(s, e);
     if (!error)
-        error = object_share(s, e);
+        error = bpf_object_share(s, e);
     if (!error)
-        error = samples_open(s, e);
+        error = stack_samples_open(s, e);
     if (!error)
-        error = ring_open(s, e);
+        error = event_ring_open(s, e);
     if (error) {
         sys_close(s);
         return error;
     }
-    names_drain(s->names); /* attaching took long enough to fill the band where much is mapped */
+    resolver_drain(s->names); /* attaching took long enough to fill the band where much is mapped */
     s->since_ns = sys_now_ns();
     __atomic_store_n(&s->state->runs, 1, __ATOMIC_SEQ_CST);
     *out = s;
@@ -157,19 +157,19 @@ void sys_close(struct sys_session *s)
     if (!s)
         return;
     sys_stop(s);
-    ring_close(s);
+    event_ring_close(s);
     if (s->waits_fd >= 0)
         close(s->waits_fd);
-    samples_close(s);
+    stack_samples_close(s);
     sampled_rows_free(s->sampled);
-    live_free(s->live);
-    object_close(s);
+    live_objects_free(s->live);
+    bpf_object_close(s);
     vec_each (struct sys_refusal, r, &s->refused)
         free(r->why);
     vec_release(&s->refused);
     if (s->tool->release)
         s->tool->release(s);
-    names_free(s->names);
+    resolver_free(s->names);
     buf_release(&s->lacks);
     free(s);
 }
@@ -201,9 +201,9 @@ void sys_read_counts(struct sys_session *s)
         s->counted[i] = sum;
     }
     s->counted[SYS_MISSED] = missed(s);
-    s->counted[SYS_MAPS_LOST] = names_lost(s->names);
-    s->counted[SYS_NAMELESS] = names_nameless(s->names);
-    s->counted[SYS_UNTRUSTED] = names_untrusted(s->names);
+    s->counted[SYS_MAPS_LOST] = resolver_lost(s->names);
+    s->counted[SYS_NAMELESS] = resolver_nameless(s->names);
+    s->counted[SYS_UNTRUSTED] = resolver_untrusted(s->names);
     free(each);
     if (s->tool->settle)
         s->tool->settle(s);

@@ -40,14 +40,14 @@ struct sys_settings {
 
 /** A rung that was tried and did not work here. */
 struct sys_refusal {
-    const struct sys_rung *rung;
+    const struct sys_attach_method *rung;
     char *why;
 };
 
 struct sys_session {
     const struct sys_tool *tool;
     struct sys_settings settings;
-    const struct sys_rung *rung;
+    const struct sys_attach_method *rung;
     struct buf lacks; /* what it cannot show here, in words; empty: nothing */
     uint64_t lacking; /* bits of the columns that it cannot fill here */
     struct VEC(struct sys_refusal) refused;

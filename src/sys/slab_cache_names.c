@@ -14,12 +14,12 @@ struct cache_names {
     struct VEC(struct name) by_number;
 };
 
-struct cache_names *cache_names_new(void)
+struct cache_names *slab_cache_names_new(void)
 {
     return mem_alloc(sizeof(struct cache_names));
 }
 
-void cache_names_free(struct cache_names *n)
+void slab_cache_names_free(struct cache_names *n)
 {
     if (!n)
         return;
@@ -48,7 +48,7 @@ static const char *known(const struct cache_names *n, uint32_t number)
     return *text ? text : NULL;
 }
 
-const char *cache_names_find(struct cache_names *n, struct sys_session *s, uint32_t number)
+const char *slab_cache_names_find(struct cache_names *n, struct sys_session *s, uint32_t number)
 {
     if (number && !known(n, number))
         sys_each(s, "cache_names", add, n);

@@ -21,7 +21,7 @@ struct samples {
     uint32_t first;
     struct map known; /* a stack's frames -> its number */
     struct VEC(char *) texts;
-    struct samples_counts counts;
+    struct stack_samples_counts counts;
     struct user_frame frames[DEPTH_MAX];
 };
 
@@ -36,17 +36,17 @@ static const struct {
     [STACK_DUMP_BROKEN] = {"broken", "unwind rules that do not fit"},
 };
 
-const char *samples_end_key(enum stack_dump_end end)
+const char *stack_samples_end_key(enum stack_dump_end end)
 {
     return ends[end].key;
 }
 
-const char *samples_end_words(enum stack_dump_end end)
+const char *stack_samples_end_words(enum stack_dump_end end)
 {
     return ends[end].words;
 }
 
-void samples_size_maps(struct sys_session *s)
+void stack_samples_size_maps(struct sys_session *s)
 {
     struct bpf_map *ring = bpf_object__find_map_by_name(s->object, "samples");
     struct bpf_map *rooms = bpf_object__find_map_by_name(s->object, "sample_rooms");
@@ -81,7 +81,7 @@ static uint32_t stack_number(struct sys_session *s, size_t n, enum stack_dump_en
     if (!added)
         return (uint32_t)number;
     for (size_t i = 0; i < n; i++)
-        names_add_user_frame(s->names, &text, &p->frames[i]);
+        resolver_add_user_frame(s->names, &text, &p->frames[i]);
     if (end != STACK_DUMP_WHOLE)
         buf_printf(&text, "[%s]\n", ends[end].words);
     *vec_push(&p->texts) = buf_detach(&text);
@@ -134,9 +134,9 @@ static int take(void *arg, void *data, size_t bytes)
     enum stack_dump_end end;
     if (sys_loses(s) || !open_record(data, bytes, &c))
         return 0;
-    address_spaces_drain(names_spaces(s->names));
+    address_spaces_drain(resolver_spaces(s->names));
     size_t n =
-        user_stacks_walk(names_users(s->names), (pid_t)r->pid, r->time_ns, &c, p->frames, DEPTH_MAX, &end);
+        user_stacks_walk(resolver_users(s->names), (pid_t)r->pid, r->time_ns, &c, p->frames, DEPTH_MAX, &end);
     p->counts.taken++;
     /* Within exec: the memory is new, but the registers are still those of the program that asked for it. */
     if (!c.run[0].bytes && n == 1 && p->frames[0].kind == USER_FRAME_NOT_MAPPED) {
@@ -152,12 +152,12 @@ static int take(void *arg, void *data, size_t bytes)
     return 0;
 }
 
-int samples_open(struct sys_session *s, struct error *e)
+int stack_samples_open(struct sys_session *s, struct error *e)
 {
     _Static_assert(SYS_SAMPLE_REGS == REG_COUNT && SYS_SAMPLE_RUNS == STACK_DUMP_RUNS, "both sides agree");
     if (!s->settings.config.sample)
         return 0;
-    if (!names_spaces(s->names))
+    if (!resolver_spaces(s->names))
         return error_set(e, EOPNOTSUPP,
                          "--sample needs what processes map, and perf events do not tell it here");
     struct samples *p = s->samples = mem_alloc(sizeof(*p));
@@ -168,7 +168,7 @@ int samples_open(struct sys_session *s, struct error *e)
     return 0;
 }
 
-void samples_close(struct sys_session *s)
+void stack_samples_close(struct sys_session *s)
 {
     struct samples *p = s->samples;
     if (!p)
@@ -183,17 +183,17 @@ void samples_close(struct sys_session *s)
     s->samples = NULL;
 }
 
-int samples_fd(const struct sys_session *s)
+int stack_samples_fd(const struct sys_session *s)
 {
     return s->samples ? s->samples->fd : -1;
 }
 
-int samples_read(struct sys_session *s)
+int stack_samples_read(struct sys_session *s)
 {
     return s->samples ? ring_buffer__consume(s->samples->ring) : 0;
 }
 
-int samples_settle(const struct sys_session *s, int id)
+int stack_samples_settle(const struct sys_session *s, int id)
 {
     const struct samples *p = s->samples;
     if (id < SYS_STACK_SAMPLED)
@@ -203,14 +203,14 @@ int samples_settle(const struct sys_session *s, int id)
     return stack ? SYS_STACK_SETTLED + (int)(stack - 1) : SYS_STACK_NONE;
 }
 
-const char *samples_text(const struct sys_session *s, int id)
+const char *stack_samples_text(const struct sys_session *s, int id)
 {
     const struct samples *p = s->samples;
-    int settled = p ? samples_settle(s, id) : -1;
+    int settled = p ? stack_samples_settle(s, id) : -1;
     return settled >= SYS_STACK_SETTLED ? p->texts.at[settled - SYS_STACK_SETTLED] : NULL;
 }
 
-const struct samples_counts *samples_counted(const struct sys_session *s)
+const struct stack_samples_counts *stack_samples_counted(const struct sys_session *s)
 {
     return s->samples ? &s->samples->counts : NULL;
 }

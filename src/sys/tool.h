@@ -42,7 +42,7 @@ struct sys_without {
 };
 
 /** One way to attach. They are ordered by what they show, then by cost; the first that works is taken. */
-struct sys_rung {
+struct sys_attach_method {
     const char *name;                  /* of --attach */
     const char *lacks;                 /* what it cannot show, in words; NULL: nothing */
     uint64_t lacking;                  /* bits of the columns that it cannot fill: they are not shown */
@@ -116,7 +116,7 @@ struct sys_tool {
     const char *const *examples; /* as struct command has them */
     const unsigned char *object; /* gzip */
     const size_t *object_bytes;
-    const struct sys_rung *rungs; /* ends with a name of NULL */
+    const struct sys_attach_method *rungs; /* ends with a name of NULL */
     const struct table_column *columns;
     uint32_t n_columns;
     uint32_t weight; /* the column that --folded adds up, and rows are sorted by at first */

@@ -53,17 +53,17 @@ static int tell_addresses(void)
 {
     char name[512];
     while (scanf("%511s", name) == 1)
-        printf("%" PRIx64 "\n", lookup_kernel(name));
+        printf("%" PRIx64 "\n", kernel_symbol_address(name));
     return 0;
 }
 
 static int tell_words(void)
 {
     struct gfp_words w;
-    struct enums types;
+    struct kernel_enums types;
     uint64_t flags;
     gfp_words_read(&w);
-    enums_load(&types, "migratetype", "MIGRATE_");
+    kernel_enums_load(&types, "migratetype", "MIGRATE_");
     printf("%d", w.gfp_from);
     for (int i = 0; i < 16; i++)
         printf(" %s", types.names[i] ? types.names[i] : "-");
@@ -75,7 +75,7 @@ static int tell_words(void)
         buf_release(&b);
     }
     gfp_words_release(&w);
-    enums_release(&types);
+    kernel_enums_release(&types);
     return 0;
 }
 

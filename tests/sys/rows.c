@@ -53,7 +53,7 @@ static const struct table_column columns[] = {
     {.name = "name", .type = TABLE_TEXT},
     {.name = "events", .type = TABLE_WHOLE, .unit = TABLE_COUNT},
 };
-static const struct sys_rung rungs[] = {
+static const struct sys_attach_method rungs[] = {
     {.name = "raw_tp", .attach = {{"renames", NULL, NULL, NULL, 0}}},
     {.name = NULL},
 };

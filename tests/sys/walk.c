@@ -79,7 +79,7 @@ static int ready(struct sys_session *s, struct error *e)
     return 0;
 }
 
-static const struct sys_rung rungs[] = {
+static const struct sys_attach_method rungs[] = {
     {.name = "raw_tp", .attach = {{"renames", NULL, NULL, NULL, 0}}},
     {.name = NULL},
 };

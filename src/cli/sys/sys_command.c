@@ -179,7 +179,7 @@ static void list_words(void)
     }
     printf("\n\nways to attach, best first, for --attach:\n ");
     column = 1;
-    for (const struct sys_rung *r = helped->rungs; r->name; r++)
+    for (const struct sys_attach_method *r = helped->rungs; r->name; r++)
         if (r == helped->rungs || strcmp(r[-1].name, r->name)) /* one for each of several kernels */
             list_word(&column, r->name, "");
     putchar('\n');

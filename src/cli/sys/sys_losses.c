@@ -44,9 +44,9 @@ static const struct said losses[] = {
 
 #define LOSSES (sizeof(losses) / sizeof(*losses))
 
-static const struct samples_counts *samples_of(const struct sys_losses *l)
+static const struct stack_samples_counts *samples_of(const struct sys_losses *l)
 {
-    return l->session ? samples_counted(l->session) : NULL;
+    return l->session ? stack_samples_counted(l->session) : NULL;
 }
 
 /* A line: so many of what the words say. */
@@ -61,7 +61,7 @@ static void say(uint64_t n, const char *words)
 /* How walks of sampled stacks ended. */
 static void say_samples(const struct sys_losses *l)
 {
-    const struct samples_counts *c = samples_of(l);
+    const struct stack_samples_counts *c = samples_of(l);
     if (!c)
         return;
     uint32_t n = l->session->settings.config.sample;
@@ -75,7 +75,7 @@ static void say_samples(const struct sys_losses *l)
     fprintf(stderr, "allium: %s\n", buf_str(&b));
     for (enum stack_dump_end end = STACK_DUMP_DEEP; end < STACK_DUMP_ENDS; end++) {
         buf_reset(&b);
-        buf_printf(&b, "of them {is|are} not whole: %s", samples_end_words(end));
+        buf_printf(&b, "of them {is|are} not whole: %s", stack_samples_end_words(end));
         if (c->ends[end])
             say(c->ends[end], buf_str(&b));
     }
@@ -91,7 +91,7 @@ static void say_samples(const struct sys_losses *l)
 
 static void write_samples_json(const struct sys_losses *l, struct json *j)
 {
-    const struct samples_counts *c = samples_of(l);
+    const struct stack_samples_counts *c = samples_of(l);
     if (!c)
         return;
     json_open(j, "samples", '{');
@@ -100,7 +100,7 @@ static void write_samples_json(const struct sys_losses *l, struct json *j)
     json_whole(j, "in_exec", c->in_exec);
     json_whole(j, "whole", c->ends[STACK_DUMP_WHOLE]);
     for (enum stack_dump_end end = STACK_DUMP_DEEP; end < STACK_DUMP_ENDS; end++)
-        json_whole(j, samples_end_key(end), c->ends[end]);
+        json_whole(j, stack_samples_end_key(end), c->ends[end]);
     json_whole(j, "frames", c->frames);
     json_whole(j, "frames_not_found", c->not_found);
     json_close(j, '}');

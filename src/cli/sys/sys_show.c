@@ -279,8 +279,8 @@ static void close_report(struct show *w)
     struct sys_losses lost = {w->tool, o->session, o->session->counted, w->kept.not_kept};
     if (o->recording && sys_losses_record(o->session, o->recording, &e))
         w->code = command_fail(EXIT_FAILED, "%s", e.text);
-    if (*names_kernel_hidden(o->session->names) && !o->quiet)
-        fprintf(stderr, "allium: %s\n", names_kernel_hidden(o->session->names));
+    if (*resolver_kernel_hidden(o->session->names) && !o->quiet)
+        fprintf(stderr, "allium: %s\n", resolver_kernel_hidden(o->session->names));
     if (o->json && !o->recording) {
         sys_losses_write_json(&lost, &w->out);
         return;
@@ -345,7 +345,7 @@ static int begin_command(struct show *w)
     struct bystander *command = w->o->command;
     struct epoll_event ev = {.events = EPOLLIN, .data.fd = command->process_fd};
     epoll_ctl(w->o->session->poll_fd, EPOLL_CTL_ADD, command->process_fd, &ev);
-    names_know(w->o->session->names, command->pid);
+    resolver_know(w->o->session->names, command->pid);
     int error = bystander_go(command);
     return error ? -error : 0;
 }

@@ -8,7 +8,7 @@
 
 #include "cli/debuginfod.h"
 
-static bool names_kernel_code(const struct sys_request *r)
+static bool resolver_kernel_code(const struct sys_request *r)
 {
     const struct sys_part *part = r->settings.part;
     bool stacks = r->settings.config.stacks & SYS_STACK_KERNEL;
@@ -22,9 +22,9 @@ int sys_vmlinux_check(const struct sys_request *r)
     if (r->settings.lines && source)
         return command_misuse(&r->as_command, "--lines: rows by %s have no lines, take --by site",
                               part->name);
-    if (r->settings.lines && part && !names_kernel_code(r))
+    if (r->settings.lines && part && !resolver_kernel_code(r))
         return command_misuse(&r->as_command, "--lines: rows by %s name no code of the kernel", part->name);
-    if (r->settings.lines && !names_kernel_code(r))
+    if (r->settings.lines && !resolver_kernel_code(r))
         return command_misuse(&r->as_command, "--lines is of kernel stacks: ask for --stacks kernel or both");
     if (r->vmlinux_file && !r->settings.lines && !source)
         return command_misuse(&r->as_command, "--vmlinux is for files and lines: ask for --lines%s",

@@ -13,7 +13,7 @@
 #include "sys/resolver.h"
 
 enum column {
-    KIND = EVENTS_COLUMNS,
+    KIND = EVENT_COLUMNS_COLUMNS,
     DURATION,
     RECLAIMED,
     SCANNED,
@@ -31,7 +31,7 @@ enum column {
 };
 
 static const struct table_column columns[] = {
-    EVENTS_HEAD,
+    EVENT_COLUMNS_HEAD,
     [KIND] = {"reclaim", TABLE_PLAIN, TABLE_TEXT, .width = 9},
     [DURATION] = {"duration", TABLE_DURATION, TABLE_WHOLE},
     [RECLAIMED] = {"reclaimed_pages", TABLE_PLAIN, TABLE_WHOLE, .drop = 1},
@@ -54,8 +54,8 @@ static void add_memcg(struct sys_session *s, struct table *t, const struct drsno
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     if (!e->memcg)
         return;
-    names_memcg(s, t, MEMCG, e->memcg);
-    table_text(t, LIMIT_OF, events_limit_word(e->limit));
+    resolver_memcg(s, t, MEMCG, e->memcg);
+    table_text(t, LIMIT_OF, event_columns_limit_word(e->limit));
     table_whole(t, LIMIT, e->limit_pages * page);
     table_whole(t, USAGE, e->usage_pages * page);
 }
@@ -64,7 +64,7 @@ static void add_memcg(struct sys_session *s, struct table *t, const struct drsno
 static void begin_row(struct sys_session *s, struct table *t, const struct drsnoop_event *e)
 {
     static const char *const kinds[DRSNOOP_KINDS] = {"direct", "memcg", "softlimit"};
-    events_row(s, t, &e->head);
+    event_columns_row(s, t, &e->head);
     table_text(t, KIND, e->kind < DRSNOOP_KINDS ? kinds[e->kind] : NULL);
     if (!e->untold)
         table_whole(t, SCANNED, e->scanned_pages);
@@ -72,9 +72,9 @@ static void begin_row(struct sys_session *s, struct table *t, const struct drsno
     if (e->free_pages >= 0)
         table_whole(t, FREE, (uint64_t)e->free_pages * (uint64_t)sysconf(_SC_PAGESIZE));
     table_signed(t, ORDER, e->order);
-    names_gfp(s, t, GFP, e->gfp);
-    names_kernel_stack(s, t, KERNEL_STACK, e->head.kernel_stack);
-    names_user_stack(s, t, USER_STACK, e->head.user_stack, e->head.task.pid, e->head.time_ns);
+    resolver_gfp(s, t, GFP, e->gfp);
+    resolver_kernel_stack(s, t, KERNEL_STACK, e->head.kernel_stack);
+    resolver_user_stack(s, t, USER_STACK, e->head.user_stack, e->head.task.pid, e->head.time_ns);
 }
 
 static void event(struct sys_session *s, struct table *t, const void *data, size_t bytes)
@@ -149,7 +149,7 @@ static const struct sys_counted counted[] = {
 #define END_ARGUMENTS   "nr_reclaimed"
 #define SCAN_ARGUMENTS  "highest_zoneidx,order,nr_requested,nr_scanned,nr_skipped,nr_taken"
 
-static const struct sys_rung rungs[] = {
+static const struct sys_attach_method rungs[] = {
     {.name = "tp_btf",
      .attach = {{"btf_begin", "mm_vmscan_direct_reclaim_begin", BEGIN_ARGUMENTS, NULL},
                 {"btf_end", "mm_vmscan_direct_reclaim_end", END_ARGUMENTS, NULL},

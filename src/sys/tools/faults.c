@@ -250,13 +250,13 @@ static void name_row(struct sys_session *s, struct table *t, const struct faults
     }
     if (parts & FAULTS_BY_PLACE) {
         if (key->in_kernel)
-            names_kernel_code(s, t, PLACE, key->place);
+            resolver_kernel_code(s, t, PLACE, key->place);
         else
-            names_user(s, t, PLACE, key->place, key->pid, time_ns);
+            resolver_user(s, t, PLACE, key->place, key->pid, time_ns);
     }
     if (parts & FAULTS_BY_STACK) {
-        names_user_stack(s, t, USER_STACK, key->user_stack, key->pid, time_ns);
-        names_kernel_stack(s, t, KERNEL_STACK, key->kernel_stack);
+        resolver_user_stack(s, t, USER_STACK, key->user_stack, key->pid, time_ns);
+        resolver_kernel_stack(s, t, KERNEL_STACK, key->kernel_stack);
     }
     if (parts & FAULTS_BY_FILE)
         name_mapping(s, t, &key->file);
@@ -330,7 +330,7 @@ static const struct sys_without no_tree = {
         "begin_kernel", "page_fault_kernel", ARGUMENTS, NULL, 0                                              \
     }
 
-static const struct sys_rung rungs[] = {
+static const struct sys_attach_method rungs[] = {
     {.name = "fexit", .attach = {{.program = "exit_fault"}, BEGINNINGS}},
     {.name = "perf",
      .lacks = "memory that is asked for, not touched (populate, pinned)",

@@ -59,7 +59,7 @@ static const struct table_column columns[] = {
 
 static void release(struct sys_session *s)
 {
-    cache_names_free(s->own);
+    slab_cache_names_free(s->own);
     s->own = NULL;
 }
 
@@ -68,7 +68,7 @@ static int ready(struct sys_session *s, struct error *e)
 {
     struct bpf_map *live = bpf_object__find_map_by_name(s->object, "live");
     (void)e;
-    s->own = s->own ? s->own : cache_names_new();
+    s->own = s->own ? s->own : slab_cache_names_new();
     bpf_map__set_value_size(live, (uint32_t)offsetof(struct kmem_live, key) + s->settings.part->key_bytes);
     return 0;
 }
@@ -99,26 +99,26 @@ static void name_row(struct sys_session *s, struct table *t, const void *data, u
     uint32_t parts = s->settings.config.parts;
     table_row(t);
     if (parts & KMEM_BY_FUNCTION)
-        names_kernel_function(s, t, FUNCTION, key->call_site);
+        resolver_kernel_function(s, t, FUNCTION, key->call_site);
     else if (parts & KMEM_BY_FILE)
-        names_kernel_file(s, t, SOURCE_FILE, key->call_site);
+        resolver_kernel_file(s, t, SOURCE_FILE, key->call_site);
     else if (parts & KMEM_BY_DIRECTORY)
-        names_kernel_directory(s, t, DIRECTORY, key->call_site);
+        resolver_kernel_directory(s, t, DIRECTORY, key->call_site);
     else if (parts & KMEM_BY_SITE)
-        names_kernel_call(s, t, SITE, key->call_site);
+        resolver_kernel_call(s, t, SITE, key->call_site);
     if (parts & KMEM_BY_PROCESS) {
         table_whole(t, PID, key->pid);
         table_text(t, COMM, key->comm);
     }
     if (parts & KMEM_BY_STACK) {
-        names_kernel_stack(s, t, KERNEL_STACK, key->kernel_stack);
-        names_user_stack(s, t, USER_STACK, key->user_stack, key->pid, time_ns);
+        resolver_kernel_stack(s, t, KERNEL_STACK, key->kernel_stack);
+        resolver_user_stack(s, t, USER_STACK, key->user_stack, key->pid, time_ns);
     }
 }
 
 static void add_cache(struct sys_session *s, struct table *t, const struct kmem_value *v)
 {
-    const char *name = cache_names_find(s->own, s, v->name & ~KMEM_AND_OTHERS);
+    const char *name = slab_cache_names_find(s->own, s, v->name & ~KMEM_AND_OTHERS);
     struct buf b = BUF_INIT;
     if (!name)
         return;
@@ -138,7 +138,7 @@ static void row(struct sys_session *s, struct table *t, const void *key, const v
     table_whole(t, FREES, v->frees);
     add_cache(s, t, v);
     if (v->allocations)
-        names_gfp(s, t, GFP, v->gfp);
+        resolver_gfp(s, t, GFP, v->gfp);
 }
 
 static void rest(struct sys_session *s, struct table *t)
@@ -197,7 +197,7 @@ static const struct sys_counted counted[] = {
     {0, NULL, NULL, false},
 };
 
-static const struct sys_rung rungs[] = {
+static const struct sys_attach_method rungs[] = {
     {.name = "tp_btf", .attach = SLAB_BY_POSITION("btf")},
     {.name = "raw_tp", .attach = SLAB_BY_POSITION("raw")},
     {.name = "tp", .lacks = "the names of slab caches", .lacking = BIT(CACHE), .attach = SLAB_BY_NAME},

@@ -61,7 +61,7 @@ static const struct table_column columns[] = {
 static void release(struct sys_session *s)
 {
     if (s->own)
-        enums_release(s->own);
+        kernel_enums_release(s->own);
     free(s->own);
     s->own = NULL;
 }
@@ -75,7 +75,7 @@ static int check_frames(const struct sys_session *s, struct error *e)
     const struct bpf_program *by_address = bpf_object__find_program_by_name(s->object, "raw_alloc");
     if (!s->live || !by_address || !bpf_program__autoload(by_address))
         return 0;
-    uint32_t bytes = lookup_struct_bytes("page");
+    uint32_t bytes = kernel_struct_bytes("page");
     if (bytes && !(bytes & (bytes - 1)))
         return 0;
     return error_set(e, EOPNOTSUPP,
@@ -93,8 +93,8 @@ static uint64_t bytes_of(uint64_t pages)
 static int ready(struct sys_session *s, struct error *e)
 {
     if (!s->own) {
-        s->own = mem_alloc(sizeof(struct enums));
-        enums_load(s->own, "migratetype", "MIGRATE_");
+        s->own = mem_alloc(sizeof(struct kernel_enums));
+        kernel_enums_load(s->own, "migratetype", "MIGRATE_");
     }
     *(uint64_t *)sys_variable(s, "page_bytes", sizeof(uint64_t)) = bytes_of(1);
     return check_frames(s, e);
@@ -115,9 +115,9 @@ static void add(void *sum, const void *value)
     a->time_ns = v->time_ns > a->time_ns ? v->time_ns : a->time_ns;
 }
 
-static void add_type_name(const struct enums *types, struct buf *b, uint32_t type)
+static void add_type_name(const struct kernel_enums *types, struct buf *b, uint32_t type)
 {
-    if (type < ENUMS_VALUES_MAX && types->names[type])
+    if (type < KERNEL_ENUMS_VALUES_MAX && types->names[type])
         buf_addstr(b, types->names[type]);
     else
         buf_printf(b, "%u", type);
@@ -145,8 +145,8 @@ static void name_row(struct sys_session *s, struct table *t, const void *data, u
         table_text(t, COMM, key->comm);
     }
     if (parts & KPAGES_BY_STACK) {
-        names_kernel_stack(s, t, KERNEL_STACK, key->kernel_stack);
-        names_user_stack(s, t, USER_STACK, key->user_stack, key->pid, time_ns);
+        resolver_kernel_stack(s, t, KERNEL_STACK, key->kernel_stack);
+        resolver_user_stack(s, t, USER_STACK, key->user_stack, key->pid, time_ns);
     }
     buf_release(&b);
 }
@@ -182,7 +182,7 @@ static void row(struct sys_session *s, struct table *t, const void *key, const v
     table_whole(t, FAILURES, v->failures);
     add_kinds(s, t, v);
     if (v->allocations || v->failures)
-        names_gfp(s, t, GFP, v->gfp);
+        resolver_gfp(s, t, GFP, v->gfp);
 }
 
 static uint64_t live_bytes(const void *value)
@@ -237,7 +237,7 @@ static const struct sys_counted counted[] = {
 #define ALLOC_ARGUMENTS "page,order,gfp_flags,migratetype"
 #define FREE_ARGUMENTS  "page,order"
 
-static const struct sys_rung rungs[] = {
+static const struct sys_attach_method rungs[] = {
     {.name = "raw_tp",
      .attach = {{"raw_alloc", "mm_page_alloc", ALLOC_ARGUMENTS, NULL},
                 {"raw_free", "mm_page_free", FREE_ARGUMENTS, NULL}}},

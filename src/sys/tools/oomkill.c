@@ -16,7 +16,7 @@
 #define BIT(column) (1ull << (column))
 
 enum column {
-    OUTCOME = EVENTS_COLUMNS,
+    OUTCOME = EVENT_COLUMNS_COLUMNS,
     VICTIM_PID,
     VICTIM_INNER_PID,
     VICTIM_COMM,
@@ -54,7 +54,7 @@ enum column {
 };
 
 static const struct table_column columns[] = {
-    EVENTS_HEAD,
+    EVENT_COLUMNS_HEAD,
     [OUTCOME] = {"outcome", TABLE_PLAIN, TABLE_TEXT},
     [VICTIM_PID] = {"victim_pid", TABLE_PLAIN, TABLE_WHOLE},
     [VICTIM_INNER_PID] = {"victim_container_pid", TABLE_PLAIN, TABLE_WHOLE},
@@ -105,7 +105,7 @@ static int ready(struct sys_session *s, struct error *e)
     if (cpus)
         *cpus = n > 0 ? (uint32_t)n : 0;
     if (loads)
-        *loads = lookup_kernel("avenrun");
+        *loads = kernel_symbol_address("avenrun");
     return 0;
 }
 
@@ -138,7 +138,7 @@ static void put_victim(struct table *t, const struct oomkill_event *e)
     table_flag(t, APPROXIMATE, e->approximate);
     table_whole(t, SHARING, e->sharing);
     path_text(t, VICTIM_CGROUP, &e->victim_cgroup);
-    names_container_at(t, VICTIM_CONTAINER, table_at(t, table_rows(t) - 1, VICTIM_CGROUP)->text);
+    resolver_container_at(t, VICTIM_CONTAINER, table_at(t, table_rows(t) - 1, VICTIM_CGROUP)->text);
 }
 
 static void put_scope(struct sys_session *s, struct table *t, const struct oomkill_event *e)
@@ -154,7 +154,7 @@ static void put_scope(struct sys_session *s, struct table *t, const struct oomki
     table_text(t, SCOPE_IS, e->exact ? "exact" : "inferred");
     if (e->scope == OOMKILL_MEMCG) {
         path_text(t, MEMCG, &e->memcg);
-        table_text(t, LIMIT_OF, events_limit_word(e->limit));
+        table_text(t, LIMIT_OF, event_columns_limit_word(e->limit));
         if (e->limit_pages != OOMKILL_NO_LIMIT)
             table_whole(t, LIMIT, e->limit_pages * page);
         table_whole(t, USAGE, e->usage_pages * page);
@@ -163,7 +163,7 @@ static void put_scope(struct sys_session *s, struct table *t, const struct oomki
         return;
     table_whole(t, SCOPE_TOTAL, e->total_pages * page);
     table_signed(t, ORDER, e->order);
-    names_gfp(s, t, GFP, e->gfp);
+    resolver_gfp(s, t, GFP, e->gfp);
 }
 
 static void put_loads(struct table *t, const struct oomkill_event *e, struct oomkill_told *told)
@@ -196,7 +196,7 @@ static void put_user_stack(struct sys_session *s, struct table *t, const struct 
     uint64_t frames[SYS_STACK_DEPTH];
     struct buf b = BUF_INIT;
     if (e->scope == OOMKILL_MEMCG) {
-        names_user_stack(s, t, USER_STACK, e->head.user_stack, e->head.task.pid, e->head.time_ns);
+        resolver_user_stack(s, t, USER_STACK, e->head.user_stack, e->head.task.pid, e->head.time_ns);
         return;
     }
     unsigned n = sys_stack_frames(s, e->head.user_stack, frames);
@@ -213,7 +213,7 @@ static void event(struct sys_session *s, struct table *t, const void *data, size
     const struct oomkill_event *e = data;
     if (bytes < sizeof(*e))
         return;
-    events_row(s, t, &e->head);
+    event_columns_row(s, t, &e->head);
     put_victim(t, e);
     put_scope(s, t, e);
     put_loads(t, e, &told);
@@ -226,10 +226,10 @@ static void event(struct sys_session *s, struct table *t, const void *data, size
     told.gfp = table_at(t, row, GFP)->known ? table_at(t, row, GFP)->text : NULL;
     told.container =
         table_at(t, row, VICTIM_CONTAINER)->known ? table_at(t, row, VICTIM_CONTAINER)->text : NULL;
-    oomkill_tell(&story, e, &told);
+    oomkill_text(&story, e, &told);
     table_text(t, STORY, buf_str(&story));
     buf_release(&story);
-    names_kernel_stack(s, t, KERNEL_STACK, e->head.kernel_stack);
+    resolver_kernel_stack(s, t, KERNEL_STACK, e->head.kernel_stack);
     put_user_stack(s, t, e);
 }
 
@@ -252,7 +252,7 @@ static const struct sys_counted counted[] = {
     "inferred from what memory cgroups use"
 #define LACKING (BIT(ORDER) | BIT(GFP) | BIT(SCOPE_TOTAL))
 
-static const struct sys_rung rungs[] = {
+static const struct sys_attach_method rungs[] = {
     {.name = "fentry",
      .attach = {{"fentry_begins", NULL, NULL, NULL},
                 {"fexit_ends", NULL, NULL, NULL},

@@ -180,7 +180,7 @@ static void tell_largest(struct buf *b, const struct oomkill_event *e, const str
     }
 }
 
-void oomkill_tell(struct buf *b, const struct oomkill_event *e, const struct oomkill_told *told)
+void oomkill_text(struct buf *b, const struct oomkill_event *e, const struct oomkill_told *told)
 {
     bool known = e->victim_comm[0];
     if (known)

@@ -35,6 +35,6 @@ void oomkill_add_comm(struct buf *b, const char comm[static SYS_COMM_BYTES]);
 /** "/batch/job-7"; "/.../c/b/a" where more is above; "/": the root. */
 void oomkill_add_path(struct buf *b, const struct oomkill_path *path);
 /** The story: lines that end with \n, the first of them a sentence. */
-void oomkill_tell(struct buf *b, const struct oomkill_event *e, const struct oomkill_told *told);
+void oomkill_text(struct buf *b, const struct oomkill_event *e, const struct oomkill_told *told);
 
 #endif

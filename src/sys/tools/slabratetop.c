@@ -76,15 +76,15 @@ static int ready(struct sys_session *s, struct error *e)
     uint64_t *map = sys_variable(s, "vmemmap_base_at", sizeof(*map));
     (void)e;
     if (offset && map) {
-        *offset = lookup_kernel("page_offset_base");
-        *map = lookup_kernel("vmemmap_base");
+        *offset = kernel_symbol_address("page_offset_base");
+        *map = kernel_symbol_address("vmemmap_base");
     }
     if (s->settings.config.histograms)
         follow_all(s);
     if (s->own)
         return 0;
     struct own *o = s->own = mem_alloc(sizeof(*o));
-    o->names = cache_names_new();
+    o->names = slab_cache_names_new();
     return 0;
 }
 
@@ -93,7 +93,7 @@ static void release(struct sys_session *s)
     struct own *o = s->own;
     if (!o)
         return;
-    cache_names_free(o->names);
+    slab_cache_names_free(o->names);
     map_release(&o->unseen);
     slab_release(&o->now);
     free(o);
@@ -174,7 +174,7 @@ static void row(struct sys_session *s, struct table *t, const void *key, const v
     const struct slabratetop_value *v = sum;
     struct own *o = s->own;
     bool is_cache = ((const struct slabratetop_key *)key)->cache != 0;
-    const char *name = is_cache ? cache_names_find(o->names, s, v->name) : "(pages)";
+    const char *name = is_cache ? slab_cache_names_find(o->names, s, v->name) : "(pages)";
     double seconds = (double)s->rows_ns / 1e9;
     table_row(t);
     table_text(t, CACHE, name);
@@ -207,7 +207,7 @@ static const struct sys_counted counted[] = {
     {0, NULL, NULL, false},
 };
 
-static const struct sys_rung rungs[] = {
+static const struct sys_attach_method rungs[] = {
     {.name = "tp_btf", .attach = SLAB_BY_POSITION("btf")},
     {.name = "raw_tp", .attach = SLAB_BY_POSITION("raw")},
     {.name = "tp", .attach = SLAB_BY_NAME},

@@ -133,7 +133,7 @@ static void row(struct sys_session *s, struct table *t, const void *data, const 
         table_text(t, COMM, key->comm);
     }
     if (parts & VMSCAN_BY_SHRINKER && key->shrinker)
-        names_kernel_code(s, t, SHRINKER, key->shrinker);
+        resolver_kernel_code(s, t, SHRINKER, key->shrinker);
     if (key->phase != VMSCAN_OTHER)
         table_whole(t, TIMES, v->times);
     if (key->phase < VMSCAN_PHASES)
@@ -210,7 +210,7 @@ static const struct sys_counted counted[] = {
 #rung "_shrink", "mm_vmscan_lru_shrink_inactive", SHRINK_ARGUMENTS, NULL                             \
     }
 
-static const struct sys_rung rungs[] = {
+static const struct sys_attach_method rungs[] = {
     {.name = "tp_btf", .attach = {HAPPENINGS(btf), BY_POSITION(btf)}},
     {.name = "raw_tp", .attach = {HAPPENINGS(raw), BY_POSITION(raw)}},
     {.name = "tp",
