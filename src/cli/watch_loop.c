@@ -201,7 +201,7 @@ static void run_hooks(struct loop *l, const struct watch_snapshot *look)
 {
     vec_each (const struct watch_snapshot_alert, alert, &look->alerts) {
         struct error e = {""};
-        if (l->o->hook && hook_add(l->o->hook, variables_of(look, alert), &e))
+        if (l->o->hook && alert_exec_add(l->o->hook, variables_of(look, alert), &e))
             complain(e.text);
     }
 }
@@ -226,8 +226,8 @@ static void look(struct loop *l, enum watch_snapshot_kind kind)
 static int save(struct loop *l)
 {
     struct error e = {""};
-    if (!l->o->state || !dismissed_changed(l->o->dismissed) ||
-        !dismissed_save(l->o->dismissed, l->o->state, &e))
+    if (!l->o->state || !suppressions_changed(l->o->dismissed) ||
+        !suppressions_save(l->o->dismissed, l->o->state, &e))
         return 0;
     complain(e.text);
     return -1;
@@ -263,7 +263,7 @@ static void step_hook(struct loop *l)
     int status = -1;
     if (!l->o->hook) /* asked at every turn: it may be without a descriptor to wait for */
         return;
-    if (hook_step(l->o->hook, &status, &e))
+    if (alert_exec_step(l->o->hook, &status, &e))
         complain(e.text);
     if (status > 0 && WIFEXITED(status))
         fprintf(stderr, "allium: the command of --exec ended with %d\n", WEXITSTATUS(status));
@@ -275,9 +275,9 @@ static void wait_until(struct loop *l, uint64_t due_ns)
 {
     struct pollfd fds[] = {{.fd = l->signal_fd, .events = POLLIN},
                            {.fd = l->keys ? STDIN_FILENO : -1, .events = POLLIN},
-                           {.fd = l->o->hook ? hook_fd(l->o->hook) : -1, .events = POLLIN}};
+                           {.fd = l->o->hook ? alert_exec_fd(l->o->hook) : -1, .events = POLLIN}};
     uint64_t now = now_ns(), left = due_ns > now ? due_ns - now : 0;
-    int patience_ms = hook_patience_ms(l->o->hook);
+    int patience_ms = alert_exec_patience_ms(l->o->hook);
     if (patience_ms >= 0 && left > (uint64_t)patience_ms * 1000000u)
         left = (uint64_t)patience_ms * 1000000u;
     struct timespec t = {.tv_sec = (time_t)(left / 1000000000u), .tv_nsec = (long)(left % 1000000000u)};
@@ -332,9 +332,9 @@ int watch_loop(const struct watch_loop *o)
     give_terminal_back(&l);
     if (save(&l) && l.code == EXIT_DONE)
         l.code = EXIT_FAILED;
-    if (o->hook && hook_waiting(o->hook))
+    if (o->hook && alert_exec_waiting(o->hook))
         fprintf(stderr, "allium: %u alerts were still waiting for the command of --exec\n",
-                hook_waiting(o->hook));
+                alert_exec_waiting(o->hook));
     close(l.signal_fd);
     return l.code;
 }

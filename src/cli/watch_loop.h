@@ -20,9 +20,9 @@
 
 struct watch_loop {
     struct watch *watch;
-    struct dismissed *dismissed;
-    struct hook *hook; /* NULL: none */
-    const char *state; /* file; NULL: none */
+    struct suppressions *dismissed;
+    struct alert_exec *hook; /* NULL: none */
+    const char *state;       /* file; NULL: none */
     uint64_t every_ns;
     uint32_t top;
     bool json, once;

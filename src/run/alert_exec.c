@@ -14,16 +14,16 @@
 
 #define BLIND_MS 100 /* how often to ask for the end of a command that has no descriptor */
 
-struct hook {
+struct alert_exec {
     const char *command;
     pid_t pid; /* 0: none runs */
     int fd;    /* of that process; -1: none */
     struct VEC(char **) waiting;
 };
 
-struct hook *hook_new(const char *command)
+struct alert_exec *alert_exec_new(const char *command)
 {
-    struct hook *h = mem_alloc(sizeof(*h));
+    struct alert_exec *h = mem_alloc(sizeof(*h));
     h->command = command;
     h->fd = -1;
     return h;
@@ -36,7 +36,7 @@ static void free_variables(char **variables)
     free(variables);
 }
 
-void hook_free(struct hook *h)
+void alert_exec_free(struct alert_exec *h)
 {
     if (!h)
         return;
@@ -48,17 +48,17 @@ void hook_free(struct hook *h)
     free(h);
 }
 
-int hook_fd(const struct hook *h)
+int alert_exec_fd(const struct alert_exec *h)
 {
     return h->fd;
 }
 
-int hook_patience_ms(const struct hook *h)
+int alert_exec_patience_ms(const struct alert_exec *h)
 {
     return h && h->pid && h->fd < 0 ? BLIND_MS : -1;
 }
 
-unsigned hook_waiting(const struct hook *h)
+unsigned alert_exec_waiting(const struct alert_exec *h)
 {
     return (unsigned)h->waiting.len;
 }
@@ -81,7 +81,7 @@ static _Noreturn void become_command(const char *command, char **variables)
     _exit(127);
 }
 
-static int start(struct hook *h, char **variables, struct error *e)
+static int start(struct alert_exec *h, char **variables, struct error *e)
 {
     pid_t pid = fork();
     if (pid == 0)
@@ -95,7 +95,7 @@ static int start(struct hook *h, char **variables, struct error *e)
     return 0;
 }
 
-int hook_add(struct hook *h, char **variables, struct error *e)
+int alert_exec_add(struct alert_exec *h, char **variables, struct error *e)
 {
     if (!h->pid)
         return start(h, variables, e);
@@ -103,7 +103,7 @@ int hook_add(struct hook *h, char **variables, struct error *e)
     return 0;
 }
 
-int hook_step(struct hook *h, int *status, struct error *e)
+int alert_exec_step(struct alert_exec *h, int *status, struct error *e)
 {
     pid_t ended = h->pid ? waitpid(h->pid, status, WNOHANG) : -1;
     if (ended <= 0) /* it still runs; or none does, or somebody else has reaped it */

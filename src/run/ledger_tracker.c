@@ -71,8 +71,8 @@ struct track {
     bool stored; /* it has ended; its ledger goes when that is committed, so that a full disk loses nothing */
 };
 
-struct follow {
-    struct follow_options o;
+struct ledger_tracker {
+    struct ledger_tracker_options o;
     struct VEC(struct track) tracks;
     int inotify_fd;
     uint64_t next_scan, next_strays, next_commit, commit_ns;
@@ -81,9 +81,9 @@ struct follow {
     uint64_t images;
     size_t stored, waiting; /* tracks that are */
     bool last;              /* nothing waits any more */
-    struct unseen *unseen;
-    struct tags_follow *tags;
-    struct sites_follow *sites; /* NULL: not asked for */
+    struct unobserved_count *unseen;
+    struct tag_tracker *tags;
+    struct site_tracker *sites; /* NULL: not asked for */
 };
 
 static uint64_t now_ns(clockid_t id)
@@ -93,14 +93,14 @@ static uint64_t now_ns(clockid_t id)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-struct follow *follow_new(const struct follow_options *o)
+struct ledger_tracker *ledger_tracker_new(const struct ledger_tracker_options *o)
 {
-    struct follow *f = mem_alloc(sizeof(*f));
+    struct ledger_tracker *f = mem_alloc(sizeof(*f));
     f->o = *o;
     f->commit_ns = COMMIT_FIRST_NS;
-    f->unseen = unseen_new();
-    f->tags = tags_follow_new(o->dir, o->recording, o->symbols);
-    f->sites = sites_follow_new(o->recording, o->symbols, o->sites);
+    f->unseen = unobserved_count_new();
+    f->tags = tag_tracker_new(o->dir, o->recording, o->symbols);
+    f->sites = site_tracker_new(o->recording, o->symbols, o->sites);
     f->inotify_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     if (f->inotify_fd >= 0 && inotify_add_watch(f->inotify_fd, o->dir, IN_CREATE) < 0) {
         close(f->inotify_fd);
@@ -119,28 +119,28 @@ static void release(struct track *t)
     free(t->entry.mapped);
 }
 
-void follow_free(struct follow *f)
+void ledger_tracker_free(struct ledger_tracker *f)
 {
     if (!f)
         return;
     vec_each (struct track, t, &f->tracks)
         release(t);
     vec_release(&f->tracks);
-    unseen_free(f->unseen);
-    tags_follow_free(f->tags);
-    sites_follow_free(f->sites);
+    unobserved_count_free(f->unseen);
+    tag_tracker_free(f->tags);
+    site_tracker_free(f->sites);
     container_roots_release(&f->roots);
     if (f->inotify_fd >= 0)
         close(f->inotify_fd);
     free(f);
 }
 
-int follow_fd(const struct follow *f)
+int ledger_tracker_fd(const struct ledger_tracker *f)
 {
     return f->inotify_fd;
 }
 
-static bool is_known(const struct follow *f, const struct ledger_entry *e)
+static bool is_known(const struct ledger_tracker *f, const struct ledger_entry *e)
 {
     vec_each (const struct track, t, &f->tracks)
         if (t->entry.image_id == e->image_id)
@@ -157,14 +157,14 @@ static void find_pid(struct track *t)
 }
 
 /* Takes up a ledger that has appeared. It may not be whole yet: then the next look finds it. */
-static void take_up(struct follow *f, struct ledger_entry *e, uint64_t now)
+static void take_up(struct ledger_tracker *f, struct ledger_entry *e, uint64_t now)
 {
     struct ledger_header h;
     struct track t = {
         .entry = *e, .point_ns = POINT_FIRST_NS, .moment_ns = MOMENT_FIRST_NS, .next_point = now, .root = ""};
     t.fd = ledger_entry_open(e);
     if (e->mapped && (t.fd == -EACCES || t.fd == -EPERM))
-        unseen_add_hidden(f->unseen, e->pid, e->image_id);
+        unobserved_count_add_hidden(f->unseen, e->pid, e->image_id);
     if (t.fd < 0)
         return;
     if (ledger_copy_header(t.fd, &h, NULL)) {
@@ -184,7 +184,7 @@ static void take_up(struct follow *f, struct ledger_entry *e, uint64_t now)
     *vec_push(&f->tracks) = t;
 }
 
-static void scan_strays(struct follow *f, struct ledger_list *list)
+static void scan_strays(struct ledger_tracker *f, struct ledger_list *list)
 {
     uint64_t began = now_ns(CLOCK_MONOTONIC), worked = now_ns(CLOCK_PROCESS_CPUTIME_ID);
     ledger_scan_strays(f->o.dir, list);
@@ -194,11 +194,11 @@ static void scan_strays(struct follow *f, struct ledger_list *list)
 }
 
 /* `last`: whoever was killed while making a ledger has left nothing in it, and goes. */
-static void take_up_all(struct follow *f, struct ledger_list *list, uint64_t now, bool last)
+static void take_up_all(struct ledger_tracker *f, struct ledger_list *list, uint64_t now, bool last)
 {
     vec_each (struct ledger_entry, e, list) {
         if (e->tags)
-            tags_follow_take(f->tags, e);
+            tag_tracker_take(f->tags, e);
         if (e->tags || is_known(f, e))
             continue;
         take_up(f, e, now);
@@ -212,7 +212,7 @@ static void take_up_all(struct follow *f, struct ledger_list *list, uint64_t now
  * Processes first, then directories, of which the entries count: a stray that lies in sight, too, would else be found once more by
  * its name, when it has ended and is stored.
  */
-static void scan(struct follow *f, uint64_t now, bool last)
+static void scan(struct ledger_tracker *f, uint64_t now, bool last)
 {
     struct ledger_list strays = {0}, list = {0};
     char events[4096];
@@ -221,7 +221,7 @@ static void scan(struct follow *f, uint64_t now, bool last)
     if (last || now >= f->next_strays)
         scan_strays(f, &strays);
     ledger_run_scan(f->o.dir, &list);
-    tags_follow_scan(f->tags);
+    tag_tracker_scan(f->tags);
     take_up_all(f, &list, now, last);
     take_up_all(f, &strays, now, last);
     f->next_scan = now + SCAN_NS;
@@ -258,7 +258,7 @@ static bool is_alive_still(const struct track *t)
 }
 
 /* Reads the whole ledger, with names. NULL with a line if it cannot be read. */
-static struct profile *read_image(struct follow *f, struct track *t, bool alive, struct error *e)
+static struct profile *read_image(struct ledger_tracker *f, struct track *t, bool alive, struct error *e)
 {
     struct ledger_copy copy;
     if (ledger_copy_read(t->fd, &copy, e))
@@ -286,15 +286,16 @@ static struct profile *read_image(struct follow *f, struct track *t, bool alive,
     return p;
 }
 
-static int keep_accounts(struct follow *f, const struct track *t, bool alive, struct error *e)
+static int keep_accounts(struct ledger_tracker *f, const struct track *t, bool alive, struct error *e)
 {
     const char *root = t->root ? t->root : "";
-    int bad = sites_follow_keep(f->sites, t->fd, t->entry.pid, alive, root, e);
-    return bad ? bad : tags_follow_keep(f->tags, t->fd, t->entry.pid, alive, root, e);
+    int bad = site_tracker_keep(f->sites, t->fd, t->entry.pid, alive, root, e);
+    return bad ? bad : tag_tracker_keep(f->tags, t->fd, t->entry.pid, alive, root, e);
 }
 
 /* Takes the profile. */
-static int put_profile(struct follow *f, struct track *t, struct profile *p, bool last, struct error *e)
+static int put_profile(struct ledger_tracker *f, struct track *t, struct profile *p, bool last,
+                       struct error *e)
 {
     if (!p)
         return 0; /* not a ledger any more: somebody else's doing, and nothing to store */
@@ -307,7 +308,7 @@ static int put_profile(struct follow *f, struct track *t, struct profile *p, boo
 }
 
 /* Whether it is better not to store it yet. There is no harm in it: the ledger stays. */
-static bool may_wait(struct follow *f, struct track *t, uint64_t now)
+static bool may_wait(struct ledger_tracker *f, struct track *t, uint64_t now)
 {
     bool wait = !f->last && (t->waits || f->waiting < WAITING_MAX) && symbols_pending(f->o.symbols);
     f->waiting += (size_t)wait - (size_t)t->waits;
@@ -316,7 +317,7 @@ static bool may_wait(struct follow *f, struct track *t, uint64_t now)
     return wait;
 }
 
-static void set_stored(struct follow *f, struct track *t, uint64_t now)
+static void set_stored(struct ledger_tracker *f, struct track *t, uint64_t now)
 {
     t->stored = true;
     f->stored++;
@@ -326,13 +327,13 @@ static void set_stored(struct follow *f, struct track *t, uint64_t now)
         f->next_commit = now + STORED_NS;
 }
 
-static bool is_crowded(const struct follow *f)
+static bool is_crowded(const struct ledger_tracker *f)
 {
     return f->tracks.len - f->stored > BACKLOG_MAX;
 }
 
 /* What is stored of an image that has ended: all, or, beyond IMAGES_MAX, that it was there. */
-static int harvest(struct follow *f, struct track *t, uint64_t now, struct error *e)
+static int harvest(struct ledger_tracker *f, struct track *t, uint64_t now, struct error *e)
 {
     struct ledger_header h;
     if (t->waits && may_wait(f, t, now))
@@ -357,8 +358,8 @@ static int harvest(struct follow *f, struct track *t, uint64_t now, struct error
     return put_profile(f, t, p, true, e);
 }
 
-static int add_moment(struct follow *f, struct track *t, const struct profile_point *point, bool *thinned,
-                      struct error *e)
+static int add_moment(struct ledger_tracker *f, struct track *t, const struct profile_point *point,
+                      bool *thinned, struct error *e)
 {
     struct error unread = {""};
     uint64_t began = now_ns(CLOCK_MONOTONIC);
@@ -379,7 +380,7 @@ static int add_moment(struct follow *f, struct track *t, const struct profile_po
     return bad;
 }
 
-static int add_point(struct follow *f, struct track *t, uint64_t now, struct error *e)
+static int add_point(struct ledger_tracker *f, struct track *t, uint64_t now, struct error *e)
 {
     struct ledger_header h;
     bool thinned = false;
@@ -408,10 +409,10 @@ static int add_point(struct follow *f, struct track *t, uint64_t now, struct err
 }
 
 /* What has ended and is safe now is forgotten, and its ledger removed. */
-static int commit(struct follow *f, struct error *e)
+static int commit(struct ledger_tracker *f, struct error *e)
 {
     size_t kept = 0;
-    int bad = unseen_store(f->unseen, f->o.dir, f->o.recording, e);
+    int bad = unobserved_count_store(f->unseen, f->o.dir, f->o.recording, e);
     bad = bad ? bad : recording_commit(f->o.recording, e);
     if (bad)
         return bad;
@@ -426,11 +427,11 @@ static int commit(struct follow *f, struct error *e)
     }
     f->tracks.len = kept;
     f->stored = 0;
-    tags_follow_committed(f->tags);
+    tag_tracker_committed(f->tags);
     return 0;
 }
 
-int follow_step(struct follow *f, int *wait_ms, struct error *e)
+int ledger_tracker_step(struct ledger_tracker *f, int *wait_ms, struct error *e)
 {
     uint64_t now = now_ns(CLOCK_MONOTONIC), next, spent_ns = 0;
     int bad = 0;
@@ -450,13 +451,13 @@ int follow_step(struct follow *f, int *wait_ms, struct error *e)
         spent_ns += now_ns(CLOCK_MONOTONIC) - began;
     }
     now = now_ns(CLOCK_MONOTONIC);
-    bad = bad ? bad : tags_follow_step(f->tags, now, false, e);
+    bad = bad ? bad : tag_tracker_step(f->tags, now, false, e);
     if (!bad && now >= f->next_commit) {
         bad = commit(f, e);
         f->next_commit = now + f->commit_ns;
         f->commit_ns = f->commit_ns * 2 < COMMIT_LAST_NS ? f->commit_ns * 2 : COMMIT_LAST_NS;
     }
-    next = tags_follow_due(f->tags);
+    next = tag_tracker_due(f->tags);
     next = next < f->next_scan ? next : f->next_scan;
     vec_each (const struct track, t, &f->tracks)
         if (!t->stored && t->next_point < next)
@@ -465,7 +466,7 @@ int follow_step(struct follow *f, int *wait_ms, struct error *e)
     return bad;
 }
 
-int follow_finish(struct follow *f, struct error *e)
+int ledger_tracker_finish(struct ledger_tracker *f, struct error *e)
 {
     int bad = 0;
     uint64_t now = now_ns(CLOCK_MONOTONIC);
@@ -484,6 +485,6 @@ int follow_finish(struct follow *f, struct error *e)
         struct error unread = {""};
         bad = put_profile(f, t, read_image(f, t, true, &unread), true, e);
     }
-    bad = bad ? bad : tags_follow_step(f->tags, now, true, e);
+    bad = bad ? bad : tag_tracker_step(f->tags, now, true, e);
     return bad ? bad : commit(f, e);
 }

@@ -6,7 +6,7 @@
  * Follows the ledgers of one directory over time and keeps them in a recording: points and moments while an image
  * lives, all of it when it has ended; then its ledger is removed.
  *
- * Runs in: the tool. Threads: one. Owns: descriptors of ledgers, until follow_free().
+ * Runs in: the tool. Threads: one. Owns: descriptors of ledgers, until ledger_tracker_free().
  */
 
 #include <stdbool.h>
@@ -17,9 +17,9 @@
 #include "store/recording.h"
 #include "symbol/symbol.h"
 
-struct follow;
+struct ledger_tracker;
 
-struct follow_options {
+struct ledger_tracker_options {
     const char *dir;
     struct recording *recording;
     struct symbols *symbols;
@@ -28,13 +28,13 @@ struct follow_options {
 };
 
 /** Never NULL. What the options point to stays the caller's and must outlive it. */
-struct follow *follow_new(const struct follow_options *o);
-void follow_free(struct follow *f);
-/** A descriptor that is readable when a ledger has appeared; -1: there is none, follow_step() looks by itself. */
-int follow_fd(const struct follow *f);
+struct ledger_tracker *ledger_tracker_new(const struct ledger_tracker_options *o);
+void ledger_tracker_free(struct ledger_tracker *f);
+/** A descriptor that is readable when a ledger has appeared; -1: there is none, ledger_tracker_step() looks by itself. */
+int ledger_tracker_fd(const struct ledger_tracker *f);
 /** Does what is due; *wait_ms says when to come again. 0, or the recording's error. */
-int follow_step(struct follow *f, int *wait_ms, struct error *e);
+int ledger_tracker_step(struct ledger_tracker *f, int *wait_ms, struct error *e);
 /** The last look: what has ended is stored and removed, what runs on is stored as running and left alone. */
-int follow_finish(struct follow *f, struct error *e);
+int ledger_tracker_finish(struct ledger_tracker *f, struct error *e);
 
 #endif

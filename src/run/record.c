@@ -100,24 +100,25 @@ static void use_servers(struct session *s)
 }
 
 /* Until the command has ended. A recording that fails must not end the command: it goes on unrecorded. */
-static int watch(struct session *s, struct follow *f, struct error *e)
+static int watch(struct session *s, struct ledger_tracker *f, struct error *e)
 {
     int bad = 0, wait_ms = 10;
     for (;;) {
         struct pollfd fds[] = {{.fd = s->launch.process_fd, .events = POLLIN},
                                {.fd = s->launch.signal_fd, .events = POLLIN},
-                               {.fd = bad ? -1 : follow_fd(f), .events = POLLIN}};
+                               {.fd = bad ? -1 : ledger_tracker_fd(f), .events = POLLIN}};
         poll(fds, 3, bad ? -1 : wait_ms);
         if (fds[1].revents)
             launch_pass_signals(&s->launch);
         if (fds[0].revents)
             return bad;
         if (!bad)
-            bad = follow_step(f, &wait_ms, e);
+            bad = ledger_tracker_step(f, &wait_ms, e);
     }
 }
 
-static int finish(struct session *s, struct follow *f, struct record_result *result, int bad, struct error *e)
+static int finish(struct session *s, struct ledger_tracker *f, struct record_result *result, int bad,
+                  struct error *e)
 {
     result->wait_status = launch_reap(&s->launch);
     if (s->o->servers) {
@@ -125,7 +126,7 @@ static int finish(struct session *s, struct follow *f, struct record_result *res
         launch_heed_interrupts(&s->launch);
     }
     if (!bad)
-        bad = follow_finish(f, e);
+        bad = ledger_tracker_finish(f, e);
     if (!bad)
         bad = recording_set_number(s->recording, RECORDING_ENDED, realtime_ns(), e);
     if (!bad)
@@ -155,14 +156,15 @@ int record_command(const struct record_options *o, struct record_result *result,
     s.symbols = symbols_new(cache);
     free(cache);
     use_servers(&s);
-    struct follow *f = follow_new(&(struct follow_options){.sites = o->sites,
-                                                           .dir = s.dir,
-                                                           .recording = s.recording,
-                                                           .symbols = s.symbols,
-                                                           .keep_args = o->keep_args});
+    struct ledger_tracker *f =
+        ledger_tracker_new(&(struct ledger_tracker_options){.sites = o->sites,
+                                                            .dir = s.dir,
+                                                            .recording = s.recording,
+                                                            .symbols = s.symbols,
+                                                            .keep_args = o->keep_args});
     bad = watch(&s, f, e);
     bad = finish(&s, f, result, bad, e);
-    follow_free(f);
+    ledger_tracker_free(f);
 out:
     if (s.recording)
         recording_close(s.recording, NULL);

@@ -7,25 +7,25 @@
 #include "collect/accounts/site_accounts.h"
 #include "store/account_tables.h"
 
-struct sites_follow {
+struct site_tracker {
     struct symbols *symbols;
     const struct wrappers *wrappers;
     struct accounts_keeper *keeper;
     struct alloc_texts texts;
 };
 
-struct sites_follow *sites_follow_new(struct recording *recording, struct symbols *symbols,
+struct site_tracker *site_tracker_new(struct recording *recording, struct symbols *symbols,
                                       const struct wrappers *wrappers)
 {
     if (!wrappers)
         return NULL;
-    struct sites_follow *s = mem_alloc(sizeof(*s));
-    *s = (struct sites_follow){
+    struct site_tracker *s = mem_alloc(sizeof(*s));
+    *s = (struct site_tracker){
         .symbols = symbols, .wrappers = wrappers, .keeper = accounts_keeper_new(recording, "sites")};
     return s;
 }
 
-void sites_follow_free(struct sites_follow *s)
+void site_tracker_free(struct site_tracker *s)
 {
     if (!s)
         return;
@@ -34,7 +34,7 @@ void sites_follow_free(struct sites_follow *s)
     free(s);
 }
 
-int sites_follow_keep(struct sites_follow *s, int fd, pid_t pid, bool alive, const char *root,
+int site_tracker_keep(struct site_tracker *s, int fd, pid_t pid, bool alive, const char *root,
                       struct error *e)
 {
     struct accounts a = {.rows = {0}};

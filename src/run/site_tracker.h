@@ -5,7 +5,7 @@
 /*
  * Keeps the accounts of call sites of the ledgers that are followed, whenever a moment or the end of one is kept.
  *
- * Runs in: the tool. Threads: one. Owns: what it was told to keep last, until sites_follow_free().
+ * Runs in: the tool. Threads: one. Owns: what it was told to keep last, until site_tracker_free().
  */
 
 #include <stdbool.h>
@@ -15,14 +15,14 @@
 #include "store/recording.h"
 #include "symbol/symbol.h"
 
-struct sites_follow;
+struct site_tracker;
 
 /** NULL: `wrappers` is NULL, and none are to be kept. All that it is given outlives it. */
-struct sites_follow *sites_follow_new(struct recording *recording, struct symbols *symbols,
+struct site_tracker *site_tracker_new(struct recording *recording, struct symbols *symbols,
                                       const struct wrappers *wrappers);
-void sites_follow_free(struct sites_follow *s);
+void site_tracker_free(struct site_tracker *s);
 /** Those in the ledger `fd` of process `pid`; nothing if it has none. 0, or the recording's error. */
-int sites_follow_keep(struct sites_follow *s, int fd, pid_t pid, bool alive, const char *root,
+int site_tracker_keep(struct site_tracker *s, int fd, pid_t pid, bool alive, const char *root,
                       struct error *e);
 
 #endif

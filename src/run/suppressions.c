@@ -21,17 +21,17 @@ struct image {
     struct VEC(uint64_t) serials; /* ascending */
 };
 
-struct dismissed {
+struct suppressions {
     struct VEC(struct image) images;
     bool changed;
 };
 
-struct dismissed *dismissed_new(void)
+struct suppressions *suppressions_new(void)
 {
-    return mem_alloc(sizeof(struct dismissed));
+    return mem_alloc(sizeof(struct suppressions));
 }
 
-void dismissed_free(struct dismissed *d)
+void suppressions_free(struct suppressions *d)
 {
     if (!d)
         return;
@@ -41,7 +41,7 @@ void dismissed_free(struct dismissed *d)
     free(d);
 }
 
-static struct image *find(const struct dismissed *d, uint64_t id)
+static struct image *find(const struct suppressions *d, uint64_t id)
 {
     vec_each (struct image, i, &d->images)
         if (i->id == id)
@@ -60,23 +60,23 @@ static bool among(const uint64_t *serials, size_t n, uint64_t serial)
     return n && bsearch(&serial, serials, n, sizeof(serial), ascending);
 }
 
-bool dismissed_has(const struct dismissed *d, uint64_t image_id, uint64_t serial)
+bool suppressions_has(const struct suppressions *d, uint64_t image_id, uint64_t serial)
 {
     const struct image *i = find(d, image_id);
     return i && among(i->serials.at, i->serials.len, serial);
 }
 
-bool dismissed_has_image(const struct dismissed *d, uint64_t image_id)
+bool suppressions_has_image(const struct suppressions *d, uint64_t image_id)
 {
     return find(d, image_id) != NULL;
 }
 
-bool dismissed_changed(const struct dismissed *d)
+bool suppressions_changed(const struct suppressions *d)
 {
     return d->changed;
 }
 
-uint64_t dismissed_add(struct dismissed *d, uint64_t image_id, const uint64_t *serials, size_t n)
+uint64_t suppressions_add(struct suppressions *d, uint64_t image_id, const uint64_t *serials, size_t n)
 {
     struct image *i = find(d, image_id);
     if (!n)
@@ -103,7 +103,7 @@ static bool is_not_empty(void *arg, uint64_t image_id)
     return i && i->serials.len;
 }
 
-void dismissed_settle(struct dismissed *d, uint64_t image_id, const uint64_t *serials, size_t n)
+void suppressions_settle(struct suppressions *d, uint64_t image_id, const uint64_t *serials, size_t n)
 {
     struct image *i = find(d, image_id);
     size_t kept = 0;
@@ -115,10 +115,10 @@ void dismissed_settle(struct dismissed *d, uint64_t image_id, const uint64_t *se
     d->changed |= kept != i->serials.len;
     i->serials.len = kept;
     if (!kept)
-        dismissed_forget(d, is_not_empty, d);
+        suppressions_forget(d, is_not_empty, d);
 }
 
-void dismissed_forget(struct dismissed *d, bool (*keep)(void *arg, uint64_t image_id), void *arg)
+void suppressions_forget(struct suppressions *d, bool (*keep)(void *arg, uint64_t image_id), void *arg)
 {
     size_t n = d->images.len;
     for (size_t k = n; k-- > 0;) { /* what moves into the gap has been asked about */
@@ -148,17 +148,18 @@ static bool read_digits(const char *text, uint64_t *value)
 }
 
 /* One line; the samples of an image stand together. */
-static bool read_line(const struct dismissed *d, const char *text, size_t len, uint64_t *image,
+static bool read_line(const struct suppressions *d, const char *text, size_t len, uint64_t *image,
                       uint64_t *serial)
 {
     uint64_t before = *image;
     if (len < LINE_BYTES || text[16] != ' ' || text[LINE_BYTES - 1] != '\n' || !read_digits(text, image) ||
         !read_digits(text + 17, serial))
         return false;
-    return *image == before || (!dismissed_has_image(d, *image) && d->images.len < DISMISSED_IMAGES_MAX);
+    return *image == before ||
+           (!suppressions_has_image(d, *image) && d->images.len < SUPPRESSIONS_IMAGES_MAX);
 }
 
-static int parse(struct dismissed *d, const char *path, const char *text, size_t len, struct error *e)
+static int parse(struct suppressions *d, const char *path, const char *text, size_t len, struct error *e)
 {
     size_t at = strlen(HEAD), line = 2;
     struct VEC(uint64_t) serials = {0};
@@ -174,13 +175,13 @@ static int parse(struct dismissed *d, const char *path, const char *text, size_t
                              line);
         }
         if (next != image) {
-            dismissed_add(d, image, serials.at, serials.len);
+            suppressions_add(d, image, serials.at, serials.len);
             serials.len = 0;
         }
         image = next;
         *vec_push(&serials) = serial;
     }
-    dismissed_add(d, image, serials.at, serials.len);
+    suppressions_add(d, image, serials.at, serials.len);
     vec_release(&serials);
     d->changed = false;
     return 0;
@@ -194,14 +195,14 @@ static int read_file(int fd, struct buf *text)
             continue;
         if (n < 0)
             return -errno;
-        if (text->len + (size_t)n > DISMISSED_FILE_MAX)
+        if (text->len + (size_t)n > SUPPRESSIONS_FILE_MAX)
             return -EFBIG;
         buf_add(text, piece, (size_t)n);
     }
     return 0;
 }
 
-int dismissed_load(struct dismissed *d, const char *path, struct error *e)
+int suppressions_load(struct suppressions *d, const char *path, struct error *e)
 {
     struct buf text = BUF_INIT;
     struct stat st;
@@ -218,7 +219,7 @@ int dismissed_load(struct dismissed *d, const char *path, struct error *e)
     return bad;
 }
 
-static int write_all(int fd, const struct dismissed *d)
+static int write_all(int fd, const struct suppressions *d)
 {
     struct buf text = BUF_INIT;
     int bad = 0;
@@ -236,7 +237,7 @@ static int write_all(int fd, const struct dismissed *d)
     return bad ? bad : fsync(fd) ? -errno : 0;
 }
 
-int dismissed_save(struct dismissed *d, const char *path, struct error *e)
+int suppressions_save(struct suppressions *d, const char *path, struct error *e)
 {
     struct buf beside = BUF_INIT;
     buf_printf(&beside, "%s.XXXXXX", path);

@@ -10,8 +10,8 @@
  * hexadecimal digits, those of an image together, and nothing else. Whatever is not just so is refused, with the number of the line: a file of
  * somebody's is not written over because its name was given here.
  *
- * Runs in: the tool. Owns: all of it, until dismissed_free().
- * Invariant: bounded by the samples that live: see dismissed_settle() and dismissed_forget().
+ * Runs in: the tool. Owns: all of it, until suppressions_free().
+ * Invariant: bounded by the samples that live: see suppressions_settle() and suppressions_forget().
  */
 
 #include <stdbool.h>
@@ -20,29 +20,29 @@
 
 #include "base/error.h"
 
-#define DISMISSED_FILE_MAX   (256ull << 20) /* bytes; a larger file is refused */
-#define DISMISSED_IMAGES_MAX 4096           /* in a file: each is looked for among them all */
+#define SUPPRESSIONS_FILE_MAX   (256ull << 20) /* bytes; a larger file is refused */
+#define SUPPRESSIONS_IMAGES_MAX 4096           /* in a file: each is looked for among them all */
 
-struct dismissed;
+struct suppressions;
 
 /** Never NULL; nothing is dismissed. */
-struct dismissed *dismissed_new(void);
-void dismissed_free(struct dismissed *d);
+struct suppressions *suppressions_new(void);
+void suppressions_free(struct suppressions *d);
 
 /** Adds what the file says; one that is not there says nothing. 0, or -errno with a line. */
-int dismissed_load(struct dismissed *d, const char *path, struct error *e);
+int suppressions_load(struct suppressions *d, const char *path, struct error *e);
 /** Replaces the file in one step, mode 0600. 0, or -errno with a line: then the old one stands. */
-int dismissed_save(struct dismissed *d, const char *path, struct error *e);
+int suppressions_save(struct suppressions *d, const char *path, struct error *e);
 /** Is there anything that the file has not, or the other way round? */
-bool dismissed_changed(const struct dismissed *d);
+bool suppressions_changed(const struct suppressions *d);
 
-bool dismissed_has(const struct dismissed *d, uint64_t image_id, uint64_t serial);
+bool suppressions_has(const struct suppressions *d, uint64_t image_id, uint64_t serial);
 /** How many of them were not dismissed before. */
-uint64_t dismissed_add(struct dismissed *d, uint64_t image_id, const uint64_t *serials, size_t n);
+uint64_t suppressions_add(struct suppressions *d, uint64_t image_id, const uint64_t *serials, size_t n);
 /** These are all that live of that image, in ascending order: the rest is forgotten. */
-void dismissed_settle(struct dismissed *d, uint64_t image_id, const uint64_t *serials, size_t n);
-bool dismissed_has_image(const struct dismissed *d, uint64_t image_id);
+void suppressions_settle(struct suppressions *d, uint64_t image_id, const uint64_t *serials, size_t n);
+bool suppressions_has_image(const struct suppressions *d, uint64_t image_id);
 /** Forgets the images for which `keep` is false. */
-void dismissed_forget(struct dismissed *d, bool (*keep)(void *arg, uint64_t image_id), void *arg);
+void suppressions_forget(struct suppressions *d, bool (*keep)(void *arg, uint64_t image_id), void *arg);
 
 #endif

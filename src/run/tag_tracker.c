@@ -31,7 +31,7 @@ struct track {
     bool stored; /* it has ended; its ledger goes when that is committed */
 };
 
-struct tags_follow {
+struct tag_tracker {
     const char *dir;
     struct symbols *symbols;
     struct accounts_keeper *keeper;
@@ -47,10 +47,10 @@ static uint64_t now_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-struct tags_follow *tags_follow_new(const char *dir, struct recording *recording, struct symbols *symbols)
+struct tag_tracker *tag_tracker_new(const char *dir, struct recording *recording, struct symbols *symbols)
 {
-    struct tags_follow *f = mem_alloc(sizeof(*f));
-    *f = (struct tags_follow){
+    struct tag_tracker *f = mem_alloc(sizeof(*f));
+    *f = (struct tag_tracker){
         .dir = dir, .symbols = symbols, .keeper = accounts_keeper_new(recording, "tags")};
     return f;
 }
@@ -62,7 +62,7 @@ static void release(struct track *t)
     free(t->entry.mapped);
 }
 
-void tags_follow_free(struct tags_follow *f)
+void tag_tracker_free(struct tag_tracker *f)
 {
     vec_each (struct track, t, &f->tracks)
         release(t);
@@ -73,7 +73,7 @@ void tags_follow_free(struct tags_follow *f)
     free(f);
 }
 
-static bool is_known(const struct tags_follow *f, const struct ledger_entry *e)
+static bool is_known(const struct tag_tracker *f, const struct ledger_entry *e)
 {
     vec_each (const struct track, t, &f->tracks)
         if (t->entry.image_id == e->image_id)
@@ -82,7 +82,7 @@ static bool is_known(const struct tags_follow *f, const struct ledger_entry *e)
 }
 
 /* It may not be whole yet: then the next look finds it. */
-void tags_follow_take(struct tags_follow *f, struct ledger_entry *e)
+void tag_tracker_take(struct tag_tracker *f, struct ledger_entry *e)
 {
     struct ledger_header h;
     struct track t = {.entry = *e, .root = "", .moment_ns = TAGS_FIRST_NS};
@@ -102,12 +102,12 @@ void tags_follow_take(struct tags_follow *f, struct ledger_entry *e)
     *vec_push(&f->tracks) = t;
 }
 
-void tags_follow_scan(struct tags_follow *f)
+void tag_tracker_scan(struct tag_tracker *f)
 {
     struct ledger_list list = {0};
     ledger_run_scan_tags(f->dir, &list);
     vec_each (struct ledger_entry, e, &list)
-        tags_follow_take(f, e);
+        tag_tracker_take(f, e);
     ledger_list_release(&list);
 }
 
@@ -118,7 +118,7 @@ static bool is_alive(const struct track *t)
 }
 
 /* A ledger that is none any more is somebody else's doing, and nothing to keep. */
-static int keep(struct tags_follow *f, struct track *t, bool alive, struct error *e)
+static int keep(struct tag_tracker *f, struct track *t, bool alive, struct error *e)
 {
     struct accounts a = {.rows = {0}};
     uint64_t began = now_ns();
@@ -135,7 +135,7 @@ static int keep(struct tags_follow *f, struct track *t, bool alive, struct error
     return bad;
 }
 
-int tags_follow_keep(struct tags_follow *f, int fd, pid_t pid, bool alive, const char *root, struct error *e)
+int tag_tracker_keep(struct tag_tracker *f, int fd, pid_t pid, bool alive, const char *root, struct error *e)
 {
     struct accounts a = {.rows = {0}};
     struct ledger_header h;
@@ -147,7 +147,7 @@ int tags_follow_keep(struct tags_follow *f, int fd, pid_t pid, bool alive, const
     return bad;
 }
 
-int tags_follow_step(struct tags_follow *f, uint64_t now, bool last, struct error *e)
+int tag_tracker_step(struct tag_tracker *f, uint64_t now, bool last, struct error *e)
 {
     int bad = 0;
     for (size_t i = 0; i < f->tracks.len && !bad; i++) {
@@ -163,7 +163,7 @@ int tags_follow_step(struct tags_follow *f, uint64_t now, bool last, struct erro
     return bad;
 }
 
-uint64_t tags_follow_due(const struct tags_follow *f)
+uint64_t tag_tracker_due(const struct tag_tracker *f)
 {
     uint64_t due = UINT64_MAX;
     vec_each (const struct track, t, &f->tracks)
@@ -172,7 +172,7 @@ uint64_t tags_follow_due(const struct tags_follow *f)
     return due;
 }
 
-void tags_follow_committed(struct tags_follow *f)
+void tag_tracker_committed(struct tag_tracker *f)
 {
     size_t kept = 0;
     vec_each (struct track, t, &f->tracks) {

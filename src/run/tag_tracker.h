@@ -10,7 +10,7 @@
  * some 64 moments for each doubling of its length, and of the time t after its beginning the moment kept is at most t / 32 away; but
  * where there is so much to read that it takes long, a moment is kept at most every 25 times what the last one took.
  *
- * Runs in: the tool. Threads: one. Owns: descriptors of ledgers, until tags_follow_free().
+ * Runs in: the tool. Threads: one. Owns: descriptors of ledgers, until tag_tracker_free().
  */
 
 #include <stdbool.h>
@@ -21,22 +21,22 @@
 #include "store/recording.h"
 #include "symbol/symbol.h"
 
-struct tags_follow;
+struct tag_tracker;
 
 /** Never NULL. What it is given stays the caller's and must outlive it. */
-struct tags_follow *tags_follow_new(const char *dir, struct recording *recording, struct symbols *symbols);
-void tags_follow_free(struct tags_follow *f);
+struct tag_tracker *tag_tracker_new(const char *dir, struct recording *recording, struct symbols *symbols);
+void tag_tracker_free(struct tag_tracker *f);
 /** Looks for ledgers in the directory. */
-void tags_follow_scan(struct tags_follow *f);
+void tag_tracker_scan(struct tag_tracker *f);
 /** Takes up a ledger, if it is none that is known; what it takes of the entry is its own then. */
-void tags_follow_take(struct tags_follow *f, struct ledger_entry *e);
+void tag_tracker_take(struct tag_tracker *f, struct ledger_entry *e);
 /** The accounts in the agent's ledger `fd` of process `pid`, when a moment or the end of it is kept; nothing if it has none. */
-int tags_follow_keep(struct tags_follow *f, int fd, pid_t pid, bool alive, const char *root, struct error *e);
+int tag_tracker_keep(struct tag_tracker *f, int fd, pid_t pid, bool alive, const char *root, struct error *e);
 /** Keeps what is due at `now` (CLOCK_MONOTONIC), with `last` everything. 0, or the recording's error. */
-int tags_follow_step(struct tags_follow *f, uint64_t now, bool last, struct error *e);
+int tag_tracker_step(struct tag_tracker *f, uint64_t now, bool last, struct error *e);
 /** When the next step is due; UINT64_MAX: none is. */
-uint64_t tags_follow_due(const struct tags_follow *f);
+uint64_t tag_tracker_due(const struct tag_tracker *f);
 /** What was kept is safe now: ledgers of processes that have ended go. */
-void tags_follow_committed(struct tags_follow *f);
+void tag_tracker_committed(struct tag_tracker *f);
 
 #endif

@@ -21,18 +21,18 @@ struct kind {
     bool changed; /* since it was stored */
 };
 
-struct unseen {
+struct unobserved_count {
     struct VEC(struct kind) kinds;
     struct VEC(uint64_t) hidden; /* images that are counted */
     uint64_t read_bytes;         /* of the file that agents write */
 };
 
-struct unseen *unseen_new(void)
+struct unobserved_count *unobserved_count_new(void)
 {
-    return mem_alloc(sizeof(struct unseen));
+    return mem_alloc(sizeof(struct unobserved_count));
 }
 
-void unseen_free(struct unseen *u)
+void unobserved_count_free(struct unobserved_count *u)
 {
     vec_each (struct kind, k, &u->kinds)
         free(k->program);
@@ -43,7 +43,7 @@ void unseen_free(struct unseen *u)
 
 static void count(void *arg, enum carrier why, const char *program, int by)
 {
-    struct unseen *u = arg;
+    struct unobserved_count *u = arg;
     struct kind *k = u->kinds.at;
     for (size_t i = 0; i < u->kinds.len; i++, k++)
         if (k->why == why && (!strcmp(k->program, program) || i + 1 == PROGRAMS_MAX))
@@ -58,7 +58,7 @@ static void count(void *arg, enum carrier why, const char *program, int by)
     k->changed = true;
 }
 
-void unseen_add_hidden(struct unseen *u, pid_t pid, uint64_t image_id)
+void unobserved_count_add_hidden(struct unobserved_count *u, pid_t pid, uint64_t image_id)
 {
     struct buf program = BUF_INIT;
     vec_each (const uint64_t, id, &u->hidden)
@@ -70,7 +70,8 @@ void unseen_add_hidden(struct unseen *u, pid_t pid, uint64_t image_id)
     buf_release(&program);
 }
 
-int unseen_store(struct unseen *u, const char *dir, struct recording *recording, struct error *e)
+int unobserved_count_store(struct unobserved_count *u, const char *dir, struct recording *recording,
+                           struct error *e)
 {
     int bad = 0;
     unobserved_read(dir, &u->read_bytes, count, u);

@@ -15,14 +15,15 @@
 #include "base/error.h"
 #include "store/recording.h"
 
-struct unseen;
+struct unobserved_count;
 
 /** Never NULL. */
-struct unseen *unseen_new(void);
-void unseen_free(struct unseen *u);
+struct unobserved_count *unobserved_count_new(void);
+void unobserved_count_free(struct unobserved_count *u);
 /** The ledger of this image is there, and not for us. It is counted once. */
-void unseen_add_hidden(struct unseen *u, pid_t pid, uint64_t image_id);
+void unobserved_count_add_hidden(struct unobserved_count *u, pid_t pid, uint64_t image_id);
 /** Takes up what agents have noted in the directory of ledgers, and stores what is new. 0, or the recording's error. */
-int unseen_store(struct unseen *u, const char *dir, struct recording *recording, struct error *e);
+int unobserved_count_store(struct unobserved_count *u, const char *dir, struct recording *recording,
+                           struct error *e);
 
 #endif

@@ -74,7 +74,7 @@ static uint64_t now_ns(void)
 static bool is_dismissed(const struct watch_options *o, const struct profile *p,
                          const struct profile_sample *s)
 {
-    return dismissed_has(o->dismissed, p->images.at[p->cells.at[s->cell].image].id, s->serial);
+    return suppressions_has(o->dismissed, p->images.at[p->cells.at[s->cell].image].id, s->serial);
 }
 
 static bool keep_listed(void *arg, const struct profile *p, uint32_t sample)
@@ -203,13 +203,13 @@ static int ascending(const void *a, const void *b)
 static void settle_dismissed(const struct watch_options *o, const struct profile *p, uint64_t image_id)
 {
     struct VEC(uint64_t) serials = {0};
-    if (!dismissed_has_image(o->dismissed, image_id))
+    if (!suppressions_has_image(o->dismissed, image_id))
         return;
     vec_each (const struct profile_sample, s, &p->samples)
         *vec_push(&serials) = s->serial;
     if (serials.len)
         qsort(serials.at, serials.len, sizeof(uint64_t), ascending);
-    dismissed_settle(o->dismissed, image_id, serials.at, serials.len);
+    suppressions_settle(o->dismissed, image_id, serials.at, serials.len);
     vec_release(&serials);
 }
 
@@ -222,7 +222,7 @@ static void mark_rows(struct watch_snapshot_image *i, struct numbering *n, const
         number_of(n, watch_snapshot_rollup_row(i, row)->index);
     uint64_t *fresh = mem_array(series->stacks.len, sizeof(*fresh));
     vec_each (const struct series_sample, s, &series->samples)
-        fresh[s->stack] += s->fresh && !dismissed_has(o->dismissed, image_id, s->serial);
+        fresh[s->stack] += s->fresh && !suppressions_has(o->dismissed, image_id, s->serial);
     vec_each (struct watch_snapshot_row, row, &i->rows) {
         uint32_t number = number_of(n, watch_snapshot_rollup_row(i, row)->index);
         struct series_stack *stack = &series->stacks.at[number];
@@ -395,7 +395,7 @@ static void forget_ended(struct watch *w, struct watch_snapshot *l)
             w->tracks.at[kept++] = *t;
             continue;
         }
-        dismissed_settle(w->o.dismissed, t->image_id, NULL, 0);
+        suppressions_settle(w->o.dismissed, t->image_id, NULL, 0);
         *vec_push(&l->ended) =
             (struct watch_snapshot_ended){.pid = t->pid, .image_id = t->image_id, .comm = t->comm};
         t->comm = NULL;
@@ -425,7 +425,7 @@ static bool is_there(void *arg, uint64_t image_id)
 static void forget_gone(struct watch *w)
 {
     struct presence p = {.known = false};
-    dismissed_forget(w->o.dismissed, is_there, &p);
+    suppressions_forget(w->o.dismissed, is_there, &p);
     ledger_scan_release(&p.scan);
 }
 
@@ -466,7 +466,7 @@ uint64_t watch_dismiss(struct watch *w)
         struct VEC(uint64_t) serials = {0};
         vec_each (const struct series_sample, s, &t->series->samples)
             *vec_push(&serials) = s->serial;
-        n += dismissed_add(w->o.dismissed, t->image_id, serials.at, serials.len);
+        n += suppressions_add(w->o.dismissed, t->image_id, serials.at, serials.len);
         vec_release(&serials);
     }
     return n;

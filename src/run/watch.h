@@ -28,7 +28,7 @@ struct watch_options {
     bool named;                      /* these need names */
     const struct wrappers *wrappers; /* told apart where there are names; borrowed */
     const struct alert *alert;       /* NULL: no alerts; borrowed */
-    struct dismissed *dismissed;     /* borrowed */
+    struct suppressions *dismissed;  /* borrowed */
     struct symbol_servers *servers;  /* for debug files; NULL: none; borrowed */
 };
 

@@ -51,11 +51,11 @@ static _Noreturn void wait_at_gate(int gate, int answer, char **argv, const stru
     _exit(error == ENOENT ? 127 : 126);
 }
 
-int bystander_prepare(struct bystander *b, char **argv, const char *user, struct error *e)
+int workload_prepare(struct workload *b, char **argv, const char *user, struct error *e)
 {
     int gate[2] = {-1, -1}, answer[2] = {-1, -1};
     struct passwd *as = NULL;
-    *b = (struct bystander){.pid = -1, .process_fd = -1, .gate_fd = -1, .answer_fd = -1};
+    *b = (struct workload){.pid = -1, .process_fd = -1, .gate_fd = -1, .answer_fd = -1};
     if (user && find_user(user, &as, e))
         return -EINVAL;
     if (pipe2(gate, O_CLOEXEC) || pipe2(answer, O_CLOEXEC) || (b->pid = fork()) < 0) {
@@ -78,7 +78,7 @@ int bystander_prepare(struct bystander *b, char **argv, const char *user, struct
     return 0;
 }
 
-int bystander_go(struct bystander *b)
+int workload_go(struct workload *b)
 {
     int error = 0;
     if (write(b->gate_fd, "", 1) != 1)
@@ -88,7 +88,7 @@ int bystander_go(struct bystander *b)
     return read(b->answer_fd, &error, sizeof(error)) == sizeof(error) ? -error : 0;
 }
 
-int bystander_reap(struct bystander *b)
+int workload_reap(struct workload *b)
 {
     int status;
     while (waitpid(b->pid, &status, 0) < 0)
@@ -98,12 +98,12 @@ int bystander_reap(struct bystander *b)
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-void bystander_release(struct bystander *b)
+void workload_release(struct workload *b)
 {
     for (int *fd = (int[]){b->gate_fd, b->answer_fd, b->process_fd, -2}; *fd != -2; fd++)
         if (*fd >= 0)
             close(*fd);
     if (b->pid > 0 && b->gate_fd >= 0)
         waitpid(b->pid, NULL, 0);
-    *b = (struct bystander){.pid = -1, .process_fd = -1, .gate_fd = -1, .answer_fd = -1};
+    *b = (struct workload){.pid = -1, .process_fd = -1, .gate_fd = -1, .answer_fd = -1};
 }

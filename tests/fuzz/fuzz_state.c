@@ -55,15 +55,15 @@ static long lines_of(const char *text, size_t size, struct line *lines)
     return (long)n;
 }
 
-static void check_same(const struct dismissed *d, const struct line *lines, long n)
+static void check_same(const struct suppressions *d, const struct line *lines, long n)
 {
     for (long i = 0; i < n; i++) {
         uint64_t beside = lines[i].serial + 1;
         bool listed = false;
-        require(dismissed_has(d, lines[i].image, lines[i].serial), "a sample is missing");
+        require(suppressions_has(d, lines[i].image, lines[i].serial), "a sample is missing");
         for (long k = 0; k < n; k++)
             listed |= lines[k].image == lines[i].image && lines[k].serial == beside;
-        require(dismissed_has(d, lines[i].image, beside) == listed, "a sample was made up");
+        require(suppressions_has(d, lines[i].image, beside) == listed, "a sample was made up");
     }
 }
 
@@ -74,34 +74,34 @@ static bool keep_odd(void *arg, uint64_t image_id)
 }
 
 /* What a look does: of the first image only one sample still lives, and only images of odd numbers. */
-static void check_settling(struct dismissed *d, const struct line *lines, long n)
+static void check_settling(struct suppressions *d, const struct line *lines, long n)
 {
-    dismissed_settle(d, lines[0].image, &lines[0].serial, 1);
-    dismissed_forget(d, keep_odd, NULL);
+    suppressions_settle(d, lines[0].image, &lines[0].serial, 1);
+    suppressions_forget(d, keep_odd, NULL);
     for (long i = 0; i < n; i++) {
         bool kept =
             lines[i].image & 1 && (lines[i].image != lines[0].image || lines[i].serial == lines[0].serial);
-        require(dismissed_has(d, lines[i].image, lines[i].serial) == kept, "forgotten, or not forgotten");
+        require(suppressions_has(d, lines[i].image, lines[i].serial) == kept, "forgotten, or not forgotten");
     }
-    dismissed_settle(d, lines[0].image, NULL, 0);
-    require(!dismissed_has_image(d, lines[0].image), "an image of which nothing lives");
+    suppressions_settle(d, lines[0].image, NULL, 0);
+    require(!suppressions_has_image(d, lines[0].image), "an image of which nothing lives");
 }
 
-static void check_again(struct dismissed *d, const struct line *lines, long n)
+static void check_again(struct suppressions *d, const struct line *lines, long n)
 {
     char path[64];
     struct error e = {""};
-    struct dismissed *again = dismissed_new();
+    struct suppressions *again = suppressions_new();
     snprintf(path, sizeof(path), "/dev/shm/allium-fuzz-state.%d", (int)getpid());
-    require(!dismissed_save(d, path, &e) && !dismissed_load(again, path, &e), "%s", e.text);
+    require(!suppressions_save(d, path, &e) && !suppressions_load(again, path, &e), "%s", e.text);
     unlink(path);
-    require(!dismissed_changed(again), "changed by reading it");
+    require(!suppressions_changed(again), "changed by reading it");
     check_same(again, lines, n);
-    require(dismissed_save(again, "/dev/null/state", &e) && strstr(e.text, "/dev/null/state"),
+    require(suppressions_save(again, "/dev/null/state", &e) && strstr(e.text, "/dev/null/state"),
             "what cannot be written is not told");
     if (n)
         check_settling(again, lines, n);
-    dismissed_free(again);
+    suppressions_free(again);
 }
 
 static void check_refusal(const char *path, int bad, const struct error *e)
@@ -116,13 +116,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char path[64];
     struct error e = {""};
-    struct dismissed *d = dismissed_new();
+    struct suppressions *d = suppressions_new();
     struct line *lines = mem_array(size / LINE_BYTES + 1, sizeof(*lines));
     int fd = memfd_create("state", MFD_CLOEXEC);
     require(fd >= 0 && write(fd, data, size) == (ssize_t)size, "no file to read");
     snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
     long n = lines_of((const char *)data, size, lines);
-    int bad = dismissed_load(d, path, &e);
+    int bad = suppressions_load(d, path, &e);
     require((bad == 0) == (n >= 0), "%s", bad ? e.text : "taken for a state");
     if (bad)
         check_refusal(path, bad, &e);
@@ -130,6 +130,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_again(d, lines, n);
     close(fd);
     free(lines);
-    dismissed_free(d);
+    suppressions_free(d);
     return 0;
 }

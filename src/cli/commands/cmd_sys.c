@@ -71,19 +71,19 @@ static int no_tool(const char *name)
 static int observe(struct sys_request *r)
 {
     struct error e = {""};
-    struct bystander command;
+    struct workload command;
     struct sys_show *show = &r->show;
     if (r->from)
         return sys_show_recorded(show, r->tool, r->from);
     int code = sys_vmlinux_find(r);
     if (code >= 0)
         return code;
-    if (r->command && bystander_prepare(&command, r->command, r->user, &e))
+    if (r->command && workload_prepare(&command, r->command, r->user, &e))
         return command_fail(EXIT_FAILED, "%s", e.text);
     int error = sys_open(&show->session, r->tool, &r->settings, &e);
     if (error) {
         if (r->command)
-            bystander_release(&command);
+            workload_release(&command);
         return command_fail(error == -EINVAL  ? EXIT_USAGE
                             : error == -ESRCH ? EXIT_FAILED
                                               : EXIT_IMPOSSIBLE,
@@ -97,7 +97,7 @@ static int observe(struct sys_request *r)
         code = command_fail(EXIT_FAILED, "%s", e.text);
     if (code >= 0) {
         if (r->command)
-            bystander_release(&command);
+            workload_release(&command);
         sys_close(show->session);
         return code;
     }
@@ -112,7 +112,7 @@ static int observe(struct sys_request *r)
     show->hidden |= show->session->lacking;
     code = sys_show(show);
     if (r->command)
-        bystander_release(&command);
+        workload_release(&command);
     sys_close(show->session);
     if (show->recording && recording_close(show->recording, &e))
         code = command_fail(EXIT_FAILED, "%s", e.text);

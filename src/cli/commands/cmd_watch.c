@@ -123,7 +123,7 @@ static int watch(const struct request *r)
     const char *exec = command_value(&command_watch, &r->a, "exec");
     struct watch_loop loop = {.watch = watch_new(&r->options),
                               .dismissed = r->options.dismissed,
-                              .hook = exec ? hook_new(exec) : NULL,
+                              .hook = exec ? alert_exec_new(exec) : NULL,
                               .state = command_value(&command_watch, &r->a, "state"),
                               .every_ns = r->every_ns,
                               .top = r->top,
@@ -131,7 +131,7 @@ static int watch(const struct request *r)
                               .once = command_value(&command_watch, &r->a, "once") != NULL};
     int code = watch_loop(&loop);
     watch_free(loop.watch);
-    hook_free(loop.hook);
+    alert_exec_free(loop.hook);
     return code;
 }
 
@@ -186,7 +186,7 @@ static int start(struct request *r)
 {
     const char *state = command_value(&command_watch, &r->a, "state");
     struct error e = {""};
-    if (state && dismissed_load(r->options.dismissed, state, &e))
+    if (state && suppressions_load(r->options.dismissed, state, &e))
         return command_fail(EXIT_FAILED, "%s", e.text);
     return r->a.n_rest ? watch_source(r, r->a.rest[0]) : watch(r);
 }
@@ -197,13 +197,13 @@ static int run(int argc, char **argv)
     int code = command_parse(&command_watch, argc, argv, false, &r.a);
     if (code >= 0)
         return code;
-    r.options.dismissed = dismissed_new();
+    r.options.dismissed = suppressions_new();
     r.options.wrappers = &r.wrappers;
     wrapper_lists_read(&r.wrappers);
     code = parse(&r);
     if (code < 0)
         code = start(&r);
-    dismissed_free(r.options.dismissed);
+    suppressions_free(r.options.dismissed);
     alert_release(&r.alert);
     wrappers_release(&r.wrappers);
     filter_release(&r.old);

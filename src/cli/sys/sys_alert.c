@@ -42,7 +42,7 @@ int sys_alert_init(struct sys_alert *a, const char *text, const char *command, c
     if (bad)
         return bad;
     a->text = mem_strdup(text);
-    a->hook = command ? hook_new(command) : NULL;
+    a->hook = command ? alert_exec_new(command) : NULL;
     return 0;
 }
 
@@ -50,7 +50,7 @@ void sys_alert_release(struct sys_alert *a)
 {
     free(a->text);
     table_query_release(&a->query);
-    hook_free(a->hook);
+    alert_exec_free(a->hook);
     *a = (struct sys_alert){0};
 }
 
@@ -75,7 +75,7 @@ static void tell(struct sys_alert *a, const char *tool, const struct table *t, u
         variables[0] = variable("ALLIUM_ALERT", a->text);
         variables[1] = variable("ALLIUM_TOOL", tool);
         variables[2] = variable("ALLIUM_ROW", buf_str(&json));
-        if (hook_add(a->hook, variables, &e))
+        if (alert_exec_add(a->hook, variables, &e))
             command_fail(EXIT_FAILED, "%s", e.text);
     }
     buf_release(&json);
@@ -117,14 +117,14 @@ static void tell_waiting(unsigned n)
 
 void sys_alert_end(const struct sys_alert *a)
 {
-    if (a->hook && hook_waiting(a->hook))
-        tell_waiting(hook_waiting(a->hook));
+    if (a->hook && alert_exec_waiting(a->hook))
+        tell_waiting(alert_exec_waiting(a->hook));
 }
 
 void sys_alert_step(struct sys_alert *a)
 {
     struct error e = {""};
     int status;
-    if (a->hook && hook_step(a->hook, &status, &e))
+    if (a->hook && alert_exec_step(a->hook, &status, &e))
         command_fail(EXIT_FAILED, "%s", e.text);
 }

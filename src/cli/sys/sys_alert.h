@@ -21,9 +21,9 @@ struct sys_alert {
     char *text; /* NULL: none was asked for */
     struct table_query query;
     uint64_t for_ns;
-    bool events;       /* each stands for itself */
-    struct hook *hook; /* NULL: only said */
-    uint64_t since_ns; /* something has fitted at every look; 0: not so */
+    bool events;             /* each stands for itself */
+    struct alert_exec *hook; /* NULL: only said */
+    uint64_t since_ns;       /* something has fitted at every look; 0: not so */
     bool told;
 };
 

@@ -94,7 +94,7 @@ static void alert(struct show *w)
         return;
     sys_alert_look(a, w->tool->name, w->table, sys_now_ns());
     sys_alert_step(a);
-    struct epoll_event ev = {.events = EPOLLIN, .data.fd = a->hook ? hook_fd(a->hook) : -1};
+    struct epoll_event ev = {.events = EPOLLIN, .data.fd = a->hook ? alert_exec_fd(a->hook) : -1};
     if (ev.data.fd >= 0)
         epoll_ctl(w->o->session->poll_fd, EPOLL_CTL_ADD, ev.data.fd, &ev); /* or it is there already */
 }
@@ -264,7 +264,7 @@ static void say_recorded(const struct show *w)
 /* One that was told to end by the same Ctrl-C gets a moment for it. */
 static void say_goes_on(const struct show *w)
 {
-    const struct bystander *command = w->o->command;
+    const struct workload *command = w->o->command;
     struct pollfd ended = {.fd = command ? command->process_fd : -1, .events = POLLIN};
     if (command && command->pid > 0 && !poll(&ended, 1, ENDING_MS))
         fprintf(stderr, "allium: %s (pid %d) goes on\n", w->o->command_name, (int)command->pid);
@@ -297,7 +297,7 @@ static void close_report(struct show *w)
 static void look_at_ends(struct show *w)
 {
     struct signalfd_siginfo info;
-    struct bystander *command = w->o->command;
+    struct workload *command = w->o->command;
     if (w->signals >= 0 && read(w->signals, &info, sizeof(info)) == sizeof(info))
         w->over = true;
     if (fired(w->end))
@@ -305,7 +305,7 @@ static void look_at_ends(struct show *w)
     siginfo_t ended = {0};
     if (command && command->pid > 0 &&
         !waitid(P_PID, (id_t)command->pid, &ended, WEXITED | WNOHANG | WNOWAIT) && ended.si_pid) {
-        w->code = bystander_reap(command);
+        w->code = workload_reap(command);
         w->over = true;
     }
 }
@@ -314,7 +314,7 @@ static int loop(struct show *w)
 {
     struct sys_session *s = w->o->session;
     while (!w->over) {
-        int n = sys_wait(s, hook_patience_ms(w->o->alert.hook), w->table);
+        int n = sys_wait(s, alert_exec_patience_ms(w->o->alert.hook), w->table);
         if (n < 0 && n != -EINTR)
             return command_fail(EXIT_FAILED, "cannot wait for events: %s", strerror(-n));
         look_at_ends(w);
@@ -342,11 +342,11 @@ static int loop(struct show *w)
 
 static int begin_command(struct show *w)
 {
-    struct bystander *command = w->o->command;
+    struct workload *command = w->o->command;
     struct epoll_event ev = {.events = EPOLLIN, .data.fd = command->process_fd};
     epoll_ctl(w->o->session->poll_fd, EPOLL_CTL_ADD, command->process_fd, &ev);
     resolver_know(w->o->session->names, command->pid);
-    int error = bystander_go(command);
+    int error = workload_go(command);
     return error ? -error : 0;
 }
 

@@ -19,7 +19,7 @@
 
 struct sys_show {
     struct sys_session *session;
-    struct bystander *command; /* NULL: none */
+    struct workload *command; /* NULL: none */
     const char *command_name;
     struct table_query where;
     struct sys_alert alert;
