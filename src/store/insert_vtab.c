@@ -20,7 +20,7 @@ struct value {
     };
 };
 
-struct feed {
+struct insert_vtab {
     struct buf texts;
     int width, used; /* values: of a row, waiting */
     struct value values[];
@@ -28,7 +28,7 @@ struct feed {
 
 struct table {
     sqlite3_vtab base;
-    const struct feed *feed;
+    const struct insert_vtab *feed;
 };
 
 struct cursor {
@@ -40,7 +40,7 @@ static int connect_table(sqlite3 *db, void *feed, int n_words, const char *const
                          char **why)
 {
     char text[1024];
-    const struct feed *f = feed;
+    const struct insert_vtab *f = feed;
     int at = snprintf(text, sizeof(text), "CREATE TABLE feed(");
     for (int i = 0; i < f->width; i++)
         at += snprintf(text + at, sizeof(text) - (size_t)at, i ? ",c%d" : "c%d", i);
@@ -85,7 +85,7 @@ static int begin_rows(sqlite3_vtab_cursor *cursor, int plan_number, const char *
                       sqlite3_value **values)
 {
     struct cursor *c = (struct cursor *)cursor;
-    const struct feed *f = ((struct table *)cursor->pVtab)->feed;
+    const struct insert_vtab *f = ((struct table *)cursor->pVtab)->feed;
     (void)plan_number, (void)plan_text, (void)n, (void)values;
     c->row = f->values;
     c->end = f->values + f->used;
@@ -107,7 +107,7 @@ static int is_at_end(sqlite3_vtab_cursor *cursor)
 static int get_column(sqlite3_vtab_cursor *cursor, sqlite3_context *to, int column)
 {
     const struct value *v = &((struct cursor *)cursor)->row[column];
-    const struct feed *f = ((struct table *)cursor->pVtab)->feed;
+    const struct insert_vtab *f = ((struct table *)cursor->pVtab)->feed;
     switch (v->type) {
     case VALUE_INT:
         sqlite3_result_int64(to, v->number);
@@ -143,55 +143,55 @@ static const sqlite3_module module = {.xConnect = connect_table,
                                       .xColumn = get_column,
                                       .xRowid = get_rowid};
 
-int feed_create(struct feed **out, sqlite3 *db, const char *name, int width)
+int insert_vtab_create(struct insert_vtab **out, sqlite3 *db, const char *name, int width)
 {
     char module_name[64];
-    struct feed *f = mem_alloc(sizeof(*f) + (size_t)(FEED_ROWS * width) * sizeof(f->values[0]));
+    struct insert_vtab *f = mem_alloc(sizeof(*f) + (size_t)(INSERT_VTAB_ROWS * width) * sizeof(f->values[0]));
     f->width = width;
     *out = f;
     snprintf(module_name, sizeof(module_name), "feed_%s", name);
     return sqlite3_create_module_v2(db, module_name, &module, f, NULL);
 }
 
-void feed_release(struct feed *f)
+void insert_vtab_release(struct insert_vtab *f)
 {
     if (f)
         buf_release(&f->texts);
     free(f);
 }
 
-void feed_put_int(struct feed *f, int64_t value)
+void insert_vtab_put_int(struct insert_vtab *f, int64_t value)
 {
     f->values[f->used++] = (struct value){.type = VALUE_INT, .number = value};
 }
 
-void feed_put_real(struct feed *f, double value)
+void insert_vtab_put_real(struct insert_vtab *f, double value)
 {
     f->values[f->used++] = (struct value){.type = VALUE_REAL, .real = value};
 }
 
-void feed_put_null(struct feed *f)
+void insert_vtab_put_null(struct insert_vtab *f)
 {
     f->values[f->used++] = (struct value){.type = VALUE_NULL};
 }
 
-void feed_put_text(struct feed *f, const char *text, int bytes)
+void insert_vtab_put_text(struct insert_vtab *f, const char *text, int bytes)
 {
     f->values[f->used++] = (struct value){.type = VALUE_TEXT, .bytes = bytes, .text = f->texts.len};
     buf_add(&f->texts, text, (size_t)bytes);
 }
 
-bool feed_is_empty(const struct feed *f)
+bool insert_vtab_is_empty(const struct insert_vtab *f)
 {
     return !f->used;
 }
 
-bool feed_is_full(const struct feed *f)
+bool insert_vtab_is_full(const struct insert_vtab *f)
 {
-    return f->used == f->width * FEED_ROWS;
+    return f->used == f->width * INSERT_VTAB_ROWS;
 }
 
-void feed_clear(struct feed *f)
+void insert_vtab_clear(struct insert_vtab *f)
 {
     f->used = 0;
     if (f->texts.len > TEXTS_KEPT)

@@ -13,25 +13,25 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define FEED_ROWS 256
+#define INSERT_VTAB_ROWS 256
 
-struct feed;
+struct insert_vtab;
 
 /**
  * Registers, for this connection, a table "feed_NAME" of `width` columns that yields the rows that wait. Released with
- * feed_release(), not before the statements that read it are finalized. An SQLite result code.
+ * insert_vtab_release(), not before the statements that read it are finalized. An SQLite result code.
  */
-int feed_create(struct feed **out, sqlite3 *db, const char *name, int width);
-void feed_release(struct feed *f);
+int insert_vtab_create(struct insert_vtab **out, sqlite3 *db, const char *name, int width);
+void insert_vtab_release(struct insert_vtab *f);
 
 /* The next value, in the order of the columns, row by row. */
-void feed_put_int(struct feed *f, int64_t value);
-void feed_put_real(struct feed *f, double value);
-void feed_put_null(struct feed *f);
-void feed_put_text(struct feed *f, const char *text, int bytes); /* copied */
+void insert_vtab_put_int(struct insert_vtab *f, int64_t value);
+void insert_vtab_put_real(struct insert_vtab *f, double value);
+void insert_vtab_put_null(struct insert_vtab *f);
+void insert_vtab_put_text(struct insert_vtab *f, const char *text, int bytes); /* copied */
 
-bool feed_is_empty(const struct feed *f);
-bool feed_is_full(const struct feed *f); /* FEED_ROWS rows wait: no value more */
-void feed_clear(struct feed *f);
+bool insert_vtab_is_empty(const struct insert_vtab *f);
+bool insert_vtab_is_full(const struct insert_vtab *f); /* INSERT_VTAB_ROWS rows wait: no value more */
+void insert_vtab_clear(struct insert_vtab *f);
 
 #endif

@@ -39,11 +39,11 @@ static void flush(struct recording *r)
 {
     for (int i = 0; i < SCHEMA_TABLES && !r->failed; i++) {
         struct sql *s = &r->statements[i];
-        if (s->feed && !feed_is_empty(s->feed))
+        if (s->feed && !insert_vtab_is_empty(s->feed))
             fail(r, sql_run(s));
     }
     vec_each (struct rows_writer, w, &r->rows)
-        if (!r->failed && w->put.feed && !feed_is_empty(w->put.feed))
+        if (!r->failed && w->put.feed && !insert_vtab_is_empty(w->put.feed))
             fail(r, sql_run(&w->put));
 }
 
@@ -55,7 +55,7 @@ struct sql *writer_statement(struct recording *r, int statement)
     if (r->failed) {
         s->column = 0;
         if (s->feed)
-            feed_clear(s->feed);
+            insert_vtab_clear(s->feed);
         return s;
     }
     if (!s->stmt)
@@ -70,7 +70,7 @@ struct sql *writer_statement(struct recording *r, int statement)
 
 void writer_run(struct recording *r, struct sql *s)
 {
-    if (!r->failed && (!s->feed || feed_is_full(s->feed)))
+    if (!r->failed && (!s->feed || insert_vtab_is_full(s->feed)))
         fail(r, sql_run(s));
 }
 
@@ -150,7 +150,7 @@ int recording_put_rows(struct recording *r, const char *name, const struct table
     struct rows_writer *w = rows_writer(r, name, t);
     for (uint32_t row = 0; w && row < table_rows(t) && !r->failed; row++) {
         rows_put(w, t, row, time_ns);
-        if (feed_is_full(w->put.feed))
+        if (insert_vtab_is_full(w->put.feed))
             fail(r, sql_run(&w->put));
     }
     return r->failed ? writer_result(r, e) : 0;

@@ -223,8 +223,8 @@ int schema_prepare_put(struct sql *s, sqlite3 *db, enum schema_table table)
         return rc;
     int width = sqlite3_column_count(s->stmt);
     sql_finalize(s);
-    struct feed *feed;
-    rc = feed_create(&feed, db, name, width);
+    struct insert_vtab *feed;
+    rc = insert_vtab_create(&feed, db, name, width);
     snprintf(text, sizeof(text), "INSERT OR REPLACE INTO %s SELECT * FROM feed_%s", name, name);
     rc = rc ? rc : sql_prepare(s, db, text);
     s->feed = feed;

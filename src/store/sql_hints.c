@@ -132,7 +132,7 @@ static void add_general(struct buf *out, const char *said)
         }
 }
 
-void advice_add(struct buf *out, sqlite3 *db, const char *sql, const char *said, int *at)
+void sql_hints_add(struct buf *out, sqlite3 *db, const char *sql, const char *said, int *at)
 {
     const char *name;
     char first = *at >= 0 && (size_t)*at < strlen(sql) ? sql[*at] : '\0';
@@ -149,7 +149,7 @@ void advice_add(struct buf *out, sqlite3 *db, const char *sql, const char *said,
                    first == '[' ? "bracket" : "quotation mark");
         return;
     }
-    buf_add(out, said, strnlen(said, ADVICE_SAID_BYTES));
+    buf_add(out, said, strnlen(said, SQL_HINTS_SAID_BYTES));
     if ((name = behind(said, "no such table: ")))
         add_table(out, db, last_part(name));
     else if ((name = behind(said, "no such column: ")))

@@ -14,11 +14,11 @@
 #include <sqlite3.h>
 
 /**
- * Appends a line for what SQLite said (of which no more than ADVICE_SAID_BYTES are kept; what it does not know it leaves as it
+ * Appends a line for what SQLite said (of which no more than SQL_HINTS_SAID_BYTES are kept; what it does not know it leaves as it
  * is). `*at`: the place in `sql`, in bytes, or negative where SQLite knows none, and set where it is known all the same.
  */
-void advice_add(struct buf *out, sqlite3 *db, const char *sql, const char *said, int *at);
+void sql_hints_add(struct buf *out, sqlite3 *db, const char *sql, const char *said, int *at);
 
-#define ADVICE_SAID_BYTES 200
+#define SQL_HINTS_SAID_BYTES 200
 
 #endif

@@ -99,7 +99,7 @@ static int blame(struct ask *k, struct error *e)
     if (*k->refused)
         buf_printf(&line, "%s is not allowed: a question only reads", said);
     else
-        advice_add(&line, k->r->db, k->q->sql, said, &at);
+        sql_hints_add(&line, k->r->db, k->q->sql, said, &at);
     k->q->wrong_at = at < 0 ? STORE_QUERY_NOWHERE : (size_t)at;
     int rc = error_set(e, *k->refused ? EPERM : EINVAL, "%s", buf_str(&line));
     buf_release(&line);

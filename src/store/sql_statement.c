@@ -16,7 +16,7 @@ int sql_prepare(struct sql *s, sqlite3 *db, const char *text)
 void sql_finalize(struct sql *s)
 {
     sqlite3_finalize(s->stmt);
-    feed_release(s->feed);
+    insert_vtab_release(s->feed);
     s->stmt = NULL;
     s->feed = NULL;
 }
@@ -105,7 +105,7 @@ char *sql_shown(const char *path)
 void sql_put_int(struct sql *s, int64_t value)
 {
     if (s->feed)
-        feed_put_int(s->feed, value);
+        insert_vtab_put_int(s->feed, value);
     else
         sqlite3_bind_int64(s->stmt, ++s->column, value);
 }
@@ -127,7 +127,7 @@ void sql_put_real(struct sql *s, double value)
     if (value > SQL_REAL_MAX)
         value = SQL_REAL_MAX;
     if (s->feed)
-        feed_put_real(s->feed, value);
+        insert_vtab_put_real(s->feed, value);
     else
         sqlite3_bind_double(s->stmt, ++s->column, value);
 }
@@ -137,7 +137,7 @@ void sql_put_ref(struct sql *s, uint32_t value)
     if (value != UINT32_MAX)
         sql_put_int(s, value);
     else if (s->feed)
-        feed_put_null(s->feed);
+        insert_vtab_put_null(s->feed);
     else
         sqlite3_bind_null(s->stmt, ++s->column);
 }
@@ -145,7 +145,7 @@ void sql_put_ref(struct sql *s, uint32_t value)
 void sql_put_text(struct sql *s, const char *text, int bytes)
 {
     if (s->feed)
-        feed_put_text(s->feed, text, bytes);
+        insert_vtab_put_text(s->feed, text, bytes);
     else
         sqlite3_bind_text(s->stmt, ++s->column, text, bytes, SQLITE_TRANSIENT);
 }
@@ -156,7 +156,7 @@ int sql_run(struct sql *s)
     sqlite3_reset(s->stmt);
     s->column = 0;
     if (s->feed)
-        feed_clear(s->feed);
+        insert_vtab_clear(s->feed);
     return rc == SQLITE_DONE || rc == SQLITE_ROW ? SQLITE_OK : rc;
 }
 

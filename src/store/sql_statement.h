@@ -25,7 +25,7 @@ struct sql {
     int column;         /* next to put or get */
     sqlite3_value **
         values; /* the columns, where a row is handed to a function (recording_reader.h); NULL: of the statement */
-    struct feed
+    struct insert_vtab
         *feed; /* where what is put waits for the run; NULL: values are parameters, one run is one row */
     int rc;    /* of the last step that was neither a row nor the end; SQLITE_OK: none */
     bool bad;

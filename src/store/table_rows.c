@@ -70,7 +70,7 @@ bool rows_is_ours(const char *name, const char *sql)
 int rows_create(struct rows_writer *w, sqlite3 *db, const char *name, const struct table *like)
 {
     struct buf b = BUF_INIT;
-    struct feed *feed = NULL;
+    struct insert_vtab *feed = NULL;
     *w = (struct rows_writer){.name = mem_strdup(name)};
     buf_printf(&b, "CREATE TABLE %s" HEAD, name);
     int n = 1;
@@ -84,7 +84,7 @@ int rows_create(struct rows_writer *w, sqlite3 *db, const char *name, const stru
     }
     buf_addstr(&b, "\n)");
     int rc = sql_execute(db, buf_str(&b));
-    rc = rc ? rc : feed_create(&feed, db, name, n);
+    rc = rc ? rc : insert_vtab_create(&feed, db, name, n);
     buf_reset(&b);
     buf_printf(&b, "INSERT INTO %s SELECT * FROM feed_%s", name, name);
     rc = rc ? rc : sql_prepare(&w->put, db, buf_str(&b));
@@ -101,13 +101,13 @@ void rows_finalize(struct rows_writer *w)
 }
 
 /* "10:3 12:44": slots that are not empty, and what they count. */
-static void put_histogram(struct feed *f, const uint64_t *slots)
+static void put_histogram(struct insert_vtab *f, const uint64_t *slots)
 {
     struct buf b = BUF_INIT;
     for (uint32_t i = 0; i < TABLE_SLOTS; i++)
         if (slots[i])
             buf_printf(&b, "%s%" PRIu32 ":%" PRIu64, b.len ? " " : "", i, slots[i]);
-    feed_put_text(f, buf_str(&b), (int)b.len);
+    insert_vtab_put_text(f, buf_str(&b), (int)b.len);
     buf_release(&b);
 }
 
@@ -126,39 +126,39 @@ static void get_histogram(struct table *t, uint32_t column, const char *text)
     table_histogram(t, column, slots, TABLE_SLOTS);
 }
 
-static void put_value(struct feed *f, const struct table *t, uint32_t row, uint32_t column)
+static void put_value(struct insert_vtab *f, const struct table *t, uint32_t row, uint32_t column)
 {
     const struct table_value *v = table_at(t, row, column);
     if (!v->known) {
-        feed_put_null(f);
+        insert_vtab_put_null(f);
         return;
     }
     switch (t->columns[column].type) {
     case TABLE_TEXT:
     case TABLE_LINES:
-        feed_put_text(f, v->text, (int)strnlen(v->text, RECORDING_TEXT_MAX));
+        insert_vtab_put_text(f, v->text, (int)strnlen(v->text, RECORDING_TEXT_MAX));
         break;
     case TABLE_HISTOGRAM:
         put_histogram(f, v->slots);
         break;
     case TABLE_REAL:
     case TABLE_ESTIMATE:
-        feed_put_real(f, table_number(t, row, column));
+        insert_vtab_put_real(f, table_number(t, row, column));
         break;
     case TABLE_FLAG:
-        feed_put_int(f, v->flag);
+        insert_vtab_put_int(f, v->flag);
         break;
     case TABLE_SIGNED:
-        feed_put_int(f, v->negative_too);
+        insert_vtab_put_int(f, v->negative_too);
         break;
     default:
-        feed_put_int(f, (int64_t)v->whole);
+        insert_vtab_put_int(f, (int64_t)v->whole);
     }
 }
 
 void rows_put(struct rows_writer *w, const struct table *t, uint32_t row, uint64_t time_ns)
 {
-    feed_put_int(w->put.feed, (int64_t)time_ns);
+    insert_vtab_put_int(w->put.feed, (int64_t)time_ns);
     for (uint32_t i = 0; i < t->n_columns; i++)
         if (!table_hides(t, i))
             put_value(w->put.feed, t, row, i);
