@@ -40,7 +40,7 @@ static bool parse_number(const char *text, const char *unit, double *value)
 int condition_parse(struct condition *c, const char *text, struct error *e)
 {
     size_t len = strcspn(text, "+");
-    const struct word *w = words_orders;
+    const struct word *w = option_values_orders;
     uint64_t bytes;
     *c = (struct condition){.text = text};
     while (w->text && (strlen(w->text) != len || strncmp(w->text, text, len) || w->value == ROLLUP_SORT_AGE))

@@ -7,20 +7,20 @@
 #include "base/buf.h"
 #include "base/vec.h"
 
-const struct word words_groups[] = {
+const struct word option_values_groups[] = {
     {"stack", ROLLUP_BY_STACK},   {"function", ROLLUP_BY_FUNCTION}, {"file", ROLLUP_BY_FILE},
     {"module", ROLLUP_BY_MODULE}, {"owner", ROLLUP_BY_OWNER},       {"thread", ROLLUP_BY_THREAD},
     {"size", ROLLUP_BY_SIZE},     {"process", ROLLUP_BY_PROCESS},   {NULL, 0}};
-const struct word words_orders[] = {{"live", ROLLUP_SORT_LIVE},
-                                    {"peak", ROLLUP_SORT_PEAK},
-                                    {"allocated", ROLLUP_SORT_ALLOCATED},
-                                    {"allocations", ROLLUP_SORT_ALLOCATIONS},
-                                    {"temporary", ROLLUP_SORT_TEMPORARY},
-                                    {"age", ROLLUP_SORT_AGE},
-                                    {NULL, 0}};
+const struct word option_values_orders[] = {{"live", ROLLUP_SORT_LIVE},
+                                            {"peak", ROLLUP_SORT_PEAK},
+                                            {"allocated", ROLLUP_SORT_ALLOCATED},
+                                            {"allocations", ROLLUP_SORT_ALLOCATIONS},
+                                            {"temporary", ROLLUP_SORT_TEMPORARY},
+                                            {"age", ROLLUP_SORT_AGE},
+                                            {NULL, 0}};
 
-char *words_list(const struct word *words, bool (*fits)(const struct word *word, const void *arg),
-                 const void *arg)
+char *option_values_list(const struct word *words, bool (*fits)(const struct word *word, const void *arg),
+                         const void *arg)
 {
     struct VEC(const char *) found = {0};
     struct buf list = BUF_INIT;
@@ -33,15 +33,15 @@ char *words_list(const struct word *words, bool (*fits)(const struct word *word,
     return buf_detach(&list);
 }
 
-const char *words_name(const struct word *words, int value)
+const char *option_values_name(const struct word *words, int value)
 {
     while (words->value != value)
         words++;
     return words->text;
 }
 
-int words_parse(const struct command *c, const char *option, const char *text, const struct word *words,
-                int *value)
+int option_values_parse(const struct command *c, const char *option, const char *text,
+                        const struct word *words, int *value)
 {
     if (!text)
         return -1;
@@ -50,13 +50,13 @@ int words_parse(const struct command *c, const char *option, const char *text, c
             *value = w->value;
             return -1;
         }
-    char *list = words_list(words, NULL, NULL);
+    char *list = option_values_list(words, NULL, NULL);
     int code = command_misuse(c, "--%s %s is not known: it can be %s", option, text, list);
     free(list);
     return code;
 }
 
-int words_parse_top(const struct command *c, const char *text, uint32_t *top)
+int option_values_parse_top(const struct command *c, const char *text, uint32_t *top)
 {
     char *end;
     if (!text)

@@ -19,22 +19,22 @@ struct word {
 };
 
 /** As many as a report has unless told. */
-#define WORDS_TOP_DEFAULT    12
-#define WORDS_TREE_DEFAULT   30
-#define WORDS_FRAMES_DEFAULT 12
+#define OPTION_VALUES_TOP_DEFAULT    12
+#define OPTION_VALUES_TREE_DEFAULT   30
+#define OPTION_VALUES_FRAMES_DEFAULT 12
 
-extern const struct word words_groups[]; /* of --by, enum rollup_group */
-extern const struct word words_orders[]; /* of --sort, enum rollup_sort */
+extern const struct word option_values_groups[]; /* of --by, enum rollup_group */
+extern const struct word option_values_orders[]; /* of --sort, enum rollup_sort */
 
 /** The word's value, if `text` is not NULL. -1: fine; else the exit code, after a line on stderr. */
-int words_parse(const struct command *c, const char *option, const char *text, const struct word *words,
-                int *value);
+int option_values_parse(const struct command *c, const char *option, const char *text,
+                        const struct word *words, int *value);
 /** --top: a number of rows, 0 for all. As above. */
-int words_parse_top(const struct command *c, const char *text, uint32_t *top);
+int option_values_parse_top(const struct command *c, const char *text, uint32_t *top);
 /** "live, peak or age": those that `fits` takes, or (NULL) all. The caller frees it. */
-char *words_list(const struct word *words, bool (*fits)(const struct word *word, const void *arg),
-                 const void *arg);
+char *option_values_list(const struct word *words, bool (*fits)(const struct word *word, const void *arg),
+                         const void *arg);
 /** The word for a value that the table has. */
-const char *words_name(const struct word *words, int value);
+const char *option_values_name(const struct word *words, int value);
 
 #endif

@@ -23,16 +23,16 @@ static const struct query_field fields[] = {
 #define N_FIELDS (sizeof(fields) / sizeof(*fields))
 
 struct subject {
-    struct filter *f;
+    struct profile_filter *f;
     const struct profile *p;
     const struct profile_cell *cell;
     const struct profile_sample *sample; /* NULL: a cell or a free is asked about */
     const struct profile_free *free;     /* NULL: a cell or a sample is */
 };
 
-int filter_init(struct filter *f, const char *where, const char *older_than, struct error *e)
+int profile_filter_init(struct profile_filter *f, const char *where, const char *older_than, struct error *e)
 {
-    *f = (struct filter){0};
+    *f = (struct profile_filter){0};
     if (older_than && units_parse_duration(older_than, &f->older_than_ns))
         return error_set(e, EINVAL, "--older-than %s is no duration: write 500ms, 5m or 1h30m", older_than);
     if (where) {
@@ -44,11 +44,11 @@ int filter_init(struct filter *f, const char *where, const char *older_than, str
     return 0;
 }
 
-void filter_release(struct filter *f)
+void profile_filter_release(struct profile_filter *f)
 {
     query_free(f->query);
     vec_release(&f->frames);
-    *f = (struct filter){0};
+    *f = (struct profile_filter){0};
 }
 
 /* The frames at hand. True: the term holds. */
@@ -125,34 +125,34 @@ static void look_up(void *subject, size_t field, struct query_probe *probe)
 
 static bool keep_cell(void *arg, const struct profile *p, uint32_t cell)
 {
-    struct filter *f = arg;
+    struct profile_filter *f = arg;
     struct subject s = {.f = f, .p = p, .cell = &p->cells.at[cell]};
     return f->samples || !f->query || query_match(f->query, look_up, &s);
 }
 
 static bool keep_sample(void *arg, const struct profile *p, uint32_t sample)
 {
-    struct filter *f = arg;
+    struct profile_filter *f = arg;
     const struct profile_sample *row = &p->samples.at[sample];
     struct subject s = {.f = f, .p = p, .cell = &p->cells.at[row->cell], .sample = row};
     return profile_age_ns(p, row) >= f->older_than_ns && (!f->query || query_match(f->query, look_up, &s));
 }
 
-bool filter_keeps_free(struct filter *f, const struct profile *p, uint32_t free)
+bool profile_filter_keeps_free(struct profile_filter *f, const struct profile *p, uint32_t free)
 {
     const struct profile_free *it = &p->frees.at[free];
     struct subject s = {.f = f, .p = p, .cell = &p->cells.at[it->cell], .free = it};
     return !f->query || query_match(f->query, look_up, &s);
 }
 
-void filter_apply(struct filter *f, struct rollup_options *o)
+void profile_filter_apply(struct profile_filter *f, struct rollup_options *o)
 {
     o->arg = f;
     o->keep = f->query && !f->samples ? keep_cell : NULL;
     o->keep_sample = f->samples ? keep_sample : NULL;
 }
 
-char *filter_words(const struct filter *f)
+char *profile_filter_words(const struct profile_filter *f)
 {
     struct buf b = BUF_INIT;
     char text[UNITS_TEXT_BYTES];

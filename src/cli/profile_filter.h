@@ -5,7 +5,7 @@
 /*
  * --where and --older-than on a profile: which cells count, and which live samples.
  *
- * Runs in: the tool. Owns: the query, until filter_release().
+ * Runs in: the tool. Owns: the query, until profile_filter_release().
  */
 
 #include <stdbool.h>
@@ -16,7 +16,7 @@
 #include "model/profile/rollup.h"
 #include "query/query.h"
 
-struct filter {
+struct profile_filter {
     struct query *query; /* NULL: everything */
     uint64_t older_than_ns;
     bool samples; /* needs the live samples: only what is live now can be said */
@@ -24,13 +24,13 @@ struct filter {
 };
 
 /** `where` and `older_than` may be NULL. 0, or -EINVAL with a line. */
-int filter_init(struct filter *f, const char *where, const char *older_than, struct error *e);
-void filter_release(struct filter *f);
+int profile_filter_init(struct profile_filter *f, const char *where, const char *older_than, struct error *e);
+void profile_filter_release(struct profile_filter *f);
 /** Sets the callbacks of a rollup. */
-void filter_apply(struct filter *f, struct rollup_options *o);
+void profile_filter_apply(struct profile_filter *f, struct rollup_options *o);
 /** Whether the query holds for a recent free: its functions are those of both stacks, its age is its lifetime. */
-bool filter_keeps_free(struct filter *f, const struct profile *p, uint32_t free);
+bool profile_filter_keeps_free(struct profile_filter *f, const struct profile *p, uint32_t free);
 /** In words, for a heading; the caller frees it. NULL: nothing is filtered. */
-char *filter_words(const struct filter *f);
+char *profile_filter_words(const struct profile_filter *f);
 
 #endif

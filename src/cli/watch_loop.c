@@ -140,7 +140,8 @@ static void print_help(void)
 
 void watch_print(struct sink *out, const struct watch_snapshot *l, uint32_t top, bool json)
 {
-    struct watch_view v = {.style = terminal_style(stdout), .top = top, .frames = WORDS_FRAMES_DEFAULT};
+    struct watch_view v = {
+        .style = terminal_style(stdout), .top = top, .frames = OPTION_VALUES_FRAMES_DEFAULT};
     if (json)
         watch_json_write(out, l, top);
     else

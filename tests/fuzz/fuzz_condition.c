@@ -57,7 +57,8 @@ static void check_condition(const struct condition *c, const char *text, const u
 {
     struct diff d = {.unknown = 0};
     const char *plus = strchr(text, '+');
-    require(plus && !strncmp(words_name(words_orders, (int)c->sort), text, (size_t)(plus - text)),
+    require(plus &&
+                !strncmp(option_values_name(option_values_orders, (int)c->sort), text, (size_t)(plus - text)),
             "another metric: %s", text);
     require(isfinite(c->share) && isfinite(c->amount) && c->share >= 0 && c->amount >= 0, "no limit: %s",
             text);

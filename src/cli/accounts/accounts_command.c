@@ -80,7 +80,7 @@ static int refuse(const struct request *q, const struct arguments *a)
     const struct command *c = q->kind->command;
     bool metrics = q->show.format == ACCOUNTS_OPENMETRICS,
          text = metrics || q->show.format == ACCOUNTS_ALLOCINFO;
-    const char *format = words_name(formats, q->show.format);
+    const char *format = option_values_name(formats, q->show.format);
     for (int i = 0; text && not_with_text[i + metrics]; i++)
         if (command_value(c, a, not_with_text[i]))
             return command_misuse(c, "--%s writes all places as they are: leave out --%s", format,
@@ -107,15 +107,15 @@ static int parse_shape(struct request *q, const struct arguments *a)
                : view == ACCOUNT_RATE ? (q->kind->sites ? ACCOUNT_SORT_TOTAL : ACCOUNT_SORT_ALLOCATED)
                : view == ACCOUNT_NOW && q->kind->sites ? ACCOUNT_SORT_TOTAL
                                                        : ACCOUNT_SORT_LIVE;
-    uint32_t top = q->show.format == ACCOUNTS_SCREEN        ? WORDS_TOP_DEFAULT
+    uint32_t top = q->show.format == ACCOUNTS_SCREEN        ? OPTION_VALUES_TOP_DEFAULT
                    : q->show.format == ACCOUNTS_OPENMETRICS ? TOP_OPENMETRICS
                                                             : 0;
     q->sorted = command_value(c, a, "sort");
-    int code = words_parse(c, "by", command_value(c, a, "by"), groups, &group);
+    int code = option_values_parse(c, "by", command_value(c, a, "by"), groups, &group);
     if (code < 0)
-        code = words_parse(c, "sort", command_value(c, a, "sort"), words, &sort);
+        code = option_values_parse(c, "sort", command_value(c, a, "sort"), words, &sort);
     if (code < 0)
-        code = words_parse_top(c, command_value(c, a, "top"), &top);
+        code = option_values_parse_top(c, command_value(c, a, "top"), &top);
     q->show.shape = (struct account_shape){.schema = q->kind->schema,
                                            .view = view,
                                            .kind = freed            ? ACCOUNT_OF_SITES_FREED
@@ -124,8 +124,8 @@ static int parse_shape(struct request *q, const struct arguments *a)
                                            .group = (enum account_group)group,
                                            .sort = (enum account_order)sort,
                                            .top = top};
-    q->show.group = words_name(groups, group);
-    q->show.order = words_name(words, sort);
+    q->show.group = option_values_name(groups, group);
+    q->show.order = option_values_name(words, sort);
     return code;
 }
 
@@ -228,7 +228,7 @@ static int show_binary(struct work *w)
         return command_misuse(q->kind->command, "%s is a file, in which nothing is counted: leave out --%s",
                               q->sources[0],
                               q->sorted ? "sort"
-                              : text    ? words_name(formats, o->format)
+                              : text    ? option_values_name(formats, o->format)
                                         : "by process");
     struct accounts *a = &w->of[ACCOUNT_AFTER].accounts;
     return q->kind->read_binary(a, &w->texts, q->sources[0], w->symbols, &e)

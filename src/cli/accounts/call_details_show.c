@@ -181,8 +181,8 @@ static int parse(struct request *q, const struct arguments *a)
         return command_misuse(q->c, "--folded goes with --stacks alone");
     if (q->latency && command_value(q->c, a, "stacks"))
         return command_misuse(q->c, "--stacks or --latency, not both");
-    q->top = q->json || q->folded ? 0 : WORDS_TOP_DEFAULT;
-    int code = words_parse_top(q->c, command_value(q->c, a, "top"), &q->top);
+    q->top = q->json || q->folded ? 0 : OPTION_VALUES_TOP_DEFAULT;
+    int code = option_values_parse_top(q->c, command_value(q->c, a, "top"), &q->top);
     if (code >= 0)
         return code;
     if (a->n_rest != 1 || source_kind(a->rest[0]) != SOURCE_PROCESS)
@@ -212,7 +212,7 @@ static int read_and_show(struct request *q)
     return code;
 }
 
-int tags_details_command(const struct command *c, const struct wrappers *sites, int argc, char **argv)
+int call_details_command(const struct command *c, const struct wrappers *sites, int argc, char **argv)
 {
     struct request q = {.c = c, .sites = sites};
     struct arguments a;

@@ -12,6 +12,6 @@
 #include "model/profile/wrappers.h"
 
 /** Does all of it, if one of the options is given: an exit code. -1: none is. `sites`: of call sites, with these wrappers; NULL: of tags. */
-int tags_details_command(const struct command *c, const struct wrappers *sites, int argc, char **argv);
+int call_details_command(const struct command *c, const struct wrappers *sites, int argc, char **argv);
 
 #endif

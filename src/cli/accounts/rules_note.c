@@ -54,7 +54,7 @@ static void add_query(const struct ledger_query *q, bool whole, struct buf *note
         buf_addstr(note, " everywhere");
 }
 
-void asked_note(const struct ledger_entry *entry, bool tags, bool sites, bool whole, struct buf *note)
+void rules_note(const struct ledger_entry *entry, bool tags, bool sites, bool whole, struct buf *note)
 {
     struct rules a;
     struct error e;

@@ -19,7 +19,7 @@
 #define BIT(ask)    (1u << LEDGER_ASK_##ask)
 #define CHANCE_UNIT 1000000.0
 
-static void ask(struct set_tags *s, uint32_t clear, uint32_t set)
+static void ask(struct set_rules *s, uint32_t clear, uint32_t set)
 {
     s->change.clear |= clear;
     s->change.set = (s->change.set & ~clear) | set;
@@ -42,7 +42,7 @@ static bool parse_chance(const char *text, uint32_t *n)
     return ((*text >= '0' && *text <= '9') || *text == '.') && !*end && value <= 1 && *n > 0;
 }
 
-static int parse_fail(struct set_tags *s, const char *how)
+static int parse_fail(struct set_rules *s, const char *how)
 {
     struct rules_change *c = &s->change;
     c->n = 1;
@@ -74,7 +74,7 @@ static int parse_fail(struct set_tags *s, const char *how)
     return 1;
 }
 
-int set_tags_parse(struct set_tags *s, const char *action)
+int set_rules_parse(struct set_rules *s, const char *action)
 {
     static const struct {
         const char *text;
@@ -150,7 +150,7 @@ static struct rule_target place_of(const struct reading *of, size_t i)
                                 .apart = !r->filed.at[i]};
 }
 
-static size_t find_places(const struct set_tags *s, const struct reading *of, struct rules_places *places)
+static size_t find_places(const struct set_rules *s, const struct reading *of, struct rules_places *places)
 {
     const struct account_rows *rows = rows_of(of);
     size_t meant = 0;
@@ -167,7 +167,7 @@ static size_t find_places(const struct set_tags *s, const struct reading *of, st
 }
 
 /* The query for places that nobody knows yet. False: their process will not know either whether it fits. */
-static bool compile(const struct set_tags *s, struct reading *of, struct buf *clause, struct rules_query *q)
+static bool compile(const struct set_rules *s, struct reading *of, struct buf *clause, struct rules_query *q)
 {
     struct account_row process = {.key = {.pid = (uint32_t)of->entry->pid}};
     struct query *all = NULL;
@@ -180,7 +180,7 @@ static bool compile(const struct set_tags *s, struct reading *of, struct buf *cl
     return known && clause->len <= LEDGER_QUERY_CLAUSE && strlen(q->text) < LEDGER_QUERY_TEXT;
 }
 
-static void say(const struct set_tags *s, const struct reading *of, size_t meant, const char *later)
+static void say(const struct set_rules *s, const struct reading *of, size_t meant, const char *later)
 {
     const char *noun = of->of_sites ? "site" : "tag";
     printf("%d (%s): ", of->entry->pid, comm_of(of));
@@ -213,7 +213,7 @@ static const char *kept_words(const struct reading *of, enum rules_kept kept, bo
     return of->of_sites ? sites[kept] : tags[kept];
 }
 
-static int change_places(const struct set_tags *s, struct reading *of, struct error *e)
+static int change_places(const struct set_rules *s, struct reading *of, struct error *e)
 {
     struct rules_places places = {.fits = fits, .arg = of};
     struct buf clause = BUF_INIT;
@@ -236,7 +236,7 @@ static int change_places(const struct set_tags *s, struct reading *of, struct er
 }
 
 /* On or off, of all there are and will be. */
-static int change_all(const struct set_tags *s, const struct ledger_entry *entry, const char *comm,
+static int change_all(const struct set_rules *s, const struct ledger_entry *entry, const char *comm,
                       struct error *e)
 {
     bool off = s->change.set & BIT(OFF);
@@ -247,7 +247,7 @@ static int change_all(const struct set_tags *s, const struct ledger_entry *entry
 }
 
 /* Names take time: only if this command asks for any, or one before it may. */
-static bool needs_names(const struct set_tags *s, const struct ledger_entry *entry)
+static bool needs_names(const struct set_rules *s, const struct ledger_entry *entry)
 {
     struct rules a = {0};
     struct error e;
@@ -258,7 +258,7 @@ static bool needs_names(const struct set_tags *s, const struct ledger_entry *ent
     return needs;
 }
 
-static int read_places(const struct set_tags *s, struct reading *of, const struct names *names,
+static int read_places(const struct set_rules *s, struct reading *of, const struct names *names,
                        struct error *e)
 {
     const struct ledger_entry *entry = of->entry;
@@ -281,7 +281,7 @@ static int read_places(const struct set_tags *s, struct reading *of, const struc
     return bad;
 }
 
-static int apply(const struct set_tags *s, struct reading *of, const struct names *names,
+static int apply(const struct set_rules *s, struct reading *of, const struct names *names,
                  bool (*process)(void *arg, const char *comm, int pid), void *arg, unsigned *processes,
                  struct error *e)
 {
@@ -305,7 +305,7 @@ static bool has_sites(const struct ledger_entry *entry)
 }
 
 /* All there is to do: to a process's tags, or to its call sites. */
-static int apply_to(const struct set_tags *s, struct reading *of, const struct names *names,
+static int apply_to(const struct set_rules *s, struct reading *of, const struct names *names,
                     bool (*process)(void *arg, const char *comm, int pid), void *arg, unsigned *processes,
                     struct error *e)
 {
@@ -317,8 +317,8 @@ static int apply_to(const struct set_tags *s, struct reading *of, const struct n
     return bad;
 }
 
-int set_tags_apply(const struct set_tags *s, int pid, bool (*process)(void *arg, const char *comm, int pid),
-                   void *arg, unsigned *processes)
+int set_rules_apply(const struct set_rules *s, int pid, bool (*process)(void *arg, const char *comm, int pid),
+                    void *arg, unsigned *processes)
 {
     const bool stacks_alone = !((s->change.clear | s->change.set) & ~BIT(STACKS));
     struct ledger_scan scan;
@@ -351,7 +351,7 @@ int set_tags_apply(const struct set_tags *s, int pid, bool (*process)(void *arg,
     return code;
 }
 
-void set_tags_release(struct set_tags *s)
+void set_rules_release(struct set_rules *s)
 {
     query_free(s->where);
     buf_release(&s->actions);

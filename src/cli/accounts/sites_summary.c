@@ -14,7 +14,7 @@ void sites_summary_write(const char *path)
     struct accounts_show o = {.shape = {.schema = "sites",
                                         .kind = ACCOUNT_OF_SITES,
                                         .sort = ACCOUNT_SORT_TOTAL,
-                                        .top = WORDS_TOP_DEFAULT}};
+                                        .top = OPTION_VALUES_TOP_DEFAULT}};
     struct accounts_reading r = {.label = NULL};
     struct alloc_texts texts = {.bytes = BUF_INIT};
     struct error e = {""};

@@ -128,14 +128,14 @@ static int parse_shape(struct request *q, const struct arguments *a)
 {
     struct alloc_shape *shape = &q->show.shape;
     int group = ALLOC_BY_SITE;
-    int code = words_parse(&command_allocinfo, "by", value(a, "by"), groups, &group);
+    int code = option_values_parse(&command_allocinfo, "by", value(a, "by"), groups, &group);
     shape->group = (enum alloc_group)group;
     shape->view = q->interval.every_ns ? ALLOC_RATE : a->n_rest == 2 ? ALLOC_CHANGE : ALLOC_NOW;
     shape->top = q->show.json ? 0 : TOP_DEFAULT;
     shape->seconds = 1;
-    q->show.group = words_name(groups, group);
+    q->show.group = option_values_name(groups, group);
     if (code < 0)
-        code = words_parse_top(&command_allocinfo, value(a, "top"), &shape->top);
+        code = option_values_parse_top(&command_allocinfo, value(a, "top"), &shape->top);
     if (code < 0)
         code = parse_sort(a, shape);
     return code;

@@ -58,7 +58,7 @@ struct request {
     int group, sort;
     uint32_t top;
     bool json, raw, no_pager;
-    struct filter filter;
+    struct profile_filter filter;
     struct condition conditions[CONDITIONS_MAX];
     int n_conditions;
 };
@@ -76,11 +76,11 @@ static int parse_conditions(struct request *q, const struct arguments *a)
 static int parse_filter(struct request *q, const char *where)
 {
     struct error e = {""};
-    if (filter_init(&q->filter, where, NULL, &e))
+    if (profile_filter_init(&q->filter, where, NULL, &e))
         return command_misuse(&command_diff, "%s", e.text);
     if (!q->filter.samples)
         return -1;
-    filter_release(&q->filter);
+    profile_filter_release(&q->filter);
     return command_misuse(&command_diff,
                           "size and age in --where are of single objects, and sums are compared: leave "
                           "them out, or use --by size");
@@ -106,20 +106,21 @@ static int parse(struct request *q, int argc, char **argv)
 {
     struct arguments a;
     const struct command *c = &command_diff;
-    *q = (struct request){.group = ROLLUP_BY_STACK, .sort = ROLLUP_SORT_LIVE, .top = WORDS_TOP_DEFAULT};
+    *q = (struct request){
+        .group = ROLLUP_BY_STACK, .sort = ROLLUP_SORT_LIVE, .top = OPTION_VALUES_TOP_DEFAULT};
     int code = command_parse(c, argc, argv, false, &a);
     if (code < 0)
         code = compare_accounts(&a, argc, argv);
     if (code < 0)
-        code = words_parse(c, "by", command_value(c, &a, "by"), words_groups, &q->group);
+        code = option_values_parse(c, "by", command_value(c, &a, "by"), option_values_groups, &q->group);
     if (code < 0)
-        code = words_parse(c, "sort", command_value(c, &a, "sort"), words_orders, &q->sort);
+        code = option_values_parse(c, "sort", command_value(c, &a, "sort"), option_values_orders, &q->sort);
     if (code < 0 && q->sort == ROLLUP_SORT_AGE)
         code = command_misuse(
             c, "--sort age: what was live at both moments has aged alike; it can be live, peak, "
                "allocated, allocations or temporary");
     if (code < 0)
-        code = words_parse_top(c, command_value(c, &a, "top"), &q->top);
+        code = option_values_parse_top(c, command_value(c, &a, "top"), &q->top);
     if (code < 0)
         code = parse_conditions(q, &a);
     if (code < 0 && a.n_rest != 2)
@@ -147,10 +148,10 @@ static int check_known(const struct request *q, const struct diff *d)
 {
     const char *word = NULL;
     if (!diff_known(d, rollup_sort_metric((enum rollup_sort)q->sort)))
-        word = words_name(words_orders, q->sort);
+        word = option_values_name(option_values_orders, q->sort);
     for (int i = 0; i < q->n_conditions && !word; i++)
         if (!diff_known(d, rollup_sort_metric(q->conditions[i].sort)))
-            word = words_name(words_orders, q->conditions[i].sort);
+            word = option_values_name(option_values_orders, q->conditions[i].sort);
     if (!word || (d->unknown == ~0u && !q->n_conditions)) /* a screen says so itself */
         return -1;
     if (d->unknown == ~0u)
@@ -205,13 +206,13 @@ static int write_diff(const struct request *q, const struct diff *d, const struc
 {
     struct diff_verdict verdicts[CONDITIONS_MAX];
     struct sink out = pager_sink(!q->no_pager);
-    char *words = filter_words(&q->filter);
+    char *words = profile_filter_words(&q->filter);
     bool met = judge(q, d, verdicts);
     struct diff_view_options o = {.style = terminal_style(stdout),
                                   .source = {of[PROFILE_PAIR_BEFORE].label, of[PROFILE_PAIR_AFTER].label},
                                   .filter = words,
                                   .top = q->top,
-                                  .frames = WORDS_FRAMES_DEFAULT,
+                                  .frames = OPTION_VALUES_FRAMES_DEFAULT,
                                   .verdicts = verdicts,
                                   .n_verdicts = (size_t)q->n_conditions};
     if (q->json)
@@ -228,7 +229,7 @@ static int write_diff(const struct request *q, const struct diff *d, const struc
 static int compare(struct request *q, const struct source *of)
 {
     struct rollup_options ro = {.keep = NULL};
-    filter_apply(&q->filter, &ro);
+    profile_filter_apply(&q->filter, &ro);
     struct diff_options o = {.group = (enum rollup_group)q->group,
                              .sort = (enum rollup_sort)q->sort,
                              .inclusive = q->group != ROLLUP_BY_STACK,
@@ -259,6 +260,6 @@ static int run(int argc, char **argv)
         code = compare(&q, of);
     for (int side = 0; side < PROFILE_PAIR_SIDES; side++)
         source_release(&of[side]);
-    filter_release(&q.filter);
+    profile_filter_release(&q.filter);
     return code;
 }

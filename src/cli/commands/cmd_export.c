@@ -109,12 +109,12 @@ static void write_heaptrack(struct sink *out, const struct profile *p, const str
                 each);
 }
 
-static int export(const struct arguments *a, const struct source *s, struct filter *f, enum format format,
-                  enum rollup_sort metric)
+static int export(const struct arguments *a, const struct source *s, struct profile_filter *f,
+                  enum format format, enum rollup_sort metric)
 {
     const char *path = command_value(&command_export, a, "output");
     struct rollup_options o = {.group = ROLLUP_BY_STACK, .sort = metric};
-    filter_apply(f, &o);
+    profile_filter_apply(f, &o);
     bool ask = format == FORMAT_FOLDED || (format == FORMAT_SPEEDSCOPE && f->samples);
     struct rollup *r = ask ? rollup_new(s->profile, &o) : NULL;
     if (r && !rollup_sort_known(metric, &r->total)) {
@@ -168,7 +168,7 @@ static int run(int argc, char **argv)
 {
     struct arguments a;
     struct error e = {""};
-    struct filter f;
+    struct profile_filter f;
     struct source s;
     enum rollup_sort metric = ROLLUP_SORT_LIVE;
     enum format format = FORMATS;
@@ -181,7 +181,7 @@ static int run(int argc, char **argv)
         code = parse_metric(command_value(&command_export, &a, "folded"), &metric);
     if (code >= 0)
         return code;
-    if (filter_init(&f, command_value(&command_export, &a, "where"), NULL, &e))
+    if (profile_filter_init(&f, command_value(&command_export, &a, "where"), NULL, &e))
         return command_misuse(&command_export, "%s", e.text);
     if (f.samples && format != FORMAT_SPEEDSCOPE && (format != FORMAT_FOLDED || metric != ROLLUP_SORT_LIVE))
         code =
@@ -193,6 +193,6 @@ static int run(int argc, char **argv)
         code = export(&a, &s, &f, format, metric);
         source_release(&s);
     }
-    filter_release(&f);
+    profile_filter_release(&f);
     return code;
 }

@@ -43,16 +43,16 @@ const struct command command_frees = {
     .run = run,
 };
 
-static int list(const struct source *s, struct filter *f, uint32_t top, bool json, bool paged)
+static int list(const struct source *s, struct profile_filter *f, uint32_t top, bool json, bool paged)
 {
     const struct profile *p = s->profile;
     struct sink out = pager_sink(paged);
     uint32_t *order = address_info_latest_frees(p);
     size_t n = 0;
     for (size_t i = 0; i < p->frees.len; i++)
-        if (filter_keeps_free(f, p, order[i]))
+        if (profile_filter_keeps_free(f, p, order[i]))
             order[n++] = order[i];
-    char *words = filter_words(f);
+    char *words = profile_filter_words(f);
     struct frees_options o = {
         .style = terminal_style(stdout), .source = s->label, .filter = words, .top = top};
     if (json)
@@ -68,17 +68,17 @@ static int run(int argc, char **argv)
 {
     struct arguments a;
     struct error e = {""};
-    struct filter f;
+    struct profile_filter f;
     struct source s;
     uint32_t top = TOP_DEFAULT;
     int code = command_parse(&command_frees, argc, argv, false, &a);
     if (code < 0)
-        code = words_parse_top(&command_frees, command_value(&command_frees, &a, "top"), &top);
+        code = option_values_parse_top(&command_frees, command_value(&command_frees, &a, "top"), &top);
     if (code < 0 && a.n_rest > 1)
         code = command_misuse(&command_frees, "one source at a time, not also %s", a.rest[1]);
     if (code >= 0)
         return code;
-    if (filter_init(&f, command_value(&command_frees, &a, "where"), NULL, &e))
+    if (profile_filter_init(&f, command_value(&command_frees, &a, "where"), NULL, &e))
         return command_misuse(&command_frees, "%s", e.text);
     if (source_open_figures(&s, a.n_rest ? a.rest[0] : NULL, &e)) {
         code = command_fail(EXIT_FAILED, "%s", e.text);
@@ -88,6 +88,6 @@ static int run(int argc, char **argv)
                     !command_value(&command_frees, &a, "no-pager"));
         source_release(&s);
     }
-    filter_release(&f);
+    profile_filter_release(&f);
     return code;
 }

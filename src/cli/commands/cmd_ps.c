@@ -108,7 +108,7 @@ static void add_note(struct table *t, const struct profile *p, const struct ledg
     const char *full = profile_text(p, i->ledger_full);
     struct buf note = BUF_INIT;
     if (tags || sites)
-        asked_note(entry, tags, sites, whole, &note);
+        rules_note(entry, tags, sites, whole, &note);
     if (*full)
         buf_printf(&note, "%sthe ledger stopped growing: %s", note.len ? "; " : "", full);
     if (i->losses[PROFILE_LOST_CHILDREN])
@@ -214,7 +214,7 @@ static void add_accounts(struct table *t, const struct ledger_entry *entry, bool
     table_whole(t, PID, (uint64_t)entry->pid);
     table_text(t, STATE, entry->alive ? "running" : "ended");
     table_text(t, ACCOUNTS, "tags");
-    asked_note(entry, true, false, whole, &note);
+    rules_note(entry, true, false, whole, &note);
     if (note.len)
         table_text(t, NOTE, buf_str(&note));
     buf_release(&note);

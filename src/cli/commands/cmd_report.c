@@ -62,12 +62,13 @@ static bool is_known(const struct word *order, const void *known)
 }
 
 /* What is known of single objects is known of the live ones only; of the past it is less. */
-static int check_combination(const struct filter *f, enum rollup_sort sort, const struct rollup_values *known)
+static int check_combination(const struct profile_filter *f, enum rollup_sort sort,
+                             const struct rollup_values *known)
 {
     if (rollup_sort_known(sort, known))
         return -1;
-    const char *order = words_name(words_orders, sort);
-    char *list = words_list(words_orders, is_known, known);
+    const char *order = option_values_name(option_values_orders, sort);
+    char *list = option_values_list(option_values_orders, is_known, known);
     int code;
     if (!*list)
         code =
@@ -94,7 +95,7 @@ struct request {
     uint32_t top;
     bool json, raw, no_pager;
     const char *focus; /* of --callers or --callees, which are groups here; else NULL */
-    struct filter filter;
+    struct profile_filter filter;
 };
 
 static const char *value_of(const struct arguments *a, const char *name)
@@ -108,9 +109,10 @@ static int parse_rows(struct request *q, const struct arguments *a)
     const char *callers = value_of(a, "callers"), *callees = value_of(a, "callees");
     bool temporary = value_of(a, "temporary");
     q->focus = callers ? callers : callees;
-    int code = words_parse(&command_report, "by", value_of(a, "by"), words_groups, &q->group);
+    int code = option_values_parse(&command_report, "by", value_of(a, "by"), option_values_groups, &q->group);
     if (code < 0)
-        code = words_parse(&command_report, "sort", value_of(a, "sort"), words_orders, &q->sort);
+        code =
+            option_values_parse(&command_report, "sort", value_of(a, "sort"), option_values_orders, &q->sort);
     if (code >= 0)
         return code;
     if ((callers != NULL) + (callees != NULL) + (value_of(a, "by") != NULL) > 1)
@@ -125,8 +127,8 @@ static int parse_rows(struct request *q, const struct arguments *a)
         q->sort = ROLLUP_SORT_TEMPORARY;
     if (q->focus)
         q->group = callers ? ROLLUP_BY_CALLERS : ROLLUP_BY_CALLEES;
-    q->top = q->focus ? WORDS_TREE_DEFAULT : WORDS_TOP_DEFAULT;
-    return words_parse_top(&command_report, value_of(a, "top"), &q->top);
+    q->top = q->focus ? OPTION_VALUES_TREE_DEFAULT : OPTION_VALUES_TOP_DEFAULT;
+    return option_values_parse_top(&command_report, value_of(a, "top"), &q->top);
 }
 
 /* As above; on success the filter is to be released. */
@@ -146,12 +148,12 @@ static int parse(struct request *q, int argc, char **argv)
     q->json = value_of(&a, "json") != NULL;
     q->raw = value_of(&a, "raw") != NULL;
     q->no_pager = value_of(&a, "no-pager") != NULL;
-    if (filter_init(&q->filter, value_of(&a, "where"), value_of(&a, "older-than"), &e))
+    if (profile_filter_init(&q->filter, value_of(&a, "where"), value_of(&a, "older-than"), &e))
         return command_misuse(&command_report, "%s", e.text);
     const struct rollup_values known = {.unknown = q->filter.samples ? ROLLUP_NOT_OF_SAMPLES : 0};
     code = check_combination(&q->filter, q->sort, &known);
     if (code >= 0)
-        filter_release(&q->filter);
+        profile_filter_release(&q->filter);
     return code;
 }
 
@@ -177,7 +179,7 @@ static int check_focus(const struct profile *p, const char *focus)
 static char *words_of(const struct request *q)
 {
     struct buf b = BUF_INIT;
-    char *words = filter_words(&q->filter);
+    char *words = profile_filter_words(&q->filter);
     if (!q->focus)
         return words;
     buf_printf(&b, "%s%sin %s and what it called", words ? words : "", words ? ", " : "", q->focus);
@@ -197,7 +199,7 @@ static int write_report(const struct request *q, const struct rollup *r, const c
                                    .source = source,
                                    .filter = words,
                                    .top = q->top,
-                                   .frames = WORDS_FRAMES_DEFAULT};
+                                   .frames = OPTION_VALUES_FRAMES_DEFAULT};
         report_write(&out, r, &o);
     }
     free(words);
@@ -210,7 +212,7 @@ static int report(struct request *q, const struct source *s)
                                 .sort = (enum rollup_sort)q->sort,
                                 .inclusive = q->group != ROLLUP_BY_STACK,
                                 .focus = q->focus};
-    filter_apply(&q->filter, &ro);
+    profile_filter_apply(&q->filter, &ro);
     if (!q->raw)
         wrapper_lists_mark(s->profile);
     struct rollup *r = rollup_new(s->profile, &ro);
@@ -237,6 +239,6 @@ static int run(int argc, char **argv)
         code = report(&q, &s);
         source_release(&s);
     }
-    filter_release(&q.filter);
+    profile_filter_release(&q.filter);
     return code;
 }

@@ -73,7 +73,7 @@ const struct command command_set = {
 struct change {
     uint64_t clear, set;
     bool agent; /* something that only the agent can do */
-    struct set_tags tags;
+    struct set_rules tags;
 };
 
 enum field { COMM, PID };
@@ -131,7 +131,7 @@ static int parse_agent(const char *text, struct change *c)
 /* -1: fine; else the exit code. */
 static int parse_action(const char *text, struct change *c)
 {
-    int agent = parse_agent(text, c), tags = agent < 0 ? 0 : set_tags_parse(&c->tags, text);
+    int agent = parse_agent(text, c), tags = agent < 0 ? 0 : set_rules_parse(&c->tags, text);
     if (agent < 0 || tags < 0)
         return EXIT_USAGE;
     if (agent || tags)
@@ -241,7 +241,7 @@ static int change_all(int pid, struct query *where, const struct change *c)
     if (!c->tags.only && !c->tags.where)
         changed = change_agents(pid, where, c, &code);
     if (!c->agent) {
-        int bad = set_tags_apply(&c->tags, pid, process_fits, where, &changed);
+        int bad = set_rules_apply(&c->tags, pid, process_fits, where, &changed);
         code = bad ? bad : code;
     }
     return changed || code != EXIT_DONE ? code : explain_none(pid, where, c);
@@ -323,6 +323,6 @@ static int run(int argc, char **argv)
     if (code < 0)
         code = command_written(&out, change_all(pid, where, &c));
     query_free(where);
-    set_tags_release(&c.tags);
+    set_rules_release(&c.tags);
     return code;
 }

@@ -150,7 +150,7 @@ static int run(int argc, char **argv)
                                               .losses = sites_losses,
                                               .none = "nothing was allocated yet"};
     wrapper_lists_read(&wrappers);
-    int code = tags_details_command(&command_sites, &wrappers, argc, argv);
+    int code = call_details_command(&command_sites, &wrappers, argc, argv);
     if (code < 0)
         code = accounts_command(&kind, argc, argv);
     wrappers_release(&wrappers);

@@ -61,8 +61,8 @@ static void catch_interrupt(void)
 
 static int take(void *arg, const struct sql_result *rows, bool more)
 {
-    struct answer_view *v = arg;
-    answer_view_write(v, rows, more);
+    struct sql_result_view *v = arg;
+    sql_result_view_write(v, rows, more);
     return v->out->error;
 }
 
@@ -147,11 +147,11 @@ static int run(int argc, char **argv)
         return command_misuse(&command_sql, "which question? %s is a source: allium sql %s 'SELECT ...'",
                               a.rest[0], a.rest[0]);
     struct sink out = pager_sink(!command_value(&command_sql, &a, "no-pager"));
-    struct answer_view v = {.out = &out,
-                            .style = terminal_style(stdout),
-                            .form = json  ? ANSWER_AS_JSON
-                                    : csv ? ANSWER_AS_CSV
-                                          : ANSWER_AS_TEXT};
+    struct sql_result_view v = {.out = &out,
+                                .style = terminal_style(stdout),
+                                .form = json  ? SQL_RESULT_AS_JSON
+                                        : csv ? SQL_RESULT_AS_CSV
+                                              : SQL_RESULT_AS_TEXT};
     struct store_query q = {.sql = a.rest[a.n_rest - 1],
                             .stop = &stopped,
                             .take = take,

@@ -61,6 +61,6 @@ static int run(int argc, char **argv)
                                               .read_faults = tags_read_faults,
                                               .losses = losses,
                                               .none = "no tag was used yet"};
-    int code = tags_details_command(&command_tags, NULL, argc, argv);
+    int code = call_details_command(&command_tags, NULL, argc, argv);
     return code < 0 ? accounts_command(&kind, argc, argv) : code;
 }

@@ -61,7 +61,7 @@ struct request {
     struct arguments a;
     uint64_t every_ns;
     uint32_t top;
-    struct filter old, live;
+    struct profile_filter old, live;
     struct alert alert;
     struct wrappers wrappers;
     struct watch_options options;
@@ -73,8 +73,8 @@ static int parse_numbers(struct request *r)
     if (units_parse_duration(every ? every : EVERY_DEFAULT, &r->every_ns) || r->every_ns < EVERY_LEAST)
         return command_misuse(&command_watch,
                               "--every %s is no duration of 1 ms or more: write 30s, 5m or 1h30m", every);
-    r->top = WORDS_TOP_DEFAULT;
-    return words_parse_top(&command_watch, command_value(&command_watch, &r->a, "top"), &r->top);
+    r->top = OPTION_VALUES_TOP_DEFAULT;
+    return option_values_parse_top(&command_watch, command_value(&command_watch, &r->a, "top"), &r->top);
 }
 
 static int parse(struct request *r)
@@ -92,11 +92,11 @@ static int parse(struct request *r)
         return command_misuse(&command_watch, "--exec needs an --alert that says when");
     if (alert && alert_parse(&r->alert, alert, &e, NULL))
         return command_misuse(&command_watch, "%s", e.text);
-    if (filter_init(&r->old, where, older ? older : OLDER_DEFAULT, &e) ||
-        filter_init(&r->live, where, NULL, &e))
+    if (profile_filter_init(&r->old, where, older ? older : OLDER_DEFAULT, &e) ||
+        profile_filter_init(&r->live, where, NULL, &e))
         return command_misuse(&command_watch, "%s", e.text);
-    filter_apply(&r->old, &r->options.old);
-    filter_apply(&r->live, &r->options.live);
+    profile_filter_apply(&r->old, &r->options.old);
+    profile_filter_apply(&r->live, &r->options.live);
     r->options.older_than_ns = r->old.older_than_ns;
     r->options.named = where || command_value(&command_watch, &r->a, "json");
     r->options.servers = debuginfod_servers();
@@ -206,7 +206,7 @@ static int run(int argc, char **argv)
     suppressions_free(r.options.dismissed);
     alert_release(&r.alert);
     wrappers_release(&r.wrappers);
-    filter_release(&r.old);
-    filter_release(&r.live);
+    profile_filter_release(&r.old);
+    profile_filter_release(&r.live);
     return code;
 }

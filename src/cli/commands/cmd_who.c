@@ -132,11 +132,11 @@ static int run(int argc, char **argv)
     struct error e = {""};
     struct source s;
     struct who_options o = {
-        .size_bytes = UINT64_MAX, .top = WORDS_TOP_DEFAULT, .frames = WORDS_FRAMES_DEFAULT};
+        .size_bytes = UINT64_MAX, .top = OPTION_VALUES_TOP_DEFAULT, .frames = OPTION_VALUES_FRAMES_DEFAULT};
     uint64_t address = 0;
     int code = command_parse(&command_who, argc, argv, false, &a);
     if (code < 0)
-        code = words_parse_top(&command_who, command_value(&command_who, &a, "top"), &o.top);
+        code = option_values_parse_top(&command_who, command_value(&command_who, &a, "top"), &o.top);
     if (code >= 0)
         return code;
     const char *size = command_value(&command_who, &a, "size");

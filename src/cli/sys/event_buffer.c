@@ -3,19 +3,19 @@
 
 #define SORTED_EVERY 1024u /* rows, at least: then sorting is a small part of what an event costs */
 
-static uint32_t most(const struct sys_kept *k)
+static uint32_t most(const struct event_buffer *k)
 {
     return k->top && k->top < k->room ? k->top : k->room;
 }
 
 /* Those that are out go: whatever comes later can only push others out. */
-static void trim(struct sys_kept *k)
+static void trim(struct event_buffer *k)
 {
     table_sort(k->table, k->sort, k->order);
     table_cut(k->table, most(k));
 }
 
-void sys_kept_add(struct sys_kept *k, struct table *t)
+void event_buffer_add(struct event_buffer *k, struct table *t)
 {
     k->come += table_rows(t);
     table_move_rows(k->table, t);
@@ -23,21 +23,21 @@ void sys_kept_add(struct sys_kept *k, struct table *t)
         trim(k);
 }
 
-void sys_kept_settle(struct sys_kept *k)
+void event_buffer_settle(struct event_buffer *k)
 {
     trim(k);
     uint64_t wanted = k->top && k->top < k->come ? k->top : k->come;
     k->not_kept += wanted - table_rows(k->table);
 }
 
-void sys_kept_clear(struct sys_kept *k)
+void event_buffer_clear(struct event_buffer *k)
 {
     table_clear(k->table);
     k->come = 0;
 }
 
-void sys_kept_release(struct sys_kept *k)
+void event_buffer_release(struct event_buffer *k)
 {
     table_free(k->table);
-    *k = (struct sys_kept){0};
+    *k = (struct event_buffer){0};
 }

@@ -7,12 +7,12 @@
  * them shown. What is kept is bounded. Where only the first N are asked for, others may go at any time without a loss; else
  * those that are last in order go when there is no room, and are counted.
  *
- * Runs in: the tool. Threads: one. Owns: its rows, until sys_kept_release().
+ * Runs in: the tool. Threads: one. Owns: its rows, until event_buffer_release().
  */
 
 #include "model/table/table.h"
 
-struct sys_kept {
+struct event_buffer {
     struct table *table; /* NULL: events are shown as they come */
     uint32_t sort;       /* column */
     enum table_order order;
@@ -22,14 +22,14 @@ struct sys_kept {
     uint64_t not_kept; /* of all reports: those that would have been shown if there had been room */
 };
 
-#define SYS_KEPT_DEFAULT 16384u
+#define EVENT_BUFFER_DEFAULT 16384u
 
 /** Takes over all rows of `t`, which is empty then. */
-void sys_kept_add(struct sys_kept *k, struct table *t);
+void event_buffer_add(struct event_buffer *k, struct table *t);
 /** For a report: sorts what is kept and cuts it to what is shown. Once for each. */
-void sys_kept_settle(struct sys_kept *k);
+void event_buffer_settle(struct event_buffer *k);
 /** Begins anew, for the next report. */
-void sys_kept_clear(struct sys_kept *k);
-void sys_kept_release(struct sys_kept *k);
+void event_buffer_clear(struct event_buffer *k);
+void event_buffer_release(struct event_buffer *k);
 
 #endif

@@ -19,7 +19,7 @@ struct sys_losses {
     const struct sys_tool *tool;
     const struct sys_session *session; /* NULL: of a recording */
     const uint64_t *counted;           /* SYS_COUNTS of them; NULL: the recording does not tell */
-    uint64_t not_kept;                 /* events for which sys_kept had no room */
+    uint64_t not_kept;                 /* events for which event_buffer had no room */
 };
 
 /** In words, on stderr. */

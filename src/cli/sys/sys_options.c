@@ -157,7 +157,7 @@ static void stacks(struct parse *p)
                                         {"both", SYS_STACK_KERNEL | SYS_STACK_USER},
                                         {NULL, 0}};
     int which = 0;
-    int code = words_parse(&p->r->as_command, "stacks", value(p, "stacks"), words, &which);
+    int code = option_values_parse(&p->r->as_command, "stacks", value(p, "stacks"), words, &which);
     if (code >= 0)
         p->code = code;
     p->r->settings.config.stacks = value(p, "stacks") ? (uint32_t)which : p->r->tool->stacks;

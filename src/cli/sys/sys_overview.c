@@ -78,12 +78,12 @@ static void write_machine(const struct overview_screen *o, struct sink *out, con
 {
     struct text_style style = terminal_style(stdout);
     if (o->json) {
-        machine_json_write(out, m, o->top);
+        overview_json_write(out, m, o->top);
         return;
     }
     if (o->interval_ns && isatty(STDOUT_FILENO))
         sink_text(out, CLEAR_SCREEN);
-    machine_write(out, m, o->top, &style);
+    overview_write(out, m, o->top, &style);
 }
 
 /* One screen of the machine. */
@@ -194,10 +194,10 @@ static int parse(const struct command *c, const struct arguments *a, struct over
     if (code < 0)
         code = parse_pid(c, a, &o->pid);
     if (code < 0)
-        code = words_parse(c, "sort", command_value(c, a, "sort"), orders, &sort);
+        code = option_values_parse(c, "sort", command_value(c, a, "sort"), orders, &sort);
     o->top = o->pid ? TOP_MAPPINGS : TOP_LISTS;
     if (code < 0)
-        code = words_parse_top(c, command_value(c, a, "top"), &o->top);
+        code = option_values_parse_top(c, command_value(c, a, "top"), &o->top);
     if (code < 0 && a->n_rest)
         code = command_misuse(c, "options come after the name of a tool: allium sys %s ...", a->rest[0]);
     o->sort = (enum overview_sort)sort;

@@ -39,7 +39,7 @@ struct show {
     struct text_style style;
     struct table_stream stream;
     struct sys_measured measured;
-    struct sys_kept kept;
+    struct event_buffer kept;
     struct buf heading; /* of the next report; empty: it has none */
     int signals, ticks, end;
     uint64_t began_ns, shown_ns, committed_ns;
@@ -171,7 +171,7 @@ static void write_table(struct show *w)
     else if (w->tool->event && o->histogram)
         sys_measured_add(&w->measured, w->tool->measure, t);
     else if (w->tool->event && o->keep)
-        sys_kept_add(&w->kept, t);
+        event_buffer_add(&w->kept, t);
     else {
         w->all = table_rows(t);
         if (!w->tool->event)
@@ -200,7 +200,7 @@ static void begin_heading(struct show *w, uint64_t now)
 /* What was kept of the events since the last report, or what was measured of them. */
 static void report_events(struct show *w)
 {
-    struct sys_kept *k = &w->kept;
+    struct event_buffer *k = &w->kept;
     if (w->o->recording || (!w->o->keep && !w->o->histogram))
         return;
     if (w->o->histogram) {
@@ -211,11 +211,11 @@ static void report_events(struct show *w)
         return;
     }
     w->all = k->come;
-    sys_kept_settle(k);
+    event_buffer_settle(k);
     w->shown = table_rows(k->table);
     w->stream.rows = 0;
     draw(w, k->table);
-    sys_kept_clear(k);
+    event_buffer_clear(k);
 }
 
 /* What has come since the last report. */
@@ -367,8 +367,8 @@ static void begin(struct show *w)
     w->stream.repeat = isatty(STDOUT_FILENO);
     if (!o->keep)
         return;
-    w->kept = (struct sys_kept){
-        .sort = o->sort, .order = o->order, .top = o->top, .room = o->room ? o->room : SYS_KEPT_DEFAULT};
+    w->kept = (struct event_buffer){
+        .sort = o->sort, .order = o->order, .top = o->top, .room = o->room ? o->room : EVENT_BUFFER_DEFAULT};
     w->kept.table = table_new("sys", 1, tool->columns, tool->n_columns);
     w->kept.table->hidden = o->hidden;
 }
@@ -376,7 +376,7 @@ static void begin(struct show *w)
 static void end(struct show *w)
 {
     table_free(w->table);
-    sys_kept_release(&w->kept);
+    event_buffer_release(&w->kept);
     buf_release(&w->heading);
     for (int *fd = (int[]){w->signals, w->ticks, w->end, -2}; *fd != -2; fd++)
         if (*fd >= 0)

@@ -29,7 +29,7 @@ struct sys_show {
     enum table_order order;
     uint32_t top;  /* rows of a report; 0: all */
     bool keep;     /* events, for a report at the end of an interval or of all */
-    uint32_t room; /* for so many of those; 0: SYS_KEPT_DEFAULT */
+    uint32_t room; /* for so many of those; 0: EVENT_BUFFER_DEFAULT */
     bool json, folded, quiet;
     struct recording *recording; /* rows go there, not to the screen; NULL: none */
     const char *recording_name;

@@ -258,7 +258,7 @@ static struct heaptrack_sums sums_of(const struct writer *w)
 /* ---- the file ---- */
 
 /* What was run, and what the reader has no place for. */
-static void write_command(const struct writer *w, const struct facts *f, uint64_t calls_each)
+static void write_command(const struct writer *w, const struct profile_summary *f, uint64_t calls_each)
 {
     static const struct text_style utf8 = {.utf8 = true};
     char period[UNITS_TEXT_BYTES];
@@ -294,7 +294,7 @@ static void release(struct writer *w)
 
 uint64_t heaptrack_write(struct sink *out, const struct profile *p, const struct heaptrack_options *o)
 {
-    struct facts f = facts_of(p);
+    struct profile_summary f = profile_summary_of(p);
     struct heaptrack_steps steps = {.peak = 0};
     uint32_t *same = frames_same_locations(p);
     struct writer w = {.out = out, .p = p, .o = o, .same = same};

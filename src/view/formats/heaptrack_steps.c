@@ -47,7 +47,8 @@ static void add_points(struct heaptrack_steps *s, const struct profile *p, const
 }
 
 /* Puts a step where its time is; its share lies between those of its neighbours. Returns its index. */
-static size_t insert(struct heaptrack_steps *s, uint64_t time_ns, double live, const struct facts *f)
+static size_t insert(struct heaptrack_steps *s, uint64_t time_ns, double live,
+                     const struct profile_summary *f)
 {
     struct heaptrack_step before = {.time_ns = f->began_ns};
     struct heaptrack_step after = {.time_ns = f->taken_ns, .share = 1};
@@ -69,7 +70,7 @@ static size_t insert(struct heaptrack_steps *s, uint64_t time_ns, double live, c
 
 static void add_ends(struct heaptrack_steps *s, const struct profile *p, const struct heaptrack_sums *sums)
 {
-    struct facts f = facts_of(p);
+    struct profile_summary f = profile_summary_of(p);
     double at_peak = sums->kept + sums->peak;
     uint64_t end_ns = f.taken_ns;
     uint64_t peak_ns = f.main_image == PROFILE_NONE ? 0 : p->images.at[f.main_image].peak_ns;

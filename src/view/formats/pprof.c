@@ -224,7 +224,7 @@ static void write_samples(struct writer *w)
 /* ---- the rest ---- */
 
 /* The main program's module comes first, even if no stack has it. */
-static void use_main_module(struct writer *w, const struct facts *f)
+static void use_main_module(struct writer *w, const struct profile_summary *f)
 {
     if (f->main_image == PROFILE_NONE)
         return;
@@ -266,7 +266,7 @@ static void write_type(struct writer *w, uint32_t field, const char *type, const
     proto_message(&w->out, field, &w->message);
 }
 
-static void write_head(struct writer *w, const struct facts *f)
+static void write_head(struct writer *w, const struct profile_summary *f)
 {
     string_of(w, "");
     write_type(w, FIELD_SAMPLE_TYPE, "alloc_objects", "count");
@@ -308,7 +308,7 @@ static void compress_to(struct sink *out, const struct buf *plain)
 
 void pprof_write(struct sink *out, const struct profile *p, const struct pprof_options *o)
 {
-    struct facts f = facts_of(p);
+    struct profile_summary f = profile_summary_of(p);
     uint32_t *same = frames_same_locations(p);
     struct writer w = {.p = p, .o = o, .same = same};
     w.mapping_ids = mem_array(p->modules.len, sizeof(*w.mapping_ids));

@@ -219,7 +219,7 @@ static void write_profile(struct writer *w, struct json *j, int metric)
 
 static void write_name(const struct writer *w, struct json *j)
 {
-    struct facts f = facts_of(w->p);
+    struct profile_summary f = profile_summary_of(w->p);
     struct buf name = BUF_INIT, clean = BUF_INIT;
     if (f.main_image != PROFILE_NONE) {
         const struct profile_image *i = &w->p->images.at[f.main_image];

@@ -21,27 +21,27 @@ void piece_add_place(struct buf *b, const struct text_style *style, const struct
         buf_addstr(b, " inlined");
 }
 
-static void add_frame(struct grid *g, const struct profile *p, const struct frame *f)
+static void add_frame(struct columns *g, const struct profile *p, const struct frame *f)
 {
     char scratch[FRAME_NAME_BYTES];
     struct buf cell = BUF_INIT;
-    grid_row(g);
+    columns_row(g);
     text_add_name(&cell, g->style, frame_function(p, f, scratch));
-    grid_cell(g, &cell);
+    columns_cell(g, &cell);
     piece_add_place(&cell, g->style, p, f);
-    grid_cell(g, &cell);
+    columns_cell(g, &cell);
 }
 
 void piece_stack(struct sink *out, const struct text_style *style, const struct profile *p,
                  const struct frames *frames, uint32_t most, unsigned indent)
 {
-    struct grid g = {.style = style, .indent = indent, .bare = true};
-    grid_column(&g, (struct grid_column){.header = "", .left = true, .elastic = true});
-    grid_column(&g, (struct grid_column){.header = "", .left = true, .look = TEXT_FAINT});
+    struct columns g = {.style = style, .indent = indent, .bare = true};
+    columns_column(&g, (struct columns_column){.header = "", .left = true, .elastic = true});
+    columns_column(&g, (struct columns_column){.header = "", .left = true, .look = TEXT_FAINT});
     size_t shown = most && frames->len > most + 1 ? most : frames->len;
     for (size_t i = 0; i < shown; i++)
         add_frame(&g, p, &frames->at[i]);
-    grid_write(&g, out);
+    columns_write(&g, out);
     if (shown < frames->len) {
         const struct frame *last = &frames->at[frames->len - 1];
         char scratch[FRAME_NAME_BYTES];
@@ -52,7 +52,7 @@ void piece_stack(struct sink *out, const struct text_style *style, const struct 
             sink_printf(out, ", then %s", frame_function(p, last, scratch));
         sink_printf(out, "%s\n", text_end(style, TEXT_FAINT));
     }
-    grid_release(&g);
+    columns_release(&g);
 }
 
 void piece_add_thread(struct buf *b, const struct text_style *style, const struct profile *p, uint32_t thread)
@@ -119,7 +119,7 @@ void piece_stack_json(struct json *j, const struct profile *p, uint32_t stack, b
     vec_release(&frames);
 }
 
-void piece_periods_json(struct json *j, const struct profile *p, const struct facts *f)
+void piece_periods_json(struct json *j, const struct profile *p, const struct profile_summary *f)
 {
     uint64_t last = 0;
     json_open(j, "periods_bytes", '[');

@@ -29,7 +29,7 @@ bool piece_freer(struct frames *out, const struct profile *p, const struct profi
 /** The keys stack_end and stack, within an object; without `addresses` those of the frames are null. */
 void piece_stack_json(struct json *j, const struct profile *p, uint32_t stack, bool addresses);
 /** The key periods_bytes. */
-void piece_periods_json(struct json *j, const struct profile *p, const struct facts *f);
+void piece_periods_json(struct json *j, const struct profile *p, const struct profile_summary *f);
 /** The keys of a live sample or a recent free, within an object. */
 void piece_block_json(struct json *j, const struct profile *p, bool live, uint32_t index);
 

@@ -51,13 +51,13 @@ static void write_totals(struct json *j, const struct diff *d)
     json_close(j, '}');
 }
 
-static void write_side(struct json *j, const char *key, const struct profile *p, const struct facts *f,
-                       const char *source)
+static void write_side(struct json *j, const char *key, const struct profile *p,
+                       const struct profile_summary *f, const char *source)
 {
     json_open(j, key, '{');
     json_text(j, "source", source);
     json_whole(j, "taken_ns", p->taken_ns);
-    json_flag(j, "exact", facts_exact(f));
+    json_flag(j, "exact", profile_summary_exact(f));
     piece_periods_json(j, p, f);
     json_open(j, "processes", '[');
     vec_each (const struct profile_image, i, &p->images)
@@ -149,7 +149,8 @@ static void write_match(struct json *j, const struct diff *d)
 void diff_json_write(struct sink *out, const struct diff *d, const struct diff_view_options *o)
 {
     struct json j = {.out = out};
-    struct facts before = facts_of(d->of[PROFILE_PAIR_BEFORE]), after = facts_of(d->of[PROFILE_PAIR_AFTER]);
+    struct profile_summary before = profile_summary_of(d->of[PROFILE_PAIR_BEFORE]),
+                           after = profile_summary_of(d->of[PROFILE_PAIR_AFTER]);
     json_open(&j, NULL, '{');
     json_text(&j, "schema", "allium-diff");
     json_whole(&j, "version", VERSION);

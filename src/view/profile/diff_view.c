@@ -14,7 +14,7 @@ struct screen {
     const struct diff *d;
     const struct diff_view_options *o;
     const struct text_style *style;
-    struct facts facts[PROFILE_PAIR_SIDES];
+    struct profile_summary facts[PROFILE_PAIR_SIDES];
 };
 
 static const char *const sides[] = {[PROFILE_PAIR_BEFORE] = "before", [PROFILE_PAIR_AFTER] = "after"};
@@ -105,7 +105,7 @@ static void write_source(const struct screen *s, enum profile_pair_side side)
 
 static void write_period(const struct screen *s)
 {
-    const struct facts *f = s->facts;
+    const struct profile_summary *f = s->facts;
     struct buf b = BUF_INIT, other = BUF_INIT;
     report_add_period(&b, &f[PROFILE_PAIR_BEFORE], s->style);
     report_add_period(&other, &f[PROFILE_PAIR_AFTER], s->style);
@@ -113,7 +113,7 @@ static void write_period(const struct screen *s)
         buf_addstr(&b, " before; after ");
         buf_addstr(&b, buf_str(&other));
     }
-    if (!facts_exact(&f[PROFILE_PAIR_BEFORE]) || !facts_exact(&f[PROFILE_PAIR_AFTER]))
+    if (!profile_summary_exact(&f[PROFILE_PAIR_BEFORE]) || !profile_summary_exact(&f[PROFILE_PAIR_AFTER]))
         buf_addstr(&b, "; in brackets the 95 % interval of the change");
     write_words(s, &b, 2);
     buf_release(&b);
@@ -217,24 +217,25 @@ static bool has_module(enum rollup_group group)
     return group == ROLLUP_BY_FUNCTION || group == ROLLUP_BY_OWNER;
 }
 
-static void add_columns(struct grid *g, const struct diff_options *o, bool exact)
+static void add_columns(struct columns *g, const struct diff_options *o, bool exact)
 {
-    grid_column(g, (struct grid_column){.header = "CHANGE", .look = TEXT_STRONG});
+    columns_column(g, (struct columns_column){.header = "CHANGE", .look = TEXT_STRONG});
     if (!exact)
-        grid_column(g, (struct grid_column){.header = "95 % INTERVAL", .drop = 2});
-    grid_column(g, (struct grid_column){.header = "BEFORE", .drop = 4});
-    grid_column(g, (struct grid_column){.header = "AFTER", .drop = 3});
+        columns_column(g, (struct columns_column){.header = "95 % INTERVAL", .drop = 2});
+    columns_column(g, (struct columns_column){.header = "BEFORE", .drop = 4});
+    columns_column(g, (struct columns_column){.header = "AFTER", .drop = 3});
     if (has_two(o->group))
-        grid_column(g, (struct grid_column){.header = "SELF", .drop = 5});
-    grid_column(g, (struct grid_column){.header = "VERDICT", .left = true, .drop = 1});
+        columns_column(g, (struct columns_column){.header = "SELF", .drop = 5});
+    columns_column(g, (struct columns_column){.header = "VERDICT", .left = true, .drop = 1});
     if (o->group != ROLLUP_BY_STACK)
-        grid_column(
-            g, (struct grid_column){.header = report_name_headers[o->group], .left = true, .elastic = true});
+        columns_column(g, (struct columns_column){
+                              .header = report_name_headers[o->group], .left = true, .elastic = true});
     if (has_module(o->group))
-        grid_column(g, (struct grid_column){.header = "MODULE", .left = true, .drop = 6, .look = TEXT_FAINT});
+        columns_column(
+            g, (struct columns_column){.header = "MODULE", .left = true, .drop = 6, .look = TEXT_FAINT});
 }
 
-static void add_row(struct grid *g, const struct screen *s, const struct diff_row *row, bool exact)
+static void add_row(struct columns *g, const struct screen *s, const struct diff_row *row, bool exact)
 {
     const struct diff_options *o = &s->d->options;
     bool count = diff_counts(o->sort);
@@ -242,32 +243,32 @@ static void add_row(struct grid *g, const struct screen *s, const struct diff_ro
     const struct diff_value *v = o->inclusive ? &row->inclusive : &row->self;
     const struct diff_change *c = &row->change;
     struct buf cell = BUF_INIT;
-    grid_row(g);
+    columns_row(g);
     text_add_change(&cell, c->value, unit);
-    grid_cell(g, &cell);
+    columns_cell(g, &cell);
     if (!exact) {
         text_add_change_interval(&cell, c->interval.low, c->interval.high, unit);
-        grid_cell(g, &cell);
+        columns_cell(g, &cell);
     }
     for (int part = DIFF_BEFORE; part <= DIFF_AFTER; part++) {
         text_add_value(&cell, count ? &v->of[part].count : &v->of[part].bytes, unit);
-        grid_cell(g, &cell);
+        columns_cell(g, &cell);
     }
     if (has_two(o->group)) {
         text_add_change(&cell, diff_change(o->inclusive ? &row->self : &row->inclusive, count).value, unit);
-        grid_cell(g, &cell);
+        columns_cell(g, &cell);
     }
     buf_addstr(&cell, diff_is_noise(c) ? "within noise" : c->value > 0 ? "grew" : "shrank");
-    grid_cell(g, &cell);
+    columns_cell(g, &cell);
     if (o->group == ROLLUP_BY_STACK) {
         report_add_stack(g, s->d->joint->profile, row->index, s->o->frames);
         return;
     }
     text_add_name(&cell, s->style, row->name);
-    grid_cell(g, &cell);
+    columns_cell(g, &cell);
     if (has_module(o->group)) {
         text_add_name(&cell, s->style, frame_basename(row->module));
-        grid_cell(g, &cell);
+        columns_cell(g, &cell);
     }
 }
 
@@ -318,19 +319,20 @@ static void write_rest(const struct screen *s, size_t shown)
 static void write_rows(const struct screen *s)
 {
     const struct diff *d = s->d;
-    struct grid g = {.style = s->style, .indent = 2};
-    bool exact = facts_exact(&s->facts[PROFILE_PAIR_BEFORE]) && facts_exact(&s->facts[PROFILE_PAIR_AFTER]);
+    struct columns g = {.style = s->style, .indent = 2};
+    bool exact = profile_summary_exact(&s->facts[PROFILE_PAIR_BEFORE]) &&
+                 profile_summary_exact(&s->facts[PROFILE_PAIR_AFTER]);
     size_t shown = s->o->top && d->rows.len > s->o->top ? s->o->top : d->rows.len;
     write_caption(s);
     add_columns(&g, &d->options, exact);
     for (size_t i = 0; i < shown; i++)
         add_row(&g, s, &d->rows.at[i], exact);
     if (shown)
-        grid_write(&g, s->out);
+        columns_write(&g, s->out);
     else
         sink_text(s->out, "  nothing\n");
     write_rest(s, shown);
-    grid_release(&g);
+    columns_release(&g);
 }
 
 /* ---- how it was compared, what was lost ---- */
@@ -389,8 +391,8 @@ static void write_compared(const struct screen *s)
 void diff_write(struct sink *out, const struct diff *d, const struct diff_view_options *o)
 {
     struct screen s = {.out = out, .d = d, .o = o, .style = &o->style};
-    s.facts[PROFILE_PAIR_BEFORE] = facts_of(d->of[PROFILE_PAIR_BEFORE]);
-    s.facts[PROFILE_PAIR_AFTER] = facts_of(d->of[PROFILE_PAIR_AFTER]);
+    s.facts[PROFILE_PAIR_BEFORE] = profile_summary_of(d->of[PROFILE_PAIR_BEFORE]);
+    s.facts[PROFILE_PAIR_AFTER] = profile_summary_of(d->of[PROFILE_PAIR_AFTER]);
     write_header(&s);
     sink_char(out, '\n');
     write_totals(&s);

@@ -10,7 +10,7 @@ struct closing {
     struct sink *out;
     const struct text_style *style;
     const struct profile *p;
-    const struct facts *f;
+    const struct profile_summary *f;
 };
 
 static void write_heading(const struct closing *c, const char *text)
@@ -32,7 +32,7 @@ static bool write_losses(const struct closing *c, struct buf *b)
 {
     bool any = false;
     for (int k = 0; k < PROFILE_LOSSES; k++) {
-        const struct facts_loss *loss = &facts_losses[k];
+        const struct profile_summary_loss *loss = &profile_summary_losses[k];
         if (!c->f->losses[k])
             continue;
         any = true;
@@ -86,7 +86,7 @@ static void write_lost(const struct closing *c, const char *heading)
                 "little later.");
         write_words(c, &b, TEXT_PLAIN);
     }
-    if (!any && !facts_any_lost(c->p, c->f))
+    if (!any && !profile_summary_any_lost(c->p, c->f))
         sink_text(c->out, "  nothing\n");
     if (c->f->under_way) {
         text_add_number(&b, c->f->under_way, "operation");
@@ -96,7 +96,7 @@ static void write_lost(const struct closing *c, const char *heading)
     buf_release(&b);
 }
 
-void report_lost(struct sink *out, const struct profile *p, const struct facts *f,
+void report_lost(struct sink *out, const struct profile *p, const struct profile_summary *f,
                  const struct text_style *style, const char *heading)
 {
     write_lost(&(struct closing){.out = out, .style = style, .p = p, .f = f}, heading);
@@ -143,7 +143,7 @@ void report_unobserved(struct sink *out, const struct profile *p, const struct t
 
 static void write_cost(const struct closing *c)
 {
-    const struct facts *f = c->f;
+    const struct profile_summary *f = c->f;
     char ledger[UNITS_TEXT_BYTES], limit[UNITS_TEXT_BYTES], cpu[UNITS_TEXT_BYTES], observed[UNITS_TEXT_BYTES];
     struct buf b = BUF_INIT;
     write_heading(c, "Cost of observing");
@@ -171,7 +171,7 @@ static void write_cost(const struct closing *c)
 
 static void write_unseen(const struct closing *c)
 {
-    const struct facts *f = c->f;
+    const struct profile_summary *f = c->f;
     char slack[UNITS_TEXT_BYTES], rss[UNITS_TEXT_BYTES];
     double seen = f->resident.live.value + f->resident.slack_bytes, all = (double)f->resident.rss_anon_bytes;
     double surely = estimate_interval(&f->resident.live).low + f->resident.slack_bytes;
@@ -211,7 +211,7 @@ static void write_unseen(const struct closing *c)
     buf_release(&b);
 }
 
-void report_closing(struct sink *out, const struct profile *p, const struct facts *f,
+void report_closing(struct sink *out, const struct profile *p, const struct profile_summary *f,
                     const struct text_style *style)
 {
     struct closing c = {.out = out, .style = style, .p = p, .f = f};

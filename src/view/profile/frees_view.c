@@ -21,20 +21,20 @@ struct rows {
     struct frames frames; /* of the row being made */
 };
 
-static void add_columns(struct grid *g, const struct rows *r)
+static void add_columns(struct columns *g, const struct rows *r)
 {
-    grid_column(g, (struct grid_column){.header = "WHEN"});
-    grid_column(g, (struct grid_column){.header = "LIFETIME"});
-    grid_column(g, (struct grid_column){.header = "SIZE"});
+    columns_column(g, (struct columns_column){.header = "WHEN"});
+    columns_column(g, (struct columns_column){.header = "LIFETIME"});
+    columns_column(g, (struct columns_column){.header = "SIZE"});
     if (!r->exact)
-        grid_column(g, (struct grid_column){.header = "STANDS FOR", .drop = 2});
-    grid_column(g, (struct grid_column){.header = "ADDRESS", .drop = 1});
-    grid_column(g, (struct grid_column){.header = "ALLOCATED BY", .left = true});
-    grid_column(g, (struct grid_column){.header = "HOW", .left = true});
-    grid_column(g, (struct grid_column){.header = "FREED BY", .left = true, .elastic = true});
-    grid_column(g, (struct grid_column){.header = "THREAD", .left = true, .drop = 3});
+        columns_column(g, (struct columns_column){.header = "STANDS FOR", .drop = 2});
+    columns_column(g, (struct columns_column){.header = "ADDRESS", .drop = 1});
+    columns_column(g, (struct columns_column){.header = "ALLOCATED BY", .left = true});
+    columns_column(g, (struct columns_column){.header = "HOW", .left = true});
+    columns_column(g, (struct columns_column){.header = "FREED BY", .left = true, .elastic = true});
+    columns_column(g, (struct columns_column){.header = "THREAD", .left = true, .drop = 3});
     if (r->processes)
-        grid_column(g, (struct grid_column){.header = "PROCESS", .left = true, .drop = 1});
+        columns_column(g, (struct columns_column){.header = "PROCESS", .left = true, .drop = 1});
 }
 
 static void add_owner(struct buf *b, const struct rows *r)
@@ -65,52 +65,52 @@ static void add_when(struct buf *b, uint64_t ns)
     buf_printf(b, ".%03u", (unsigned)(ns / 1000000 % 1000));
 }
 
-static void add_row(struct grid *g, struct rows *r, const struct profile_free *f)
+static void add_row(struct columns *g, struct rows *r, const struct profile_free *f)
 {
     char text[UNITS_TEXT_BYTES];
     const struct profile *p = r->p;
     const struct profile_cell *c = &p->cells.at[f->cell];
     const struct profile_image *i = &p->images.at[c->image];
     struct buf cell = BUF_INIT;
-    grid_row(g);
+    columns_row(g);
     add_when(&cell, f->freed_ns);
-    grid_cell(g, &cell);
+    columns_cell(g, &cell);
     buf_addstr(&cell, units_format_duration(text, (double)address_info_lifetime_ns(f)));
-    grid_cell(g, &cell);
+    columns_cell(g, &cell);
     buf_addstr(&cell, units_format_size(text, (double)f->size_bytes));
-    grid_cell(g, &cell);
+    columns_cell(g, &cell);
     if (!r->exact) {
         buf_addstr(&cell, units_format_count(text, rollup_weight(f->size_bytes, c->period_bytes)));
-        grid_cell(g, &cell);
+        columns_cell(g, &cell);
     }
     buf_printf(&cell, "0x%" PRIx64, f->address);
-    grid_cell(g, &cell);
+    columns_cell(g, &cell);
     frames_of(&r->frames, p, c->stack);
     add_owner(&cell, r);
-    grid_cell(g, &cell);
+    columns_cell(g, &cell);
     buf_addstr(&cell, f->reallocated ? "realloc" : "free");
-    grid_cell(g, &cell);
+    columns_cell(g, &cell);
     if (piece_freer(&r->frames, p, f))
         add_freer(&cell, r);
     else
         buf_addch(&cell, '-');
-    grid_cell(g, &cell);
+    columns_cell(g, &cell);
     if (f->thread != PROFILE_NONE)
         piece_add_thread(&cell, r->style, p, f->thread);
-    grid_cell(g, &cell);
+    columns_cell(g, &cell);
     if (r->processes) {
         text_add_name(&cell, r->style, profile_text(p, i->comm));
         buf_printf(&cell, " %d", i->pid);
-        grid_cell(g, &cell);
+        columns_cell(g, &cell);
     }
 }
 
 /* "of 12,345 frees of sampled blocks the last 512 are remembered" */
-static void add_memory(struct buf *b, const struct profile *p, const struct facts *f)
+static void add_memory(struct buf *b, const struct profile *p, const struct profile_summary *f)
 {
     char reach[UNITS_TEXT_BYTES];
     struct address_info_frees k = address_info_frees_of(p);
-    const char *what = facts_exact(f) ? "block" : "sampled block";
+    const char *what = profile_summary_exact(f) ? "block" : "sampled block";
     text_add_number(b, k.freed, what);
     buf_addstr(b, " freed");
     if (k.freed && !k.remembered) {
@@ -131,7 +131,7 @@ static void write_line(struct sink *out, const struct text_style *style, struct 
     buf_reset(b);
 }
 
-static void write_header(struct sink *out, const struct profile *p, const struct facts *f,
+static void write_header(struct sink *out, const struct profile *p, const struct profile_summary *f,
                          const struct frees_options *o)
 {
     const struct text_style *style = &o->style;
@@ -142,7 +142,7 @@ static void write_header(struct sink *out, const struct profile *p, const struct
     text_add_name(&b, style, o->source);
     write_line(out, style, &b);
     report_add_period(&b, f, style);
-    if (f->period_high && !facts_exact(f))
+    if (f->period_high && !profile_summary_exact(f))
         buf_addstr(&b, "; each STANDS FOR so many of its kind");
     write_line(out, style, &b);
     add_memory(&b, p, f);
@@ -162,9 +162,10 @@ static void write_header(struct sink *out, const struct profile *p, const struct
 void frees_write(struct sink *out, const struct profile *p, const uint32_t *order, size_t n,
                  const struct frees_options *o)
 {
-    struct facts f = facts_of(p);
-    struct rows r = {.p = p, .style = &o->style, .exact = facts_exact(&f), .processes = p->images.len > 1};
-    struct grid g = {.style = &o->style, .indent = INDENT};
+    struct profile_summary f = profile_summary_of(p);
+    struct rows r = {
+        .p = p, .style = &o->style, .exact = profile_summary_exact(&f), .processes = p->images.len > 1};
+    struct columns g = {.style = &o->style, .indent = INDENT};
     size_t shown = o->top && o->top < n ? o->top : n;
     write_header(out, p, &f, o);
     sink_printf(out, "\n%sFreed, latest first%s\n", text_begin(&o->style, TEXT_STRONG),
@@ -173,12 +174,12 @@ void frees_write(struct sink *out, const struct profile *p, const uint32_t *orde
     for (size_t i = 0; i < shown; i++)
         add_row(&g, &r, &p->frees.at[order[i]]);
     if (shown)
-        grid_write(&g, out);
+        columns_write(&g, out);
     else
         sink_printf(out, "%*snothing\n", INDENT, "");
     if (shown < n)
         sink_printf(out, "%*s%s%s %zu more%s\n", INDENT, "", text_begin(&o->style, TEXT_FAINT),
                     text_dots(&o->style), n - shown, text_end(&o->style, TEXT_FAINT));
-    grid_release(&g);
+    columns_release(&g);
     vec_release(&r.frames);
 }

@@ -3,7 +3,7 @@
 
 #include "model/profile/rollup.h"
 
-const struct facts_loss facts_losses[PROFILE_LOSSES] = {
+const struct profile_summary_loss profile_summary_losses[PROFILE_LOSSES] = {
     [PROFILE_LOST_SAMPLES] = {"samples", "sample", "found no room in the ledger and are missing everywhere",
                               "Start with a larger --ledger-size."},
     [PROFILE_LOST_LIVE] = {"live", "sample",
@@ -37,7 +37,7 @@ const struct facts_loss facts_losses[PROFILE_LOSSES] = {
                                  "Nothing is wrong."},
 };
 
-static void add_image(struct facts *f, const struct profile *p, uint32_t i)
+static void add_image(struct profile_summary *f, const struct profile *p, uint32_t i)
 {
     const struct profile_image *image = &p->images.at[i];
     if (f->main_image == PROFILE_NONE || image->peak_bytes > p->images.at[f->main_image].peak_bytes)
@@ -69,10 +69,11 @@ static void add_image(struct facts *f, const struct profile *p, uint32_t i)
     f->resident.images += image->rss_anon_bytes != 0;
 }
 
-struct facts facts_of(const struct profile *p)
+struct profile_summary profile_summary_of(const struct profile *p)
 {
     uint64_t silent = profile_silent_period(p);
-    struct facts f = {.main_image = PROFILE_NONE, .full = "", .period_low = silent, .period_high = silent};
+    struct profile_summary f = {
+        .main_image = PROFILE_NONE, .full = "", .period_low = silent, .period_high = silent};
     for (uint32_t i = 0; i < p->images.len; i++)
         add_image(&f, p, i);
     vec_each (const struct profile_cell, c, &p->cells) {
@@ -94,7 +95,7 @@ struct facts facts_of(const struct profile *p)
     return f;
 }
 
-bool facts_any_lost(const struct profile *p, const struct facts *f)
+bool profile_summary_any_lost(const struct profile *p, const struct profile_summary *f)
 {
     for (int k = 0; k < PROFILE_FAILED_REQUESTS; k++)
         if (f->losses[k])

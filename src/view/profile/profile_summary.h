@@ -14,7 +14,7 @@
 
 #include "model/profile/profile.h"
 
-struct facts {
+struct profile_summary {
     uint32_t main_image; /* the one with the highest peak; PROFILE_NONE: there is none */
     uint32_t running, exited, ended;
     uint32_t past;                    /* shown as they were at a moment before their end */
@@ -37,22 +37,22 @@ struct facts {
     } resident;
 };
 
-struct facts facts_of(const struct profile *p);
+struct profile_summary profile_summary_of(const struct profile *p);
 /** Every object was seen. */
-static inline bool facts_exact(const struct facts *f)
+static inline bool profile_summary_exact(const struct profile_summary *f)
 {
     return f->period_high == 1;
 }
 /** Whether anything is missing or wrong for it: PROFILE_FAILED_REQUESTS and what follows it is not that. */
-bool facts_any_lost(const struct profile *p, const struct facts *f);
+bool profile_summary_any_lost(const struct profile *p, const struct profile_summary *f);
 
 /** One kind of loss: its JSON key, and for people what happened and what to do. */
-struct facts_loss {
+struct profile_summary_loss {
     const char *key;
     const char *noun;   /* what is counted, in the singular */
     const char *what;   /* goes on after "12 samples" */
     const char *advice; /* sentences */
 };
-extern const struct facts_loss facts_losses[PROFILE_LOSSES];
+extern const struct profile_summary_loss profile_summary_losses[PROFILE_LOSSES];
 
 #endif

@@ -8,7 +8,7 @@
 
 #define LARGEST_PROCESSES 3
 
-void report_add_title(struct buf *b, const struct profile *p, const struct facts *f,
+void report_add_title(struct buf *b, const struct profile *p, const struct profile_summary *f,
                       const struct text_style *style)
 {
     static const char *const ends[] = {
@@ -30,14 +30,14 @@ void report_add_title(struct buf *b, const struct profile *p, const struct facts
     buf_addstr(b, f->past ? " then" : "");
 }
 
-void report_add_period(struct buf *b, const struct facts *f, const struct text_style *style)
+void report_add_period(struct buf *b, const struct profile_summary *f, const struct text_style *style)
 {
     char low[UNITS_TEXT_BYTES], high[UNITS_TEXT_BYTES];
     units_format_size(low, (double)f->period_low);
     units_format_size(high, (double)f->period_high);
     if (!f->period_high)
         buf_addstr(b, "no sample is kept"); /* there was one, or there would be no process */
-    else if (facts_exact(f))
+    else if (profile_summary_exact(f))
         buf_addstr(b, "exact: every allocation");
     else if (f->period_low == 1)
         buf_printf(b, "in part exact, in part sampled every %s on average", high);
@@ -47,13 +47,13 @@ void report_add_period(struct buf *b, const struct facts *f, const struct text_s
         buf_printf(b, "sampled every %s %s %s on average, as set over time", low, text_dash(style), high);
 }
 
-void report_add_nothing(struct buf *b, const struct rollup *r, const struct facts *f,
+void report_add_nothing(struct buf *b, const struct rollup *r, const struct profile_summary *f,
                         const struct text_style *style)
 {
     char most[UNITS_TEXT_BYTES];
     if (f->period_high)
         report_add_period(b, f, style);
-    if (facts_exact(f)) {
+    if (profile_summary_exact(f)) {
         buf_addstr(b, ", but there was none");
     } else {
         if (f->period_high)
@@ -87,7 +87,7 @@ void report_add_peak(struct buf *b, const struct rollup *r, const struct text_st
                    units_format_duration(after, (double)(i->peak_ns - i->began_ns)));
 }
 
-const char *report_live_word(const struct facts *f)
+const char *report_live_word(const struct profile_summary *f)
 {
     if (f->past)
         return "live then";
@@ -98,7 +98,7 @@ const char *report_live_word(const struct facts *f)
     return f->running ? "live" : "at the end";
 }
 
-static void write_title(struct sink *out, const struct profile *p, const struct facts *f,
+static void write_title(struct sink *out, const struct profile *p, const struct profile_summary *f,
                         const struct text_style *style)
 {
     struct buf b = BUF_INIT, line = BUF_INIT;
@@ -121,7 +121,8 @@ static void write_line(struct sink *out, const struct text_style *style, struct 
     buf_reset(b);
 }
 
-static void write_when(struct sink *out, const struct facts *f, const struct text_style *style, struct buf *b)
+static void write_when(struct sink *out, const struct profile_summary *f, const struct text_style *style,
+                       struct buf *b)
 {
     char took[UNITS_TEXT_BYTES];
     buf_addstr(b, f->past ? "began " : "");
@@ -136,7 +137,7 @@ static void write_when(struct sink *out, const struct facts *f, const struct tex
             "of a past moment ages are not known (-), nor what was temporary, nor a peak that came later");
 }
 
-static void write_header(struct sink *out, const struct rollup *r, const struct facts *f,
+static void write_header(struct sink *out, const struct rollup *r, const struct profile_summary *f,
                          const struct report_options *o)
 {
     const struct profile *p = r->profile;
@@ -158,7 +159,7 @@ static void write_header(struct sink *out, const struct rollup *r, const struct 
         report_add_period(&b, f, &o->style);
     else
         report_add_nothing(&b, r, f, &o->style);
-    if (f->main_image != PROFILE_NONE && f->period_high && !facts_exact(f))
+    if (f->main_image != PROFILE_NONE && f->period_high && !profile_summary_exact(f))
         buf_addstr(&b, "; in brackets the 95 % interval");
     text_paragraph(out, &o->style, "", 2, buf_str(&b));
     buf_reset(&b);
@@ -191,7 +192,7 @@ static void add_both(struct buf *b, const struct text_style *style, const struct
     buf_printf(b, " %s", noun);
 }
 
-static void write_totals(struct sink *out, const struct rollup *r, const struct facts *f,
+static void write_totals(struct sink *out, const struct rollup *r, const struct profile_summary *f,
                          const struct text_style *style)
 {
     const struct rollup_value *of = r->total.of;
@@ -230,7 +231,7 @@ static void write_processes(struct sink *out, const struct rollup *r, const stru
     rollup_free(processes);
 }
 
-static void write_caption(struct sink *out, const struct rollup *r, const struct facts *f,
+static void write_caption(struct sink *out, const struct rollup *r, const struct profile_summary *f,
                           const struct text_style *style)
 {
     static const char *const metrics[] = {
@@ -275,7 +276,7 @@ static void write_caption(struct sink *out, const struct rollup *r, const struct
 
 void report_write(struct sink *out, const struct rollup *r, const struct report_options *o)
 {
-    struct facts f = facts_of(r->profile);
+    struct profile_summary f = profile_summary_of(r->profile);
     write_header(out, r, &f, o);
     if (f.main_image == PROFILE_NONE)
         return;

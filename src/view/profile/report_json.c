@@ -110,11 +110,11 @@ static void write_tree(struct json *j, const struct rollup *r, uint32_t top)
     tree_release(&t);
 }
 
-void report_json_lost(struct json *j, const struct profile *p, const struct facts *f)
+void report_json_lost(struct json *j, const struct profile *p, const struct profile_summary *f)
 {
     json_open(j, "lost", '{');
     for (int k = 0; k < PROFILE_LOSSES; k++)
-        json_whole(j, facts_losses[k].key, f->losses[k]);
+        json_whole(j, profile_summary_losses[k].key, f->losses[k]);
     json_whole(j, "torn_samples", f->torn_samples);
     json_whole(j, "operations_under_way", f->under_way);
     json_flag(j, "inconsistent", f->inconsistent);
@@ -138,7 +138,7 @@ void report_json_unobserved(struct json *j, const struct profile *p)
     json_close(j, ']');
 }
 
-static void write_whole(struct json *j, const struct profile *p, const struct facts *f)
+static void write_whole(struct json *j, const struct profile *p, const struct profile_summary *f)
 {
     report_json_lost(j, p, f);
     report_json_unobserved(j, p);
@@ -161,7 +161,7 @@ static void write_whole(struct json *j, const struct profile *p, const struct fa
 void report_json_write(struct sink *out, const struct rollup *r, const struct report_json_options *o)
 {
     const struct profile *p = r->profile;
-    struct facts f = facts_of(p);
+    struct profile_summary f = profile_summary_of(p);
     struct json j = {.out = out};
     json_open(&j, NULL, '{');
     json_text(&j, "schema", "allium-report");
@@ -173,7 +173,7 @@ void report_json_write(struct sink *out, const struct rollup *r, const struct re
     json_text(&j, "sort", report_json_sorts[r->options.sort]);
     json_text(&j, "sorted_by", r->options.inclusive ? "inclusive" : "self");
     json_whole(&j, "taken_ns", p->taken_ns);
-    json_flag(&j, "exact", facts_exact(&f));
+    json_flag(&j, "exact", profile_summary_exact(&f));
     piece_periods_json(&j, p, &f);
     struct rollup_values total = r->total;
     if (f.main_image == PROFILE_NONE && !f.period_high)

@@ -16,7 +16,7 @@ extern const char *const report_json_groups[], *const report_json_sorts[];
 /** An element of "processes". */
 void report_json_image(struct json *j, const struct profile *p, const struct profile_image *i);
 /** "lost". */
-void report_json_lost(struct json *j, const struct profile *p, const struct facts *f);
+void report_json_lost(struct json *j, const struct profile *p, const struct profile_summary *f);
 /** "unobserved". */
 void report_json_unobserved(struct json *j, const struct profile *p);
 

@@ -175,7 +175,7 @@ static void add_field(struct buf *b, const struct rows *s, const struct rollup_r
 
 /* ---- stacks, beneath their line ---- */
 
-static void add_stack(struct grid *rows, const struct profile *p, uint32_t stack, uint32_t most, bool all)
+static void add_stack(struct columns *rows, const struct profile *p, uint32_t stack, uint32_t most, bool all)
 {
     struct frames frames = {0};
     struct buf lines = BUF_INIT;
@@ -185,16 +185,16 @@ static void add_stack(struct grid *rows, const struct profile *p, uint32_t stack
     frames.len -= first;
     memmove(frames.at, frames.at + first, frames.len * sizeof(*frames.at));
     piece_stack(&out, rows->style, p, &frames, most, rows->indent + STACK_INDENT);
-    grid_below(rows, &lines);
+    columns_below(rows, &lines);
     vec_release(&frames);
 }
 
-void report_add_stack(struct grid *rows, const struct profile *p, uint32_t stack, uint32_t most)
+void report_add_stack(struct columns *rows, const struct profile *p, uint32_t stack, uint32_t most)
 {
     add_stack(rows, p, stack, most, true);
 }
 
-void report_add_asker(struct grid *rows, const struct profile *p, uint32_t stack, uint32_t most)
+void report_add_asker(struct columns *rows, const struct profile *p, uint32_t stack, uint32_t most)
 {
     add_stack(rows, p, stack, most, false);
 }
@@ -213,21 +213,21 @@ static bool has_module(enum rollup_group group)
     return group == ROLLUP_BY_FUNCTION || group == ROLLUP_BY_OWNER;
 }
 
-static void add_columns(struct grid *g, const struct rows *s)
+static void add_columns(struct columns *g, const struct rows *s)
 {
     enum rollup_group group = s->rollup->options.group;
     const enum field *shown = fields[s->rollup->options.sort];
     for (unsigned i = 0; i < FIELDS && shown[i]; i++)
         if (is_shown(s, shown[i]))
-            grid_column(g, (struct grid_column){.header = header_of(s, shown[i]),
-                                                .drop = shown[i] == MAIN ? 0 : i + 1,
-                                                .look = shown[i] == MAIN ? TEXT_STRONG : TEXT_PLAIN});
+            columns_column(g, (struct columns_column){.header = header_of(s, shown[i]),
+                                                      .drop = shown[i] == MAIN ? 0 : i + 1,
+                                                      .look = shown[i] == MAIN ? TEXT_STRONG : TEXT_PLAIN});
     if (group != ROLLUP_BY_STACK)
-        grid_column(
-            g, (struct grid_column){.header = report_name_headers[group], .left = true, .elastic = true});
+        columns_column(
+            g, (struct columns_column){.header = report_name_headers[group], .left = true, .elastic = true});
     if (has_module(group))
-        grid_column(g, (struct grid_column){
-                           .header = "MODULE", .left = true, .drop = FIELDS + 1, .look = TEXT_FAINT});
+        columns_column(g, (struct columns_column){
+                              .header = "MODULE", .left = true, .drop = FIELDS + 1, .look = TEXT_FAINT});
 }
 
 /* "hsetCommand < call < main": a row of a tree, and those on its line, without what comes before main(). */
@@ -243,17 +243,18 @@ static void add_way(struct buf *b, const struct rows *s, uint32_t row, const str
     }
 }
 
-static void add_row(struct grid *g, const struct rows *s, const struct rollup_row *row, const struct tree *t)
+static void add_row(struct columns *g, const struct rows *s, const struct rollup_row *row,
+                    const struct tree *t)
 {
     enum rollup_group group = s->rollup->options.group;
     const enum field *shown = fields[s->rollup->options.sort];
     struct buf cell = BUF_INIT;
-    grid_row(g);
+    columns_row(g);
     for (unsigned i = 0; i < FIELDS && shown[i]; i++) {
         if (!is_shown(s, shown[i]))
             continue;
         add_field(&cell, s, row, shown[i]);
-        grid_cell(g, &cell);
+        columns_cell(g, &cell);
     }
     if (group == ROLLUP_BY_STACK) {
         report_add_stack(g, s->rollup->profile, row->index, s->o->frames);
@@ -263,10 +264,10 @@ static void add_row(struct grid *g, const struct rows *s, const struct rollup_ro
         add_way(&cell, s, (uint32_t)(row - s->rollup->rows.at), t);
     else
         text_add_name(&cell, &s->o->style, row->name);
-    grid_cell(g, &cell);
+    columns_cell(g, &cell);
     if (has_module(group)) {
         text_add_name(&cell, &s->o->style, frame_basename(row->module));
-        grid_cell(g, &cell);
+        columns_cell(g, &cell);
     }
 }
 
@@ -289,7 +290,7 @@ static void write_rest(struct sink *out, const struct rows *s, size_t shown, siz
 }
 
 /* The number of lines, and in `all` how many there are. */
-static size_t add_tree(struct grid *g, const struct rows *s, size_t *all)
+static size_t add_tree(struct columns *g, const struct rows *s, size_t *all)
 {
     struct tree t;
     tree_init(&t, s->rollup, 0, true);
@@ -313,7 +314,7 @@ void report_rows(struct sink *out, const struct rollup *r, const struct report_o
         .count = r->options.sort == ROLLUP_SORT_ALLOCATIONS,
         .two = group == ROLLUP_BY_FUNCTION || group == ROLLUP_BY_FILE || group == ROLLUP_BY_MODULE,
     };
-    struct grid g = {.style = &o->style, .indent = indent};
+    struct columns g = {.style = &o->style, .indent = indent};
     size_t all = 0, shown; /* rows with nothing to show come last */
     while (all < r->rows.len && rollup_sort_value(r->options.sort, &r->rows.at[all].inclusive) > 0)
         all++;
@@ -326,10 +327,10 @@ void report_rows(struct sink *out, const struct rollup *r, const struct report_o
             add_row(&g, &s, &r->rows.at[i], NULL);
     }
     if (shown)
-        grid_write(&g, out);
+        columns_write(&g, out);
     else
         sink_printf(out, "%*s%s\n", (int)indent, "", "nothing");
     if (shown < all)
         write_rest(out, &s, shown, all, indent);
-    grid_release(&g);
+    columns_release(&g);
 }

@@ -10,7 +10,7 @@ struct summary {
     struct sink *out;
     const struct text_style *style;
     const struct profile *p;
-    struct facts facts;
+    struct profile_summary facts;
     struct rollup *owners; /* by owner, most at the peak first */
 };
 
@@ -58,7 +58,7 @@ static void add_owner(struct buf *b, const struct summary *s, const struct rollu
 
 static void write_title(const struct summary *s)
 {
-    const struct facts *f = &s->facts;
+    const struct profile_summary *f = &s->facts;
     char took[UNITS_TEXT_BYTES];
     struct buf b = BUF_INIT, line = BUF_INIT;
     buf_addstr(&b, "allium: ");
@@ -165,7 +165,7 @@ void summary_write(struct sink *out, const struct profile *p, const struct text_
                    const char *file)
 {
     const struct rollup_options by_owner = {.group = ROLLUP_BY_OWNER, .sort = ROLLUP_SORT_PEAK};
-    struct summary s = {.out = out, .style = style, .p = p, .facts = facts_of(p)};
+    struct summary s = {.out = out, .style = style, .p = p, .facts = profile_summary_of(p)};
     struct buf b = BUF_INIT;
     s.owners = rollup_new(p, &by_owner);
     write_title(&s);
@@ -188,7 +188,7 @@ void summary_write(struct sink *out, const struct profile *p, const struct text_
         buf_addstr(&b, " of programs that cannot carry the agent; the report says which and why");
         write_line(&s, "unobserved", &b);
     }
-    if (facts_any_lost(p, &s.facts)) {
+    if (profile_summary_any_lost(p, &s.facts)) {
         buf_addstr(&b, "something; the end of the report says what, and what to do about it");
         write_line(&s, "lost", &b);
     }

@@ -130,38 +130,38 @@ static bool is_shown(const struct watch_snapshot *l, const struct watch_snapshot
     return l->kind != WATCH_SNAPSHOT_CHANGES || i->began || row->fresh_samples || row->is_new || row->turned;
 }
 
-static void add_columns(struct grid *g)
+static void add_columns(struct columns *g)
 {
-    static const struct grid_column columns[] = {
+    static const struct columns_column columns[] = {
         {.header = "OLD", .look = TEXT_STRONG}, {.header = "95 % INTERVAL", .drop = 1},
         {.header = "SAMPLES", .drop = 3},       {.header = "FRESH", .drop = 2},
         {.header = "OLDEST", .drop = 4},        {.header = "MARKS", .left = true, .look = TEXT_ALARM},
     };
     for (size_t k = 0; k < sizeof(columns) / sizeof(*columns); k++)
-        grid_column(g, columns[k]);
+        columns_column(g, columns[k]);
 }
 
-static void add_row(struct grid *g, const struct watch_snapshot_image *i,
+static void add_row(struct columns *g, const struct watch_snapshot_image *i,
                     const struct watch_snapshot_row *row, bool listed_before, const struct watch_view *v)
 {
     const struct rollup_row *of = watch_snapshot_rollup_row(i, row);
     const struct estimate *old = &of->self.of[ROLLUP_LIVE].bytes;
     char age[UNITS_TEXT_BYTES];
     struct buf cell = BUF_INIT;
-    grid_row(g);
+    columns_row(g);
     text_add_value(&cell, old, TEXT_BYTES);
-    grid_cell(g, &cell);
+    columns_cell(g, &cell);
     text_add_interval(&cell, &v->style, old, TEXT_BYTES);
-    grid_cell(g, &cell);
+    columns_cell(g, &cell);
     text_add_number(&cell, of->self.aged_samples, NULL);
-    grid_cell(g, &cell);
+    columns_cell(g, &cell);
     if (row->fresh_samples)
         text_add_number(&cell, row->fresh_samples, NULL);
-    grid_cell(g, &cell);
+    columns_cell(g, &cell);
     buf_addstr(&cell, units_format_duration(age, (double)of->self.oldest_ns));
-    grid_cell(g, &cell);
+    columns_cell(g, &cell);
     add_marks(&cell, i, row, &v->style);
-    grid_cell(g, &cell);
+    columns_cell(g, &cell);
     if (listed_before)
         report_add_asker(g, i->profile, of->index, FRAMES_AGAIN);
     else
@@ -186,7 +186,7 @@ static void write_rest(struct sink *out, const struct watch_snapshot_image *i, s
 static void write_rows(struct sink *out, const struct watch_snapshot *l, const struct watch_snapshot_image *i,
                        const struct watch_view *v)
 {
-    struct grid g = {.style = &v->style, .indent = INDENT};
+    struct columns g = {.style = &v->style, .indent = INDENT};
     size_t left_out = 0;
     double bytes = 0;
     add_columns(&g);
@@ -200,10 +200,10 @@ static void write_rows(struct sink *out, const struct watch_snapshot *l, const s
         bytes += watch_snapshot_rollup_row(i, row)->self.of[ROLLUP_LIVE].bytes.value;
     }
     if (g.rows.len)
-        grid_write(&g, out);
+        columns_write(&g, out);
     if (left_out)
         write_rest(out, i, left_out, bytes, v);
-    grid_release(&g);
+    columns_release(&g);
 }
 
 static void write_image(struct sink *out, const struct watch_snapshot *l,
@@ -222,7 +222,7 @@ static void write_image(struct sink *out, const struct watch_snapshot *l,
 /* ---- recent frees ---- */
 
 /* Whose doing it was; "-": not known. */
-static void add_code(struct grid *g, const struct profile *p, const struct frames *frames,
+static void add_code(struct columns *g, const struct profile *p, const struct frames *frames,
                      const struct text_style *style)
 {
     struct buf cell = BUF_INIT;
@@ -235,24 +235,24 @@ static void add_code(struct grid *g, const struct profile *p, const struct frame
     } else {
         buf_addch(&cell, '-');
     }
-    grid_cell(g, &cell);
+    columns_cell(g, &cell);
 }
 
-static void add_free(struct grid *g, const struct profile *p, const struct profile_free *f,
+static void add_free(struct columns *g, const struct profile *p, const struct profile_free *f,
                      const struct text_style *style)
 {
     char text[UNITS_TEXT_BYTES];
     struct frames frames = {0};
     struct buf cell = BUF_INIT;
-    grid_row(g);
+    columns_row(g);
     buf_addstr(&cell, units_format_duration(text, (double)address_info_freed_before_ns(p, f)));
-    grid_cell(g, &cell);
+    columns_cell(g, &cell);
     buf_addstr(&cell, units_format_duration(text, (double)address_info_lifetime_ns(f)));
-    grid_cell(g, &cell);
+    columns_cell(g, &cell);
     buf_addstr(&cell, units_format_size(text, (double)f->size_bytes));
-    grid_cell(g, &cell);
+    columns_cell(g, &cell);
     buf_addstr(&cell, f->reallocated ? "realloc" : "free");
-    grid_cell(g, &cell);
+    columns_cell(g, &cell);
     frames_of(&frames, p, p->cells.at[f->cell].stack);
     add_code(g, p, &frames, style);
     piece_freer(&frames, p, f);
@@ -265,9 +265,9 @@ static void write_frees(struct sink *out, const struct watch_snapshot *l,
 {
     const struct profile *p = i->profile;
     size_t n = p->frees.len, shown = v->top && n > v->top ? v->top : n;
-    struct grid g = {.style = &v->style, .indent = INDENT};
+    struct columns g = {.style = &v->style, .indent = INDENT};
     struct buf b = BUF_INIT;
-    static const struct grid_column columns[] = {
+    static const struct columns_column columns[] = {
         {.header = "AGO"},
         {.header = "LIVED"},
         {.header = "SIZE"},
@@ -282,15 +282,15 @@ static void write_frees(struct sink *out, const struct watch_snapshot *l,
     if (n) {
         uint32_t *order = address_info_latest_frees(p);
         for (size_t k = 0; k < sizeof(columns) / sizeof(*columns); k++)
-            grid_column(&g, columns[k]);
+            columns_column(&g, columns[k]);
         for (size_t k = 0; k < shown; k++)
             add_free(&g, p, &p->frees.at[order[k]], &v->style);
-        grid_write(&g, out);
+        columns_write(&g, out);
         if (shown < n)
             write_rest(out, i, n - shown, 0, v);
         free(order);
     }
-    grid_release(&g);
+    columns_release(&g);
     buf_release(&b);
 }
 

@@ -12,10 +12,10 @@ static void begin(struct json *j, const char *schema, const char *source)
     json_text(j, "source", source);
 }
 
-static void write_known(struct json *j, const struct profile *p, const struct facts *f)
+static void write_known(struct json *j, const struct profile *p, const struct profile_summary *f)
 {
     struct address_info_frees k = address_info_frees_of(p);
-    json_flag(j, "exact", facts_exact(f));
+    json_flag(j, "exact", profile_summary_exact(f));
     json_flag(j, "past", f->past != 0);
     piece_periods_json(j, p, f);
     json_open(j, "frees", '{');
@@ -55,7 +55,7 @@ static void write_chance(struct json *j, uint64_t size, uint64_t period)
 void who_json_write(struct sink *out, const struct address_info *w, const struct profile *p,
                     const struct who_options *o)
 {
-    struct facts f = facts_of(p);
+    struct profile_summary f = profile_summary_of(p);
     struct json j = {.out = out};
     begin(&j, "allium-who", o->source);
     json_hex(&j, "address", w->address);
@@ -74,7 +74,7 @@ void who_json_write(struct sink *out, const struct address_info *w, const struct
 void frees_json_write(struct sink *out, const struct profile *p, const uint32_t *order, size_t n,
                       const struct frees_options *o)
 {
-    struct facts f = facts_of(p);
+    struct profile_summary f = profile_summary_of(p);
     struct json j = {.out = out};
     size_t shown = o->top && o->top < n ? o->top : n;
     begin(&j, "allium-frees", o->source);

@@ -19,7 +19,7 @@ struct screen {
     const struct address_info *w;
     const struct profile *p;
     const struct who_options *o;
-    struct facts facts;
+    struct profile_summary facts;
     struct buf b; /* the line or paragraph that is being made */
 };
 
@@ -173,40 +173,40 @@ static void add_chance(struct buf *b, double chance)
     }
 }
 
-static void add_chance_row(struct grid *g, uint64_t size, uint64_t period)
+static void add_chance_row(struct columns *g, uint64_t size, uint64_t period)
 {
     char text[UNITS_TEXT_BYTES];
     struct buf cell = BUF_INIT;
-    grid_row(g);
+    columns_row(g);
     buf_addstr(&cell, units_format_size(text, (double)size));
-    grid_cell(g, &cell);
+    columns_cell(g, &cell);
     add_chance(&cell, address_info_chance(size, period));
-    grid_cell(g, &cell);
+    columns_cell(g, &cell);
 }
 
 static void write_chances(struct screen *s)
 {
-    const struct facts *f = &s->facts;
-    struct grid g = {.style = &s->o->style, .indent = STACK_INDENT, .bare = true};
+    const struct profile_summary *f = &s->facts;
+    struct columns g = {.style = &s->o->style, .indent = STACK_INDENT, .bare = true};
     if (!f->period_high) {
         buf_addstr(&s->b, "Nothing was sampled, and the period is not known: next to nothing can be said.");
         write_words(s);
         return;
     }
-    if (facts_exact(f))
+    if (profile_summary_exact(f))
         return;
     report_add_period(&s->b, f, &s->o->style);
     buf_printf(&s->b, ": a block of this size is a sample, and so is known, with this chance%s",
                f->period_low == f->period_high ? "" : " (at the longest of these periods)");
     write_words(s);
-    grid_column(&g, (struct grid_column){.header = ""});
-    grid_column(&g, (struct grid_column){.header = ""});
+    columns_column(&g, (struct columns_column){.header = ""});
+    columns_column(&g, (struct columns_column){.header = ""});
     if (s->o->size_bytes != UINT64_MAX)
         add_chance_row(&g, s->o->size_bytes, f->period_high);
     for (const uint64_t *size = who_sizes; *size && s->o->size_bytes == UINT64_MAX; size++)
         add_chance_row(&g, *size, f->period_high);
-    grid_write(&g, s->out);
-    grid_release(&g);
+    columns_write(&g, s->out);
+    columns_release(&g);
 }
 
 /* Whether all that was ever freed is still remembered. */
@@ -214,7 +214,7 @@ static bool write_memory(struct screen *s)
 {
     char reach[UNITS_TEXT_BYTES];
     struct address_info_frees k = address_info_frees_of(s->p);
-    const char *what = facts_exact(&s->facts) ? "" : " of samples";
+    const char *what = profile_summary_exact(&s->facts) ? "" : " of samples";
     bool all = k.freed == k.remembered;
     buf_addstr(&s->b, all ? "There " : "Of ");
     if (all)
@@ -241,7 +241,7 @@ static bool write_memory(struct screen *s)
 
 static void write_unknown(struct screen *s)
 {
-    const struct facts *f = &s->facts;
+    const struct profile_summary *f = &s->facts;
     sink_char(s->out, '\n');
     write_chances(s);
     bool all = write_memory(s);
@@ -249,7 +249,7 @@ static void write_unknown(struct screen *s)
         buf_addstr(&s->b, "Some samples are missing, see the end of `allium report`.");
         write_words(s);
     }
-    if (!facts_exact(f))
+    if (!profile_summary_exact(f))
         buf_addstr(&s->b,
                    "To be sure run it again with every block booked: allium run --period 1 -- PROGRAM");
     else if (f->past)
@@ -274,7 +274,7 @@ static void write_title(struct screen *s)
     write_heading(s);
     if (s->facts.main_image != PROFILE_NONE && w->holding.len) {
         report_add_period(&s->b, &s->facts, &s->o->style);
-        if (!facts_exact(&s->facts) && !w->holding.at[0].live)
+        if (!profile_summary_exact(&s->facts) && !w->holding.at[0].live)
             buf_addstr(&s->b, ": what was not sampled may have lain there since");
         write_words(s);
     }
@@ -288,7 +288,7 @@ static void write_title(struct screen *s)
 void who_write(struct sink *out, const struct address_info *w, const struct profile *p,
                const struct who_options *o)
 {
-    struct screen s = {.out = out, .w = w, .p = p, .o = o, .facts = facts_of(p), .b = BUF_INIT};
+    struct screen s = {.out = out, .w = w, .p = p, .o = o, .facts = profile_summary_of(p), .b = BUF_INIT};
     size_t shown = o->top && o->top < w->holding.len ? o->top : w->holding.len;
     write_title(&s);
     for (size_t i = 0; i < shown; i++)

@@ -84,7 +84,7 @@ static void write_notes(struct json *j, const struct overview *m)
     json_close(j, ']');
 }
 
-void machine_json_write(struct sink *out, const struct overview *m, uint32_t top)
+void overview_json_write(struct sink *out, const struct overview *m, uint32_t top)
 {
     struct json j = {.out = out, .line = true};
     struct buf key = BUF_INIT;

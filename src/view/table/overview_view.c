@@ -204,42 +204,42 @@ static void add_rate(struct buf *b, bool bytes, double rate)
         buf_addstr(b, units_format_count(text, rate));
 }
 
-static void add_activity(struct grid *g, const struct overview *m, int i)
+static void add_activity(struct columns *g, const struct overview *m, int i)
 {
     const struct overview_count_name *name = &overview_count_names[i];
     double seconds = (double)m->boot_ns / 1e9, total = (double)m->counts.at[i];
     struct buf cell = BUF_INIT;
-    grid_row(g);
+    columns_row(g);
     buf_addstr(&cell, name->label);
-    grid_cell(g, &cell);
+    columns_cell(g, &cell);
     add_rate(&cell, name->bytes, m->rate[i]);
-    grid_cell(g, &cell);
+    columns_cell(g, &cell);
     add_rate(&cell, name->bytes, seconds > 0 ? total / seconds : 0);
-    grid_cell(g, &cell);
+    columns_cell(g, &cell);
     add_rate(&cell, name->bytes, total);
-    grid_cell(g, &cell);
+    columns_cell(g, &cell);
 }
 
 /* What was never counted is not on the screen, but for what is looked for in vain: faults and kills. */
 static void write_activity(struct screen *s)
 {
-    struct grid g = {.style = s->style};
+    struct columns g = {.style = s->style};
     char last[UNITS_TEXT_BYTES + 16] = "LAST", text[UNITS_TEXT_BYTES];
     const struct overview *m = s->m;
     if (m->interval_ns)
         snprintf(last, sizeof(last), "LAST %s, /s", units_format_duration(text, (double)m->interval_ns));
-    grid_column(&g, (struct grid_column){.header = "ACTIVITY", .left = true});
-    grid_column(&g, (struct grid_column){.header = last});
-    grid_column(&g, (struct grid_column){.header = "SINCE BOOT, /s"});
-    grid_column(&g, (struct grid_column){.header = "IN ALL"});
+    columns_column(&g, (struct columns_column){.header = "ACTIVITY", .left = true});
+    columns_column(&g, (struct columns_column){.header = last});
+    columns_column(&g, (struct columns_column){.header = "SINCE BOOT, /s"});
+    columns_column(&g, (struct columns_column){.header = "IN ALL"});
     for (int i = 0; i < OVERVIEW_COUNTS; i++) {
         bool always = i == OVERVIEW_FAULTS || i == OVERVIEW_MAJOR_FAULTS || i == OVERVIEW_OOM_KILLS;
         if (overview_count_has(&m->counts, (enum overview_count)i) && (m->counts.at[i] || always))
             add_activity(&g, m, i);
     }
     sink_char(s->out, '\n');
-    grid_write(&g, s->out);
-    grid_release(&g);
+    columns_write(&g, s->out);
+    columns_release(&g);
 }
 
 static void write_events(struct screen *s)
@@ -279,7 +279,7 @@ static void write_nodes(struct screen *s)
         write_table(s, overview_nodes_table(s->m));
 }
 
-void machine_write(struct sink *out, const struct overview *m, uint32_t top, const struct text_style *style)
+void overview_write(struct sink *out, const struct overview *m, uint32_t top, const struct text_style *style)
 {
     struct screen s = {.out = out, .m = m, .style = style};
     write_head(&s);

@@ -14,9 +14,9 @@
 #include "view/text/text.h"
 
 /** `top`: of the OOM kills; the other lists are as long as they are. */
-void machine_write(struct sink *out, const struct overview *m, uint32_t top, const struct text_style *style);
+void overview_write(struct sink *out, const struct overview *m, uint32_t top, const struct text_style *style);
 /** The same in one line: schema allium-sys, see allium-json(5). */
-void machine_json_write(struct sink *out, const struct overview *m, uint32_t top);
+void overview_json_write(struct sink *out, const struct overview *m, uint32_t top);
 
 /** One process and the first `top` (0: all) of its mappings; none when it did not answer. */
 void mappings_write(struct sink *out, const struct overview_process *p, const struct mappings *maps,

@@ -52,31 +52,31 @@ static bool all_numbers(const struct sql_result *a, size_t column)
     return any;
 }
 
-static void write_text(struct answer_view *v, const struct sql_result *a)
+static void write_text(struct sql_result_view *v, const struct sql_result *a)
 {
     struct text_style style = v->style;
-    struct grid g = {.style = &style, .bare = v->begun};
+    struct columns g = {.style = &style, .bare = v->begun};
     struct VEC(char *) headers = {0};
     style.columns = 0; /* nothing of what was asked for is left out */
     for (size_t i = 0; i < a->columns.len; i++) {
         struct buf header = BUF_INIT;
         text_add_name(&header, &style, a->columns.at[i]);
         *vec_push(&headers) = buf_detach(&header);
-        grid_column(&g, (struct grid_column){.header = headers.at[i], .left = !all_numbers(a, i)});
+        columns_column(&g, (struct columns_column){.header = headers.at[i], .left = !all_numbers(a, i)});
     }
     for (size_t row = 0; row < sql_result_rows(a); row++) {
-        grid_row(&g);
+        columns_row(&g);
         for (size_t i = 0; i < a->columns.len; i++) {
             struct buf raw = BUF_INIT, cell = BUF_INIT;
             add_value(&raw, sql_result_at(a, row, i));
             text_add_name(&cell, &style,
                           sql_result_at(a, row, i)->type == SQL_RESULT_NULL ? "-" : buf_str(&raw));
-            grid_cell(&g, &cell);
+            columns_cell(&g, &cell);
             buf_release(&raw);
         }
     }
-    grid_write(&g, v->out);
-    grid_release(&g);
+    columns_write(&g, v->out);
+    columns_release(&g);
     vec_each (char *, header, &headers)
         free(*header);
     vec_release(&headers);
@@ -108,7 +108,7 @@ static void write_json_value(struct json *j, const char *key, const struct sql_r
     }
 }
 
-static void write_json(struct answer_view *v, const struct sql_result *a, bool more)
+static void write_json(struct sql_result_view *v, const struct sql_result *a, bool more)
 {
     struct json *j = &v->json;
     if (!v->begun) {
@@ -146,7 +146,7 @@ static void write_field(struct sink *out, const char *text, bool last)
     sink_text(out, last ? "\r\n" : ",");
 }
 
-static void write_csv(struct answer_view *v, const struct sql_result *a)
+static void write_csv(struct sql_result_view *v, const struct sql_result *a)
 {
     size_t n = a->columns.len;
     for (size_t i = 0; i < n && !v->begun; i++)
@@ -160,11 +160,11 @@ static void write_csv(struct answer_view *v, const struct sql_result *a)
         }
 }
 
-void answer_view_write(struct answer_view *v, const struct sql_result *a, bool more)
+void sql_result_view_write(struct sql_result_view *v, const struct sql_result *a, bool more)
 {
-    if (v->form == ANSWER_AS_JSON)
+    if (v->form == SQL_RESULT_AS_JSON)
         write_json(v, a, more);
-    else if (v->form == ANSWER_AS_CSV)
+    else if (v->form == SQL_RESULT_AS_CSV)
         write_csv(v, a);
     else if (!v->begun || sql_result_rows(a))
         write_text(v, a);

@@ -12,12 +12,12 @@
 #include "view/formats/json.h"
 #include "view/text/text.h"
 
-enum answer_form { ANSWER_AS_TEXT, ANSWER_AS_JSON, ANSWER_AS_CSV };
+enum sql_result_form { SQL_RESULT_AS_TEXT, SQL_RESULT_AS_JSON, SQL_RESULT_AS_CSV };
 
-struct answer_view {
+struct sql_result_view {
     struct sink *out;
     struct text_style style;
-    enum answer_form form;
+    enum sql_result_form form;
     struct json json;
     bool begun;
 };
@@ -27,6 +27,6 @@ struct answer_view {
  * NULL is "-". As JSON, {"schema":"allium-sql","version":1,"rows":[{...}]}, ended only by a batch without `more`, so that
  * half an answer is no JSON. As CSV (RFC 4180), NULL is an empty field. Bytes are X'6869', in JSON "6869".
  */
-void answer_view_write(struct answer_view *v, const struct sql_result *a, bool more);
+void sql_result_view_write(struct sql_result_view *v, const struct sql_result *a, bool more);
 
 #endif

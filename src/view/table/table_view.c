@@ -164,7 +164,7 @@ void table_view_text(struct sink *out, const struct table *t, const struct text_
 {
     const uint32_t giving = count_giving(t), elastic = giving ? t->n_columns : elastic_column(t);
     struct text_style whole = *style;
-    struct grid g = {.style = giving && style->file ? &whole : style};
+    struct columns g = {.style = giving && style->file ? &whole : style};
     struct VEC(char *) headers = {0};
     whole.columns = 0;
     for (uint32_t i = 0; i < t->n_columns; i++) {
@@ -172,32 +172,32 @@ void table_view_text(struct sink *out, const struct table *t, const struct text_
             continue;
         char *header = header_of(&t->columns[i]);
         *vec_push(&headers) = header;
-        grid_column(&g,
-                    (struct grid_column){.header = header,
-                                         .left = t->columns[i].type == TABLE_TEXT,
-                                         /* the one that names the rows stays */
-                                         .drop = giving == 1 && t->columns[i].gives ? 0 : t->columns[i].drop,
-                                         .elastic = i == elastic || t->columns[i].gives,
-                                         .wrap = t->columns[i].wrap});
+        columns_column(
+            &g, (struct columns_column){.header = header,
+                                        .left = t->columns[i].type == TABLE_TEXT,
+                                        /* the one that names the rows stays */
+                                        .drop = giving == 1 && t->columns[i].gives ? 0 : t->columns[i].drop,
+                                        .elastic = i == elastic || t->columns[i].gives,
+                                        .wrap = t->columns[i].wrap});
     }
     for (uint32_t row = 0; row < table_rows(t); row++) {
-        grid_row(&g);
+        columns_row(&g);
         for (uint32_t i = 0; i < t->n_columns; i++) {
             if (!is_shown(t, i))
                 continue;
             struct buf cell = BUF_INIT;
             if (!t->columns[i].wrap || table_at(t, row, i)->known)
                 add_value(&cell, style, &t->columns[i], table_at(t, row, i));
-            grid_cell(&g, &cell);
+            columns_cell(&g, &cell);
         }
         struct buf below = BUF_INIT;
         table_view_add_lines(&below, style, t, row);
         if (below.len)
-            grid_below(&g, &below);
+            columns_below(&g, &below);
         buf_release(&below);
     }
-    grid_write(&g, out);
-    grid_release(&g);
+    columns_write(&g, out);
+    columns_release(&g);
     vec_each (char *, header, &headers)
         free(*header);
     vec_release(&headers);

@@ -5,39 +5,39 @@
 #define ELASTIC_LEAST 28 /* columns are dropped rather than leaving the elastic one less */
 #define WIDTH_LEAST   8
 
-void grid_column(struct grid *g, struct grid_column column)
+void columns_column(struct columns *g, struct columns_column column)
 {
     *vec_push(&g->columns) = column;
 }
 
-void grid_row(struct grid *g)
+void columns_row(struct columns *g)
 {
-    *vec_push(&g->rows) = (struct grid_row){.below = NULL};
+    *vec_push(&g->rows) = (struct columns_row){.below = NULL};
 }
 
-void grid_cell(struct grid *g, struct buf *text)
+void columns_cell(struct columns *g, struct buf *text)
 {
     *vec_push(&g->cells) = buf_detach(text);
 }
 
-void grid_below(struct grid *g, struct buf *lines)
+void columns_below(struct columns *g, struct buf *lines)
 {
     free(g->rows.at[g->rows.len - 1].below);
     g->rows.at[g->rows.len - 1].below = buf_detach(lines);
 }
 
-void grid_release(struct grid *g)
+void columns_release(struct columns *g)
 {
     vec_each (char *, text, &g->cells)
         free(*text);
-    vec_each (struct grid_row, row, &g->rows)
+    vec_each (struct columns_row, row, &g->rows)
         free(row->below);
     vec_release(&g->columns);
     vec_release(&g->cells);
     vec_release(&g->rows);
 }
 
-static size_t natural_width(const struct grid *g, size_t column)
+static size_t natural_width(const struct columns *g, size_t column)
 {
     size_t widest = text_width(g->columns.at[column].header);
     for (size_t i = column; i < g->cells.len; i += g->columns.len) {
@@ -48,7 +48,7 @@ static size_t natural_width(const struct grid *g, size_t column)
 }
 
 /* The column to go first; past the last one when all stay. */
-static size_t least_wanted(const struct grid *g, const size_t *widths)
+static size_t least_wanted(const struct columns *g, const size_t *widths)
 {
     size_t found = g->columns.len;
     for (size_t i = 0; i < g->columns.len; i++)
@@ -59,7 +59,7 @@ static size_t least_wanted(const struct grid *g, const size_t *widths)
 }
 
 /* The name that has most to give; past the last column when none has. */
-static size_t widest_name(const struct grid *g, const size_t *widths)
+static size_t widest_name(const struct columns *g, const size_t *widths)
 {
     size_t found = g->columns.len, most = ELASTIC_LEAST;
     for (size_t i = 0; i < g->columns.len; i++) {
@@ -71,7 +71,7 @@ static size_t widest_name(const struct grid *g, const size_t *widths)
     return found;
 }
 
-static size_t width_used(const struct grid *g, const size_t *widths)
+static size_t width_used(const struct columns *g, const size_t *widths)
 {
     size_t used = g->indent, shown = 0;
     for (size_t i = 0; i < g->columns.len; i++) {
@@ -82,14 +82,14 @@ static size_t width_used(const struct grid *g, const size_t *widths)
 }
 
 /* No column is narrower than its header. */
-static size_t least_width(const struct grid *g, size_t column)
+static size_t least_width(const struct columns *g, size_t column)
 {
     size_t header = text_width(g->columns.at[column].header);
     return header > WIDTH_LEAST ? header : WIDTH_LEAST;
 }
 
 /* What the others leave is for those that give way: none gets more than it wants, those that want more the same. */
-static void share_out(const struct grid *g, size_t *widths, const size_t *wanted)
+static void share_out(const struct columns *g, size_t *widths, const size_t *wanted)
 {
     size_t used = width_used(g, widths), left = g->style->columns, sharing = 0;
     bool *shares = mem_array(g->columns.len, sizeof(*shares));
@@ -119,7 +119,7 @@ static void share_out(const struct grid *g, size_t *widths, const size_t *wanted
     free(shares);
 }
 
-static void lay_out_narrow(const struct grid *g, size_t *widths)
+static void lay_out_narrow(const struct columns *g, size_t *widths)
 {
     size_t room = g->style->columns, *wanted = mem_array(g->columns.len, sizeof(*wanted));
     for (size_t i = 0; i < g->columns.len; i++) {
@@ -138,7 +138,7 @@ static void lay_out_narrow(const struct grid *g, size_t *widths)
     free(wanted);
 }
 
-static size_t *lay_out(const struct grid *g)
+static size_t *lay_out(const struct columns *g)
 {
     size_t *widths = mem_array(g->columns.len, sizeof(*widths));
     for (size_t i = 0; i < g->columns.len; i++)
@@ -162,13 +162,13 @@ static size_t line_bytes(const char *text, size_t width)
 }
 
 struct cursor {
-    const struct grid *grid;
+    const struct columns *grid;
     struct sink *out;
     size_t column; /* of the screen, reached so far */
     size_t start;  /* where the next cell begins */
 };
 
-static void put(struct cursor *c, const struct grid_column *column, const char *text, size_t width)
+static void put(struct cursor *c, const struct columns_column *column, const char *text, size_t width)
 {
     size_t own = text_width(text), pad = own < width && !column->left ? width - own : 0;
     enum text_look look = *text ? column->look : TEXT_PLAIN;
@@ -182,12 +182,12 @@ static void put(struct cursor *c, const struct grid_column *column, const char *
 }
 
 /* One line of cells; `rest` (by column) is what of each is still to come, and moves on. True: there is more. */
-static bool write_line(const struct grid *g, struct sink *out, const size_t *widths, const char **rest)
+static bool write_line(const struct columns *g, struct sink *out, const size_t *widths, const char **rest)
 {
     struct cursor c = {.grid = g, .out = out, .start = g->indent};
     bool more = false;
     for (size_t i = 0; i < g->columns.len; i++) {
-        const struct grid_column *column = &g->columns.at[i];
+        const struct columns_column *column = &g->columns.at[i];
         struct buf text = BUF_INIT;
         if (!widths[i])
             continue;
@@ -210,7 +210,7 @@ static bool write_line(const struct grid *g, struct sink *out, const size_t *wid
 }
 
 /* What is to be wrapped and got no column stands below its row, from the second column on. */
-static void write_wrapped_below(const struct grid *g, struct sink *out, const size_t *widths, size_t row)
+static void write_wrapped_below(const struct columns *g, struct sink *out, const size_t *widths, size_t row)
 {
     for (size_t i = 0; i < g->columns.len; i++) {
         const char *text = g->cells.at[row * g->columns.len + i];
@@ -219,11 +219,11 @@ static void write_wrapped_below(const struct grid *g, struct sink *out, const si
     }
 }
 
-static void write_header(const struct grid *g, struct sink *out, const size_t *widths)
+static void write_header(const struct columns *g, struct sink *out, const size_t *widths)
 {
     struct cursor c = {.grid = g, .out = out, .start = g->indent};
     for (size_t i = 0; i < g->columns.len; i++) {
-        struct grid_column header = g->columns.at[i];
+        struct columns_column header = g->columns.at[i];
         header.look = TEXT_FAINT;
         if (widths[i])
             put(&c, &header, header.header, widths[i]);
@@ -231,7 +231,7 @@ static void write_header(const struct grid *g, struct sink *out, const size_t *w
     sink_char(out, '\n');
 }
 
-void grid_write(const struct grid *g, struct sink *out)
+void columns_write(const struct columns *g, struct sink *out)
 {
     size_t *widths = lay_out(g), n = g->columns.len;
     const char **rest = mem_array(n, sizeof(*rest));

@@ -6,13 +6,13 @@
  * Columns of text that line up, fitted to the width there is: columns that matter less go, and some give way; long names
  * of the others too, where that is not enough.
  *
- * Runs in: the tool. Owns: a grid owns the texts of its cells, until grid_release().
+ * Runs in: the tool. Owns: a grid owns the texts of its cells, until columns_release().
  */
 
 #include "base/vec.h"
 #include "view/text/text.h"
 
-struct grid_column {
+struct columns_column {
     const char *header; /* borrowed; ASCII */
     bool left;          /* adjusted to the left */
     unsigned drop; /* 0: stays; else the columns with the largest number go first when there is no room */
@@ -23,27 +23,27 @@ struct grid_column {
     enum text_look look;
 };
 
-struct grid_row {
+struct columns_row {
     char *below; /* lines that follow the row, or NULL */
 };
 
-struct grid {
+struct columns {
     const struct text_style *style; /* borrowed */
     unsigned indent;
     bool bare; /* no line of headers */
-    struct VEC(struct grid_column) columns;
+    struct VEC(struct columns_column) columns;
     struct VEC(char *) cells;
-    struct VEC(struct grid_row) rows;
+    struct VEC(struct columns_row) rows;
 };
 
 /** A further column, before the first row. */
-void grid_column(struct grid *g, struct grid_column column);
-void grid_row(struct grid *g);
+void columns_column(struct columns *g, struct columns_column column);
+void columns_row(struct columns *g);
 /** The next cell of the last row; takes the buffer's text and empties the buffer. */
-void grid_cell(struct grid *g, struct buf *text);
+void columns_cell(struct columns *g, struct buf *text);
 /** What follows the last row: whole lines. As above. */
-void grid_below(struct grid *g, struct buf *lines);
-void grid_write(const struct grid *g, struct sink *out);
-void grid_release(struct grid *g);
+void columns_below(struct columns *g, struct buf *lines);
+void columns_write(const struct columns *g, struct sink *out);
+void columns_release(struct columns *g);
 
 #endif
