@@ -21,7 +21,7 @@ _allium_options()
     frees) echo --where --top --debuginfod --json --no-pager --help ;;
     sites) echo --freed --faults --by --sort --where --top --interval --count --duration --json --allocinfo --openmetrics --stacks --folded --no-pager --help ;;
     tags) echo --by --sort --where --top --interval --count --duration --faults --json --allocinfo --openmetrics --stacks --folded --latency --no-pager --help ;;
-    export) echo --pprof --folded --speedscope --heaptrack -o --output --where --debuginfod --help ;;
+    export) echo --pprof --folded --speedscope --heaptrack -o --output --force --where --debuginfod --help ;;
     sql) echo --json --csv --debuginfod --no-pager --help ;;
     set) echo --where --for --help ;;
     sys) echo -p --pid --interval --duration --sort --top --pss --json --no-pager --help ;;

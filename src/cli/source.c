@@ -283,12 +283,13 @@ static int open_source(struct source *s, const char *text, unsigned without, str
     } else if (source_kind(text) == SOURCE_PROCESS) {
         bad = open_pid(s, text, e);
     } else {
-        path = mem_strdup(text);
-        char *at = strrchr(path, '@');
-        *at = '\0';
-        bad = open_file(s, path, at + 1, without, e);
+        const char *at = strrchr(text, '@');
+        bad = at == text ? source_file(NULL, &path, e) : 0;
+        if (!bad && !path)
+            path = mem_strndup(text, (size_t)(at - text));
+        bad = bad ? bad : open_file(s, path, at + 1, without, e);
     }
-    free(path);
+    s->path = path;
     if (bad)
         source_release(s);
     return bad;
@@ -308,5 +309,6 @@ void source_release(struct source *s)
 {
     profile_free(s->profile);
     free(s->label);
+    free(s->path);
     *s = (struct source){0};
 }

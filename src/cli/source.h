@@ -4,7 +4,7 @@
 
 /*
  * SOURCE, the same for every command: a recording, FILE@TIME (a moment within it, counted from its beginning), the PID of
- * a process that has a ledger, or nothing: the newest recording in this directory.
+ * a process that has a ledger, or nothing: the newest recording in this directory, as of which @TIME is a moment, too.
  *
  * Runs in: the tool.
  */
@@ -17,6 +17,7 @@
 struct source {
     struct profile *profile; /* with names */
     char *label;             /* for the heading */
+    char *path;              /* of the recording; NULL: the source is a process */
 };
 
 /** 0, or -errno with a line that says what to do. `text` may be NULL. */

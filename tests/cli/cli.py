@@ -386,6 +386,8 @@ def moments(place):
     equal([p["comm"] for p in early["processes"]], ["sh"], "processes before the holder ran")
     check(estimate(early["total"]["live_bytes"]), "the shell holds nothing:", early["total"])
     check("hold" not in [row["name"] for row in early["rows"]], "hold() holds memory before it ran")
+    newest = total(place, "@%dns" % (before - started), "--by", "function")
+    equal(newest["total"], early["total"], "of @TIME alone, which is a moment of the newest recording")
     place.allium("report", "r.allium@1h", code=1)
     place.allium("report", "r.allium@x", code=1)
     place.allium("report", "r.allium@0", code=1)

@@ -68,7 +68,7 @@ def folded(place, source, metric, *words):
 
 
 def heaptrack(place, source, *words, name="x.heaptrack.gz"):
-    place.allium("export", source, "--heaptrack", "-o", name, *words)
+    place.allium("export", source, "--heaptrack", "--force", "-o", name, *words)
     return formats.Heaptrack(place.path(name))
 
 
@@ -233,9 +233,9 @@ def absurd(place):
             db.execute("UPDATE cell SET period_bytes = 4096, %s = 1.7e308" % column)
             db.execute("UPDATE point SET live_bytes = 1.7e308, allocated_bytes = 1.7e308")
         formats.speedscope(place.allium("export", "r.allium", "--speedscope").stdout)
-        place.allium("export", "r.allium", "--heaptrack", "-o", "x.heaptrack.gz", timeout=60)
+        place.allium("export", "r.allium", "--heaptrack", "--force", "-o", "x.heaptrack.gz", timeout=60)
         check("calls to allocation functions: " in printed(place, "x.heaptrack.gz"), "heaptrack_print has no total")
-        place.allium("export", "r.allium", "--pprof", "-o", "heap.pb.gz")
+        place.allium("export", "r.allium", "--pprof", "--force", "-o", "heap.pb.gz")
         raw = tap.run(["go", "tool", "pprof", "-raw", "heap.pb.gz"], cwd=place.folder,
                       env=dict(place.env, HOME=place.folder, PPROF_TMPDIR=place.folder)).stdout.decode()
         values = [int(value) for line in re.findall(r"^ +(-?\d[-\d ]*):", raw, re.M) for value in line.split()]
@@ -308,8 +308,8 @@ def many_calls(place):
 def compressed(place):
     place.recording("1")
     for words in (("--speedscope",), ("--heaptrack",), ("--folded", "live")):
-        place.allium("export", "r.allium", *words, "-o", "plain")
-        place.allium("export", "r.allium", *words, "-o", "small.gz")
+        place.allium("export", "r.allium", *words, "--force", "-o", "plain")
+        place.allium("export", "r.allium", *words, "--force", "-o", "small.gz")
         out = place.allium("export", "r.allium", *words).stdout
         with open(place.path("plain"), "rb") as plain, gzip.open(place.path("small.gz")) as small:
             equal((plain.read() == out, small.read() == out), (True, True), "%s: the files hold what is printed" % (words,))
@@ -320,7 +320,33 @@ def compressed(place):
         os.unlink(place.path("full.gz"))
 
 
+def overwriting(place):
+    """No export writes onto its source, whatever that is called, nor onto another file without --force."""
+    place.recording("1")
+    os.symlink("r.allium", place.path("symlink"))
+    os.link(place.path("r.allium"), place.path("hardlink"))
+    with open(place.path("r.allium"), "rb") as file:
+        recording = file.read()
+    for words in (("--pprof",), ("--speedscope",), ("--heaptrack",), ("--folded", "live")):
+        for name in ("r.allium", "./r.allium", "symlink", "hardlink"):
+            for force in ((), ("--force",)):
+                done = place.allium("export", "r.allium", *words, "-o", name, *force, code=1)
+                equal(done.err, "allium: %s is the recording that is exported: write to another file\n" % name, "what it said")
+        with open(place.path("other"), "w") as file:
+            file.write("precious")
+        done = place.allium("export", "r.allium", *words, "-o", "other", code=1)
+        equal(done.err, "allium: other exists; use --force or another -o\n", "what it said")
+        with open(place.path("other")) as file:
+            equal(file.read(), "precious", "in the file that was there")
+        place.allium("export", "r.allium", *words, "-o", "other", "--force")
+        check(os.path.getsize(place.path("other")) > 20, "the file was not replaced")
+        place.allium("export", "r.allium", *words, "-o", "/dev/null")
+    with open(place.path("r.allium"), "rb") as file:
+        check(file.read() == recording, "the recording has changed")
+
+
 tap.main([(name, placed(function)) for name, function in [
+    ("no export overwrites its source, nor another file without --force", overwriting),
     ("of an exact recording all is found, of each stack", exact),
     ("heaptrack_print names the functions and places", top_functions),
     ("of a sampled recording the estimates are found", sampled),

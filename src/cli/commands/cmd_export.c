@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -24,6 +25,7 @@ static const struct option_doc options[] = {
     {"speedscope", 0, NULL, "for speedscope.app: all metrics in one file"},
     {"heaptrack", 0, NULL, "for heaptrack_gui and heaptrack_print"},
     {"output", 'o', "FILE", "where to (standard output); compressed if the name ends in .gz"},
+    {"force", 0, NULL, "replace FILE if it exists"},
     {"where", 0, "QUERY", "only what fits, see allium-query(7)"},
     DEBUGINFOD_OPTION,
     {NULL, 0, NULL, NULL},
@@ -48,7 +50,7 @@ static int run(int argc, char **argv);
 
 const struct command command_export = {
     .name = "export",
-    .usage = "[SOURCE] --pprof|--folded METRIC|--speedscope|--heaptrack [-o FILE] [--where QUERY] "
+    .usage = "[SOURCE] --pprof|--folded METRIC|--speedscope|--heaptrack [-o FILE] [--force] [--where QUERY] "
              "[--debuginfod TIME]",
     .summary = "a profile in a file format that other tools read",
     .examples = examples,
@@ -88,6 +90,32 @@ static int refuse_metric(const struct rollup_values *known)
     return code;
 }
 
+/* The recording, or one of the files that SQLite keeps beside it while it is written. */
+static bool is_of_source(const struct stat *output, const char *recording)
+{
+    static const char *const suffixes[] = {"", "-wal", "-shm", "-journal"};
+    bool is = false;
+    for (size_t i = 0; !is && i < sizeof(suffixes) / sizeof(*suffixes); i++) {
+        struct stat st;
+        struct buf path = BUF_INIT;
+        buf_printf(&path, "%s%s", recording, suffixes[i]);
+        is = !stat(buf_str(&path), &st) && st.st_dev == output->st_dev && st.st_ino == output->st_ino;
+        buf_release(&path);
+    }
+    return is;
+}
+
+/* May `path` be written to? Devices and pipes may; a file that exists may with --force. -1: yes, else an exit code. */
+static int refuse_output(const char *path, const struct source *s, bool force)
+{
+    struct stat st;
+    if (!path || !strcmp(path, "-") || stat(path, &st) || !S_ISREG(st.st_mode))
+        return -1;
+    if (s->path && is_of_source(&st, s->path))
+        return command_fail(EXIT_FAILED, "%s is the recording that is exported: write to another file", path);
+    return force ? -1 : command_fail(EXIT_FAILED, "%s exists; use --force or another -o", path);
+}
+
 /* "wbe" into `path`, compressed if it says so and the format is not already; standard output if there is none. */
 static FILE *open_output(const char *path, enum format format)
 {
@@ -114,6 +142,9 @@ static int export(const struct arguments *a, const struct source *s, struct prof
 {
     const char *path = command_value(&command_export, a, "output");
     struct rollup_options o = {.group = ROLLUP_BY_STACK, .sort = metric};
+    int refused = refuse_output(path, s, command_value(&command_export, a, "force") != NULL);
+    if (refused >= 0)
+        return refused;
     profile_filter_apply(f, &o);
     bool ask = format == FORMAT_FOLDED || (format == FORMAT_SPEEDSCOPE && f->samples);
     struct rollup *r = ask ? rollup_new(s->profile, &o) : NULL;
