@@ -26,19 +26,19 @@ static void note(struct part *p, const void *at, uint64_t bytes)
 
 static void before_fork(void)
 {
-    const struct ledger_header *h = tag_ledger_ledger.header;
+    const struct ledger_header *h = tag_ledger.header;
     __builtin_memset(parents, 0, sizeof(parents));
-    if (!tag_ledger_are_ours())
+    if (!tag_ledger_is_ours())
         return;
     note(&parents[0], h, LEDGER_HEADER_BYTES);
-    note(&parents[1], tag_ledger_ledger.regions[LEDGER_TAGS], h->regions[LEDGER_TAGS].ready_bytes);
-    note(&parents[2], tag_ledger_ledger.regions[LEDGER_ACCOUNTS], h->regions[LEDGER_ACCOUNTS].ready_bytes);
+    note(&parents[1], tag_ledger.regions[LEDGER_TAGS], h->regions[LEDGER_TAGS].ready_bytes);
+    note(&parents[2], tag_ledger.regions[LEDGER_ACCOUNTS], h->regions[LEDGER_ACCOUNTS].ready_bytes);
 }
 
 /* The words of the thread that forked are its parent's, also once another one has begun the child's books. */
 static void leave_words(void)
 {
-    if (!tag_ledger_are_ours())
+    if (!tag_ledger_is_ours())
         allium_thread.objects = object_map_none;
 }
 

@@ -89,7 +89,7 @@ static void bury(struct span s, bool unseen)
 /* Not in the child of a handler that forked meanwhile: the account is its parent's. */
 static void enter(struct span s, uint32_t account)
 {
-    if (!tag_ledger_are_ours())
+    if (!tag_ledger_is_ours())
         return;
     if (mmap_ranges_enter(s.start, s.end, account) == MMAP_RANGES_DONE) {
         tag_made(account, s.end - s.start);

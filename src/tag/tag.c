@@ -197,7 +197,7 @@ TAG_EXPORT void allium_born_cold(struct allium_tag *tag, const void *object, siz
 /* The object, out of the map; false: it is not ours. A fork child knows none of its parent's. */
 bool tag_ours(void)
 {
-    if (!tag_ledger_are_ours())
+    if (!tag_ledger_is_ours())
         return false;
     settle_thread();
     return true;

@@ -39,7 +39,7 @@ _Static_assert(sizeof(struct ledger_words) == 1 << (ALLIUM_BYTES_BITS - 7), "ALL
 
 enum stage { STAGE_NONE, STAGE_MAKING, STAGE_MADE, STAGE_FAILED };
 
-struct ledger tag_ledger_ledger = {.control = &ledger_no_control};
+struct ledger tag_ledger = {.control = &ledger_no_control};
 static struct ledger_config config;
 static uint32_t stage, generation;
 /* What the process knows of itself, in a page that the kernel wipes in fork children. */
@@ -54,7 +54,7 @@ static bool began;
 
 /* What a fork child writes into its own ledger, if the module is still there. */
 struct met {
-    struct deferred_place place;
+    struct deferred_target place;
     const struct link_map *map;
     uint64_t calls; /* see tag_ledger_calls() */
     uint32_t line;
@@ -64,7 +64,7 @@ static struct met *met; /* by account */
 static bool in_vain;                          /* was waited for who makes them */
 static uint32_t accounts, accounts_of_parent; /* one more than the highest number */
 
-#define AT(table, type, index) ledger_at(&tag_ledger_ledger, table, type, index)
+#define AT(table, type, index) ledger_at(&tag_ledger, table, type, index)
 
 static uint64_t now_ns(clockid_t id)
 {
@@ -76,14 +76,14 @@ static uint64_t now_ns(clockid_t id)
 /* Most places share class, name and file with many: the strings are looked for before they are added. */
 static uint32_t string_of(const char *text)
 {
-    uint64_t used = load_acquire(&tag_ledger_ledger.header->regions[LEDGER_STRINGS].used);
+    uint64_t used = load_acquire(&tag_ledger.header->regions[LEDGER_STRINGS].used);
     const char *strings = AT(LEDGER_STRINGS, char, 0);
-    if (!*text || used > tag_ledger_ledger.header->regions[LEDGER_STRINGS].ready_bytes)
+    if (!*text || used > tag_ledger.header->regions[LEDGER_STRINGS].ready_bytes)
         return 0;
     for (uint64_t at = 0; at < used; at += text_length(strings + at) + 1)
         if (text_length(strings + at) == text_length(text) && text_starts(strings + at, text))
             return (uint32_t)at;
-    return ledger_stacks_add_string(&tag_ledger_ledger, text);
+    return ledger_stacks_add_string(&tag_ledger, text);
 }
 
 static const char *variable(const char *name)
@@ -94,7 +94,7 @@ static const char *variable(const char *name)
 
 static void describe_image(void)
 {
-    struct ledger_header *h = tag_ledger_ledger.header;
+    struct ledger_header *h = tag_ledger.header;
     char exe[LEDGER_PATH_BYTES * 4];
     h->clock = LEDGER_CLOCK_NS;
     h->began_ticks = h->began_monotonic_ns = now_ns(CLOCK_MONOTONIC);
@@ -105,8 +105,8 @@ static void describe_image(void)
     sys_call(SYS_prctl, PR_GET_NAME, h->comm);
     long length = sys_call(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", exe, sizeof(exe) - 1);
     exe[sys_failed(length) ? 0 : length] = '\0';
-    ledger_stacks_add_string(&tag_ledger_ledger, ""); /* string 0 */
-    h->exe = ledger_stacks_add_string(&tag_ledger_ledger, exe);
+    ledger_stacks_add_string(&tag_ledger, ""); /* string 0 */
+    h->exe = ledger_stacks_add_string(&tag_ledger, exe);
 }
 
 static void begin_process(void)
@@ -135,14 +135,14 @@ static void begin_process(void)
     met = sys_failed(page) ? NULL : (struct met *)page; /* it is little, even where address space is */
 }
 
-bool tag_ledger_are_ours(void)
+bool tag_ledger_is_ours(void)
 {
     return load_acquire(&stage) == STAGE_MADE && load_relaxed(alive) == AWARE;
 }
 
 int32_t tag_ledger_process(void)
 {
-    return tag_ledger_ledger.header->pid;
+    return tag_ledger.header->pid;
 }
 
 uint32_t tag_ledger_generation(void)
@@ -153,11 +153,11 @@ uint32_t tag_ledger_generation(void)
 /* Room for the account's words, up to the end of its block. */
 static bool back_account(uint32_t number)
 {
-    const struct ledger_region *r = &tag_ledger_ledger.header->regions[LEDGER_ACCOUNTS];
+    const struct ledger_region *r = &tag_ledger.header->regions[LEDGER_ACCOUNTS];
     while (load_acquire(&r->used) <= number / LEDGER_ACCOUNTS_TOGETHER)
-        if (ledger_append(&tag_ledger_ledger, LEDGER_ACCOUNTS, 1) == LEDGER_NONE)
+        if (ledger_append(&tag_ledger, LEDGER_ACCOUNTS, 1) == LEDGER_NONE)
             return false;
-    return ledger_reach(&tag_ledger_ledger, LEDGER_ACCOUNTS,
+    return ledger_reach(&tag_ledger, LEDGER_ACCOUNTS,
                         (number / LEDGER_ACCOUNTS_TOGETHER + 1) * sizeof(struct ledger_accounts));
 }
 
@@ -184,18 +184,17 @@ static void add_build_id(struct ledger_module *m, const char *image)
 static uint32_t module_of(const struct dl_find_object *found)
 {
     const struct link_map *map = found->dlfo_link_map;
-    const struct ledger_region *r = &tag_ledger_ledger.header->regions[LEDGER_MODULES];
+    const struct ledger_region *r = &tag_ledger.header->regions[LEDGER_MODULES];
     struct ledger_module m = {.start = (uint64_t)found->dlfo_map_start,
                               .end = (uint64_t)found->dlfo_map_end,
                               .bias = map->l_addr,
-                              .path =
-                                  map->l_name[0] ? string_of(map->l_name) : tag_ledger_ledger.header->exe};
+                              .path = map->l_name[0] ? string_of(map->l_name) : tag_ledger.header->exe};
     for (uint32_t i = 0; i < load_acquire(&r->used); i++) {
         const struct ledger_module *known = AT(LEDGER_MODULES, struct ledger_module, i);
         if (known->start == m.start && known->end == m.end && known->path == m.path)
             return i;
     }
-    uint32_t at = ledger_append(&tag_ledger_ledger, LEDGER_MODULES, 1);
+    uint32_t at = ledger_append(&tag_ledger, LEDGER_MODULES, 1);
     if (at == LEDGER_NONE)
         return at;
     m.seen_ticks = now_ns(CLOCK_MONOTONIC);
@@ -205,7 +204,7 @@ static uint32_t module_of(const struct dl_find_object *found)
 }
 
 /* What the place, and its module, are called in the control page's lists. */
-static void set_keys(struct deferred_place *place, uint32_t module, uint64_t code)
+static void set_keys(struct deferred_target *place, uint32_t module, uint64_t code)
 {
     const void *id = "";
     uint64_t bytes = 0;
@@ -253,7 +252,7 @@ struct ledger_tag *tag_ledger_tag(uint32_t number)
     return AT(LEDGER_TAGS, struct ledger_tag, number);
 }
 
-struct deferred_place *tag_ledger_place(uint32_t number)
+struct deferred_target *tag_ledger_place(uint32_t number)
 {
     return &met[number].place;
 }
@@ -291,7 +290,7 @@ static uint32_t number_for(struct met *of, uint64_t identity)
 {
     uint32_t number = identity ? tag_index_account(identity, 0) : 0;
     if (!number)
-        return ledger_append(&tag_ledger_ledger, LEDGER_TAGS, 1);
+        return ledger_append(&tag_ledger, LEDGER_TAGS, 1);
     of->calls = met[number].calls;
     return number;
 }
@@ -343,7 +342,7 @@ bool tag_ledger_meet(struct allium_tag *tag)
     }
     if (identity)
         tag_index_account(identity, number);
-    tag_control_show(tag_ledger_ledger.control, tag);
+    tag_control_show(tag_ledger.control, tag);
     return true;
 }
 
@@ -352,7 +351,7 @@ static bool inherit(void)
 {
     struct dl_find_object found, texts;
     for (uint32_t n = 1; n < accounts_of_parent; n++) {
-        if (ledger_append(&tag_ledger_ledger, LEDGER_TAGS, 1) == LEDGER_NONE || !back_account(n))
+        if (ledger_append(&tag_ledger, LEDGER_TAGS, 1) == LEDGER_NONE || !back_account(n))
             return false;
         bool there = met[n].place.code && tag_index_module(met[n].place.code, &found);
         const char *text =
@@ -372,7 +371,7 @@ static bool make_own(void)
 {
     config.image_id ^= now_ns(CLOCK_MONOTONIC) ^ (uint64_t)sys_call(SYS_getpid, 0) << 40;
     config.image_id = draw_next(&config.image_id);
-    if (ledger_make(&tag_ledger_ledger, &config))
+    if (ledger_make(&tag_ledger, &config))
         return false;
     describe_image();
     return true;
@@ -381,20 +380,19 @@ static bool make_own(void)
 static enum stage make(void)
 {
     const struct ledger_control *inherited = config.asked;
-    enum agent_api_answer answer = agent_api_agent ? agent_api_agent->open(&tag_ledger_ledger)
+    enum agent_api_answer answer = agent_api_agent ? agent_api_agent->open(&tag_ledger)
                                    : make_own()    ? AGENT_API_OPEN
                                                    : AGENT_API_NEVER;
     if (answer != AGENT_API_OPEN)
         return answer == AGENT_API_LATER ? STAGE_NONE : STAGE_FAILED;
-    if (tag_ledger_ledger.control == &ledger_no_control)
-        tag_ledger_ledger.control = inherited;
-    if (!back_account(0) || ledger_append(&tag_ledger_ledger, LEDGER_TAGS, 1) ||
-        !inherit()) /* account 0: none */
+    if (tag_ledger.control == &ledger_no_control)
+        tag_ledger.control = inherited;
+    if (!back_account(0) || ledger_append(&tag_ledger, LEDGER_TAGS, 1) || !inherit()) /* account 0: none */
         return STAGE_FAILED;
-    tag_control_show_again(tag_ledger_ledger.control);
-    if (inherited != &asked_at_start.control && tag_ledger_ledger.control != inherited)
+    tag_control_show_again(tag_ledger.control);
+    if (inherited != &asked_at_start.control && tag_ledger.control != inherited)
         sys_call(SYS_munmap, inherited, LEDGER_CONTROL_TAG_BYTES);
-    tag_ledger_ledger.header->magic = LEDGER_MAGIC;
+    tag_ledger.header->magic = LEDGER_MAGIC;
     return STAGE_MADE;
 }
 
@@ -404,9 +402,9 @@ static void become_child(void)
     if (stage == STAGE_MADE)
         parent_image_id = config.image_id;
     accounts_of_parent = load_relaxed(&accounts);
-    tag_ledger_ledger.header = NULL;
-    if (tag_ledger_ledger.control != &ledger_no_control)
-        config.asked = tag_ledger_ledger.control;
+    tag_ledger.header = NULL;
+    if (tag_ledger.control != &ledger_no_control)
+        config.asked = tag_ledger.control;
     object_map_begin_anew();
     mmap_ranges_begin_anew();
     call_details_reset();
@@ -463,23 +461,23 @@ bool tag_ledger_open(void)
 
 char *tag_ledger_words(uint32_t shard)
 {
-    return tag_ledger_ledger.regions[LEDGER_ACCOUNTS] +
+    return tag_ledger.regions[LEDGER_ACCOUNTS] +
            shard * LEDGER_ACCOUNTS_TOGETHER * sizeof(struct ledger_words);
 }
 
 void tag_ledger_show_objects(const void *tables)
 {
-    store_relaxed(&tag_ledger_ledger.header->tagged, (uintptr_t)tables);
+    store_relaxed(&tag_ledger.header->tagged, (uintptr_t)tables);
 }
 
 void tag_ledger_show_ranges(const void *table)
 {
-    store_relaxed(&tag_ledger_ledger.header->ranges, (uintptr_t)table);
+    store_relaxed(&tag_ledger.header->ranges, (uintptr_t)table);
 }
 
 void tag_ledger_count_loss(enum ledger_loss what)
 {
-    __atomic_fetch_add(&tag_ledger_ledger.header->losses[what], 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&tag_ledger.header->losses[what], 1, __ATOMIC_RELAXED);
 }
 
 void tag_ledger_unseen(uint32_t number)
@@ -494,8 +492,8 @@ void tag_ledger_failed(uint32_t number)
 
 __attribute__((destructor)) static void end(void)
 {
-    if (agent_api_agent || !tag_ledger_are_ours())
+    if (agent_api_agent || !tag_ledger_is_ours())
         return;
-    tag_ledger_ledger.header->ended_ticks = now_ns(CLOCK_MONOTONIC);
-    store_release(&tag_ledger_ledger.header->state, LEDGER_EXITED);
+    tag_ledger.header->ended_ticks = now_ns(CLOCK_MONOTONIC);
+    store_release(&tag_ledger.header->state, LEDGER_EXITED);
 }

@@ -34,7 +34,7 @@ static inline uint32_t tag_ledger_offset(uint32_t number)
     return ledger_index_of(number, LEDGER_ACCOUNTS_TOGETHER) * (uint32_t)sizeof(struct ledger_words);
 }
 
-extern struct ledger tag_ledger_ledger;
+extern struct ledger tag_ledger;
 
 /** There is a ledger of this process's own. False: there is none and cannot be, or somebody else is making it just now. */
 bool tag_ledger_open(void);
@@ -43,7 +43,7 @@ bool tag_ledger_meet(struct allium_tag *tag);
 /** Its record. */
 struct ledger_tag *tag_ledger_tag(uint32_t number);
 /** What is known of its place. */
-struct deferred_place *tag_ledger_place(uint32_t number);
+struct deferred_target *tag_ledger_place(uint32_t number);
 /** Calls of it that tag_control_fails() counts. */
 uint64_t *tag_ledger_calls(uint32_t number);
 /** First words of a shard, of account 0. */
@@ -53,7 +53,7 @@ void tag_ledger_add(uint32_t number, uint32_t shard, bool gone, unsigned calls, 
 /** The count, to which a call of so many bytes was added, is to hand its calls on. */
 void tag_ledger_carry(struct ledger_count *count, uint32_t shard, uint64_t bytes);
 /** This process is one that has its books open: false in a fork child that has not begun. */
-bool tag_ledger_are_ours(void);
+bool tag_ledger_is_ours(void);
 /** Whose books they are. */
 int32_t tag_ledger_process(void);
 /** A new number in each fork child. */

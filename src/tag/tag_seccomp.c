@@ -20,9 +20,9 @@ static void take_room(void)
                                                 LEDGER_STACK_FRAMES, LEDGER_STACKS,     LEDGER_ACCOUNTS,
                                                 LEDGER_TAGS,         LEDGER_TAG_STACKS, LEDGER_LATENCIES};
     for (unsigned i = 0; i < sizeof(growing) / sizeof(*growing); i++) {
-        const struct ledger_region *r = &tag_ledger_ledger.header->regions[growing[i]];
+        const struct ledger_region *r = &tag_ledger.header->regions[growing[i]];
         uint64_t end = r->ready_bytes + SEALED_ROOM;
-        ledger_reach(&tag_ledger_ledger, growing[i], end < r->limit_bytes ? end : r->limit_bytes);
+        ledger_reach(&tag_ledger, growing[i], end < r->limit_bytes ? end : r->limit_bytes);
     }
     object_map_take_room(OBJECT_MAP_ROOM_TAGS);
 }
@@ -33,11 +33,11 @@ struct seccomp_way seccomp_begin(struct seccomp_way w)
     bool first = w.seals && !vm_reserve_is_sealed();
     if (first && tag_ledger_open() && tag_ledger_process() != sys_call(SYS_getpid, 0))
         w.seals = false;
-    else if (first && tag_ledger_are_ours())
+    else if (first && tag_ledger_is_ours())
         take_room();
     if (w.seals) {
         vm_reserve_seal(1);
-        __atomic_fetch_add(&tag_ledger_ledger.sealed, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&tag_ledger.sealed, 1, __ATOMIC_RELAXED);
     }
     return w;
 }
@@ -45,7 +45,7 @@ struct seccomp_way seccomp_begin(struct seccomp_way w)
 void seccomp_end(struct seccomp_way w, bool failed)
 {
     if (failed && w.seals) {
-        __atomic_fetch_sub(&tag_ledger_ledger.sealed, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_sub(&tag_ledger.sealed, 1, __ATOMIC_RELAXED);
         vm_reserve_seal(-1);
     }
 }

@@ -17,7 +17,7 @@ _Static_assert(LEDGER_QUERIES_MOST <= STATE_SHIFT, "a bit for each");
 
 /* A place that is judged. */
 struct known {
-    const struct deferred_place *place;
+    const struct deferred_target *place;
     const struct unwind_module *module; /* NULL: it is not loaded */
     bool looked_up;                     /* `function` is known, or cannot be */
     char path[ELF_SYMBOLS_PATH_BYTES], function[ELF_SYMBOLS_NAME_BYTES];
@@ -65,7 +65,7 @@ static struct clause_value value_of(void *subject, enum clause_field field)
     return (struct clause_value){text && *text ? text : NULL, field != CLAUSE_FILE};
 }
 
-static void begin(struct known *k, const struct deferred_place *place)
+static void begin(struct known *k, const struct deferred_target *place)
 {
     *k->path = *k->function = '\0';
     k->place = place;
@@ -79,7 +79,7 @@ static void begin(struct known *k, const struct deferred_place *place)
 }
 
 uint32_t deferred_fits(const struct ledger_kept *k, uint32_t queries, uint32_t state,
-                       struct deferred_place *place)
+                       struct deferred_target *place)
 {
     uint64_t before = load_relaxed(&place->fits);
     uint32_t fits = 0;

@@ -15,7 +15,7 @@
 struct ledger_kept;
 
 /* What the process knows of a place. */
-struct deferred_place {
+struct deferred_target {
     uint64_t key,
         module; /* ledger_action_key() or ledger_site_key(); ledger_module_key(), 0: nobody knows its places */
     const char *code;
@@ -26,6 +26,6 @@ struct deferred_place {
 
 /** Bits, by query, of those that fit; none where the module is settled. It is found out once for each state of the page. */
 uint32_t deferred_fits(const struct ledger_kept *k, uint32_t queries, uint32_t state,
-                       struct deferred_place *place);
+                       struct deferred_target *place);
 
 #endif

@@ -87,7 +87,7 @@ static bool find(const struct ledger_control *c, uint64_t key, struct ledger_act
 }
 
 /* By the queries that fit it, of a place that nobody has looked for yet. */
-static bool find_kept(const struct ledger_control *c, int32_t state, struct deferred_place *place,
+static bool find_kept(const struct ledger_control *c, int32_t state, struct deferred_target *place,
                       struct ledger_action *a)
 {
     uint32_t count;
@@ -100,7 +100,7 @@ static bool find_kept(const struct ledger_control *c, int32_t state, struct defe
     return a->asked;
 }
 
-uint32_t rules_lookup(const struct ledger_control *c, int32_t state, struct deferred_place *place,
+uint32_t rules_lookup(const struct ledger_control *c, int32_t state, struct deferred_target *place,
                       struct ledger_action *a, bool *timed)
 {
     return find(c, place->key, a) || find_kept(c, state, place, a) ? asked_now(a, timed) : 0;

@@ -19,7 +19,7 @@
  * What is asked now of that place, as bits of enum ledger_ask, where the page is at that state. `a`: the action, if any is asked.
  * `timed`: later it may be something else, though the page stays as it is; else as it was.
  */
-uint32_t rules_lookup(const struct ledger_control *c, int32_t state, struct deferred_place *place,
+uint32_t rules_lookup(const struct ledger_control *c, int32_t state, struct deferred_target *place,
                       struct ledger_action *a, bool *timed);
 /** In a fork child, whose page is another. */
 void rules_begin(void);

@@ -13,7 +13,7 @@
 #define AT(table, type, index) ledger_at(&process.ledger, table, type, index)
 
 /* By number, for SITES_GENERATIONS in turn. In a fork child, which counts its sites anew, they are gone. */
-static struct deferred_place (*all_places)[SITES_MOST], *places;
+static struct deferred_target (*all_places)[SITES_MOST], *places;
 static struct stack_calls calls = STACK_CALLS_OF(&process.ledger);
 
 void sites_asked_begin(void)
@@ -30,9 +30,9 @@ void sites_asked_begin_ledger(void)
 }
 
 /* NULL: the ledger does not know its module. No file has a list of its sites: who reads them from outside settles what was met, and the queries say the rest. */
-static struct deferred_place *place_of(uint32_t number, uint32_t module, uintptr_t pc)
+static struct deferred_target *place_of(uint32_t number, uint32_t module, uintptr_t pc)
 {
-    struct deferred_place *place = &places[number];
+    struct deferred_target *place = &places[number];
     const struct unwind_module *m = &unwind_modules.at[module];
     uint32_t row = load_acquire(&m->ledger_id);
     if (load_acquire(&place->key) || !row)
@@ -51,7 +51,7 @@ bool sites_stacks_asked(const struct ledger_control *c, int32_t state, uint32_t 
 {
     struct ledger_action a;
     bool timed;
-    struct deferred_place *place = places && load_relaxed(&c->listed) ? place_of(number, module, pc) : NULL;
+    struct deferred_target *place = places && load_relaxed(&c->listed) ? place_of(number, module, pc) : NULL;
     return place && rules_lookup(c, state, place, &a, &timed) >> LEDGER_ASK_STACKS & 1;
 }
 
