@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef ALLIUM_HELPER_H
+#if !defined(ALLIUM_HELPER_H) && !defined(__ASSEMBLER__) /* -include reaches .S files, too */
 #define ALLIUM_HELPER_H
 
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef ALLIUM_MALLOC_HOOKS_H
+#if !defined(ALLIUM_MALLOC_HOOKS_H) && !defined(__ASSEMBLER__) /* -include reaches .S files, too */
 #define ALLIUM_MALLOC_HOOKS_H
 
 /*
