@@ -40,13 +40,25 @@
 #define ALLIUM_NEW_CAUGHT
 #endif
 
+/*
+ * clang's thread sanitizer links operators of its own into each program, and a second definition would be refused: there ours are
+ * weak, its own are used, and what it makes has no tag.
+ */
+#define ALLIUM_NEW_REPLACES
+#ifdef __has_feature
+#if __has_feature(thread_sanitizer)
+#undef ALLIUM_NEW_REPLACES
+#define ALLIUM_NEW_REPLACES __attribute__((weak))
+#endif
+#endif
+
 #define ALLIUM_NEW_OPERATORS(name)                                                                           \
-    void *operator name(std::size_t bytes)                                                                   \
+    ALLIUM_NEW_REPLACES void *operator name(std::size_t bytes)                                               \
     {                                                                                                        \
         ALLIUM_NEW(malloc(bytes ? bytes : 1))                                                                \
         ALLIUM_NEW_FAILS;                                                                                    \
     }                                                                                                        \
-    void *operator name(std::size_t bytes, const std::nothrow_t &) noexcept                                  \
+    ALLIUM_NEW_REPLACES void *operator name(std::size_t bytes, const std::nothrow_t &) noexcept              \
     {                                                                                                        \
         ALLIUM_NEW_ATTEMPT{ALLIUM_NEW(malloc(bytes ? bytes : 1))} ALLIUM_NEW_CAUGHT return nullptr;          \
     }
@@ -54,37 +66,60 @@
 ALLIUM_NEW_OPERATORS(new)
 ALLIUM_NEW_OPERATORS(new[])
 
-/* All others of the standard library's end in these, but for the aligned ones. */
-void operator delete(void *p) noexcept
-{
-    free(p);
-}
+/*
+ * Each form of delete, too. The standard library's would end in the plain one, but a form that is left out is the allocator's or the
+ * sanitizer's own where the program has one: what new[] above made would be freed past the account, or called a mismatch.
+ */
+#define ALLIUM_DELETE_OPERATORS(name)                                                                        \
+    ALLIUM_NEW_REPLACES void operator name(void *p) noexcept                                                 \
+    {                                                                                                        \
+        free(p);                                                                                             \
+    }                                                                                                        \
+    ALLIUM_NEW_REPLACES void operator name(void *p, std::size_t) noexcept                                    \
+    {                                                                                                        \
+        free(p);                                                                                             \
+    }                                                                                                        \
+    ALLIUM_NEW_REPLACES void operator name(void *p, const std::nothrow_t &) noexcept                         \
+    {                                                                                                        \
+        free(p);                                                                                             \
+    }
 
-void operator delete(void *p, std::size_t) noexcept
-{
-    free(p);
-}
+ALLIUM_DELETE_OPERATORS(delete)
+ALLIUM_DELETE_OPERATORS(delete[])
 
 #ifdef __cpp_aligned_new
 #define ALLIUM_NEW_ALIGNED(name)                                                                             \
-    void *operator name(std::size_t bytes, std::align_val_t alignment)                                       \
+    ALLIUM_NEW_REPLACES void *operator name(std::size_t bytes, std::align_val_t alignment)                   \
     {                                                                                                        \
         ALLIUM_NEW(memalign(static_cast<std::size_t>(alignment), bytes ? bytes : 1))                         \
         ALLIUM_NEW_FAILS;                                                                                    \
+    }                                                                                                        \
+    ALLIUM_NEW_REPLACES void *operator name(std::size_t bytes, std::align_val_t alignment,                   \
+                                            const std::nothrow_t &) noexcept                                 \
+    {                                                                                                        \
+        ALLIUM_NEW_ATTEMPT{ALLIUM_NEW(memalign(static_cast<std::size_t>(alignment),                          \
+                                               bytes ? bytes : 1))} ALLIUM_NEW_CAUGHT return nullptr;        \
     }
 
 ALLIUM_NEW_ALIGNED(new)
 ALLIUM_NEW_ALIGNED(new[])
 
-void operator delete(void *p, std::align_val_t) noexcept
-{
-    free(p);
-}
+#define ALLIUM_DELETE_ALIGNED(name)                                                                          \
+    ALLIUM_NEW_REPLACES void operator name(void *p, std::align_val_t) noexcept                               \
+    {                                                                                                        \
+        free(p);                                                                                             \
+    }                                                                                                        \
+    ALLIUM_NEW_REPLACES void operator name(void *p, std::size_t, std::align_val_t) noexcept                  \
+    {                                                                                                        \
+        free(p);                                                                                             \
+    }                                                                                                        \
+    ALLIUM_NEW_REPLACES void operator name(void *p, std::align_val_t, const std::nothrow_t &) noexcept       \
+    {                                                                                                        \
+        free(p);                                                                                             \
+    }
 
-void operator delete(void *p, std::size_t, std::align_val_t) noexcept
-{
-    free(p);
-}
+ALLIUM_DELETE_ALIGNED(delete)
+ALLIUM_DELETE_ALIGNED(delete[])
 #endif
 
 #endif

@@ -304,6 +304,62 @@ def standard_library(compiler, level):
     return test
 
 
+ARRAYS = """
+#include <allium/operator_new.hh>
+struct object { int value; ~object() { value = 0; } };
+struct alignas(64) wide { char bytes[128]; ~wide() { bytes[0] = 0; } };
+int main()
+{
+    static char *plain[1000], *silent[100];
+    static object *objects[1000];
+    static wide *wides[100];
+    for (int i = 0; i < 1000; i++) {
+        plain[i] = new char[100];
+        objects[i] = new object[5];
+    }
+    for (int i = 0; i < 100; i++) {
+        wides[i] = new wide[3];
+        silent[i] = new (std::nothrow) char[10];
+    }
+    for (int i = 0; i < 999; i++) {
+        delete[] plain[i];
+        delete[] objects[i];
+    }
+    for (int i = 0; i < 100; i++) {
+        delete[] wides[i];
+        operator delete[](silent[i], std::nothrow);
+    }
+}
+"""
+
+
+def arrays(compiler, *options, preload=None, tagged=True):
+    """Arrays are made and deleted by our operators, and by none of the allocator's or sanitizer's: two objects stay."""
+    def test():
+        path = program(compiler, ["-O1", "-std=c++17", *options], scratch("arrays.cc", ARRAYS))
+        with private_dir() as ledgers:
+            env = dict(os.environ, ALLIUM_DIR=ledgers, LD_PRELOAD=preload and ctypes.util.find_library(preload) or "",
+                       ASAN_OPTIONS="detect_leaks=0")
+            p = subprocess.Popen([path], env=env, stderr=subprocess.PIPE)
+            equal((p.communicate(timeout=60)[1].decode(), p.returncode), ("", 0), "what it says, and its code")
+            if not tagged:
+                return
+            rows, said = accounts(ledgers, p.pid)
+        equal(said, "", "losses")
+        rows = [row for row in rows if "arrays" in row["module"]]
+        sums = [sum(row[key] for row in rows) for key in ("allocations", "live_objects")]
+        equal(sums, [2200, 2], "arrays made, and live")
+    return test
+
+
+def assembled(compiler):
+    """Flags of a whole project reach its assembler sources, too."""
+    def test():
+        source = scratch("nothing.S", "    .globl nothing\nnothing:\n    ret\n    .section .note.GNU-stack,\"\",@progbits\n")
+        quiet([compiler, *HOOKS, "-c", source, "-o", scratch("nothing.o")])
+    return test
+
+
 def frees_of_others(*before, **env):
     """With liballium-frees.so nothing that code without tags gives back is missed. `before` are preloaded in this order, FREES is it."""
     def test():
@@ -323,6 +379,15 @@ tap.main([("a source that " + what, compiles(what)) for what in ODDITIES] + [
     ("%s %s%s: the wider family is counted as the program does" % (compiler, level, more and " " + more), exact(compiler, level, *[more] * bool(more)))
     for compiler in C + CXX for level, more in (("-O0", ""), ("-O2", ""), ("-O2", "-D_FORTIFY_SOURCE=3"), ("-O2", "-std=c11" if compiler in C else "-std=c++17"))] + [
     ("a count that is left out is found", planted),
+] + [
+    ("%s: an assembler source compiles with the header before it" % compiler, assembled(compiler)) for compiler in C
+] + [
+    ("%s %s: arrays are deleted by the operators that made them" % (compiler, option), arrays(compiler, option, tagged="thread" not in option))
+    for compiler in CXX for option in ("-fsanitize=address", "-fsanitize=thread", "-O2")
+] + [
+    ("arrays are deleted by the operators that made them with %s below" % name, arrays("g++", preload=name))
+    for name in ("jemalloc", "tcmalloc_minimal", "mimalloc")
+] + [
     ("with liballium-frees, frees of others are seen", frees_of_others("FREES")),
     ("so with another allocator", frees_of_others("FREES", "jemalloc")),
     ("so with the agent behind it", frees_of_others("FREES", "AGENT")),
