@@ -153,6 +153,9 @@ int command_parse(const struct command *c, int argc, char **argv, bool stop_at_w
             k++;
         if (k == n)
             return report_bad_option(c, found, argv);
+        /* "--opt=--" is a value; in "--opt --" the value was forgotten. */
+        if (optarg && optarg == argv[optind - 1] && !strcmp(optarg, "--"))
+            return command_misuse(c, "option %s needs a value", argv[optind - 2]);
         a->value[k] = optarg ? optarg : "";
         if (!c->options[k].many)
             continue;

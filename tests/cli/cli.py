@@ -82,10 +82,17 @@ def usage(place):
                   ("report", "--sort", "allocated", "--older-than", "1s"), ("report", "a", "b"), ("report", "--where", "size>"),
                   ("export",), ("export", "--pprof", "--folded", "live"), ("export", "--speedscope", "--heaptrack"),
                   ("export", "--heaptrack", "--where", "age>1s"), ("export", "--folded", "nonsense"), ("snapshot",),
-                  ("snapshot", "x"), ("snapshot", "-1"), ("ps", "x"), ("nonsense",), ("doctor", "x")):
+                  ("snapshot", "x"), ("snapshot", "-1"), ("report", "--where", "--"), ("run", "-o", "--", "true"), ("ps", "x"), ("nonsense",), ("doctor", "x")):
         done = place.allium(*words, code=2)
         check(done.err.startswith("allium: "), words, "said", repr(done.err))
         equal(done.out, "", "stdout of %s" % " ".join(words))
+
+
+def forgotten(place):
+    """The -- before a command is no value of the option before it."""
+    for option in ("--wrapper", "--period", "-o"):
+        line = place.allium("run", "--sites", option, "--", "true", code=2).err
+        equal(line, "allium: option %s needs a value (allium run --help)\n" % option, "what it said")
 
 
 def meant(place):
@@ -470,6 +477,7 @@ tap.main([(name, placed(function)) for name, function in [
     ("run ends with 126 and 127 as env does", cannot_run),
     ("run refuses what cannot be observed, with 125", refused),
     ("wrong usage is 2, and says what is wrong", usage),
+    ("the -- before a command is no value", forgotten),
     ("a typing error is answered with what was meant, perhaps", meant),
     ("run does not overwrite a file unless told to", output_file),
     ("run names the recording after the program and its pid", default_name),
