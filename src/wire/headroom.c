@@ -48,34 +48,31 @@ static uint64_t read_reclaimable(struct scratch *s, const char *key)
     return found ? text_number(found + text_length(key)) : 0;
 }
 
-/*
- * One level of the hierarchy: would it stand above 95 % of its limit, or the ledger above a twelfth of it? What the ledger
- * takes early the program may need later.
- */
-static bool level_is_full(struct scratch *s, bool v2, uint64_t held, uint64_t bytes)
+/* One level of the hierarchy: would the cgroup stand above 95 % of its limit, or the ledger above its share of the limit? */
+static enum ledger_full check_level(struct scratch *s, bool v2, uint64_t held, uint64_t bytes)
 {
     uint64_t limit = read_number(s, v2 ? "/memory.max" : "/memory.limit_in_bytes");
     if (limit >= UNLIMITED / 4)
-        return false;
-    if (held + bytes > limit / 12)
-        return true;
+        return LEDGER_NOT_FULL;
+    if (held + bytes > limit / LEDGER_CGROUP_SHARE)
+        return LEDGER_FULL_SHARE;
     uint64_t usage = read_number(s, v2 ? "/memory.current" : "/memory.usage_in_bytes");
     if (usage == UNLIMITED)
-        return false;
+        return LEDGER_NOT_FULL;
     uint64_t droppable = read_reclaimable(s, v2 ? "\ninactive_file " : "\ntotal_inactive_file ");
     usage -= droppable < usage ? droppable : usage;
-    return usage + bytes > limit - limit / 20;
+    return usage + bytes > limit - limit / 20 ? LEDGER_FULL_CGROUP : LEDGER_NOT_FULL;
 }
 
-static bool cgroup_is_full(struct scratch *s, uint64_t held, uint64_t bytes)
+static enum ledger_full check_cgroups(struct scratch *s, uint64_t held, uint64_t bytes)
 {
     if (read_text("/proc/self/cgroup", s->groups, sizeof(s->groups)) <= 0)
-        return false;
+        return LEDGER_NOT_FULL;
     const char *path = text_find(s->groups, ":memory:");
     bool v2 = !path;
     path = path ? path + 8 : text_find(s->groups, "0::");
     if (!path)
-        return false;
+        return LEDGER_NOT_FULL;
     if (v2)
         path += 3;
     size_t root = text_copy(s->dir, sizeof(s->dir), v2 ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory");
@@ -85,10 +82,9 @@ static bool cgroup_is_full(struct scratch *s, uint64_t held, uint64_t bytes)
     s->dir[len] = '\0';
     /* From our group up to the root; inside a container the outer part of the path does not exist: harmless. */
     for (;;) {
-        if (level_is_full(s, v2, held, bytes))
-            return true;
-        if (len <= root)
-            return false;
+        enum ledger_full full = check_level(s, v2, held, bytes);
+        if (full || len <= root)
+            return full;
         while (len > root && s->dir[len] != '/')
             len--;
         s->dir[len] = '\0';
@@ -134,7 +130,7 @@ enum ledger_full headroom_check(const char *dir, uint64_t held_bytes, uint64_t b
                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (sys_failed(page))
         return LEDGER_FULL_REFUSED;
-    bool full = cgroup_is_full((struct scratch *)page, held_bytes, bytes);
+    enum ledger_full full = check_cgroups((struct scratch *)page, held_bytes, bytes);
     sys_call(SYS_munmap, page, sizeof(struct scratch));
-    return full ? LEDGER_FULL_CGROUP : LEDGER_NOT_FULL;
+    return full;
 }

@@ -108,7 +108,11 @@ enum ledger_full {
     LEDGER_FULL_CGROUP,     /* memory cgroup nearly full */
     LEDGER_FULL_SECCOMP,    /* the process entered seccomp: no system call may be added */
     LEDGER_FULL_REFUSED,    /* the kernel said no */
+    LEDGER_FULL_SHARE,      /* the ledger has the share of a memory cgroup's limit that it may have */
 };
+
+/* The ledger takes at most one part in so many of a memory cgroup's limit: the program may need the rest. */
+#define LEDGER_CGROUP_SHARE 12u
 
 enum ledger_state {
     LEDGER_RUNNING,

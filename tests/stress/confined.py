@@ -164,6 +164,18 @@ def near_the_limit():
     consistent(found[0], blocks)
 
 
+def small_cgroup():
+    """In a group of 12 MiB that is far from full the ledger stops at its share, and the reason is not that the group is full."""
+    with cgroup(12 << 20) as folder:
+        def enter():
+            with open(folder + "/cgroup.procs", "w") as file:
+                file.write("0")
+        with private_dir() as ledgers:
+            run([program("hungry"), "20000", "32", "0"], preexec_fn=enter, env=agent_env(ledgers, 1))
+            found = totals(ledgers)
+    equal([ledger["full"] for ledger in found], ["it may have no more than a twelfth of the limit of a memory cgroup"], "reason")
+
+
 def jumps(how, kind):
     """Our own text is rewritten only where that is allowed and hurts nobody; what is counted is the same."""
     def test():
@@ -196,6 +208,7 @@ tap.main([
     ("a limit on the address space: the program does what it did", address_space),
     ("a full tmpfs: the program does what it did, and losses are counted", full_filesystem),
     ("a memory cgroup near its limit: the program lives, and losses are counted", near_the_limit),
+    ("a small memory cgroup that is not full: the ledger's share is the reason that is told", small_cgroup),
     ("hot halves jump straight to the allocator", jumps("free", b"place")),
     ("where memory may not be both written and executed they jump through a pointer", jumps("denied", b"pointer")),
     ("under a seccomp filter they jump through a pointer", jumps("filtered", b"pointer")),

@@ -51,6 +51,8 @@ static uint32_t fixed_text(struct work *w, const char *text, size_t size)
     return at;
 }
 
+_Static_assert(LEDGER_CGROUP_SHARE == 12, "full_text() says so in words");
+
 static const char *full_text(uint32_t full)
 {
     switch ((enum ledger_full)full) {
@@ -66,6 +68,8 @@ static const char *full_text(uint32_t full)
         return "the program entered seccomp";
     case LEDGER_FULL_REFUSED:
         return "the kernel refused more memory";
+    case LEDGER_FULL_SHARE:
+        return "it may have no more than a twelfth of the limit of a memory cgroup";
     }
     return "unknown reason";
 }
