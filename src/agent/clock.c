@@ -14,13 +14,6 @@ void clock_init(void)
     clock_is_tsc = __get_cpuid(0x80000007, &a, &b, &c, &d) && (d & 1u << 8);
 }
 
-uint64_t clock_ns(clockid_t id)
-{
-    struct timespec t;
-    clock_gettime(id, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 uint64_t clock_ticks_cold(void)
 {
     uint64_t frozen = load_relaxed(&frozen_at);

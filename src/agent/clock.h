@@ -10,9 +10,9 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <time.h>
 
 #include "base/sigsafe/atomic.h"
+#include "base/sigsafe/clock_ns.h"
 
 extern bool clock_is_tsc __attribute__((visibility("hidden")));
 
@@ -24,7 +24,6 @@ void clock_thaw(void);
 uint64_t clock_ticks_cold(void);
 /** Decides which clock it is; once. */
 void clock_init(void);
-uint64_t clock_ns(clockid_t id);
 
 static inline uint64_t clock_ticks(void)
 {

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/sigsafe/clock_ns.h"
 
 #define DELAYED_MS_MAX 10000 /* so long, at most, for what is not stuck: a busy machine lets it wait */
 
@@ -82,11 +83,9 @@ static struct worker *start(void)
 
 static struct timespec after(unsigned ms)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    t.tv_sec += ms / 1000 + (t.tv_nsec + ms % 1000 * 1000000l) / 1000000000l;
-    t.tv_nsec = (t.tv_nsec + ms % 1000 * 1000000l) % 1000000000l;
-    return t;
+    uint64_t due_ns = clock_ns(CLOCK_MONOTONIC) + ms * 1000000ull;
+    return (struct timespec){.tv_sec = (time_t)(due_ns / 1000000000u),
+                             .tv_nsec = (long)(due_ns % 1000000000u)};
 }
 
 static void wait_for(struct worker *w, unsigned ms)

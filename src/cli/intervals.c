@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/sigsafe/clock_ns.h"
 #include "base/units.h"
 #include "view/text/text.h"
 
@@ -43,13 +44,6 @@ int intervals_parse(struct intervals *i, const struct command *c, const struct a
     return code;
 }
 
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
-}
-
 static void sleep_until(uint64_t due)
 {
     struct timespec t = {.tv_sec = (time_t)(due / SECOND_NS), .tv_nsec = (long)(due % SECOND_NS)};
@@ -59,7 +53,8 @@ static void sleep_until(uint64_t due)
 
 int intervals_run(const struct intervals *i, intervals_look_fn *look, void *arg)
 {
-    const uint64_t began = now_ns(), end = i->duration_ns ? began + i->duration_ns : UINT64_MAX;
+    const uint64_t began = clock_ns(CLOCK_MONOTONIC),
+                   end = i->duration_ns ? began + i->duration_ns : UINT64_MAX;
     uint64_t due = began, last = began;
     int code = look(arg, 0, 0);
     for (uint32_t n = 0; code < 0 && (!i->count || n < i->count); n++) {
@@ -67,11 +62,11 @@ int intervals_run(const struct intervals *i, intervals_look_fn *look, void *arg)
         if (due > end)
             break;
         sleep_until(due);
-        uint64_t at = now_ns();
+        uint64_t at = clock_ns(CLOCK_MONOTONIC);
         code = look(arg, at - began, at - last);
         last = at;
-        if (due < now_ns() - i->every_ns) /* it takes longer than that, or we were stopped */
-            due = now_ns();
+        if (due < clock_ns(CLOCK_MONOTONIC) - i->every_ns) /* it takes longer than that, or we were stopped */
+            due = clock_ns(CLOCK_MONOTONIC);
     }
     return code < 0 ? EXIT_DONE : code;
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/sigsafe/clock_ns.h"
 #include "cli/debuginfod.h"
 #include "cli/watch_loop.h"
 
@@ -32,13 +33,6 @@ struct loop {
     struct error said; /* the last complaint about a ledger: not repeated at every look */
     int code;          /* exit code, once it is known; -1 */
 };
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 /* ---- the terminal ---- */
 
@@ -277,7 +271,7 @@ static void wait_until(struct loop *l, uint64_t due_ns)
     struct pollfd fds[] = {{.fd = l->signal_fd, .events = POLLIN},
                            {.fd = l->keys ? STDIN_FILENO : -1, .events = POLLIN},
                            {.fd = l->o->hook ? alert_exec_fd(l->o->hook) : -1, .events = POLLIN}};
-    uint64_t now = now_ns(), left = due_ns > now ? due_ns - now : 0;
+    uint64_t now = clock_ns(CLOCK_MONOTONIC), left = due_ns > now ? due_ns - now : 0;
     int patience_ms = alert_exec_patience_ms(l->o->hook);
     if (patience_ms >= 0 && left > (uint64_t)patience_ms * 1000000u)
         left = (uint64_t)patience_ms * 1000000u;
@@ -287,17 +281,17 @@ static void wait_until(struct loop *l, uint64_t due_ns)
 
 static void run(struct loop *l)
 {
-    uint64_t due = now_ns();
+    uint64_t due = clock_ns(CLOCK_MONOTONIC);
     while (l->code < 0) {
         enum wish wish = read_wish(l);
         step_hook(l);
         if (wish != NOTHING) {
             grant(l, wish);
-        } else if (now_ns() >= due) {
+        } else if (clock_ns(CLOCK_MONOTONIC) >= due) {
             look(l, WATCH_SNAPSHOT_CHANGES);
             due += l->o->every_ns;
-            if (due < now_ns()) /* it takes longer than that, or we were stopped */
-                due = now_ns() + l->o->every_ns;
+            if (due < clock_ns(CLOCK_MONOTONIC)) /* it takes longer than that, or we were stopped */
+                due = clock_ns(CLOCK_MONOTONIC) + l->o->every_ns;
         } else {
             wait_until(l, due);
         }

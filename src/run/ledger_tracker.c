@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/sigsafe/clock_ns.h"
 #include "base/vec.h"
 #include "collect/ledger/ledger_copy.h"
 #include "collect/ledger/ledger_dir.h"
@@ -85,13 +86,6 @@ struct ledger_tracker {
     struct tag_tracker *tags;
     struct site_tracker *sites; /* NULL: not asked for */
 };
-
-static uint64_t now_ns(clockid_t id)
-{
-    struct timespec t;
-    clock_gettime(id, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 struct ledger_tracker *ledger_tracker_new(const struct ledger_tracker_options *o)
 {
@@ -186,9 +180,9 @@ static void take_up(struct ledger_tracker *f, struct ledger_entry *e, uint64_t n
 
 static void scan_strays(struct ledger_tracker *f, struct ledger_list *list)
 {
-    uint64_t began = now_ns(CLOCK_MONOTONIC), worked = now_ns(CLOCK_PROCESS_CPUTIME_ID);
+    uint64_t began = clock_ns(CLOCK_MONOTONIC), worked = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
     ledger_scan_strays(f->o.dir, list);
-    uint64_t now = now_ns(CLOCK_MONOTONIC), cost = now_ns(CLOCK_PROCESS_CPUTIME_ID) - worked;
+    uint64_t now = clock_ns(CLOCK_MONOTONIC), cost = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - worked;
     uint64_t wait = cost * STRAYS_COST_SHARE, least = (now - began) * STRAYS_WAIT_SHARE;
     f->next_strays = now + (wait > least ? wait : least);
 }
@@ -280,9 +274,9 @@ static struct profile *read_image(struct ledger_tracker *f, struct track *t, boo
     p->images.at[0].pid = t->entry.pid;
     const char *root = alive ? container_root(&f->roots, t->entry.pid) : "";
     t->root = *root ? root : t->root;
-    uint64_t began = now_ns(CLOCK_MONOTONIC);
+    uint64_t began = clock_ns(CLOCK_MONOTONIC);
     profile_names_apply(f->o.symbols, p, t->root);
-    f->naming_ns = now_ns(CLOCK_MONOTONIC) - began;
+    f->naming_ns = clock_ns(CLOCK_MONOTONIC) - began;
     return p;
 }
 
@@ -362,7 +356,7 @@ static int add_moment(struct ledger_tracker *f, struct track *t, const struct pr
                       bool *thinned, struct error *e)
 {
     struct error unread = {""};
-    uint64_t began = now_ns(CLOCK_MONOTONIC);
+    uint64_t began = clock_ns(CLOCK_MONOTONIC);
     struct profile *p = read_image(f, t, true, &unread);
     if (!p)
         return 0;
@@ -374,7 +368,7 @@ static int add_moment(struct ledger_tracker *f, struct track *t, const struct pr
         bad = recording_put_point(f->o.recording, p->images.at[0].id, point, p, thinned, e);
     profile_free(p);
     bad = bad ? bad : keep_accounts(f, t, true, e);
-    uint64_t now = now_ns(CLOCK_MONOTONIC), least = (now - began - f->naming_ns) * MOMENT_COST_SHARE;
+    uint64_t now = clock_ns(CLOCK_MONOTONIC), least = (now - began - f->naming_ns) * MOMENT_COST_SHARE;
     uint64_t wait = least > t->moment_ns ? least : t->moment_ns;
     t->next_moment = now + (wait < MOMENT_LAST_NS ? wait : MOMENT_LAST_NS);
     return bad;
@@ -390,7 +384,7 @@ static int add_point(struct ledger_tracker *f, struct track *t, uint64_t now, st
     uint64_t rss = proc_rss_anon_bytes(t->entry.pid);
     if (rss)
         t->rss_anon_bytes = rss;
-    struct profile_point point = {.time_ns = now_ns(CLOCK_REALTIME),
+    struct profile_point point = {.time_ns = clock_ns(CLOCK_REALTIME),
                                   .live_bytes = (double)ledger_live_bytes_q(&h) / (1u << LEDGER_Q),
                                   .allocated_bytes = (double)ledger_allocated_bytes_q(&h) / (1u << LEDGER_Q),
                                   .rss_anon_bytes = rss};
@@ -433,7 +427,7 @@ static int commit(struct ledger_tracker *f, struct error *e)
 
 int ledger_tracker_step(struct ledger_tracker *f, int *wait_ms, struct error *e)
 {
-    uint64_t now = now_ns(CLOCK_MONOTONIC), next, spent_ns = 0;
+    uint64_t now = clock_ns(CLOCK_MONOTONIC), next, spent_ns = 0;
     int bad = 0;
     scan(f, now, false);
     for (size_t i = 0; i < f->tracks.len && !bad; i++) {
@@ -446,11 +440,11 @@ int ledger_tracker_step(struct ledger_tracker *f, int *wait_ms, struct error *e)
             bad = now >= t->next_point ? add_point(f, t, now, e) : 0;
             continue;
         }
-        uint64_t began = now_ns(CLOCK_MONOTONIC);
+        uint64_t began = clock_ns(CLOCK_MONOTONIC);
         bad = harvest(f, t, now, e);
-        spent_ns += now_ns(CLOCK_MONOTONIC) - began;
+        spent_ns += clock_ns(CLOCK_MONOTONIC) - began;
     }
-    now = now_ns(CLOCK_MONOTONIC);
+    now = clock_ns(CLOCK_MONOTONIC);
     bad = bad ? bad : tag_tracker_step(f->tags, now, false, e);
     if (!bad && now >= f->next_commit) {
         bad = commit(f, e);
@@ -469,7 +463,7 @@ int ledger_tracker_step(struct ledger_tracker *f, int *wait_ms, struct error *e)
 int ledger_tracker_finish(struct ledger_tracker *f, struct error *e)
 {
     int bad = 0;
-    uint64_t now = now_ns(CLOCK_MONOTONIC);
+    uint64_t now = clock_ns(CLOCK_MONOTONIC);
     f->last = true;
     scan(f, now, true);
     for (size_t i = 0; i < f->tracks.len && !bad; i++) {

@@ -12,6 +12,7 @@
 #include "allium_version.h"
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/sigsafe/clock_ns.h"
 #include "collect/ledger/ledger_dir.h"
 #include "collect/ledger/profile_names.h"
 #include "run/launch.h"
@@ -27,13 +28,6 @@ struct session {
     struct symbols *symbols;
     char *dir, *agent, *path;
 };
-
-static int64_t realtime_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 static char *default_path(const char *command, pid_t pid)
 {
@@ -61,7 +55,7 @@ static int describe(struct session *s, struct error *e)
     if (!bad)
         bad = recording_set_number(s->recording, RECORDING_PERIOD, (int64_t)s->o->period_bytes, e);
     if (!bad)
-        bad = recording_set_number(s->recording, RECORDING_STARTED, realtime_ns(), e);
+        bad = recording_set_number(s->recording, RECORDING_STARTED, clock_ns(CLOCK_REALTIME), e);
     return bad ? bad : recording_commit(s->recording, e);
 }
 
@@ -128,7 +122,7 @@ static int finish(struct session *s, struct ledger_tracker *f, struct record_res
     if (!bad)
         bad = ledger_tracker_finish(f, e);
     if (!bad)
-        bad = recording_set_number(s->recording, RECORDING_ENDED, realtime_ns(), e);
+        bad = recording_set_number(s->recording, RECORDING_ENDED, clock_ns(CLOCK_REALTIME), e);
     if (!bad)
         bad = recording_set_number(s->recording, RECORDING_EXIT, result->wait_status, e);
     int closed = recording_close(s->recording, bad ? NULL : e);

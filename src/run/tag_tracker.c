@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/sigsafe/clock_ns.h"
 #include "base/vec.h"
 #include "collect/accounts/tag_accounts.h"
 #include "collect/ledger/ledger_copy.h"
@@ -39,13 +40,6 @@ struct tag_tracker {
     struct container_roots roots;
     struct VEC(struct track) tracks;
 };
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 struct tag_tracker *tag_tracker_new(const char *dir, struct recording *recording, struct symbols *symbols)
 {
@@ -121,13 +115,13 @@ static bool is_alive(const struct track *t)
 static int keep(struct tag_tracker *f, struct track *t, bool alive, struct error *e)
 {
     struct accounts a = {.rows = {0}};
-    uint64_t began = now_ns();
+    uint64_t began = clock_ns(CLOCK_MONOTONIC);
     if (alive)
         t->root = container_root(&f->roots, t->entry.pid);
     int bad = tags_read_file(&a, &f->texts, t->fd, t->entry.pid, alive, f->symbols, t->root, NULL);
     bad = bad ? 0 : accounts_keeper_put(f->keeper, &a, &f->texts, e);
     accounts_release(&a);
-    uint64_t now = now_ns(),
+    uint64_t now = clock_ns(CLOCK_MONOTONIC),
              least = t->moments ? (now - began) * COST_SHARE : 0; /* the first one finds names */
     if (++t->moments % TAGS_TOGETHER == 0)
         t->moment_ns *= 2;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/sigsafe/clock_ns.h"
 #include "collect/ledger/ledger_copy.h"
 #include "collect/ledger/ledger_profile.h"
 #include "collect/ledger/ledger_scan.h"
@@ -62,13 +63,6 @@ bool watch_is_over(const struct watch *w)
     return w->o.pid && !w->tracks.len && !proc_runs(w->o.pid);
 }
 
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 /* ---- one profile ---- */
 
 static bool is_dismissed(const struct watch_options *o, const struct profile *p,
@@ -115,8 +109,10 @@ static struct watch_snapshot *new_look(const struct watch_options *o, enum watch
                                        uint64_t number)
 {
     struct watch_snapshot *l = mem_alloc(sizeof(*l));
-    *l = (struct watch_snapshot){
-        .time_ns = now_ns(), .number = number, .older_than_ns = o->older_than_ns, .kind = kind};
+    *l = (struct watch_snapshot){.time_ns = clock_ns(CLOCK_REALTIME),
+                                 .number = number,
+                                 .older_than_ns = o->older_than_ns,
+                                 .kind = kind};
     return l;
 }
 

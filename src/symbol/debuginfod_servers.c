@@ -12,6 +12,7 @@
 
 #include "base/hash_map.h"
 #include "base/mem.h"
+#include "base/sigsafe/clock_ns.h"
 #include "base/vec.h"
 #include "symbol/debuginfod_fetcher.h"
 
@@ -32,13 +33,6 @@ struct symbol_servers {
     int interrupt_fd, error;
     bool background, over; /* over: nothing is asked or waited for any more */
 };
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 struct symbol_servers *symbol_servers_new(uint64_t budget_ns)
 {
@@ -163,7 +157,7 @@ static int left_ms(const struct symbol_servers *s)
         return 0;
     if (s->budget_ns == SYMBOL_SERVERS_NO_LIMIT)
         return -1;
-    uint64_t now = now_ns(), left = now < s->end_ns ? s->end_ns - now : 0;
+    uint64_t now = clock_ns(CLOCK_MONOTONIC), left = now < s->end_ns ? s->end_ns - now : 0;
     uint64_t ms = (left + 999999) / 1000000;
     return ms < INT_MAX ? (int)ms : INT_MAX;
 }
@@ -200,7 +194,7 @@ void symbol_servers_wait(struct symbol_servers *s)
         return;
     ask(s);
     if (!s->background && !s->end_ns && symbol_servers_pending(s))
-        s->end_ns = now_ns() + s->budget_ns;
+        s->end_ns = clock_ns(CLOCK_MONOTONIC) + s->budget_ns;
     while (symbol_servers_pending(s))
         if (!take_some(s)) {
             s->over = !s->background;

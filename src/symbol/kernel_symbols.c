@@ -11,6 +11,7 @@
 #include <linux/bpf.h>
 
 #include "base/read_file.h"
+#include "base/sigsafe/clock_ns.h"
 #include "symbol/kallsyms.h"
 #include "symbol/symbol_names.h"
 
@@ -29,13 +30,6 @@ struct kernel_symbols {
     unsigned reads;
     bool settled; /* it is not read again */
 };
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static int read_below(const struct kernel_symbols *k, const char *path, size_t max, struct buf *out)
 {
@@ -104,7 +98,7 @@ static int read_table(struct kernel_symbols *k, struct kallsyms *table, struct e
     buf_release(&symbols);
     buf_release(&modules);
     k->reads++;
-    k->looked_ns = now_ns();
+    k->looked_ns = clock_ns(CLOCK_MONOTONIC);
     return bad;
 }
 
@@ -173,7 +167,7 @@ static bool has_changed(struct kernel_symbols *k)
     read_below(k, "/proc/modules", MODULES_BYTES_MAX, &modules);
     bool changed = mark_of(buf_str(&modules)) != k->mark;
     buf_release(&modules);
-    k->looked_ns = now_ns();
+    k->looked_ns = clock_ns(CLOCK_MONOTONIC);
     return changed;
 }
 
@@ -195,7 +189,7 @@ bool kernel_symbols_find(struct kernel_symbols *k, uint64_t address, struct kern
         return false;
     size_t at = kallsyms_find(&k->table, address);
     bool doubtful = at == KALLSYMS_NONE || kallsyms_passes(&k->table, at);
-    if (doubtful && !k->settled && now_ns() - k->looked_ns >= AGAIN_NS &&
+    if (doubtful && !k->settled && clock_ns(CLOCK_MONOTONIC) - k->looked_ns >= AGAIN_NS &&
         (at == KALLSYMS_NONE || has_changed(k))) {
         read_again(k);
         at = kallsyms_find(&k->table, address);

@@ -3,15 +3,9 @@
 
 #include <time.h>
 
+#include "base/sigsafe/clock_ns.h"
 #include "bpf/memcg.h"
 #include "sys/resolver.h"
-
-static uint64_t clock_ns(clockid_t id)
-{
-    struct timespec t;
-    clock_gettime(id, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 /* What the wall clock said at that moment of the kernel's; set clocks are followed. */
 static uint64_t wall_ns(uint64_t monotonic_ns)

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/sigsafe/clock_ns.h"
 #include "sys/resolver.h"
 #include "sys/sampled_rows.h"
 #include "sys/stack_samples.h"
@@ -67,14 +68,12 @@ static void say(struct sys_session *s, enum sys_reader how)
 }
 
 /* How many milliseconds of `timeout_ms`, which began at `began`, are left. */
-static int time_left(const struct timespec *began, int timeout_ms)
+static int time_left(uint64_t began_ns, int timeout_ms)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
     if (timeout_ms < 0)
         return -1;
-    int64_t gone = (now.tv_sec - began->tv_sec) * 1000 + (now.tv_nsec - began->tv_nsec) / 1000000;
-    return gone >= timeout_ms ? 0 : timeout_ms - (int)gone;
+    uint64_t gone_ms = (clock_ns(CLOCK_MONOTONIC) - began_ns) / 1000000;
+    return gone_ms >= (uint64_t)timeout_ms ? 0 : timeout_ms - (int)gone_ms;
 }
 
 static int consume(struct sys_session *s)
@@ -125,11 +124,10 @@ static int meet_more(struct sys_session *s, int timeout_ms)
 
 int sys_wait(struct sys_session *s, int timeout_ms, struct table *t)
 {
-    struct timespec began;
     bool other = false;
     int r, n = 0;
     timeout_ms = meet_more(s, timeout_ms);
-    clock_gettime(CLOCK_MONOTONIC, &began);
+    uint64_t began_ns = clock_ns(CLOCK_MONOTONIC);
     s->rows = t;
     if (!s->ring && !s->samples) {
         r = wait_once(s, timeout_ms, &other);
@@ -145,7 +143,7 @@ int sys_wait(struct sys_session *s, int timeout_ms, struct table *t)
     }
     r = wait_once(s, timeout_ms, &other);
     if (r > 0 && !s->tool->urgent && !other) {
-        int rest = time_left(&began, timeout_ms);
+        int rest = time_left(began_ns, timeout_ms);
         say(s, SYS_READER_DOZES);
         r = wait_once(s, rest < 0 || rest > GATHER_MS ? GATHER_MS : rest, &other);
     }

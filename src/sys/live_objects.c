@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/hash_map.h"
+#include "base/sigsafe/clock_ns.h"
 #include "base/units.h"
 
 #define OBJECTS_MOST (1u << 28)
@@ -95,7 +96,7 @@ void live_objects_rest(struct sys_session *s, struct table *t)
         const struct row *row = &s->live->rows.at[i];
         if (row->shown)
             continue;
-        live->name(s, t, row->key, sys_now_ns());
+        live->name(s, t, row->key, clock_ns(CLOCK_MONOTONIC));
         live_objects_row(s, t, row->key);
         for (uint32_t c = live->first_column; c <= live->last_column; c++)
             table_whole(t, c, 0);

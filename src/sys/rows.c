@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/hash_map.h"
+#include "base/sigsafe/clock_ns.h"
 #include "base/vec.h"
 #include "sys/live_objects.h"
 #include "sys/resolver.h"
@@ -161,7 +162,7 @@ static uint32_t turn_tables(struct sys_session *s)
 
 int sys_take_rows(struct sys_session *s, struct table *t)
 {
-    uint64_t now = s->until_ns ? s->until_ns : sys_now_ns();
+    uint64_t now = s->until_ns ? s->until_ns : clock_ns(CLOCK_MONOTONIC);
     s->rows_ns = now - s->since_ns;
     s->since_ns = now;
     const uint32_t table = turn_tables(s);

@@ -6,6 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/sigsafe/clock_ns.h"
 #include "base/sigsafe/compiler.h"
 #include "collect/kernel/cgroup_mounts.h"
 #include "sys/attach.h"
@@ -82,13 +83,6 @@ static uint64_t lose_from_environment(void)
     return text ? strtoull(text, NULL, 10) : 0;
 }
 
-uint64_t sys_now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 bool sys_loses(struct sys_session *s)
 {
     return unlikely(s->lose) && !--s->lose;
@@ -135,7 +129,7 @@ int sys_open(struct sys_session **out, const struct sys_tool *tool, const struct
         return error;
     }
     resolver_drain(s->names); /* attaching took long enough to fill the band where much is mapped */
-    s->since_ns = sys_now_ns();
+    s->since_ns = clock_ns(CLOCK_MONOTONIC);
     __atomic_store_n(&s->state->runs, 1, __ATOMIC_SEQ_CST);
     *out = s;
     return 0;
@@ -145,7 +139,7 @@ void sys_stop(struct sys_session *s)
 {
     if (s->state) {
         __atomic_store_n(&s->state->runs, 0, __ATOMIC_SEQ_CST);
-        s->until_ns = sys_now_ns();
+        s->until_ns = clock_ns(CLOCK_MONOTONIC);
     }
     vec_each (struct bpf_link *, link, &s->links)
         bpf_link__destroy(*link);

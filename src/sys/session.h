@@ -94,9 +94,6 @@ void *sys_variable(struct sys_session *s, const char *name, size_t bytes);
 /** For tests: is this record the one that ALLIUM_SYS_LOSE=N wants lost, unsaid? To be asked once for each. */
 bool sys_loses(struct sys_session *s);
 
-/** The clock of the programs, bpf_ktime_get_ns(): CLOCK_MONOTONIC. */
-uint64_t sys_now_ns(void);
-
 /** Whether the memory controller is one of cgroup version 1 here. */
 bool sys_memory_is_v1(void);
 

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/sigsafe/clock_ns.h"
 #include "tag/tag_ledger.h"
 #include "target/ledger_stacks.h"
 #include "target/stack_calls.h"
@@ -47,13 +48,6 @@ void call_details_stack(uint32_t account, size_t bytes, const struct walk_start 
         tag_ledger_count_loss(LEDGER_LOST_DETAILS);
 }
 
-uint64_t call_details_now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 static unsigned place_of(uintptr_t frame, unsigned probe)
 {
     return (unsigned)(frame * 0x9e3779b97f4a7c15u >> 40) + probe;
@@ -77,7 +71,7 @@ void call_details_begin(uint32_t account, uintptr_t frame)
         }
     }
     underway[at].account = account;
-    underway[at].began_ns = call_details_now_ns();
+    underway[at].began_ns = clock_ns(CLOCK_MONOTONIC);
 }
 
 static bool same_timed(const void *key, uint32_t number)
@@ -100,7 +94,7 @@ static struct ledger_latency *times_of(uint32_t account)
 
 void call_details_end(uint32_t account, uintptr_t frame)
 {
-    uint64_t now = call_details_now_ns();
+    uint64_t now = clock_ns(CLOCK_MONOTONIC);
     for (unsigned probe = 0; probe < PROBES; probe++) {
         unsigned i = place_of(frame, probe) % UNDERWAY;
         if (load_relaxed(&underway[i].frame) != frame)

@@ -20,8 +20,6 @@ void call_details_stack(uint32_t account, size_t bytes, const struct walk_start 
 void call_details_begin(uint32_t account, uintptr_t frame);
 /** The call that began there of this account is done: its time is booked. Nothing, if none did. */
 void call_details_end(uint32_t account, uintptr_t frame);
-/** CLOCK_MONOTONIC; never 0. */
-uint64_t call_details_now_ns(void);
 /** A time of that account. */
 void call_details_time(uint32_t account, uint64_t took_ns);
 /** In a fork child: begins with nothing. */

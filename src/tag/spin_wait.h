@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "base/sigsafe/atomic.h"
+#include "base/sigsafe/clock_ns.h"
 #include "base/sigsafe/syscall.h"
 #include "tag/call_details.h"
 #include "target/vm_reserve.h"
@@ -30,7 +31,7 @@ struct waiting {
 static inline bool spin_turn(struct waiting *w)
 {
     const struct timespec moment = {.tv_nsec = 1000000};
-    uint64_t now = call_details_now_ns();
+    uint64_t now = clock_ns(CLOCK_MONOTONIC);
     if (!w->turns++)
         w->began_ns = now;
     if (vm_reserve_is_sealed())

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/sigsafe/atomic.h"
+#include "base/sigsafe/clock_ns.h"
 #include "tag/agent_bridge.h"
 #include "tag/call_details.h"
 #include "tag/fork_placeholder.h"
@@ -259,13 +260,13 @@ void tag_ended(struct allium_tag *tag, const void *what, size_t bytes)
 
 TAG_EXPORT uint64_t allium_latency_start_cold(struct allium_tag *tag)
 {
-    return tag_control_asks(look(tag).asked, LEDGER_ASK_LATENCY) ? call_details_now_ns() : 0;
+    return tag_control_asks(look(tag).asked, LEDGER_ASK_LATENCY) ? clock_ns(CLOCK_MONOTONIC) : 0;
 }
 
 TAG_EXPORT void allium_latency_stop_cold(struct allium_tag *tag, uint64_t started)
 {
     struct asked a = look(tag);
-    uint64_t now = call_details_now_ns();
+    uint64_t now = clock_ns(CLOCK_MONOTONIC);
     if (a.account && now >= started)
         call_details_time(a.account, now - started);
 }

@@ -13,6 +13,7 @@
 #include <sys/prctl.h>
 #include <time.h>
 
+#include "base/sigsafe/clock_ns.h"
 #include "target/object_map.h"
 #include "target/ledger_stacks.h"
 #include "base/sigsafe/draw.h"
@@ -66,13 +67,6 @@ static uint32_t accounts, accounts_of_parent; /* one more than the highest numbe
 
 #define AT(table, type, index) ledger_at(&tag_ledger, table, type, index)
 
-static uint64_t now_ns(clockid_t id)
-{
-    struct timespec t;
-    clock_gettime(id, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 /* Most places share class, name and file with many: the strings are looked for before they are added. */
 static uint32_t string_of(const char *text)
 {
@@ -97,8 +91,8 @@ static void describe_image(void)
     struct ledger_header *h = tag_ledger.header;
     char exe[LEDGER_PATH_BYTES * 4];
     h->clock = LEDGER_CLOCK_NS;
-    h->began_ticks = h->began_monotonic_ns = now_ns(CLOCK_MONOTONIC);
-    h->began_realtime_ns = now_ns(CLOCK_REALTIME);
+    h->began_ticks = h->began_monotonic_ns = clock_ns(CLOCK_MONOTONIC);
+    h->began_realtime_ns = clock_ns(CLOCK_REALTIME);
     h->parent_pid = (int32_t)sys_call(SYS_getppid, 0);
     h->parent_image_id = parent_image_id;
     h->forked_ticks = parent_image_id ? h->began_ticks : 0;
@@ -197,7 +191,7 @@ static uint32_t module_of(const struct dl_find_object *found)
     uint32_t at = ledger_append(&tag_ledger, LEDGER_MODULES, 1);
     if (at == LEDGER_NONE)
         return at;
-    m.seen_ticks = now_ns(CLOCK_MONOTONIC);
+    m.seen_ticks = clock_ns(CLOCK_MONOTONIC);
     add_build_id(&m, found->dlfo_map_start);
     *AT(LEDGER_MODULES, struct ledger_module, at) = m;
     return at;
@@ -369,7 +363,7 @@ static bool inherit(void)
 /* A ledger of our own. */
 static bool make_own(void)
 {
-    config.image_id ^= now_ns(CLOCK_MONOTONIC) ^ (uint64_t)sys_call(SYS_getpid, 0) << 40;
+    config.image_id ^= clock_ns(CLOCK_MONOTONIC) ^ (uint64_t)sys_call(SYS_getpid, 0) << 40;
     config.image_id = draw_next(&config.image_id);
     if (ledger_make(&tag_ledger, &config))
         return false;
@@ -494,6 +488,6 @@ __attribute__((destructor)) static void end(void)
 {
     if (agent_api_agent || !tag_ledger_is_ours())
         return;
-    tag_ledger.header->ended_ticks = now_ns(CLOCK_MONOTONIC);
+    tag_ledger.header->ended_ticks = clock_ns(CLOCK_MONOTONIC);
     store_release(&tag_ledger.header->state, LEDGER_EXITED);
 }

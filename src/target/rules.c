@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "base/sigsafe/atomic.h"
+#include "base/sigsafe/clock_ns.h"
 #include "base/sigsafe/syscall.h"
 #include "target/vm_reserve.h"
 #include "wire/deferred_rules.h"
@@ -56,11 +57,9 @@ static const struct ledger_kept *kept_of(const struct ledger_control *c, uint32_
 static uint32_t asked_now(const struct ledger_action *a, bool *timed)
 {
     uint32_t asked = a->asked;
-    struct timespec t;
     for (unsigned ask = 0; ask < LEDGER_ASKS; ask++)
         if (asked >> ask & 1 && a->until_ns[ask]) {
-            clock_gettime(CLOCK_MONOTONIC, &t);
-            if ((uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec >= a->until_ns[ask])
+            if (clock_ns(CLOCK_MONOTONIC) >= a->until_ns[ask])
                 asked &= ~(1u << ask);
             else
                 *timed = true;

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/sigsafe/clock_ns.h"
 #include "base/sigsafe/str.h"
 #include "base/sigsafe/syscall.h"
 #include "wire/headroom.h"
@@ -98,6 +99,11 @@ static int go_through(const struct sweep *s)
     return piece;
 }
 
+static int64_t now_seconds(void)
+{
+    return (int64_t)(clock_ns(CLOCK_REALTIME) / 1000000000u);
+}
+
 /* A program that starts others by the thousand, as a shell does, shall not wait each time until all that these left is looked at. */
 static bool is_resting(long dir, int64_t now)
 {
@@ -108,21 +114,18 @@ static bool is_resting(long dir, int64_t now)
 
 void ledger_sweep(long dir)
 {
-    struct timespec now;
-    sys_call(SYS_clock_gettime, CLOCK_REALTIME, &now);
-    const struct timespec rest[] = {{now.tv_sec, REST_NS}, {.tv_nsec = UTIME_OMIT}};
-    if (is_resting(dir, now.tv_sec))
+    int64_t now = now_seconds();
+    const struct timespec rest[] = {{now, REST_NS}, {.tv_nsec = UTIME_OMIT}};
+    if (is_resting(dir, now))
         return;
-    if (go_through(&(struct sweep){.dir = dir, .now = now.tv_sec, .kept_seconds = LEDGER_KEPT_SECONDS}) >
-        PIECES_FEW)
+    if (go_through(&(struct sweep){.dir = dir, .now = now, .kept_seconds = LEDGER_KEPT_SECONDS}) > PIECES_FEW)
         sys_call(SYS_utimensat, dir, NULL, rest, 0);
 }
 
 void ledger_sweep_for_room(long dir, const char *path)
 {
-    struct timespec now;
-    sys_call(SYS_clock_gettime, CLOCK_REALTIME, &now);
-    struct sweep s = {.dir = dir, .now = now.tv_sec, .kept_seconds = LEDGER_KEPT_SECONDS, .until_room = path};
+    struct sweep s = {
+        .dir = dir, .now = now_seconds(), .kept_seconds = LEDGER_KEPT_SECONDS, .until_room = path};
     while (!is_done(&s) && s.kept_seconds) {
         s.kept_seconds /= 4;
         go_through(&s);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/sigsafe/clock_ns.h"
 #include "base/units.h"
 #include "cli/pager.h"
 #include "cli/terminal.h"
@@ -60,28 +61,21 @@ struct watched {
     bool user_alone;
 };
 
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 /* ---- counting ---- */
 
 /* What was counted so far is shown when it is told to end. */
 static void count(struct watched *w, struct object_faults *f)
 {
     sigset_t ends, before;
-    uint64_t began = now_ns();
+    uint64_t began = clock_ns(CLOCK_MONOTONIC);
     sigemptyset(&ends);
     sigaddset(&ends, SIGINT);
     sigaddset(&ends, SIGTERM);
     sigprocmask(SIG_BLOCK, &ends, &before);
-    while (now_ns() - began < w->o->duration_ns && !object_faults_step(f, STEP_MS))
+    while (clock_ns(CLOCK_MONOTONIC) - began < w->o->duration_ns && !object_faults_step(f, STEP_MS))
         if (sigtimedwait(&ends, NULL, &(struct timespec){0}) > 0)
             break;
-    w->seconds = (double)(now_ns() - began) / 1e9;
+    w->seconds = (double)(clock_ns(CLOCK_MONOTONIC) - began) / 1e9;
     object_faults_finish(f);
     sigprocmask(SIG_SETMASK, &before, NULL);
     w->rest = object_faults_rest(f);

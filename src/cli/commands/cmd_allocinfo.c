@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/sigsafe/clock_ns.h"
 #include "base/units.h"
 #include "cli/accounts/allocinfo_show.h"
 #include "cli/command.h"
@@ -169,13 +170,6 @@ static int parse(struct request *q, int argc, char **argv)
 
 /* ---- work ---- */
 
-static uint64_t realtime_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
-}
-
 /* -1, or the exit code after a line. */
 static int read_one(struct allocinfo_reading *r, struct alloc_texts *texts, const char *path)
 {
@@ -199,7 +193,7 @@ static int show_once(struct request *q)
         code = read_one(&of[ALLOC_AFTER], &texts, q->files[two]);
     if (code < 0) {
         struct sink out = pager_sink(q->paged);
-        q->show.time_ns = q->n_files ? 0 : realtime_ns();
+        q->show.time_ns = q->n_files ? 0 : clock_ns(CLOCK_REALTIME);
         allocinfo_show(&out, &q->show, &texts, two ? &of[ALLOC_BEFORE] : NULL, &of[ALLOC_AFTER]);
         code = pager_written(&out, EXIT_DONE);
         for (int i = two ? ALLOC_BEFORE : ALLOC_AFTER; i < ALLOC_MOMENTS; i++)
@@ -244,7 +238,7 @@ static int look(void *arg, uint64_t began_ns, uint64_t elapsed_ns)
         show->elapsed_ns = elapsed_ns;
         show->began_ns = began_ns;
         show->shape.seconds = (double)elapsed_ns / SECOND_NS;
-        show->time_ns = realtime_ns();
+        show->time_ns = clock_ns(CLOCK_REALTIME);
         allocinfo_show(&s->out, show, &s->texts, before, after);
     }
     say_new_losses(after, &s->said);

@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/sigsafe/clock_ns.h"
 #include "cli/accounts/rules_note.h"
 #include "cli/command.h"
 #include "cli/terminal.h"
@@ -204,7 +205,6 @@ static void add_accounts(struct table *t, const struct ledger_entry *entry, bool
 {
     struct ledger_copy copy;
     struct error e = {""};
-    struct timespec now;
     struct buf note = BUF_INIT;
     uint64_t lost;
     int fd = ledger_entry_open(entry);
@@ -230,8 +230,7 @@ static void add_accounts(struct table *t, const struct ledger_entry *entry, bool
     char comm[sizeof(copy.header.comm) + 1] = "";
     memcpy(comm, copy.header.comm, sizeof(copy.header.comm));
     struct estimate live = live_of(&copy, &lost);
-    clock_gettime(CLOCK_REALTIME, &now);
-    uint64_t now_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    uint64_t now_ns = clock_ns(CLOCK_REALTIME);
     table_text(t, PROGRAM, comm);
     if (entry->alive && now_ns > copy.header.began_realtime_ns)
         table_whole(t, AGE, now_ns - copy.header.began_realtime_ns);

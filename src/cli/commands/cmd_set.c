@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/sigsafe/clock_ns.h"
 #include "base/units.h"
 #include "cli/accounts/set_rules.h"
 #include "cli/command.h"
@@ -265,7 +266,6 @@ static int parse_where(const char *text, struct query **where, struct change *c)
 
 static int parse_for(const char *text, struct change *c)
 {
-    struct timespec now;
     uint64_t ns;
     if (!text)
         return -1;
@@ -275,8 +275,7 @@ static int parse_for(const char *text, struct change *c)
         return command_misuse(&command_set,
                               "--for is for places: a --where by class, func, file and the like, or stacks, "
                               "latency, fail");
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    c->tags.change.until_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec + ns;
+    c->tags.change.until_ns = clock_ns(CLOCK_MONOTONIC) + ns;
     return -1;
 }
 

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/sigsafe/clock_ns.h"
 #include "base/units.h"
 #include "cli/option_values.h"
 #include "cli/pager.h"
@@ -42,13 +43,6 @@ static const struct word orders[] = {
     {"faults", OVERVIEW_BY_FAULTS}, {NULL, 0},
 };
 
-static uint64_t now_ns(clockid_t clock)
-{
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
-}
-
 /* Those that end a series of screens; they are blocked, and waited for between two. */
 static sigset_t ends(void)
 {
@@ -65,7 +59,7 @@ static bool wait_until(uint64_t due_ns)
 {
     sigset_t set = ends();
     for (;;) {
-        uint64_t now = now_ns(CLOCK_MONOTONIC), left = due_ns > now ? due_ns - now : 0;
+        uint64_t now = clock_ns(CLOCK_MONOTONIC), left = due_ns > now ? due_ns - now : 0;
         struct timespec t = {.tv_sec = (time_t)(left / SECOND_NS), .tv_nsec = (long)(left % SECOND_NS)};
         if (sigtimedwait(&set, NULL, &t) > 0)
             return false;
@@ -110,7 +104,7 @@ static int show_process(const struct overview_screen *o, struct overview_reader 
     process_query_maps(&l->asker, &p, &maps);
     mappings_sort(&maps);
     if (o->json)
-        mappings_json_write(out, now_ns(CLOCK_REALTIME), &p, &maps, o->top);
+        mappings_json_write(out, clock_ns(CLOCK_REALTIME), &p, &maps, o->top);
     else
         mappings_write(out, &p, &maps, o->top, &style);
     mappings_release(&maps);
@@ -148,7 +142,7 @@ static int show_series(const struct overview_screen *o, struct overview_reader *
 {
     sigset_t set = ends();
     sigprocmask(SIG_BLOCK, &set, NULL);
-    uint64_t due = now_ns(CLOCK_MONOTONIC), end = o->duration_ns ? due + o->duration_ns : UINT64_MAX;
+    uint64_t due = clock_ns(CLOCK_MONOTONIC), end = o->duration_ns ? due + o->duration_ns : UINT64_MAX;
     struct sink out = sink_to_file(stdout);
     int bad = 0;
     if (!o->pid)
@@ -162,8 +156,8 @@ static int show_series(const struct overview_screen *o, struct overview_reader *
             sink_char(&out, '\n');
         if (sink_finish(&out))
             break;
-        if (due < now_ns(CLOCK_MONOTONIC)) /* it takes longer than that, or we were stopped */
-            due = now_ns(CLOCK_MONOTONIC);
+        if (due < clock_ns(CLOCK_MONOTONIC)) /* it takes longer than that, or we were stopped */
+            due = clock_ns(CLOCK_MONOTONIC);
     }
     return bad ? failed(o, bad) : command_written(&out, EXIT_DONE);
 }

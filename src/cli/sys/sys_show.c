@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/sigsafe/clock_ns.h"
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/sys/sys_columns.h"
@@ -92,18 +93,11 @@ static void alert(struct show *w)
     struct sys_alert *a = &w->o->alert;
     if (!w->o->session)
         return;
-    sys_alert_look(a, w->tool->name, w->table, sys_now_ns());
+    sys_alert_look(a, w->tool->name, w->table, clock_ns(CLOCK_MONOTONIC));
     sys_alert_step(a);
     struct epoll_event ev = {.events = EPOLLIN, .data.fd = a->hook ? alert_exec_fd(a->hook) : -1};
     if (ev.data.fd >= 0)
         epoll_ctl(w->o->session->poll_fd, EPOLL_CTL_ADD, ev.data.fd, &ev); /* or it is there already */
-}
-
-static uint64_t wall_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_REALTIME, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
 /* A recording gets all rows that --where lets pass, and is committed so often that a crash takes no more than that along. */
@@ -111,9 +105,9 @@ static void record(struct show *w)
 {
     struct error e = {""};
     char name[64];
-    uint64_t now = sys_now_ns();
+    uint64_t now = clock_ns(CLOCK_MONOTONIC);
     snprintf(name, sizeof(name), "sys_%s", w->tool->name);
-    int bad = recording_put_rows(w->o->recording, name, w->table, wall_ns(), &e);
+    int bad = recording_put_rows(w->o->recording, name, w->table, clock_ns(CLOCK_REALTIME), &e);
     w->recorded += table_rows(w->table);
     if (!bad && now - w->committed_ns >= COMMIT_NS) {
         bad = recording_commit(w->o->recording, &e);
@@ -222,14 +216,14 @@ static void report_events(struct show *w)
 static int report(struct show *w)
 {
     struct sys_session *s = w->o->session;
-    uint64_t now = sys_now_ns();
+    uint64_t now = clock_ns(CLOCK_MONOTONIC);
     int error = w->tool->event ? 0 : sys_take_rows(s, w->table);
     if (error)
         return command_fail(EXIT_FAILED, "cannot read the rows of sys %s: %s", s->tool->name,
                             strerror(-error));
     begin_heading(w, now);
     w->shown_ns = now;
-    w->report_ns = w->o->interval_ns && !w->o->keep ? wall_ns() : 0;
+    w->report_ns = w->o->interval_ns && !w->o->keep ? clock_ns(CLOCK_REALTIME) : 0;
     if (w->tool->event)
         report_events(w);
     else
@@ -392,7 +386,7 @@ int sys_show(struct sys_show *o)
     w.signals = watch_signals(s->poll_fd);
     if (!o->quiet) /* from here on Ctrl-C ends with a report */
         say_ready(s);
-    w.began_ns = w.shown_ns = sys_now_ns();
+    w.began_ns = w.shown_ns = clock_ns(CLOCK_MONOTONIC);
     if (o->interval_ns)
         w.ticks = timer(s->poll_fd, o->interval_ns, o->interval_ns);
     if (o->duration_ns)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <time.h>
 
+#include "base/sigsafe/clock_ns.h"
 #include "collect/perf/page_faults.h"
 
 #define SETTLE_NS 1000000u /* an object that nobody sees is looked for once more, so long after the fault */
@@ -17,13 +18,6 @@ struct object_faults {
     struct object_faults_rest rest;
     int bad;
 };
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 static void add(struct object_faults *f, const struct page_fault *fault,
                 const struct object_lookup_found *found)
@@ -101,7 +95,7 @@ void object_faults_close(struct object_faults *f)
 int object_faults_step(struct object_faults *f, int timeout_ms)
 {
     page_faults_wait(f->faults, timeout_ms);
-    uint64_t until = now_ns() - SETTLE_NS;
+    uint64_t until = clock_ns(CLOCK_MONOTONIC) - SETTLE_NS;
     look_again(f, until);
     page_faults_drain(f->faults, take, f);
     return f->bad == -ESRCH || !object_lookup_is_there(f->objects) ? -ESRCH : 0;

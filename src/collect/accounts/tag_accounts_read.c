@@ -8,6 +8,7 @@
 
 #include "base/hash_map.h"
 #include "base/mem.h"
+#include "base/sigsafe/clock_ns.h"
 #include "collect/accounts/tag_accounts.h"
 #include "collect/accounts/tags_calls.h"
 #include "collect/accounts/tags_file.h"
@@ -136,12 +137,10 @@ int tags_read_places(struct tags_reading *r, struct alloc_texts *texts, int fd, 
                      const char *root, struct error *e)
 {
     struct ledger_copy c;
-    struct timespec now;
     int bad = ledger_copy_read(fd, &c, e);
     if (bad)
         return bad;
-    clock_gettime(CLOCK_REALTIME, &now);
-    r->process.taken_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    r->process.taken_ns = clock_ns(CLOCK_REALTIME);
     tags_from_copy(r, &c, texts);
     ledger_copy_release(&c);
     /* Another root's files are opened for names only, and with care. */

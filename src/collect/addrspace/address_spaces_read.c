@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/sigsafe/clock_ns.h"
 #include "collect/addrspace/address_spaces_internal.h"
 
 #include <dirent.h>
@@ -11,13 +12,6 @@
 
 #define BIRTH_SLACK_NS                                                                                       \
     1000000000u /* a start is told by another clock, in steps, and from before the fork was through */
-
-static uint64_t clock_ns(clockid_t clock)
-{
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 /* When the process of that number began, by CLOCK_BOOTTIME; false: there is none. */
 static bool start_of(pid_t pid, uint64_t *boot_ns, char name[static PROCESS_LIFE_NAME_BYTES])

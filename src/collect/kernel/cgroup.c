@@ -14,6 +14,7 @@
 #include "base/guard.h"
 #include "base/hash_map.h"
 #include "base/read_file.h"
+#include "base/sigsafe/clock_ns.h"
 #include "collect/kernel/cgroup_mounts.h"
 
 #define AGAIN_NS    1000000000u
@@ -201,11 +202,8 @@ static void walk(struct cgroups *c, enum cgroup_hierarchy h)
 
 const char *cgroups_path(struct cgroups *c, enum cgroup_hierarchy hierarchy, uint64_t id)
 {
-    struct timespec t;
     size_t at = map_get_u64(&c->of[hierarchy].by_id, id);
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    uint64_t now = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec,
-             *walked = &c->of[hierarchy].walked_ns;
+    uint64_t now = clock_ns(CLOCK_MONOTONIC), *walked = &c->of[hierarchy].walked_ns;
     if (at == MAP_NONE && (!*walked || now - *walked >= AGAIN_NS)) {
         *walked = now;
         walk(c, hierarchy);

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/sigsafe/clock_ns.h"
 #include "collect/kernel/cgroup_memory.h"
 #include "base/read_file.h"
 #include "collect/kernel/proc_text.h"
@@ -20,13 +21,6 @@
 #define TEXT_BYTES_MAX (16u << 20)
 #define ASK_EACH_MS    100u
 #define SWAP_DEVICE    "/dev/"
-
-static uint64_t clock_ns(clockid_t clock)
-{
-    struct timespec t = {0};
-    clock_gettime(clock, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 void overview_read_begin(struct overview_reader *l)
 {

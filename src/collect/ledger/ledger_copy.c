@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/sigsafe/clock_ns.h"
 
 #define TABLE_BYTES_MAX  (8ull << 30)
 #define SPARSE_BYTES_MAX (256ull << 20)
@@ -26,13 +27,6 @@ static int read_all(int fd, void *out, size_t bytes, uint64_t offset)
         done += (size_t)n;
     }
     return 0;
-}
-
-static uint64_t now_ns(clockid_t id)
-{
-    struct timespec t;
-    clock_gettime(id, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
 int ledger_copy_header(int fd, struct ledger_header *h, struct error *e)
@@ -162,7 +156,7 @@ static void settle_counts(int fd, struct ledger_copy *c)
 
 static double clock_rate(const struct ledger_header *h, uint64_t ticks)
 {
-    uint64_t ns = now_ns(CLOCK_MONOTONIC);
+    uint64_t ns = clock_ns(CLOCK_MONOTONIC);
     if (h->clock != LEDGER_CLOCK_TSC || ns <= h->began_monotonic_ns || ticks <= h->began_ticks)
         return 1.0;
     return (double)(ticks - h->began_ticks) / (double)(ns - h->began_monotonic_ns);
@@ -174,7 +168,7 @@ static uint64_t ticks_now(const struct ledger_header *h)
     if (h->clock == LEDGER_CLOCK_TSC)
         return __builtin_ia32_rdtsc();
 #endif
-    return now_ns(CLOCK_MONOTONIC);
+    return clock_ns(CLOCK_MONOTONIC);
 }
 
 int ledger_copy_read(int fd, struct ledger_copy *c, struct error *e)
@@ -185,7 +179,7 @@ int ledger_copy_read(int fd, struct ledger_copy *c, struct error *e)
         return bad;
     c->taken_ticks = ticks_now(&c->header);
     c->ticks_per_ns = clock_rate(&c->header, c->taken_ticks);
-    c->taken_realtime_ns = now_ns(CLOCK_REALTIME);
+    c->taken_realtime_ns = clock_ns(CLOCK_REALTIME);
     /* What a record refers to was there before it, so that it is in what is copied after it. */
     for (int t = LEDGER_TABLES - 1; t >= 0 && !bad; t--) {
         struct ledger_header now;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/sigsafe/clock_ns.h"
 #include "collect/ledger/control_write.h"
 
 /* The file, locked, and what stands in it. */
@@ -19,13 +20,6 @@ struct page {
     struct rules now;
     struct VEC(uint64_t) settled; /* by number */
 };
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 /* What has run out is asked no more. */
 static void let_go(struct ledger_action *a, uint64_t now)
@@ -44,7 +38,7 @@ static bool read_part(const struct page *p, void *to, size_t bytes, uint64_t at)
 static int read_list(struct page *p)
 {
     uint32_t count = ledger_listed_actions(p->control.listed);
-    uint64_t now = now_ns();
+    uint64_t now = clock_ns(CLOCK_MONOTONIC);
     if (count > LEDGER_ACTIONS_MOST)
         count = 0; /* nobody's, and of no meaning to the process either */
     for (uint32_t i = 0; i < count; i++) {
@@ -67,7 +61,7 @@ static int compare_numbers(const void *a, const void *b)
 static int read_kept(struct page *p)
 {
     uint32_t count = ledger_listed_queries(p->control.listed);
-    uint64_t now = now_ns();
+    uint64_t now = clock_ns(CLOCK_MONOTONIC);
     if (!count || count > LEDGER_QUERIES_MOST)
         return 0; /* see above */
     struct ledger_kept *k = mem_alloc(sizeof(*k));

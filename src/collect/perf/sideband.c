@@ -17,6 +17,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/sigsafe/clock_ns.h"
 #include "base/vec.h"
 #include "collect/perf/perf_ring.h"
 
@@ -56,13 +57,6 @@ struct sideband {
     int epoll;
     bool counts_lost;
 };
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 /* ---- rings ---- */
 
@@ -108,7 +102,8 @@ static int open_best_event(struct sideband *s, unsigned cpu)
 
 static int open_ring(struct sideband *s, unsigned cpu)
 {
-    struct ring r = {.cpu = cpu, .wanted = true, .bytes = s->ring_bytes, .last_record_ns = now_ns()};
+    struct ring r = {
+        .cpu = cpu, .wanted = true, .bytes = s->ring_bytes, .last_record_ns = clock_ns(CLOCK_MONOTONIC)};
     r.fd = open_best_event(s, cpu);
     if (r.fd < 0)
         return r.fd;
@@ -266,9 +261,10 @@ static void follow_cpus(struct sideband *s, uint64_t now)
                 close_ring(s, &s->rings.at[i]);
             }
         if (came)
-            wait_for_turn(
-                s, &(struct sideband_record){
-                       .type = SIDEBAND_GAP, .time_ns = now_ns(), .since_ns = s->looked_ns, .text = ""});
+            wait_for_turn(s, &(struct sideband_record){.type = SIDEBAND_GAP,
+                                                       .time_ns = clock_ns(CLOCK_MONOTONIC),
+                                                       .since_ns = s->looked_ns,
+                                                       .text = ""});
         char *old = s->online;
         s->online = list;
         list = old;
@@ -326,7 +322,7 @@ int sideband_open(const struct sideband_options *options, struct sideband **out,
     s->ring_bytes = o->ring_pages ? pages * s->page_bytes : usual_ring_bytes();
     s->counts_lost = true;
     s->online_path = mem_strdup(o->online_path ? o->online_path : ONLINE);
-    s->looked_ns = now_ns();
+    s->looked_ns = clock_ns(CLOCK_MONOTONIC);
     s->epoll = epoll_create1(EPOLL_CLOEXEC);
     int bad = s->epoll < 0 ? -errno : 0;
     s->online = read_list(s->online_path);
@@ -391,7 +387,7 @@ static void keep_rest(struct sideband *s, size_t from)
 
 void sideband_drain(struct sideband *s, sideband_fn *take, void *arg)
 {
-    uint64_t until = now_ns();
+    uint64_t until = clock_ns(CLOCK_MONOTONIC);
     size_t i = 0;
     follow_cpus(s, until);
     vec_each (struct ring, r, &s->rings)

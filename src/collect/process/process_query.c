@@ -12,6 +12,7 @@
 
 #include "base/guard.h"
 #include "base/read_file.h"
+#include "base/sigsafe/clock_ns.h"
 #include "collect/kernel/proc_text.h"
 
 #define COMMAND_BYTES_MAX 512u
@@ -34,9 +35,7 @@ static void read_answer(void *work)
 
 static unsigned now_ms(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (unsigned)((uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000);
+    return (unsigned)(clock_ns(CLOCK_MONOTONIC) / 1000000);
 }
 
 /* Whose number it is: another process may get it. */

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/sigsafe/clock_ns.h"
 #include "collect/process/proc.h"
 
 #define SLACK_NS 100000000u /* start times are told in hundredths of a second; clocks are set now and then */
@@ -14,17 +15,10 @@ static void set_name(struct profile *p, size_t thread, const char *text)
     p->threads.at[thread].name = name;
 }
 
-static uint64_t now_ns(clockid_t clock)
-{
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
 void thread_names_look(struct thread_names *seen, struct profile *p, pid_t pid)
 {
     struct map last = {0}; /* thread number -> its last row + 1: the others are of threads that have ended */
-    uint64_t boot_ns = now_ns(CLOCK_REALTIME) - now_ns(CLOCK_BOOTTIME);
+    uint64_t boot_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_BOOTTIME);
     if (p->images.at[0].pid != pid)
         return;
     for (size_t i = p->threads.len; i-- > 0;)

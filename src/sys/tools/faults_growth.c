@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/hash_map.h"
+#include "base/sigsafe/clock_ns.h"
 #include "base/vec.h"
 #include "collect/process/processes.h"
 
@@ -36,10 +37,8 @@ struct growth *growth_new(void)
 {
     struct growth *g = mem_alloc(sizeof(*g));
     struct overview m = {0};
-    struct timespec now;
     *g = (struct growth){0};
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    g->began_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    g->began_ns = clock_ns(CLOCK_MONOTONIC);
     processes_read(&m);
     vec_each (const struct overview_process, p, &m.processes) {
         struct known *k = known_of(g, (uint32_t)p->pid);

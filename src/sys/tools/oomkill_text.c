@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/sigsafe/clock_ns.h"
 #include "base/units.h"
 
 #define LOAD_ONE 2048.0 /* the kernel's FIXED_1 */
@@ -56,7 +57,6 @@ void oomkill_largest(const struct oomkill_event *e, struct oomkill_told *told)
 
 void oomkill_loads(const struct oomkill_event *e, struct oomkill_told *told)
 {
-    struct timespec now;
     *told = (struct oomkill_told){.loads_known = e->loads_known};
     for (int i = 0; i < 3; i++)
         told->loads[i] = (double)e->loads[i] / LOAD_ONE;
@@ -64,8 +64,7 @@ void oomkill_loads(const struct oomkill_event *e, struct oomkill_told *told)
         return;
     /* Anew every 5 s: what was read a moment later is mostly the same. */
     told->loads_known = getloadavg(told->loads, 3) == 3;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    told->loads_later_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec - e->head.time_ns;
+    told->loads_later_ns = clock_ns(CLOCK_MONOTONIC) - e->head.time_ns;
 }
 
 /* A process outside of our PID namespace has no number here. */
