@@ -2,9 +2,9 @@
 #include "sys/perf_programs.h"
 
 #include <errno.h>
-#include <linux/perf_event.h>
-#include <sys/syscall.h>
 #include <unistd.h>
+
+#include "collect/perf/perf_open.h"
 
 static int open_on_cpu(uint32_t software_event, int cpu)
 {
@@ -14,7 +14,7 @@ static int open_on_cpu(uint32_t software_event, int cpu)
         .config = software_event,
         .sample_period = 1, /* with it the kernel neither draws lots nor throttles */
     };
-    return (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+    return perf_open(&attr, -1, cpu);
 }
 
 int perf_attach(struct sys_session *s, struct bpf_program *p, uint32_t software_event)
@@ -22,10 +22,10 @@ int perf_attach(struct sys_session *s, struct bpf_program *p, uint32_t software_
     int cpus = libbpf_num_possible_cpus(), attached = 0;
     for (int cpu = 0; cpu < cpus; cpu++) {
         int fd = open_on_cpu(software_event, cpu);
-        if (fd < 0 && errno == ENODEV) /* it is offline */
+        if (fd == -ENODEV) /* it is offline */
             continue;
         if (fd < 0)
-            return -errno;
+            return fd;
         struct bpf_link *link = bpf_program__attach_perf_event(p, fd); /* the link owns fd from here */
         if (!link) {
             int error = -errno;

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -17,6 +15,7 @@
 #include "cli/terminal.h"
 #include "collect/ledger/ledger_dir.h"
 #include "collect/ledger/profile_names.h"
+#include "collect/perf/perf_open.h"
 #include "collect/process/program_check.h"
 #include "model/table/table.h"
 #include "run/launch.h"
@@ -172,9 +171,9 @@ static int try_uprobe(int type, const char *path)
         .uprobe_path = (uintptr_t)path,
         .disabled = 1,
     };
-    int fd = (int)syscall(SYS_perf_event_open, &attributes, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+    int fd = perf_open(&attributes, -1, 0);
     if (fd < 0)
-        return errno;
+        return -fd;
     close(fd);
     return 0;
 }

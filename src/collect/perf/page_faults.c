@@ -10,12 +10,12 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/hash_map.h"
 #include "base/vec.h"
+#include "collect/perf/perf_open.h"
 #include "collect/perf/perf_ring.h"
 
 #define RING_BYTES_MOST  (4u << 20) /* 80,000 faults */
@@ -77,8 +77,7 @@ static int open_event(const struct page_faults *f, pid_t tid, int cpu, int kind)
         .watermark = 1,
         .wakeup_watermark = (uint32_t)(f->ring_bytes / 4),
     };
-    int fd = (int)syscall(SYS_perf_event_open, &attr, tid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-    return fd < 0 ? -errno : fd;
+    return perf_open(&attr, tid, cpu);
 }
 
 /* With all that this kernel has (losses are counted since 6.0), and that it lets us see. */

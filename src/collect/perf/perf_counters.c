@@ -2,9 +2,9 @@
 #include "collect/perf/perf_counters.h"
 
 #include <errno.h>
-#include <linux/perf_event.h>
-#include <sys/syscall.h>
 #include <unistd.h>
+
+#include "collect/perf/perf_open.h"
 
 #define DTLB_LOAD_MISSES                                                                                     \
     (PERF_COUNT_HW_CACHE_DTLB | PERF_COUNT_HW_CACHE_OP_READ << 8 | PERF_COUNT_HW_CACHE_RESULT_MISS << 16)
@@ -34,8 +34,8 @@ int perf_counters_open(struct perf_counters *c)
             .size = sizeof(attr), .type = events[i].type, .config = events[i].config, .read_format = 0};
         c->open[i] = true;
         for (unsigned cpu = 0; cpu < c->processors; cpu++) {
-            int fd = (int)syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
-            int why = fd < 0 ? errno : 0;
+            int fd = perf_open(&attr, -1, (int)cpu);
+            int why = fd < 0 ? -fd : 0;
             *vec_push(&c->fds) = fd;
             if (why && why != ENODEV) { /* ENODEV: that processor is off, or (hardware) there are none */
                 c->open[i] = false;

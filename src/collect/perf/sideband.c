@@ -9,7 +9,6 @@
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -19,6 +18,7 @@
 #include "base/mem.h"
 #include "base/sigsafe/clock_ns.h"
 #include "base/vec.h"
+#include "collect/perf/perf_open.h"
 #include "collect/perf/perf_ring.h"
 
 #define ONLINE           "/sys/devices/system/cpu/online"
@@ -85,8 +85,7 @@ static int open_event(const struct sideband *s, unsigned cpu)
         .watermark = 1,
         .wakeup_watermark = (uint32_t)(s->ring_bytes / 4 < WAKE_BYTES ? s->ring_bytes / 4 : WAKE_BYTES),
     };
-    int fd = (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-    return fd < 0 ? -errno : fd;
+    return perf_open(&attr, -1, cpu);
 }
 
 /* An event with all that this kernel can: counting losses came with 6.0. */
