@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * allocinfo ALLIUM FILE [LINES]: how many lines a second `allium allocinfo` takes of a file of so many, which is made, in turns with
+ * allocinfo ALLIUM FILE [LINES]: how many lines a second `allium sys allocinfo` takes of a file of so many, which is made, in turns with
  * what reads its lines and does nothing (read(2) and memchr for their ends) as a floor, and with awk adding up two columns as a peer. At
  * least a million a second, of the parser and of the whole command; all of CPU time too, which other work on the machine changes less.
  */
@@ -20,7 +20,7 @@
 enum way { FLOOR, PARSER, COMMAND, GROUPS, AWK, WAYS };
 static const char *const names[WAYS] = {[FLOOR] = "read and memchr",
                                         [PARSER] = "allocinfo_read",
-                                        [COMMAND] = "allium allocinfo",
+                                        [COMMAND] = "allium sys allocinfo",
                                         [GROUPS] = "... --by directory",
                                         [AWK] = "awk, two sums"};
 
@@ -112,9 +112,9 @@ static double cpu_s(void)
 
 static void take_turn(enum way way, char **argv, uint64_t lines, double *rate, double *cpu_rate)
 {
-    char name[] = "allocinfo", by[] = "--by", directory[] = "directory", awk[] = "awk",
+    char sys[] = "sys", name[] = "allocinfo", by[] = "--by", directory[] = "directory", awk[] = "awk",
          sums[] = "NR > 2 { size += $1; calls += $2 } END { print size, calls }";
-    char *command[] = {argv[1], name, argv[2], way == GROUPS ? by : NULL, directory, NULL};
+    char *command[] = {argv[1], sys, name, argv[2], way == GROUPS ? by : NULL, directory, NULL};
     char *peer[] = {awk, sums, argv[2], NULL};
     double began = stats_now_ns(), cpu = cpu_s();
     uint64_t read_lines = way == FLOOR    ? floor_of(argv[2])

@@ -3,7 +3,7 @@
 # bash completion for allium. It does without the package bash-completion; where that is, the command behind
 # `allium run -- ` completes as it does alone. tests/checks/docs compares what is offered with --help and the manual.
 
-_allium_commands='run env ps snapshot report watch diff who frees sites tags export sql set sys allocinfo doctor'
+_allium_commands='run env ps snapshot report watch diff who frees sites tags export sql set sys doctor'
 
 # COMMAND ('' is allium itself): its options. A new option begins here.
 _allium_options()
@@ -25,7 +25,7 @@ _allium_options()
     sql) echo --json --csv --debuginfod --no-pager --help ;;
     set) echo --where --for --help ;;
     sys) echo -p --pid --interval --duration --sort --top --pss --json --no-pager --help ;;
-    allocinfo) echo --by --sort --where --top --interval --count --duration --allocinfo --json --no-pager --help ;;
+    'sys allocinfo') echo --by --sort --where --top --interval --count --duration --allocinfo --json --no-pager --help ;;
     doctor) echo --json --help ;;
     'sys '*) _allium_help sys "${1#sys }" | sed -n '/^options:/,/^$/s/^  \(\(-.\), \)\{0,1\}\(--[a-z-]*\).*/\2 \3/p' ;;
     esac
@@ -65,17 +65,18 @@ _allium_tool_value()
 _allium_value()
 {
     case $1 in
+    'sys allocinfo') ;;
     'sys '*)
         _allium_tool_value "${1#sys }" "$2"
         return
         ;;
     esac
     case "$1 $2" in
-    'allocinfo --by')
+    'sys allocinfo --by')
         _allium_words site file directory module function
         return
         ;;
-    'allocinfo --sort')
+    'sys allocinfo --sort')
         _allium_words size calls average name change calls_change size_per_s calls_per_s sites
         return
         ;;
@@ -123,13 +124,13 @@ _allium_value()
 _allium_argument()
 {
     case $1 in
-    sys) _allium_words "$(_allium_help sys | sed -n '/^tools,/,/^$/s/^  \([a-z]*\) .*/\1/p')" ;;
+    sys) _allium_words "$(_allium_help sys | sed -n '/^\(tools\|readers of files\),/,/^$/s/^  \([a-z]*\) .*/\1/p')" ;;
     snapshot) _allium_words "$(_allium_pids)" ;;
     tags)
         _allium_files
         _allium_words "$(_allium_pids)"
         ;;
-    allocinfo) _allium_files ;;
+    'sys allocinfo') _allium_files ;;
     set) _allium_words "$(_allium_pids)" period= on off free-stacks=all free-stacks=some stacks latency fail= stacks=off latency=off fail=off ;;
     report | watch | diff | who | frees | sites | export | sql)
         _allium_files '!*.allium'

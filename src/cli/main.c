@@ -9,9 +9,9 @@
 #include "sys/tested_kernels.h"
 
 static const struct command *const commands[] = {
-    &command_run,  &command_env, &command_ps,    &command_snapshot,  &command_report, &command_watch,
-    &command_diff, &command_who, &command_frees, &command_sites,     &command_tags,   &command_export,
-    &command_sql,  &command_set, &command_sys,   &command_allocinfo, &command_doctor,
+    &command_run,  &command_env, &command_ps,    &command_snapshot, &command_report, &command_watch,
+    &command_diff, &command_who, &command_frees, &command_sites,    &command_tags,   &command_export,
+    &command_sql,  &command_set, &command_sys,   &command_doctor,
 };
 
 #define LARGE_BYTES (128 << 10)
@@ -50,6 +50,8 @@ static const struct command *find_command(const char *name)
 
 static int report_no_command(const char *name)
 {
+    if (!strcmp(name, "allocinfo"))
+        return command_fail(EXIT_USAGE, "the command allocinfo is now: allium sys allocinfo");
     struct query_field names[N_COMMANDS];
     for (size_t i = 0; i < N_COMMANDS; i++)
         names[i] = (struct query_field){.name = commands[i]->name};

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""allium allocinfo: what a kernel has written, against sums by Python alone; options, refusals, and what is wrong with files."""
+"""allium sys allocinfo: what a kernel has written, against sums by Python alone; options, refusals, and what is wrong with files."""
 import collections
 import gzip
 import json
@@ -59,7 +59,7 @@ def sums(text, group):
 
 
 def ask(place, *words, **how):
-    return json.loads(place.allium("allocinfo", *words, "--json", **how).out)
+    return json.loads(place.allium("sys", "allocinfo", *words, "--json", **how).out)
 
 
 def named(answer, *values):
@@ -91,18 +91,18 @@ def again(place):
     """--allocinfo gives what is read back as the same; --where narrows it."""
     samples(place)
     for name in SAMPLES:
-        done = place.allium("allocinfo", name, "--allocinfo")
+        done = place.allium("sys", "allocinfo", name, "--allocinfo")
         check(done.out.startswith(HEAD % "2.0") and not done.err, done.out[:200], done.err)
         equal(sums(done.out, "site"), sums(sample(name), "site"), "what is written again")
         put(place, "again", done.out)
-        equal(place.allium("allocinfo", "again", "--allocinfo").out, done.out, "and again")
-    some = place.allium("allocinfo", "6.12-after", "--allocinfo", "--where", "module:brd").out
+        equal(place.allium("sys", "allocinfo", "again", "--allocinfo").out, done.out, "and again")
+    some = place.allium("sys", "allocinfo", "6.12-after", "--allocinfo", "--where", "module:brd").out
     equal({site[2]["module"] for site in sites(some)}, {"brd"}, "modules")
 
 
 def screen(place):
     samples(place)
-    done = place.allium("allocinfo", "6.12-after", "--top", "3", env={"LC_ALL": "C"})
+    done = place.allium("sys", "allocinfo", "6.12-after", "--top", "3", env={"LC_ALL": "C"})
     lines = done.out.splitlines()
     found = sites(sample("6.12-after"))
     equal(lines[0], "6.12-after, version 1.0", "heading")
@@ -112,10 +112,10 @@ def screen(place):
     largest = max(found, key=lambda site: site[0])[2]
     check(largest["function"] in lines[4] and largest["file"] in lines[4], lines[4])
     check(re.fullmatch(r"allium: 3 of [\d,]+ rows are shown; --top 0 shows all\n", done.err), done.err)
-    equal(len(place.allium("allocinfo", "6.12-after", "--top", "0").out.splitlines()), 4 + len(sums(sample("6.12-after"), "site")), "all rows")
-    check("(built-in)" in place.allium("allocinfo", "6.12-after", "--by", "module").out, "no name for what is built in")
-    check("ACCURATE" in place.allium("allocinfo", "2.0-by-hand").out, "no word of what is inexact")
-    check("1 of these sites is inexact (accurate:no)" in place.allium("allocinfo", "2.0-by-hand").out, "nor in the totals")
+    equal(len(place.allium("sys", "allocinfo", "6.12-after", "--top", "0").out.splitlines()), 4 + len(sums(sample("6.12-after"), "site")), "all rows")
+    check("(built-in)" in place.allium("sys", "allocinfo", "6.12-after", "--by", "module").out, "no name for what is built in")
+    check("ACCURATE" in place.allium("sys", "allocinfo", "2.0-by-hand").out, "no word of what is inexact")
+    check("1 of these sites is inexact (accurate:no)" in place.allium("sys", "allocinfo", "2.0-by-hand").out, "nor in the totals")
 
 
 def order(place):
@@ -162,17 +162,17 @@ def changes(place):
         equal([row["change_bytes"] for row in answer["rows"]], sorted((row["change_bytes"] for row in answer["rows"]), reverse=True), "their order")
     check(wanted and any(key[0] == "loop" for key in sums(after, "module")), "nothing has changed, or no module came")
     equal(answer["total"]["change_bytes"], sum(site[0] for site in sites(after)) - sum(site[0] for site in sites(before)), "the sum")
-    shown = place.allium("allocinfo", "6.12-before", "6.12-after", "--top", "5").out
+    shown = place.allium("sys", "allocinfo", "6.12-before", "6.12-after", "--top", "5").out
     check("6.12-before, version 1.0" in shown and "CALLS CHANGE" in shown and "\nchange\n" in shown, shown)
     equal(ask(place, "6.12-after", "6.12-after")["rows"], [], "changes of nothing")
-    done = place.allium("allocinfo", "6.12-before", "-", "--json", input=after.encode())
+    done = place.allium("sys", "allocinfo", "6.12-before", "-", "--json", input=after.encode())
     equal(json.loads(done.out)["total"], answer["total"], "from standard input")
 
 
 def rates(place):
     row = "%12d %8d a.c:1 func:f \n        4096        1 b.c:2 [m] func:g \n"
     put(place, "live", HEAD % "2.0" + row % (1000, 10) + "x\n")
-    process = place.start_allium("allocinfo", "live", "--interval", "200ms", "--count", "3", "--json")
+    process = place.start_allium("sys", "allocinfo", "live", "--interval", "200ms", "--count", "3", "--json")
     first = process.stdout.readline()  # the rest begins with a reading that was before
     put(place, "new", HEAD % "2.0" + row % (1000 - 500, 30) + "x\n")
     os.rename(place.path("new"), place.path("live"))
@@ -189,12 +189,12 @@ def rates(place):
     check(abs(report["total"]["size_bytes_per_s"] - found["size_bytes_per_s"]) < 1e-3, report["total"])
     check(abs(report["time_ns"] / 1e9 - time.time()) < 60, report["time_ns"])
     equal(process.stderr.read().decode().count("line 5"), 1, "times that the bad line is named")
-    shown = place.allium("allocinfo", "live", "--interval", "20ms", "--duration", "50ms").out
+    shown = place.allium("sys", "allocinfo", "live", "--interval", "20ms", "--duration", "50ms").out
     check(re.match(r"--- [\d.]+ ms after the start, the last [\d.]+ ms: 0 B and 0 calls a second, 0 rows\n", shown), shown)
-    process = place.start_allium("allocinfo", "live", "--interval", "20ms")
+    process = place.start_allium("sys", "allocinfo", "live", "--interval", "20ms")
     process.stdout.readline()
     equal(tap.stop(process, signal.SIGINT), -signal.SIGINT, "its end by ^C")
-    done = place.allium("allocinfo", "gone", "--interval", "20ms", code=1)
+    done = place.allium("sys", "allocinfo", "gone", "--interval", "20ms", code=1)
     check("gone: No such file" in done.err, done.err)
 
 
@@ -203,24 +203,24 @@ def damage(place):
     good = "        4096        1 a.c:1 func:f \n"
     put(place, "bad", HEAD % "1.0" + "rubbish\n" + good + "1 2 a.c func:g \n" + good[:20])
     for words in ((), ("--by", "file"), ("--json",), ("--allocinfo",)):
-        done = place.allium("allocinfo", "bad", *words)
+        done = place.allium("sys", "allocinfo", "bad", *words)
         check("allium: bad: 3 lines were skipped: line 3: its size is no number of 64 bits; line 5: it names no file and line; line 6:" in done.err
               and "the last line has no end" in done.err, done.err)
     after = ask(place, "bad")["after"]
     equal((after["malformed_lines"], [bad["line"] for bad in after["malformed"]], after["cut"], after["sites"]), (3, [3, 5, 6], True, 1), "in JSON")
     put(place, "many", HEAD % "1.0" + "x\n" * 100)
-    check("100 lines were skipped" in place.allium("allocinfo", "many").err and "and more" in place.allium("allocinfo", "many").err, "not counted")
+    check("100 lines were skipped" in place.allium("sys", "allocinfo", "many").err and "and more" in place.allium("sys", "allocinfo", "many").err, "not counted")
     put(place, "odd", HEAD % "2.0" + "1 1 a\x1b[2J.c:1 [m\x07] func:\xff<b> \n")
-    check(not re.search("[\x1b\x07]", place.allium("allocinfo", "odd").out), "bytes that move the cursor")
+    check(not re.search("[\x1b\x07]", place.allium("sys", "allocinfo", "odd").out), "bytes that move the cursor")
     equal(ask(place, "odd")["rows"][0]["file"], "a\x1b[2J.c", "in JSON, a name as it is")
-    equal(place.allium("allocinfo", "odd", "--allocinfo").out.split()[-4:], ["1", "a?[2J.c:1", "[m?]", "func:\xff<b>"], "in the kernel's text")
+    equal(place.allium("sys", "allocinfo", "odd", "--allocinfo").out.split()[-4:], ["1", "a?[2J.c:1", "[m?]", "func:\xff<b>"], "in the kernel's text")
     for name, text, words in (("none", "MemTotal: 1 kB\n", "it does not begin with"), ("empty", "", "it does not begin with"),
                               ("newer", HEAD % "3.0", "version 1 or 2"), ("zipped", gzip.compress(good.encode()), "it is compressed")):
         put(place, name, text)
-        done = place.allium("allocinfo", name, code=1)
+        done = place.allium("sys", "allocinfo", name, code=1)
         check(done.err.count("\n") == 1 and done.err.startswith("allium: %s: " % name) and words in done.err and not done.out, done.err)
     for name, words in ((".", "Is a directory"), ("missing", "No such file")):
-        check(words in place.allium("allocinfo", name, code=1).err, name)
+        check(words in place.allium("sys", "allocinfo", name, code=1).err, name)
 
 
 def keys_of(value):
@@ -245,7 +245,7 @@ def documented(place):
         found |= set(keys_of(ask(place, "6.12-after", "--by", group))) | set(keys_of(ask(place, "6.12-before", "6.12-after", "--by", group)))
     row = "1 %d a.c:1 func:f\n"
     put(place, "live", HEAD % "1.0" + row % 1)
-    process = place.start_allium("allocinfo", "live", "--interval", "100ms", "--json", "--count", "20")
+    process = place.start_allium("sys", "allocinfo", "live", "--interval", "100ms", "--json", "--count", "20")
     process.stdout.readline()
     put(place, "new", HEAD % "1.0" + row % 2)
     os.rename(place.path("new"), place.path("live"))
@@ -265,8 +265,15 @@ def misuse(place):
                         (("--interval", "1", "--count", "0"), "no number of intervals"), (("--interval", "1", "-"), "one file again"), (("a", "b", "--interval", "1"), "one file again"),
                         (("--allocinfo", "--json"), "leave out --json"), (("--allocinfo", "--by", "file"), "leave out --by"), (("--allocinfo", "a", "b"), "not a change"),
                         (("--where", "pid=1"), "--where: "), (("--where", "size>"), "--where: ")):
-        done = place.allium("allocinfo", *words, code=2)
+        done = place.allium("sys", "allocinfo", *words, code=2)
         check(said in done.err and done.err.count("\n") == 1, words, "said", done.err)
+
+
+def old_name(place):
+    """The command that was moved names its new place."""
+    done = place.allium("allocinfo", "6.12-after", code=2)
+    equal(done.err, "allium: the command allocinfo is now: allium sys allocinfo\n", "stderr")
+    equal(done.out, "", "stdout")
 
 
 def without(place):
@@ -277,17 +284,17 @@ def without(place):
             ((), "cp FILE allocinfo; echo 0 >sys/vm/mem_profiling", 3, "switched off: sysctl vm.mem_profiling=1"), (("/proc/allocinfo",), "cp FILE allocinfo; echo 0 >sys/vm/mem_profiling", 0, ""),
             ((), "cp FILE allocinfo; echo 1 >sys/vm/mem_profiling", 0, ""), (("--json",), "cp FILE allocinfo", 0, ""), (("/proc/allocinfo",), "true", 3, "CONFIG_MEM_ALLOC_PROFILING")):
         script = "mount -t tmpfs none /proc && cd /proc && mkdir -p sys/vm && %s && exec \"$@\"" % commands.replace("FILE", place.path("6.12-after"))
-        done = tap.run([*tap.unshare(), "sh", "-c", script, "sh", built("ALLIUM"), "allocinfo", *words], env=place.env)
+        done = tap.run([*tap.unshare(), "sh", "-c", script, "sh", built("ALLIUM"), "sys", "allocinfo", *words], env=place.env)
         err = done.stderr.decode()
         equal(done.returncode, code, "code of %s after %s, which said %s" % (words, commands, err))
         check(said in err and (not code or err.count("\n") == 1), commands, err)
         check(bool(done.stdout) == (not code), "output", done.stdout[:100])
     script = ("mount -t tmpfs none /proc && cd /proc && cp \"$0\" allocinfo && chmod 400 allocinfo && cp \"$1\" allium && chmod 755 . allium &&"
-              " exec setpriv --reuid 65534 --clear-groups ./allium allocinfo")
+              " exec setpriv --reuid 65534 --clear-groups ./allium sys allocinfo")
     if os.geteuid() == 0:
         done = tap.run([*tap.unshare(), "sh", "-c", script, place.path("6.12-after"), built("ALLIUM")], env=place.env)
         equal((done.returncode, done.stderr.decode().count("\n")), (3, 1), "code, and lines, of one who may not")
-        check(b"only root may read it: sudo allium allocinfo" in done.stderr, done.stderr)
+        check(b"only root may read it: sudo allium sys allocinfo" in done.stderr, done.stderr)
 
 
 tap.main([
@@ -301,5 +308,6 @@ tap.main([
     ("lines that are none are counted and named, files that are none refused", placed(damage)),
     ("each key of its JSON is in the manual", placed(documented)),
     ("wrong usage is said in one line", placed(misuse)),
+    ("the name that the command had points to the one that it has", placed(old_name)),
     ("a kernel without it is told from one that does not count, and one that may not be asked", placed(without)),
 ])

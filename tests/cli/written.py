@@ -30,11 +30,11 @@ CALLS = {
     "frees": [("r.allium", 0), ("r.allium --json", 0)],
     "tags": [],  # needs a program with tags
     "sites": [("s.allium", 0), ("s.allium --json", 0), ("s.allium --freed", 0)],
-    "allocinfo": [("%s" % SAMPLE, 0), ("%s --json" % SAMPLE, 0), ("%s --allocinfo" % SAMPLE, 0)],
     "export": [("r.allium --folded live", 0), ("r.allium --pprof", 0), ("r.allium --speedscope", 0), ("r.allium --heaptrack", 0)],
     "sql": [("r.allium " + repr(LONG_ANSWER), 0), ("r.allium --csv " + repr(LONG_ANSWER), 0), ("r.allium --json 'SELECT 1'", 0)],
     "doctor": [("", None), ("--json", None)],
-    "sys": [("--duration 100ms", 0), ("--duration 100ms --json", 0), ("-p {pid}", 0)],
+    "sys": [("--duration 100ms", 0), ("--duration 100ms --json", 0), ("-p {pid}", 0), ("allocinfo --help", 0), ("allocinfo " + SAMPLE, 0),
+            ("allocinfo %s --json" % SAMPLE, 0), ("allocinfo %s --allocinfo" % SAMPLE, 0)],
 }
 
 

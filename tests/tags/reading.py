@@ -186,7 +186,7 @@ def recorded():
             check(abs(row["allocations_per_s"] * change["seconds"] - row["allocations_change"]) < 1e-6 * change["seconds"] + 1e-3, row)
         equal(by_function(p.json(path, "--where", "func:place_1")["rows"]), {"place_1": p.of["place_1"]}, "of a query")
         text = p.tags(path, "--allocinfo").stdout
-        read = json.loads(succeed([built("ALLIUM"), "allocinfo", "-", "--json", "--by", "function"], input=text, stdin=None).stdout)["rows"]
+        read = json.loads(succeed([built("ALLIUM"), "sys", "allocinfo", "-", "--json", "--by", "function"], input=text, stdin=None).stdout)["rows"]
         equal({row["function"]: (row["calls"], row["size_bytes"]) for row in read}, {place: now[2:] for place, now in p.of.items()}, "as the kernel has it")
         for words, line in (([path + "@1h"], "is beyond"), ([path + "@x"], "is no time"), ([path + "@1ms"], "")):
             done = run([built("ALLIUM"), "tags", *words], env=p.env)
@@ -290,7 +290,7 @@ def all_kinds():
             equal(kept, live, command)
             if command != "report":
                 text = succeed([built("ALLIUM"), command, snapshot, "--allocinfo"], env=p.env).stdout
-                read = json.loads(succeed([built("ALLIUM"), "allocinfo", "-", "--json", "--top", "0"], input=text, stdin=None).stdout)["rows"]
+                read = json.loads(succeed([built("ALLIUM"), "sys", "allocinfo", "-", "--json", "--top", "0"], input=text, stdin=None).stdout)["rows"]
                 equal((sum(row["size_bytes"] for row in read), sum(row["calls"] for row in read)),
                       (sum(row["live_bytes"] for row in live), sum(row["live_objects"] for row in live)), "sums of --allocinfo, read back")
         p.process.communicate()

@@ -308,14 +308,14 @@ def gone_with_its_library():
 
 
 def as_the_kernel_has_it():
-    """--allocinfo is read back by `allium allocinfo` with the same sums."""
+    """--allocinfo is read back by `allium sys allocinfo` with the same sums."""
     with private_dir() as ledgers:
         env = dict(os.environ, ALLIUM_DIR=ledgers)
         done = succeed([churn(), "2", "5000"], env=env)
         (pid, places), = own_counts(done.stdout.decode()).items()
         text = succeed([built("ALLIUM"), "tags", str(pid), "--allocinfo"], env=env).stdout
         check(text.startswith(b"allocinfo - version: 2.0\n"), text[:100])
-        read = succeed([built("ALLIUM"), "allocinfo", "-", "--json", "--top", "0", "--by", "function"], input=text, stdin=None)
+        read = succeed([built("ALLIUM"), "sys", "allocinfo", "-", "--json", "--top", "0", "--by", "function"], input=text, stdin=None)
         sums = {row["function"]: (row["calls"], row["size_bytes"]) for row in json.loads(read.stdout)["rows"]}
         equal(sums, {place: counts[2:] for place, counts in places.items()}, "live objects and bytes")
 

@@ -3,7 +3,7 @@
 #define CLI_ALLOCINFO_SHOW_H
 
 /*
- * What `allium allocinfo` says of one reading, or of two: a screen, JSON, or the kernel's own text; and of lines that were skipped.
+ * What `allium sys allocinfo` says of one reading, or of two: a screen, JSON, or the kernel's own text; and of lines that were skipped.
  *
  * Runs in: the tool. Threads: one. Owns: nothing.
  */

@@ -30,11 +30,31 @@ static const char *const examples[] = {
     NULL,
 };
 
+/* Subcommands that only read files: each has options of its own, and needs neither BPF nor a session. */
+static const struct command *const readers[] = {&command_sys_allocinfo, NULL};
+
+/* The word after "sys". */
+static const char *reader_name(const struct command *c)
+{
+    return c->name + strlen("sys ");
+}
+
+static const struct command *find_reader(const char *name)
+{
+    for (const struct command *const *r = readers; *r; r++)
+        if (!strcmp(reader_name(*r), name))
+            return *r;
+    return NULL;
+}
+
 static void list_tools(void)
 {
     printf("\ntools, by NAME:\n");
     for (const struct sys_tool *const *t = sys_tools; *t; t++)
         printf("  %-12s %s\n", (*t)->name, (*t)->summary);
+    printf("\nreaders of files, by NAME:\n");
+    for (const struct command *const *r = readers; *r; r++)
+        printf("  %-12s %s\n", reader_name(*r), (*r)->summary);
 }
 
 static int run(int argc, char **argv);
@@ -57,6 +77,10 @@ static int no_tool(const char *name)
     for (const struct sys_tool *const *t = sys_tools; *t; t++) {
         buf_printf(&list, "%s%s", n ? ", " : "", (*t)->name);
         names[n++] = (struct query_field){.name = (*t)->name};
+    }
+    for (const struct command *const *r = readers; *r; r++) {
+        buf_printf(&list, ", %s", reader_name(*r));
+        names[n++] = (struct query_field){.name = reader_name(*r)};
     }
     size_t meant = query_field_closest(names, n, name, strlen(name));
     int code =
@@ -126,6 +150,9 @@ static int run(int argc, char **argv)
         int code = command_parse(&command_sys, argc, argv, true, &a);
         return code >= 0 ? code : sys_overview(&command_sys, &a);
     }
+    const struct command *reader = find_reader(argv[1]);
+    if (reader)
+        return reader->run(argc - 1, argv + 1);
     const struct sys_tool *tool = sys_tool_find(argv[1]);
     if (!tool)
         return no_tool(argv[1]);

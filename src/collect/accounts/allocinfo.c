@@ -184,7 +184,7 @@ int allocinfo_parse(struct allocinfo *a, struct alloc_texts *texts, const char *
     const char *at = text, *end = text + len, *newline = len ? memchr(at, '\n', len) : NULL;
     *a = (struct allocinfo){.bad_lines = 0};
     if (len >= 2 && !memcmp(text, "\x1f\x8b", 2))
-        return error_set(e, EPROTO, "it is compressed: zcat it into `allium allocinfo -`");
+        return error_set(e, EPROTO, "it is compressed: zcat it into `allium sys allocinfo -`");
     int bad = parse_head(a, at, newline ? newline : end, e);
     if (bad)
         return bad;

@@ -25,7 +25,7 @@ static int explain(int bad, struct error *e)
     if (bad == -EACCES || bad == -EPERM)
         return error_set(e, EACCES,
                          ALLOCINFO_PATH
-                         ": only root may read it: sudo allium allocinfo, or keep a copy as root "
+                         ": only root may read it: sudo allium sys allocinfo, or keep a copy as root "
                          "and name that");
     if (bad != -ENOENT)
         return error_set(e, -bad, ALLOCINFO_PATH ": %s", strerror(-bad));
@@ -63,7 +63,7 @@ int allocinfo_read(struct allocinfo *a, struct alloc_texts *texts, const char *p
         bad = error_set(
             e, EOPNOTSUPP,
             "memory allocation profiling is switched off: sysctl vm.mem_profiling=1, or boot with "
-            "sysctl.vm.mem_profiling=1; what was counted until then: allium allocinfo " ALLOCINFO_PATH);
+            "sysctl.vm.mem_profiling=1; what was counted until then: allium sys allocinfo " ALLOCINFO_PATH);
     if (!bad && (bad = allocinfo_parse(a, texts, buf_str(&text), text.len, &why)))
         error_set(e, -bad, "%s: %s",
                   !path               ? ALLOCINFO_PATH

@@ -30,19 +30,19 @@ static const struct option_doc options[] = {
 };
 
 static const char *const examples[] = {
-    "sudo allium allocinfo",
+    "sudo allium sys allocinfo",
     "which places in the kernel's source hold most memory, now",
-    "allium allocinfo before after --by directory",
+    "allium sys allocinfo before after --by directory",
     "what has changed between two copies that were saved with cat",
-    "sudo allium allocinfo --interval 5s --where 'module:nf_*'",
+    "sudo allium sys allocinfo --interval 5s --where 'module:nf_*'",
     "what grows, in a second, of some modules",
     NULL,
 };
 
 static int run(int argc, char **argv);
 
-const struct command command_allocinfo = {
-    .name = "allocinfo",
+const struct command command_sys_allocinfo = {
+    .name = "sys allocinfo",
     .usage =
         "[FILE [NEWER]] [--by GROUP] [--sort COLUMN] [--where QUERY] [--top N] [--interval TIME] [--count N] "
         "[--duration TIME] [--allocinfo] [--json] [--no-pager]",
@@ -70,7 +70,7 @@ struct request {
 
 static const char *value(const struct arguments *a, const char *name)
 {
-    return command_value(&command_allocinfo, a, name);
+    return command_value(&command_sys_allocinfo, a, name);
 }
 
 static int refuse_sort(const struct alloc_shape *shape, const char *text)
@@ -79,8 +79,8 @@ static int refuse_sort(const struct alloc_shape *shape, const char *text)
     for (unsigned i = 0; i < ALLOC_COLUMNS; i++)
         if (alloc_column_has(shape->view, shape->group, i))
             buf_printf(&list, "%s, ", alloc_columns[i].name);
-    int code = command_misuse(&command_allocinfo, "--sort %s is not known here: it can be %sor name", text,
-                              buf_str(&list));
+    int code = command_misuse(&command_sys_allocinfo, "--sort %s is not known here: it can be %sor name",
+                              text, buf_str(&list));
     buf_release(&list);
     return code;
 }
@@ -109,7 +109,7 @@ static int parse_sort(const struct arguments *a, struct alloc_shape *shape)
 static int refuse(const struct request *q, const struct arguments *a)
 {
     static const char *const not_with_text[] = {"by", "sort", "top", "json", "interval", NULL};
-    const struct command *c = &command_allocinfo;
+    const struct command *c = &command_sys_allocinfo;
     if (a->n_rest > ALLOC_MOMENTS)
         return command_misuse(c, "two files at most, not also %s", a->rest[ALLOC_MOMENTS]);
     if (a->n_rest == 2 && !strcmp(a->rest[0], "-") && !strcmp(a->rest[1], "-"))
@@ -129,14 +129,14 @@ static int parse_shape(struct request *q, const struct arguments *a)
 {
     struct alloc_shape *shape = &q->show.shape;
     int group = ALLOC_BY_SITE;
-    int code = option_values_parse(&command_allocinfo, "by", value(a, "by"), groups, &group);
+    int code = option_values_parse(&command_sys_allocinfo, "by", value(a, "by"), groups, &group);
     shape->group = (enum alloc_group)group;
     shape->view = q->interval.every_ns ? ALLOC_RATE : a->n_rest == 2 ? ALLOC_CHANGE : ALLOC_NOW;
     shape->top = q->show.json ? 0 : TOP_DEFAULT;
     shape->seconds = 1;
     q->show.group = option_values_name(groups, group);
     if (code < 0)
-        code = option_values_parse_top(&command_allocinfo, value(a, "top"), &shape->top);
+        code = option_values_parse_top(&command_sys_allocinfo, value(a, "top"), &shape->top);
     if (code < 0)
         code = parse_sort(a, shape);
     return code;
@@ -147,13 +147,13 @@ static int parse(struct request *q, int argc, char **argv)
     struct arguments a;
     struct error e = {""};
     *q = (struct request){.n_files = 0};
-    int code = command_parse(&command_allocinfo, argc, argv, false, &a);
+    int code = command_parse(&command_sys_allocinfo, argc, argv, false, &a);
     if (code >= 0)
         return code;
     q->show.json = value(&a, "json") != NULL;
     q->show.kernel_text = value(&a, "allocinfo") != NULL;
     q->paged = !value(&a, "no-pager");
-    code = intervals_parse(&q->interval, &command_allocinfo, &a);
+    code = intervals_parse(&q->interval, &command_sys_allocinfo, &a);
     if (code < 0)
         code = refuse(q, &a);
     if (code < 0)
@@ -163,7 +163,7 @@ static int parse(struct request *q, int argc, char **argv)
     for (; q->n_files < a.n_rest; q->n_files++)
         q->files[q->n_files] = a.rest[q->n_files];
     if (value(&a, "where") && alloc_query_parse(&q->query, value(&a, "where"), &e))
-        return command_misuse(&command_allocinfo, "--where: %s", e.text);
+        return command_misuse(&command_sys_allocinfo, "--where: %s", e.text);
     q->show.query = q->query;
     return -1;
 }
