@@ -2,14 +2,17 @@
 /*
  * Fuzz target of src/query: whatever parses must print, read back as itself and match like itself; whatever does not
  * must say where and why in one line. The bytes before the first NUL are the query, those behind it the values. The same
- * text is read as the condition of an alert, too, and the values are then what looks find.
+ * text is read as the condition of an alert, too, and the values are then what looks find. A query that a process can judge for itself
+ * is compiled, and the clause must judge as the query does.
  */
 #include "require.h"
 
 #include "query/alert.h"
 #include "query/query.h"
 
+#include "base/buf.h"
 #include "base/mem.h"
+#include "base/sigsafe/clause.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -62,6 +65,38 @@ static void check_query(const char *text, const struct query *q, struct subject 
     for (size_t i = 0; i < N_FIELDS; i++)
         require(query_uses(q, i) == query_uses(again, i), "uses other fields when read back: %s", text);
     query_free(again);
+}
+
+/* ---- clauses ---- */
+
+/* Of a process that judges for itself, func, file and module are the value's first word. */
+static struct clause_value first_word(void *arg, enum clause_field field)
+{
+    const struct subject *s = arg;
+    require(field == CLAUSE_FUNC || field == CLAUSE_FILE || field == CLAUSE_MODULE,
+            "a field that nothing was compiled for");
+    return (struct clause_value){s->values, true};
+}
+
+/* What the query says of one value, the clause that it is compiled into says too. */
+static void check_clause(const char *text, const struct query *q, const struct subject *s)
+{
+    static const int known[N_FIELDS] = {CLAUSE_FUNC, CLAUSE_FILE, CLAUSE_MODULE, QUERY_FIXED,
+                                        QUERY_FIXED, QUERY_FIXED, QUERY_FIXED},
+                     unknown[N_FIELDS] = {CLAUSE_FUNC,     CLAUSE_FILE,     CLAUSE_MODULE,  QUERY_NOT_KNOWN,
+                                          QUERY_NOT_KNOWN, QUERY_NOT_KNOWN, QUERY_NOT_KNOWN};
+    struct subject one = {.values = s->bytes ? s->values : "", .number = s->number};
+    struct buf clause = BUF_INIT;
+    one.bytes = strlen(one.values) + 1;
+    if (query_compile(q, known, look_up, &one, &clause))
+        require(clause_judge((const uint8_t *)clause.data, clause.len, first_word, &one) ==
+                    (query_match(q, look_up, &one) ? CLAUSE_YES : CLAUSE_NO),
+                "the clause judges otherwise: %s", text);
+    buf_reset(&clause);
+    if (query_compile(q, unknown, look_up, &one, &clause))
+        for (size_t i = 3; i < N_FIELDS; i++)
+            require(!query_uses(q, i), "compiled, though nobody knows the field: %s", text);
+    buf_release(&clause);
 }
 
 /* ---- alerts ---- */
@@ -131,10 +166,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct subject s = {.values = text + len, .bytes = size - len};
     memcpy(&s.number, text, size < sizeof(s.number) ? size : sizeof(s.number));
     int rc = query_parse(&q, text, fields, N_FIELDS, &err, &column);
-    if (rc)
+    if (rc) {
         check_error(text, rc, "query: ", &err, column);
-    else
+    } else {
         check_query(text, q, &s);
+        check_clause(text, q, &s);
+    }
     query_free(q);
     check_alert(text, &s);
     free(text);
