@@ -1,47 +1,30 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "wire/preload_check.h"
 
-#include <elf.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
-#include <sys/stat.h>
 
 #include "base/sigsafe/compiler.h"
 #include "base/sigsafe/str.h"
 #include "base/sigsafe/syscall.h"
 
-#define INTERPRETERS_MAX 4
+#define INTERPRETERS_MAX 4 /* of a script that has a script as its interpreter */
 #define SEGMENTS_MAX     64u
 #define DYNAMIC_MAX      1024u
 #define CHAIN_MAX        4096u
-#define NAME_BYTES       64
 
 #if defined(__x86_64__)
 #define OUR_MACHINE EM_X86_64
 #define OUR_LOADER  "ld-linux-x86-64.so.2"
 #endif
 
-/* Where the dynamic section says that things are, as addresses; 0: not told. */
-struct dynamic {
-    uint64_t strings, symbols, gnu_hash;
-};
-
-struct file {
-    int fd;
-    Elf64_Ehdr header;
-    uint64_t dynamic_at, dynamic_bytes;
-    char interpreter[NAME_BYTES]; /* its end, if it is longer; "": none */
-    struct dynamic has;
-};
-
 static ONE_COPY bool read_at(int fd, void *out, size_t bytes, uint64_t at)
 {
     return sys_call(SYS_pread64, fd, out, bytes, at) == (long)bytes;
 }
 
-/* A text of the file, cut to what fits. */
+/* Reads a text of the file, cut to what fits. */
 static ONE_COPY bool read_text(int fd, char *out, size_t size, uint64_t at)
 {
     long n = sys_call(SYS_pread64, fd, out, size - 1, at);
@@ -49,14 +32,14 @@ static ONE_COPY bool read_text(int fd, char *out, size_t size, uint64_t at)
     return !sys_failed(n);
 }
 
-static ONE_COPY bool read_segment(const struct file *f, unsigned i, Elf64_Phdr *p)
+static ONE_COPY bool read_segment(const struct preload_check *f, unsigned i, Elf64_Phdr *p)
 {
     return i < f->header.e_phnum && i < SEGMENTS_MAX && f->header.e_phentsize == sizeof(*p) &&
            read_at(f->fd, p, sizeof(*p), f->header.e_phoff + (uint64_t)i * sizeof(*p));
 }
 
-/* Where in the file an address of its image is; 0: nowhere. */
-static ONE_COPY uint64_t offset_of(const struct file *f, uint64_t address)
+/* Returns the offset in the file of an address of its image; 0: no segment has it. */
+static ONE_COPY uint64_t offset_of(const struct preload_check *f, uint64_t address)
 {
     Elf64_Phdr p;
     for (unsigned i = 0; read_segment(f, i, &p); i++)
@@ -65,7 +48,7 @@ static ONE_COPY uint64_t offset_of(const struct file *f, uint64_t address)
     return 0;
 }
 
-static void read_segments(struct file *f)
+static void read_segments(struct preload_check *f)
 {
     Elf64_Phdr p;
     for (unsigned i = 0; read_segment(f, i, &p); i++) {
@@ -73,68 +56,67 @@ static void read_segments(struct file *f)
             f->dynamic_at = p.p_offset;
             f->dynamic_bytes = p.p_filesz;
         } else if (p.p_type == PT_INTERP) {
-            uint64_t skipped = p.p_filesz > NAME_BYTES ? p.p_filesz - NAME_BYTES : 0;
-            read_text(f->fd, f->interpreter, NAME_BYTES, p.p_offset + skipped);
+            uint64_t skipped =
+                p.p_filesz > PRELOAD_CHECK_NAME_BYTES ? p.p_filesz - PRELOAD_CHECK_NAME_BYTES : 0;
+            read_text(f->fd, f->interpreter, PRELOAD_CHECK_NAME_BYTES, p.p_offset + skipped);
         }
     }
 }
 
-static ONE_COPY bool read_dynamic(const struct file *f, unsigned i, Elf64_Dyn *d)
+static ONE_COPY bool read_dynamic(const struct preload_check *f, unsigned i, Elf64_Dyn *d)
 {
     return i < DYNAMIC_MAX && (i + 1) * sizeof(*d) <= f->dynamic_bytes &&
            read_at(f->fd, d, sizeof(*d), f->dynamic_at + i * sizeof(*d)) && d->d_tag != DT_NULL;
 }
 
-static void read_tables(struct file *f)
+static void read_tables(struct preload_check *f)
 {
     Elf64_Dyn d;
     for (unsigned i = 0; read_dynamic(f, i, &d); i++) {
         if (d.d_tag == DT_STRTAB)
-            f->has.strings = offset_of(f, d.d_un.d_ptr);
+            f->strings = offset_of(f, d.d_un.d_ptr);
         else if (d.d_tag == DT_SYMTAB)
-            f->has.symbols = offset_of(f, d.d_un.d_ptr);
+            f->symbols = offset_of(f, d.d_un.d_ptr);
         else if (d.d_tag == DT_GNU_HASH)
-            f->has.gnu_hash = offset_of(f, d.d_un.d_ptr);
+            f->gnu_hash = offset_of(f, d.d_un.d_ptr);
     }
 }
 
-/* gcc links the run time of its sanitizers in as a library. */
-static bool needs_sanitizer(const struct file *f)
+/* gcc links the runtime of its sanitizers as a library. */
+static bool needs_sanitizer(struct preload_check *f)
 {
     static const char *const libraries[] = {"libasan.so", "libtsan.so", "liblsan.so", "libhwasan.so"};
     Elf64_Dyn d;
-    char name[NAME_BYTES];
-    for (unsigned i = 0; f->has.strings && read_dynamic(f, i, &d); i++) {
-        if (d.d_tag != DT_NEEDED || !read_text(f->fd, name, sizeof(name), f->has.strings + d.d_un.d_val))
+    for (unsigned i = 0; f->strings && read_dynamic(f, i, &d); i++) {
+        if (d.d_tag != DT_NEEDED || !read_text(f->fd, f->text, sizeof(f->text), f->strings + d.d_un.d_val))
             continue;
         for (size_t k = 0; k < sizeof(libraries) / sizeof(*libraries); k++)
-            if (text_starts(name, libraries[k]))
+            if (text_starts(f->text, libraries[k]))
                 return true;
-        if (text_starts(name, "libclang_rt.") && text_find(name, "san"))
+        if (text_starts(f->text, "libclang_rt.") && text_find(f->text, "san"))
             return true;
     }
     return false;
 }
 
-static bool is_called(const struct file *f, uint32_t symbol, const char *name)
+static bool is_called(struct preload_check *f, uint32_t symbol, const char *name)
 {
     Elf64_Sym s;
-    char text[NAME_BYTES];
-    return read_at(f->fd, &s, sizeof(s), f->has.symbols + (uint64_t)symbol * sizeof(s)) &&
-           s.st_shndx != SHN_UNDEF && read_text(f->fd, text, sizeof(text), f->has.strings + s.st_name) &&
-           text_length(text) == text_length(name) && text_starts(text, name);
+    return read_at(f->fd, &s, sizeof(s), f->symbols + (uint64_t)symbol * sizeof(s)) &&
+           s.st_shndx != SHN_UNDEF && read_text(f->fd, f->text, sizeof(f->text), f->strings + s.st_name) &&
+           text_length(f->text) == text_length(name) && text_starts(f->text, name);
 }
 
-/* Does it export this symbol? Looked up as the loader would: some have hundreds of thousands. */
-static ONE_COPY bool defines(const struct file *f, const char *name)
+/* Looks an exported symbol up in the hash table, as the loader does: some programs export hundreds of thousands. */
+static ONE_COPY bool defines(struct preload_check *f, const char *name)
 {
     uint32_t head[4], bucket, link, hash = 5381;
     for (const char *c = name; *c; c++)
         hash = hash * 33 + (uint8_t)*c;
-    if (!f->has.gnu_hash || !f->has.symbols || !f->has.strings ||
-        !read_at(f->fd, head, sizeof(head), f->has.gnu_hash) || !head[0])
+    if (!f->gnu_hash || !f->symbols || !f->strings || !read_at(f->fd, head, sizeof(head), f->gnu_hash) ||
+        !head[0])
         return false;
-    uint64_t buckets = f->has.gnu_hash + sizeof(head) + (uint64_t)head[2] * 8;
+    uint64_t buckets = f->gnu_hash + sizeof(head) + (uint64_t)head[2] * 8;
     uint64_t chains = buckets + (uint64_t)head[0] * 4;
     if (!read_at(f->fd, &bucket, 4, buckets + (uint64_t)(hash % head[0]) * 4) || bucket < head[1])
         return false;
@@ -149,8 +131,8 @@ static ONE_COPY bool defines(const struct file *f, const char *name)
     return false;
 }
 
-/* clang links it into the program, which exports it. */
-static bool holds_sanitizer(const struct file *f)
+/* clang links the runtime of its sanitizers into the program, which exports its functions. */
+static bool holds_sanitizer(struct preload_check *f)
 {
     static const char *const functions[] = {"__asan_init", "__tsan_init", "__msan_init", "__lsan_init",
                                             "__hwasan_init"};
@@ -160,14 +142,15 @@ static bool holds_sanitizer(const struct file *f)
     return false;
 }
 
-static bool gains_privilege(int fd, const struct stat *st)
+static bool gains_privilege(struct preload_check *f)
 {
-    char value[NAME_BYTES];
     uid_t uid = (uid_t)sys_call(SYS_geteuid, 0);
-    if (((st->st_mode & S_ISUID) && st->st_uid != uid) ||
-        ((st->st_mode & S_ISGID) && (st->st_mode & S_IXGRP) && st->st_gid != (gid_t)sys_call(SYS_getegid, 0)))
+    if (((f->st.st_mode & S_ISUID) && f->st.st_uid != uid) ||
+        ((f->st.st_mode & S_ISGID) && (f->st.st_mode & S_IXGRP) &&
+         f->st.st_gid != (gid_t)sys_call(SYS_getegid, 0)))
         return true;
-    return uid && !sys_failed(sys_call(SYS_fgetxattr, fd, "security.capability", value, sizeof(value)));
+    return uid &&
+           !sys_failed(sys_call(SYS_fgetxattr, f->fd, "security.capability", f->text, sizeof(f->text)));
 }
 
 static bool loader_is_ours(const char *interpreter)
@@ -176,30 +159,30 @@ static bool loader_is_ours(const char *interpreter)
     return length >= ours && text_starts(interpreter + length - ours, OUR_LOADER);
 }
 
-/* `interpreter`: of a script, what is to be judged in its place; else "". */
-static ONE_COPY enum carrier judge(int fd, char interpreter[static 256])
+/* Checks the open file. Of a script, `line` is its first line afterwards, else "". */
+static ONE_COPY enum carrier judge(struct preload_check *f)
 {
-    struct file f = {.fd = fd};
-    struct stat st;
-    interpreter[0] = '\0';
-    if (sys_failed(sys_call(SYS_fstat, fd, &st)) || !S_ISREG(st.st_mode))
+    f->line[0] = f->interpreter[0] = '\0';
+    f->dynamic_at = f->dynamic_bytes = f->strings = f->symbols = f->gnu_hash = 0;
+    if (sys_failed(sys_call(SYS_fstat, f->fd, &f->st)) || !S_ISREG(f->st.st_mode))
         return PRELOAD_CHECK_YES;
-    if (read_text(fd, interpreter, 256, 0) && text_starts(interpreter, "#!"))
+    if (read_text(f->fd, f->line, sizeof(f->line), 0) && text_starts(f->line, "#!"))
         return PRELOAD_CHECK_YES;
-    interpreter[0] = '\0';
-    if (!read_at(fd, &f.header, sizeof(f.header), 0) || !text_starts((const char *)f.header.e_ident, ELFMAG))
+    f->line[0] = '\0';
+    if (!read_at(f->fd, &f->header, sizeof(f->header), 0) ||
+        !text_starts((const char *)f->header.e_ident, ELFMAG))
         return PRELOAD_CHECK_YES;
-    if (gains_privilege(fd, &st))
+    if (gains_privilege(f))
         return PRELOAD_CHECK_PRIVILEGED;
-    if (f.header.e_ident[EI_CLASS] != ELFCLASS64 || f.header.e_machine != OUR_MACHINE)
+    if (f->header.e_ident[EI_CLASS] != ELFCLASS64 || f->header.e_machine != OUR_MACHINE)
         return PRELOAD_CHECK_FOREIGN;
-    read_segments(&f);
-    if (!f.interpreter[0])
+    read_segments(f);
+    if (!f->interpreter[0])
         return PRELOAD_CHECK_STATIC;
-    if (!loader_is_ours(f.interpreter))
+    if (!loader_is_ours(f->interpreter))
         return PRELOAD_CHECK_FOREIGN;
-    read_tables(&f);
-    return needs_sanitizer(&f) || holds_sanitizer(&f) ? PRELOAD_CHECK_SANITIZER : PRELOAD_CHECK_YES;
+    read_tables(f);
+    return needs_sanitizer(f) || holds_sanitizer(f) ? PRELOAD_CHECK_SANITIZER : PRELOAD_CHECK_YES;
 }
 
 /* "#! /usr/bin/env python3" -> "/usr/bin/env", in place. */
@@ -214,29 +197,29 @@ static const char *program_of(char *line)
     return from;
 }
 
-enum carrier preload_check_judge_file(int fd)
+enum carrier preload_check_judge_file(struct preload_check *c, int fd)
 {
-    char line[256];
-    enum carrier found = judge(fd, line);
-    return line[0] ? preload_check_judge(AT_FDCWD, program_of(line)) : found;
+    c->fd = fd;
+    enum carrier found = judge(c);
+    return c->line[0] ? preload_check_judge(c, AT_FDCWD, program_of(c->line)) : found;
 }
 
-enum carrier preload_check_judge(int dir_fd, const char *path)
+enum carrier preload_check_judge(struct preload_check *c, int dir_fd, const char *path)
 {
     enum carrier found = PRELOAD_CHECK_YES;
-    char line[256];
     for (int n = 0; n < INTERPRETERS_MAX; n++) {
-        struct stat st; /* looked at before it is opened: a pipe would wait for its other end */
-        if (sys_failed(sys_call(SYS_newfstatat, dir_fd, path, &st, 0)) || !S_ISREG(st.st_mode))
+        /* stat() before open(): to open a pipe would wait for its other end */
+        if (sys_failed(sys_call(SYS_newfstatat, dir_fd, path, &c->st, 0)) || !S_ISREG(c->st.st_mode))
             return PRELOAD_CHECK_YES;
         long fd = sys_call(SYS_openat, dir_fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
         if (sys_failed(fd))
             return PRELOAD_CHECK_YES; /* executable but not readable */
-        found = judge((int)fd, line);
+        c->fd = (int)fd;
+        found = judge(c);
         sys_call(SYS_close, fd);
-        if (!line[0])
+        if (!c->line[0])
             return found;
-        path = program_of(line);
+        path = program_of(c->line);
         dir_fd = AT_FDCWD;
     }
     return found;

@@ -3,32 +3,51 @@
 #define WIRE_PRELOAD_CHECK_H
 
 /*
- * Can the program in a file carry the agent? Asked by the command before it starts one, and by the agent before its
- * target does: a program that cannot would end at its start, or print a complaint of the loader's.
+ * Decides whether the program in a file can carry the agent. The command asks before it starts a program, the agent before
+ * its target does: a program that cannot carry it would end at its start, or the loader would print a complaint.
  *
  * Runs in: the tool, and target: no malloc, no state, some 30 system calls for an ELF file. Threads: any, vfork children
- * and signal handlers included; 1.5 KiB of stack.
+ * and signal handlers included.
  */
+
+#include <elf.h>
+#include <stdint.h>
+#include <sys/stat.h>
 
 #include "base/sigsafe/compiler.h"
 
+#define PRELOAD_CHECK_NAME_BYTES 64
+#define PRELOAD_CHECK_LINE_BYTES 256
+
+/* The working memory of one check, in the caller's hands: in a target it is too much for the stack of a thread. */
+struct preload_check {
+    int fd;
+    struct stat st;
+    Elf64_Ehdr header;
+    uint64_t dynamic_at, dynamic_bytes;  /* offset and length of the dynamic section */
+    uint64_t strings, symbols, gnu_hash; /* offsets of its tables; 0: the section does not name the table */
+    char interpreter[PRELOAD_CHECK_NAME_BYTES]; /* the end of a longer name; "": none */
+    char text[PRELOAD_CHECK_NAME_BYTES];
+    char line[PRELOAD_CHECK_LINE_BYTES]; /* the first line of a script */
+};
+
 enum carrier {
-    PRELOAD_CHECK_YES,        /* or nothing speaks against it: what is no program, the kernel will refuse */
+    PRELOAD_CHECK_YES, /* nothing speaks against it; a file that is no program is refused by the kernel */
     PRELOAD_CHECK_PRIVILEGED, /* set-uid, set-gid, file capabilities: the loader ignores LD_PRELOAD */
     PRELOAD_CHECK_FOREIGN,    /* another architecture, word size or C library */
     PRELOAD_CHECK_STATIC,     /* no loader that could preload anything */
     PRELOAD_CHECK_SANITIZER,  /* replaces malloc itself, and ends if another library comes first */
     PRELOAD_CHECK_NO_AGENT,   /* its root directory has no agent: see agent/exec/exec.c */
-    PRELOAD_CHECK_SEALED,     /* who starts it is under seccomp, and so will it be: likewise */
-    PRELOAD_CHECK_HIDDEN,     /* carries it, but nobody of us may read its ledger: see run/ledger_tracker.c */
+    PRELOAD_CHECK_SEALED,     /* the process that starts it is under seccomp: see agent/exec/exec.c */
+    PRELOAD_CHECK_HIDDEN, /* carries the agent, but the recorder may not read its ledger: see run/ledger_tracker.c */
     PRELOAD_CHECK_KINDS
 };
 
-/** In a few words, for people: "statically linked". */
+/** The reason in a few words, for people: "is statically linked". */
 const char *preload_check_reason(enum carrier why);
-/** `path`, relative to `dir_fd` (AT_FDCWD), as execveat(2) takes it; of a script, its interpreter is judged. */
-ONE_COPY enum carrier preload_check_judge(int dir_fd, const char *path);
+/** Checks `path`, relative to `dir_fd` (AT_FDCWD) as in execveat(2). Of a script, its interpreter is checked. */
+ONE_COPY enum carrier preload_check_judge(struct preload_check *c, int dir_fd, const char *path);
 /** The same for a file that is open for reading. */
-ONE_COPY enum carrier preload_check_judge_file(int fd);
+ONE_COPY enum carrier preload_check_judge_file(struct preload_check *c, int fd);
 
 #endif

@@ -9,7 +9,7 @@
 
 #define LINE_BYTES (UNOBSERVED_PATH_BYTES + 8)
 
-/* The line, with what would break it as '?'. */
+/* Makes the line, with '?' for each control character of the path. */
 static size_t make_line(char line[static LINE_BYTES], enum carrier why, const char *path, bool started)
 {
     size_t length = text_length(path), n = text_copy(line, 2, started ? "" : "-");
@@ -26,9 +26,10 @@ static size_t make_line(char line[static LINE_BYTES], enum carrier why, const ch
 bool unobserved_note(const struct ledger_config *config, enum carrier why, const char *path, bool started)
 {
     const int how = O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
-    char dir_name[LEDGER_PATH_BYTES], line[LINE_BYTES];
+    char line[LINE_BYTES]; /* at first the folder's name: the stack may be small */
+    _Static_assert(LINE_BYTES >= LEDGER_PATH_BYTES, "the name of a folder fits into a line");
     struct stat st;
-    long dir = ledger_open_dir(config, dir_name, false);
+    long dir = ledger_open_dir(config, line, false);
     if (sys_failed(dir))
         return false;
     long fd = sys_call(SYS_openat, dir, UNOBSERVED_FILE, how, 0600);

@@ -14,7 +14,7 @@ from tap import agent_env, built, check, equal, numbers, private_dir, run, succe
 
 FOLDER = built("TEST_STRESS")
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
-STACK_MOST, LEDGER_MOST = 2 * KIB, 64 * KIB
+STACK_MOST, EXEC_STACK_MOST, LEDGER_MOST = 2 * KIB, 1 * KIB, 64 * KIB
 HUGE = 4 * GIB  # not touched; sampled with certainty at a period of 64 MiB, which nothing before it is
 
 
@@ -38,6 +38,38 @@ def stack_use():
                 check(some[name] > bare[name] + 100, name, "was not sampled:", some)
             check(some[name] - bare[name] <= STACK_MOST, "%s at period %d: %d bytes deeper than the %d without samples" %
                   (name, period, some[name] - bare[name], bare[name]))
+
+
+def exec_stack():
+    """Of each function that starts programs, with few and with many variables; also where the program cannot carry the agent."""
+    with private_dir("/var/tmp") as folder:
+        with open(folder + "/plain.c", "w") as file:
+            file.write("#include <stdlib.h>\nint main(void) { void *volatile p = malloc(100); return !p; }\n")
+        succeed(["gcc", "-o", folder + "/plain", folder + "/plain.c"])
+        succeed(["gcc", "-static", "-o", folder + "/plain_static", folder + "/plain.c"])
+        path = folder + ":" + os.environ["PATH"]
+        for where in ("thread", "sigaltstack"):
+            for started in ("plain", "plain_static"):
+                for variables in (10, 2000, 5000):
+                    command = [program("exec_stack"), where, str(variables), folder + "/" + started]
+                    bare = numbers(succeed(command, env=dict(os.environ, PATH=path)).stdout.decode())
+                    with private_dir() as ledgers:
+                        os.mkdir(ledgers + "/run-1", 0o700)
+                        some = numbers(succeed(command, env=agent_env(ledgers + "/run-1", 64 * MIB, PATH=path)).stdout.decode())
+                        observed = [ledger["comm"] for ledger in totals(ledgers + "/run-1")].count("plain")
+                    equal(sorted(some), sorted(bare), "functions")
+                    equal(observed, len(bare) if started == "plain" else 0, "children that are observed")
+                    deeper = {name: some[name] - bare[name] for name in bare}
+                    print("# %s, %d variables, %s: %s" % (where, variables, started, deeper))
+                    check(max(deeper.values()) <= EXEC_STACK_MOST, "bytes of stack more than bare:", deeper)
+
+
+def exec_memory():
+    """What many calls by many threads leave behind."""
+    command = [program("exec_stack"), "repeat", "3000", "/bin/true"]
+    with private_dir() as ledgers:
+        grown = numbers(succeed(command, env=agent_env(ledgers, 64 * MIB)).stdout.decode())["growth_kib"]
+    check(grown <= 1024, "KiB of address space that are left behind:", grown)
 
 
 class Late:
@@ -112,6 +144,8 @@ def steps_aside():
 
 tap.main([
     ("a sample takes at most 2 KiB of the thread's stack, the first one too", stack_use),
+    ("to start a program takes at most 1 KiB of stack, with any number of variables", exec_stack),
+    ("to start programs leaves no memory behind", exec_memory),
     ("there is no ledger before the first sample, and 64 KiB at most with it", first_sample),
     ("a directory that is not ours, a link, one that others can write: nothing is put there", steps_aside),
 ])

@@ -21,6 +21,7 @@
 
 static char program[4 << 20];
 static size_t program_bytes;
+static struct preload_check check;
 
 static int read_program(void **state)
 {
@@ -38,7 +39,8 @@ static enum carrier judge_bytes(const char *bytes, size_t n)
     int fd = mkstemp(path);
     assert_true(fd >= 0);
     assert_int_equal(write(fd, bytes, n), n);
-    enum carrier found = preload_check_judge_file(fd), by_path = preload_check_judge(AT_FDCWD, path);
+    enum carrier found = preload_check_judge_file(&check, fd),
+                 by_path = preload_check_judge(&check, AT_FDCWD, path);
     close(fd);
     unlink(path);
     assert_int_equal(found, by_path);
@@ -54,7 +56,7 @@ static enum carrier judge_bytes(const char *bytes, size_t n)
 static void own_program_can_unless_it_is_sanitized(void **state)
 {
     (void)state;
-    assert_int_equal(preload_check_judge(AT_FDCWD, "/proc/self/exe"), OWN_PROGRAM);
+    assert_int_equal(preload_check_judge(&check, AT_FDCWD, "/proc/self/exe"), OWN_PROGRAM);
     assert_int_equal(judge_bytes(program, program_bytes), OWN_PROGRAM);
 }
 
@@ -63,12 +65,12 @@ static void what_is_no_program_is_left_to_the_kernel(void **state)
     (void)state;
     char fifo[] = "/dev/shm/carrier-fifo-XXXXXX";
     assert_true(mkdtemp(fifo) && !rmdir(fifo) && !mkfifo(fifo, 0600));
-    assert_int_equal(preload_check_judge(AT_FDCWD, fifo),
+    assert_int_equal(preload_check_judge(&check, AT_FDCWD, fifo),
                      PRELOAD_CHECK_YES); /* and does not wait for a writer */
     unlink(fifo);
-    assert_int_equal(preload_check_judge(AT_FDCWD, "/nowhere/at/all"), PRELOAD_CHECK_YES);
-    assert_int_equal(preload_check_judge(AT_FDCWD, "/"), PRELOAD_CHECK_YES);
-    assert_int_equal(preload_check_judge(AT_FDCWD, "/dev/null"), PRELOAD_CHECK_YES);
+    assert_int_equal(preload_check_judge(&check, AT_FDCWD, "/nowhere/at/all"), PRELOAD_CHECK_YES);
+    assert_int_equal(preload_check_judge(&check, AT_FDCWD, "/"), PRELOAD_CHECK_YES);
+    assert_int_equal(preload_check_judge(&check, AT_FDCWD, "/dev/null"), PRELOAD_CHECK_YES);
     assert_int_equal(judge_bytes("", 0), PRELOAD_CHECK_YES);
     assert_int_equal(judge_bytes("#!", 2), PRELOAD_CHECK_YES);
     assert_int_equal(judge_bytes("#! \n", 4), PRELOAD_CHECK_YES);
@@ -81,7 +83,7 @@ static void scripts_that_interpret_themselves_end(void **state)
     char path[] = "/dev/shm/carrier-XXXXXX", line[64];
     int fd = mkstemp(path), n = snprintf(line, sizeof(line), "#! %s\n", path);
     assert_int_equal(write(fd, line, (size_t)n), n);
-    assert_int_equal(preload_check_judge(AT_FDCWD, path), PRELOAD_CHECK_YES);
+    assert_int_equal(preload_check_judge(&check, AT_FDCWD, path), PRELOAD_CHECK_YES);
     close(fd);
     unlink(path);
 }
@@ -126,7 +128,7 @@ static void hostile_files_have_an_answer(void **state)
         assert_int_equal(pwrite(fd, &word, 1 + random % 8, (off_t)at), 1 + random % 8);
         if (i % 7 == 0)
             assert_int_equal(ftruncate(fd, (off_t)((random >> 20) % program_bytes)), 0);
-        enum carrier found = preload_check_judge_file(fd);
+        enum carrier found = preload_check_judge_file(&check, fd);
         assert_true(found < PRELOAD_CHECK_KINDS);
         answers[found]++;
         if (i % 5 == 4) {

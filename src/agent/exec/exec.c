@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "agent/exec/exec_scratch.h"
 #include "agent/exec/preload_env.h"
 #include "agent/hooks/cold.h"
 #include "agent/hooks/resolve.h"
@@ -20,12 +21,11 @@
 #include "wire/unobserved_list.h"
 
 /*
- * Before our target executes a file we look whether the program in it can carry the agent; if so, it gets an environment
- * with our entries, made on the stack of the caller: it may be a vfork child or a signal handler. What starts programs
- * from inside libc, past these functions, is in system_popen.c.
+ * Hooks of the functions that execute a file. Each checks first whether the program in the file can carry the agent; if so,
+ * the program gets the environment with the agent's entries. The caller may be a vfork child, a signal handler or a thread
+ * with a small stack: all that is large lies in a scratch (exec_scratch.h). system(3) and popen(3) start programs from
+ * inside libc, past these functions: see system_popen.c.
  */
-
-#define PATH_BYTES 1024u
 
 typedef int execve_fn(const char *, char *const[], char *const[]);
 typedef int spawn_fn(pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *,
@@ -38,7 +38,7 @@ static struct {
     spawn_fn *posix_spawn, *posix_spawnp;
 } next_exec;
 
-/* One call of one of them. */
+/* One call of one of these functions. */
 struct call {
     enum { EXECVE, EXECVPE, FEXECVE, EXECVEAT, SPAWN, SPAWNP } of;
     int fd, flags;
@@ -87,85 +87,95 @@ static const char *search_path(void)
     return "/bin:/usr/bin";
 }
 
-static bool is_program(const char *path)
+static bool is_program(struct exec_scratch *s)
 {
-    struct stat st;
-    return !sys_failed(sys_call(SYS_newfstatat, AT_FDCWD, path, &st, 0)) && S_ISREG(st.st_mode) &&
-           !sys_failed(sys_call(SYS_faccessat, AT_FDCWD, path, X_OK));
+    struct stat *st = &s->check.st;
+    return !sys_failed(sys_call(SYS_newfstatat, AT_FDCWD, s->path, st, 0)) && S_ISREG(st->st_mode) &&
+           !sys_failed(sys_call(SYS_faccessat, AT_FDCWD, s->path, X_OK));
 }
 
-/* As execvp(3) finds it. */
-static enum carrier judge_on_path(const char *name)
+/* Finds the file as execvp(3) does. */
+static enum carrier judge_on_path(struct exec_scratch *s, const char *name)
 {
-    char path[PATH_BYTES];
     if (text_find(name, "/"))
-        return preload_check_judge(AT_FDCWD, name);
+        return preload_check_judge(&s->check, AT_FDCWD, name);
     for (const char *dir = search_path(); *name; dir++) {
         size_t n = 0;
         for (; *dir && *dir != ':'; dir++)
-            if (n + 2 < sizeof(path))
-                path[n++] = *dir;
+            if (n + 2 < sizeof(s->path))
+                s->path[n++] = *dir;
         if (n)
-            path[n++] = '/';
-        text_copy(path + n, sizeof(path) - n, name);
-        if (is_program(path))
-            return preload_check_judge(AT_FDCWD, path);
+            s->path[n++] = '/';
+        text_copy(s->path + n, sizeof(s->path) - n, name);
+        if (is_program(s))
+            return preload_check_judge(&s->check, AT_FDCWD, s->path);
         if (!*dir)
             break;
     }
     return PRELOAD_CHECK_YES;
 }
 
-static enum carrier judge(const struct call *c)
+static enum carrier judge(struct exec_scratch *s, const struct call *c)
 {
     const char *agent = resolve_own_path();
     if (agent && sys_failed(sys_call(SYS_faccessat, AT_FDCWD, agent, R_OK)))
         return PRELOAD_CHECK_NO_AGENT;
     switch (c->of) {
     case FEXECVE:
-        return preload_check_judge_file(c->fd);
+        return preload_check_judge_file(&s->check, c->fd);
     case EXECVEAT:
-        return c->flags & AT_EMPTY_PATH && !*c->path ? preload_check_judge_file(c->fd)
-                                                     : preload_check_judge(c->fd, c->path);
+        return c->flags & AT_EMPTY_PATH && !*c->path ? preload_check_judge_file(&s->check, c->fd)
+                                                     : preload_check_judge(&s->check, c->fd, c->path);
     case EXECVPE:
     case SPAWNP:
-        return judge_on_path(c->path);
+        return judge_on_path(s, c->path);
     default:
-        return preload_check_judge(AT_FDCWD, c->path);
+        return preload_check_judge(&s->check, AT_FDCWD, c->path);
     }
 }
 
-static int run_with_us(const struct call *c, char *const *envp)
+/* The recorder finds a ledger only while its process lives: the process can make no folder for it (chroot). */
+static bool is_out_of_sight(struct exec_scratch *s)
 {
-    size_t pointers, bytes;
-    if (!preload_env_room(envp, &pointers, &bytes))
-        return go(c, envp);
-    char **more = alloca(pointers * sizeof(*more));
-    preload_env_put_in(envp, more, alloca(bytes));
-    int result = go(c, more);
-    bool too_much = result == E2BIG || (result == -1 && errno == E2BIG);
-    return too_much ? go(c, envp) : result; /* it might just have fitted */
-}
-
-/* Here the recorder finds a ledger only as long as its process lives: no directory can be had (chroot). */
-static bool is_out_of_sight(void)
-{
-    char dir[LEDGER_PATH_BYTES];
     if (!text_find(process.config.dir, "/" LEDGER_RUN_PREFIX))
         return false;
-    long fd = ledger_open_dir(&process.config, dir, true);
+    long fd = ledger_open_dir(&process.config, s->dir, true);
     if (!sys_failed(fd))
         sys_call(SYS_close, fd);
     return sys_failed(fd);
 }
 
-static int run_unseen(const struct call *c, char *const *envp)
+/* ---- the call ---- */
+
+/* The child may be missing from the recording: it is counted, unless it does not start. */
+static ONE_COPY int go_counted(const struct call *c, char *const *envp)
 {
     process_count_loss(LEDGER_LOST_CHILDREN);
-    int result = run_with_us(c, envp);
+    int result = go(c, envp);
     if (result)
         process_uncount_loss(LEDGER_LOST_CHILDREN);
     return result;
+}
+
+static int go_unobserved(const struct call *c, char *const *envp, enum carrier why)
+{
+    const char *path = c->path ? c->path : "";
+    if (!unobserved_note(&process.config, why, path, true))
+        return go_counted(c, envp);
+    int result = go(c, envp);
+    if (result)
+        unobserved_note(&process.config, why, path, false);
+    return result;
+}
+
+static int go_observed(struct exec_scratch **s, const struct call *c, char *const *envp)
+{
+    if (!exec_scratch_reserve(s, preload_env_bytes(&(*s)->env)))
+        return go_counted(c, envp);
+    char *const *with_agent = preload_env_make(&(*s)->env, (*s)->rest);
+    int result = is_out_of_sight(*s) ? go_counted(c, with_agent) : go(c, with_agent);
+    bool too_much = result == E2BIG || (result == -1 && errno == E2BIG);
+    return too_much ? go_counted(c, envp) : result; /* without the agent's entries it may just fit */
 }
 
 static ONE_COPY int run(const struct call *c, char *const *envp)
@@ -174,18 +184,19 @@ static ONE_COPY int run(const struct call *c, char *const *envp)
         boot_agent();
     if (!preload_env_is_handed_on())
         return go(c, envp);
-    /* After seccomp nothing more may be asked of the kernel, and the child is under the same filter. */
-    bool sealed = load_relaxed(&process.ledger.sealed);
-    enum carrier found = sealed ? PRELOAD_CHECK_SEALED : judge(c);
-    if (found == PRELOAD_CHECK_YES)
-        return is_out_of_sight() ? run_unseen(c, envp) : run_with_us(c, envp);
-    const char *path = c->path ? c->path : "";
-    bool noted = !sealed && unobserved_note(&process.config, found, path, true);
-    if (!noted)
-        process_count_loss(LEDGER_LOST_CHILDREN);
-    int result = go(c, envp);
-    if (result && noted)
-        unobserved_note(&process.config, found, path, false);
+    /* After seccomp no further system call may be made; the child is under the same filter. */
+    struct exec_scratch *s = load_relaxed(&process.ledger.sealed) ? NULL : exec_scratch_take();
+    if (!s)
+        return go_counted(c, envp);
+    enum carrier found = preload_env_read(&s->env, envp) ? judge(s, c) : PRELOAD_CHECK_KINDS;
+    int result;
+    if (found == PRELOAD_CHECK_KINDS) /* the kernel refuses this environment */
+        result = go(c, envp);
+    else if (found == PRELOAD_CHECK_YES)
+        result = go_observed(&s, c, envp);
+    else
+        result = go_unobserved(c, envp, found);
+    exec_scratch_release(s);
     return result;
 }
 
@@ -245,37 +256,60 @@ EXPORT int posix_spawnp(pid_t *pid, const char *file, const posix_spawn_file_act
                envp);
 }
 
-/* The list of arguments as an array on the stack, the pointers first counted. */
-#define GATHER(list, first, argv)                                                                            \
-    va_list list, counted;                                                                                   \
-    size_t n_##argv = 1;                                                                                     \
-    va_start(list, first);                                                                                   \
-    va_copy(counted, list);                                                                                  \
-    while (va_arg(counted, char *))                                                                          \
-        n_##argv++;                                                                                          \
-    va_end(counted);                                                                                         \
-    char **argv = alloca((n_##argv + 1) * sizeof(*argv));                                                    \
-    argv[0] = (char *)(uintptr_t)first;                                                                      \
-    for (size_t i = 1; i <= n_##argv; i++)                                                                   \
-    argv[i] = va_arg(list, char *)
+/* execl and its like put the array of arguments on the stack, as libc's do. */
+
+static size_t count_arguments(const char *first, va_list *list)
+{
+    size_t n = 0;
+    for (const char *argument = first; argument; n++)
+        argument = va_arg(*list, const char *);
+    return n;
+}
+
+#define ARGUMENT_BYTES(count) (((count) + 1) * sizeof(char *))
+
+/* The first argument, those of the list, and the NULL that ends them. */
+static inline char *const *fill_arguments(char **argv, const char *first, va_list *list)
+{
+    size_t i = 0;
+    argv[i] = (char *)(uintptr_t)first;
+    while (argv[i])
+        argv[++i] = va_arg(*list, char *);
+    return argv;
+}
 
 EXPORT int execl(const char *path, const char *first, ...)
 {
-    GATHER(list, first, argv);
+    va_list list;
+    va_start(list, first);
+    size_t count = count_arguments(first, &list);
+    va_end(list);
+    va_start(list, first);
+    char *const *argv = fill_arguments(alloca(ARGUMENT_BYTES(count)), first, &list);
     va_end(list);
     return execv(path, argv);
 }
 
 EXPORT int execlp(const char *file, const char *first, ...)
 {
-    GATHER(list, first, argv);
+    va_list list;
+    va_start(list, first);
+    size_t count = count_arguments(first, &list);
+    va_end(list);
+    va_start(list, first);
+    char *const *argv = fill_arguments(alloca(ARGUMENT_BYTES(count)), first, &list);
     va_end(list);
     return execvp(file, argv);
 }
 
 EXPORT int execle(const char *path, const char *first, ...)
 {
-    GATHER(list, first, argv);
+    va_list list;
+    va_start(list, first);
+    size_t count = count_arguments(first, &list);
+    va_end(list);
+    va_start(list, first);
+    char *const *argv = fill_arguments(alloca(ARGUMENT_BYTES(count)), first, &list);
     char *const *envp = va_arg(list, char *const *);
     va_end(list);
     return execve(path, argv, envp);

@@ -6,19 +6,20 @@
 
 #define SETTINGS_MAX 8u
 #define ENTRY_BYTES  1024u
-#define ENTRIES_MAX  4096u /* of an environment that is copied: 32 KiB of stack */
+#define ENTRIES_MAX  (1u << 20)   /* the kernel takes 6 MiB of pointers and texts */
+#define LIST_MAX     (128u << 10) /* bytes of one entry: the kernel takes no more (MAX_ARG_STRLEN) */
 
 static const char agent_name[] = "liballium-agent.so", preload_name[] = "LD_PRELOAD=";
 #define NAME_BYTES (sizeof(preload_name) - 1)
 
-static char own_entry[ENTRY_BYTES]; /* ours in LD_PRELOAD; "": nothing is handed on */
-static unsigned entries_before;     /* it in the list */
+static char own_entry[ENTRY_BYTES]; /* the agent in LD_PRELOAD; "": nothing is handed on */
+static unsigned entries_before;     /* in the list, ahead of the agent */
 static char *settings[SETTINGS_MAX];
 static unsigned n_settings;
 
 extern void *__libc_stack_end; /* at process entry: argc, argv, envp, auxv */
 
-/* Is the first of the list's entries, of `length` bytes, the agent? */
+/* Is the first entry of the list, of `length` bytes, the agent? */
 static bool is_agent(const char *entry, size_t length)
 {
     size_t name = sizeof(agent_name) - 1;
@@ -34,14 +35,14 @@ static ONE_COPY size_t entry_length(const char *list)
     return n;
 }
 
-/* What follows the first entry of a list. */
+/* Returns the list behind its first entry. */
 static char *behind(char *list)
 {
     size_t length = entry_length(list);
     return list + length + (list[length] != '\0');
 }
 
-/* The agent in the list of an LD_PRELOAD, with how many entries before it; or NULL. */
+/* Finds the agent in the list of an LD_PRELOAD and counts the entries before it; NULL: it is not there. */
 static ONE_COPY char *find_agent(char *list, unsigned *before)
 {
     for (*before = 0; *list; list = behind(list), ++*before)
@@ -50,7 +51,7 @@ static ONE_COPY char *find_agent(char *list, unsigned *before)
     return NULL;
 }
 
-/* Takes us out of the list, where it lies. True: it is empty now. */
+/* Takes the agent out of the list, in place. True: the list is empty now. */
 static bool leave_preload(char *list)
 {
     unsigned before;
@@ -62,7 +63,7 @@ static bool leave_preload(char *list)
         }
         char *from = behind(at);
         if (!*from && at > list)
-            at--; /* the separator before it */
+            at--; /* with the separator before it */
         while ((*at++ = *from++))
             ;
     }
@@ -85,7 +86,7 @@ const void *preload_env_take_out(environment_setting_fn is_setting)
         }
         *kept++ = *word;
     }
-    /* Those who look for the auxiliary vector behind the environment find an empty one, and look elsewhere. */
+    /* A library that looks for the auxiliary vector behind the environment finds an empty one, and asks the kernel. */
     while (kept < word)
         *kept++ = NULL;
     return word + 1;
@@ -109,18 +110,45 @@ static bool same_name(const char *a, const char *b)
     return *a == '=' && *b == '=';
 }
 
-bool preload_env_room(char *const *envp, size_t *pointers, size_t *bytes)
+static void read_entry(struct preload_env *env, char *entry)
 {
-    size_t n = 0, length = 0;
-    for (; envp && envp[n]; n++)
-        if (text_starts(envp[n], preload_name))
-            length = text_length(envp[n]);
-    *pointers = n + SETTINGS_MAX + 2;
-    *bytes = NAME_BYTES + text_length(own_entry) + length + 3;
-    return n <= ENTRIES_MAX && length < ENTRIES_MAX;
+    if (text_starts(entry, preload_name))
+        env->preload_at = env->count;
+    for (unsigned k = 0; k < n_settings; k++)
+        if (same_name(entry, settings[k]))
+            env->given |= 1u << k;
 }
 
-/* LD_PRELOAD=..., with us in the list at the place that we had. */
+bool preload_env_read(struct preload_env *env, char *const *envp)
+{
+    unsigned ignored;
+    *env = (struct preload_env){.entries = envp, .preload_at = SIZE_MAX};
+    for (; envp && envp[env->count]; env->count++) {
+        if (env->count == ENTRIES_MAX)
+            return false;
+        read_entry(env, envp[env->count]);
+    }
+    if (env->preload_at == SIZE_MAX) {
+        env->preload_at = env->count;
+        return true;
+    }
+    char *list = envp[env->preload_at] + NAME_BYTES;
+    env->preload_length = text_length(list);
+    env->has_agent = find_agent(list, &ignored) != NULL;
+    return env->preload_length < LIST_MAX;
+}
+
+static size_t pointer_bytes(const struct preload_env *env)
+{
+    return (env->count + SETTINGS_MAX + 2) * sizeof(char *);
+}
+
+size_t preload_env_bytes(const struct preload_env *env)
+{
+    return pointer_bytes(env) + NAME_BYTES + text_length(own_entry) + env->preload_length + 3;
+}
+
+/* LD_PRELOAD=..., with the agent in the list at the place that it had. */
 static void make_preload(char *text, char *list)
 {
     char *from = list;
@@ -129,40 +157,27 @@ static void make_preload(char *text, char *list)
     size_t length = text_copy(text, NAME_BYTES + 1, preload_name), ahead = (size_t)(from - list);
     length += text_copy(text + length, ahead + 1, list);
     if (ahead && !*from)
-        text[length++] = ':'; /* the last one has none behind it */
+        text[length++] = ':'; /* behind the last entry there is no separator */
     length += text_copy(text + length, ENTRY_BYTES, own_entry);
     if (*from)
         text[length++] = ':';
     text_copy(text + length, text_length(from) + 1, from);
 }
 
-void preload_env_put_in(char *const *envp, char **pointers, char *text)
+char *const *preload_env_make(const struct preload_env *env, void *room)
 {
-    size_t n = 0;
-    unsigned ignored;
-    char *theirs = NULL;
-    for (; envp && envp[n]; n++) {
-        pointers[n] = envp[n];
-        if (!text_starts(envp[n], preload_name))
-            continue;
-        theirs = envp[n] + NAME_BYTES;
-        if (!find_agent(theirs, &ignored)) {
-            make_preload(text, theirs);
-            pointers[n] = text;
-        }
-    }
-    size_t given = n;
-    for (unsigned k = 0; k < n_settings; k++) {
-        size_t i = 0;
-        while (i < given && !same_name(envp[i], settings[k]))
-            i++;
-        if (i == given)
+    char **pointers = room, *text = (char *)room + pointer_bytes(env), none = '\0';
+    size_t n = env->count;
+    for (size_t i = 0; i < n; i++)
+        pointers[i] = env->entries[i];
+    for (unsigned k = 0; k < n_settings; k++)
+        if (!(env->given >> k & 1))
             pointers[n++] = settings[k];
-    }
-    if (!theirs) {
-        char none = '\0';
-        make_preload(text, &none);
+    if (env->preload_at == env->count)
         pointers[n++] = text;
-    }
+    else if (!env->has_agent)
+        pointers[env->preload_at] = text;
+    make_preload(text, env->preload_at < env->count ? env->entries[env->preload_at] + NAME_BYTES : &none);
     pointers[n] = NULL;
+    return pointers;
 }

@@ -131,7 +131,8 @@ static const char *advice(enum carrier why)
 
 static enum program_kind judge(int fd, const char *path, struct error *e)
 {
-    enum carrier why = preload_check_judge_file(fd);
+    struct preload_check check;
+    enum carrier why = preload_check_judge_file(&check, fd);
     if (why != PRELOAD_CHECK_YES) {
         const char *what = advice(why);
         error_set(e, EINVAL, "%s %s%s%s", path, preload_check_reason(why),
