@@ -62,12 +62,15 @@ def compare(ledgers, pid, places, by_allocator=()):
     whole, said = report(ledgers, pid)
     made = sums(whole["rows"], *MADE, "live_slack_bytes")
     freed = sums(report(ledgers, pid, "--freed")[0]["rows"], *FREED)
+    bad = []
     for place, numbers in places.items():
         calls, requested, usable, live, live_bytes, live_usable, frees, freed_bytes = numbers
-        check(place in made or not calls, "no row of", place, "among", made, said)
-        equal(made.get(place, (0,) * 6), (calls, requested, usable, live, live_bytes, live_usable - live_bytes), "made by " + place)
-        if place not in by_allocator:
-            equal(freed.get(place, (0,) * 2), (frees, freed_bytes), "freed by " + place)
+        want = calls, requested, usable, live, live_bytes, live_usable - live_bytes
+        if made.get(place, (0,) * 6) != want:
+            bad.append(("made by", place, made.get(place), want))
+        if place not in by_allocator and freed.get(place, (0,) * 2) != (frees, freed_bytes):
+            bad.append(("freed by", place, freed.get(place), (frees, freed_bytes)))
+    check(not bad, "have, want:", bad, said)
     return said
 
 
@@ -154,6 +157,20 @@ def first_calls():
             equal(p.wait(tap.TIMEOUT), 0, "its code")
             made = sums(report(ledgers, p.pid)[0]["rows"], "allocations")
             equal({form: made.get(form) for form in forms}, dict.fromkeys(forms, (2,)), "allocations, run %d" % turn)
+
+
+def first_call_steps():
+    """Two threads make the first call of a site: one is at some instruction of the hook, at each in turn, while the other calls."""
+    program = compiled("first_call_steps.c", "-mno-red-zone")
+    for call, function, key in ("malloc", "make", "allocations"), ("free", "drop", "frees_here"):
+        for preload in [], [signal_alloc()]:
+            with private_dir() as ledgers:
+                p = subprocess.Popen([program, call], env=env_of(ledgers, preload), stdout=subprocess.PIPE)
+                pairs = int(p.communicate(timeout=tap.TIMEOUT)[0] or 0)
+                equal(p.returncode, 0, "its code")
+                whole, said = report(ledgers, p.pid, *(["--freed"] if call == "free" else []))
+            none_lost([said])
+            equal(sums(whole["rows"], key)[function], (2 * pairs,), "%s of %s with %s" % (key, function, preload or "glibc"))
 
 
 def first_of_a_child():
@@ -473,6 +490,7 @@ tap.main([
     ("with jemalloc linked", linked),
     ("with each object a sample besides", exact_samples_beside),
     ("two threads that call an operator for the first time", first_calls),
+    ("two threads that make the first call of a site, at whatever instruction", first_call_steps),
     ("two threads of a fork child that allocate for the first time", first_of_a_child),
     ("a hundred and fifty generations of fork children", generations),
     ("of a process that runs, and of one that was killed", read_while_it_runs),

@@ -262,7 +262,10 @@ static ONE_COPY bool settle(struct thread *t)
     if (!open_ledger(t) || load_acquire(&process.ledger.header->regions[LEDGER_SITE_SUMS].ready_bytes) <
                                sizeof(struct ledger_site_sums))
         return false;
-    t->sums = sums_of(SHARDS_SHARED); /* for handlers that come in between */
+    /* Handlers that interrupt this add to the shared words, atomically: without tables they take the slow path. */
+    t->objects = object_map_none;
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+    t->sums = sums_of(SHARDS_SHARED);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     uintptr_t *objects = object_map_tables();
     store_relaxed(&process.ledger.header->objects, (uintptr_t)objects);

@@ -140,13 +140,14 @@ static inline void sites_add2(struct ledger_site_words *w, uint64_t bytes)
 }
 
 /*
- * The last look of a hot half, before it writes: between it and the first one, which is at where the slots are, `table` and `sums` were of
- * one process. If a handler forked meanwhile and its child has begun, the slot is one that was wiped, of no address (its state and the
- * page's may both be 0); and if that happens from now on, what is written is nobody's (sites_forked.h).
+ * May the fast path count at the slot? Asked after `table` and `sums` were loaded: slot, table and sums must belong to one generation of
+ * the process. If a handler forked before, the slot was wiped in the child and belongs to no address (its state and the control page's
+ * may both be 0); if a handler forks later, the child writes to memory that nobody reads (sites_forked.h).
+ * The slot's `id` is loaded after this: another thread may just give the slot its site, and it stores `id` before `state`.
  */
 static inline __attribute__((always_inline)) bool sites_is_hot(const struct sites_slot *slot, uintptr_t pc)
 {
-    bool hot = load_relaxed(&slot->state) == load_relaxed(&process.ledger.control->state);
+    bool hot = load_acquire(&slot->state) == load_relaxed(&process.ledger.control->state);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     return likely(hot && load_relaxed(&slot->pc) == pc);
 }
@@ -162,12 +163,13 @@ static inline __attribute__((always_inline)) bool sites_made_hot(const struct si
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     uintptr_t table = thread_self.objects[a >> OBJECTS_GIB_SHIFT];
     __atomic_signal_fence(__ATOMIC_SEQ_CST); /* a thread that has tables has sums */
-    uint32_t *entry = (uint32_t *)table + (a >> 4), id = load_relaxed(&slot->id);
+    uint32_t *entry = (uint32_t *)table + (a >> 4);
     char *sums = load_relaxed(&thread_self.sums);
     uint64_t usable;
     if (unlikely(!table || size > OBJECTS_BYTES_INLINE || OBJECTS_IS_ODD(a) || load_relaxed(entry) ||
                  !sites_usable_hot(p, size, heads, &usable) || !sites_is_hot(slot, pc)))
         return false;
+    uint32_t id = load_relaxed(&slot->id);
     store_relaxed(entry, id << OBJECTS_BYTES_BITS | (uint32_t)size);
     sites_add3(sites_words(sums, id), 0, size, usable);
     return true;
@@ -192,10 +194,10 @@ static inline __attribute__((always_inline)) bool sites_take_hot(const struct si
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     uint32_t *at = (uint32_t *)table + (a >> 4), entry = load_relaxed(at),
              bytes = entry & OBJECTS_BYTES_INLINE;
-    *held = (struct sites_held){
-        .sums = load_relaxed(&thread_self.sums), .had = entry, .id = load_relaxed(&slot->id)};
+    *held = (struct sites_held){.sums = load_relaxed(&thread_self.sums), .had = entry};
     if (unlikely(!bytes || !sites_usable_hot(p, bytes, heads, &held->usable) || !sites_is_hot(slot, pc)))
         return false;
+    held->id = load_relaxed(&slot->id);
     store_relaxed(at, 0);
     return true;
 }
