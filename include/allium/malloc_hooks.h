@@ -17,11 +17,6 @@
 
 #include "allium/helper.h"
 
-#ifdef __clang__
-/* A program may declare them with attributes of its own (deprecated, most often), which is too late for clang, and it would say so. */
-#pragma clang diagnostic ignored "-Wignored-attributes"
-#endif
-
 #pragma push_macro("size_t")
 #define size_t __SIZE_TYPE__
 
@@ -65,6 +60,23 @@ extern "C" {
 void *allium_mmap(struct allium_tag *, void *, size_t, int, int, int, long) ALLIUM_NOTHROW;
 char *allium_realpath_alias(const char *, char *) ALLIUM_NOTHROW;
 
+/*
+ * A C89 source may declare these functions with types of its own (`char *malloc();`), and no inline function of that name can stand
+ * beside such a declaration. In C89, and with -DALLIUM_BY_CALL, the assembler renames the functions instead. The library then tells
+ * calls apart by their return address.
+ */
+#if !defined(__cplusplus) && (!defined(__STDC_VERSION__) || __STDC_VERSION__ < 199901L)
+#undef ALLIUM_BY_CALL
+#define ALLIUM_BY_CALL 1
+#endif
+
+#if defined(ALLIUM_BY_CALL)
+__asm__(".set malloc, allium_malloc\n"
+        "\t.set calloc, allium_calloc\n"
+        "\t.set realloc, allium_realloc\n"
+        "\t.set free, allium_free\n"
+        "\t.set mmap, allium_mmap64\n");
+#else
 void *allium_real_malloc(size_t) ALLIUM_REAL(malloc);
 void *allium_real_calloc(size_t, size_t) ALLIUM_REAL(calloc);
 void allium_real_free(void *) ALLIUM_REAL(free);
@@ -90,7 +102,7 @@ ALLIUM_INLINE void *ALLIUM_DEFINES(calloc(size_t count, size_t each))
 
 ALLIUM_INLINE void *ALLIUM_DEFINES(realloc(void *old, size_t bytes))
 {
-    return allium_realloc(ALLIUM_HERE("realloc"), old, bytes);
+    return allium_realloc_tagged(ALLIUM_HERE("realloc"), old, bytes);
 }
 
 ALLIUM_INLINE void ALLIUM_DEFINES(free(void *p))
@@ -98,6 +110,15 @@ ALLIUM_INLINE void ALLIUM_DEFINES(free(void *p))
     allium_gone(p);
     allium_real_free(p);
 }
+
+/* Where the C library gives it another name for large files, it does so later, and this is what is called all the same. */
+void *mmap(void *, size_t, int, int, int, long) ALLIUM_NOTHROW;
+ALLIUM_INLINE void *ALLIUM_DEFINES(mmap(void *at, size_t bytes, int protection, int flags, int fd, long from))
+{
+    return allium_mmap(ALLIUM_DESCRIPTOR_APART("0", ALLIUM_TEXT("mmap", "mmap")), at, bytes, protection,
+                       flags, fd, from);
+}
+#endif
 
 /*
  * What the C library declares beyond ISO C. A source that asks for ISO C alone may have functions of its own by these names; and
@@ -109,7 +130,7 @@ void *aligned_alloc(size_t, size_t) ALLIUM_REAL(allium_aligned_alloc);
 void *memalign(size_t, size_t) ALLIUM_REAL(allium_memalign);
 char *strdup(const char *) ALLIUM_REAL(allium_strdup);
 char *strndup(const char *, size_t) ALLIUM_REAL(allium_strndup);
-#elif defined(__STRICT_ANSI__) && (defined(__clang__) || !defined(_GNU_SOURCE))
+#elif defined(ALLIUM_BY_CALL) || (defined(__STRICT_ANSI__) && (defined(__clang__) || !defined(_GNU_SOURCE)))
 #pragma redefine_extname posix_memalign allium_posix_memalign
 #pragma redefine_extname aligned_alloc allium_aligned_alloc
 #pragma redefine_extname memalign allium_memalign
@@ -165,14 +186,6 @@ ALLIUM_INLINE char *ALLIUM_DEFINES(strndup(const char *s, size_t most))
 }
 
 #endif
-
-/* Where the C library gives it another name for large files, it does so later, and this is what is called all the same. */
-void *mmap(void *, size_t, int, int, int, long) ALLIUM_NOTHROW;
-ALLIUM_INLINE void *ALLIUM_DEFINES(mmap(void *at, size_t bytes, int protection, int flags, int fd, long from))
-{
-    return allium_mmap(ALLIUM_DESCRIPTOR_APART("0", ALLIUM_TEXT("mmap", "mmap")), at, bytes, protection,
-                       flags, fd, from);
-}
 
 /* What realpath() calls where it is checked against the size of its buffer. */
 char *__realpath_alias(const char *__restrict__, char *__restrict__) ALLIUM_NOTHROW;

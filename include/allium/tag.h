@@ -20,6 +20,10 @@
  * used in signal handlers.
  */
 
+#if !defined(__x86_64__) || defined(__ILP32__) || !defined(__linux__)
+#error "allium/tag.h: 64-bit x86-64 Linux only: compile without -m32, -mx32 and this header"
+#endif
+
 /*
  * No header of the C library before the program's own first line: it would settle what _GNU_SOURCE and its like, which sources
  * define there, make visible. So its types are the compiler's.
@@ -49,10 +53,6 @@ extern "C" {
 #define ALLIUM_NULL       0
 #define ALLIUM_NUMBER(n)  ((unsigned long)(n))
 #define ALLIUM_ADDRESS(p) ((unsigned long)(p))
-#endif
-
-#if !defined(__x86_64__) || !defined(__linux__)
-#error "allium/tag.h: x86-64 Linux only so far"
 #endif
 
 /** What the library and inlined code agree on; another number: a descriptor of another version, which is left alone. */
@@ -133,7 +133,7 @@ uint64_t allium_latency_start_cold(struct allium_tag *tag);
 void allium_latency_stop_cold(struct allium_tag *tag, uint64_t started);
 int allium_should_fail_cold(struct allium_tag *tag);
 /** realloc(), with the account of the old object and that of the new one. */
-void *allium_realloc(struct allium_tag *tag, void *old, size_t bytes);
+void *allium_realloc_tagged(struct allium_tag *tag, void *old, size_t bytes);
 /** The same by that function; the new object is charged to whom the old one was, if to anybody. */
 void *allium_realloc_by(void *(*real)(void *, size_t), void *old, size_t bytes);
 /** posix_memalign(): clang leaves inline functions alone that call themselves by another name, but for some it knows. */
@@ -155,7 +155,7 @@ int allium_real_posix_memalign(void **out, size_t alignment, size_t bytes);
  * if it is in one ("?"), and only the code refers to it: it goes where the code goes, and keeps nothing.
  */
 #define ALLIUM_DESCRIBE(line, text)                                                                          \
-    "771:\tleaq 772f(%%rip), %0\n"                                                                           \
+    "771:\t{leaq 772f(%%rip), %0|lea %0, 772f[rip]}\n"                                                       \
     "\t.pushsection allium_tags,\"aw?\",@progbits,unique,%=\n"                                               \
     "\t.balign 8\n"                                                                                          \
     "772:\t.long 2, -1, 1, 0\n"                                                                              \
@@ -224,7 +224,7 @@ int allium_real_posix_memalign(void **out, size_t alignment, size_t bytes);
                          "991:\t.asciz \"stapsdt\"\n"                                                        \
                          "992:\t.balign 4\n"                                                                 \
                          "993:\t.8byte 990b, _.stapsdt.base, 0\n"                                            \
-                         "\t.asciz \"allium_tag\", \"" #name "\", \"8@%0 8@%1\"\n"                           \
+                         "\t.asciz \"allium_tag\", \"" #name "\", \"{8@%0 8@%1|8@%%%0 8@%%%1}\"\n"           \
                          "994:\t.balign 4\n"                                                                 \
                          "\t.popsection\n"                                                                   \
                          "\t.ifndef _.stapsdt.base\n"                                                        \
@@ -236,7 +236,7 @@ int allium_real_posix_memalign(void **out, size_t alignment, size_t bytes);
                          "\t.popsection\n"                                                                   \
                          "\t.endif\n"                                                                        \
                          :                                                                                   \
-                         : "nr"(ALLIUM_NUMBER(bytes)), "nr"(ALLIUM_ADDRESS(address))                         \
+                         : "r"(ALLIUM_NUMBER(bytes)), "r"(ALLIUM_ADDRESS(address))                           \
                          : "memory")
 
 /* One instruction: a signal handler never finds it half done. Nobody else writes to the thread's own words. */
@@ -244,7 +244,7 @@ ALLIUM_INLINE void allium_add(char *count, uint64_t bytes)
 {
     uint64_t *at = (uint64_t *)(void *)count, more = bytes + allium_one_call;
     char full;
-    __asm__ __volatile__("addq %2, %1" : "=@ccs"(full), "+m"(*at) : "r"(more));
+    __asm__ __volatile__("{addq %2, %1|add %1, %2}" : "=@ccs"(full), "+m"(*at) : "r"(more));
     if (ALLIUM_UNLIKELY(full))
         allium_carry_cold(at, bytes);
 }
@@ -307,7 +307,7 @@ ALLIUM_INLINE int allium_should_fail(struct allium_tag *tag)
  * shift, which gives the entry's index, has as its carry that the address is a multiple of 8 alone: such a one lies elsewhere.
  */
 #define ALLIUM_TABLE_OF(object) allium_thread.objects[(uintptr_t)(object) >> ALLIUM_GIB_SHIFT]
-#define ALLIUM_SHIFT(at, odd)   __asm__("shrq $4, %1" : "=@ccc"(odd), "+r"(at))
+#define ALLIUM_SHIFT(at, odd)   __asm__("{shrq $4, %1|shr %1, 4}" : "=@ccc"(odd), "+r"(at))
 
 /** allium_born() of a tag that is on. */
 ALLIUM_INLINE void allium_born_on(struct allium_tag *tag, const void *object, size_t bytes)

@@ -151,6 +151,38 @@ TAG_EXPORT wchar_t *allium_wcsdup(const wchar_t *s)
     return p;
 }
 
+TAG_EXPORT void *allium_malloc(size_t bytes)
+{
+    struct allium_tag *tag = CALLER(allium_malloc, "malloc");
+    void *p = begins(tag) ? malloc(bytes) : NULL;
+    ends(tag, p, bytes);
+    return p;
+}
+
+TAG_EXPORT void *allium_calloc(size_t count, size_t each)
+{
+    struct allium_tag *tag = CALLER(allium_calloc, "calloc");
+    void *p = begins(tag) ? calloc(count, each) : NULL;
+    ends(tag, p, count * each);
+    return p;
+}
+
+static void *resize(struct allium_tag *tag, void *old, size_t bytes)
+{
+    return tag ? allium_realloc_tagged(tag, old, bytes) : tag_realloc(NULL, old, bytes);
+}
+
+TAG_EXPORT void *allium_realloc(void *old, size_t bytes)
+{
+    return resize(CALLER(allium_realloc, "realloc"), old, bytes);
+}
+
+TAG_EXPORT void allium_free(void *p)
+{
+    allium_gone(p);
+    free(p);
+}
+
 TAG_EXPORT char *allium_strdup(const char *s)
 {
     struct allium_tag *tag = CALLER(allium_strdup, "strdup");
@@ -200,5 +232,5 @@ TAG_EXPORT void *allium_reallocarray(void *old, size_t count, size_t each)
         errno = ENOMEM;
         return NULL;
     }
-    return tag ? allium_realloc(tag, old, bytes) : tag_realloc(NULL, old, bytes);
+    return resize(tag, old, bytes);
 }

@@ -331,7 +331,7 @@ TAG_EXPORT void *allium_realloc_by(void *(*real)(void *, size_t), void *old, siz
     return move(real, NULL, old, bytes);
 }
 
-TAG_EXPORT void *allium_realloc(struct allium_tag *tag, void *old, size_t bytes)
+TAG_EXPORT void *allium_realloc_tagged(struct allium_tag *tag, void *old, size_t bytes)
 {
     struct walk_start start = WALK_CALLER();
     bool frees = old && !bytes; /* which cannot fail */

@@ -9,11 +9,13 @@ import subprocess
 import sys
 
 sys.dont_write_bytecode = True
-from building import HERE, HOOKS, STRICT, accounts, by_function, program, quiet, scratch, tap
+from building import HERE, HOOKS, INCLUDE, STRICT, accounts, by_function, program, quiet, scratch, tap
 from tap import built, check, equal, own_counts, pick, private_dir, succeed
 
 C, CXX = ("gcc", "clang"), ("g++", "clang++")
 LEVELS = ("-O0", "-O2")
+
+NOT_OLD = "builtin-declaration-mismatch incompatible-library-redeclaration deprecated-non-prototype strict-prototypes unknown-warning-option".split()
 
 # Sources that compile without the header, as they stand.
 ODDITIES = {
@@ -100,7 +102,41 @@ void *calloc(size_t count, size_t size) __attribute__((deprecated));
 void free(void *ptr) __attribute__((deprecated));
 void *malloc(size_t size) __attribute__((deprecated));
 int none;
-""", C, ["-Wno-redundant-decls"]),
+""", C, ["-Wno-redundant-decls", "-Wno-ignored-attributes"]),  # clang says that it ignores them after an inline definition
+    "is K&R C": ("""
+char *malloc();
+char *realloc(), *calloc(), *strdup(), *mmap();
+void free();
+char *twice(s, n) char *s; int n;
+{
+    char *p = malloc(n), *q = realloc(calloc(n, 2), 2 * n);
+    if (n)
+        free(p);
+    return s ? strdup(s) : q ? q : mmap(0, n, 1, 2, 3, 4);
+}
+""", C, ["-std=gnu89", *("-Wno-" + word for word in NOT_OLD)]),
+    "is K&R C, compiled as C17 with -DALLIUM_BY_CALL": ("""
+char *malloc();
+int free();
+int use(void);
+int use(void) { return free(malloc(3)); }
+""", C, ["-std=gnu17", "-DALLIUM_BY_CALL", *("-Wno-" + word for word in NOT_OLD)]),
+    "is written in Intel's assembler syntax": ("""
+#include <allium/helper.h>
+#include <stdlib.h>
+#include <string.h>
+long use(void);
+long use(void)
+{
+    ALLIUM_HELPER(use);
+    char *p = strdup("x");
+    long n;
+    allium_account(ALLIUM_TAG("arena", "block"), 4);
+    __asm__("mov %0, qword ptr [%1]" : "=r"(n) : "r"(p));
+    free(p);
+    return n;
+}
+""", C + CXX, ["-masm=intel", "-I", INCLUDE]),
 }
 
 
@@ -124,6 +160,35 @@ def compared(path, words=(), env=()):
             rows, said = accounts(ledgers, pid)
             readings.append((counted, by_function(rows), said))
         return readings
+
+
+def refused(compiler):
+    """A program of 32-bit pointers is told why it cannot have tags."""
+    def test():
+        done = subprocess.run([compiler, "-mx32", *HOOKS, "-x", "c", "-fsyntax-only", "/dev/null"], capture_output=True, text=True)
+        check(done.returncode != 0, "it compiles")
+        errors = [line for line in done.stderr.splitlines() if "error: " in line]
+        check(errors and "64-bit x86-64 Linux only" in errors[0], "what it says:", done.stderr)
+    return test
+
+
+def own_warnings():
+    """What clang is told to say of the user's file it still says with the header before it."""
+    path = scratch("ignored.c", "int f(void) { return 1; }\nint f(void) __attribute__((deprecated));\n")
+    for hooks in [], HOOKS:
+        done = subprocess.run(["clang", *hooks, "-fsyntax-only", path], capture_output=True, text=True)
+        check("-Wignored-attributes" in done.stderr, "what it says:", done.stderr)
+
+
+def probe_arguments(compiler, syntax):
+    """A probe's arguments are in AT&T syntax, as all who read them expect."""
+    def test():
+        source = scratch("probe.c", "#include <allium/tag.h>\nvoid f(char *p, long n) { ALLIUM_PROBE(entry, n, p); ALLIUM_PROBE(entry, 4, p); }\n")
+        quiet([compiler, "-O1", "-masm=" + syntax, *HOOKS[:2], "-c", source, "-o", scratch("probe.o")])
+        notes = succeed(["readelf", "-n", scratch("probe.o")]).stdout.decode()
+        found = re.findall(r"Arguments: (.*)", notes)
+        equal([bool(re.fullmatch(r"8@%r\w+ 8@%r\w+", words)) for words in found], [True, True], "arguments: %s" % found)
+    return test
 
 
 LINES = "".join("%s\n" % ("line " * n) for n in (3, 40, 20, 200, 1)) + "q"
@@ -377,8 +442,15 @@ def frees_of_others(*before, **env):
 
 tap.main([("a source that " + what, compiles(what)) for what in ODDITIES] + [
     ("%s %s%s: the wider family is counted as the program does" % (compiler, level, more and " " + more), exact(compiler, level, *[more] * bool(more)))
-    for compiler in C + CXX for level, more in (("-O0", ""), ("-O2", ""), ("-O2", "-D_FORTIFY_SOURCE=3"), ("-O2", "-std=c11" if compiler in C else "-std=c++17"))] + [
+    for compiler in C + CXX for level, more in (("-O0", ""), ("-O2", ""), ("-O2", "-D_FORTIFY_SOURCE=3"), ("-O2", "-std=c11" if compiler in C else "-std=c++17"),
+                                                 ("-O2", "-masm=intel")) + (("-O2", "-DALLIUM_BY_CALL"),) * (compiler in C)] + [
     ("a count that is left out is found", planted),
+] + [
+    ("%s: -mx32 is refused in one line" % compiler, refused(compiler)) for compiler in C
+] + [
+    ("a warning that a user wants from clang stays on", own_warnings),
+] + [
+    ("%s -masm=%s: the arguments of a probe can be read" % (compiler, syntax), probe_arguments(compiler, syntax)) for compiler in C for syntax in ("att", "intel")
 ] + [
     ("%s: an assembler source compiles with the header before it" % compiler, assembled(compiler)) for compiler in C
 ] + [

@@ -378,7 +378,7 @@ static int corrupted(void)
             allium_born(&bad[i], p, 10);
             allium_gone(p);
             allium_failed(&bad[i]);
-            free(allium_realloc(&bad[i], p, 20));
+            free(allium_realloc_tagged(&bad[i], p, 20));
         }
     allium_account(good, 7);
     return plain();
