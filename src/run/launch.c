@@ -70,7 +70,7 @@ static void set_environment(const struct launch_options *o)
 {
     struct buf b = BUF_INIT;
     const char *before = getenv("LD_PRELOAD");
-    buf_printf(&b, "%s%s%s", o->agent, before && *before ? ":" : "", before ? before : "");
+    buf_printf(&b, "%s%s%s", o->agent, before ? ":" : "", before ? before : "");
     setenv("LD_PRELOAD", buf_str(&b), 1);
     buf_reset(&b);
     buf_printf(&b, "%" PRIu64, o->period_bytes);

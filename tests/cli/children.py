@@ -83,6 +83,30 @@ def each_kind(place):
             equal(ran, 0 if kind == "not_executable" else WAYS, "children of %s that ran" % kind)
 
 
+def faults(place):
+    """What is passed is right, missing, or partly outside of memory; and environments of unusual form."""
+    shutil.copy(program("child"), place.folder)
+    env = dict(place.env, PATH=place.folder + ":" + os.environ["PATH"], LD_PRELOAD="")
+    command = [program("exec_faults"), "child"]
+    bare = tap.succeed(command, cwd=place.folder, env=env)
+    seen = tap.succeed([built("ALLIUM"), "run", "--quiet", "--period", "1", "-o", "f.allium", "--", *command],
+                       cwd=place.folder, env=env)
+    equal(seen.stdout.split(b"\n"), bare.stdout.split(b"\n"), "results, errors and environments")
+    equal(seen.stderr, bare.stderr, "stderr")
+    ran = sum(bare.stdout.count(b"status %d00\n" % code) for code in (1, 7))  # 1: without its argument
+    images = book.rows(place.path("f.allium"), "SELECT count(*) FROM image JOIN string s ON s.id = comm WHERE s.text = 'child'")
+    check(ran >= 130, "only so many children ran:", ran)
+    equal(images, [(ran,)], "observed children")
+
+
+def empty_preload(place):
+    """A program that is started with an empty LD_PRELOAD has one, and so have its children."""
+    env = dict(place.env, LD_PRELOAD="")
+    for words in [], [built("ALLIUM"), "run", "--quiet", "-o", "e.allium", "--"]:
+        done = tap.succeed([*words, "sh", "-c", "env; env"], cwd=place.folder, env=env)
+        equal(done.stdout.splitlines().count(b"LD_PRELOAD="), 2, "empty LD_PRELOADs after %s" % words)
+
+
 def other_root(place):
     """In a root without our files."""
     if os.geteuid():
@@ -140,6 +164,8 @@ def before_its_allocator(place):
 
 tap.main([(name, placed(test, "/var/tmp")) for name, test in [
     ("each kind of program, started in each way, does what it does bare", each_kind),
+    ("a call that is wrong fails as it does bare, and each environment arrives as it was given", faults),
+    ("an empty LD_PRELOAD stays", empty_preload),
     ("a program in another root does", other_root),
     ("what was not observed is said", said),
     ("threads open and close streams of popen", streams),

@@ -4,6 +4,7 @@
 #include <alloca.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -178,6 +179,17 @@ static int go_observed(struct exec_scratch **s, const struct call *c, char *cons
     return too_much ? go_counted(c, envp) : result; /* without the agent's entries it may just fit */
 }
 
+/* False: the function that is called will fail, and says why. */
+static bool can_succeed(struct exec_scratch *s, const struct call *c, char *const *envp)
+{
+    size_t length;
+    if (c->of == FEXECVE && (!c->argv || !envp)) /* libc refuses what execve(2) accepts */
+        return false;
+    if (c->of != FEXECVE && (!readable_text(&s->readable, c->path, PATH_MAX, &length) || length == PATH_MAX))
+        return false;
+    return preload_env_read(&s->env, &s->readable, envp);
+}
+
 static ONE_COPY int run(const struct call *c, char *const *envp)
 {
     if (unlikely(!next_exec.execve))
@@ -188,14 +200,13 @@ static ONE_COPY int run(const struct call *c, char *const *envp)
     struct exec_scratch *s = load_relaxed(&process.ledger.sealed) ? NULL : exec_scratch_take();
     if (!s)
         return go_counted(c, envp);
-    enum carrier found = preload_env_read(&s->env, envp) ? judge(s, c) : PRELOAD_CHECK_KINDS;
     int result;
-    if (found == PRELOAD_CHECK_KINDS) /* the kernel refuses this environment */
+    if (!can_succeed(s, c, envp))
         result = go(c, envp);
-    else if (found == PRELOAD_CHECK_YES)
-        result = go_observed(&s, c, envp);
-    else
-        result = go_unobserved(c, envp, found);
+    else {
+        enum carrier found = judge(s, c);
+        result = found == PRELOAD_CHECK_YES ? go_observed(&s, c, envp) : go_unobserved(c, envp, found);
+    }
     exec_scratch_release(s);
     return result;
 }

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "agent/exec/preload_env.h"
+#include "base/sigsafe/readable.h"
 #include "wire/ledger_make.h"
 #include "wire/preload_check.h"
 
@@ -26,6 +27,7 @@ struct exec_scratch {
     struct exec_leftover *own; /* the entry of a vfork child; NULL: another kind of caller */
     struct preload_check check;
     struct preload_env env;
+    struct readable readable; /* what the caller passed */
     char path[EXEC_SCRATCH_PATH_BYTES];
     char dir[LEDGER_PATH_BYTES];
     _Alignas(16) char rest[]; /* the environment that is handed on */

@@ -7,6 +7,7 @@
 #define SETTINGS_MAX 8u
 #define ENTRY_BYTES  1024u
 #define ENTRIES_MAX  (1u << 20)   /* the kernel takes 6 MiB of pointers and texts */
+#define NAMES_MAX    32u          /* bytes of a name that is compared, and more */
 #define LIST_MAX     (128u << 10) /* bytes of one entry: the kernel takes no more (MAX_ARG_STRLEN) */
 
 static const char agent_name[] = "liballium-agent.so", preload_name[] = "LD_PRELOAD=";
@@ -51,10 +52,20 @@ static ONE_COPY char *find_agent(char *list, unsigned *before)
     return NULL;
 }
 
-/* Takes the agent out of the list, in place. True: the list is empty now. */
+static bool is_separator(char c)
+{
+    return c == ':' || c == ' ';
+}
+
+/*
+ * Takes the agent out of the list, in place. True: the variable is to be removed. An empty variable was there before the
+ * agent if the list ends in a separator: see make_preload().
+ */
 static bool leave_preload(char *list)
 {
     unsigned before;
+    size_t bytes = text_length(list);
+    bool separated = bytes && is_separator(list[bytes - 1]);
     for (char *at; (at = find_agent(list, &before));) {
         size_t length = entry_length(at);
         if (!*own_entry && length < ENTRY_BYTES) {
@@ -67,7 +78,7 @@ static bool leave_preload(char *list)
         while ((*at++ = *from++))
             ;
     }
-    return !*list;
+    return !*list && !separated;
 }
 
 const void *preload_env_take_out(environment_setting_fn is_setting)
@@ -119,23 +130,37 @@ static void read_entry(struct preload_env *env, char *entry)
             env->given |= 1u << k;
 }
 
-bool preload_env_read(struct preload_env *env, char *const *envp)
+/* The end of the array is unknown until its NULL is found: each pointer is tested before it is read. */
+static bool read_entries(struct preload_env *env, struct readable *r)
+{
+    size_t ignored;
+    for (char *const *at = env->entries; at; at++, env->count++) {
+        if (!readable_bytes(r, at, sizeof(*at)) || env->count == ENTRIES_MAX)
+            return false;
+        if (!*at)
+            return true;
+        if (!readable_text(r, *at, NAMES_MAX, &ignored))
+            return false;
+        read_entry(env, *at);
+    }
+    return true;
+}
+
+bool preload_env_read(struct preload_env *env, struct readable *r, char *const *envp)
 {
     unsigned ignored;
     *env = (struct preload_env){.entries = envp, .preload_at = SIZE_MAX};
-    for (; envp && envp[env->count]; env->count++) {
-        if (env->count == ENTRIES_MAX)
-            return false;
-        read_entry(env, envp[env->count]);
-    }
+    if (!read_entries(env, r))
+        return false;
     if (env->preload_at == SIZE_MAX) {
         env->preload_at = env->count;
         return true;
     }
     char *list = envp[env->preload_at] + NAME_BYTES;
-    env->preload_length = text_length(list);
+    if (!readable_text(r, list, LIST_MAX, &env->preload_length) || env->preload_length == LIST_MAX)
+        return false;
     env->has_agent = find_agent(list, &ignored) != NULL;
-    return env->preload_length < LIST_MAX;
+    return true;
 }
 
 static size_t pointer_bytes(const struct preload_env *env)
@@ -148,25 +173,30 @@ size_t preload_env_bytes(const struct preload_env *env)
     return pointer_bytes(env) + NAME_BYTES + text_length(own_entry) + env->preload_length + 3;
 }
 
-/* LD_PRELOAD=..., with the agent in the list at the place that it had. */
+/*
+ * LD_PRELOAD=..., with the agent in the list at the place that it had. NULL: the program has no such variable; of an empty
+ * one, a separator behind the agent remains.
+ */
 static void make_preload(char *text, char *list)
 {
-    char *from = list;
+    static char none[1];
+    char *from = list ? list : none;
+    bool empty = list && !*list;
     for (unsigned i = 0; *from && i < entries_before; i++)
         from = behind(from);
-    size_t length = text_copy(text, NAME_BYTES + 1, preload_name), ahead = (size_t)(from - list);
-    length += text_copy(text + length, ahead + 1, list);
+    size_t length = text_copy(text, NAME_BYTES + 1, preload_name), ahead = list ? (size_t)(from - list) : 0;
+    length += text_copy(text + length, ahead + 1, list ? list : none);
     if (ahead && !*from)
         text[length++] = ':'; /* behind the last entry there is no separator */
     length += text_copy(text + length, ENTRY_BYTES, own_entry);
-    if (*from)
+    if (*from || empty)
         text[length++] = ':';
     text_copy(text + length, text_length(from) + 1, from);
 }
 
 char *const *preload_env_make(const struct preload_env *env, void *room)
 {
-    char **pointers = room, *text = (char *)room + pointer_bytes(env), none = '\0';
+    char **pointers = room, *text = (char *)room + pointer_bytes(env);
     size_t n = env->count;
     for (size_t i = 0; i < n; i++)
         pointers[i] = env->entries[i];
@@ -177,7 +207,7 @@ char *const *preload_env_make(const struct preload_env *env, void *room)
         pointers[n++] = text;
     else if (!env->has_agent)
         pointers[env->preload_at] = text;
-    make_preload(text, env->preload_at < env->count ? env->entries[env->preload_at] + NAME_BYTES : &none);
+    make_preload(text, env->preload_at < env->count ? env->entries[env->preload_at] + NAME_BYTES : NULL);
     pointers[n] = NULL;
     return pointers;
 }

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/sigsafe/compiler.h"
+#include "base/sigsafe/readable.h"
 
 /** Is `entry`, NAME=VALUE, one of the agent's settings? Stores its value. */
 typedef bool (*environment_setting_fn)(char *entry);
@@ -38,8 +39,8 @@ struct preload_env {
     uint32_t given;        /* bit k: it sets the agent's setting k itself */
 };
 
-/** Reads an environment. False: it is larger than the kernel takes. */
-ONE_COPY bool preload_env_read(struct preload_env *env, char *const *envp);
+/** Reads an environment. False: execve() refuses it, because it cannot be read or is too large. */
+ONE_COPY bool preload_env_read(struct preload_env *env, struct readable *r, char *const *envp);
 /** Bytes that preload_env_make() needs. */
 size_t preload_env_bytes(const struct preload_env *env);
 /** Makes the same environment with the agent's entries, in `room`. Settings that it has itself stay its own. */
