@@ -185,12 +185,18 @@ def wait_until(condition, seconds, what):
     raise Failed("after %g s still not: %s" % (seconds * PATIENCE, what))
 
 
+def retry(why):
+    """A test begins once more. tests/run counts these lines, and a run with more than two has failed."""
+    print("# retry: %s" % str(why).replace("\n", " "), flush=True)
+
+
 def in_time(test, *seconds):
     """Of what lasts some seconds: test(seconds, is_over) does it, -> True when it was over too soon; then once more, with longer."""
     for last in seconds or (1, 4, 16, 64):
         began = time.monotonic()
         if not test(last, lambda: time.monotonic() - began >= last):
             return
+        retry("%g s were over too soon" % last)
     raise Failed("in %g s it could not be done" % last)
 
 

@@ -96,8 +96,9 @@ def live_until_dropped(rung, env=None):
 
 
 def freed_once(rung, env=None):
-    """munmap() gives pages back by the batch: mm_page_free and mm_page_free_batched both fire, and each page counts once.
-    Beyond the N pages: the page tables that mapped them, one for 512 pages and those above, and pages of pipes."""
+    """munmap() gives pages back by the batch: mm_page_free and mm_page_free_batched both fire, and each page counts once: were it
+    counted twice, there would be 2 N. Beyond the N pages: the page tables that mapped them, pages of pipes, and what an interrupt
+    frees in the process's name just then, such as page tables of other processes that ended."""
     with maker() as m:
         stay(m)
         m.do("touch %d" % N)
@@ -105,7 +106,7 @@ def freed_once(rung, env=None):
             m.do("drop")
             it.stop()
     freed = only(it.rows, order=0)["freed_bytes"] // PAGE
-    check(N <= freed <= N + N // 512 + 16, freed, "pages freed of", N)
+    check(N <= freed < N + N // 2, freed, "pages freed of", N)
 
 
 def whole_machine(rung):

@@ -40,9 +40,10 @@ def main(tests):
             excuses = 0
             try:
                 return test()
-            except Failed:
+            except Failed as why:
                 if not left or not excuses:
                     raise
+                tap.retry("%d events were missed, or programs killed: %s" % (excuses, tap.shorten(str(why), 300)))
     tap.main([(name, lambda test=test: attempts(test)) for name, test in tests])
 
 
