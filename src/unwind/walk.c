@@ -5,37 +5,13 @@
 
 #include "base/sigsafe/atomic.h"
 #include "unwind/cfi.h"
-#include "unwind/expr.h"
 #include "unwind/module.h"
 #include "unwind/rule.h"
 #include "unwind/rule_compile.h"
 #include "unwind/walk_cache.h"
+#include "unwind/walk_state.h"
 
-#define EXACT_BIT        (1ull << 63)
-#define STACK_SWITCH_MAX 8
-#define RED_ZONE         128u /* bytes below the stack pointer that an interrupted function may use (ABI) */
-
-struct walk {
-    const struct walker *w;
-    struct stack_bounds *stack;
-    uint32_t *ids;
-    unsigned count, max, switches;
-    bool sealed;
-    uint64_t checked;            /* modules (below 64) found current on this walk */
-    struct walk_cache_walk *own; /* NULL: without a trail */
-};
-
-/* Before the frame with this pc. `fp_at`: where its rbp was saved, read only if a rule asks for it. */
-struct position {
-    uintptr_t pc, sp;
-    const uintptr_t *fp_at;
-    bool exact; /* interrupted here: pc is no return address */
-};
-
-static inline uint64_t word_at(uintptr_t at)
-{
-    return *(const uint64_t *)at;
-}
+#define EXACT_BIT (1ull << 63)
 
 /* Compiles the rule for pc and puts it into the cache; RULE_NONE when the frame could not be named. */
 static __attribute__((noinline)) uint64_t compile_cold(const struct walker *w, uintptr_t pc, bool exact)
@@ -101,22 +77,6 @@ static inline uint64_t current_rule(struct walk *k, uint64_t key, uint64_t rule,
     return module < 64 && k->checked >> module & 1 && rule != RULE_NONE ? rule : recheck_cold(k, key, rule);
 }
 
-/* From the signal trampoline's frame to the interrupted one. */
-static bool enter_interrupted(struct walk *k, struct position *at)
-{
-    uintptr_t frame = at->sp;
-    if (!stack_holds(k->stack, frame, frame + SIGFRAME_BYTES, k->sealed))
-        return false;
-    at->sp = word_at(frame + SIGFRAME_RSP_OFFSET);
-    at->pc = word_at(frame + SIGFRAME_RIP_OFFSET);
-    at->fp_at = (const uintptr_t *)(frame + SIGFRAME_RBP_OFFSET);
-    at->exact = true;
-    /* The interrupted stack is another one with sigaltstack; on the same one it lies above. */
-    if (at->sp < k->stack->low || at->sp >= k->stack->high || at->sp <= frame)
-        return ++k->switches <= STACK_SWITCH_MAX && stack_enter(k->stack, at->sp, false, k->sealed);
-    return true;
-}
-
 /* A frame of gcc's realigned stacks. */
 static bool leave_realigned(struct walk *k, uint64_t rule, struct position *at)
 {
@@ -150,8 +110,6 @@ static bool leave_simple(struct walk *k, uint64_t rule, struct position *at)
     return true;
 }
 
-static enum walk_end walk_full(struct walk *k, const struct walk_start *start);
-
 /* One frame of any kind, named already. False: the walk ends, *end says why. */
 static bool leave_frame(struct walk *k, uint64_t rule, struct position *at, const struct walk_start *start,
                         enum walk_end *end)
@@ -164,7 +122,7 @@ static bool leave_frame(struct walk *k, uint64_t rule, struct position *at, cons
     case RULE_RBP_DEREF:
         return leave_realigned(k, rule, at);
     case RULE_SIGNAL:
-        return enter_interrupted(k, at);
+        return walk_enter_interrupted(k, at);
     case RULE_LAST:
         *end = WALK_WHOLE;
         return false;
@@ -194,8 +152,10 @@ static __attribute__((noinline)) bool leave_frames_cold(struct walk *k, struct p
         if (!leave_frame(k, rule, at, start, end))
             return false;
     } while (at->exact);
-    if (k->own)
+    if (k->own) {
         k->own->passed = k->count;
+        k->own->brought_fp_at = at->fp_at;
+    }
     *end = at->pc ? WALK_CUT : WALK_WHOLE;
     return at->pc && k->count < k->max;
 }
@@ -209,14 +169,14 @@ static inline __attribute__((always_inline)) enum walk_end
 walk_cached(struct walk *k, const struct walk_start *start, const struct walk_cache *trail)
 {
     uintptr_t pc = start->pc, sp = start->sp, high = k->stack->high, cfa;
-    uintptr_t meets = trail ? walk_cache_meets(trail, k->own) : 0;
+    uintptr_t meets = trail ? walk_cache_meets(trail, k->own->meet) : 0;
     const uintptr_t *fp_at = &start->fp;
     uint32_t *id = k->ids, *ids_end = id + k->max;
     const struct walker *w = k->w;
     const uint64_t mask = word_cache_mask(w->cache);
     for (;;) {
         if (trail) {
-            if (unlikely(sp >= meets) && walk_cache_met(trail, k->own, sp, fp_at, &meets))
+            if (unlikely(sp >= meets) && walk_cache_met(trail, k->own, pc, sp, fp_at, &meets))
                 goto whole;
             k->own->sp[id - k->ids] = sp;
         }
@@ -268,148 +228,6 @@ whole:
     return WALK_WHOLE;
 }
 
-/* What the expressions of a frame may read: the stack from its stack pointer on. */
-struct frame_memory {
-    struct walk *walk;
-    uint64_t from;
-};
-
-static bool read_frame_memory(void *memory, uint64_t at, uint64_t *value)
-{
-    const struct frame_memory *m = memory;
-    if (at < m->from || at + 8 < at || !stack_holds(m->walk->stack, at, at + 8, m->walk->sealed))
-        return false;
-    __builtin_memcpy(value, (const void *)at, 8);
-    return true;
-}
-
-/* The value of one register in the caller; false: unreadable. */
-static bool restore(struct walk *k, const struct unwind_module *m, const struct cfi_row *row, int slot,
-                    const uint64_t *regs, uint64_t cfa, bool exact, uint64_t *value)
-{
-    struct frame_memory memory = {k, regs[REG_RSP]};
-    struct expr_context ctx = {.regs = regs, .read = read_frame_memory, .memory = &memory};
-    uint64_t at = cfa + (uint64_t)(int64_t)row->value[slot];
-    switch ((enum cfi_how)row->how[slot]) {
-    case CFI_SAME:
-    case CFI_UNDEFINED:
-        *value = regs[regs_of_slot(slot)];
-        return true;
-    case CFI_IS:
-        *value = at;
-        return true;
-    case CFI_REGISTER:
-        if (row->value[slot] < 0 || row->value[slot] >= REG_COUNT)
-            return false;
-        *value = regs[row->value[slot]];
-        return true;
-    case CFI_IS_EXPR:
-        return expr_eval(m, row->value[slot], &ctx, &cfa, value);
-    case CFI_AT_EXPR:
-        if (!expr_eval(m, row->value[slot], &ctx, &cfa, &at))
-            return false;
-        break;
-    case CFI_AT:
-        break;
-    }
-    if (at < regs[REG_RSP] - (exact ? RED_ZONE : 0) || at & 7 ||
-        !stack_holds(k->stack, at, at + 8, k->sealed))
-        return false;
-    *value = word_at(at);
-    return true;
-}
-
-/* From the registers of one frame to its caller's, by the whole row. */
-static bool leave_frame_full(struct walk *k, const struct unwind_module *m, const struct cfi_row *row,
-                             bool exact, uint64_t *regs)
-{
-    struct frame_memory memory = {k, regs[REG_RSP]};
-    struct expr_context ctx = {.regs = regs, .read = read_frame_memory, .memory = &memory};
-    uint64_t cfa, next[SLOT_COUNT];
-    if (row->cfa_expr) {
-        if (!expr_eval(m, row->cfa_expr, &ctx, NULL, &cfa))
-            return false;
-    } else if (row->cfa_register < REG_COUNT) {
-        cfa = regs[row->cfa_register] + (uint64_t)(int64_t)row->cfa_offset;
-    } else {
-        return false;
-    }
-    if (cfa <= regs[REG_RSP] || !stack_holds(k->stack, regs[REG_RSP], cfa, k->sealed))
-        return false;
-    for (int i = 0; i < SLOT_COUNT; i++)
-        if (!restore(k, m, row, i, regs, cfa, exact, &next[i]))
-            return false;
-    next[SLOT_RSP] = cfa;
-    for (int i = 0; i < SLOT_COUNT; i++)
-        regs[regs_of_slot(i)] = next[i];
-    return true;
-}
-
-static bool enter_interrupted_full(struct walk *k, uint64_t *regs)
-{
-    struct position at = {.sp = regs[REG_RSP]};
-    uintptr_t frame = at.sp;
-    if (!enter_interrupted(k, &at))
-        return false;
-    regs_from_sigframe(regs, (const uint64_t *)(frame + SIGFRAME_GREG(0)));
-    return true;
-}
-
-/* One frame of the full walk, named if it counts. Returns false at the end of the walk. */
-static bool step_full(struct walk *k, uint64_t *regs, bool *exact, bool counts, enum walk_end *end)
-{
-    uintptr_t pc = regs[REG_RA], lookup = *exact ? pc : pc - 1;
-    uint32_t module = module_find(lookup);
-    const struct unwind_module *m = &unwind_modules.at[module == MODULE_NONE ? 0 : module];
-    struct cfi_row row;
-    *end = WALK_WHOLE;
-    if (!pc)
-        return false;
-    if (counts) {
-        *end = WALK_CUT;
-        if (k->count == k->max)
-            return false;
-        uint32_t id = k->w->name(k->w->arg, module, pc, *exact);
-        *end = WALK_NO_ROOM;
-        if (id > WALK_ID_MAX)
-            return false;
-        k->ids[k->count++] = id;
-    }
-    *end = module == MODULE_NONE ? WALK_NO_CODE : WALK_NO_RULE;
-    if (module == MODULE_NONE || !cfi_find(m, lookup, &row))
-        return false;
-    *end = WALK_WHOLE;
-    if (row.how[SLOT_RA] == CFI_UNDEFINED)
-        return false;
-    *end = WALK_BROKEN;
-    if (row.signal_frame && pc + 9 <= m->end && regs_is_sigreturn((const uint8_t *)pc)) {
-        *exact = true;
-        return enter_interrupted_full(k, regs);
-    }
-    bool interrupted = *exact;
-    *exact = row.signal_frame;
-    return leave_frame_full(k, m, &row, interrupted, regs);
-}
-
-/* Walks out of our own frames first: they preserve the registers the hook's caller had. */
-static __attribute__((noinline)) enum walk_end walk_full(struct walk *k, const struct walk_start *start)
-{
-    uint64_t regs[REG_COUNT] = {0};
-    enum walk_end end = WALK_BROKEN;
-    bool exact = true, counts = false;
-    regs_capture(regs);
-    k->count = 0;
-    stack_enter(k->stack, regs[REG_RSP], true, k->sealed); /* the walk may have led to another one */
-    if (regs[REG_RSP] < k->stack->low || regs[REG_RSP] > start->sp)
-        return WALK_BROKEN;
-    do {
-        if (!counts && regs[REG_RSP] > start->sp)
-            return WALK_BROKEN;
-        counts = counts || (regs[REG_RSP] == start->sp && regs[REG_RA] == start->pc);
-    } while (step_full(k, regs, &exact, counts, &end));
-    return end;
-}
-
 /* The hook's return address lies below its caller's stack pointer, which may be the very end of a stack. */
 static inline void enter(const struct walker *w, struct stack_bounds *s, const struct walk_start *start)
 {
@@ -426,41 +244,47 @@ unsigned walk_stack(const struct walker *w, struct stack_bounds *stack, const st
     return k.count;
 }
 
-/* The walk, which does not begin on the trail. */
-static const uint32_t *walk_to_trail(const struct walker *w, struct walk_cache *trail,
+/* The walk, which is not that of a cached stack. It may meet the frame `meet` first. */
+static const uint32_t *walk_to_cache(const struct walker *w, struct walk_cache *cache,
                                      struct walk_cache_walk *own, struct stack_bounds *stack,
-                                     const struct walk_start *start, unsigned *depth, enum walk_end *end)
+                                     const struct walk_start *start, uint32_t generation, unsigned meet,
+                                     unsigned *depth, enum walk_end *end)
 {
     struct walk k = {
         .w = w, .stack = stack, .ids = own->id, .max = WALK_CACHE_MAX, .sealed = *w->sealed != 0, .own = own};
-    *end = walk_cached(&k, start, trail);
+    walk_cache_begin(own, meet, &start->fp);
+    *end = walk_cached(&k, start, cache);
     *depth = k.count;
     if (unlikely(!own->whole || stack->foreign_end))
         return own->id;
-    unsigned from = walk_cache_join(trail, own, start->pc, stack->high, k.count);
+    unsigned from = walk_cache_join(cache, own, start->pc, stack->high, generation, k.count);
     if (likely(from < WALK_CACHE_END)) {
         *depth = WALK_CACHE_END - from;
-        return trail->id + from;
+        return cache->id + from;
     }
     for (unsigned i = own->meet; k.count < WALK_CACHE_MAX; i++)
-        own->id[k.count++] = trail->id[i];
+        own->id[k.count++] = cache->id[i];
     *depth = k.count;
     *end = WALK_CUT;
     return own->id;
 }
 
-const uint32_t *walk_along(const struct walker *w, struct walk_cache *trail, struct walk_cache_walk *own,
+const uint32_t *walk_along(const struct walker *w, struct walk_cache *cache, struct walk_cache_walk *own,
                            struct stack_bounds *stack, const struct walk_start *start, uint32_t generation,
                            unsigned *depth, enum walk_end *end)
 {
     enter(w, stack, start);
-    walk_cache_begin(trail, own, start->sp, stack->high, generation);
-    if (own->meet != trail->top || walk_cache_meets(trail, own) != start->sp ||
-        !walk_cache_same_fp(trail, own, &start->fp))
-        return walk_to_trail(w, trail, own, stack, start, depth, end);
-    *end = WALK_WHOLE;
-    *depth = WALK_CACHE_END - own->meet;
-    return trail->id + own->meet;
+    unsigned meet = walk_cache_first(cache, stack->high, generation);
+    if (walk_cache_meets(cache, meet) == start->sp) {
+        unsigned changed = walk_cache_first_changed(cache, meet, start->pc, &start->fp);
+        if (likely(changed == WALK_CACHE_END)) {
+            *end = WALK_WHOLE;
+            *depth = WALK_CACHE_END - meet;
+            return cache->id + meet;
+        }
+        meet = changed + 1;
+    }
+    return walk_to_cache(w, cache, own, stack, start, generation, meet, depth, end);
 }
 
 bool walk_out(const struct walker *w, struct stack_bounds *stack, struct walk_start *at)

@@ -3,33 +3,40 @@
 
 #include <stddef.h>
 
-bool walk_cache_met(const struct walk_cache *t, struct walk_cache_walk *w, uintptr_t sp,
+bool walk_cache_met(const struct walk_cache *t, struct walk_cache_walk *w, uintptr_t pc, uintptr_t sp,
                     const uintptr_t *fp_at, uintptr_t *meets)
 {
     while (w->meet < WALK_CACHE_END && t->at[w->meet].sp < sp)
         w->meet++;
     if (w->meet < WALK_CACHE_END && t->at[w->meet].sp == sp) {
-        w->whole = walk_cache_same_fp(t, w, fp_at);
-        if (w->whole)
+        unsigned changed = walk_cache_first_changed(t, w->meet, pc, fp_at);
+        w->whole = changed == WALK_CACHE_END;
+        if (w->whole) {
+            w->met_fp_at = walk_cache_known_slot(w, fp_at);
             return true;
-        w->meet++;
+        }
+        w->meet = changed + 1;
     }
-    *meets = walk_cache_meets(t, w);
+    *meets = walk_cache_meets(t, w->meet);
     return false;
 }
 
+/* Frames from the one that was met outwards use the rbp that a frame of this walk saved, if they saved none themselves. */
 static void join_fps(struct walk_cache *t, const struct walk_cache_walk *w, unsigned from)
 {
-    while (t->fps && t->fp[t->fps - 1].frame < w->meet)
+    struct walk_cache_place *last = &t->at[WALK_CACHE_END];
+    last->sp = (uintptr_t)&last->pc; /* the word below this is `sp` itself, which is not 0 */
+    t->fp[0].place = last;
+    while (t->fps && t->fp[t->fps].place < &t->at[w->meet])
         t->fps--;
-    for (unsigned i = w->fps; i-- > 0 && w->fp[i].frame >= w->passed;) {
-        t->fp[t->fps] = w->fp[i];
-        t->fp[t->fps++].frame += from;
-    }
+    for (unsigned i = t->fps; i && (uintptr_t)t->fp[i].at < t->at[w->meet].sp; i--)
+        t->fp[i].at = w->met_fp_at;
+    for (unsigned i = w->fps; i-- > 0 && w->fp[i].frame >= w->passed;)
+        t->fp[++t->fps] = (struct walk_cache_fp){&t->at[from + w->fp[i].frame], w->fp[i].at, w->fp[i].value};
 }
 
 unsigned walk_cache_join(struct walk_cache *t, const struct walk_cache_walk *w, uintptr_t pc, uintptr_t high,
-                         unsigned added)
+                         uint32_t generation, unsigned added)
 {
     if (added >= w->meet)
         return WALK_CACHE_END;
@@ -47,7 +54,7 @@ unsigned walk_cache_join(struct walk_cache *t, const struct walk_cache_walk *w, 
     join_fps(t, w, from);
     t->stack = WALK_CACHE_NONE;
     t->top = from + w->passed;
-    t->at[t->top - 1].sp = 0;
     t->high = high;
+    t->generation = generation;
     return from;
 }

@@ -3,20 +3,27 @@
 #define UNWIND_WALK_CACHE_H
 
 /*
- * The frames of a walk, kept for the next one of the same thread that begins alike. That seldom differs but in the
- * innermost few: it goes on only to where it meets a frame of the trail whose callers are the same still.
+ * The frames of the last walk that began at the same place, for the next walk of the same thread. Two such walks seldom
+ * differ in more than the innermost frames: the second one ends at the first frame that it has in common with the cache.
  *
  * Runs in: target. Threads: one at a time, and no signal handler while its thread is in here. Plain memory, zero at first.
  *
- * A walk is decided by where it begins and by the words of the stack that it reads: the return addresses, and rbp where a
- * rule uses it; as long as no module on it can go away. So a frame at the same stack pointer, whose return address is the
- * same and those beyond it too, has the same callers. These words are compared one by one, without waiting for each
- * before it is known where the next one is, as a walk must.
+ * The start of a walk, and the words of the stack that the walk reads, determine its frames as long as no module on the
+ * stack can be unloaded. These words are the return addresses, and the saved rbp if a rule uses rbp. So if the walk arrives
+ * at a cached frame, with the same stack pointer and the same return address, and these words are the same from there
+ * outwards, then the rest of its frames are the cached ones. The words are compared from this frame outwards. That is
+ * faster than a walk, because the addresses of all of them are known before the first one is read.
  *
- * Frames that need more than rsp and rbp, or whose modules can go away, are walked each time, and so are those within them.
+ * Invariant: a word is read only after all words that the walk would read before it were found equal. So the cache reads no
+ * memory that the walk would not read: cached frames that are gone may lie in memory that is unmapped or protected now, also
+ * inside the thread's own stack.
+ *
+ * Frames that need more registers than rsp and rbp, frames of modules that can be unloaded, and all frames inside of these
+ * are not cached.
  */
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/sigsafe/compiler.h"
@@ -30,24 +37,34 @@ struct walk_cache_place {
     uintptr_t sp, pc; /* before the frame; its pc, a return address, is the word below sp */
 };
 
-/* A frame whose rule uses rbp, where that was saved and what it was. */
+/* A frame whose rule uses rbp. */
 struct walk_cache_fp {
-    unsigned frame;
-    const uintptr_t *at;
+    const struct walk_cache_place *place;
+    const uintptr_t
+        *at; /* the slot that a cached frame saved rbp in; NULL or a slot below the cached frames: none did */
     uintptr_t value;
 };
 
 struct walk_cache {
-    struct walk_cache_place at[WALK_CACHE_END]; /* [top - 1] lies below every stack */
-    uint64_t hash[WALK_CACHE_END + 1];          /* of the frames from here outwards */
+    struct walk_cache_place
+        at[WALK_CACHE_END + 1];        /* the last one differs from each stack: a comparison ends there */
+    uint64_t hash[WALK_CACHE_END + 1]; /* of the frames from here outwards */
     uint32_t id[WALK_CACHE_END];
     uint32_t generation; /* of the numbers of its frames */
     uintptr_t high;      /* end of the stack that its frames lie on */
     unsigned top;        /* [top, WALK_CACHE_END) are kept, the innermost first */
     uint32_t stack; /* what its owner calls the stack from `top` outwards; WALK_CACHE_NONE: nothing yet */
     unsigned fps;
-    struct walk_cache_fp fp[WALK_CACHE_MAX]; /* the outermost first */
-} __attribute__((aligned(4096)));            /* what is always used lies in one page */
+    struct walk_cache_fp
+        fp[WALK_CACHE_MAX + 1];   /* [0]: for the last place; the others: the outermost first */
+} __attribute__((aligned(4096))); /* what is always used lies in one page */
+
+/* The same of the walk under way. */
+struct walk_fp {
+    unsigned frame;
+    const uintptr_t *at;
+    uintptr_t value;
+};
 
 /* The walk under way. */
 struct walk_cache_walk {
@@ -55,9 +72,11 @@ struct walk_cache_walk {
     unsigned passed; /* so many of its frames, from the innermost, cannot be kept */
     bool whole;      /* it met one, or came to the outermost frame in the ordinary way */
     unsigned fps;
+    const uintptr_t *brought_fp_at; /* where rbp lies that a frame within those of the hot loop had */
+    const uintptr_t *met_fp_at; /* where it had been saved by the frame that the walk met; NULL: by none */
     uintptr_t sp[WALK_CACHE_MAX];
     uint32_t id[WALK_CACHE_MAX];
-    struct walk_cache_fp fp[WALK_CACHE_MAX]; /* the innermost first */
+    struct walk_fp fp[WALK_CACHE_MAX]; /* the innermost first */
 };
 
 #define TRAILS_LOG2 3u
@@ -78,57 +97,77 @@ static inline uint64_t walk_cache_hash(uint64_t outer, uint32_t id)
     return h ^ h >> 32;
 }
 
-/** Looks which frames have the callers they had. */
-static inline void walk_cache_begin(struct walk_cache *t, struct walk_cache_walk *w, uintptr_t sp,
-                                    uintptr_t high, uint32_t generation)
+/** The first frame that a walk may meet on the stack that ends at `high`; WALK_CACHE_END: none, the cache is of another one. */
+static inline unsigned walk_cache_first(const struct walk_cache *t, uintptr_t high, uint32_t generation)
 {
-    const struct walk_cache_place *at = t->at + WALK_CACHE_END;
-    if (likely(t->high == high && t->generation == generation))
-        while (at[-1].sp >= sp && *(const uintptr_t *)(at[-1].sp - sizeof(uintptr_t)) == at[-1].pc)
-            at--;
-    t->generation = generation;
-    w->meet = (unsigned)(at - t->at);
-    w->passed = w->fps = 0;
-    w->whole = false;
+    return likely(t->high == high && t->generation == generation) ? t->top : WALK_CACHE_END;
 }
 
-/** Where the walk may meet it next. */
-static inline uintptr_t walk_cache_meets(const struct walk_cache *t, const struct walk_cache_walk *w)
+/** The stack pointer of a frame that a walk may meet. */
+static inline uintptr_t walk_cache_meets(const struct walk_cache *t, unsigned meet)
 {
-    return w->meet < WALK_CACHE_END ? t->at[w->meet].sp : UINTPTR_MAX;
+    return meet < WALK_CACHE_END ? t->at[meet].sp : UINTPTR_MAX;
 }
 
-/** Do the frame that the walk may meet and its callers use the same rbp as they did? */
-static inline bool walk_cache_same_fp(const struct walk_cache *t, const struct walk_cache_walk *w,
-                                      const uintptr_t *fp_at)
+/**
+ * The walk is at the stack pointer of the cached frame `from`, with this pc, and rbp saved at `fp_at`. Returns the first
+ * frame from there outwards that is not known to be as it was; WALK_CACHE_END: all are.
+ */
+static inline unsigned walk_cache_first_changed(const struct walk_cache *t, unsigned from, uintptr_t pc,
+                                                const uintptr_t *fp_at)
 {
-    for (unsigned i = 0; i < t->fps && t->fp[i].frame >= w->meet; i++) {
-        const struct walk_cache_fp *fp = &t->fp[i];
-        /* Saved by a frame further in, it is whatever the walk brings along. */
-        const uintptr_t *at = (uintptr_t)fp->at < t->at[w->meet].sp ? fp_at : fp->at;
-        if (*at != fp->value)
-            return false;
+    const struct walk_cache_place *place = &t->at[from];
+    const struct walk_cache_fp *fp = &t->fp[t->fps];
+    const uintptr_t first_sp = place->sp;
+    if (place->pc != pc)
+        return from;
+    while (fp->place < place)
+        fp--;
+    for (;; fp--) {
+        /* Up to the next frame that uses rbp, each caller is found by the stack pointer alone. */
+        const struct walk_cache_place *last = fp->place;
+        while (place != last) {
+            place++;
+            if (unlikely(*(const uintptr_t *)(place->sp - sizeof(uintptr_t)) != place->pc))
+                return (unsigned)(place - t->at);
+        }
+        if (unlikely(*((uintptr_t)fp->at < first_sp ? fp_at : fp->at) != fp->value))
+            return (unsigned)(place - t->at);
     }
-    return true;
+}
+
+/* NULL for a slot that no frame of the hot loop saved rbp in: where such a slot lies says nothing of its frame. */
+static inline const uintptr_t *walk_cache_known_slot(const struct walk_cache_walk *w, const uintptr_t *at)
+{
+    return at == w->brought_fp_at ? NULL : at;
+}
+
+/** Begins a walk, which may meet the frame `meet` first; the rbp of its first frame is at `fp_at`. */
+static inline void walk_cache_begin(struct walk_cache_walk *w, unsigned meet, const uintptr_t *fp_at)
+{
+    w->meet = meet;
+    w->passed = w->fps = 0;
+    w->brought_fp_at = fp_at;
+    w->whole = false;
 }
 
 /** The walk's frame uses rbp, saved at `at`. */
 static inline void walk_cache_uses_fp(struct walk_cache_walk *w, unsigned frame, const uintptr_t *at)
 {
-    w->fp[w->fps++] = (struct walk_cache_fp){frame, at, *at};
+    w->fp[w->fps++] = (struct walk_fp){frame, walk_cache_known_slot(w, at), *at};
 }
 
 /**
- * The walk is at sp, not below walk_cache_meets(): does it meet a frame there, with the rbp that this one and its callers use?
- * Otherwise `*meets` is where it may next.
+ * The walk is at sp, not below walk_cache_meets(), with this pc, and rbp saved at `fp_at`. Returns true if all frames from
+ * here outwards are cached. Otherwise `*meets` becomes the stack pointer of the next frame that it may meet.
  */
-ONE_COPY bool walk_cache_met(const struct walk_cache *t, struct walk_cache_walk *w, uintptr_t sp,
-                             const uintptr_t *fp_at, uintptr_t *meets);
+ONE_COPY bool walk_cache_met(const struct walk_cache *t, struct walk_cache_walk *w, uintptr_t pc,
+                             uintptr_t sp, const uintptr_t *fp_at, uintptr_t *meets);
 /**
- * Puts the `added` frames of the walk before the one it met, and what can be of them on the trail. Gives the first of all
- * its frames, which are [that, WALK_CACHE_END) of `id`; WALK_CACHE_END: they are too many.
+ * Puts the `added` frames of the walk before the one it met, and caches those of them that can be. Returns the first frame
+ * of the walk: all its frames are [that, WALK_CACHE_END) of `id`. WALK_CACHE_END: they are too many.
  */
 ONE_COPY unsigned walk_cache_join(struct walk_cache *t, const struct walk_cache_walk *w, uintptr_t pc,
-                                  uintptr_t high, unsigned added);
+                                  uintptr_t high, uint32_t generation, unsigned added);
 
 #endif

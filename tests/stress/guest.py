@@ -102,6 +102,20 @@ def stacks_not_ours(how):
     return test
 
 
+def inner_stacks(stack, how):
+    """Each block has its sample, and each stack of a sample is whole."""
+    def look(what, said, found, _):
+        (ledger,) = found
+        tap.no_losses(ledger)
+        equal(ledger["stacks_broken"] + ledger["stacks_cut"], 0, "broken or cut stacks: " + what)
+        check(ledger["allocated_samples"] >= said["made"], what, "has", ledger["allocated_samples"], "samples of", said)
+
+    def test():
+        for period, size in (EXACT, CERTAIN):
+            as_bare([program("inner_stacks"), stack, how, str(size)], period, look=look)
+    return test
+
+
 def reopened():
     """The child books blocks of a library whose name lay elsewhere when the parent first saw it."""
     library = program("twin-one.so")
@@ -172,6 +186,16 @@ def first_in_vfork():
         as_bare([program("guest_fork"), "vfork", str(size), str(blocks)], period, look=look)
 
 
+INNER_STACKS = {
+    "protected": "is protected after use",
+    "unmapped": "is unmapped after use",
+    "replaced": "is replaced by pages of an empty file after use",
+    "overwritten": "is overwritten after use",
+    "upper": "loses its upper half",
+    "lower": "loses its lower half",
+    "handler": "is a signal handler's, and protected after use",
+}
+
 tap.main([
     ("a flag on the stack of a thread that calls syscall() stays set", flag),
     ("stores to the stack of a thread that calls syscall() last", words),
@@ -186,6 +210,8 @@ tap.main([
     ("a crash handler allocates, rsp was in a page that may not be touched", stacks_not_ours("inaccessible")),
     ("a crash handler allocates, rsp was where nothing is", stacks_not_ours("unmapped")),
     ("a crash handler allocates, rsp was no address", stacks_not_ours("impossible")),
+    *[("a stack inside the stack of %s %s" % (what, text), inner_stacks(stack, how))
+      for stack, what in (("main", "the main thread"), ("thread", "another thread")) for how, text in INNER_STACKS.items()],
     ("a library that was opened again has its name in the child's books", reopened),
     ("a worker that enters seccomp keeps 20,000 blocks, sampled: so do its books", worker("worker", "4K", 200, 20_000)),
     ("a worker that enters seccomp keeps 1,000 blocks: so do its books", worker("worker", 1, 200, 1000)),

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Blocks of BYTES made on a coroutine stack that lies inside the stack of a thread, and then by the thread itself after
+ * that memory has gone.
+ *
+ *     inner_stacks STACK HOW BYTES
+ *
+ * STACK: main, thread. HOW: what happens to the coroutine stack after each use: protected (PROT_NONE), unmapped, replaced
+ * (by pages of an empty file, which raise SIGBUS), overwritten; or half of it: upper, lower (PROT_NONE; another coroutine
+ * uses the half that is left). The outermost frame of a coroutine has an undefined return address. handler: the stack is
+ * the alternate one of a signal handler instead, whose frame has the rbp of the interrupted function, and is protected
+ * then. Prints how many blocks there were.
+ */
+#include <alloca.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define PAGE   4096u
+#define STACK  (32u * PAGE)
+#define ROUNDS 20
+#define DEPTH  24 /* enough places to allocate from for each walk cache of the thread */
+
+static size_t size;
+static unsigned long made;
+static void *volatile keep;
+
+/* Calls function() on the stack that ends at `top`. Its unwind rule says that it has no caller. */
+void call_on(void *top, void (*function)(void));
+__asm__(".text\n.globl call_on\n.type call_on, @function\ncall_on:\n.cfi_startproc\n.cfi_undefined rip\n"
+#if defined(__x86_64__)
+        "push %rbx\n.cfi_adjust_cfa_offset 8\n"
+        "mov %rsp, %rbx\nmov %rdi, %rsp\ncall *%rsi\nmov %rbx, %rsp\n"
+        "pop %rbx\n.cfi_adjust_cfa_offset -8\nret\n"
+#else
+        "brk #0\n"
+#endif
+        ".cfi_endproc\n.size call_on, .-call_on\n");
+
+static __attribute__((noinline)) void make(int depth)
+{
+    char room[40 * 8];
+    __asm__ volatile("" ::"r"(room) : "memory");
+    keep = malloc(size);
+    free(keep);
+    made++;
+    if (depth)
+        make(depth - 1);
+    __asm__ volatile("" ::"r"(room) : "memory");
+}
+
+static void routine(void)
+{
+    make(DEPTH);
+}
+
+static void give_back(char *stack)
+{
+    if (mmap(stack, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) ==
+        MAP_FAILED)
+        exit(1);
+}
+
+/* Takes the coroutine stack away. */
+static void take(char *stack, const char *how)
+{
+    static int empty_file = -1;
+    if (!strcmp(how, "protected") && mprotect(stack, STACK, PROT_NONE))
+        exit(1);
+    if (!strcmp(how, "unmapped") && munmap(stack, STACK))
+        exit(1);
+    if (!strcmp(how, "upper") && mprotect(stack + STACK / 2, STACK / 2, PROT_NONE))
+        exit(1);
+    if (!strcmp(how, "lower") && mprotect(stack, STACK / 2, PROT_NONE))
+        exit(1);
+    if (!strcmp(how, "overwritten"))
+        memset(stack, 0x5a, STACK);
+    if (strcmp(how, "replaced") != 0)
+        return;
+    if (empty_file < 0)
+        empty_file = memfd_create("empty", MFD_CLOEXEC);
+    if (mmap(stack, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, empty_file, 0) == MAP_FAILED)
+        exit(1);
+}
+
+static void strike(int sig)
+{
+    (void)sig;
+    make(DEPTH);
+}
+
+/* Leaves rbp alone, so that the rbp of its caller is in the signal's frame only. */
+static __attribute__((noinline)) void strike_or_make(char *stack, int which, long thread)
+{
+    if (which) {
+        take(stack, "protected");
+        make(DEPTH);
+        return;
+    }
+#if defined(__x86_64__)
+    long result = SYS_tkill;
+    __asm__ volatile("syscall" : "+a"(result) : "D"(thread), "S"(SIGUSR1) : "rcx", "r11", "memory");
+#endif
+}
+
+/* Its frame is found by rbp. */
+static __attribute__((noinline)) void interrupted(char *stack, size_t bytes)
+{
+    volatile char *room = alloca(bytes);
+    room[0] = 0;
+    long thread = syscall(SYS_gettid);
+    for (volatile int which = 0; which < 2; which++) /* one call, of one return address */
+        strike_or_make(stack, which, thread);
+    __asm__ volatile("" ::"r"(room) : "memory");
+}
+
+static void use_handler(char *stack)
+{
+    stack_t alternate = {.ss_sp = stack, .ss_size = STACK}, none = {.ss_flags = SS_DISABLE};
+    struct sigaction act = {.sa_handler = strike, .sa_flags = SA_ONSTACK};
+    if (sigaction(SIGUSR1, &act, NULL))
+        exit(1);
+    for (int i = 0; i < ROUNDS; i++) {
+        if (sigaltstack(&alternate, NULL))
+            exit(1);
+        interrupted(stack, size);
+        if (sigaltstack(&none, NULL))
+            exit(1);
+        give_back(stack);
+    }
+}
+
+static void *use(void *how)
+{
+    char room[STACK + PAGE], *stack = (char *)(((uintptr_t)room + PAGE - 1) & ~(uintptr_t)(PAGE - 1));
+    if (!strcmp(how, "handler")) {
+        use_handler(stack);
+        return NULL;
+    }
+    for (int i = 0; i < ROUNDS; i++) {
+        call_on(stack + STACK, routine);
+        take(stack, how);
+        make(DEPTH);
+        if (!strcmp(how, "upper"))
+            call_on(stack + STACK / 2, routine);
+        if (!strcmp(how, "lower"))
+            call_on(stack + STACK, routine);
+        make(DEPTH);
+        give_back(stack);
+    }
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    pthread_t id;
+    if (argc < 4)
+        return 2;
+    size = (size_t)atol(argv[3]);
+    if (!strcmp(argv[1], "main"))
+        use(argv[2]);
+    else if (pthread_create(&id, NULL, use, argv[2]) || pthread_join(id, NULL))
+        return 1;
+    printf("made %lu\n", made);
+    return 0;
+}
