@@ -93,6 +93,8 @@ struct ledger_tracker *ledger_tracker_new(const struct ledger_tracker_options *o
     f->o = *o;
     f->commit_ns = COMMIT_FIRST_NS;
     f->unseen = unobserved_count_new();
+    if (o->own_allocator)
+        unobserved_count_add(f->unseen, PRELOAD_CHECK_OWN_MALLOC, o->own_allocator);
     f->tags = tag_tracker_new(o->dir, o->recording, o->symbols);
     f->sites = site_tracker_new(o->recording, o->symbols, o->sites);
     f->inotify_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);

@@ -25,6 +25,7 @@ struct ledger_tracker_options {
     struct symbols *symbols;
     bool keep_args;
     const struct wrappers *sites; /* see record.h */
+    const char *own_allocator; /* the program that was started, if it has an allocator of its own; or NULL */
 };
 
 /** Never NULL. What the options point to stays the caller's and must outlive it. */

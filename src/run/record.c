@@ -150,12 +150,13 @@ int record_command(const struct record_options *o, struct record_result *result,
     s.symbols = symbols_new(cache);
     free(cache);
     use_servers(&s);
-    struct ledger_tracker *f =
-        ledger_tracker_new(&(struct ledger_tracker_options){.sites = o->sites,
-                                                            .dir = s.dir,
-                                                            .recording = s.recording,
-                                                            .symbols = s.symbols,
-                                                            .keep_args = o->keep_args});
+    struct ledger_tracker *f = ledger_tracker_new(
+        &(struct ledger_tracker_options){.sites = o->sites,
+                                         .dir = s.dir,
+                                         .recording = s.recording,
+                                         .symbols = s.symbols,
+                                         .keep_args = o->keep_args,
+                                         .own_allocator = o->own_allocator ? o->argv[0] : NULL});
     bad = watch(&s, f, e);
     bad = finish(&s, f, result, bad, e);
     ledger_tracker_free(f);

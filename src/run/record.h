@@ -29,6 +29,7 @@ struct record_options {
     uint64_t period_bytes;
     uint64_t ledger_limit_bytes;    /* 0: the agent's default */
     struct symbol_servers *servers; /* for debug files; NULL: none */
+    bool own_allocator;             /* the command has one: what it asks that for is not observed */
     char **argv;
 };
 

@@ -8,7 +8,6 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/vec.h"
-#include "collect/ledger/unobserved_read.h"
 #include "collect/process/proc.h"
 
 #define PROGRAMS_MAX 1000 /* that are told apart */
@@ -56,6 +55,11 @@ static void count(void *arg, enum carrier why, const char *program, int by)
     if (by > 0 || k->processes)
         k->processes += (uint64_t)(int64_t)by;
     k->changed = true;
+}
+
+void unobserved_count_add(struct unobserved_count *u, enum carrier why, const char *program)
+{
+    count(u, why, program, 1);
 }
 
 void unobserved_count_add_hidden(struct unobserved_count *u, pid_t pid, uint64_t image_id)

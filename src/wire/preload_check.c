@@ -182,7 +182,10 @@ static ONE_COPY enum carrier judge(struct preload_check *f)
     if (!loader_is_ours(f->interpreter))
         return PRELOAD_CHECK_FOREIGN;
     read_tables(f);
-    return needs_sanitizer(f) || holds_sanitizer(f) ? PRELOAD_CHECK_SANITIZER : PRELOAD_CHECK_YES;
+    if (needs_sanitizer(f) || holds_sanitizer(f))
+        return PRELOAD_CHECK_SANITIZER;
+    /* The linker exports a malloc of the program's own, because libc refers to it. */
+    return defines(f, "malloc") ? PRELOAD_CHECK_OWN_MALLOC : PRELOAD_CHECK_YES;
 }
 
 /* "#! /usr/bin/env python3" -> "/usr/bin/env", in place. */
@@ -242,6 +245,8 @@ const char *preload_check_reason(enum carrier why)
         return "was started under seccomp";
     case PRELOAD_CHECK_HIDDEN:
         return "keeps its ledger where only root can read it";
+    case PRELOAD_CHECK_OWN_MALLOC:
+        return "has an allocator of its own";
     default:
         return "can be observed";
     }

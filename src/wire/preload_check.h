@@ -40,6 +40,7 @@ enum carrier {
     PRELOAD_CHECK_NO_AGENT,   /* its root directory has no agent: see agent/exec/exec.c */
     PRELOAD_CHECK_SEALED,     /* the process that starts it is under seccomp: see agent/exec/exec.c */
     PRELOAD_CHECK_HIDDEN, /* carries the agent, but the recorder may not read its ledger: see run/ledger_tracker.c */
+    PRELOAD_CHECK_OWN_MALLOC, /* carries the agent, but defines malloc itself: its requests go past the agent */
     PRELOAD_CHECK_KINDS
 };
 

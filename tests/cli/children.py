@@ -19,6 +19,7 @@ KINDS = {  # how a program of each kind is called, and why it cannot be observed
     "child_sanitized": "is built with a sanitizer",
     "child_sanitized_clang": "is built with a sanitizer",
     "child_static": "is statically linked",
+    "child_own_malloc": "has an allocator of its own",
     "child_privileged": "gains privileges when it starts",
     "child_foreign": "is for another architecture, word size or C library",
     "script": None,
@@ -29,7 +30,7 @@ KINDS = {  # how a program of each kind is called, and why it cannot be observed
 
 def install(place):
     """A program of each kind in the place's folder."""
-    for name in ("child", "child_sanitized", "child_static"):
+    for name in ("child", "child_own_malloc", "child_sanitized", "child_static"):
         shutil.copy(program(name), place.folder)
     source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "guest_child.c")
     tap.succeed(["clang", "-fsanitize=address", "-o", place.path("child_sanitized_clang"), source])
@@ -129,7 +130,8 @@ def said(place):
     install(place)
     script = "for n in 1 2 3; do ./child_sanitized argument; done; ./child_static argument; ./child argument"
     done = place.allium("run", "--period", "1", "-o", "r.allium", "--", "sh", "-c", script, code=7)
-    check("  unobserved 4 starts of programs that cannot carry the agent; the report says which and why\n" in done.err, done.err)
+    check("  unobserved 3 starts of ./child_sanitized, which is built with a sanitizer\n"
+          "             1 start of ./child_static, which is statically linked\n" in done.err, done.err)
     equal([name for _, names, files in os.walk(place.runtime) for name in names + files if name != "allium"], [],
           "what is left beside the recording")
     report = place.allium("report", "r.allium").out
@@ -139,6 +141,24 @@ def said(place):
     equal(json.loads(place.allium("report", "r.allium", "--json").out)["unobserved"],
           [{"program": "./child_sanitized", "reason": "is built with a sanitizer", "processes": 3},
            {"program": "./child_static", "reason": "is statically linked", "processes": 1}], "JSON")
+
+
+def nothing_else(place):
+    """All that a wrapper starts cannot be observed, and nothing of the wrapper is sampled: no bound is claimed for either."""
+    install(place)
+    own, static = "1 start of ./child_own_malloc, which has an allocator of its own\n", "1 start of ./child_static, which is statically linked\n"
+    for command, words, programs in (
+            (["sh", "-c", "./child_own_malloc argument; ./child_static argument"], own, ["./child_own_malloc", "./child_static"]),
+            (["sh", "-c", "./child_static argument"], static, ["./child_static"]),
+            (["./child_own_malloc", "argument"], own, ["./child_own_malloc"])):
+        done = place.allium("run", "--force", "-o", "r.allium", "--", *command, code=7)
+        check("nothing was sampled" in done.err and "  unobserved " + words in done.err, "summary", done.err)
+        report = place.allium("report", "r.allium").out
+        check("\nNot observed\n  " + words in report, "report", report)
+        check("certainty" not in report + done.err and "could not be observed" in report, "a bound", report)
+        told = json.loads(place.allium("report", "r.allium", "--json").out)
+        equal([it["program"] for it in told["unobserved"]], programs, "JSON")
+        equal(told["total"]["allocated_bytes"], None, "bound in JSON")
 
 
 def streams(place):
@@ -168,6 +188,7 @@ tap.main([(name, placed(test, "/var/tmp")) for name, test in [
     ("an empty LD_PRELOAD stays", empty_preload),
     ("a program in another root does", other_root),
     ("what was not observed is said", said),
+    ("a run of which nothing could be observed says so", nothing_else),
     ("threads open and close streams of popen", streams),
     ("the agent keeps its place before an allocator", before_its_allocator),
 ]])

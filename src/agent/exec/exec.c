@@ -158,17 +158,6 @@ static ONE_COPY int go_counted(const struct call *c, char *const *envp)
     return result;
 }
 
-static int go_unobserved(const struct call *c, char *const *envp, enum carrier why)
-{
-    const char *path = c->path ? c->path : "";
-    if (!unobserved_note(&process.config, why, path, true))
-        return go_counted(c, envp);
-    int result = go(c, envp);
-    if (result)
-        unobserved_note(&process.config, why, path, false);
-    return result;
-}
-
 static int go_observed(struct exec_scratch **s, const struct call *c, char *const *envp)
 {
     if (!exec_scratch_reserve(s, preload_env_bytes(&(*s)->env)))
@@ -177,6 +166,19 @@ static int go_observed(struct exec_scratch **s, const struct call *c, char *cons
     int result = is_out_of_sight(*s) ? go_counted(c, with_agent) : go(c, with_agent);
     bool too_much = result == E2BIG || (result == -1 && errno == E2BIG);
     return too_much ? go_counted(c, envp) : result; /* without the agent's entries it may just fit */
+}
+
+/* A program with a malloc of its own still carries the agent, which follows the programs that it starts. */
+static int go_unobserved(struct exec_scratch **s, const struct call *c, char *const *envp, enum carrier why)
+{
+    const char *path = c->path ? c->path : "";
+    bool noted = unobserved_note(&process.config, why, path, true);
+    if (why != PRELOAD_CHECK_OWN_MALLOC && !noted)
+        return go_counted(c, envp);
+    int result = why == PRELOAD_CHECK_OWN_MALLOC ? go_observed(s, c, envp) : go(c, envp);
+    if (result && noted)
+        unobserved_note(&process.config, why, path, false);
+    return result;
 }
 
 /* False: the function that is called will fail, and says why. */
@@ -205,7 +207,7 @@ static ONE_COPY int run(const struct call *c, char *const *envp)
         result = go(c, envp);
     else {
         enum carrier found = judge(s, c);
-        result = found == PRELOAD_CHECK_YES ? go_observed(&s, c, envp) : go_unobserved(c, envp, found);
+        result = found == PRELOAD_CHECK_YES ? go_observed(&s, c, envp) : go_unobserved(&s, c, envp, found);
     }
     exec_scratch_release(s);
     return result;

@@ -111,7 +111,7 @@ static int exit_code(const struct record_result *r)
 }
 
 /* Looks at the program first. -1: go on. */
-static int check_program(const char *cmd, bool quiet)
+static int check_program(const char *cmd, bool quiet, bool *own_allocator)
 {
     enum program_kind kind;
     struct error e = {""};
@@ -120,7 +120,8 @@ static int check_program(const char *cmd, bool quiet)
         return command_fail(bad == -ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN, "%s", e.text);
     if (kind == PROGRAM_REFUSED)
         return command_fail(EXIT_ALLIUM, "%s", e.text);
-    if (kind == PROGRAM_OWN_MALLOC && !quiet)
+    *own_allocator = kind == PROGRAM_OWN_MALLOC;
+    if (*own_allocator && !quiet)
         command_fail(0, "%s", e.text);
     return -1;
 }
@@ -161,7 +162,7 @@ static int run(int argc, char **argv)
     }
     o.servers = debuginfod_servers();
     o.argv = a.rest;
-    code = check_program(a.rest[0], quiet);
+    code = check_program(a.rest[0], quiet, &o.own_allocator);
     if (code >= 0)
         return code;
     struct record_result result;

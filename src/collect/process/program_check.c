@@ -133,7 +133,7 @@ static enum program_kind judge(int fd, const char *path, struct error *e)
 {
     struct preload_check check;
     enum carrier why = preload_check_judge_file(&check, fd);
-    if (why != PRELOAD_CHECK_YES) {
+    if (why != PRELOAD_CHECK_YES && why != PRELOAD_CHECK_OWN_MALLOC) {
         const char *what = advice(why);
         error_set(e, EINVAL, "%s %s%s%s", path, preload_check_reason(why),
                   *what == ':' || *what == ',' ? "" : " ", what);

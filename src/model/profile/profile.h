@@ -209,7 +209,7 @@ void profile_add_thread_name(struct buf *b, const struct profile *p, uint32_t th
 /** The period at which nothing at all was sampled; 0: something was, or it is not known. */
 static inline uint64_t profile_silent_period(const struct profile *p)
 {
-    return p->images.len || p->images_dropped ? 0 : p->period_bytes;
+    return p->images.len || p->images_dropped || p->unobserved.len ? 0 : p->period_bytes;
 }
 /** True when every index points to something; for debug builds and for what comes from files. */
 bool profile_valid(const struct profile *p);

@@ -104,6 +104,17 @@ void report_lost(struct sink *out, const struct profile *p, const struct profile
 
 /* ---- programs without the agent ---- */
 
+void report_add_unobserved(struct buf *b, const struct profile *p, const struct profile_unobserved *u,
+                           const struct text_style *style)
+{
+    const char *program = profile_text(p, u->program);
+    text_add_number(b, u->processes, "start");
+    buf_addstr(b, *program ? " of " : " of a program that ");
+    text_add_name(b, style, program);
+    buf_addstr(b, *program ? ", which " : "");
+    text_add_name(b, style, profile_text(p, u->reason));
+}
+
 static void write_unobserved(const struct closing *c, const char *heading)
 {
     struct buf b = BUF_INIT;
@@ -113,16 +124,11 @@ static void write_unobserved(const struct closing *c, const char *heading)
     write_heading(c, heading);
     for (size_t i = 0; i < c->p->unobserved.len; i++) {
         const struct profile_unobserved *u = &c->p->unobserved.at[i];
-        const char *program = profile_text(c->p, u->program);
         if (i >= UNOBSERVED_SHOWN) {
             more += u->processes;
             continue;
         }
-        text_add_number(&b, u->processes, "start");
-        buf_addstr(&b, *program ? " of " : " of a program that ");
-        text_add_name(&b, c->style, program);
-        buf_addstr(&b, *program ? ", which " : "");
-        text_add_name(&b, c->style, profile_text(c->p, u->reason));
+        report_add_unobserved(&b, c->p, u, c->style);
         write_words(c, &b, TEXT_PLAIN);
     }
     if (more) {

@@ -51,6 +51,11 @@ void report_add_nothing(struct buf *b, const struct rollup *r, const struct prof
                         const struct text_style *style)
 {
     char most[UNITS_TEXT_BYTES];
+    if (r->profile->unobserved.len) { /* of what these asked for there is no bound */
+        buf_addstr(b, "some processes could not be observed, and nothing is known of what they asked for. ");
+        buf_addstr(b, "The others asked for too little for a sample to be likely, or for nothing.");
+        return;
+    }
     if (f->period_high)
         report_add_period(b, f, style);
     if (profile_summary_exact(f)) {
@@ -278,8 +283,12 @@ void report_write(struct sink *out, const struct rollup *r, const struct report_
 {
     struct profile_summary f = profile_summary_of(r->profile);
     write_header(out, r, &f, o);
-    if (f.main_image == PROFILE_NONE)
+    if (f.main_image == PROFILE_NONE) {
+        if (r->profile->unobserved.len)
+            sink_char(out, '\n');
+        report_unobserved(out, r->profile, &o->style, "Not observed");
         return;
+    }
     sink_char(out, '\n');
     write_totals(out, r, &f, &o->style);
     write_processes(out, r, o);

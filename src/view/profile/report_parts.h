@@ -33,6 +33,9 @@ void report_add_asker(struct columns *rows, const struct profile *p, uint32_t st
 /** What was lost, under a heading. */
 void report_lost(struct sink *out, const struct profile *p, const struct profile_summary *f,
                  const struct text_style *style, const char *heading);
+/** "3 starts of PROGRAM, which is statically linked". */
+void report_add_unobserved(struct buf *b, const struct profile *p, const struct profile_unobserved *u,
+                           const struct text_style *style);
 /** What ran without the agent, and why, under a heading; nothing if all had it. */
 void report_unobserved(struct sink *out, const struct profile *p, const struct text_style *style,
                        const char *heading);

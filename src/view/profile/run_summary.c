@@ -161,6 +161,30 @@ static void write_processes(const struct summary *s)
     rollup_free(r);
 }
 
+/* Those that started most often, one a line. */
+static void write_unobserved(const struct summary *s)
+{
+    struct buf b = BUF_INIT;
+    uint64_t more = 0;
+    const char *label = "unobserved";
+    for (size_t i = 0; i < s->p->unobserved.len; i++) {
+        const struct profile_unobserved *u = &s->p->unobserved.at[i];
+        if (i >= LARGEST) {
+            more += u->processes;
+            continue;
+        }
+        report_add_unobserved(&b, s->p, u, s->style);
+        write_line(s, label, &b);
+        label = "";
+    }
+    if (more) {
+        text_add_number(&b, more, "start");
+        buf_addstr(&b, " of other programs; the report says which and why");
+        write_line(s, label, &b);
+    }
+    buf_release(&b);
+}
+
 void summary_write(struct sink *out, const struct profile *p, const struct text_style *style,
                    const char *file)
 {
@@ -172,6 +196,7 @@ void summary_write(struct sink *out, const struct profile *p, const struct text_
     if (s.facts.main_image == PROFILE_NONE) {
         report_add_nothing(&b, s.owners, &s.facts, style);
         text_paragraph(out, style, "", 2, buf_str(&b));
+        write_unobserved(&s);
         buf_release(&b);
         rollup_free(s.owners);
         return;
@@ -180,14 +205,7 @@ void summary_write(struct sink *out, const struct profile *p, const struct text_
     write_held(&s);
     write_churned(&s);
     write_processes(&s);
-    if (p->unobserved.len) {
-        uint64_t processes = 0;
-        vec_each (const struct profile_unobserved, u, &p->unobserved)
-            processes += u->processes;
-        text_add_number(&b, processes, "start");
-        buf_addstr(&b, " of programs that cannot carry the agent; the report says which and why");
-        write_line(&s, "unobserved", &b);
-    }
+    write_unobserved(&s);
     if (profile_summary_any_lost(p, &s.facts)) {
         buf_addstr(&b, "something; the end of the report says what, and what to do about it");
         write_line(&s, "lost", &b);
