@@ -24,6 +24,7 @@ static int get(struct capabilities *c)
 {
     struct __user_cap_header_struct head = {_LINUX_CAPABILITY_VERSION_3, 0};
     struct __user_cap_data_struct data[2];
+    *c = (struct capabilities){0};
     if (syscall(SYS_capget, &head, data))
         return -errno;
     c->effective = data[0].effective | (uint64_t)data[1].effective << 32;
