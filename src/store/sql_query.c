@@ -24,6 +24,7 @@ struct ask {
     sqlite3_stmt *stmt;
     struct sql_result rows;
     char refused[64]; /* what the authorizer did not let pass; "": nothing */
+    struct VEC(char *) modules;
 };
 
 /* ---- what a question may do ---- */
@@ -32,6 +33,27 @@ static int refuse(struct ask *k, const char *what, const char *name)
 {
     snprintf(k->refused, sizeof(k->refused), "%s%.40s", what, name ? name : "");
     return SQLITE_DENY;
+}
+
+/* Lists the modules of SQLite: functions that yield rows (json_each) are among them, and are read as tables are. */
+static int list_modules(struct ask *k)
+{
+    struct sql s;
+    int rc = sql_prepare(&s, k->r->db, "PRAGMA module_list");
+    while (!rc && sql_row(&s))
+        *vec_push(&k->modules) = mem_strdup(sql_get_text(&s));
+    rc = rc ? rc : s.rc;
+    sql_finalize(&s);
+    return rc;
+}
+
+/* No table of a recording is called like a module. SQLite makes modules of pragmas when they are first used. */
+static bool is_module(const struct ask *k, const char *name)
+{
+    vec_each (char *, module, &k->modules)
+        if (!strcasecmp(name, *module))
+            return true;
+    return !strncasecmp(name, "pragma_", strlen("pragma_"));
 }
 
 static bool is_among(const char *name, const char *const *names)
@@ -47,14 +69,16 @@ static int authorize(void *arg, int action, const char *one, const char *other, 
     static const char *const functions[] = {"load_extension", "fts3_tokenizer", NULL};
     static const char *const pragmas[] = {"table_info", "table_xinfo", "table_list", NULL};
     static const char *const schemas[] = {"sqlite_master", "sqlite_temp_master", NULL};
+    static const char rows_of_function[] = "a function that yields rows";
     struct ask *k = arg;
     (void)db;
     (void)trigger;
     switch (action) {
     case SQLITE_SELECT:
-    case SQLITE_READ:
     case SQLITE_RECURSIVE:
         return SQLITE_OK;
+    case SQLITE_READ:
+        return is_module(k, one) ? refuse(k, rows_of_function, NULL) : SQLITE_OK;
     case SQLITE_FUNCTION:
         return other && is_among(other, functions) ? refuse(k, "the function ", other) : SQLITE_OK;
     case SQLITE_PRAGMA:
@@ -62,9 +86,9 @@ static int authorize(void *arg, int action, const char *one, const char *other, 
     case SQLITE_ATTACH:
         return refuse(k, "ATTACH", NULL);
     case SQLITE_UPDATE:
-        /* SQLite's way to declare json_each() and the like when they are first used. */
+        /* SQLite 3.40 declares json_each() and the like by an update of the schema when they are first used. */
         if (one && is_among(one, schemas))
-            return refuse(k, "a function that yields rows", NULL);
+            return refuse(k, rows_of_function, NULL);
         /* fall through */
     default:
         return refuse(k, "a statement that changes something", NULL);
@@ -222,6 +246,7 @@ static int ask(struct store_query *q, struct reader *r, struct error *e)
         q->memory_bytes = STORE_QUERY_MEMORY_BYTES;
     int64_t before = sqlite3_hard_heap_limit64(q->memory_bytes);
     int rc = sql_execute(r->db, "PRAGMA temp_store = MEMORY");
+    rc = rc ? rc : list_modules(&k);
     if (rc) {
         rc = sql_error(e, r->db, rc, r->shown);
     } else {
@@ -233,6 +258,9 @@ static int ask(struct store_query *q, struct reader *r, struct error *e)
     reader_close(r);
     sqlite3_hard_heap_limit64(before);
     sql_result_release(&k.rows);
+    vec_each (char *, module, &k.modules)
+        free(*module);
+    vec_release(&k.modules);
     return rc;
 }
 
