@@ -128,7 +128,7 @@ static APART void fills(void)
     std::vector<long> v;
     for (int i = 0; i < 9; i++) // 1, 2, 4, 8, 16
         v.push_back(i);
-    kept = &v;
+    kept = v.data();
 }
 
 static APART void maps(void)
@@ -136,14 +136,14 @@ static APART void maps(void)
     std::map<int, int> m;
     for (int i = 0; i < 11; i++)
         m[i] = i;
-    kept = &m;
+    kept = &m[0];
 }
 
 static APART void writes(void)
 {
     std::string s(100, 'x');
     s += std::string(40, 'y');
-    kept = &s;
+    kept = &s[0];
 }
 #endif
 
