@@ -38,6 +38,9 @@ struct next_operators next_operators;
 
 __thread struct thread thread_self __attribute__((tls_model("initial-exec"))) = {.objects = object_map_none};
 
+/* dlopen() brought the agent: it forwards what is called through it, and observes nothing. */
+static bool is_inert;
+
 /*
  * The family comes from one module. What it lacks (jemalloc has no pvalloc) is made of what it has; an allocator without
  * any aligned function leaves those to the next one, as it would without us.
@@ -100,15 +103,19 @@ static void find_allocator(void)
     next_hot = (struct next_hot){n.malloc,        n.calloc,   n.realloc, n.free,   n.posix_memalign,
                                  n.aligned_alloc, n.memalign, n.valloc,  n.pvalloc};
     operators_adopt(m);
-    if (!n.is_glibc)
+    if (!n.is_glibc && !is_inert)
         hook_layers_probe(aligns);
 }
 
 void boot_agent(void)
 {
     static bool has_begun;
-    if (!next.malloc)
+    if (!next.malloc) {
+        is_inert = resolve_is_late();
         find_allocator();
+    }
+    if (is_inert)
+        return;
     if (!process.generation) {
         atomic_settle();
         module_init();
@@ -123,6 +130,8 @@ void boot_agent(void)
 __attribute__((constructor)) static void construct(void)
 {
     boot_agent();
+    if (is_inert)
+        return;
     module_init_late();
     jump_patch_apply();
     pthread_atfork(process_before_fork, NULL, process_after_fork);

@@ -75,7 +75,7 @@ EXPORT const struct agent_api_agent *allium_agent_api(const struct agent_api_tag
 {
     static struct agent_api_agent ours = {.open = open_ledger};
     boot_agent();
-    if (tags->version != AGENT_API_VERSION || agent_api_tags || !next.malloc)
+    if (tags->version != AGENT_API_VERSION || agent_api_tags || !process.generation)
         return NULL;
     if (sites.on)
         ours.charged = sites_charge_tag;

@@ -196,6 +196,24 @@ INNER_STACKS = {
     "handler": "is a signal handler's, and protected after use",
 }
 
+
+def opened_late():
+    """By dlopen() of a program that was started without the agent: each exported function forwards, and nothing is observed."""
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "checks", "agent-exports.txt")) as file:
+        exported = {line.strip() for line in file if line.strip() and not line.startswith("#")}
+    for how in ("global", "local"):
+        for preloaded, *more in [""], ["", "libstdc++.so.6"], ["libjemalloc.so.2"]:
+            with private_dir() as ledgers:
+                env = dict(agent_env(ledgers, 1), LD_PRELOAD=preloaded)
+                done = run([program("opened_late"), built("ALLIUM_AGENT"), how, *more], env=env)
+                what = "opened %s, after %s" % (how, more or preloaded)
+                equal((done.returncode, done.stderr), (0, b""), "code and stderr, " + what)
+                lines = done.stdout.decode().splitlines()
+                equal([line for line in lines if line.startswith("wrong")], [], what)
+                equal(exported - set(lines), set(), "exported functions that were not called, " + what)
+                equal(os.listdir(ledgers), [], "ledgers, " + what)
+
+
 tap.main([
     ("a flag on the stack of a thread that calls syscall() stays set", flag),
     ("stores to the stack of a thread that calls syscall() last", words),
@@ -224,5 +242,6 @@ tap.main([
     ("asking which actions filters have loses nothing", asked("ask-avail")),
     ("a vfork child that enters strict seccomp loses nothing for its parent", asked("ask-vfork")),
     ("strict mode refused after rdtsc was forbidden: it stays forbidden to us", asked("ask-tsc")),
+    ("an agent that dlopen() brings forwards each function and observes nothing", opened_late),
     ("the first sample is a vfork child's that executes: the books are the parent's", first_in_vfork),
 ])

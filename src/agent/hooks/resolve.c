@@ -96,11 +96,25 @@ void *resolve_in(const struct link_map *m, const char *name)
     return NULL;
 }
 
+static bool is_own(const struct link_map *m)
+{
+    return m->l_addr == (uintptr_t)&__ehdr_start;
+}
+
+/* An agent in a namespace of its own (dlmopen) is not in the list. */
+bool resolve_is_late(void)
+{
+    const struct link_map *m = _r_debug.r_map;
+    while (m && !is_own(m) && !resolve_in(m, "gnu_get_libc_version"))
+        m = m->l_next;
+    return !m || !is_own(m);
+}
+
 void *resolve_next(const char *name, const struct link_map **where)
 {
-    bool behind = false;
+    bool behind = resolve_is_late();
     for (const struct link_map *m = _r_debug.r_map; m; m = m->l_next) {
-        if (m->l_addr == (uintptr_t)&__ehdr_start) {
+        if (is_own(m)) {
             behind = true;
             continue;
         }
@@ -117,15 +131,15 @@ void *resolve_next(const char *name, const struct link_map **where)
 bool resolve_before(const char *name)
 {
     const struct link_map *m = _r_debug.r_map;
-    while (m && m->l_addr != (uintptr_t)&__ehdr_start && !resolve_in(m, name))
+    while (m && !is_own(m) && !resolve_in(m, name))
         m = m->l_next;
-    return m && m->l_addr != (uintptr_t)&__ehdr_start;
+    return m && !is_own(m);
 }
 
 const char *resolve_own_path(void)
 {
     for (const struct link_map *m = _r_debug.r_map; m; m = m->l_next)
-        if (m->l_addr == (uintptr_t)&__ehdr_start)
+        if (is_own(m))
             return m->l_name[0] == '/' ? m->l_name : NULL;
     return NULL;
 }
@@ -137,7 +151,7 @@ void *resolve_startup(const char *name)
         void *at = behind ? resolve_in(m, name) : NULL;
         if (at)
             return at;
-        behind = behind || m->l_addr == (uintptr_t)&__ehdr_start;
+        behind = behind || is_own(m);
     }
     return NULL;
 }
