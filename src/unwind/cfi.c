@@ -9,7 +9,7 @@
 #define REMEMBER_MAX 4 /* compilers nest once, hand-written code twice */
 
 struct entry {
-    uintptr_t pc_start;
+    uintptr_t pc_start, pc_bytes;
     int64_t data_align;
     uint64_t code_align;
     uint8_t pointer_encoding;
@@ -45,32 +45,38 @@ static struct cursor enter_record(const struct unwind_module *m, uintptr_t at)
     return c;
 }
 
-/* The last entry of the header's sorted table that begins at or before pc; 0 if none does. */
-static uintptr_t search_table(const struct unwind_module *m, uintptr_t pc)
+/* The neighbours of a pc in the header's sorted table. */
+struct neighbours {
+    uintptr_t fde;        /* the last entry that begins at or before pc; 0: there is none */
+    uintptr_t next_start; /* the address at which the entry after that begins; 0: there is none */
+};
+
+static bool search_table(const struct unwind_module *m, uintptr_t pc, struct neighbours *found)
 {
     uintptr_t hdr = (uintptr_t)m->eh_frame_hdr;
     struct cursor c = rules_from(m, hdr);
     uint8_t version = (uint8_t)cursor_bytes(&c, 1), frame_enc = (uint8_t)cursor_bytes(&c, 1);
     uint8_t count_enc = (uint8_t)cursor_bytes(&c, 1), table_enc = (uint8_t)cursor_bytes(&c, 1);
     if (version != 1 || count_enc == PE_OMIT || table_enc != (PE_DATAREL | 0x0b))
-        return 0;
+        return false;
     cursor_pointer(&c, frame_enc, hdr);
     uint64_t count = cursor_pointer(&c, count_enc, hdr);
     if (c.overrun || !count || count > (uint64_t)(c.end - c.at) / 8)
-        return 0;
-    const uint8_t *table = c.at;
+        return false;
+    const int32_t *table =
+        (const void *)c.at; /* pairs: start of the code, entry; both relative to the header */
     int64_t want = (int64_t)(pc - hdr);
     uint64_t low = 0, high = count;
-    while (high - low > 1) {
+    while (low < high) {
         uint64_t mid = low + (high - low) / 2;
-        if (*(const int32_t *)(table + 8 * mid) <= want)
-            low = mid;
+        if (table[2 * mid] <= want)
+            low = mid + 1;
         else
             high = mid;
     }
-    if (*(const int32_t *)(table + 8 * low) > want)
-        return 0;
-    return hdr + (uintptr_t)(intptr_t) * (const int32_t *)(table + 8 * low + 4);
+    found->fde = low ? hdr + (uintptr_t)(intptr_t)table[2 * low - 1] : 0;
+    found->next_start = low < count ? hdr + (uintptr_t)(intptr_t)table[2 * low] : 0;
+    return true;
 }
 
 static bool parse_cie(const struct unwind_module *m, uintptr_t at, struct entry *e)
@@ -116,7 +122,7 @@ static bool parse_cie(const struct unwind_module *m, uintptr_t at, struct entry 
     return !c.overrun;
 }
 
-static bool parse_fde(const struct unwind_module *m, uintptr_t at, uintptr_t pc, struct entry *e)
+static bool parse_fde(const struct unwind_module *m, uintptr_t at, struct entry *e)
 {
     struct cursor c = enter_record(m, at);
     uintptr_t cie_field = (uintptr_t)c.at;
@@ -124,9 +130,7 @@ static bool parse_fde(const struct unwind_module *m, uintptr_t at, uintptr_t pc,
     if (c.overrun || !delta || !parse_cie(m, cie_field - delta, e))
         return false;
     e->pc_start = cursor_pointer(&c, e->pointer_encoding, 0);
-    uint64_t range = cursor_pointer(&c, e->pointer_encoding & 0x0f, 0);
-    if (c.overrun || pc - e->pc_start >= range)
-        return false;
+    e->pc_bytes = cursor_pointer(&c, e->pointer_encoding & 0x0f, 0);
     cursor_skip(&c, cursor_uleb(&c)); /* augmentation data: the LSDA; 'z' was required */
     e->program = c;
     return !c.overrun;
@@ -279,15 +283,31 @@ static bool run(const struct unwind_module *m, const struct entry *e, struct cur
     return !c.overrun;
 }
 
-bool cfi_find(const struct unwind_module *m, uintptr_t pc, struct cfi_row *row)
+/*
+ * No entry covers pc, nor the code before it from code_start on. Returns whether the frame is known to have no caller:
+ *
+ * - Its return address is the first instruction of a function. A call does not push such an address: the program put it on
+ *   the stack that it made, as makecontext() does with __start_context.
+ * - Its code begins with the entry point, at which the kernel starts the process. That of the loader goes on in
+ *   _dl_start_user, which calls the constructors of libraries.
+ */
+static bool has_no_caller(const struct unwind_module *m, uintptr_t pc, bool exact, uintptr_t code_start,
+                          uintptr_t next_start)
 {
-    struct entry e;
+    return (!exact && next_start == pc + 1) || (m->entry && m->entry >= code_start && m->entry <= pc);
+}
+
+bool cfi_find(const struct unwind_module *m, uintptr_t pc, bool exact, struct cfi_row *row)
+{
+    struct entry e = {.pc_start = m->start};
     struct machine vm;
-    if (!m->eh_frame_hdr)
+    struct neighbours found;
+    if (!m->eh_frame_hdr || !search_table(m, pc, &found) || (found.fde && !parse_fde(m, found.fde, &e)))
         return false;
-    uintptr_t fde = search_table(m, pc);
-    if (!fde || !parse_fde(m, fde, pc, &e))
-        return false;
+    if (pc - e.pc_start >= e.pc_bytes) {
+        *row = (struct cfi_row){.how = {[SLOT_RA] = CFI_UNDEFINED}};
+        return has_no_caller(m, pc, exact, e.pc_start + e.pc_bytes, found.next_start);
+    }
     vm.row = (struct cfi_row){.signal_frame = e.signal_frame};
     vm.initial = vm.row;
     vm.depth = 0;

@@ -36,7 +36,11 @@ struct cfi_row {
     int32_t value[SLOT_COUNT];
 };
 
-/** The row in force at `pc`. False: the module has no entry for it, or one that cannot be understood. */
-ONE_COPY bool cfi_find(const struct unwind_module *m, uintptr_t pc, struct cfi_row *row);
+/**
+ * The row of rules in force at `pc`: an interrupted instruction (`exact`), or the byte before a return address. If the module
+ * has no entry for pc, but the frame is known to have no caller, the row says that its return address is undefined.
+ * False: there is no entry, or one that is not understood.
+ */
+ONE_COPY bool cfi_find(const struct unwind_module *m, uintptr_t pc, bool exact, struct cfi_row *row);
 
 #endif

@@ -180,6 +180,7 @@ static bool segment_of(const struct unwind_module *m, const ElfW(Phdr) * ph, uns
 struct headers {
     const ElfW(Phdr) * at;
     unsigned count;
+    uintptr_t entry; /* as in the ELF header; 0: unknown */
 };
 
 static bool has_elf_header(uintptr_t start, uintptr_t end)
@@ -213,6 +214,7 @@ static bool find_headers(const struct found_object *o, struct headers *h)
     const ElfW(Ehdr) *eh = (const void *)start;
     h->at = (const void *)(start + eh->e_phoff);
     h->count = eh->e_phnum;
+    h->entry = eh->e_entry;
     return true;
 }
 
@@ -235,12 +237,16 @@ static void measure(struct unwind_module *m, const struct found_object *o, const
 /* Fills the record from the module's own headers. */
 static bool describe(struct unwind_module *m, const struct found_object *o)
 {
-    struct headers h;
+    struct headers h = {0};
     m->link_map = o->link_map;
     m->name = o->link_map && o->link_map->l_name ? o->link_map->l_name : "";
     if (!find_headers(o, &h))
         return false;
     measure(m, o, &h);
+    if (m->link_map && m->link_map == _r_debug.r_map)
+        m->entry = getauxval(AT_ENTRY);
+    else if (m->bias == _r_debug.r_ldbase)
+        m->entry = m->bias + h.entry;
     uintptr_t start, end;
     for (unsigned i = 0; i < h.count; i++) {
         uintptr_t at = m->bias + h.at[i].p_vaddr;

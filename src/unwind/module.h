@@ -23,6 +23,7 @@
 struct unwind_module {
     uintptr_t start, end; /* as mapped */
     uintptr_t bias;
+    uintptr_t entry; /* of the loader and the executable: where the process begins in it; else 0 */
     const uint8_t *eh_frame_hdr;      /* NULL: no rules */
     uintptr_t rules_start, rules_end; /* the segment that holds them */
     const void *link_map;

@@ -21,7 +21,7 @@ static __attribute__((noinline)) uint64_t compile_cold(const struct walker *w, u
     const struct unwind_module *m = &unwind_modules.at[module == MODULE_NONE ? 0 : module];
     struct rule_parts parts = {.kind = RULE_MISSING};
     struct cfi_row row;
-    if (module != MODULE_NONE && cfi_find(m, lookup, &row))
+    if (module != MODULE_NONE && cfi_find(m, lookup, exact, &row))
         parts = rule_compile_row(m, &row, pc);
     /* Only in an interrupted function can a saved register lie below the stack pointer. */
     if (!exact && parts.kind == RULE_RSP && parts.rbp_slot * 8 > (uint32_t)parts.cfa_offset)

@@ -131,7 +131,7 @@ static bool step_full(struct walk *k, uint64_t *regs, bool *exact, bool counts, 
         k->ids[k->count++] = id;
     }
     *end = module == MODULE_NONE ? WALK_NO_CODE : WALK_NO_RULE;
-    if (module == MODULE_NONE || !cfi_find(m, lookup, &row))
+    if (module == MODULE_NONE || !cfi_find(m, lookup, *exact, &row))
         return false;
     *end = WALK_WHOLE;
     if (row.how[SLOT_RA] == CFI_UNDEFINED)

@@ -71,6 +71,21 @@ def lookalikes(*how):
     return test
 
 
+def constructor():
+    """The loader calls it, from code that has no unwind rules; the loader's first frame is the outermost one."""
+    library = program("constructor.so")
+    with private_dir() as ledgers:
+        succeed(["true"], env=agent_env(ledgers, 1, [library]))
+        (ledger,) = totals(ledgers)
+        stacks = totals(ledgers, "--stacks")
+    tap.no_losses(ledger)
+    equal(ledger["stacks_broken"] + ledger["stacks_cut"], 0, "broken or cut stacks")
+    made = [stack for stack in stacks if stack["allocated"] and stack["frames"][0][0] == library]
+    equal(sorted(stack["allocated"] for stack in made), [50, 50], "blocks of the library, by stack")
+    for stack in made:
+        check(re.match("ld-linux", os.path.basename(stack["frames"][-1][0])), "the outermost frame:", stack["frames"][-1])
+
+
 def small(how, size=None, count=None):
     def test():
         n = count or pick(2000, 50000)
@@ -86,6 +101,7 @@ def small(how, size=None, count=None):
                     (ledger,) = totals(ledgers)
                     stacks = totals(ledgers, "--stacks")
         tap.no_losses(ledger)
+        equal(ledger["stacks_broken"] + ledger["stacks_cut"], 0, "broken or cut stacks")
         seen = sum(s["allocated"] for s in stacks if s["allocated"] >= said["made"] // 2)
         equal(seen, said["made"], "blocks, of stacks %s" % re.sub(r"'frames.*?]]", "", str(stacks))[:500])
     return test
@@ -104,6 +120,7 @@ tap.main([
     ("two libraries at one address: each block is booked to the one that made it", twins(0)),
     ("two libraries at one address, with other threads allocating", twins(3)),
     ("two libraries at one address: functions are named as they were", functions_named),
+    ("the constructor of a library has whole stacks", constructor),
     ("a coroutine made by makecontext on 8 KiB", small("context")),
     ("a coroutine switched to by hand on 8 KiB", small("switch")),
     ("a thread with the least stack there is", small("thread", os.sysconf("SC_THREAD_STACK_MIN"))),

@@ -155,10 +155,10 @@ bool dso_address(const struct dso *f, uint64_t offset, uint64_t *address)
     return true;
 }
 
-bool dso_row(const struct dso *f, uint64_t address, struct cfi_row *row)
+bool dso_row(const struct dso *f, uint64_t address, bool exact, struct cfi_row *row)
 {
     return f->module.eh_frame_hdr &&
-           cfi_find(&f->module, f->module.start + (address - f->module_address), row);
+           cfi_find(&f->module, f->module.start + (address - f->module_address), exact, row);
 }
 
 bool dso_eval(const struct dso *f, int32_t block, const struct expr_context *ctx, const uint64_t *first,
@@ -178,7 +178,7 @@ bool dso_is_sigreturn(const struct dso *f, uint64_t address)
 static enum dso_step find_step(const struct dso *f, uint64_t address)
 {
     struct cfi_row row;
-    if (!dso_row(f, address, &row))
+    if (!dso_row(f, address, false, &row))
         return DSO_NO_RULES;
     bool by_rbp = !row.cfa_expr && row.cfa_register == REG_RBP && row.cfa_offset == 16 && !row.signal_frame &&
                   row.how[SLOT_RA] == CFI_AT && row.value[SLOT_RA] == -8 && row.how[SLOT_RBP] == CFI_AT &&

@@ -13,8 +13,8 @@
 #include "unwind/cfi.h"
 #include "unwind/expr.h"
 
-/** What the caller's registers are, by the rules for that address; false: there are none that can be understood. */
-bool dso_row(const struct dso *f, uint64_t address, struct cfi_row *row);
+/** The rules in force at an address of the file, see cfi_find(). */
+bool dso_row(const struct dso *f, uint64_t address, bool exact, struct cfi_row *row);
 /** Evaluates an expression of such a row, see expr_eval(). */
 bool dso_eval(const struct dso *f, int32_t block, const struct expr_context *ctx, const uint64_t *first,
               uint64_t *result);

@@ -151,7 +151,7 @@ static bool step(struct walk *w, struct stack_dump_code (*find)(void *arg, uint6
         frame->exact = true; /* nobody called it: it begins where its handler returns to */
         return leave_signal(w);
     }
-    bool ruled = dso_row(code.file, code.address, &w->row);
+    bool ruled = dso_row(code.file, code.address, w->exact, &w->row);
     w->end = ruled || is_first_code(w) ? STACK_DUMP_WHOLE : STACK_DUMP_NO_RULES;
     return ruled && w->row.how[SLOT_RA] != CFI_UNDEFINED && leave_frame(w);
 }
