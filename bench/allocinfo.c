@@ -70,7 +70,7 @@ static uint64_t floor_of(const char *path)
 static uint64_t parser(const char *path)
 {
     struct alloc_texts texts = {.bytes = BUF_INIT};
-    struct allocinfo a;
+    struct alloc_listing a;
     struct error e = {""};
     if (allocinfo_read(&a, &texts, path, &e) || a.bad_lines) {
         fprintf(stderr, "%s\n", e.text);

@@ -87,6 +87,16 @@ int command_fail(int code, const char *fmt, ...)
     return code;
 }
 
+void command_notes(struct buf *notes)
+{
+    for (char *line = notes->len ? notes->data : NULL, *end; line && (end = strchr(line, '\n'));
+         line = end + 1) {
+        *end = '\0';
+        command_fail(0, "%s", line);
+    }
+    buf_release(notes);
+}
+
 int command_written(struct sink *out, int code)
 {
     int bad = sink_finish(out);

@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/buf.h"
 #include "base/error.h"
 #include "view/text/sink.h"
 
@@ -77,6 +78,8 @@ int command_fail(int code, const char *fmt, ...) __attribute__((format(printf, 2
  * wants no more (a closed pipe) is none of our failures.
  */
 int command_written(struct sink *out, int code);
+/** Prints each line of the notes (view/text/notes.h) on stderr, and releases them. */
+void command_notes(struct buf *notes);
 /** A usage error of this command: the line, and where help is. Returns EXIT_USAGE. */
 int command_misuse(const struct command *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

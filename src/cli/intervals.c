@@ -7,7 +7,6 @@
 
 #include "base/sigsafe/clock_ns.h"
 #include "base/units.h"
-#include "view/text/text.h"
 
 #define SECOND_NS  1000000000u
 #define TIME_LEAST 10000000u
@@ -69,20 +68,4 @@ int intervals_run(const struct intervals *i, intervals_look_fn *look, void *arg)
             due = clock_ns(CLOCK_MONOTONIC);
     }
     return code < 0 ? EXIT_DONE : code;
-}
-
-void intervals_add_when(struct buf *b, uint64_t began_ns, uint64_t elapsed_ns)
-{
-    char took[UNITS_TEXT_BYTES], last[UNITS_TEXT_BYTES];
-    buf_printf(b, "--- %s after the start, the last %s: ", units_format_duration(took, (double)began_ns),
-               units_format_duration(last, (double)elapsed_ns));
-}
-
-void intervals_add_rows(struct buf *b, uint64_t shown, uint64_t all)
-{
-    if (shown < all) {
-        text_add_number(b, shown, NULL);
-        buf_addstr(b, " of ");
-    }
-    text_add_number(b, all, "row");
 }

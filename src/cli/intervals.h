@@ -31,10 +31,6 @@ struct intervals {
 int intervals_parse(struct intervals *i, const struct command *c, const struct arguments *a);
 /** A look: so long after the first one, and after the last one; both 0: it is the first. -1 to go on; else the exit code. */
 typedef int intervals_look_fn(void *arg, uint64_t began_ns, uint64_t elapsed_ns);
-/** "--- 5.00 s after the start, the last 5.00 s: " */
-void intervals_add_when(struct buf *b, uint64_t began_ns, uint64_t elapsed_ns);
-/** "20 of 45 rows" */
-void intervals_add_rows(struct buf *b, uint64_t shown, uint64_t all);
 /** The exit code. Looks that take longer than an interval are late, and not made up for. */
 int intervals_run(const struct intervals *i, intervals_look_fn *look, void *arg);
 

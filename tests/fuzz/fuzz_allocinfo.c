@@ -30,7 +30,7 @@ static bool same(const struct alloc_sum *a, const struct alloc_sum *b)
 }
 
 /* Sums that did not reach the end of what there is do not depend on the order. */
-static bool is_far_from_ends(const struct allocinfo *a)
+static bool is_far_from_ends(const struct alloc_listing *a)
 {
     uint64_t bytes = 0, calls = 0;
     vec_each (const struct alloc_site, s, &a->sites)
@@ -40,7 +40,7 @@ static bool is_far_from_ends(const struct allocinfo *a)
     return true;
 }
 
-static void check_groups(const struct allocinfo *a, struct alloc_texts *texts)
+static void check_groups(const struct alloc_listing *a, struct alloc_texts *texts)
 {
     struct alloc_rows sites = {.by_key = {0}};
     alloc_rows_add(&sites, &a->sites, ALLOC_AFTER);
@@ -56,7 +56,7 @@ static void check_groups(const struct allocinfo *a, struct alloc_texts *texts)
     alloc_rows_release(&sites);
 }
 
-static void write_again(const struct allocinfo *a, const struct alloc_texts *texts, struct buf *text)
+static void write_again(const struct alloc_listing *a, const struct alloc_texts *texts, struct buf *text)
 {
     struct sink out = sink_to_buf(text);
     allocinfo_write_head(&out);
@@ -72,10 +72,10 @@ static void write_again(const struct allocinfo *a, const struct alloc_texts *tex
     }
 }
 
-static void check_round_trip(const struct allocinfo *a, struct alloc_texts *texts)
+static void check_round_trip(const struct alloc_listing *a, struct alloc_texts *texts)
 {
     struct buf text = BUF_INIT;
-    struct allocinfo again;
+    struct alloc_listing again;
     struct error e = {""};
     write_again(a, texts, &text);
     require(!allocinfo_parse(&again, texts, text.data, text.len, &e), "not read back: %s", e.text);
@@ -93,7 +93,7 @@ static void check_round_trip(const struct allocinfo *a, struct alloc_texts *text
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct alloc_texts texts = {.bytes = BUF_INIT};
-    struct allocinfo a;
+    struct alloc_listing a;
     struct error e = {""};
     char *text = mem_alloc(size); /* of just these bytes, so that none behind them is read unseen */
     memcpy(text, data, size);

@@ -16,7 +16,7 @@
 
 struct fixture {
     struct alloc_texts texts;
-    struct allocinfo info;
+    struct alloc_listing info;
     struct error e;
 };
 
@@ -161,7 +161,7 @@ static void bytes_of_0_and_endless_lines_are_bad(void **state)
         buf_addstr(&text, "bad\n");
     f = parse(text.data);
     assert_int_equal(f.info.bad_lines, 21);
-    assert_int_equal(f.info.bad[ALLOCINFO_BAD_KEPT - 1].line, 2 + ALLOCINFO_BAD_KEPT);
+    assert_int_equal(f.info.bad[ALLOC_BAD_KEPT - 1].line, 2 + ALLOC_BAD_KEPT);
     release(&f);
     buf_release(&text);
 }

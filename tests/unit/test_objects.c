@@ -333,7 +333,7 @@ static void what_is_lost_is_counted(void **state)
     }
     object_faults_finish(f);
     struct object_faults_sum sum = object_faults_of(f, 31);
-    struct object_faults_rest rest = object_faults_rest(f);
+    struct account_faults_rest rest = object_faults_rest(f);
     assert_true(rest.lost > 0 && sum.minor > 0 && sum.minor < pages);
     assert_in_range(sum.minor + rest.lost + rest.none + rest.elsewhere, pages, faults_so_far() - before);
     object_faults_close(f);

@@ -4,15 +4,17 @@
 #include <stdlib.h>
 
 #include "base/units.h"
-#include "cli/accounts/accounts_show.h"
 #include "cli/accounts/accounts_source.h"
-#include "cli/accounts/faults_show.h"
-#include "cli/accounts/places_show.h"
+#include "cli/accounts/faults_command.h"
 #include "cli/option_values.h"
 #include "cli/pager.h"
 #include "cli/source.h"
+#include "cli/terminal.h"
 #include "collect/accounts/tags_file.h"
 #include "collect/ledger/profile_names.h"
+#include "view/accounts/accounts_view.h"
+#include "view/accounts/places_view.h"
+#include "view/text/notes.h"
 
 #define TOP_OPENMETRICS 20
 
@@ -46,7 +48,7 @@ static const struct word site_orders[] = {{"total", ACCOUNT_SORT_TOTAL},
 /* All that one call was asked for. */
 struct request {
     const struct accounts_kind *kind;
-    struct accounts_show show;
+    struct accounts_view show;
     struct query *query;
     const char *sources[ACCOUNT_MOMENTS];
     int n_sources;
@@ -198,6 +200,7 @@ struct work {
     struct accounts_reading of[ACCOUNT_MOMENTS];
     int now;
     struct sink out;
+    struct buf notes;
 };
 
 /* -1, or the exit code after a line. */
@@ -214,15 +217,15 @@ static int read_one(struct work *w, int moment, const char *source)
 static int show_binary(struct work *w)
 {
     const struct request *q = w->q;
-    const struct accounts_show *o = &q->show;
+    const struct accounts_view *o = &q->show;
     bool text = o->format == ACCOUNTS_ALLOCINFO || o->format == ACCOUNTS_OPENMETRICS;
-    struct places_show places = {.source = q->sources[0],
+    struct places_view places = {.source = q->sources[0],
                                  .group = o->shape.group,
                                  .group_word = o->group,
                                  .query = o->query,
                                  .top = o->shape.top,
                                  .json = o->format == ACCOUNTS_JSON,
-                                 .paged = q->paged};
+                                 .style = o->style};
     struct error e = {""};
     if (q->sorted || text || o->shape.group == ACCOUNT_BY_PROCESS)
         return command_misuse(q->kind->command, "%s is a file, in which nothing is counted: leave out --%s",
@@ -231,18 +234,20 @@ static int show_binary(struct work *w)
                               : text    ? option_values_name(formats, o->format)
                                         : "by process");
     struct accounts *a = &w->of[ACCOUNT_AFTER].accounts;
-    return q->kind->read_binary(a, &w->texts, q->sources[0], w->symbols, &e)
-               ? command_fail(EXIT_FAILED, "%s", e.text)
-               : places_show(&places, a, &w->texts);
+    if (q->kind->read_binary(a, &w->texts, q->sources[0], w->symbols, &e))
+        return command_fail(EXIT_FAILED, "%s", e.text);
+    w->out = pager_sink(q->paged);
+    places_view_write(&w->out, &places, a, &w->texts, &w->notes);
+    return pager_written(&w->out, EXIT_DONE);
 }
 
-static void say_rest(const struct request *q, const struct accounts *a, bool fits)
+static void note_rest(struct buf *notes, const struct request *q, const struct accounts *a, bool fits)
 {
-    accounts_say_losses(a, q->kind->losses);
+    accounts_view_note_losses(notes, a, q->kind->losses);
     if (!a->rows.len)
-        command_fail(0, "%s", q->kind->none);
+        notes_add(notes, "%s", q->kind->none);
     else if (!fits)
-        command_fail(0, "no place fits %s", query_text(q->query));
+        notes_add(notes, "no place fits %s", query_text(q->query));
 }
 
 static int show_once(struct work *w)
@@ -258,11 +263,12 @@ static int show_once(struct work *w)
     if (two)
         q->show.shape.seconds = accounts_seconds(&before->accounts, &after->accounts);
     w->out = pager_sink(q->paged);
-    bool fits = accounts_show(&w->out, &q->show, &w->texts, two ? before : NULL, after);
+    bool fits = accounts_view_write(&w->out, &q->show, &w->texts, two ? before : NULL, after, &w->notes);
     code = pager_written(&w->out, EXIT_DONE);
     if (two && q->show.shape.seconds <= 0) /* else they are among those after */
-        accounts_say_losses(&before->accounts, q->kind->losses);
-    say_rest(q, &after->accounts, fits);
+        accounts_view_note_losses(&w->notes, &before->accounts, q->kind->losses);
+    note_rest(&w->notes, q, &after->accounts, fits);
+    command_notes(&w->notes);
     if (q->kind->advise && q->show.format == ACCOUNTS_SCREEN)
         q->kind->advise(&after->accounts, &w->texts);
     return code;
@@ -272,7 +278,7 @@ static int show_once(struct work *w)
 static int look(void *arg, uint64_t began_ns, uint64_t elapsed_ns)
 {
     struct work *w = arg;
-    struct accounts_show *show = &w->q->show;
+    struct accounts_view *show = &w->q->show;
     w->now = !w->now;
     int code = read_one(w, w->now, w->q->sources[0]);
     if (code >= 0)
@@ -282,7 +288,7 @@ static int look(void *arg, uint64_t began_ns, uint64_t elapsed_ns)
         show->began_ns = began_ns;
         show->elapsed_ns = elapsed_ns;
         show->shape.seconds = (double)elapsed_ns / 1e9;
-        accounts_show(&w->out, show, &w->texts, &w->of[!w->now], &w->of[w->now]);
+        accounts_view_write(&w->out, show, &w->texts, &w->of[!w->now], &w->of[w->now], &w->notes);
     }
     if (sink_finish(&w->out))
         return EXIT_DONE;
@@ -297,14 +303,14 @@ static int show_series(struct work *w)
     w->out = sink_to_file(stdout);
     w->q->show.line = true;
     int code = intervals_run(&w->q->intervals, look, w);
-    accounts_say_losses(&w->of[w->now].accounts, w->q->kind->losses);
+    accounts_view_note_losses(&w->notes, &w->of[w->now].accounts, w->q->kind->losses);
     return command_written(&w->out, code);
 }
 
 static int show_faults(struct work *w)
 {
     const struct request *q = w->q;
-    struct faults_show show = {.pid = source_pid(q->sources[0]),
+    struct faults_options o = {.pid = source_pid(q->sources[0]),
                                .duration_ns = q->faults_ns,
                                .group = q->show.shape.group,
                                .group_word = q->show.group,
@@ -312,7 +318,7 @@ static int show_faults(struct work *w)
                                .top = q->show.shape.top,
                                .json = q->show.format == ACCOUNTS_JSON,
                                .paged = q->paged};
-    return faults_show(&show, q->kind, &w->texts, w->symbols);
+    return faults_command(&o, q->kind, &w->texts, w->symbols);
 }
 
 static bool is_binary(const struct request *q)
@@ -322,8 +328,8 @@ static bool is_binary(const struct request *q)
 
 int accounts_command(const struct accounts_kind *kind, int argc, char **argv)
 {
-    struct request q = {.kind = kind};
-    struct work w = {.q = &q, .texts = {.bytes = BUF_INIT}};
+    struct request q = {.kind = kind, .show = {.style = terminal_style(stdout)}};
+    struct work w = {.q = &q, .texts = {.bytes = BUF_INIT}, .notes = BUF_INIT};
     int code = parse(&q, argc, argv);
     if (code < 0) {
         char *cache = profile_names_cache_dir();
@@ -332,6 +338,7 @@ int accounts_command(const struct accounts_kind *kind, int argc, char **argv)
                : is_binary(&q)        ? show_binary(&w)
                : q.intervals.every_ns ? show_series(&w)
                                       : show_once(&w);
+        command_notes(&w.notes);
         symbols_free(w.symbols);
         free(cache);
     }

@@ -9,7 +9,7 @@
  */
 
 #include "cli/accounts/accounts_command.h"
-#include "cli/accounts/accounts_show.h"
+#include "view/accounts/accounts_view.h"
 
 /** Reads the accounts of that kind; `text` may be NULL. 0, or -errno with a line, and nothing to release. */
 int accounts_source_read(struct accounts_reading *r, const struct accounts_kind *kind, const char *text,

@@ -3,15 +3,16 @@
 
 #include <errno.h>
 
-#include "cli/accounts/accounts_show.h"
 #include "cli/accounts/accounts_source.h"
 #include "cli/command.h"
 #include "cli/option_values.h"
+#include "cli/terminal.h"
 #include "store/account_tables.h"
 
 void sites_summary_write(const char *path)
 {
-    struct accounts_show o = {.shape = {.schema = "sites",
+    struct accounts_view o = {.style = terminal_style(stderr),
+                              .shape = {.schema = "sites",
                                         .kind = ACCOUNT_OF_SITES,
                                         .sort = ACCOUNT_SORT_TOTAL,
                                         .top = OPTION_VALUES_TOP_DEFAULT}};
@@ -26,9 +27,11 @@ void sites_summary_write(const char *path)
                          : e.text);
     } else {
         struct sink out = sink_to_file(stderr);
-        accounts_show(&out, &o, &texts, NULL, &r);
+        struct buf notes = BUF_INIT;
+        accounts_view_write(&out, &o, &texts, NULL, &r, &notes);
         sink_finish(&out);
-        accounts_say_losses(&r.accounts, sites_losses);
+        accounts_view_note_losses(&notes, &r.accounts, sites_losses);
+        command_notes(&notes);
     }
     accounts_reading_release(&r);
     alloc_texts_release(&texts);

@@ -7,11 +7,13 @@
 
 #include "base/sigsafe/clock_ns.h"
 #include "base/units.h"
-#include "cli/accounts/allocinfo_show.h"
 #include "cli/command.h"
 #include "cli/intervals.h"
 #include "cli/option_values.h"
 #include "cli/pager.h"
+#include "cli/terminal.h"
+#include "collect/accounts/allocinfo.h"
+#include "view/accounts/allocinfo_view.h"
 
 #define TOP_DEFAULT 20
 #define SECOND_NS   1000000000u
@@ -60,7 +62,7 @@ static const struct word groups[] = {{"site", ALLOC_BY_SITE},           {"file",
 struct request {
     const char *files[ALLOC_MOMENTS]; /* NULL: the kernel's own */
     int n_files;
-    struct allocinfo_show show;
+    struct allocinfo_view show;
     struct query *query;
     struct intervals interval;
     bool paged;
@@ -146,7 +148,7 @@ static int parse(struct request *q, int argc, char **argv)
 {
     struct arguments a;
     struct error e = {""};
-    *q = (struct request){.n_files = 0};
+    *q = (struct request){.show = {.style = terminal_style(stdout)}};
     int code = command_parse(&command_sys_allocinfo, argc, argv, false, &a);
     if (code >= 0)
         return code;
@@ -187,6 +189,7 @@ static int show_once(struct request *q)
 {
     struct allocinfo_reading of[ALLOC_MOMENTS] = {{.source = NULL}};
     struct alloc_texts texts = {.bytes = BUF_INIT};
+    struct buf notes = BUF_INIT;
     bool two = q->n_files == 2;
     int code = two ? read_one(&of[ALLOC_BEFORE], &texts, q->files[0]) : -1;
     if (code < 0)
@@ -194,10 +197,12 @@ static int show_once(struct request *q)
     if (code < 0) {
         struct sink out = pager_sink(q->paged);
         q->show.time_ns = q->n_files ? 0 : clock_ns(CLOCK_REALTIME);
-        allocinfo_show(&out, &q->show, &texts, two ? &of[ALLOC_BEFORE] : NULL, &of[ALLOC_AFTER]);
+        allocinfo_view_write(&out, &q->show, &texts, two ? &of[ALLOC_BEFORE] : NULL, &of[ALLOC_AFTER],
+                             &notes);
         code = pager_written(&out, EXIT_DONE);
         for (int i = two ? ALLOC_BEFORE : ALLOC_AFTER; i < ALLOC_MOMENTS; i++)
-            allocinfo_say_losses(&of[i]);
+            allocinfo_view_note_losses(&notes, &of[i]);
+        command_notes(&notes);
     }
     for (int i = 0; i < ALLOC_MOMENTS; i++)
         allocinfo_release(&of[i].info);
@@ -206,11 +211,11 @@ static int show_once(struct request *q)
 }
 
 /* Losses are said when there are others than before. */
-static void say_new_losses(const struct allocinfo_reading *r, uint64_t *said)
+static void note_new_losses(struct buf *notes, const struct allocinfo_reading *r, uint64_t *said)
 {
     uint64_t lost = r->info.bad_lines * 2 + r->info.cut;
     if (lost != *said)
-        allocinfo_say_losses(r);
+        allocinfo_view_note_losses(notes, r);
     *said = lost;
 }
 
@@ -227,8 +232,9 @@ struct series {
 static int look(void *arg, uint64_t began_ns, uint64_t elapsed_ns)
 {
     struct series *s = arg;
-    struct allocinfo_show *show = &s->q->show;
+    struct allocinfo_view *show = &s->q->show;
     s->now = !s->now;
+    struct buf notes = BUF_INIT;
     struct allocinfo_reading *before = &s->of[!s->now], *after = &s->of[s->now];
     allocinfo_release(&after->info);
     int code = read_one(after, &s->texts, s->q->files[0]);
@@ -239,9 +245,10 @@ static int look(void *arg, uint64_t began_ns, uint64_t elapsed_ns)
         show->began_ns = began_ns;
         show->shape.seconds = (double)elapsed_ns / SECOND_NS;
         show->time_ns = clock_ns(CLOCK_REALTIME);
-        allocinfo_show(&s->out, show, &s->texts, before, after);
+        allocinfo_view_write(&s->out, show, &s->texts, before, after, &notes);
     }
-    say_new_losses(after, &s->said);
+    note_new_losses(&notes, after, &s->said);
+    command_notes(&notes);
     return sink_finish(&s->out) ? EXIT_DONE : -1;
 }
 

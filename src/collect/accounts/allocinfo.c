@@ -51,7 +51,7 @@ static const char *without_blanks_behind(const char *begin, const char *end)
 /* ---- one line ---- */
 
 struct parse {
-    struct allocinfo *to;
+    struct alloc_listing *to;
     struct alloc_texts *texts;
     const char *file; /* the last one: it mostly comes again */
     size_t file_len;
@@ -140,7 +140,7 @@ static const char *parse_row(struct parse *p, const char *at, const char *end)
 
 static void take_line(struct parse *p, const char *begin, const char *end)
 {
-    struct allocinfo *a = p->to;
+    struct alloc_listing *a = p->to;
     const char *why, *bare = without_blanks_behind(begin, end);
     a->lines++;
     if (bare == begin || *begin == '#') /* the line of headings */
@@ -153,15 +153,15 @@ static void take_line(struct parse *p, const char *begin, const char *end)
         why = parse_row(p, begin, bare);
     if (!why)
         return;
-    if (a->bad_lines < ALLOCINFO_BAD_KEPT)
-        a->bad[a->bad_lines] = (struct allocinfo_bad){a->lines, why};
+    if (a->bad_lines < ALLOC_BAD_KEPT)
+        a->bad[a->bad_lines] = (struct alloc_bad){a->lines, why};
     a->bad_lines++;
 }
 
 /* ---- the whole ---- */
 
 /* The first line. */
-static int parse_head(struct allocinfo *a, const char *at, const char *end, struct error *e)
+static int parse_head(struct alloc_listing *a, const char *at, const char *end, struct error *e)
 {
     uint64_t version, minor;
     end = without_blanks_behind(at, end);
@@ -177,12 +177,12 @@ static int parse_head(struct allocinfo *a, const char *at, const char *end, stru
     return 0;
 }
 
-int allocinfo_parse(struct allocinfo *a, struct alloc_texts *texts, const char *text, size_t len,
+int allocinfo_parse(struct alloc_listing *a, struct alloc_texts *texts, const char *text, size_t len,
                     struct error *e)
 {
     struct parse p = {.to = a, .texts = texts};
     const char *at = text, *end = text + len, *newline = len ? memchr(at, '\n', len) : NULL;
-    *a = (struct allocinfo){.bad_lines = 0};
+    *a = (struct alloc_listing){.bad_lines = 0};
     if (len >= 2 && !memcmp(text, "\x1f\x8b", 2))
         return error_set(e, EPROTO, "it is compressed: zcat it into `allium sys allocinfo -`");
     int bad = parse_head(a, at, newline ? newline : end, e);
@@ -199,7 +199,7 @@ int allocinfo_parse(struct allocinfo *a, struct alloc_texts *texts, const char *
     return 0;
 }
 
-void allocinfo_release(struct allocinfo *a)
+void allocinfo_release(struct alloc_listing *a)
 {
     vec_release(&a->sites);
 }

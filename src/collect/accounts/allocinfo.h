@@ -28,32 +28,18 @@
 #define ALLOCINFO_PATH "/proc/allocinfo"
 #define ALLOCINFO_LINE_BYTES                                                                                 \
     4352 /* of a line: a path of PATH_MAX and what stands around it; longer ones are none */
-#define ALLOCINFO_BAD_KEPT 8
-
-struct allocinfo_bad {
-    uint64_t line;   /* its number, from 1 */
-    const char *why; /* words; static */
-};
-
-struct allocinfo {
-    unsigned version, minor; /* 1.0: 1 and 0 */
-    struct alloc_sites sites;
-    uint64_t lines, bad_lines;
-    struct allocinfo_bad bad[ALLOCINFO_BAD_KEPT]; /* the first of the bad lines */
-    bool cut;                                     /* the last line has no end */
-};
 
 /**
  * Reads a text that may hold anything; `texts` gets its names. 0; or -EPROTO, after a line that begins with what the text is not: it
  * does not begin as one, or is of a version that is not known.
  */
-int allocinfo_parse(struct allocinfo *a, struct alloc_texts *texts, const char *text, size_t len,
+int allocinfo_parse(struct alloc_listing *a, struct alloc_texts *texts, const char *text, size_t len,
                     struct error *e);
 /**
  * Reads a file, "-": standard input, NULL: the kernel's own. 0; -EOPNOTSUPP, -EACCES: the kernel has none, counts nothing, or may
  * not be asked; -EPROTO as above; or what open(2) and read(2) gave. All with a line.
  */
-int allocinfo_read(struct allocinfo *a, struct alloc_texts *texts, const char *path, struct error *e);
-void allocinfo_release(struct allocinfo *a);
+int allocinfo_read(struct alloc_listing *a, struct alloc_texts *texts, const char *path, struct error *e);
+void allocinfo_release(struct alloc_listing *a);
 
 #endif

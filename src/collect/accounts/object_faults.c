@@ -15,7 +15,7 @@ struct object_faults {
     struct map by_account;
     struct VEC(struct object_faults_sum) sums;
     struct VEC(struct page_fault) early; /* of which nobody's object was seen so far */
-    struct object_faults_rest rest;
+    struct account_faults_rest rest;
     int bad;
 };
 
@@ -115,7 +115,7 @@ struct object_faults_sum object_faults_of(const struct object_faults *f, uint32_
     return at == MAP_NONE ? (struct object_faults_sum){0} : f->sums.at[at];
 }
 
-struct object_faults_rest object_faults_rest(const struct object_faults *f)
+struct account_faults_rest object_faults_rest(const struct object_faults *f)
 {
     return f->rest;
 }

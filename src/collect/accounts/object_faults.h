@@ -16,6 +16,7 @@
 #include "base/hash_map.h"
 #include "base/vec.h"
 #include "collect/accounts/object_lookup.h"
+#include "model/accounts/accounts.h"
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -23,14 +24,6 @@
 struct object_faults_sum {
     uint64_t minor, major;
     uint64_t shared; /* of both: pages in which other accounts have objects, too */
-};
-
-/** What was counted for nobody. */
-struct object_faults_rest {
-    uint64_t elsewhere; /* memory in which no object ever began: stacks, files, what is not followed */
-    uint64_t none;      /* memory of objects, but none was there: it has gone, or the allocator's own */
-    uint64_t ended;     /* the process had ended before they were looked at */
-    uint64_t lost;      /* told by the kernel in number alone */
 };
 
 struct object_faults;
@@ -46,7 +39,7 @@ void object_faults_finish(struct object_faults *f);
 
 /** Zeros of an account that had none. */
 struct object_faults_sum object_faults_of(const struct object_faults *f, uint32_t account);
-struct object_faults_rest object_faults_rest(const struct object_faults *f);
+struct account_faults_rest object_faults_rest(const struct object_faults *f);
 /** True: those in system calls were not told. */
 bool object_faults_user_alone(const struct object_faults *f);
 

@@ -23,6 +23,11 @@ int64_t account_slack_bytes(const struct account_sum *s)
     return (int64_t)(s->of[ACCOUNT_MADE_USABLE] - s->of[ACCOUNT_GONE_USABLE]) - account_live_bytes(s);
 }
 
+uint64_t account_faults(const struct account_sum *s)
+{
+    return s->faults[ACCOUNT_MINOR] + s->faults[ACCOUNT_MAJOR];
+}
+
 void account_sum_add(struct account_sum *to, const struct account_sum *from)
 {
     uint64_t peak = to->of[ACCOUNT_PEAK_BYTES], other = from->of[ACCOUNT_PEAK_BYTES];

@@ -47,6 +47,16 @@ enum account_faults {
     ACCOUNT_FAULTS
 };
 
+/** Page faults of no account. */
+struct account_faults_rest {
+    uint64_t
+        elsewhere; /* in memory that never held an object: stacks, files, objects that are not followed */
+    uint64_t
+        none; /* in memory that holds objects, but none where the fault was: freed, or the allocator's own */
+    uint64_t ended; /* the process ended before the object was looked up */
+    uint64_t lost;  /* of these the kernel gave only the number */
+};
+
 struct account_sum {
     uint64_t of[ACCOUNT_COUNTERS];
     uint64_t faults[ACCOUNT_FAULTS];
@@ -59,6 +69,8 @@ int64_t account_live_bytes(const struct account_sum *s);
 int64_t account_live_objects(const struct account_sum *s);
 /** Live bytes that were given beyond what was asked for. */
 int64_t account_slack_bytes(const struct account_sum *s);
+/** Page faults, minor and major. */
+uint64_t account_faults(const struct account_sum *s);
 /** from becomes a part of to. */
 void account_sum_add(struct account_sum *to, const struct account_sum *from);
 

@@ -57,6 +57,22 @@ struct alloc_site {
 };
 struct alloc_sites VEC(struct alloc_site);
 
+#define ALLOC_BAD_KEPT 8
+
+struct alloc_bad {
+    uint64_t line;   /* its number, from 1 */
+    const char *why; /* words; static */
+};
+
+/** What one file of the kernel's listed. Whoever reads the file fills and releases it. */
+struct alloc_listing {
+    unsigned version, minor; /* of the format; 1.0: 1 and 0 */
+    struct alloc_sites sites;
+    uint64_t lines, bad_lines;
+    struct alloc_bad bad[ALLOC_BAD_KEPT]; /* the first of the bad lines */
+    bool cut;                             /* the last line has no end */
+};
+
 /* ---- rows ---- */
 
 enum alloc_group {

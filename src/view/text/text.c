@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "base/mem.h"
+#include "base/units.h"
 #include "model/profile/rollup.h"
 
 const char *text_begin(const struct text_style *s, enum text_look look)
@@ -320,4 +321,20 @@ void text_paragraph(struct sink *out, const struct text_style *s, const char *la
         words += strspn(words, " ");
     }
     sink_char(out, '\n');
+}
+
+void text_add_when(struct buf *b, uint64_t began_ns, uint64_t elapsed_ns)
+{
+    char took[UNITS_TEXT_BYTES], last[UNITS_TEXT_BYTES];
+    buf_printf(b, "--- %s after the start, the last %s: ", units_format_duration(took, (double)began_ns),
+               units_format_duration(last, (double)elapsed_ns));
+}
+
+void text_add_shown(struct buf *b, uint64_t shown, uint64_t all)
+{
+    if (shown < all) {
+        text_add_number(b, shown, NULL);
+        buf_addstr(b, " of ");
+    }
+    text_add_number(b, all, "row");
 }

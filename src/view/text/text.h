@@ -71,6 +71,10 @@ void text_add_number(struct buf *b, uint64_t number, const char *noun);
  * "free{s} of NULL".
  */
 void text_add_words(struct buf *b, uint64_t number, const char *words);
+/** Appends "--- 5.00 s after the start, the last 5.00 s: ", the beginning of one report of many. */
+void text_add_when(struct buf *b, uint64_t began_ns, uint64_t elapsed_ns);
+/** Appends "20 of 45 rows", or "45 rows" if all are shown. */
+void text_add_shown(struct buf *b, uint64_t shown, uint64_t all);
 /** Appends "2026-11-21 14:02:11 UTC", in the zone of TZ. */
 void text_add_instant(struct buf *b, uint64_t realtime_ns);
 /** Appends "14:02:11". */

@@ -1,27 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "cli/intervals.h"
-#include "cli/accounts/allocinfo_show.h"
+#include "view/accounts/allocinfo_view.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/units.h"
-#include "cli/terminal.h"
 #include "view/formats/allocinfo_text.h"
 #include "view/formats/json.h"
 #include "view/table/table_view.h"
-#include "view/text/text.h"
+#include "view/text/notes.h"
 
 /* All that is shown of one look. */
 struct shown {
-    const struct allocinfo_show *o;
+    const struct allocinfo_view *o;
     struct alloc_texts *texts;
     const struct allocinfo_reading *of[ALLOC_MOMENTS];
     struct alloc_row whole; /* sums of all that was read */
     struct alloc_row total; /* of what the query holds for */
     struct alloc_rows sites, rows;
-    struct text_style style;
+    struct buf *notes;
 };
 
 /* ---- the screen ---- */
@@ -58,7 +56,7 @@ static void write_line(struct sink *out, struct buf *b)
 
 static void add_reading(const struct shown *s, struct buf *b, enum alloc_moment moment)
 {
-    text_add_name(b, &s->style, s->of[moment]->source);
+    text_add_name(b, &s->o->style, s->of[moment]->source);
     buf_printf(b, ", version %u.%u", s->of[moment]->info.version, s->of[moment]->info.minor);
 }
 
@@ -75,7 +73,7 @@ static void write_heading(const struct shown *s, struct sink *out)
     }
     if (s->o->query) {
         buf_addstr(&b, "where ");
-        text_add_name(&b, &s->style, query_text(s->o->query));
+        text_add_name(&b, &s->o->style, query_text(s->o->query));
         buf_addstr(&b, "\n  ");
         add_sum(&b, &s->total.of[ALLOC_AFTER]);
         write_line(out, &b);
@@ -93,10 +91,10 @@ static void write_heading(const struct shown *s, struct sink *out)
 static void write_interval(const struct shown *s, struct sink *out, const struct table *t)
 {
     struct buf b = BUF_INIT;
-    intervals_add_when(&b, s->o->began_ns, s->o->elapsed_ns);
+    text_add_when(&b, s->o->began_ns, s->o->elapsed_ns);
     add_change(&b, &s->total, s->o->shape.seconds);
     buf_addstr(&b, " a second, ");
-    intervals_add_rows(&b, table_rows(t), s->rows.all.len);
+    text_add_shown(&b, table_rows(t), s->rows.all.len);
     write_line(out, &b);
     buf_release(&b);
 }
@@ -117,22 +115,16 @@ static void write_screen(const struct shown *s, struct sink *out, struct table *
         write_heading(s, out);
     hide_inexact(s, t);
     if (table_rows(t))
-        table_view_text(out, t, &s->style);
+        table_view_text(out, t, &s->o->style);
     if (rates)
         sink_char(out, '\n');
 }
 
-/* When the rows have been written: of a reader that has gone nothing is said. */
-static void say_cut(const struct shown *s, struct sink *out, const struct table *t)
+/* A reader that has gone is told nothing. */
+static void note_cut(const struct shown *s, struct sink *out, const struct table *t)
 {
-    struct buf b = BUF_INIT;
-    if (table_rows(t) == s->rows.all.len || s->o->shape.view == ALLOC_RATE || sink_finish(out))
-        return;
-    text_add_number(&b, table_rows(t), NULL);
-    buf_addstr(&b, " of ");
-    text_add_number(&b, s->rows.all.len, "row");
-    fprintf(stderr, "allium: %s are shown; --top 0 shows all\n", buf_str(&b));
-    buf_release(&b);
+    if (s->o->shape.view != ALLOC_RATE && !sink_finish(out))
+        notes_add_cut(s->notes, table_rows(t), s->rows.all.len);
 }
 
 /* ---- JSON ---- */
@@ -161,7 +153,7 @@ static void write_reading(struct json *j, const struct shown *s, enum alloc_mome
     write_sum(j, &s->whole.of[moment]);
     json_whole(j, "malformed_lines", r->info.bad_lines);
     json_open(j, "malformed", '[');
-    for (uint64_t i = 0; i < r->info.bad_lines && i < ALLOCINFO_BAD_KEPT; i++) {
+    for (uint64_t i = 0; i < r->info.bad_lines && i < ALLOC_BAD_KEPT; i++) {
         json_open(j, NULL, '{');
         json_whole(j, "line", r->info.bad[i].line);
         json_text(j, "why", r->info.bad[i].why);
@@ -262,10 +254,11 @@ static void choose(struct shown *s)
         alloc_rows_keep_changed(&s->rows);
 }
 
-void allocinfo_show(struct sink *out, const struct allocinfo_show *o, struct alloc_texts *texts,
-                    const struct allocinfo_reading *before, const struct allocinfo_reading *after)
+void allocinfo_view_write(struct sink *out, const struct allocinfo_view *o, struct alloc_texts *texts,
+                          const struct allocinfo_reading *before, const struct allocinfo_reading *after,
+                          struct buf *notes)
 {
-    struct shown s = {.o = o, .texts = texts, .of = {before, after}, .style = terminal_style(stdout)};
+    struct shown s = {.o = o, .texts = texts, .of = {before, after}, .notes = notes};
     choose(&s);
     if (o->kernel_text) {
         write_kernel_text(&s, out);
@@ -277,7 +270,7 @@ void allocinfo_show(struct sink *out, const struct allocinfo_show *o, struct all
             write_json(&s, out, t);
         } else {
             write_screen(&s, out, t);
-            say_cut(&s, out, t);
+            note_cut(&s, out, t);
         }
         table_free(t);
     }
@@ -285,20 +278,20 @@ void allocinfo_show(struct sink *out, const struct allocinfo_show *o, struct all
     alloc_rows_release(&s.rows);
 }
 
-void allocinfo_say_losses(const struct allocinfo_reading *r)
+void allocinfo_view_note_losses(struct buf *notes, const struct allocinfo_reading *r)
 {
-    const struct allocinfo *a = &r->info;
+    const struct alloc_listing *a = &r->info;
     struct buf b = BUF_INIT;
     if (a->bad_lines) {
         text_add_words(&b, a->bad_lines, "line{s} {was|were} skipped");
-        for (uint64_t i = 0; i < a->bad_lines && i < ALLOCINFO_BAD_KEPT; i++)
+        for (uint64_t i = 0; i < a->bad_lines && i < ALLOC_BAD_KEPT; i++)
             buf_printf(&b, "%s line %" PRIu64 ": %s", i ? ";" : ":", a->bad[i].line, a->bad[i].why);
-        if (a->bad_lines > ALLOCINFO_BAD_KEPT)
+        if (a->bad_lines > ALLOC_BAD_KEPT)
             buf_addstr(&b, "; and more");
     }
     if (a->cut)
         buf_printf(&b, "%sthe last line has no end: what came behind it may be missing", b.len ? "; " : "");
     if (b.len)
-        fprintf(stderr, "allium: %s: %s\n", r->source, buf_str(&b));
+        notes_add(notes, "%s: %s", r->source, buf_str(&b));
     buf_release(&b);
 }

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "cli/accounts/places_show.h"
+#include "view/accounts/places_view.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/command.h"
-#include "cli/pager.h"
-#include "cli/terminal.h"
 #include "model/table/table.h"
 #include "view/formats/json.h"
 #include "view/table/table_view.h"
+#include "view/text/notes.h"
 
 enum { C_PLACES, C_COPIES, C_CLASS, C_NAME, C_FUNCTION, C_PLACE, C_MODULE, COLUMNS };
 static const struct table_column columns[COLUMNS] = {
@@ -75,12 +73,11 @@ static uint64_t copies_of(const struct account_rows *rows)
 }
 
 /* "server: 214 places, in 311 copies" */
-static void write_heading(const struct places_show *o, struct sink *out, const struct accounts *a,
+static void write_heading(const struct places_view *o, struct sink *out, const struct accounts *a,
                           const struct account_rows *fit)
 {
-    struct text_style style = terminal_style(stdout);
     struct buf b = BUF_INIT;
-    text_add_name(&b, &style, o->source);
+    text_add_name(&b, &o->style, o->source);
     buf_addstr(&b, ": ");
     text_add_number(&b, a->rows.len, "place");
     buf_addstr(&b, ", in ");
@@ -88,7 +85,7 @@ static void write_heading(const struct places_show *o, struct sink *out, const s
     buf_addstr(&b, "\n");
     if (o->query) {
         buf_addstr(&b, "where ");
-        text_add_name(&b, &style, query_text(o->query));
+        text_add_name(&b, &o->style, query_text(o->query));
         buf_addstr(&b, ": ");
         text_add_number(&b, fit->len, "place");
         buf_addstr(&b, "\n");
@@ -97,7 +94,7 @@ static void write_heading(const struct places_show *o, struct sink *out, const s
     buf_release(&b);
 }
 
-static void write_json(const struct places_show *o, struct sink *out, const struct table *t,
+static void write_json(const struct places_view *o, struct sink *out, const struct table *t,
                        const struct accounts *a, size_t all)
 {
     struct json j = {.out = out};
@@ -114,32 +111,28 @@ static void write_json(const struct places_show *o, struct sink *out, const stru
     json_close(&j, '}');
 }
 
-/* On stderr: what is missing, and why. */
-static void say_missing(const struct places_show *o, const struct accounts *a, size_t fit, size_t shown,
-                        size_t all)
+/* What is missing, and why. */
+static void note_missing(struct buf *notes, const struct places_view *o, const struct accounts *a, size_t fit,
+                         size_t shown, size_t all)
 {
-    struct buf b = BUF_INIT;
     uint64_t not_understood = a->processes.at[0].losses[ACCOUNT_LOST_RECORDS];
     size_t unknown = 0;
     vec_each (const struct account_row, r, &a->rows)
         unknown += !r->key.file;
     if (o->query && !fit)
-        command_fail(0, "no place fits %s", query_text(o->query));
-    if (shown < all && !o->json)
-        command_fail(0, "%zu of %zu rows are shown; --top 0 shows all", shown, all);
-    if (unknown) {
-        text_add_words(&b, unknown, "place{s} {has|have} neither file nor line: {it has|they have}");
-        command_fail(0, "%s no debug information (cc -g), or it was stripped", buf_str(&b));
-        buf_reset(&b);
-    }
-    if (not_understood) {
-        text_add_words(&b, not_understood, "part{s} of its tags {is|are} not understood:");
-        command_fail(0, "%s damaged, or of another version of <allium/tag.h>", buf_str(&b));
-    }
-    buf_release(&b);
+        notes_add(notes, "no place fits %s", query_text(o->query));
+    if (!o->json)
+        notes_add_cut(notes, shown, all);
+    notes_add_count(notes, unknown,
+                    "place{s} {has|have} neither file nor line: {it has|they have} no debug information (cc "
+                    "-g), or it was stripped");
+    notes_add_count(notes, not_understood,
+                    "part{s} of its tags {is|are} not understood: damaged, or of another version of "
+                    "<allium/tag.h>");
 }
 
-int places_show(const struct places_show *o, const struct accounts *a, struct alloc_texts *texts)
+void places_view_write(struct sink *out, const struct places_view *o, const struct accounts *a,
+                       struct alloc_texts *texts, struct buf *notes)
 {
     static const uint64_t of_groups[] = {
         [ACCOUNT_BY_PLACE] = 1 << C_PLACES,
@@ -150,30 +143,26 @@ int places_show(const struct places_show *o, const struct accounts *a, struct al
         [ACCOUNT_BY_CLASS] = ~(1ull << C_PLACES | 1 << C_COPIES | 1 << C_CLASS),
     };
     struct account_rows places = {0}, rows = {0};
-    struct text_style style = terminal_style(stdout);
     account_rows_join(&places, NULL, a, false);
     if (o->query)
         account_rows_keep(&places, o->query, texts);
     account_rows_group(&rows, &places, o->group, texts);
     if (rows.len)
         qsort_r(rows.at, rows.len, sizeof(*rows.at), compare, texts);
-    struct sink out = pager_sink(o->paged);
     struct table *t = table_new("tags-places", 1, columns, COLUMNS);
     t->hidden = of_groups[o->group];
     vec_each (const struct account_row, r, &rows)
         if (!o->top || table_rows(t) < o->top)
             put_row(t, r, texts);
     if (o->json) {
-        write_json(o, &out, t, a, rows.len);
+        write_json(o, out, t, a, rows.len);
     } else {
-        write_heading(o, &out, a, &places);
+        write_heading(o, out, a, &places);
         if (table_rows(t))
-            table_view_text(&out, t, &style);
+            table_view_text(out, t, &o->style);
     }
-    int code = pager_written(&out, EXIT_DONE);
-    say_missing(o, a, places.len, table_rows(t), rows.len);
+    note_missing(notes, o, a, places.len, table_rows(t), rows.len);
     table_free(t);
     vec_release(&places);
     vec_release(&rows);
-    return code;
 }

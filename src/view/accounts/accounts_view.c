@@ -1,27 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "cli/accounts/accounts_show.h"
+#include "view/accounts/accounts_view.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/units.h"
-#include "cli/command.h"
-#include "cli/intervals.h"
-#include "cli/terminal.h"
 #include "view/formats/allocinfo_text.h"
 #include "view/formats/json.h"
 #include "view/formats/openmetrics.h"
 #include "view/table/table_view.h"
+#include "view/text/notes.h"
 
 /* All that is shown of one look. */
 struct shown {
-    const struct accounts_show *o;
+    const struct accounts_view *o;
     struct alloc_texts *texts;
     const struct accounts_reading *of[ACCOUNT_MOMENTS];
     struct account_row whole; /* sums of all that was read */
     struct account_row total; /* of what the query holds for */
     struct account_rows places, rows;
-    struct text_style style;
+    struct buf *notes;
 };
 
 /* ---- the screen ---- */
@@ -117,7 +115,7 @@ static void write_heading(const struct shown *s, struct sink *out)
     for (int moment = ACCOUNT_BEFORE; moment < ACCOUNT_MOMENTS; moment++) {
         if (!s->of[moment])
             continue;
-        add_whose(&b, &s->style, s->of[moment]);
+        add_whose(&b, &s->o->style, s->of[moment]);
         if (s->o->shape.kind == ACCOUNT_OF_TAGS)
             buf_addstr(&b, ": ");
         if (s->o->shape.kind != ACCOUNT_OF_TAGS)
@@ -127,7 +125,7 @@ static void write_heading(const struct shown *s, struct sink *out)
     }
     if (s->o->query) {
         buf_addstr(&b, "where ");
-        text_add_name(&b, &s->style, query_text(s->o->query));
+        text_add_name(&b, &s->o->style, query_text(s->o->query));
         buf_addstr(&b, ": ");
         add_sum_of(s, &b, &s->total.of[ACCOUNT_AFTER]);
         write_line(out, &b);
@@ -147,10 +145,10 @@ static void write_heading(const struct shown *s, struct sink *out)
 static void write_interval(const struct shown *s, struct sink *out, const struct table *t)
 {
     struct buf b = BUF_INIT;
-    intervals_add_when(&b, s->o->began_ns, s->o->elapsed_ns);
+    text_add_when(&b, s->o->began_ns, s->o->elapsed_ns);
     add_change(&b, &s->total);
     buf_addstr(&b, "; ");
-    intervals_add_rows(&b, table_rows(t), s->rows.len);
+    text_add_shown(&b, table_rows(t), s->rows.len);
     write_line(out, &b);
     buf_release(&b);
 }
@@ -164,22 +162,16 @@ static void write_screen(const struct shown *s, struct sink *out, struct table *
         write_heading(s, out);
     accounts_table_for_screen(t, &s->o->shape);
     if (table_rows(t))
-        table_view_text(out, t, &s->style);
+        table_view_text(out, t, &s->o->style);
     if (rates)
         sink_char(out, '\n');
 }
 
-/* When the rows have been written: of a reader that has gone nothing is said. */
-static void say_cut(const struct shown *s, struct sink *out, const struct table *t)
+/* A reader that has gone is told nothing. */
+static void note_cut(const struct shown *s, struct sink *out, const struct table *t)
 {
-    struct buf b = BUF_INIT;
-    if (table_rows(t) == s->rows.len || s->o->shape.view == ACCOUNT_RATE || sink_finish(out))
-        return;
-    text_add_number(&b, table_rows(t), NULL);
-    buf_addstr(&b, " of ");
-    text_add_number(&b, s->rows.len, "row");
-    command_fail(0, "%s are shown; --top 0 shows all", buf_str(&b));
-    buf_release(&b);
+    if (s->o->shape.view != ACCOUNT_RATE && !sink_finish(out))
+        notes_add_cut(s->notes, table_rows(t), s->rows.len);
 }
 
 /* ---- JSON ---- */
@@ -308,7 +300,7 @@ static void add_up(struct account_row *to, const struct account_rows *rows)
 /* What is asked for of all places: it lies in `rows`. */
 static void choose(struct shown *s)
 {
-    const struct accounts_show *o = s->o;
+    const struct accounts_view *o = s->o;
     const struct accounts_reading *before = s->of[ACCOUNT_BEFORE];
     bool processes =
         o->shape.group == ACCOUNT_BY_PROCESS || (o->query && account_query_needs_processes(o->query));
@@ -331,15 +323,16 @@ static void write_table(struct shown *s, struct sink *out)
         write_json(s, out, t);
     } else {
         write_screen(s, out, t);
-        say_cut(s, out, t);
+        note_cut(s, out, t);
     }
     table_free(t);
 }
 
-bool accounts_show(struct sink *out, const struct accounts_show *o, struct alloc_texts *texts,
-                   const struct accounts_reading *before, const struct accounts_reading *after)
+bool accounts_view_write(struct sink *out, const struct accounts_view *o, struct alloc_texts *texts,
+                         const struct accounts_reading *before, const struct accounts_reading *after,
+                         struct buf *notes)
 {
-    struct shown s = {.o = o, .texts = texts, .of = {before, after}, .style = terminal_style(stdout)};
+    struct shown s = {.o = o, .texts = texts, .of = {before, after}, .notes = notes};
     choose(&s);
     bool fits = s.places.len || !o->query;
     if (o->format == ACCOUNTS_ALLOCINFO)
@@ -353,18 +346,13 @@ bool accounts_show(struct sink *out, const struct accounts_show *o, struct alloc
     return fits;
 }
 
-void accounts_say_losses(const struct accounts *a, const char *const words[static ACCOUNT_LOSSES])
+void accounts_view_note_losses(struct buf *notes, const struct accounts *a,
+                               const char *const words[static ACCOUNT_LOSSES])
 {
     uint64_t losses[ACCOUNT_LOSSES] = {0};
     vec_each (const struct account_process, p, &a->processes)
         for (int i = 0; i < ACCOUNT_LOSSES; i++)
             losses[i] += p->losses[i];
-    for (int i = 0; i < ACCOUNT_LOSSES; i++) {
-        struct buf b = BUF_INIT;
-        if (!losses[i])
-            continue;
-        text_add_words(&b, losses[i], words[i]);
-        command_fail(0, "%s", buf_str(&b));
-        buf_release(&b);
-    }
+    for (int i = 0; i < ACCOUNT_LOSSES; i++)
+        notes_add_count(notes, losses[i], words[i]);
 }

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cli/accounts/faults_command.h"
+
+#include <signal.h>
+#include <time.h>
+
+#include "base/sigsafe/clock_ns.h"
+#include "cli/pager.h"
+#include "cli/terminal.h"
+#include "collect/accounts/object_faults.h"
+#include "view/accounts/faults_view.h"
+
+#define STEP_MS 2
+
+/* All that was counted. */
+struct watched {
+    const struct faults_options *o;
+    struct alloc_texts *texts;
+    struct accounts accounts;
+    struct account_rows places, rows; /* that have faults, and fit */
+    struct account_sum total;         /* of all places */
+    struct account_faults_rest rest;
+    double seconds;
+    bool user_alone;
+};
+
+/* ---- counting ---- */
+
+/* What was counted so far is shown when it is told to end. */
+static void count(struct watched *w, struct object_faults *f)
+{
+    sigset_t ends, before;
+    uint64_t began = clock_ns(CLOCK_MONOTONIC);
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGINT);
+    sigaddset(&ends, SIGTERM);
+    sigprocmask(SIG_BLOCK, &ends, &before);
+    while (clock_ns(CLOCK_MONOTONIC) - began < w->o->duration_ns && !object_faults_step(f, STEP_MS))
+        if (sigtimedwait(&ends, NULL, &(struct timespec){0}) > 0)
+            break;
+    w->seconds = (double)(clock_ns(CLOCK_MONOTONIC) - began) / 1e9;
+    object_faults_finish(f);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    w->rest = object_faults_rest(f);
+    w->user_alone = object_faults_user_alone(f);
+}
+
+static void choose(struct watched *w)
+{
+    struct account_rows all = {0};
+    size_t kept = 0;
+    account_rows_join(&w->places, NULL, &w->accounts, false);
+    w->total = account_rows_total(&w->places, ACCOUNT_AFTER);
+    if (w->o->query)
+        account_rows_keep(&w->places, w->o->query, w->texts);
+    account_rows_group(&all, &w->places, w->o->group, w->texts);
+    vec_each (const struct account_row, r, &all)
+        if (account_faults(&r->of[ACCOUNT_AFTER]))
+            all.at[kept++] = *r;
+    all.len = kept;
+    w->rows = all;
+}
+
+static int read_all(struct watched *w, const struct accounts_kind *kind, struct symbols *symbols,
+                    struct error *e)
+{
+    struct object_faults *f;
+    struct object_lookup_where where;
+    int bad = kind->find_objects(&where, w->o->pid, e);
+    bad = bad ? bad : object_faults_open(&f, w->o->pid, &where, e);
+    if (bad)
+        return bad;
+    count(w, f);
+    bad = kind->read_faults(&w->accounts, w->texts, w->o->pid, f, symbols, e);
+    object_faults_close(f);
+    if (!bad)
+        choose(w);
+    return bad;
+}
+
+int faults_command(const struct faults_options *o, const struct accounts_kind *kind,
+                   struct alloc_texts *texts, struct symbols *symbols)
+{
+    struct watched w = {.o = o, .texts = texts};
+    struct error e = {""};
+    int code = read_all(&w, kind, symbols, &e) ? command_fail(EXIT_FAILED, "%s", e.text) : -1;
+    if (code < 0) {
+        struct faults_view view = {.schema = kind->schema,
+                                   .process = &w.accounts.processes.at[0],
+                                   .rows = &w.rows,
+                                   .total = &w.total,
+                                   .rest = &w.rest,
+                                   .seconds = w.seconds,
+                                   .user_alone = w.user_alone,
+                                   .fits = w.places.len,
+                                   .group = o->group,
+                                   .group_word = o->group_word,
+                                   .query = o->query,
+                                   .top = o->top,
+                                   .json = o->json,
+                                   .style = terminal_style(stdout)};
+        struct buf notes = BUF_INIT;
+        struct sink out = pager_sink(o->paged);
+        faults_view_write(&out, &view, texts, &notes);
+        code = pager_written(&out, EXIT_DONE);
+        command_notes(&notes);
+    }
+    accounts_release(&w.accounts);
+    vec_release(&w.places);
+    vec_release(&w.rows);
+    return code;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef VIEW_ACCOUNTS_VIEW_H
+#define VIEW_ACCOUNTS_VIEW_H
+
+/*
+ * Exact accounts, of tags and of sites alike, on the screen, as JSON, in the format of the kernel's allocinfo or as OpenMetrics.
+ *
+ * Runs in: the tool. Owns: nothing.
+ */
+
+#include "model/accounts/accounts_table.h"
+#include "view/text/text.h"
+
+enum accounts_format { ACCOUNTS_SCREEN, ACCOUNTS_JSON, ACCOUNTS_ALLOCINFO, ACCOUNTS_OPENMETRICS };
+
+/** One reading of one source. */
+struct accounts_reading {
+    struct accounts accounts;
+    char *label; /* of the source, for people; NULL: a process, which has its name */
+};
+
+struct accounts_view {
+    struct account_shape shape;
+    const char *group;         /* its word */
+    const char *order;         /* its word */
+    const struct query *query; /* NULL: everything */
+    enum accounts_format format;
+    struct text_style style;
+    bool line;                     /* one of many: JSON in one line */
+    uint64_t began_ns, elapsed_ns; /* of rates: since the first reading, and since the last one */
+};
+
+/**
+ * Writes the report; its notes (view/text/notes.h) are appended. `before` is NULL where one reading is shown and none compared. False: no
+ * place fits the query.
+ */
+bool accounts_view_write(struct sink *out, const struct accounts_view *o, struct alloc_texts *texts,
+                         const struct accounts_reading *before, const struct accounts_reading *after,
+                         struct buf *notes);
+/** Appends a note for each kind of loss that there was; `words` are those of each kind, as text_add_words() takes them. */
+void accounts_view_note_losses(struct buf *notes, const struct accounts *a,
+                               const char *const words[static ACCOUNT_LOSSES]);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef VIEW_FAULTS_VIEW_H
+#define VIEW_FAULTS_VIEW_H
+
+/*
+ * Page faults of one process, by the allocation whose object lies in the page: on the screen or as JSON.
+ *
+ * Runs in: the tool. Owns: nothing.
+ */
+
+#include <stdint.h>
+
+#include "model/accounts/accounts.h"
+#include "view/text/text.h"
+
+/** What was counted, and how it is shown. */
+struct faults_view {
+    const char *schema; /* "tags": the JSON schema is "allium-tags-faults" */
+    const struct account_process *process;
+    const struct account_rows *rows;        /* those that are shown; each has faults */
+    const struct account_sum *total;        /* of all accounts */
+    const struct account_faults_rest *rest; /* faults of no account */
+    double seconds;                         /* for which faults were counted */
+    bool user_alone;                        /* faults in system calls were not seen */
+    bool fits;                              /* some account fits the query */
+    enum account_group group;
+    const char *group_word;
+    const struct query *query; /* NULL: everything */
+    uint32_t top;              /* rows; 0: all */
+    bool json;
+    struct text_style style;
+};
+
+/** Writes the report; its notes (view/text/notes.h) are appended. */
+void faults_view_write(struct sink *out, const struct faults_view *o, const struct alloc_texts *texts,
+                       struct buf *notes);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef VIEW_PLACES_VIEW_H
+#define VIEW_PLACES_VIEW_H
+
+/*
+ * The tags of a program that does not run: where it allocates, on the screen or as JSON. Nothing is counted.
+ *
+ * Runs in: the tool. Owns: nothing.
+ */
+
+#include "model/accounts/accounts.h"
+#include "view/text/text.h"
+
+struct places_view {
+    const char *source; /* for people */
+    enum account_group group;
+    const char *group_word;
+    const struct query *query; /* NULL: everything */
+    uint32_t top;              /* rows; 0: all */
+    bool json;
+    struct text_style style;
+};
+
+/** Writes the tags of one file, by source file and line; notes (view/text/notes.h) about what is missing are appended. */
+void places_view_write(struct sink *out, const struct places_view *o, const struct accounts *a,
+                       struct alloc_texts *texts, struct buf *notes);
+
+#endif
