@@ -2,6 +2,7 @@
 #include "agent/process.h"
 
 #include <elf.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stddef.h>
@@ -23,6 +24,7 @@
 #include "target/object_map.h"
 #include "target/vm_reserve.h"
 #include "wire/deferred_rules.h"
+#include "wire/unobserved_list.h"
 
 #define LIMIT_SAMPLING (64ull << 20)
 #define LIMIT_EXACT    (2ull << 30)
@@ -352,13 +354,25 @@ static void drop_control(const struct ledger_control *of)
     process.config.asked = NULL;
 }
 
+/* The reason for which ledger_make() failed. */
+static enum carrier why_unobserved(int bad)
+{
+    return bad == -EFBIG                      ? PRELOAD_CHECK_FILE_SIZE
+           : bad == -ENOSPC                   ? PRELOAD_CHECK_NO_ROOM
+           : bad == -ENOMEM || bad == -EAGAIN ? PRELOAD_CHECK_NO_MEMORY
+                                              : PRELOAD_CHECK_NO_LEDGER;
+}
+
 static bool make_ledger(void)
 {
     store_relaxed(&process.maker, &thread_self);
     const struct ledger_control *inherited = process.config.asked;
     if (process.generation > 1)
         writer_reset(); /* not before: most children of shells never get here */
-    if (ledger_make(&process.ledger, &process.config)) {
+    int bad = ledger_make(&process.ledger, &process.config);
+    if (bad) {
+        unobserved_mark(&process.config, process.config.image_id, why_unobserved(bad),
+                        process.exec_name ? process.exec_name : "", true);
         store_release(&process.stage, LEDGER_STAGE_FAILED);
         return false;
     }

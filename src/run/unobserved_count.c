@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/vec.h"
+#include "collect/ledger/ledger_dir.h"
 #include "collect/process/proc.h"
 
 #define PROGRAMS_MAX 1000 /* that are told apart */
@@ -74,11 +75,17 @@ void unobserved_count_add_hidden(struct unobserved_count *u, pid_t pid, uint64_t
     buf_release(&program);
 }
 
+static void take_marks(void *u, const char *folder)
+{
+    unobserved_take_marks(folder, count, u);
+}
+
 int unobserved_count_store(struct unobserved_count *u, const char *dir, struct recording *recording,
                            struct error *e)
 {
     int bad = 0;
     unobserved_read(dir, &u->read_bytes, count, u);
+    ledger_run_each_folder(dir, take_marks, u);
     vec_each (struct kind, k, &u->kinds) {
         if (k->changed && !bad)
             bad = recording_put_unobserved(recording, k->program, preload_check_reason(k->why), k->processes,

@@ -115,7 +115,7 @@ static ONE_COPY long open_dir(const char *dir, bool make)
 }
 
 /* The last part of the directory that was asked for, "/run-…", if it is a recorder's; else "". */
-static const char *recorder_name(const char *asked)
+const char *ledger_recorder_name(const char *asked)
 {
     const char *last = asked;
     for (; *asked; asked++)
@@ -130,7 +130,7 @@ static long open_own(char dir[static LEDGER_PATH_BYTES], const char *parent, con
 {
     size_t len = text_join(dir, LEDGER_PATH_BYTES, parent, name);
     long fd = open_dir(dir, make);
-    const char *last = recorder_name(asked);
+    const char *last = ledger_recorder_name(asked);
     if (sys_failed(fd) || !*last)
         return fd;
     sys_call(SYS_close, fd);
@@ -165,7 +165,7 @@ long ledger_open_dir(const struct ledger_config *config, char dir[static LEDGER_
 static void file_name(char out[static NAME_BYTES], const struct ledger_config *config, long dir, int pid,
                       const char *suffix)
 {
-    const char *recorder = recorder_name(config->dir);
+    const char *recorder = ledger_recorder_name(config->dir);
     size_t n = sys_failed(dir) && *recorder ? text_join(out, NAME_BYTES / 2, recorder + 1, "/") : 0;
     n += text_from_number(out + n, (uint64_t)pid, 10, 1);
     out[n++] = '-';

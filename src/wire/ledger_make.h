@@ -56,6 +56,8 @@ void ledger_keep_control(struct ledger *l);
 /** The directory it makes a ledger in, opened; its path, "" on failure. `make`: if it is not there. -errno: there is none. */
 ONE_COPY long ledger_open_dir(const struct ledger_config *config, char dir[static LEDGER_PATH_BYTES],
                               bool make);
+/** The last part of the directory `asked`, "/run-...", if it is a recorder's; else "". */
+const char *ledger_recorder_name(const char *asked);
 /** Backs the region up to `end_bytes`. False when it cannot grow: the reason stands in the header. */
 ONE_COPY bool ledger_grow_cold(struct ledger *l, enum ledger_table table, uint64_t end_bytes);
 

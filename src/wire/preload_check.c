@@ -247,6 +247,14 @@ const char *preload_check_reason(enum carrier why)
         return "keeps its ledger where only root can read it";
     case PRELOAD_CHECK_OWN_MALLOC:
         return "has an allocator of its own";
+    case PRELOAD_CHECK_FILE_SIZE:
+        return "may not make a file of a ledger's size (RLIMIT_FSIZE)";
+    case PRELOAD_CHECK_NO_ROOM:
+        return "found no room for a ledger on its tmpfs";
+    case PRELOAD_CHECK_NO_MEMORY:
+        return "found no memory for a ledger";
+    case PRELOAD_CHECK_NO_LEDGER:
+        return "could not make a ledger";
     default:
         return "can be observed";
     }

@@ -41,6 +41,11 @@ enum carrier {
     PRELOAD_CHECK_SEALED,     /* the process that starts it is under seccomp: see agent/exec/exec.c */
     PRELOAD_CHECK_HIDDEN, /* carries the agent, but the recorder may not read its ledger: see run/ledger_tracker.c */
     PRELOAD_CHECK_OWN_MALLOC, /* carries the agent, but defines malloc itself: its requests go past the agent */
+    /* The process carries the agent, which could not make a ledger: see agent/process.c. */
+    PRELOAD_CHECK_FILE_SIZE, /* RLIMIT_FSIZE is smaller than a ledger */
+    PRELOAD_CHECK_NO_ROOM,   /* its tmpfs is full */
+    PRELOAD_CHECK_NO_MEMORY, /* RLIMIT_AS, memory cgroup */
+    PRELOAD_CHECK_NO_LEDGER, /* another reason */
     PRELOAD_CHECK_KINDS
 };
 

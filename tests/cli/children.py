@@ -161,6 +161,30 @@ def nothing_else(place):
         equal(told["total"]["allocated_bytes"], None, "bound in JSON")
 
 
+def without_ledger(place):
+    """A process that can make no ledger is named with its reason, and so is what it starts without the agent."""
+    install(place)
+    small = "mount -t tmpfs -o size=4k,mode=1777 none /dev/shm && exec "
+    run = [built("ALLIUM"), "run", "--force", "--period", "1", "-o", "r.allium", "--", "sh", "-c"]
+    for before, script, reason in (
+            ([], "ulimit -f 0; ", "may not make a file of a ledger's size (RLIMIT_FSIZE)"),
+            ([*tap.unshare(), "sh", "-c", small + '"$@"', "sh"], "", "found no room for a ledger on its tmpfs")):
+        env = dict(place.env)
+        if before:
+            del env["XDG_RUNTIME_DIR"]
+        done = tap.run([*before, *run, script + "./child_static argument; ./child argument"], cwd=place.folder, env=env)
+        equal(done.returncode, 7, "code, after " + done.stderr.decode())
+        found = book.rows(place.path("r.allium"), """
+            SELECT p.text, r.text, processes FROM unobserved JOIN string p ON p.id = program JOIN string r ON r.id = reason""")
+        equal(sorted(row for row in found if row[0].startswith("./")),
+              [("./child", reason, 1), ("./child_static", "is statically linked", 1)], "table")
+        report = place.allium("report", "r.allium").out
+        for text in report, done.stderr.decode():
+            check("1 start of ./child, which " + reason in text and "certainty" not in text, "said", text)
+        left = [name for _, names, files in os.walk(place.runtime) for name in names + files if name != "allium"]
+        equal(left, [], "what is left beside the recording")
+
+
 def streams(place):
     """Threads open and close streams of popen all the time: none looks at what another has closed."""
     env = dict(place.env, LD_PRELOAD=built("ALLIUM_AGENT"))
@@ -189,6 +213,7 @@ tap.main([(name, placed(test, "/var/tmp")) for name, test in [
     ("a program in another root does", other_root),
     ("what was not observed is said", said),
     ("a run of which nothing could be observed says so", nothing_else),
+    ("a process that can make no ledger is named", without_ledger),
     ("threads open and close streams of popen", streams),
     ("the agent keeps its place before an allocator", before_its_allocator),
 ]])

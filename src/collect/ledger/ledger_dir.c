@@ -268,6 +268,14 @@ void ledger_run_scan_tags(const char *dir, struct ledger_list *list)
     scan_run(dir, LEDGER_TAGS_SUFFIX, list);
 }
 
+void ledger_run_each_folder(const char *dir, void (*visit)(void *arg, const char *folder), void *arg)
+{
+    struct places p = find_places(strrchr(dir, '/'));
+    vec_each (char *, path, &p)
+        visit(arg, *path);
+    places_release(&p);
+}
+
 void ledger_dir_remove(const char *dir)
 {
     struct ledger_list left = {0};

@@ -54,6 +54,8 @@ int ledger_dir_make(char **path, struct error *e);
 void ledger_run_scan(const char *dir, struct ledger_list *list);
 /** The same, of ledgers of tags alone. */
 void ledger_run_scan_tags(const char *dir, struct ledger_list *list);
+/** Visits that recorder's directory, and those of its name that other users have. */
+void ledger_run_each_folder(const char *dir, void (*visit)(void *arg, const char *folder), void *arg);
 /** Removes a recorder's directory if it holds no ledger. */
 void ledger_dir_remove(const char *dir);
 /** Removes these directories, as far as they hold no ledger: what still runs keeps its own. */

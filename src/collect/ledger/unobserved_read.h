@@ -3,7 +3,7 @@
 #define COLLECT_UNOBSERVED_READ_H
 
 /*
- * Programs that were started without the agent, from the file that agents write about them.
+ * Processes that could not be observed, from the file that agents write about them, and from the names of marks.
  *
  * Runs in: the tool. Believes nothing of what the file says.
  */
@@ -17,5 +17,9 @@ typedef void (*unobserved_fn)(void *arg, enum carrier why, const char *path, int
 
 /** Tells what was noted in this directory beyond *offset bytes of the file, and moves it on. */
 void unobserved_read(const char *dir, uint64_t *offset, unobserved_fn take, void *arg);
+/** Tells each mark in this directory, and removes it. A mark that cannot be removed is not told. */
+void unobserved_take_marks(const char *dir, unobserved_fn take, void *arg);
+/** The program and the reason in the name of a mark, which is changed; NULL: it is no mark. */
+char *unobserved_parse_mark(char *name, int *why, uint64_t *id);
 
 #endif
