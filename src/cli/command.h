@@ -4,7 +4,7 @@
 
 /*
  * One command of `allium`: its words, its options, its function. To add one:
- *   1. write cli/cmd_<name>.c with a `const struct command command_<name>`;
+ *   1. write cli/commands/cmd_<name>.c with a `const struct command command_<name>`, and list it in cli/meson.build;
  *   2. declare it below and put it into the table in main.c;
  *   3. write man/allium-<name>.1.scd;
  *   4. add its options to completion/allium.bash (tests/checks/docs tells if the three differ).
