@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What all tools of `allium sys` have in common, of each of them: how they begin, end, and say what they saw."""
 import collections
+import contextlib
+import functools
 import os
 import re
 import signal
@@ -79,15 +81,34 @@ def starts_as_user(t):
     check("no such user" in refused(1, t.name, "--user", "none-such", "--", "true"), "--user")
 
 
+ENDS = (signal.SIGINT, signal.SIGTERM, None)  # None: by --duration
+
+
+@functools.cache
+def all_end():
+    """All tools see the same, one for each way to end: {(tool, way): (what it showed, what it said, its code)}."""
+    with anytool.Stirring() as s, contextlib.ExitStack() as stack:
+        running = {}
+        for how in ENDS:
+            for t in ABOUT:
+                words = sys_(t.name, "--json", *t.one_report, *(["--duration", "8s"] if how is None else []))
+                running[t, how] = process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                stack.callback(process.kill)
+        for (t, _), process in running.items():
+            line = process.stderr.readline()
+            check(b": ready: " in line, t, "is not ready:", line)
+        subprocess.run(s.command(0), check=True)
+        for (_, how), process in running.items():
+            if how is not None:
+                process.send_signal(how)
+        return {key: (*process.communicate(timeout=tap.TIMEOUT), process.returncode) for key, process in running.items()}
+
+
 def ends_by(t, how):
     """By --duration or a signal, with what it has seen."""
-    with anytool.Stirring() as s:
-        process = begin(t, "--json", *t.one_report, *(["--duration", "4s"] if how is None else []))
-        subprocess.run(s.command(0), check=True)
-        if how is not None:
-            process.send_signal(how)
-        rows, _ = parse(ends(process)[0])
-    check(rows, "nothing was seen")
+    out, errors, code = all_end()[t, how]
+    equal(code, 0, "exit code (%s)" % errors.decode())
+    check(parse(out)[0], "nothing was seen")
 
 
 def is_quiet(t):
@@ -473,8 +494,9 @@ def lacks_privilege(t):
     check("there is no process" in refused(1, t.name, "-p", 2**22 + 1), "-p")
 
 
+ABOUT = list(map(anytool.About, anytool.names()))
 TESTS = []
-for about in map(anytool.About, anytool.names()):
+for about in ABOUT:
     TESTS += [("%s: %s" % (about, what), lambda do=do, about=about: do(about)) for what, do in (
         ("--help tells its options, with examples", has_help),
         ("it knows its words, and says what is meant", knows_its_words),

@@ -109,15 +109,17 @@ def uses_its_limit(row):
 
 def many_kills(env, rung, times):
     """So many, by /proc/vmstat, the kernel's lines and our own count."""
+    outer = vmstat()["oom_kill"]
     with cgroup() as path, tool("oomkill", "--attach", rung, env=env) as it:
         before = vmstat()["oom_kill"]
         pids = [grow(path) for _ in range(times)]
-        counted = vmstat()["oom_kill"] - before
+        least = vmstat()["oom_kill"] - before
         it.stop()
+        most = vmstat()["oom_kill"] - outer
         equal(it.rung, rung, "rung")
     equal([row["victim_pid"] for row in of_ours(it.rows, pids)], pids, "victims in their order")
     killed = [row for row in it.rows if row["outcome"] == "killed"]  # also for others on this machine
-    equal(len(killed), counted, "kills, of oom_kill in /proc/vmstat")
+    check(least <= len(killed) <= most, "kills:", len(killed), "but oom_kill in /proc/vmstat went", least, "to", most)
     equal(sorted(kernel_lines(pids)), sorted(pids), "victims of /dev/kmsg")
     # An upper bound, of programs that others' events met, too; what is missing, the counts above tell.
     # A stack by frame pointers may end where nothing lies: such a frame has no name, and is no loss.

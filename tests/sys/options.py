@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 
 sys.dont_write_bytecode = True
 import anytool
@@ -20,42 +21,111 @@ NOBODY = 54321
 ROOM = {"rows": 4097, "stack-slots": 512, "ring": 1 << 16, "sample-ring": 1 << 17, "live-objects": 999, "live-blocks": 888}
 
 
-class Run:
-    """A tool that saw what stir() does, with these options and without, side by side."""
+class Wanted:
+    """What a look wants to see: the tool with these options, and without them, at the same events."""
 
-    def __init__(self, t, stirring, options, *, beside=(), json=True):
-        common = ["--cgroup", stirring.group.folder] if "--cgroup" not in options else []
-        shown = ["--json"] if json else []
-        interval = [] if "--interval" in options or "--interval" in beside else t.one_report
-        self.tools = []
-        for words in ([*beside, *options], [*beside]):
-            self.tools.append(begin(t, *shown, *interval, *common, *words))
-        self.rooms = [rooms(process.pid) for process in self.tools]
-        for _ in range(1 if t.has_rows else 3):  # kills are few
-            subprocess.run(stirring.command(0), check=True)
-        self.out, self.errors = [], []
-        for process in self.tools:
-            if process.poll() is None:
-                process.terminate()
-            out, errors = process.communicate(timeout=tap.TIMEOUT)
-            self.out.append(out)
-            self.errors.append(process.said.partition(b"allium: ready: ")[0] + errors)
+    def __init__(self, options, *, beside=(), json=True):
+        self.options, self.beside, self.json = options, beside, json
+
+    def words(self, t, s):
+        """Of both."""
+        common = ["--cgroup", s.group.folder] if "--cgroup" not in self.options else []
+        shown = ["--json"] if self.json else []
+        interval = [] if "--interval" in self.options or "--interval" in self.beside else t.one_report
+        return [[*shown, *interval, *common, *map(str, more)] for more in ([*self.beside, *self.options], self.beside)]
+
+
+class Run:
+    """What came of it, as Wanted has it: of the tool with the options, and without."""
+
+    def __init__(self, tools):
+        self.rooms, self.out, self.errors = ([getattr(tool, what) for tool in tools] for what in ("rooms", "out", "errors"))
 
     def rows(self, which=0):
         return anytool.parse(self.out[which])[0]
 
 
-def begin(t, *options):
-    """The tool, ready. What has to find tracefs does."""
-    process = subprocess.Popen(lib.with_tracefs(sys_(t.name, *options)), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    process.said = b""
-    for line in process.stderr:
-        process.said += line
-        if b": ready: " in line:
-            return process
-    process.kill()
-    process.communicate()
-    raise lib.Failed("not ready: %s" % process.said.decode())
+class Tool:
+    """The tool, begun, until end(). What has to find tracefs does."""
+
+    def __init__(self, t, words):
+        self.file, self.said = tempfile.TemporaryFile(), b""
+        self.process = subprocess.Popen(lib.with_tracefs(sys_(t.name, *words)), stdin=subprocess.DEVNULL, stdout=self.file, stderr=subprocess.PIPE)
+
+    def wait(self):
+        """Until it is ready."""
+        said = b""
+        for line in self.process.stderr:
+            said += line
+            if b": ready: " in line:
+                break
+        else:
+            raise lib.Failed("not ready: %s" % said.decode())
+        self.said = said.partition(b"allium: ready: ")[0]
+        self.rooms = rooms(self.process.pid)
+
+    def end(self):
+        if self.process.poll() is None:
+            self.process.terminate()
+        try:
+            self.errors = self.said + self.process.communicate(timeout=tap.TIMEOUT)[1]
+        finally:
+            if self.process.poll() is None:
+                self.process.kill()
+        self.file.seek(0)
+        self.out = self.file.read()
+        self.file.close()
+
+
+class Looks:
+    """Looks that go on side by side: each is a generator of lists of Wanted, and gets the Runs. In each round all that they want
+    begins, stir() works once, and all ends. Who wants the same shares it."""
+
+    TOGETHER = 12  # of them, each with some tools
+
+    def __init__(self, t, s):
+        self.t, self.s, self.waiting = t, s, []
+
+    def go_on(self, name, look, runs):
+        try:
+            self.waiting.append((name, look, look.send(runs)))
+        except StopIteration:
+            pass
+        except lib.Failed as why:
+            raise lib.Failed("--%s: %s" % (name, why)) from why
+
+    def begin(self, name, look):
+        began = look(self.t, self.s)
+        if began is not None:
+            self.go_on(name, began, None)
+
+    def round(self):
+        now, self.waiting = self.waiting[:self.TOGETHER], self.waiting[self.TOGETHER:]
+        tools = {}
+        try:
+            for name, _, wanted in now:
+                for words in (words for one in wanted for words in one.words(self.t, self.s)):
+                    if tuple(words) not in tools:
+                        tools[tuple(words)] = Tool(self.t, words)
+            for tool in tools.values():
+                tool.wait()
+            for _ in range(1 if self.t.has_rows else 3):  # kills are few
+                subprocess.run(self.s.command(0), check=True)
+        finally:
+            for tool in tools.values():
+                tool.end()
+        for name, look, wanted in now:
+            self.go_on(name, look, [Run([tools[tuple(words)] for words in one.words(self.t, self.s)]) for one in wanted])
+
+    def close(self):
+        for _, look, _ in self.waiting:
+            look.close()
+
+
+def see(options, **how):
+    """The Run of one."""
+    run, = yield [Wanted(options, **how)]
+    return run
 
 
 def rooms(pid):
@@ -70,7 +140,7 @@ def rooms(pid):
 def sees_nothing(*words):
     """A choice of whom nobody is: no rows, where there are some without."""
     def look(t, s):
-        run = Run(t, s, [str(word() if callable(word) else word) for word in words])
+        run = yield from see([word() if callable(word) else word for word in words])
         check(run.rows(1), "nothing was seen without")
         equal(run.rows(0), [], "rows of nobody")
     return look
@@ -78,14 +148,14 @@ def sees_nothing(*words):
 
 def sees_nothing_in_a_group(t, s):
     with reclaim.group(name="-empty") as other:
-        sees_nothing("--cgroup", other.folder)(t, s)
+        yield from sees_nothing("--cgroup", other.folder)(t, s)
 
 
 def makes_room(option, *beside):
     """As many entries in some map, which no map has without."""
     def look(t, s):
         given = [*beside, *(["--by", "stack"] if option in ("stack-slots", "sample-ring") and t.has_rows else [])]
-        run = Run(t, s, ["--" + option, ROOM[option]], beside=given)
+        run = yield from see(["--" + option, ROOM[option]], beside=given)
         check(ROOM[option] in run.rooms[0] and ROOM[option] not in run.rooms[1], ROOM[option], "entries:", run.rooms)
     return look
 
@@ -94,9 +164,12 @@ def differs(*words, beside=(), by_stack=False):
     """Something else is written."""
     def look(t, s):
         given = [*beside, *(["--by", "stack"] if by_stack and t.has_rows else [])]
-        run = Run(t, s, [*words], beside=given)
-        check(shape(run.out[0]) != shape(run.out[1]), "the same is shown:", run.out[0][:300])
+        shows_others((yield from see(words, beside=given)))
     return look
+
+
+def shows_others(run):
+    check(shape(run.out[0]) != shape(run.out[1]), "the same is shown:", run.out[0][:300])
 
 
 def shape(out):
@@ -106,26 +179,28 @@ def shape(out):
 
 
 def one_row(t, s):
-    run = Run(t, s, ["--top", 1])
+    run = yield from see(["--top", 1])
     check(len(run.rows(1)) > 1, "too little was seen")
     equal(len(run.rows(0)), 1, "rows")
 
 
 def orders(t, s):
     """By the first column that is a number and has two values."""
-    rows = Run(t, s, [], beside=["--top", 0]).rows(0)
+    rows = (yield from see([], beside=["--top", 0])).rows()
     for key in rows[0]:
         values = {row.get(key) for row in rows}
         if key in t.columns and len(values) > 1 and all(type(value) is int for value in values):
-            for sign in ("+", "-"):
-                got = [row[key] for row in Run(t, s, ["--sort", sign + key]).rows(0)]
+            signs = ("+", "-")
+            runs = yield [Wanted(["--sort", sign + key]) for sign in signs]
+            for sign, run in zip(signs, runs):
+                got = [row[key] for row in run.rows()]
                 equal(got, sorted(got, reverse=sign == "-"), "rows by " + sign + key)
             return
     raise lib.Failed("no column to sort by")
 
 
 def reports_often(t, s):
-    run = Run(t, s, ["--interval", "30ms"], json=t.has_rows)
+    run = yield from see(["--interval", "30ms"], json=t.has_rows)
     if t.has_rows:
         check(len({row["time_ns"] for row in run.rows(0)}) > 1, "all rows are of one report")
     else:
@@ -134,14 +209,14 @@ def reports_often(t, s):
 
 def keeps(t, s):
     """Of events that are kept: what finds no room is said."""
-    run = Run(t, s, ["--rows", 1], beside=["--sort", "pid"])
+    run = yield from see(["--rows", 1], beside=["--sort", "pid"])
     check(len(run.rows(1)) > 1 == len(run.rows(0)), "rows:", len(run.rows(0)), len(run.rows(1)))
 
 
 def tells_apart(t, s):
     """Each part but the first shows other columns than that; of one part alone there is nothing to choose."""
-    for part in t.parts[1:]:
-        differs("--by", part)(t, s)
+    for run in (yield [Wanted(["--by", part]) for part in t.parts[1:]]):
+        shows_others(run)
     equal(refused(2, t.name, "--by", "none-such").count("it can be " + t.parts[0]), 1, "what --by takes")
 
 
@@ -160,7 +235,7 @@ def attaches(t, s):
 
 
 def writes_objects(t, s):
-    with_it, without = (Run(t, s, [], json=json).out[0] for json in (True, False))
+    with_it, without = (run.out[0] for run in (yield [Wanted([], json=json) for json in (True, False)]))
     check(with_it.startswith(b"{") and not without.startswith(b"{"), with_it[:100], without[:100])
 
 
@@ -169,7 +244,7 @@ def records(t, s):
     path = s.folder + "/%s.allium" % t.name
     with contextlib.suppress(FileNotFoundError):
         os.unlink(path)
-    run = Run(t, s, ["-o", path], json=False)
+    run = yield from see(["-o", path], json=False)
     check(run.out[1] and not run.out[0], "beside -o is shown", run.out[0])
     rows, _ = anytool.parse(tap.succeed(sys_(t.name, "--from", path, "--json")).stdout)
     os.unlink(path)
@@ -178,7 +253,7 @@ def records(t, s):
 
 def fits_none(t, s):
     column, by = text_of(t)
-    equal(Run(t, s, ["--where", column + ":none-such"], beside=by).rows(0), [], "rows that fit nothing")
+    equal((yield from see(["--where", column + ":none-such"], beside=by)).rows(), [], "rows that fit nothing")
 
 
 def text_of(t):
@@ -190,7 +265,7 @@ def text_of(t):
 def alerts(t, s):
     """--alert says so, and --exec does."""
     column, by = text_of(t)
-    run = Run(t, s, ["--alert", column + ":*", "--exec", "touch %s/told" % s.folder], beside=by)
+    run = yield from see(["--alert", column + ":*", "--exec", "touch %s/told" % s.folder], beside=by)
     check(b"allium: alert: " in run.errors[0] and b": alert: " not in run.errors[1], run.errors)
     lib.wait_until(lambda: os.path.exists(s.folder + "/told"), 20, "its command has run")
     os.unlink(s.folder + "/told")
@@ -199,10 +274,8 @@ def alerts(t, s):
 def takes_stacks(t, s):
     """Each choice fills other columns."""
     by = ["--by", "stack"] if t.has_rows else []
-    filled = set()
-    for which in ("none", "kernel", "user", "both"):
-        rows = Run(t, s, ["--stacks", which], beside=by).rows(0)
-        filled.add(tuple(any(row.get(key) for row in rows) for key in ("kernel_stack", "user_stack")))
+    runs = yield [Wanted(["--stacks", which], beside=by) for which in ("none", "kernel", "user", "both")]
+    filled = {tuple(any(row.get(key) for row in run.rows()) for key in ("kernel_stack", "user_stack")) for run in runs}
     equal(len(filled), 4, "kinds of stacks that are filled: %s" % filled)
 
 
@@ -213,20 +286,20 @@ def folds(t, s):
 
 
 def measures(t, s):
-    run = Run(t, s, ["--hist"])
+    run = yield from see(["--hist"])
     check(any("_histogram_" in key and row[key] for row in run.rows(0) for key in row), "no histogram")
     check(not any("_histogram_" in key for row in run.rows(1) for key in row), "a histogram that nobody asked for")
 
 
 def is_silent(t, s):
-    check(Run(t, s, [], json=False).errors[0], "nothing is said at the end")
+    check((yield from see([], json=False)).errors[0], "nothing is said at the end")
     equal(tap.succeed(sys_(t.name, "--quiet", "--duration", "20ms")).stderr, b"", "said under --quiet")
 
 
 def samples(t, s):
     """Rows are estimates; events that were not sampled have no stack."""
     by = ["--by", "stack"] if t.has_rows else []
-    run = Run(t, s, ["--sample", 1], beside=by)
+    run = yield from see(["--sample", 1], beside=by)
     check(b"user stacks were sampled" in run.errors[0] or b'"samples"' in run.out[0], run.errors[0])
     check(b'"samples"' not in run.out[1], "samples that nobody asked for")
 
@@ -234,7 +307,7 @@ def samples(t, s):
 def names_lines(t, s):
     """With files and lines, or a line that says why not."""
     by = [] if "site" in t.parts else ["--stacks", "kernel", *(["--by", "stack"] if t.has_rows else [])]
-    run = Run(t, s, ["--lines"], beside=by, json=False)
+    run = yield from see(["--lines"], beside=by, json=False)
     check(b"files of the kernel's source are not known" in run.errors[0] or re.search(rb"\.[ch]:\d", run.out[0]), run.errors[0])
     check(b"files of the kernel's source" not in run.errors[1] and not re.search(rb"\.[ch]:\d", run.out[1]), run.errors[1])
 
@@ -309,17 +382,16 @@ def all_do_something(t):
     names = option_names(t)
     equal([name for name in names if name not in LOOKS], [], "options of which nobody looks what they do")
     looks = {**LOOKS, **({} if t.has_rows else OF_EVENTS)}
-    with anytool.Stirring() as s:
+    with anytool.Stirring() as s, contextlib.closing(Looks(t, s)) as all_looks:
         done = set()
         for name in names:
             # Where there are no stacks, what is about them is refused, and the first of oomkill's kinds has but one part.
             if name in ("stacks", "stack-slots", "folded") and "kernel_stack" not in t.help or looks[name] in done:
                 continue
             done.add(looks[name])
-            try:
-                looks[name](t, s)
-            except lib.Failed as why:
-                raise lib.Failed("--%s: %s" % (name, why)) from why
+            all_looks.begin(name, looks[name])
+        while all_looks.waiting:
+            all_looks.round()
 
 
 TESTS = []
