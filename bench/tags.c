@@ -46,7 +46,7 @@ static void *other_thread(void *arg)
 /* What this thread's words say of all places: each object was counted, and nothing is left. */
 static bool adds_up(uint64_t made)
 {
-    const struct ledger_words *w = (const struct ledger_words *)(const void *)allium_thread.words;
+    const struct ledger_words *w = (const struct ledger_words *)(const void *)allium_thread.counters;
     uint64_t calls = 0, bytes = 0;
     for (unsigned i = 0; w && i < LEDGER_ACCOUNTS_TOGETHER; i++) {
         calls += ledger_count_calls(w[i].made);

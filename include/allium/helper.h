@@ -28,7 +28,7 @@ extern "C" {
 #endif
 
 /* Who is charged, for a helper that has its return address behind this frame; a helper keeps what was so before. */
-struct allium_charge {
+struct allium_helper_scope {
     struct allium_tag *tag;
     void *const *frame;
     void *returns_to;
@@ -36,14 +36,14 @@ struct allium_charge {
     int begun;
 };
 
-struct allium_charge allium_charge_begin(struct allium_tag *helper, void *frame, const void *function,
-                                         int outermost);
-void allium_charge_end(const struct allium_charge *before);
+struct allium_helper_scope allium_helper_begin(struct allium_tag *helper, void *frame, const void *function,
+                                               int outermost);
+void allium_helper_end(const struct allium_helper_scope *before);
 
-ALLIUM_INLINE void allium_charge_left(const struct allium_charge *before)
+ALLIUM_INLINE void allium_helper_left(const struct allium_helper_scope *before)
 {
     if (ALLIUM_UNLIKELY(before->begun))
-        allium_charge_end(before);
+        allium_helper_end(before);
 }
 
 /*
@@ -55,17 +55,16 @@ ALLIUM_INLINE void allium_charge_left(const struct allium_charge *before)
 
 /* No copy is made of a function that has the address of a label in a static variable: so it is not inlined. */
 #define ALLIUM_HELPER_IS(class, name, function, outermost)                                                   \
-    struct allium_charge allium_charge_ __attribute__((__cleanup__(allium_charge_left), __unused__)) =       \
+    struct allium_helper_scope allium_scope_ __attribute__((__cleanup__(allium_helper_left), __unused__)) =  \
         __extension__({                                                                                      \
             __label__ allium_stays_;                                                                         \
             static const void *const allium_at_ = &&allium_stays_;                                           \
-            struct allium_tag *allium_helper_ =                                                              \
-                ALLIUM_DESCRIPTOR(ALLIUM_STRING(__LINE__), ALLIUM_TEXT(class, name));                        \
-            struct allium_charge allium_before_ = {ALLIUM_NULL, ALLIUM_NULL, ALLIUM_NULL, 0, 0};             \
+            struct allium_tag *allium_helper_ = ALLIUM_DESCRIPTOR_WITH(class "\0" name "\0");                \
+            struct allium_helper_scope allium_before_ = {ALLIUM_NULL, ALLIUM_NULL, ALLIUM_NULL, 0, 0};       \
         allium_stays_:                                                                                       \
             __asm__ __volatile__("" : : "m"(allium_at_));                                                    \
-            if (allium_way(allium_helper_))                                                                  \
-                allium_before_ = allium_charge_begin(allium_helper_, __builtin_frame_address(0),             \
+            if (allium_tag_state(allium_helper_))                                                            \
+                allium_before_ = allium_helper_begin(allium_helper_, __builtin_frame_address(0),             \
                                                      ALLIUM_CODE(function), outermost);                      \
             allium_before_;                                                                                  \
         })

@@ -31,29 +31,29 @@ extern "C" {
 #define ALLIUM_DEFINES(f) f
 #endif
 
-#define ALLIUM_HERE(name) ALLIUM_DESCRIPTOR_APART("0", ALLIUM_TEXT("malloc", name))
+#define ALLIUM_CALL_TAG(name) ALLIUM_DESCRIPTOR_UNIQUE("0", ALLIUM_TEXT("malloc", name))
 /*
  * A call of the function: `real` makes it, `object` is what came of it or NULL, of so many bytes (asked where there is one);
  * `fails` stands for it when the tag is to fail.
  */
 #define ALLIUM_TAGGED(name, real, object, bytes, fails)                                                      \
     do {                                                                                                     \
-        struct allium_tag *allium_tag_ = ALLIUM_HERE(name);                                                  \
-        int allium_way_ = allium_way(allium_tag_);                                                           \
-        if (ALLIUM_LIKELY(!allium_way_)) {                                                                   \
+        struct allium_tag *allium_tag_ = ALLIUM_CALL_TAG(name);                                              \
+        int allium_state_ = allium_tag_state(allium_tag_);                                                   \
+        if (ALLIUM_LIKELY(!allium_state_)) {                                                                 \
             real;                                                                                            \
-        } else if (ALLIUM_LIKELY(allium_way_ > 0)) {                                                         \
+        } else if (ALLIUM_LIKELY(allium_state_ > 0)) {                                                       \
             real;                                                                                            \
             if (ALLIUM_LIKELY(object))                                                                       \
-                allium_born_on(allium_tag_, object, bytes);                                                  \
+                allium_track_counted(allium_tag_, object, bytes);                                            \
             else                                                                                             \
                 allium_failed(allium_tag_);                                                                  \
         } else {                                                                                             \
-            if (allium_begin(allium_tag_))                                                                   \
+            if (allium_request_begin(allium_tag_))                                                           \
                 real;                                                                                        \
             else                                                                                             \
                 fails;                                                                                       \
-            allium_end(allium_tag_, object, (object) ? (bytes) : 0);                                         \
+            allium_request_end(allium_tag_, object, (object) ? (bytes) : 0);                                 \
         }                                                                                                    \
     } while (0)
 
@@ -102,12 +102,12 @@ ALLIUM_INLINE void *ALLIUM_DEFINES(calloc(size_t count, size_t each))
 
 ALLIUM_INLINE void *ALLIUM_DEFINES(realloc(void *old, size_t bytes))
 {
-    return allium_realloc_tagged(ALLIUM_HERE("realloc"), old, bytes);
+    return allium_realloc_tagged(ALLIUM_CALL_TAG("realloc"), old, bytes);
 }
 
 ALLIUM_INLINE void ALLIUM_DEFINES(free(void *p))
 {
-    allium_gone(p);
+    allium_untrack(p);
     allium_real_free(p);
 }
 
@@ -115,7 +115,7 @@ ALLIUM_INLINE void ALLIUM_DEFINES(free(void *p))
 void *mmap(void *, size_t, int, int, int, long) ALLIUM_NOTHROW;
 ALLIUM_INLINE void *ALLIUM_DEFINES(mmap(void *at, size_t bytes, int protection, int flags, int fd, long from))
 {
-    return allium_mmap(ALLIUM_DESCRIPTOR_APART("0", ALLIUM_TEXT("mmap", "mmap")), at, bytes, protection,
+    return allium_mmap(ALLIUM_DESCRIPTOR_UNIQUE("0", ALLIUM_TEXT("mmap", "mmap")), at, bytes, protection,
                        flags, fd, from);
 }
 #endif

@@ -12,7 +12,16 @@
 #define PLACE   "account_place"
 #define COUNT   "account_count"
 
-enum { P_KIND, P_IMAGE, P_PID, P_COMM, P_RUNNING, P_BEGAN, P_LOST, P_COLUMNS = P_LOST + ACCOUNT_LOSSES };
+enum {
+    P_KIND,
+    P_IMAGE,
+    P_PID,
+    P_COMM,
+    P_RUNNING,
+    P_BEGAN,
+    P_LOST,
+    P_COLUMNS = P_LOST + ACCOUNT_LOST_VERSIONS
+};
 static const struct table_column process_columns[P_COLUMNS] = {
     [P_KIND] = {"kind", TABLE_PLAIN, TABLE_TEXT},
     [P_IMAGE] = {"image_id", TABLE_PLAIN, TABLE_WHOLE},
@@ -107,8 +116,9 @@ static void put_process(struct accounts_keeper *k, const struct account_process 
     table_text(t, P_COMM, p->comm);
     table_flag(t, P_RUNNING, p->alive);
     table_whole(t, P_BEGAN, p->began_ns);
-    for (uint32_t i = 0; i < ACCOUNT_LOSSES; i++)
-        table_whole(t, P_LOST + i, p->losses[i]);
+    for (uint32_t i = 0; P_LOST + i < P_COLUMNS; i++)
+        table_whole(t, P_LOST + i,
+                    p->losses[i] + (i == ACCOUNT_LOST_PLACES ? p->losses[ACCOUNT_LOST_VERSIONS] : 0));
 }
 
 static void put_place(struct accounts_keeper *k, uint64_t number, uint64_t image_id,
@@ -265,7 +275,7 @@ static void take_process(struct load *l, uint32_t row, uint64_t time_ns)
                                   .pid = (int32_t)whole_at(l->t, row, P_PID)};
     p->alive = table_at(l->t, row, P_RUNNING)->known && table_at(l->t, row, P_RUNNING)->flag;
     strncpy(p->comm, text_at(l->t, row, P_COMM), sizeof(p->comm) - 1);
-    for (uint32_t i = 0; i < ACCOUNT_LOSSES; i++)
+    for (uint32_t i = 0; P_LOST + i < P_COLUMNS; i++)
         p->losses[i] = whole_at(l->t, row, P_LOST + i);
 }
 

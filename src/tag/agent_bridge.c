@@ -19,26 +19,26 @@ static bool holds(const void *p)
 static bool gone(const void *p)
 {
     struct object o;
-    if (!p || !holds(p) || !tag_take(p, &o))
+    if (!p || !holds(p) || !tag_object_take(p, &o))
         return false;
-    tag_gone(o.account, o.bytes);
+    tag_released(o.account, o.bytes);
     return true;
 }
 
 static bool take(const void *p, struct object *o)
 {
-    return holds(p) && tag_take(p, o);
+    return holds(p) && tag_object_take(p, o);
 }
 
 static void moved(const struct object *o, const void *old, const void *now, size_t bytes)
 {
     if (!now && bytes) {
-        tag_put_back(old, *o);
+        tag_object_put_back(old, *o);
         return;
     }
-    tag_gone(o->account, o->bytes);
+    tag_released(o->account, o->bytes);
     if (now)
-        tag_enter(o->account, now, bytes);
+        tag_object_add(o->account, now, bytes);
 }
 
 void agent_bridge_begin(void)

@@ -59,7 +59,7 @@ static const char *place_of(const char *returns_to, const char *entry, const str
 static void describe(struct caller *c, const char *code, const char *text)
 {
     struct allium_tag *t = &c->far.tag;
-    *t = (struct allium_tag){.version = TAG_LEDGER_FAR, .state = -1, .words = ALLIUM_TAG_NOT_MET};
+    *t = (struct allium_tag){.version = TAG_LEDGER_FAR, .state = -1, .counters = ALLIUM_TAG_UNREGISTERED};
     t->control = (int32_t)(allium_control_page - (const char *)&t->control);
     c->far.code = code;
     c->far.text = text;

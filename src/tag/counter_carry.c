@@ -63,7 +63,7 @@ static bool add(struct ledger_count *at, unsigned calls, uint64_t bytes)
 
 static struct ledger_words *words_of(uint32_t number, uint32_t shard)
 {
-    return (struct ledger_words *)(void *)(tag_ledger_words(shard) + tag_ledger_offset(number));
+    return (struct ledger_words *)(void *)(tag_ledger_counters(shard) + tag_ledger_offset(number));
 }
 
 #define RISE_TO(most, value)                                                                                 \
@@ -118,7 +118,7 @@ void tag_ledger_add(uint32_t number, uint32_t shard, bool gone, unsigned calls, 
 
 void tag_ledger_carry(struct ledger_count *count, uint32_t shard, uint64_t bytes)
 {
-    uint64_t at = (uintptr_t)count - (uintptr_t)tag_ledger_words(shard);
+    uint64_t at = (uintptr_t)count - (uintptr_t)tag_ledger_counters(shard);
     if (!tag_ledger_is_ours() || at >= tag_ledger.header->regions[LEDGER_ACCOUNTS].ready_bytes)
         return; /* in the child of a handler that forked: it is of its parent's books */
     bool full = add(count, 0, 0);

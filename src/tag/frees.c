@@ -51,7 +51,7 @@ EXPORT void free(void *p)
         real = next.free;
     }
     if (p)
-        allium_gone(p);
+        allium_untrack(p);
     real(p);
 }
 

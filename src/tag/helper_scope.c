@@ -14,21 +14,21 @@
  * longjmp() does not tell: sooner or later another call has its return address where the helper had its own, or stands further
  * out. Only what is near is looked at: the stack it was on may be there no more.
  */
-static __thread struct allium_charge charged __attribute__((tls_model("initial-exec")));
+static __thread struct allium_helper_scope charged __attribute__((tls_model("initial-exec")));
 
-static void set(struct allium_charge to)
+static void set(struct allium_helper_scope to)
 {
     bool was = charged.tag, is = to.tag;
     charged = to;
     if (is != was)
-        tag_cold(is);
+        tag_use_cold_paths(is);
 }
 
 static void forget_what_was_left(uintptr_t here)
 {
     uintptr_t slot = (uintptr_t)(charged.frame + 1);
     if (charged.tag && (slot <= here || (slot - here < NEAR_BYTES && charged.frame[1] != charged.returns_to)))
-        set((struct allium_charge){0});
+        set((struct allium_helper_scope){0});
 }
 
 static const char *text_of(const struct allium_tag *helper)
@@ -36,23 +36,23 @@ static const char *text_of(const struct allium_tag *helper)
     return (const char *)((uintptr_t)&helper->text + (uintptr_t)(intptr_t)helper->text);
 }
 
-TAG_EXPORT struct allium_charge allium_charge_begin(struct allium_tag *helper, void *at, const void *function,
-                                                    int outermost)
+TAG_EXPORT struct allium_helper_scope allium_helper_begin(struct allium_tag *helper, void *at,
+                                                          const void *function, int outermost)
 {
     void **frame = at;
     forget_what_was_left((uintptr_t)(frame + 1));
-    struct allium_charge before = charged;
+    struct allium_helper_scope before = charged;
     before.begun = 1;
     if ((charged.tag && charged.outermost) || !tag_account(helper))
         return before;
     struct allium_tag *tag = callsite_tag(frame[1], function, text_of(helper));
     if (tag)
-        set((struct allium_charge){
+        set((struct allium_helper_scope){
             .tag = tag, .frame = frame, .returns_to = frame[1], .outermost = outermost});
     return before;
 }
 
-TAG_EXPORT void allium_charge_end(const struct allium_charge *before)
+TAG_EXPORT void allium_helper_end(const struct allium_helper_scope *before)
 {
     set(*before);
 }

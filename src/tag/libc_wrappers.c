@@ -25,14 +25,14 @@ int __vasprintf_chk(char **, int, const char *, va_list);
 /* False: the request shall fail. A call for whose tag there is no room is made as without us. */
 static bool begins(struct allium_tag *tag)
 {
-    return !tag || allium_begin(tag);
+    return !tag || allium_request_begin(tag);
 }
 
 static void ends(struct allium_tag *tag, const void *object, size_t bytes)
 {
     int error = errno;
     if (tag)
-        allium_end(tag, object, bytes);
+        allium_request_end(tag, object, bytes);
     errno = error;
 }
 
@@ -91,7 +91,7 @@ static ssize_t read_line(struct allium_tag *tag, char **line, size_t *room, int 
     }
     char *old = *line;
     size_t old_room = *room;
-    bool ours = old_room && tag_take(old, &o); /* one of no room is not given back but forgotten */
+    bool ours = old_room && tag_object_take(old, &o); /* one of no room is not given back but forgotten */
     int error = errno;
     errno = 0;
     ssize_t length = getdelim(line, room, end, from);
@@ -100,10 +100,10 @@ static ssize_t read_line(struct allium_tag *tag, char **line, size_t *room, int 
         errno = error;
     if (*line == old && *room == old_room) {
         if (ours)
-            tag_put_back(old, o);
+            tag_object_put_back(old, o);
     } else {
         if (ours)
-            tag_gone(o.account, o.bytes);
+            tag_released(o.account, o.bytes);
         if (*line)
             ends(tag, *line, *room);
     }
@@ -179,7 +179,7 @@ TAG_EXPORT void *allium_realloc(void *old, size_t bytes)
 
 TAG_EXPORT void allium_free(void *p)
 {
-    allium_gone(p);
+    allium_untrack(p);
     free(p);
 }
 

@@ -143,7 +143,7 @@ static bool leave_mapping(struct ranges *r, uint32_t number)
     return true;
 }
 
-void mmap_ranges_begin_anew(void)
+void mmap_ranges_reset(void)
 {
     struct ranges *r = load_acquire(&ranges);
     if (r && r->nodes)

@@ -31,7 +31,7 @@ enum mmap_ranges_answer {
 };
 
 /** In a fork child, when it begins: what is in by now was entered by what a handler interrupted that forked, for the parent. */
-void mmap_ranges_begin_anew(void);
+void mmap_ranges_reset(void);
 /** Where it lies, for readers from outside; NULL: nowhere yet. */
 const void *mmap_ranges_table(void);
 /** Something may be in there: false says that nothing is. */

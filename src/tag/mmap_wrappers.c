@@ -35,33 +35,34 @@ static struct span span_of(const void *start, size_t bytes)
 static void book_gone(uint32_t account, uint64_t bytes, bool last)
 {
     if (last)
-        tag_gone(account, bytes);
+        tag_released(account, bytes);
     else
-        tag_part_gone(account, bytes);
+        tag_released_part(account, bytes);
 }
 
 static void book_unseen(uint32_t account, uint64_t bytes, bool last)
 {
     book_gone(account, bytes, last);
-    tag_unseen(account);
+    tag_released_unseen(account);
 }
 
 static void not_followed(uint32_t account)
 {
-    tag_ledger_unseen(account);
+    tag_ledger_count_unseen_free(account);
     tag_ledger_count_loss(LEDGER_LOST_TAGGED);
 }
 
 static void take(struct span s, struct parts *p)
 {
     *p = (struct parts){.generation = tag_ledger_generation()};
-    if (mmap_ranges_any() && tag_ours() && mmap_ranges_take(s.start, s.end, &p->taken) == MMAP_RANGES_BUSY)
+    if (mmap_ranges_any() && tag_ledger_attach() &&
+        mmap_ranges_take(s.start, s.end, &p->taken) == MMAP_RANGES_BUSY)
         tag_ledger_count_loss(LEDGER_LOST_TAGGED);
 }
 
 static void settle(const struct parts *p, ranges_book_fn book)
 {
-    if (!p->taken.first || !tag_ours() || p->generation != tag_ledger_generation())
+    if (!p->taken.first || !tag_ledger_attach() || p->generation != tag_ledger_generation())
         return;
     if (book ? !mmap_ranges_gone(&p->taken, book) : !mmap_ranges_put_back(&p->taken))
         not_followed(p->taken.account);
@@ -92,7 +93,7 @@ static void enter(struct span s, uint32_t account)
     if (!tag_ledger_is_ours())
         return;
     if (mmap_ranges_enter(s.start, s.end, account) == MMAP_RANGES_DONE) {
-        tag_made(account, s.end - s.start);
+        tag_allocated(account, s.end - s.start);
         tag_ledger_show_ranges(mmap_ranges_table());
     } else {
         not_followed(account);
@@ -102,10 +103,10 @@ static void enter(struct span s, uint32_t account)
 static void *map(struct allium_tag *tag, void *at, size_t bytes, int protection, int flags, int fd,
                  off_t from)
 {
-    void *p = !tag || allium_begin(tag) ? mmap(at, bytes, protection, flags, fd, from) : MAP_FAILED;
+    void *p = !tag || allium_request_begin(tag) ? mmap(at, bytes, protection, flags, fd, from) : MAP_FAILED;
     struct span s = span_of(p, bytes);
     if (tag)
-        tag_ended(tag, p == MAP_FAILED ? NULL : p, s.end - s.start);
+        tag_request_ended(tag, p == MAP_FAILED ? NULL : p, s.end - s.start);
     if (p == MAP_FAILED) {
         if (tag)
             allium_failed(tag);

@@ -23,12 +23,13 @@
  */
 
 _Static_assert(OBJECTS_GIB_SHIFT == ALLIUM_GIB_SHIFT && OBJECTS_BYTES_BITS == ALLIUM_BYTES_BITS &&
-                   OBJECTS_BYTES_INLINE == ALLIUM_BYTES_MOST && ALLIUM_BYTES_OF(~0u) == ALLIUM_BYTES_MOST,
+                   OBJECTS_BYTES_INLINE == ALLIUM_INLINE_BYTES_MAX &&
+                   ALLIUM_BYTES_OF(~0u) == ALLIUM_INLINE_BYTES_MAX,
                "inline code of programs and of the agent reads the same map");
 
 TAG_EXPORT __thread struct allium_thread allium_thread
     __attribute__((tls_model("initial-exec"))) = {.objects = object_map_none};
-TAG_EXPORT uint32_t allium_objects_booked;
+TAG_EXPORT uint32_t allium_objects_tracked;
 
 static __thread struct {
     uint32_t generation; /* of the books, + 1; 0: new */
@@ -36,7 +37,7 @@ static __thread struct {
 } self __attribute__((tls_model("initial-exec")));
 
 /* The thread has words in the books that are open. */
-static void settle_thread(void)
+static void thread_attach(void)
 {
     uint32_t generation = tag_ledger_generation() + 1;
     if (self.generation == generation)
@@ -49,13 +50,13 @@ static void settle_thread(void)
         tag_ledger_show_objects(objects);
         self.shard = shards_claim(tag_ledger_process());
     }
-    allium_thread.words = tag_ledger_words(self.shard);
+    allium_thread.counters = tag_ledger_counters(self.shard);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     bool cold = self.shard == SHARDS_SHARED || helper_scope_is_on() || agent_bridge_has_sites();
     allium_thread.objects = cold ? object_map_none : objects;
 }
 
-void tag_cold(bool all)
+void tag_use_cold_paths(bool all)
 {
     bool own =
         self.generation && self.generation == tag_ledger_generation() + 1 && self.shard != SHARDS_SHARED;
@@ -82,18 +83,18 @@ struct asked {
 static struct asked look(struct allium_tag *tag)
 {
     struct asked a = {0};
-    if (load_acquire(&tag->words) == ALLIUM_TAG_UNKEPT) {
+    if (load_acquire(&tag->counters) == ALLIUM_TAG_NO_ACCOUNT) {
         tag_control_turn_off(tag);
         return a;
     }
     if (!tag_ledger_open())
         return a;
-    settle_thread();
-    if (load_acquire(&tag->words) == ALLIUM_TAG_NOT_MET && !tag_ledger_meet(tag))
+    thread_attach();
+    if (load_acquire(&tag->counters) == ALLIUM_TAG_UNREGISTERED && !tag_ledger_register(tag))
         return a;
-    a.account = tag_ledger_number(load_acquire(&tag->words));
+    a.account = tag_ledger_number(load_acquire(&tag->counters));
     store_relaxed(&tag->entry, ledger_index_of(a.account, LEDGER_ACCOUNTS_TOGETHER) << ALLIUM_BYTES_BITS);
-    a.asked = tag_control_look(tag, tag_ledger_place(a.account), &a.action);
+    a.asked = tag_control_lookup(tag, tag_ledger_target(a.account), &a.action);
     return a;
 }
 
@@ -119,30 +120,30 @@ uint32_t tag_account(struct allium_tag *tag)
     return account_of(helper_scope_of(tag));
 }
 
-void tag_made(uint32_t account, uint64_t bytes)
+void tag_allocated(uint32_t account, uint64_t bytes)
 {
     add(account, false, bytes);
 }
 
-void tag_gone(uint32_t account, uint64_t bytes)
+void tag_released(uint32_t account, uint64_t bytes)
 {
     add(account, true, bytes);
 }
 
-void tag_part_gone(uint32_t account, uint64_t bytes)
+void tag_released_part(uint32_t account, uint64_t bytes)
 {
     tag_ledger_add(account, self.shard, true, 0, bytes);
 }
 
-void tag_unseen(uint32_t account)
+void tag_released_unseen(uint32_t account)
 {
-    tag_ledger_unseen(account);
+    tag_ledger_count_unseen_free(account);
     tag_ledger_count_loss(LEDGER_LOST_TAGGED_FREES);
 }
 
 static void not_followed(uint32_t account)
 {
-    tag_ledger_unseen(account);
+    tag_ledger_count_unseen_free(account);
     tag_ledger_count_loss(LEDGER_LOST_TAGGED);
 }
 
@@ -163,7 +164,7 @@ static bool put(const void *p, struct object o)
 static void book_unseen_free(struct object old)
 {
     add(old.account, true, old.bytes);
-    tag_unseen(old.account);
+    tag_released_unseen(old.account);
 }
 
 /* What the map still says of memory that was handed out again: its free went past us. */
@@ -172,10 +173,10 @@ static void enter(uint32_t account, const void *object, size_t bytes)
     struct object old;
     if (take(object_map_take, object, &old))
         book_unseen_free(old);
-    if (bytes > ALLIUM_BYTES_MOST && take(object_map_take_from_page, object, &old))
+    if (bytes > ALLIUM_INLINE_BYTES_MAX && take(object_map_take_from_page, object, &old))
         book_unseen_free(old);
     if (put(object, (struct object){account, bytes})) {
-        store_relaxed(&allium_objects_booked, 1);
+        store_relaxed(&allium_objects_tracked, 1);
         add(account, false, bytes);
         agent_bridge_charged(object, account);
     } else {
@@ -183,12 +184,12 @@ static void enter(uint32_t account, const void *object, size_t bytes)
     }
 }
 
-void tag_enter(uint32_t account, const void *object, size_t bytes)
+void tag_object_add(uint32_t account, const void *object, size_t bytes)
 {
     enter(account, object, bytes);
 }
 
-TAG_EXPORT void allium_born_cold(struct allium_tag *tag, const void *object, size_t bytes)
+TAG_EXPORT void allium_track_cold(struct allium_tag *tag, const void *object, size_t bytes)
 {
     uint32_t account = account_of(helper_scope_of(tag));
     if (account)
@@ -196,29 +197,29 @@ TAG_EXPORT void allium_born_cold(struct allium_tag *tag, const void *object, siz
 }
 
 /* The object, out of the map; false: it is not ours. A fork child knows none of its parent's. */
-bool tag_ours(void)
+bool tag_ledger_attach(void)
 {
     if (!tag_ledger_is_ours())
         return false;
-    settle_thread();
+    thread_attach();
     return true;
 }
 
-bool tag_take(const void *p, struct object *o)
+bool tag_object_take(const void *p, struct object *o)
 {
-    return p && tag_ours() && take(object_map_take, p, o);
+    return p && tag_ledger_attach() && take(object_map_take, p, o);
 }
 
-void tag_put_back(const void *p, struct object o)
+void tag_object_put_back(const void *p, struct object o)
 {
     if (!put(p, o))
         not_followed(o.account);
 }
 
-TAG_EXPORT void allium_gone_cold(const void *p)
+TAG_EXPORT void allium_untrack_cold(const void *p)
 {
     struct object o;
-    if (tag_take(p, &o))
+    if (tag_object_take(p, &o))
         add(o.account, true, o.bytes);
 }
 
@@ -226,7 +227,7 @@ TAG_EXPORT void allium_failed(struct allium_tag *tag)
 {
     uint32_t account = account_of(helper_scope_of(tag));
     if (account)
-        tag_ledger_failed(account);
+        tag_ledger_count_failure(account);
 }
 
 /* A request of the tag is about to be made from there; false: it shall fail. */
@@ -234,7 +235,7 @@ static bool begin_call(struct allium_tag *tag, const struct walk_start *start)
 {
     struct asked a = look(helper_scope_of(tag));
     if (tag_control_asks(a.asked, LEDGER_ASK_FAIL) &&
-        tag_control_fails(&a.action, tag_ledger_calls(a.account))) {
+        tag_control_fails(&a.action, tag_ledger_rule_calls(a.account))) {
         errno = ENOMEM;
         return false;
     }
@@ -252,7 +253,7 @@ static void end_call(struct asked a, const struct walk_start *start, const void 
         call_details_stack(a.account, bytes, start);
 }
 
-void tag_ended(struct allium_tag *tag, const void *what, size_t bytes)
+void tag_request_ended(struct allium_tag *tag, const void *what, size_t bytes)
 {
     struct walk_start start = WALK_CALLER();
     end_call(look(helper_scope_of(tag)), &start, what, bytes);
@@ -275,20 +276,20 @@ TAG_EXPORT int allium_should_fail_cold(struct allium_tag *tag)
 {
     struct asked a = look(tag);
     if (!tag_control_asks(a.asked, LEDGER_ASK_FAIL) ||
-        !tag_control_fails(&a.action, tag_ledger_calls(a.account)))
+        !tag_control_fails(&a.action, tag_ledger_rule_calls(a.account)))
         return 0;
     if (a.asked & TAG_CONTROL_COUNTED)
-        tag_ledger_failed(a.account);
+        tag_ledger_count_failure(a.account);
     return 1;
 }
 
-TAG_EXPORT int allium_begin(struct allium_tag *tag)
+TAG_EXPORT int allium_request_begin(struct allium_tag *tag)
 {
     struct walk_start start = WALK_CALLER();
     return begin_call(tag, &start);
 }
 
-TAG_EXPORT void allium_end(struct allium_tag *tag, const void *object, size_t bytes)
+TAG_EXPORT void allium_request_end(struct allium_tag *tag, const void *object, size_t bytes)
 {
     struct walk_start start = WALK_CALLER();
     struct asked a = look(helper_scope_of(tag));
@@ -298,24 +299,24 @@ TAG_EXPORT void allium_end(struct allium_tag *tag, const void *object, size_t by
     if (object)
         enter(a.account, object, bytes);
     else
-        tag_ledger_failed(a.account);
+        tag_ledger_count_failure(a.account);
 }
 
 /* The old object leaves the map before it is given back: right after, another thread may have its address. */
 static void *move(void *(*real)(void *, size_t), struct allium_tag *tag, void *old, size_t bytes)
 {
     struct object o = {0};
-    bool ours = tag_take(old, &o);
+    bool ours = tag_object_take(old, &o);
     void *p = real(old, bytes);
     if (!p && (bytes || !old)) {
         if (ours)
-            tag_put_back(old, o);
+            tag_object_put_back(old, o);
         return NULL;
     }
     if (ours)
         add(o.account, true, o.bytes);
     if (p && tag)
-        allium_born_cold(tag, p, bytes);
+        allium_track_cold(tag, p, bytes);
     else if (p && ours)
         enter(o.account, p, bytes);
     return p;
@@ -354,5 +355,5 @@ __attribute__((constructor)) static void begin(void)
     module_init();
     fork_placeholder_begin();
     if (tag_ledger_open())
-        settle_thread();
+        thread_attach();
 }

@@ -35,7 +35,7 @@ static const struct ledger_control *seen_by(const struct allium_tag *tag)
 
 static const struct ledger_control *own; /* with the lists; NULL: there is none */
 
-uint32_t tag_control_look(struct allium_tag *tag, struct deferred_target *place, struct ledger_action *a)
+uint32_t tag_control_lookup(struct allium_tag *tag, struct deferred_target *place, struct ledger_action *a)
 {
     int32_t state = load_acquire(&seen_by(tag)->state), known = load_relaxed(&tag->state);
     if (known >= state)

@@ -28,7 +28,7 @@ static inline bool tag_control_asks(uint32_t asked, enum ledger_ask what)
  * What is asked of a tag that is that place, now; its state says so from then on. `a`: the action, where there is one.
  * It is asked at each call for a tag of which more than counting is asked, else once for each change of the page.
  */
-uint32_t tag_control_look(struct allium_tag *tag, struct deferred_target *place, struct ledger_action *a);
+uint32_t tag_control_lookup(struct allium_tag *tag, struct deferred_target *place, struct ledger_action *a);
 /** It is off, until the page changes; one that leads to no page stays as it is. */
 void tag_control_turn_off(struct allium_tag *tag);
 /** The page that the tag's module looks at lies there. */

@@ -54,14 +54,8 @@ static const char *behind(const char *at, int count, const char *start, const ch
 
 const char *tag_index_file(const char *texts, const char *start, const char *end)
 {
-    int32_t far;
-    const char *file = behind(texts, 2, start, end), *last = file ? behind(file, 1, start, end) : NULL;
-    if (!last || *file != ALLIUM_TEXT_FAR)
-        return last ? file : NULL;
-    if ((uintptr_t)end - (uintptr_t)last < sizeof(far))
-        return NULL;
-    __builtin_memcpy(&far, last, sizeof(far));
-    return behind(last + far, 1, start, end) ? last + far : NULL;
+    const char *file = behind(texts, 2, start, end);
+    return file && behind(file, 1, start, end) ? file : NULL;
 }
 
 uint64_t tag_index_identity(uint64_t key, const char *path, const char *texts)

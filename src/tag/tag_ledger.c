@@ -24,6 +24,7 @@
 #include "tag/call_details.h"
 #include "tag/agent_bridge.h"
 #include "tag/tag_index.h"
+#include "tag/tag_strings.h"
 #include "tag/mmap_ranges.h"
 #include "tag/spin_wait.h"
 #include "wire/deferred_rules.h"
@@ -36,7 +37,7 @@
 _Static_assert(ACCOUNTS_MOST *LEDGER_ACCOUNT_SHARDS <= 1u << (32 - ALLIUM_BYTES_BITS) &&
                    ACCOUNTS_MOST / LEDGER_ACCOUNTS_TOGETHER * sizeof(struct ledger_accounts) <= LIMIT_BYTES,
                "an entry has no more bits, and a table no more room");
-_Static_assert(sizeof(struct ledger_words) == 1 << (ALLIUM_BYTES_BITS - 7), "ALLIUM_WORDS_OF() knows it");
+_Static_assert(sizeof(struct ledger_words) == 1 << (ALLIUM_BYTES_BITS - 7), "ALLIUM_COUNTERS_OF() knows it");
 
 enum stage { STAGE_NONE, STAGE_MAKING, STAGE_MADE, STAGE_FAILED };
 
@@ -57,7 +58,7 @@ static bool began;
 struct met {
     struct deferred_target place;
     const struct link_map *map;
-    uint64_t calls; /* see tag_ledger_calls() */
+    uint64_t calls; /* see tag_ledger_rule_calls() */
     uint32_t line;
 };
 static struct met *met; /* by account */
@@ -66,19 +67,6 @@ static bool in_vain;                          /* was waited for who makes them *
 static uint32_t accounts, accounts_of_parent; /* one more than the highest number */
 
 #define AT(table, type, index) ledger_at(&tag_ledger, table, type, index)
-
-/* Most places share class, name and file with many: the strings are looked for before they are added. */
-static uint32_t string_of(const char *text)
-{
-    uint64_t used = load_acquire(&tag_ledger.header->regions[LEDGER_STRINGS].used);
-    const char *strings = AT(LEDGER_STRINGS, char, 0);
-    if (!*text || used > tag_ledger.header->regions[LEDGER_STRINGS].ready_bytes)
-        return 0;
-    for (uint64_t at = 0; at < used; at += text_length(strings + at) + 1)
-        if (text_length(strings + at) == text_length(text) && text_starts(strings + at, text))
-            return (uint32_t)at;
-    return ledger_stacks_add_string(&tag_ledger, text);
-}
 
 static const char *variable(const char *name)
 {
@@ -182,7 +170,8 @@ static uint32_t module_of(const struct dl_find_object *found)
     struct ledger_module m = {.start = (uint64_t)found->dlfo_map_start,
                               .end = (uint64_t)found->dlfo_map_end,
                               .bias = map->l_addr,
-                              .path = map->l_name[0] ? string_of(map->l_name) : tag_ledger.header->exe};
+                              .path =
+                                  map->l_name[0] ? tag_strings_number(map->l_name) : tag_ledger.header->exe};
     for (uint32_t i = 0; i < load_acquire(&r->used); i++) {
         const struct ledger_module *known = AT(LEDGER_MODULES, struct ledger_module, i);
         if (known->start == m.start && known->end == m.end && known->path == m.path)
@@ -232,9 +221,9 @@ static void enter(uint32_t number, const struct met *of, uint32_t module, uint64
 {
     const char *class = of->place.text ? of->place.text : "\0\0", *end = (const char *)UINTPTR_MAX;
     struct ledger_tag *t = AT(LEDGER_TAGS, struct ledger_tag, number);
-    *t = (struct ledger_tag){.class = string_of(class),
-                             .name = string_of(class + text_length(class) + 1),
-                             .file = string_of(tag_index_file(class, NULL, end)),
+    *t = (struct ledger_tag){.class = tag_strings_number(class),
+                             .name = tag_strings_number(class + text_length(class) + 1),
+                             .file = tag_strings_number(tag_index_file(class, NULL, end)),
                              .line = of->line,
                              .module = module,
                              .code = code};
@@ -246,12 +235,12 @@ struct ledger_tag *tag_ledger_tag(uint32_t number)
     return AT(LEDGER_TAGS, struct ledger_tag, number);
 }
 
-struct deferred_target *tag_ledger_place(uint32_t number)
+struct deferred_target *tag_ledger_target(uint32_t number)
 {
     return &met[number].place;
 }
 
-uint64_t *tag_ledger_calls(uint32_t number)
+uint64_t *tag_ledger_rule_calls(uint32_t number)
 {
     return &met[number].calls;
 }
@@ -279,6 +268,11 @@ static bool is_sound(const struct allium_tag *tag, const struct met *of, struct 
            (!of->place.text || tag_index_file(of->place.text, start, end));
 }
 
+static bool is_of_another_version(const struct allium_tag *tag)
+{
+    return tag->version != ALLIUM_TAG_VERSION && tag->version != TAG_LEDGER_FAR;
+}
+
 /* The number of its account, which it may have had before; ACCOUNTS_MOST or more: there is no room. */
 static uint32_t number_for(struct met *of, uint64_t identity)
 {
@@ -300,9 +294,9 @@ static void note(uint32_t number, const struct met *of, uint32_t module, uint64_
         enter(number, of, module, code);
 }
 
-bool tag_ledger_meet(struct allium_tag *tag)
+bool tag_ledger_register(struct allium_tag *tag)
 {
-    uint32_t not_met = ALLIUM_TAG_NOT_MET, number = LEDGER_NONE, module = LEDGER_NONE;
+    uint32_t not_met = ALLIUM_TAG_UNREGISTERED, number = LEDGER_NONE, module = LEDGER_NONE;
     struct met of = description_of(tag);
     struct dl_find_object found;
     uint64_t identity = 0, code = 0;
@@ -320,19 +314,19 @@ bool tag_ledger_meet(struct allium_tag *tag)
     if (!sound)
         tag->control = 0;
     bool kept = number < ACCOUNTS_MOST && back_account(number);
-    if (!kept && __atomic_compare_exchange_n(&tag->words, &not_met, ALLIUM_TAG_UNKEPT, false,
+    if (!kept && __atomic_compare_exchange_n(&tag->counters, &not_met, ALLIUM_TAG_NO_ACCOUNT, false,
                                              __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-        tag_ledger_count_loss(LEDGER_LOST_TAGS);
+        tag_ledger_count_loss(is_of_another_version(tag) ? LEDGER_LOST_TAG_VERSIONS : LEDGER_LOST_TAGS);
     if (!kept)
-        return not_met != ALLIUM_TAG_UNKEPT && not_met != ALLIUM_TAG_NOT_MET;
+        return not_met != ALLIUM_TAG_NO_ACCOUNT && not_met != ALLIUM_TAG_UNREGISTERED;
     note(number, &of, module, code);
-    if (!__atomic_compare_exchange_n(&tag->words, &not_met, tag_ledger_offset(number), false,
+    if (!__atomic_compare_exchange_n(&tag->counters, &not_met, tag_ledger_offset(number), false,
                                      __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) { /* somebody else was faster */
         if (not_met != tag_ledger_offset(number)) {
             met[number].place.code = NULL;
             store_relaxed(&AT(LEDGER_TAGS, struct ledger_tag, number)->account, 0);
         }
-        return not_met != ALLIUM_TAG_UNKEPT;
+        return not_met != ALLIUM_TAG_NO_ACCOUNT;
     }
     if (identity)
         tag_index_account(identity, number);
@@ -400,8 +394,9 @@ static void become_child(void)
     if (tag_ledger.control != &ledger_no_control)
         config.asked = tag_ledger.control;
     object_map_begin_anew();
-    mmap_ranges_begin_anew();
+    mmap_ranges_reset();
     call_details_reset();
+    tag_strings_reset();
     generation++;
     in_vain = false;
     store_release(&stage, STAGE_NONE);
@@ -453,7 +448,7 @@ bool tag_ledger_open(void)
     return open;
 }
 
-char *tag_ledger_words(uint32_t shard)
+char *tag_ledger_counters(uint32_t shard)
 {
     return tag_ledger.regions[LEDGER_ACCOUNTS] +
            shard * LEDGER_ACCOUNTS_TOGETHER * sizeof(struct ledger_words);
@@ -474,12 +469,12 @@ void tag_ledger_count_loss(enum ledger_loss what)
     __atomic_fetch_add(&tag_ledger.header->losses[what], 1, __ATOMIC_RELAXED);
 }
 
-void tag_ledger_unseen(uint32_t number)
+void tag_ledger_count_unseen_free(uint32_t number)
 {
     __atomic_fetch_add(&AT(LEDGER_TAGS, struct ledger_tag, number)->unseen, 1, __ATOMIC_RELAXED);
 }
 
-void tag_ledger_failed(uint32_t number)
+void tag_ledger_count_failure(uint32_t number)
 {
     __atomic_fetch_add(&AT(LEDGER_TAGS, struct ledger_tag, number)->failed, 1, __ATOMIC_RELAXED);
 }

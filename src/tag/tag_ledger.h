@@ -39,15 +39,15 @@ extern struct ledger tag_ledger;
 /** There is a ledger of this process's own. False: there is none and cannot be, or somebody else is making it just now. */
 bool tag_ledger_open(void);
 /** The descriptor is met: it has an account. False: there is no room for one. */
-bool tag_ledger_meet(struct allium_tag *tag);
+bool tag_ledger_register(struct allium_tag *tag);
 /** Its record. */
 struct ledger_tag *tag_ledger_tag(uint32_t number);
 /** What is known of its place. */
-struct deferred_target *tag_ledger_place(uint32_t number);
+struct deferred_target *tag_ledger_target(uint32_t number);
 /** Calls of it that tag_control_fails() counts. */
-uint64_t *tag_ledger_calls(uint32_t number);
+uint64_t *tag_ledger_rule_calls(uint32_t number);
 /** First words of a shard, of account 0. */
-char *tag_ledger_words(uint32_t shard);
+char *tag_ledger_counters(uint32_t shard);
 /** One more object of so many bytes in a shard's account, or one less; with `calls` 0 a part of one. */
 void tag_ledger_add(uint32_t number, uint32_t shard, bool gone, unsigned calls, uint64_t bytes);
 /** The count, to which a call of so many bytes was added, is to hand its calls on. */
@@ -63,8 +63,8 @@ void tag_ledger_show_objects(const void *tables);
 void tag_ledger_show_ranges(const void *table);
 void tag_ledger_count_loss(enum ledger_loss what);
 /** A request of that account's tag failed. */
-void tag_ledger_failed(uint32_t number);
+void tag_ledger_count_failure(uint32_t number);
 /** An object of that account was freed by others, or could not be followed: what is live there is not exact any more. */
-void tag_ledger_unseen(uint32_t number);
+void tag_ledger_count_unseen_free(uint32_t number);
 
 #endif

@@ -8,16 +8,15 @@
 #include "unwind/module.h"
 #include "unwind/walk_cache.h"
 
-#define NAME_LENGTH_MAX 4096u
-#define HASH_FACTOR     0x9e3779b97f4a7c15u
+#define HASH_FACTOR 0x9e3779b97f4a7c15u
 
 #define AT(s, table, type, index) ledger_at((s)->ledger, table, type, index)
 
 uint32_t ledger_stacks_add_string(struct ledger *l, const char *text)
 {
     size_t len = text_length(text);
-    if (len > NAME_LENGTH_MAX)
-        len = NAME_LENGTH_MAX;
+    if (len > LEDGER_STACKS_STRING_MAX)
+        len = LEDGER_STACKS_STRING_MAX;
     uint32_t at = ledger_append(l, LEDGER_STRINGS, (uint32_t)len + 1);
     if (at == LEDGER_NONE)
         return 0;

@@ -27,6 +27,7 @@ struct ledger_stacks {
         .ledger = (of), .frames = {.ledger = (of)}, .stacks = {.ledger = (of)}, .lost = (count)              \
     }
 
+#define LEDGER_STACKS_STRING_MAX 4096u /* longer strings are cut */
 /** Index of a copy of the text in the strings, 0 ("") when there is no room. */
 uint32_t ledger_stacks_add_string(struct ledger *l, const char *text);
 /** A hash of frames, from the outermost one inwards, as walk_cache_hash() makes it. */

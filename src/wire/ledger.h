@@ -23,7 +23,7 @@
 #include "wire/ledger_accounts.h"
 
 #define LEDGER_MAGIC        0x3152454744454c41u /* "ALEDGER1", little endian */
-#define LEDGER_VERSION      6u                  /* another layout, or another meaning, is another one */
+#define LEDGER_VERSION      7u                  /* another layout, or another meaning, is another one */
 #define LEDGER_HEADER_BYTES 4096u
 #define LEDGER_PAGE_BYTES   4096u
 #define LEDGER_NONE         UINT32_MAX
@@ -97,6 +97,7 @@ enum ledger_loss {
     LEDGER_LOST_TAGGED,       /* objects of tags that are charged to nobody */
     LEDGER_LOST_TAGGED_FREES, /* objects of tags whose address came again: their free went past us */
     LEDGER_LOST_DETAILS,      /* calls of tags whose stack or time found no room */
+    LEDGER_LOST_TAG_VERSIONS, /* tags of another ALLIUM_TAG_VERSION: they are not counted */
     LEDGER_LOSSES
 };
 

@@ -284,8 +284,8 @@ int main(void)
     char *q = copy("x");
     allium_account(tag, 4);
     allium_unaccount(other, 4);
-    allium_born(tag, p, 3);
-    allium_gone(p);
+    allium_track(tag, p, 3);
+    allium_untrack(p);
     if (allium_should_fail(tag))
         allium_failed(tag);
     ALLIUM_PROBE(entry, 4, p);

@@ -351,9 +351,8 @@ static int thousands(void)
 static int corrupted(void)
 {
     static const struct allium_tag sound = {
-        .version = ALLIUM_TAG_VERSION, .state = -1, .words = ALLIUM_TAG_NOT_MET};
+        .version = ALLIUM_TAG_VERSION, .state = -1, .counters = ALLIUM_TAG_UNREGISTERED};
     static struct allium_tag bad[17];
-    static const char far[] = "class\0name\0\1\0\x7f\x7f\x7f\x7f"; /* a file's name that lies nowhere */
     struct allium_tag *good = ALLIUM_TAG("sound", "one");
     int n = 0;
     bad[n] = sound; /* offsets of 0 */
@@ -369,14 +368,13 @@ static int corrupted(void)
     bad[++n].control = 0x7ffffff0;
     bad[++n].control = -0x7ffffff0;
     bad[++n].control = 3;
-    n++, bad[n].text = (int)(far - (const char *)&bad[n].text);
     for (int round = 0; round < 3; round++)
         for (int i = 0; i <= n; i++) {
             void *p = malloc(10);
             allium_account(&bad[i], 5);
             allium_unaccount(&bad[i], 5);
-            allium_born(&bad[i], p, 10);
-            allium_gone(p);
+            allium_track(&bad[i], p, 10);
+            allium_untrack(p);
             allium_failed(&bad[i]);
             free(allium_realloc_tagged(&bad[i], p, 20));
         }
@@ -406,10 +404,10 @@ static int jumping(void)
         jumps++;
     while (jumps < 0) {
         allium_account(tag, 3);
-        allium_born(tag, objects, 5000);
-        allium_gone(objects);
-        allium_born(tag, objects + 16, 10);
-        allium_gone(objects + 16);
+        allium_track(tag, objects, 5000);
+        allium_untrack(objects);
+        allium_track(tag, objects + 16, 10);
+        allium_untrack(objects + 16);
     }
     setitimer(ITIMER_REAL, &none, NULL);
     return 0;
@@ -444,8 +442,8 @@ static int forking_handlers(void)
     setitimer(ITIMER_REAL, &often, NULL);
     for (unsigned long i = 0; i < number; i++) {
         allium_account(tag, 3);
-        allium_born(tag, objects + i % 1000 * 16, 5000);
-        allium_gone(objects + i % 1000 * 16);
+        allium_track(tag, objects + i % 1000 * 16, 5000);
+        allium_untrack(objects + i % 1000 * 16);
     }
     setitimer(ITIMER_REAL, &none, NULL);
     return 0;

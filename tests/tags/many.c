@@ -27,12 +27,14 @@ __asm__("\t.pushsection allium_texts,\"a\",@progbits\n"
         "\t.balign 8\n"
         "many:\n"
         "\t.set many_line, 1\n"
-        "\t.rept " TEXT(MOST) "\n"
-                              "\t.long 2, -1, 1, 0\n"
-                              "\t.long main-., many_text-., allium_control_page-., many_line\n"
-                              "\t.set many_line, many_line + 1\n"
-                              "\t.endr\n"
-                              "\t.popsection\n");
+        "\t.rept " TEXT(
+            MOST) "\n"
+                  "\t.long " TEXT(
+                      ALLIUM_TAG_VERSION) ", -1, 1, 0\n"
+                                          "\t.long main-., many_text-., allium_control_page-., many_line\n"
+                                          "\t.set many_line, many_line + 1\n"
+                                          "\t.endr\n"
+                                          "\t.popsection\n");
 extern struct allium_tag many[MOST] __attribute__((visibility("hidden")));
 
 static unsigned tags, threads;

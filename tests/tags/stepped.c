@@ -49,11 +49,11 @@ __attribute__((noinline)) static void do_all(char *at, size_t small, size_t larg
     void *mapped;
     STEP(allium_account(told, large));
     STEP(allium_unaccount(told, large));
-    STEP(allium_born(made, at, small));
-    STEP(allium_born(made, at + PAGE, large));
+    STEP(allium_track(made, at, small));
+    STEP(allium_track(made, at + PAGE, large));
     STEP(allium_account(told, small)); /* the books are open after that, in a child, too */
-    STEP(allium_gone(at));
-    STEP(allium_gone(at + PAGE));
+    STEP(allium_untrack(at));
+    STEP(allium_untrack(at + PAGE));
     STEP(allium_unaccount(told, small));
     STEP(mapped = mmap(NULL, 4 * PAGE, READ, -1, 0));
     allium_account(told, small);

@@ -243,10 +243,11 @@ static int show_binary(struct work *w)
 
 static void note_rest(struct buf *notes, const struct request *q, const struct accounts *a, bool fits)
 {
+    size_t before = notes->len;
     accounts_view_note_losses(notes, a, q->kind->losses);
-    if (!a->rows.len)
+    if (!a->rows.len && notes->len == before)
         notes_add(notes, "%s", q->kind->none);
-    else if (!fits)
+    else if (a->rows.len && !fits)
         notes_add(notes, "no place fits %s", query_text(q->query));
 }
 

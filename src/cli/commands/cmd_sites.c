@@ -53,6 +53,7 @@ const char *const sites_losses[ACCOUNT_LOSSES] = {
     [ACCOUNT_LOST_RECORDS] = "record{s} of the ledger {is|are} damaged",
     [ACCOUNT_FOREIGN_FREES] =
         "free{s} {was|were} of objects that had been made before accounts began, or past the agent",
+    [ACCOUNT_LOST_VERSIONS] = "tag{s} {is|are} compiled with another version of <allium/tag.h>",
 };
 
 static struct wrappers wrappers;

@@ -134,6 +134,7 @@ void tags_from_copy(struct tags_reading *r, const struct ledger_copy *c, struct 
     p->losses[ACCOUNT_LOST_PLACES] = h->losses[LEDGER_LOST_TAGS];
     p->losses[ACCOUNT_LOST_OBJECTS] = h->losses[LEDGER_LOST_TAGGED];
     p->losses[ACCOUNT_LOST_FREES] = h->losses[LEDGER_LOST_TAGGED_FREES];
+    p->losses[ACCOUNT_LOST_VERSIONS] = h->losses[LEDGER_LOST_TAG_VERSIONS];
     for (uint32_t i = 0; i < c->count[LEDGER_MODULES]; i++)
         add_module(r, c, i);
     for (uint64_t i = 0; i < c->count[LEDGER_TAGS]; i++) {

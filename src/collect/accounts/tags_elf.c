@@ -9,9 +9,9 @@
 
 #include "allium/tag.h"
 
-#define SECTIONS_MAX 16 /* of each name; linkers make one */
+#define SECTIONS_MAX 16 /* of descriptors; linkers make one */
 
-/* What of a section is in the file. */
+/* The bytes of a section in the file. */
 struct part {
     uint64_t address;
     const char *bytes;
@@ -20,8 +20,8 @@ struct part {
 
 struct parts {
     Elf *elf;
-    struct VEC(struct part) tags, texts;
-    bool left_out; /* they have no bytes, as in a file of debug information */
+    struct VEC(struct part) tags; /* sections of descriptors */
+    bool left_out;                /* they have no bytes in the file: it has debug information only */
 };
 
 /* 0 if it is a program or library of this machine. */
@@ -44,11 +44,10 @@ static int check_kind(Elf *elf, GElf_Ehdr *h, const char *path, struct error *e)
     return 0;
 }
 
-/* False: its bytes are not there. */
+/* False: a section of descriptors has no bytes that can be read. */
 static bool add_section(struct parts *p, Elf_Scn *scn, const GElf_Shdr *s, const char *name)
 {
-    bool tags = !strcmp(name, "allium_tags"), texts = !strcmp(name, "allium_texts");
-    if ((!tags && !texts) || (tags ? p->tags.len : p->texts.len) >= SECTIONS_MAX || !s->sh_size)
+    if (strcmp(name, "allium_tags") || p->tags.len >= SECTIONS_MAX || !s->sh_size)
         return true;
     if (s->sh_type == SHT_NOBITS) {
         p->left_out = true;
@@ -57,11 +56,7 @@ static bool add_section(struct parts *p, Elf_Scn *scn, const GElf_Shdr *s, const
     const Elf_Data *data = elf_rawdata(scn, NULL);
     if (!data || !data->d_buf)
         return false;
-    struct part part = {s->sh_addr, data->d_buf, data->d_size};
-    if (tags)
-        *vec_push(&p->tags) = part;
-    else
-        *vec_push(&p->texts) = part;
+    *vec_push(&p->tags) = (struct part){s->sh_addr, data->d_buf, data->d_size};
     return true;
 }
 
@@ -80,8 +75,8 @@ static bool find_parts(struct parts *p, Elf *elf)
     return true;
 }
 
-/* The text at that address of the file, wherever it is; NULL: there is none. */
-static const char *far_text(const struct parts *p, uint64_t address)
+/* The section that is loaded at that address; false: there is none. */
+static bool find_loaded(const struct parts *p, uint64_t address, struct part *loaded)
 {
     for (Elf_Scn *scn = NULL; (scn = elf_nextscn(p->elf, scn));) {
         GElf_Shdr s;
@@ -89,46 +84,30 @@ static const char *far_text(const struct parts *p, uint64_t address)
             address - s.sh_addr >= s.sh_size)
             continue;
         const Elf_Data *data = elf_rawdata(scn, NULL);
-        uint64_t offset = address - s.sh_addr;
-        if (data && data->d_buf && offset < data->d_size &&
-            memchr((char *)data->d_buf + offset, '\0', data->d_size - offset))
-            return (char *)data->d_buf + offset;
+        if (data && data->d_buf && address - s.sh_addr < data->d_size) {
+            *loaded = (struct part){s.sh_addr, data->d_buf, data->d_size};
+            return true;
+        }
     }
-    return NULL;
+    return false;
 }
 
-/* Behind the three texts, whose last one says that the file's name lies elsewhere. */
-static bool find_file(struct tags_file_tag *t, const struct parts *p, const struct part *texts,
-                      uint64_t offset)
-{
-    int32_t far;
-    if (*t->file != ALLIUM_TEXT_FAR)
-        return true;
-    if (offset > texts->len || texts->len - offset < sizeof(far))
-        return false;
-    memcpy(&far, texts->bytes + offset, sizeof(far));
-    t->file = far_text(p, texts->address + offset + (uint64_t)far);
-    return t->file != NULL;
-}
-
-/* Three texts, one behind the other; false: they are not there. */
+/* Finds the three texts at that address, one behind the other; false: they are not there. */
 static bool find_texts(struct tags_file_tag *t, const struct parts *p, uint64_t address)
 {
     const char **at[] = {&t->class, &t->name, &t->file};
-    vec_each (const struct part, part, &p->texts) {
-        uint64_t offset = address - part->address;
-        size_t n = 0;
-        for (; n < 3 && offset < part->len; n++) {
-            *at[n] = part->bytes + offset;
-            size_t len = strnlen(*at[n], part->len - offset);
-            if (len == part->len - offset)
-                break;
-            offset += len + 1;
-        }
-        if (n == 3)
-            return find_file(t, p, part, offset);
+    struct part texts;
+    if (!find_loaded(p, address, &texts))
+        return false;
+    uint64_t offset = address - texts.address;
+    for (size_t n = 0; n < 3; n++) {
+        *at[n] = texts.bytes + offset;
+        size_t len = strnlen(*at[n], texts.len - offset);
+        if (len == texts.len - offset)
+            return false;
+        offset += len + 1;
     }
-    return false;
+    return true;
 }
 
 /* Adds the descriptor at that address; false: it is none. */
@@ -139,7 +118,7 @@ static bool add_tag(struct tags_file *f, const struct parts *p, uint64_t address
                               .file = "",
                               .line = d->line,
                               .code = address + offsetof(struct allium_tag, code) + (uint64_t)d->code};
-    if (d->version != ALLIUM_TAG_VERSION || d->words != ALLIUM_TAG_NOT_MET || d->entry || !d->code)
+    if (d->version != ALLIUM_TAG_VERSION || d->counters != ALLIUM_TAG_UNREGISTERED || d->entry || !d->code)
         return false; /* nobody has met it in a file */
     if (d->text && !find_texts(&t, p, address + offsetof(struct allium_tag, text) + (uint64_t)d->text))
         return false;
@@ -204,7 +183,6 @@ int tags_file_read(struct tags_file *f, Elf *elf, const char *path, struct error
     if (!bad)
         bad = read_sections(f, &p, path, e);
     vec_release(&p.tags);
-    vec_release(&p.texts);
     if (bad)
         tags_file_release(f);
     return bad;

@@ -102,6 +102,7 @@ enum account_loss {
     ACCOUNT_LOST_FREES,    /* gone past us; known since the address was handed out again */
     ACCOUNT_LOST_RECORDS,  /* that make no sense */
     ACCOUNT_FOREIGN_FREES, /* of objects that nobody follows: made before, or by code without an account */
+    ACCOUNT_LOST_VERSIONS, /* places compiled with another version of <allium/tag.h>; recordings add them to the lost places */
     ACCOUNT_LOSSES
 };
 

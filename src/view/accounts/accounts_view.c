@@ -201,11 +201,10 @@ static void write_sum(struct json *j, const char *key, const struct account_sum 
 
 static void write_process(struct json *j, const struct account_process *p)
 {
-    static const char *const losses[ACCOUNT_LOSSES] = {[ACCOUNT_LOST_PLACES] = "lost_places",
-                                                       [ACCOUNT_LOST_OBJECTS] = "lost_objects",
-                                                       [ACCOUNT_LOST_FREES] = "lost_frees_unseen",
-                                                       [ACCOUNT_LOST_RECORDS] = "damaged_records",
-                                                       [ACCOUNT_FOREIGN_FREES] = "foreign_frees"};
+    static const char *const losses[ACCOUNT_LOSSES] = {
+        [ACCOUNT_LOST_PLACES] = "lost_places",      [ACCOUNT_LOST_OBJECTS] = "lost_objects",
+        [ACCOUNT_LOST_FREES] = "lost_frees_unseen", [ACCOUNT_LOST_RECORDS] = "damaged_records",
+        [ACCOUNT_FOREIGN_FREES] = "foreign_frees",  [ACCOUNT_LOST_VERSIONS] = "other_version"};
     json_open(j, NULL, '{');
     json_whole(j, "pid", (uint64_t)p->pid);
     json_text(j, "program", p->comm);
