@@ -16,7 +16,8 @@
 #define HASH_FACTOR  0x9e3779b97f4a7c15u
 
 static struct word_cache known; /* cells, each + 1, by known_key() */
-static struct ledger_stacks stacks = LEDGER_STACKS_OF(&process.ledger, process_count_loss);
+static struct word_cache rules; /* of the walk */
+static struct ledger_stacks stacks = LEDGER_STACKS_OF(&process.ledger, &rules, process_count_loss);
 static struct intern cells = {.ledger = &process.ledger};
 /* Of the threads whose shards are their own. */
 static struct walk_caches trails[LEDGER_SHARDS_OWNED];

@@ -21,7 +21,8 @@ static void lost(enum ledger_loss what)
     (void)what;
 }
 
-static struct ledger_stacks stacks = LEDGER_STACKS_OF(&tag_ledger, lost);
+static struct word_cache rules; /* of the walk */
+static struct ledger_stacks stacks = LEDGER_STACKS_OF(&tag_ledger, &rules, lost);
 static struct stack_calls called = STACK_CALLS_OF(&tag_ledger);
 static struct intern timed = {.ledger = &tag_ledger};
 

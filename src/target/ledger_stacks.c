@@ -155,7 +155,7 @@ void ledger_stacks_reset(struct ledger_stacks *s)
 {
     intern_reset(&s->frames);
     intern_reset(&s->stacks);
-    word_cache_forget(&s->rules);
+    word_cache_forget(s->rules);
     for (uint32_t i = 0; i < unwind_modules.used && i < MODULE_MAX; i++)
         unwind_modules.at[i].ledger_id = 0;
 }

@@ -17,14 +17,15 @@
 struct ledger_stacks {
     struct ledger *ledger;
     struct intern frames, stacks;
-    struct word_cache rules;
+    struct word_cache *rules;            /* of the walk */
     void (*lost)(enum ledger_loss what); /* a stack that was cut, or does not add up */
 };
 
-/** Of a struct ledger_stacks of its own for each ledger. */
-#define LEDGER_STACKS_OF(of, count)                                                                          \
+/** The initializer of the struct ledger_stacks of a ledger. The cache of rules stands apart, so that it lies in .bss. */
+#define LEDGER_STACKS_OF(of, cache, count)                                                                   \
     {                                                                                                        \
-        .ledger = (of), .frames = {.ledger = (of)}, .stacks = {.ledger = (of)}, .lost = (count)              \
+        .ledger = (of), .frames = {.ledger = (of)}, .stacks = {.ledger = (of)}, .rules = (cache),            \
+        .lost = (count)                                                                                      \
     }
 
 #define LEDGER_STACKS_STRING_MAX 4096u /* longer strings are cut */
@@ -47,7 +48,7 @@ uint32_t ledger_stacks_name_frame(void *stacks, uint32_t module, uintptr_t pc, b
 static inline struct walker ledger_stacks_walker(struct ledger_stacks *s)
 {
     return (struct walker){
-        .cache = &s->rules, .name = ledger_stacks_name_frame, .arg = s, .sealed = &s->ledger->sealed};
+        .cache = s->rules, .name = ledger_stacks_name_frame, .arg = s, .sealed = &s->ledger->sealed};
 }
 
 #endif
