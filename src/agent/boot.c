@@ -10,8 +10,7 @@
 #include "agent/hooks/operators.h"
 #include "agent/hooks/resolve.h"
 #include "agent/process.h"
-#include "agent/sites/sites.h"
-#include "agent/sites/sites_unload.h"
+#include "agent/sites_link.h"
 #include "target/seccomp_guard.h"
 #include "unwind/module.h"
 
@@ -35,8 +34,6 @@ struct next next = {.free = early_free,
 #undef X
 };
 struct next_operators next_operators;
-
-__thread struct thread thread_self __attribute__((tls_model("initial-exec"))) = {.objects = object_map_none};
 
 /* dlopen() brought the agent: it forwards what is called through it, and observes nothing. */
 static bool is_inert;
@@ -97,7 +94,7 @@ static void find_allocator(void)
     seccomp_next.syscall = resolve_next("syscall", NULL);
     exec_init();
     system_popen_init();
-    sites_unload_init();
+    sites_find_next();
     n.is_glibc = resolve_in(m, "__libc_start_main") != NULL; /* its functions do not call each other */
     next = n;
     next_hot = (struct next_hot){n.malloc,        n.calloc,   n.realloc, n.free,   n.posix_memalign,

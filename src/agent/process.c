@@ -15,13 +15,11 @@
 #include "agent/ledger_writer.h"
 #include "agent/reentry.h"
 #include "agent/sampler/live_table.h"
-#include "agent/sites/sites.h"
-#include "agent/sites/sites_forked.h"
+#include "agent/sites_link.h"
 #include "agent/tag_bridge.h"
 #include "base/sigsafe/draw.h"
 #include "base/sigsafe/str.h"
 #include "base/sigsafe/syscall.h"
-#include "target/object_map.h"
 #include "target/vm_reserve.h"
 #include "wire/deferred_rules.h"
 #include "wire/unobserved_list.h"
@@ -72,7 +70,7 @@ static bool read_setting(char *entry)
     else if (text_starts(entry, follow))
         process.alone = true;
     else if (text_starts(entry, exact))
-        process.config.sites = true;
+        process.config.sites = sites_linked;
     else if (text_starts(entry, wrappers))
         process.wrappers = entry + sizeof(wrappers) - 1;
     else if (text_starts(entry, seed))
@@ -169,7 +167,7 @@ static void become_child(void)
     for (int i = 0; i < LEDGER_LOSSES; i++)
         process.early_losses[i] = 0;
     live_table_disinherit();
-    object_map_begin_anew();
+    sites_become_child();
     store_release(&process.generation, process.generation + 1);
 }
 
@@ -179,8 +177,7 @@ static void begin_thread(struct thread *t)
     t->random = process.seed + ordinal * 0xd1342543de82ef95u;
     draw_next(&t->random);
     t->left = t->rest = 0;
-    t->objects = object_map_none;
-    t->counts = false;
+    sites_begin_thread(t);
     t->last_serial = t->left_mark = 0;
     t->has_row = 0;
     t->shard = (uint8_t)(ordinal < LEDGER_SHARDS_OWNED
@@ -478,8 +475,8 @@ void process_seal(void)
     /* The last moment at which system calls are still free: take some room along. */
     if (!process.ledger.sealed && process_ensure_current(&thread_self) && process_open_ledger())
         writer_take_room();
-    if (sites.on && !process.ledger.sealed)
-        object_map_take_room(OBJECT_MAP_ROOM_SITES);
+    if (sites_on && !process.ledger.sealed)
+        sites_take_room();
     vm_reserve_seal(1);
     __atomic_fetch_add(&process.ledger.sealed, 1, __ATOMIC_RELAXED);
 }

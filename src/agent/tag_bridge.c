@@ -77,7 +77,7 @@ EXPORT const struct agent_api_agent *allium_agent_api(const struct agent_api_tag
     boot_agent();
     if (tags->version != AGENT_API_VERSION || agent_api_tags || !process.generation)
         return NULL;
-    if (sites.on)
+    if (sites_on)
         ours.charged = sites_charge_tag;
     agent_api_tags = tags;
     stand_before_hooks();

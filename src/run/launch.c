@@ -17,44 +17,64 @@
 #include "base/buf.h"
 #include "base/mem.h"
 
-#define AGENT_NAME      "liballium-agent.so"
-#define INSTALLED_AGENT ALLIUM_AGENT_DIR "/" AGENT_NAME
+static const char *const agent_names[] = {
+    [LAUNCH_AGENT_DEFAULT] = "liballium-agent.so",
+    [LAUNCH_AGENT_FULL] = "liballium-agent-full.so",
+};
 
 static const int passed_on[] = {SIGTERM, SIGHUP};
 static const int left_alone[] = {SIGINT, SIGQUIT};
 
-int launch_find_agent_file(char **path, struct error *e)
+/* Its path in a folder, if it is there; else NULL. */
+static char *find_in(const char *folder, const char *name)
 {
-    char self[4096];
     struct buf b = BUF_INIT;
-    ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
-    if (len > 0) {
-        self[len] = '\0';
-        *(strrchr(self, '/') + 1) = '\0';
-        buf_printf(&b, "%s" AGENT_NAME, self);
-        if (!access(buf_str(&b), R_OK)) {
-            *path = buf_detach(&b);
-            return 0;
-        }
-    }
+    buf_printf(&b, "%s/%s", folder, name);
+    if (!access(buf_str(&b), R_OK))
+        return buf_detach(&b);
     buf_release(&b);
-    if (access(INSTALLED_AGENT, R_OK))
-        return error_set(e, ENOENT,
-                         "the agent " AGENT_NAME " is neither beside the command nor in " ALLIUM_AGENT_DIR
-                         ": install allium again, or run `make`");
-    *path = mem_strdup(INSTALLED_AGENT);
-    return 0;
+    return NULL;
 }
 
-int launch_find_agent(char **path, struct error *e)
+static int find_file(enum launch_agent which, char **path, bool *installed, struct error *e)
 {
-    int bad = launch_find_agent_file(path, e);
+    char self[4096];
+    ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    *path = NULL;
+    *installed = false;
+    if (len > 0) {
+        self[len] = '\0';
+        *strrchr(self, '/') = '\0';
+        *path = find_in(self, agent_names[which]);
+    }
+    if (!*path)
+        *installed = (*path = find_in(ALLIUM_AGENT_DIR, agent_names[which])) != NULL;
+    if (*path)
+        return 0;
+    return error_set(e, ENOENT,
+                     "the agent %s is neither beside the command nor in " ALLIUM_AGENT_DIR
+                     ": install allium again, or run `make`",
+                     agent_names[which]);
+}
+
+int launch_find_agent_file(enum launch_agent which, char **path, struct error *e)
+{
+    bool installed;
+    return find_file(which, path, &installed, e);
+}
+
+int launch_find_agent(enum launch_agent which, char **path, struct error *e)
+{
+    bool installed;
+    int bad = find_file(which, path, &installed, e);
     if (bad)
         return bad;
-    if (!strcmp(*path, INSTALLED_AGENT)) {
+    if (installed) {
         /* $LIB lets the loader choose by word size where several agents are installed. */
+        struct buf b = BUF_INIT;
+        buf_printf(&b, ALLIUM_AGENT_PRELOAD "/%s", agent_names[which]);
         free(*path);
-        *path = mem_strdup(ALLIUM_AGENT_PRELOAD "/" AGENT_NAME);
+        *path = buf_detach(&b);
     }
     if (strpbrk(*path, " :")) {
         error_set(e, EINVAL, "the agent's path has a blank or a colon, which LD_PRELOAD cannot carry: %s",

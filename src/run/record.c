@@ -62,7 +62,7 @@ static int describe(struct session *s, struct error *e)
 /* Everything that can fail happens before the command is let go. */
 static int make_ready(struct session *s, struct error *e)
 {
-    int bad = launch_find_agent(&s->agent, e);
+    int bad = launch_find_agent(s->o->sites ? LAUNCH_AGENT_FULL : LAUNCH_AGENT_DEFAULT, &s->agent, e);
     if (!bad)
         bad = ledger_dir_make(&s->dir, e);
     if (bad)

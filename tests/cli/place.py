@@ -8,7 +8,7 @@ import signal
 import subprocess
 
 import tap
-from tap import built, equal, private_dir
+from tap import agent_for, built, equal, private_dir
 
 FOLDER = built("TEST_CLI")
 
@@ -45,7 +45,7 @@ class Place:
 
     def start_holder(self, **more):
         """holder under the agent, without allium; its ledger lies where allium looks, unless `more` says otherwise."""
-        env = dict(self.env, LD_PRELOAD=built("ALLIUM_AGENT"), ALLIUM_PERIOD="1", **more)
+        env = dict(self.env, LD_PRELOAD=agent_for(more), ALLIUM_PERIOD="1", **more)
         process = self.start(program("holder"), env=env)
         equal(process.stdout.readline(), b"ready\n", "the holder's word")
         return process

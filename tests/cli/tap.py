@@ -101,12 +101,17 @@ def private_dir(where="/dev/shm"):
         shutil.rmtree(path, ignore_errors=True)
 
 
+def agent_for(env):
+    """Path of the library that has what the settings in `env` ask for."""
+    return built("ALLIUM_AGENT_FULL" if env.get("ALLIUM_SITES") else "ALLIUM_AGENT")
+
+
 def agent_env(ledgers, period=1, preload=(), **more):
-    """Environment of a program under the agent; `preload` are libraries behind it, "+LIBRARY" before it."""
+    """Environment of a program under the agent, the full one with ALLIUM_SITES; `preload` are libraries behind it, "+LIBRARY" before it."""
     before = [name[1:] for name in preload if name.startswith("+")]
     behind = [name for name in preload if not name.startswith("+")]
     env = dict(os.environ)
-    env.update(LD_PRELOAD=":".join(before + [built("ALLIUM_AGENT")] + behind), ALLIUM_DIR=ledgers,
+    env.update(LD_PRELOAD=":".join(before + [agent_for(more)] + behind), ALLIUM_DIR=ledgers,
                ALLIUM_PERIOD=str(period), **{name: str(value) for name, value in more.items()})
     return env
 

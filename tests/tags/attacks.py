@@ -118,7 +118,7 @@ def plugin():
 
 def half_closed():
     """A library is unmapped before the loader forgets it; who forks in between has a child that is left with that."""
-    for env in {}, {"LD_PRELOAD": built("ALLIUM_AGENT"), "ALLIUM_SITES": "1", "ALLIUM_PERIOD": "1"}:
+    for env in {}, {"LD_PRELOAD": built("ALLIUM_AGENT_FULL"), "ALLIUM_SITES": "1", "ALLIUM_PERIOD": "1"}:
         with Case("half closed", plugin(), **env) as case:
             case.end()
 

@@ -13,7 +13,7 @@ import building
 import proof
 import tap
 from building import by_function, program, quiet, scratch
-from tap import agent_env, built, check, equal, own_counts, pick, private_dir, succeed, totals
+from tap import agent_env, agent_for, built, check, equal, own_counts, pick, private_dir, succeed, totals
 
 AGENT, TAGS = built("ALLIUM_AGENT"), built("TEST_TAGS_LIBRARY")
 ALLOCATORS = {name: ctypes.util.find_library(name) for name in ("jemalloc", "tcmalloc_minimal", "mimalloc")}
@@ -83,7 +83,7 @@ def churned(preload, *words, threads=4, rounds=20_000, **more):
     """Preloaded in this order; some is freed by code without tags."""
     with private_dir() as ledgers:
         env = agent_env(ledgers, 1, FOREIGN=1, **more)
-        env["LD_PRELOAD"] = ":".join(preload)
+        env["LD_PRELOAD"] = ":".join(agent_for(more) if name == AGENT else name for name in preload)
         done = succeed([churn(), str(threads), str(pick(rounds, rounds * 10)), *words], env=env)
         return compare(ledgers, done.stdout.decode(), more.get("ALLIUM_SITES"))
 
@@ -127,7 +127,7 @@ def loaded_late(**more):
 
 def below(words, seed=1, **env):
     """-> as proof.ended()"""
-    env = dict(env, LD_PRELOAD=AGENT, ALLIUM_PERIOD="4096", BELOW_SEEN="1")
+    env = dict(env, LD_PRELOAD=agent_for(env), ALLIUM_PERIOD="4096", BELOW_SEEN="1")
     return proof.ended(proof.Program.of(1, "gcc", "-O2"), 700 + seed, *words, env=env)
 
 
@@ -163,7 +163,7 @@ def sealed():
     path = program("gcc", ["-O2", "-D_GNU_SOURCE"], "sealed.c")
     want = {"freed_here": (210, 2100, 0, 0), "kept_here": (210, 4200, 210, 4200)}
     for way in "prctl", "syscall":
-        for preload, sites in ([], ""), ([AGENT], ""), ([AGENT], "1"), ([TAGS, AGENT], ""):
+        for preload, sites in ([], ""), ([AGENT], ""), ([built("ALLIUM_AGENT_FULL")], "1"), ([TAGS, AGENT], ""):
             with private_dir() as ledgers:
                 env = dict(os.environ, ALLIUM_DIR=ledgers, LD_PRELOAD=":".join(preload), ALLIUM_SITES=sites)
                 pid = int(succeed([path, way], env=env).stdout)

@@ -131,7 +131,7 @@ def reloaded():
         equal(([row[:3] for row in rows.values()], said), ([(times, 9 * times, 0)], ""), "rows")
 
 
-SITES = {"LD_PRELOAD": built("ALLIUM_AGENT"), "ALLIUM_SITES": "1"}
+SITES = {"LD_PRELOAD": built("ALLIUM_AGENT_FULL"), "ALLIUM_SITES": "1"}
 
 
 def of_sites(program, seed, *words, **more):

@@ -10,7 +10,7 @@
 #define NAMES_MAX    32u          /* bytes of a name that is compared, and more */
 #define LIST_MAX     (128u << 10) /* bytes of one entry: the kernel takes no more (MAX_ARG_STRLEN) */
 
-static const char agent_name[] = "liballium-agent.so", preload_name[] = "LD_PRELOAD=";
+static const char preload_name[] = "LD_PRELOAD=";
 #define NAME_BYTES (sizeof(preload_name) - 1)
 
 static char own_entry[ENTRY_BYTES]; /* the agent in LD_PRELOAD; "": nothing is handed on */
@@ -20,12 +20,19 @@ static unsigned n_settings;
 
 extern void *__libc_stack_end; /* at process entry: argc, argv, envp, auxv */
 
-/* Is the first entry of the list, of `length` bytes, the agent? */
+/* Does a path of `length` bytes end in the file name? */
+static bool has_name(const char *path, size_t length, const char *name)
+{
+    size_t tail = text_length(name);
+    return length >= tail && text_starts(path + length - tail, name) &&
+           (length == tail || path[length - tail - 1] == '/');
+}
+
+/* Is the first entry of the list, of `length` bytes, one of the two agents? */
 static bool is_agent(const char *entry, size_t length)
 {
-    size_t name = sizeof(agent_name) - 1;
-    return length >= name && text_starts(entry + length - name, agent_name) &&
-           (length == name || entry[length - name - 1] == '/');
+    return has_name(entry, length, "liballium-agent.so") ||
+           has_name(entry, length, "liballium-agent-full.so");
 }
 
 static ONE_COPY size_t entry_length(const char *list)

@@ -15,7 +15,7 @@
 #include "agent/hooks/next.h"
 #include "agent/process.h"
 #include "agent/sampler/sampler.h"
-#include "agent/sites/sites.h"
+#include "agent/sites_link.h"
 
 #define EXPORT __attribute__((visibility("default")))
 /* The two that everything goes through begin on a cache line of their own: measured, a cycle of thirty. */

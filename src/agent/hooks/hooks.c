@@ -9,7 +9,7 @@
 #include "agent/sampler/live_filter.h"
 #include "agent/sampler/live_table.h"
 #include "agent/sampler/probes.h"
-#include "agent/sites/sites.h"
+#include "agent/sites_link.h"
 #include "agent/tag_bridge.h"
 
 /*

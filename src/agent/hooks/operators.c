@@ -5,7 +5,7 @@
 #include "agent/hooks/resolve.h"
 #include "agent/sampler/live_filter.h"
 #include "agent/sampler/probes.h"
-#include "agent/sites/sites_operators.h"
+#include "agent/sites_link.h"
 
 /* The exported symbols: a jump through the table. */
 #define X(field, symbol)                                                                                     \

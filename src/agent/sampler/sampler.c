@@ -11,7 +11,7 @@
 #include "agent/sampler/live_table.h"
 #include "agent/sampler/probes.h"
 #include "agent/sampler/record_pool.h"
-#include "agent/sites/sites.h"
+#include "agent/sites_link.h"
 #include "base/sigsafe/draw.h"
 
 #define FREE_STACK_TICKS  (1u << 22) /* at most one stack of a free in so many ticks, some 600 a second */
@@ -212,8 +212,8 @@ struct sample_made sample_made(struct thread *t, const struct walk_start *start,
     if (likely(process_is_known(t) && t->period != UINT8_MAX))
         made = book_made(t, start, p, size);
     ledger_exit(t, outside);
-    if (sites.on && size <= OBJECTS_BYTES_INLINE)
-        object_map_expect_more((uintptr_t)p);
+    if (unlikely(sites_on))
+        sites_expect_more(p, size);
     return made;
 }
 

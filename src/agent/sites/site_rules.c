@@ -3,7 +3,6 @@
 
 #include "agent/ledger_writer.h"
 #include "agent/sites/sites.h"
-#include "agent/sites/sites_forked.h"
 #include "base/sigsafe/str.h"
 #include "target/rules.h"
 #include "target/stack_calls.h"

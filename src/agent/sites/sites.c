@@ -6,7 +6,6 @@
 #include "agent/ledger_writer.h"
 #include "agent/reentry.h"
 #include "agent/sites/site_rules.h"
-#include "agent/sites/sites_forked.h"
 #include "agent/sites/sites_hooks.h"
 #include "agent/sites/sites_operators.h"
 #include "agent/sites/sites_unload.h"
@@ -18,7 +17,7 @@
 
 #define WRAPPERS_NESTED 64 /* within each other: the C++ library, without optimisation, has many */
 
-struct sites sites;
+uint32_t sites_on, sites_heads_tell;
 
 /* What is wiped in a fork child. That takes another one, as what a handler interrupted that forked may yet fill the one it began with. */
 static struct tables {
@@ -93,18 +92,17 @@ static void take_tables(void)
     tags = own->tags;
 }
 
-bool sites_begin_ledger(void)
+void sites_begin_ledger(void)
 {
-    if (sites.on)
+    if (sites_on)
         take_tables();
     sites_asked_begin_ledger();
     if (ledger_append(&process.ledger, LEDGER_SITES, LEDGER_SITE_FIRST) || !back_sums(LEDGER_SITE_OTHER))
-        return false;
+        return;
     AT(LEDGER_SITES, struct ledger_site, LEDGER_SITE_NOBODY)->frame = LEDGER_NONE;
     AT(LEDGER_SITES, struct ledger_site, LEDGER_SITE_OTHER)->frame = LEDGER_NONE;
-    if (!sites.on)
+    if (!sites_on)
         AT(LEDGER_SITES, struct ledger_site, LEDGER_SITE_NOBODY)->flags = LEDGER_SITE_UNFOLLOWED;
-    return true;
 }
 
 /* A record for the address; its number, with SITES_WRAPPER if it lies in one, or LEDGER_SITE_OTHER. */
@@ -168,7 +166,7 @@ static bool may_be_unloaded(uint32_t id)
 
 void sites_forget_unloadable(void)
 {
-    if (sites.on)
+    if (sites_on)
         sites_slots_cool(may_be_unloaded);
 }
 
@@ -339,7 +337,7 @@ void *sites_book_cold(void *p, size_t size)
     struct walk_start from = WALK_CALLER();
     const struct sites_slot *slot = sites_pass_wrappers(&from);
     uintptr_t pc = load_relaxed(&slot->pc);
-    if (likely(p && pc) && sites_made_hot(slot, pc, p, size, sites.heads_tell))
+    if (likely(p && pc) && sites_made_hot(slot, pc, p, size, sites_heads_tell))
         return p;
     sites_made_cold(&from, p, size);
     return p;
@@ -425,7 +423,7 @@ struct sites_taken sites_take(void *p)
     struct thread *t = &thread_self;
     struct sites_taken taken = {0};
     uint8_t outside;
-    if (!p || t->busy || !sites.on || unlikely(!enter_patiently(t, &outside)))
+    if (!p || t->busy || !sites_on || unlikely(!enter_patiently(t, &outside)))
         return taken;
     taken.generation = t->generation;
     if (take(t, p, &taken.object))
@@ -458,7 +456,7 @@ void sites_moved(const struct walk_start *from, void *old, struct sites_taken ta
 {
     struct thread *t = &thread_self;
     uint8_t outside;
-    if (!sites.on || t->busy)
+    if (!sites_on || t->busy)
         return;
     if (old && enter_patiently(t, &outside)) {
         if (failed)
@@ -493,8 +491,8 @@ void sites_begin(void)
     take_tables();
     wrappers_begin(process.wrappers);
     sites_asked_begin();
-    sites.heads_tell = heads_tell_usable();
-    sites.on = 1;
+    sites_heads_tell = heads_tell_usable();
+    sites_on = 1;
     sites_hooks_begin();
     sites_operators_begin();
 }

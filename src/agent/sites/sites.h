@@ -23,10 +23,13 @@
 #include "agent/hooks/next.h"
 #include "agent/process.h"
 #include "agent/sites/site_slots.h"
+#include "agent/sites_link.h"
 #include "base/sigsafe/atomic.h"
 #include "target/object_map.h"
 #include "unwind/walk.h"
 #include "wire/ledger.h"
+
+#define SITES_GENERATIONS 4u /* of handlers that fork upon each other */
 
 #define SITES_MOST    (1u << 16)
 #define SITES_WRAPPER (1u << 31) /* it lies in a wrapper, and its callers are looked at each time */
@@ -41,23 +44,11 @@
 #define SITES_ID(number) ledger_index_of(number, LEDGER_SITES_TOGETHER)
 #define SITES_NUMBER(id) ledger_number_at(id, LEDGER_SITES_TOGETHER)
 
-struct sites {
-    uint32_t on;
-    uint32_t heads_tell; /* usable bytes stand before each object, as glibc has it */
-};
-extern struct sites sites __attribute__((visibility("hidden")));
+extern uint32_t sites_heads_tell
+    __attribute__((visibility("hidden"))); /* usable bytes stand before each object, as glibc has it */
 
-/** Turns sites on if the process was started so; once, from boot, when the next allocator is known. */
-void sites_begin(void);
-/** The first records of a new ledger, by who makes it. False: no room. */
-bool sites_begin_ledger(void);
-
-/** The object is made, by the call that `from` comes from; `p` NULL: it failed. */
-ONE_COPY void sites_made_cold(const struct walk_start *from, void *p, size_t size);
-/** The same, of who called whoever jumps to this; returns the object. */
+/** As sites_made_cold(), for the caller of the function that jumps to this one; returns the object. */
 ONE_COPY void *sites_book_cold(void *p, size_t size);
-/** The object is about to be freed. */
-ONE_COPY void sites_gone_cold(const struct walk_start *from, void *p);
 
 /**
  * A function of the allocator that called another one of the family through its symbol has made it, for the call that `from`
@@ -68,38 +59,10 @@ ONE_COPY void sites_recharge_cold(const struct walk_start *from, void *p, size_t
 /** The hot half counts at no site of a module that may be unloaded, until that site was looked at again. */
 void sites_forget_unloadable(void);
 
-/** What was just made is a tag's, which has a record like a site's: of the call it is none any more. */
-void sites_charge_tag(const void *p, uint32_t account);
-
-/** An object out of the map; `account` 0: it was not in it. */
-struct sites_taken {
-    struct object object;
-    uint64_t usable_bytes;
-    uint32_t generation; /* of the process that took it */
-};
-/** Before a realloc of `p`. */
-ONE_COPY struct sites_taken sites_take(void *p);
-/** After it: `old` is `p` now, or still what it was, where `failed`. */
-ONE_COPY void sites_moved(const struct walk_start *from, void *old, struct sites_taken taken, void *p,
-                          size_t size, bool failed);
-
-/* The cold halves of hooks call these around the real functions. */
-static inline void sites_made(const struct walk_start *from, void *p, size_t size)
-{
-    if (unlikely(sites.on))
-        sites_made_cold(from, p, size);
-}
-
-static inline void sites_gone(const struct walk_start *from, void *p)
-{
-    if (unlikely(sites.on))
-        sites_gone_cold(from, p);
-}
-
 /** Usable bytes of an object. */
 static inline uint64_t sites_usable(void *p, size_t size)
 {
-    if (likely(sites.heads_tell)) {
+    if (likely(sites_heads_tell)) {
         uint64_t head = ((const uint64_t *)p)[-1];
         return (head & ~(uint64_t)7) - 8 - ((head & 2) << 2); /* of a mapping of its own, 8 less */
     }
@@ -142,7 +105,7 @@ static inline void sites_add2(struct ledger_site_words *w, uint64_t bytes)
 /*
  * May the fast path count at the slot? Asked after `table` and `sums` were loaded: slot, table and sums must belong to one generation of
  * the process. If a handler forked before, the slot was wiped in the child and belongs to no address (its state and the control page's
- * may both be 0); if a handler forks later, the child writes to memory that nobody reads (sites_forked.h).
+ * may both be 0); if a handler forks later, the child writes to memory that nobody reads (sites_forked.c).
  * The slot's `id` is loaded after this: another thread may just give the slot its site, and it stores `id` before `state`.
  */
 static inline __attribute__((always_inline)) bool sites_is_hot(const struct sites_slot *slot, uintptr_t pc)

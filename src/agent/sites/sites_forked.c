@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "agent/sites/sites_forked.h"
-
+/*
+ * Children of handlers that fork in the midst of a hot half of sites.h: that goes on adding to sums of the parent, which are not
+ * mapped there.
+ */
 #include <sys/mman.h>
 
 #include "agent/sites/sites.h"
@@ -10,7 +12,7 @@ static uint64_t ready_bytes; /* of sums, when the process forked: no site has ot
 
 void sites_before_fork(void)
 {
-    if (!sites.on || !process_is_current() || load_acquire(&process.stage) != LEDGER_STAGE_MADE)
+    if (!sites_on || !process_is_current() || load_acquire(&process.stage) != LEDGER_STAGE_MADE)
         return;
     uint64_t ready = load_acquire(&process.ledger.header->regions[LEDGER_SITE_SUMS].ready_bytes);
     if (ready > load_relaxed(&ready_bytes)) /* another thread may fork, too */

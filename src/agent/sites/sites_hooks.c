@@ -18,7 +18,7 @@ COLD void sites_free_cold(void *p)
     struct walk_start from = COLD_CALLER();
     const struct sites_slot *slot = sites_pass_wrappers(&from);
     uintptr_t pc = load_relaxed(&slot->pc);
-    if (unlikely(!pc) || !sites_gone_hot(slot, pc, p, sites.heads_tell))
+    if (unlikely(!pc) || !sites_gone_hot(slot, pc, p, sites_heads_tell))
         sites_gone_cold(&from, p);
     next.free(p);
 }
@@ -175,10 +175,10 @@ static void stand_before_entries(void)
 void sites_hooks_begin(void)
 {
     stand_before_entries();
-    next_hot = (struct next_hot){.malloc = sites.heads_tell ? sites_malloc : sites_malloc_asks,
-                                 .calloc = sites.heads_tell ? sites_calloc : sites_calloc_asks,
-                                 .realloc = sites.heads_tell ? sites_realloc : sites_realloc_cold,
-                                 .free = sites.heads_tell ? sites_free : sites_free_asks,
+    next_hot = (struct next_hot){.malloc = sites_heads_tell ? sites_malloc : sites_malloc_asks,
+                                 .calloc = sites_heads_tell ? sites_calloc : sites_calloc_asks,
+                                 .realloc = sites_heads_tell ? sites_realloc : sites_realloc_cold,
+                                 .free = sites_heads_tell ? sites_free : sites_free_asks,
                                  .posix_memalign = sites_posix_memalign,
                                  .aligned_alloc = sites_aligned_alloc,
                                  .memalign = sites_memalign,

@@ -17,7 +17,7 @@
 /** Books what the real function gave; NULL: it failed. What its caller returns, so that what is cold is reached by a jump. */
 static inline __attribute__((always_inline)) void *sites_book(uintptr_t pc, void *p, size_t size)
 {
-    bool done = p && (sites.heads_tell ? sites_made_hot(sites_slot_first(pc), pc, p, size, true)
+    bool done = p && (sites_heads_tell ? sites_made_hot(sites_slot_first(pc), pc, p, size, true)
                                        : sites_made_hot(sites_slot_first(pc), pc, p, size, false));
     return likely(done) ? p : sites_book_cold(p, size);
 }

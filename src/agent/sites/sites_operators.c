@@ -152,7 +152,7 @@ static bool is_library_whole(void)
 
 static bool goes_direct(const void *real)
 {
-    return sites.on && is_cxx_library(resolve_module_of((uintptr_t)real)) && is_library_whole();
+    return sites_on && is_cxx_library(resolve_module_of((uintptr_t)real)) && is_library_whole();
 }
 
 #define X(field, symbol)                                                                                     \

@@ -16,12 +16,4 @@
 /** Those of an allocator that brings its own: from now on with accounts. */
 void sites_operators_begin(void);
 
-/** What shall stand for the real operator. */
-#define X(field, symbol) next_new_fn sites_instead_##field(next_new_fn real);
-NEXT_NEW_FORMS(X)
-#undef X
-#define X(field, symbol) next_delete_fn sites_instead_##field(next_delete_fn real);
-NEXT_DELETE_FORMS(X)
-#undef X
-
 #endif

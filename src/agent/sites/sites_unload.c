@@ -13,7 +13,7 @@
 static int (*next_dlclose)(void *);
 static uint32_t under_way; /* calls of dlclose(): what destructors do meanwhile is looked at, too */
 
-void sites_unload_init(void)
+void sites_find_next(void)
 {
     next_dlclose = (int (*)(void *))resolve_next("dlclose", NULL);
 }

@@ -14,8 +14,6 @@
 
 #include "unwind/module.h"
 
-/** Once, from boot. */
-void sites_unload_init(void);
 /** May the hot half count there from now on? `m`: covers code that is being run. */
 ONE_COPY bool sites_unload_will_tell(const struct unwind_module *m);
 

@@ -67,12 +67,12 @@ static bool add(struct table *t, const char *what, bool works, const char *found
     return add_advised(t, what, works, found, works ? NULL : advice);
 }
 
-static bool check_agent(struct table *t)
+static bool check_agent(struct table *t, const char *what, enum launch_agent which)
 {
     struct error e = {""};
     char *path = NULL, *preloaded = NULL;
-    bool works = !launch_find_agent_file(&path, &e) && !launch_find_agent(&preloaded, &e);
-    add(t, "agent", works, works ? path : e.text, "build (make) or install allium again");
+    bool works = !launch_find_agent_file(which, &path, &e) && !launch_find_agent(which, &preloaded, &e);
+    add(t, what, works, works ? path : e.text, "build (make) or install allium again");
     free(path);
     free(preloaded);
     return works;
@@ -187,7 +187,7 @@ static bool check_probes(struct table *t)
     bool works = false, denied = false;
     if (type < 0) {
         buf_printf(&found, "no uprobes in this kernel");
-    } else if (launch_find_agent_file(&path, &e)) {
+    } else if (launch_find_agent_file(LAUNCH_AGENT_DEFAULT, &path, &e)) {
         buf_printf(&found, "%s", e.text);
     } else {
         int error = try_uprobe(type, path);
@@ -213,7 +213,8 @@ static int run(int argc, char **argv)
     if (a.n_rest)
         return command_misuse(&command_doctor, "doctor takes no %s", a.rest[0]);
     struct table *t = table_new("doctor", 1, columns, sizeof(columns) / sizeof(*columns));
-    bool fine = check_agent(t);
+    bool fine = check_agent(t, "agent", LAUNCH_AGENT_DEFAULT);
+    fine &= check_agent(t, "agent-full", LAUNCH_AGENT_FULL);
     fine = check_directory(t) && fine;
     fine = check_populate(t) && fine;
     fine = check_symbols(t) && fine;

@@ -54,6 +54,7 @@ struct setting {
 struct settings {
     const char *agent;      /* as LD_PRELOAD takes it */
     const char *agent_file; /* to be copied */
+    const char *agent_name; /* its file name */
     struct setting of[SETTINGS_MAX];
     int n;
     char *wrappers;
@@ -93,8 +94,9 @@ static void write_shell(const struct settings *s)
         write_setting(&s->of[i], '\'', "'", SHELL_QUOTE);
     }
     printf("# To undo it in the same shell:\n"
-           "#   export LD_PRELOAD=\"${LD_PRELOAD#*liballium-agent.so}\"; LD_PRELOAD=\"${LD_PRELOAD#:}\"\n"
-           "#   [ -n \"$LD_PRELOAD\" ] || unset LD_PRELOAD; unset");
+           "#   export LD_PRELOAD=\"${LD_PRELOAD#*%s}\"; LD_PRELOAD=\"${LD_PRELOAD#:}\"\n"
+           "#   [ -n \"$LD_PRELOAD\" ] || unset LD_PRELOAD; unset",
+           s->agent_name);
     for (int i = 0; i < s->n; i++)
         printf(" %s", s->of[i].name);
     printf("\n");
@@ -126,9 +128,10 @@ static void write_systemd(const struct settings *s)
 
 static void write_docker(const struct settings *s)
 {
-    printf("# At the end of the Dockerfile of an image with glibc, with liballium-agent.so beside it:\n"
-           "COPY liballium-agent.so /usr/local/lib/allium/\n"
-           "ENV LD_PRELOAD=/usr/local/lib/allium/liballium-agent.so${LD_PRELOAD:+:$LD_PRELOAD}\n");
+    printf("# At the end of the Dockerfile of an image with glibc, with %s beside it:\n"
+           "COPY %s /usr/local/lib/allium/\n"
+           "ENV LD_PRELOAD=/usr/local/lib/allium/%s${LD_PRELOAD:+:$LD_PRELOAD}\n",
+           s->agent_name, s->agent_name, s->agent_name);
     for (int i = 0; i < s->n; i++) {
         printf("ENV ");
         write_setting(&s->of[i], '"', "\"\\$", "\\%c");
@@ -190,12 +193,15 @@ static int run(int argc, char **argv)
          docker = command_value(&command_env, &a, "docker");
     if (systemd + docker + (command_value(&command_env, &a, "shell") != NULL) > 1)
         return command_misuse(&command_env, "one form at a time: --shell, --systemd or --docker");
-    if (launch_find_agent_file(&agent_file, &e) || launch_find_agent(&agent, &e)) {
+    enum launch_agent which =
+        command_value(&command_env, &a, "sites") ? LAUNCH_AGENT_FULL : LAUNCH_AGENT_DEFAULT;
+    if (launch_find_agent_file(which, &agent_file, &e) || launch_find_agent(which, &agent, &e)) {
         free(agent_file);
         return command_fail(EXIT_FAILED, "%s", e.text);
     }
     s.agent = agent;
     s.agent_file = agent_file;
+    s.agent_name = strrchr(agent_file, '/') + 1;
     (systemd ? write_systemd : docker ? write_docker : write_shell)(&s);
     free(agent);
     free(agent_file);

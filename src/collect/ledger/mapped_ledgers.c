@@ -23,8 +23,8 @@
 #define MAPS_BYTES_MAX (64u << 20) /* some half a million mappings */
 #define MEMFD          "/memfd:"
 #define DELETED        " (deleted)"
-#define AGENT          "/liballium-agent.so"
-#define LOOKUPS_MAX    4 /* a lookup that may not wait can fail by chance */
+#define AGENT          "/liballium-agent" /* .so, -full.so */
+#define LOOKUPS_MAX    4                  /* a lookup that may not wait can fail by chance */
 
 /* A process whose memory map stays locked must not keep us; where there is one there may be many. */
 #define FIRST_MS 2000
@@ -105,8 +105,8 @@ static void take_line(struct found *all, const char *line)
     f.device = makedev(major, minor);
     memcpy(f.path, line + at, strlen(line + at) + 1);
     f.deleted = cut_end(f.path, DELETED);
-    size_t len = strlen(f.path), tail = strlen(AGENT);
-    m->agent |= len >= tail && !strcmp(f.path + len - tail, AGENT);
+    const char *name = strrchr(f.path, '/');
+    m->agent |= name && !strncmp(name, AGENT, strlen(AGENT));
     bool writes = access[1] == 'w'; /* who only reads one is not whose it is */
     if (writes && !mapped_ledgers_any(m) && parse_name(f.path, LEDGER_SUFFIX, &pid, &id)) {
         m->ledger = f;

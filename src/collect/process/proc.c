@@ -14,8 +14,8 @@
 
 #include "base/guard.h"
 
-#define AGENT      "liballium-agent.so"
-#define PF_KTHREAD 0x00200000u /* as /proc/PID/stat has it */
+#define AGENT      "liballium-agent" /* .so, -full.so */
+#define PF_KTHREAD 0x00200000u       /* as /proc/PID/stat has it */
 
 /* Reads at most size - 1 bytes of /proc/PID/NAME as text; the length, or -1. */
 static ssize_t read_file(pid_t pid, const char *name, char *out, size_t size)

@@ -5,13 +5,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#define AGENT        "liballium-agent.so"
+#define AGENT        "liballium-agent" /* .so, -full.so */
 #define HOOKS        "allium/malloc_hooks.h"
 #define NAMELESS_MAX 2 /* that a wrapper may have between itself and malloc */
 
 static bool is_agent(const struct profile *p, uint32_t location)
 {
-    return !strcmp(frame_basename(frame_module(p, &(struct frame){.location = location})), AGENT);
+    return !strncmp(frame_basename(frame_module(p, &(struct frame){.location = location})), AGENT,
+                    strlen(AGENT));
 }
 
 static void add_location(struct frames *out, const struct profile *p, uint32_t location)

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What threads and fork children have of the map of objects. */
+#include "agent/sites/sites.h"
+
+const bool sites_linked = true;
+
+__thread struct thread thread_self __attribute__((tls_model("initial-exec"))) = {.objects = object_map_none};
+
+void sites_begin_thread(struct thread *t)
+{
+    t->objects = object_map_none;
+    t->counts = false;
+}
+
+void sites_become_child(void)
+{
+    object_map_begin_anew();
+}
+
+void sites_take_room(void)
+{
+    object_map_take_room(OBJECT_MAP_ROOM_SITES);
+}
+
+void sites_expect_more(const void *p, size_t size)
+{
+    if (size <= OBJECTS_BYTES_INLINE)
+        object_map_expect_more((uintptr_t)p);
+}
