@@ -56,20 +56,9 @@ static char *newest_recording(void)
 /* Why there is no ledger of that process. */
 static int explain_none(int pid, bool unreadable, struct error *e)
 {
-    int gone = kill(pid, 0) ? errno : 0;
-    if (gone == ESRCH)
-        return error_set(e, ESRCH,
-                         "there is no process %d, and it has left no ledger (allium ps lists what there is)",
-                         pid);
-    if ((gone == EPERM || unreadable) && !geteuid())
-        return error_set(e, EPERM,
-                         "process %d cannot be looked at, not even by root: the kernel refuses it to us, see "
-                         "/proc/%d/maps",
-                         pid, pid);
-    if (gone == EPERM || unreadable)
-        return error_set(
-            e, EPERM, "process %d belongs to somebody else: its ledger can be read by that user and by root",
-            pid);
+    int bad = ledger_scan_explain(pid, unreadable, "ledger", e);
+    if (bad)
+        return bad;
     return error_set(
         e, ENOENT,
         "process %d has no ledger: either it was not started with the agent (allium run -- ...) or "
@@ -244,6 +233,16 @@ int source_file(const char *text, char **path, struct error *e)
                      "make one with `allium run -- PROGRAM`");
 }
 
+int source_moment(const char *text, char **path, const char **time, struct error *e)
+{
+    const char *at = strrchr(text, '@');
+    *time = at + 1;
+    if (at == text)
+        return source_file(NULL, path, e);
+    *path = mem_strndup(text, (size_t)(at - text));
+    return 0;
+}
+
 static const char *process_accounts_alone(const char *text)
 {
     struct ledger_scan scan;
@@ -258,10 +257,13 @@ const char *source_accounts_alone(const char *text)
     struct recording_summary summary;
     if (source_kind(text) == SOURCE_PROCESS)
         return process_accounts_alone(text);
-    char *path = mem_strdup(text);
-    if (source_kind(text) == SOURCE_MOMENT)
-        *strrchr(path, '@') = '\0';
-    const char *found = NULL;
+    struct error e;
+    const char *found = NULL, *time;
+    char *path;
+    if (source_kind(text) != SOURCE_MOMENT)
+        path = mem_strdup(text);
+    else if (source_moment(text, &path, &time, &e))
+        return NULL;
     if (!recording_summarize(&summary, path, NULL)) {
         const char *kind = summary.images || summary.images_dropped ? NULL : recording_accounts(&summary, 0);
         found = !kind ? NULL : strcmp(kind, "sites") ? "tags" : "sites";
@@ -283,11 +285,9 @@ static int open_source(struct source *s, const char *text, unsigned without, str
     } else if (source_kind(text) == SOURCE_PROCESS) {
         bad = open_pid(s, text, e);
     } else {
-        const char *at = strrchr(text, '@');
-        bad = at == text ? source_file(NULL, &path, e) : 0;
-        if (!bad && !path)
-            path = mem_strndup(text, (size_t)(at - text));
-        bad = bad ? bad : open_file(s, path, at + 1, without, e);
+        const char *time;
+        bad = source_moment(text, &path, &time, e);
+        bad = bad ? bad : open_file(s, path, time, without, e);
     }
     s->path = path;
     if (bad)

@@ -32,6 +32,12 @@ void source_release(struct source *s);
  */
 int source_file(const char *text, char **path, struct error *e);
 
+/**
+ * Takes FILE@TIME apart: the path, which the caller frees, and the time, a part of `text`. Of @TIME alone it is the newest recording in
+ * this directory. 0, or -errno with a line.
+ */
+int source_moment(const char *text, char **path, const char **time, struct error *e);
+
 /** What a source is, by its form and by what files there are; NULL is a file. */
 enum source_kind { SOURCE_FILE, SOURCE_MOMENT, SOURCE_PROCESS };
 enum source_kind source_kind(const char *text);

@@ -136,6 +136,40 @@ def running(place):
     equal(rows(done)["leak"]["self"]["change_bytes"], 60 * LEAKED, "the change when it had ended")
 
 
+def one_of_several(place):
+    """A recording of two processes against one of them: the other one is in neither side."""
+    process = place.start_allium("run", "--quiet", "--period", "1", "-o", "r.allium", "--", "sh", "-c",
+                                 "exec 3<&0; %s 64 5 5 <&3 & p=$!; read line <&3; echo $p; exec sleep 1000" % program("grower"))
+    equal(process.stdout.readline(), b"settled\n", "what it said")
+    begun = in_pause(place, "r.allium")
+    process.stdin.write(b"\n")
+    process.stdin.flush()
+    pid = int(process.stdout.readline())
+    shell, = {int(os.path.basename(path).split("-")[0]) for path in place.ledgers()} - {pid}
+    alone, of_all = diff(place, begun, str(shell))["total"], diff(place, begun, "r.allium")["total"]
+    check(alone["live"]["before_bytes"] < LARGE <= of_all["live"]["before_bytes"], alone["live"], of_all["live"])
+    equal(diff(place, begun, str(shell), "--where", "pid:%d" % shell)["total"], alone, "with the process in --where")
+    os.kill(shell, 9)
+    process.stdin.close()
+    process.wait(20)
+
+
+def newest_at(place):
+    """@TIME is a moment of the newest recording here, for each command that takes a SOURCE."""
+    record(place, "old.allium", "--sites", "--period", "1", "1 0 0")
+    record(place, "new.allium", "--sites", "--period", "1", "1 0 0")
+    for command in "report", "sites", "frees":
+        said = place.allium(command, "@1h", code=1).err
+        check("new.allium" in said, command, "said", said)
+
+
+def reasons(place):
+    """Each command gives the same reason why a process cannot be read."""
+    said = {command: place.allium(command, "1", code=1).err for command in ("report", "sites")}
+    if "has no ledger" not in said["report"]:
+        equal(said["sites"], said["report"], "what is said of process 1")
+
+
 def versions(place):
     record(place, "old.allium", "--period", "1", "1 5 0")
     record(place, "new.allium", "--period", "1", "1 5 0", newer=True)
@@ -257,6 +291,9 @@ tap.main([(name, placed(function)) for name, function in [
     ("the same twice has not changed", twice),
     ("a leak of 1 % in 1 GiB is seen at the default period", sampled),
     ("a recording against the process it is of", running),
+    ("a recording against one process of several", one_of_several),
+    ("@TIME is a moment of the newest recording", newest_at),
+    ("a process that cannot be read has one reason", reasons),
     ("two versions differ by the site that one has more", versions),
     ("two runs of one program differ by noise, and a larger one is larger", runs),
     ("what is printed agrees with JSON", screen),

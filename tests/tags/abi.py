@@ -117,9 +117,25 @@ def in_proportion():
     check(took[1] < 7 * took[0], "instructions:", took)
 
 
+def replaced():
+    """allium-tags(1) lists the functions of the C library that the libraries replace, and no others."""
+    with open(os.path.join(HERE, "..", "..", "man", "allium-tags.1.scd")) as file:
+        section = re.search(r"^# REPLACED FUNCTIONS\n(.*?)^# ", file.read(), re.M | re.S).group(1)
+    have = {}
+    for name, variable in ("liballium.so", "TEST_TAGS_LIBRARY"), ("liballium-frees.so", "TEST_TAGS_FREES"):
+        lines = succeed(["nm", "-D", "--defined-only", built(variable)]).stdout.decode().splitlines()
+        names = [line.split()[2].partition("@")[0] for line in lines if line.split()[1] in "TWi"]
+        have[name] = {symbol for symbol in names if not symbol.startswith("allium_")}
+    wanted = {}
+    for names, library in re.findall(r"^(\*.*), by _(.*)_$", section, re.M):
+        wanted.setdefault(library, set()).update(re.findall(r"\*(\w+)\*\([23]\)", names))
+    equal(wanted, have, "the manual, and the libraries")
+
+
 tap.main([("%s: inlined code is as ABI.md says" % compiler, layout(compiler)) for compiler in COMPILERS] + [
     ("one number is the version of header, library and symbols", one_number),
     ("an old header is told apart in one line", old_header),
 ] + [("%s: any name of a tag stays as it is" % compiler, names(compiler)) for compiler in COMPILERS] + [
+    ("the manual lists what is replaced", replaced),
     ("many tags with names of their own take work in proportion", in_proportion),
 ])

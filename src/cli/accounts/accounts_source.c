@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "cli/source.h"
 #include "store/account_tables.h"
 
@@ -19,13 +20,17 @@ static int read_process(struct accounts_reading *r, const struct accounts_kind *
 static int read_moment(struct accounts_reading *r, const struct accounts_kind *kind, const char *text,
                        struct alloc_texts *texts, struct error *e)
 {
-    char *path = mem_strdup(text), *at = strrchr(path, '@');
+    char *path = NULL;
+    const char *time;
     uint64_t at_ns;
-    *at = '\0';
-    int bad = source_when(path, at + 1, &at_ns, e);
+    int bad = source_moment(text, &path, &time, e);
+    bad = bad ? bad : source_when(path, time, &at_ns, e);
     bad = bad ? bad : recording_load_accounts(&r->accounts, texts, path, kind->schema, &at_ns, e);
+    struct buf label = BUF_INIT;
+    buf_printf(&label, "%s@%s", path ? path : "", time);
+    r->label = bad ? NULL : mem_strdup(buf_str(&label));
+    buf_release(&label);
     free(path);
-    r->label = bad ? NULL : mem_strdup(text);
     return bad;
 }
 

@@ -73,10 +73,31 @@ static int parse_conditions(struct request *q, const struct arguments *a)
     return -1;
 }
 
+/* A process and a recording are compared by that process alone: a recording may have others. Else `where` is as it is. */
+static char *narrowed(const struct request *q, const char *where)
+{
+    struct buf b = BUF_INIT;
+    pid_t pid[PROFILE_PAIR_SIDES];
+    for (int side = 0; side < PROFILE_PAIR_SIDES; side++)
+        pid[side] = source_kind(q->source[side]) == SOURCE_PROCESS ? source_pid(q->source[side]) : 0;
+    if (!pid[PROFILE_PAIR_BEFORE] == !pid[PROFILE_PAIR_AFTER])
+        return where ? mem_strdup(where) : NULL;
+    if (where)
+        buf_printf(&b, "(%s) ", where);
+    buf_printf(&b, "pid:%d", pid[PROFILE_PAIR_BEFORE] + pid[PROFILE_PAIR_AFTER]);
+    return buf_detach(&b);
+}
+
 static int parse_filter(struct request *q, const char *where)
 {
     struct error e = {""};
-    if (profile_filter_init(&q->filter, where, NULL, &e))
+    if (profile_filter_init(&q->filter, where, NULL, &e)) /* as it was typed: errors name a column */
+        return command_misuse(&command_diff, "%s", e.text);
+    profile_filter_release(&q->filter);
+    char *query = narrowed(q, where);
+    int bad = profile_filter_init(&q->filter, query, NULL, &e);
+    free(query);
+    if (bad)
         return command_misuse(&command_diff, "%s", e.text);
     if (!q->filter.samples)
         return -1;

@@ -175,15 +175,9 @@ int sites_read_file(struct accounts *a, struct alloc_texts *texts, int fd, pid_t
 
 static int explain_none(pid_t pid, bool unreadable, struct error *e)
 {
-    int gone = kill(pid, 0) ? errno : 0;
-    if (gone == ESRCH)
-        return error_set(e, ESRCH,
-                         "there is no process %d, and it has left no ledger (allium ps lists what there is)",
-                         pid);
-    if (gone == EPERM || unreadable)
-        return error_set(
-            e, EPERM, "process %d belongs to somebody else: its ledger can be read by that user and by root",
-            pid);
+    int bad = ledger_scan_explain(pid, unreadable, "ledger", e);
+    if (bad)
+        return bad;
     return error_set(
         e, ENOENT,
         "process %d has no ledger: it was not started with the agent (allium run --sites -- ...), "

@@ -178,12 +178,9 @@ int tags_read_file(struct accounts *a, struct alloc_texts *texts, int fd, pid_t 
 
 static int explain_none(pid_t pid, bool unreadable, struct error *e)
 {
-    if (kill(pid, 0) && errno == ESRCH)
-        return error_set(e, ESRCH, "there is no process %d, and it has left no accounts of tags", pid);
-    if (unreadable || (kill(pid, 0) && errno == EPERM))
-        return error_set(
-            e, EPERM,
-            "process %d belongs to somebody else: its accounts can be read by that user and by root", pid);
+    int bad = ledger_scan_explain(pid, unreadable, "accounts of tags", e);
+    if (bad)
+        return bad;
     return error_set(
         e, ENOENT,
         "process %d has no accounts of tags: it is not built with <allium/tag.h> or malloc_hooks.h and "

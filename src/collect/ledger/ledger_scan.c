@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -241,4 +242,23 @@ pid_t ledger_scan_holder(const struct ledger_entry *ledger)
     if (!s.found && ledger->alive)
         each_process(look_for_holder, &s);
     return s.found;
+}
+
+int ledger_scan_explain(pid_t pid, bool unreadable, const char *what, struct error *e)
+{
+    int gone = kill(pid, 0) ? errno : 0;
+    if (gone == ESRCH)
+        return error_set(e, ESRCH,
+                         "there is no process %d, and it has left no %s (allium ps lists what there is)", pid,
+                         what);
+    if (gone != EPERM && !unreadable)
+        return 0;
+    if (!geteuid())
+        return error_set(e, EPERM,
+                         "process %d cannot be looked at, not even by root: the kernel refuses it to us, see "
+                         "/proc/%d/maps",
+                         pid, pid);
+    return error_set(e, EPERM,
+                     "process %d belongs to somebody else: its %s can be read by that user and by root", pid,
+                     what);
 }

@@ -10,7 +10,9 @@
  */
 
 #include <stdbool.h>
+#include <sys/types.h>
 
+#include "base/error.h"
 #include "collect/ledger/ledger_dir.h"
 
 struct ledger_scan {
@@ -44,5 +46,11 @@ void ledger_scan_strays(const char *dir, struct ledger_list *list);
  * else here. 0: there is none, or none that we may look at.
  */
 pid_t ledger_scan_holder(const struct ledger_entry *ledger);
+
+/**
+ * Says why nothing of a process can be read: it has ended without a ledger, or belongs to another user, or the kernel refuses.
+ * `what` it might have had: "ledger", "accounts". 0: none of these; the process has none.
+ */
+int ledger_scan_explain(pid_t pid, bool unreadable, const char *what, struct error *e);
 
 #endif
