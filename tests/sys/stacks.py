@@ -187,15 +187,15 @@ def no_room():
     check(total >= PAGES, total)
 
 
-def short_lived(asleep=False):
-    """A thousand programs that live a millisecond; `asleep`: allium gets no turn as long as they run. What the kernel tells of
-    their mappings meanwhile must find room."""
-    with sample("--comm", "true", each=200 if asleep else 20) as it:
+def short_lived(programs, each, asleep=False):
+    """Programs that live a millisecond; `asleep`: allium gets no turn as long as they run. What the kernel tells of their
+    mappings meanwhile must find room, and what it tells of other programs' that come and go on this machine, too."""
+    with sample("--comm", "true", each=each) as it:
         it.process.send_signal(signal.SIGSTOP if asleep else signal.SIGCONT)
-        subprocess.run(["sh", "-c", "for i in $(seq 1000); do /bin/true; done"], check=True)
+        subprocess.run(["sh", "-c", "for i in $(seq %d); do /bin/true; done" % programs], check=True)
         it.process.send_signal(signal.SIGCONT)
         _, ended, lost = stop(it)
-    check(ended["taken"] > (100 if asleep else 1000), ended)
+    check(ended["taken"] > 20 * programs // each, ended)
     check(ended["frames"] > ended["taken"], ended)
     check(ended["frames_not_found"] * 100 <= ended["frames"], ended, lost)
 
@@ -210,6 +210,6 @@ lib.main([
     ("one in one: the same sum as without samples", exact_beside),
     ("in a PID namespace stacks have names", in_namespace),
     ("a full ring loses stacks, not events", no_room),
-    ("programs of a millisecond: 99 % of frames are found", short_lived),
-    ("the same, where allium has no turn as long as they run", lambda: short_lived(asleep=True)),
+    ("programs of a millisecond: 99 % of frames are found", lambda: short_lived(1000, 20)),
+    ("the same, where allium has no turn as long as they run", lambda: short_lived(300, 60, asleep=True)),
 ])
