@@ -10,9 +10,8 @@ import sys
 import time
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import tap
-from place import placed
+from workdir import placed
 from tap import built, check, equal
 
 RECORDED = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../unit/recorded")

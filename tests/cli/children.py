@@ -7,10 +7,9 @@ import shutil
 import sys
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import book
+import recording_reader
 import tap
-from place import placed, program
+from workdir import placed, program
 from tap import built, check, equal
 
 WAYS = 15  # of starter.c that start the program
@@ -60,9 +59,9 @@ def same(place, way, kind):
     equal(seen.stderr, bare.stderr, "stderr of %s by %s" % (kind, way))
     equal(seen.stdout, bare.stdout, "environments of %s by %s, and how they ended" % (kind, way))
     ran = bare.stdout.count(b"ASAN_OPTIONS=")
-    unobserved = book.rows(place.path(name), """
+    unobserved = recording_reader.rows(place.path(name), """
         SELECT r.text, sum(processes) FROM unobserved JOIN string r ON r.id = reason GROUP BY reason HAVING sum(processes) > 0""")
-    images = book.rows(place.path(name), "SELECT count(*) FROM image JOIN string s ON s.id = comm WHERE s.text NOT IN ('starter', 'sh')")[0][0]
+    images = recording_reader.rows(place.path(name), "SELECT count(*) FROM image JOIN string s ON s.id = comm WHERE s.text NOT IN ('starter', 'sh')")[0][0]
     reason = KINDS[kind]
     equal(unobserved, [(reason, WAYS)] if reason else [], "what is said of %s by %s" % (kind, way))
     equal(images, 0 if reason else ran, "observed children of %s by %s" % (kind, way))
@@ -95,7 +94,7 @@ def faults(place):
     equal(seen.stdout.split(b"\n"), bare.stdout.split(b"\n"), "results, errors and environments")
     equal(seen.stderr, bare.stderr, "stderr")
     ran = sum(bare.stdout.count(b"status %d00\n" % code) for code in (1, 7))  # 1: without its argument
-    images = book.rows(place.path("f.allium"), "SELECT count(*) FROM image JOIN string s ON s.id = comm WHERE s.text = 'child'")
+    images = recording_reader.rows(place.path("f.allium"), "SELECT count(*) FROM image JOIN string s ON s.id = comm WHERE s.text = 'child'")
     check(ran >= 130, "only so many children ran:", ran)
     equal(images, [(ran,)], "observed children")
 
@@ -122,7 +121,7 @@ def other_root(place):
     script = "import os; os.chroot('root'); os.chdir('/'); os.execv('/child', ['child', 'argument'])"
     done = place.allium("run", "--quiet", "--period", "1", "-o", "r.allium", "--", "/usr/bin/python3", "-c", script, code=7)
     check("LD_PRELOAD" not in done.out and not done.err, done.out, done.err)
-    equal(book.rows(place.path("r.allium"), "SELECT lost_children FROM image"), [(1,)], "children that are counted")
+    equal(recording_reader.rows(place.path("r.allium"), "SELECT lost_children FROM image"), [(1,)], "children that are counted")
 
 
 def said(place):
@@ -174,7 +173,7 @@ def without_ledger(place):
             del env["XDG_RUNTIME_DIR"]
         done = tap.run([*before, *run, script + "./child_static argument; ./child argument"], cwd=place.folder, env=env)
         equal(done.returncode, 7, "code, after " + done.stderr.decode())
-        found = book.rows(place.path("r.allium"), """
+        found = recording_reader.rows(place.path("r.allium"), """
             SELECT p.text, r.text, processes FROM unobserved JOIN string p ON p.id = program JOIN string r ON r.id = reason""")
         equal(sorted(row for row in found if row[0].startswith("./")),
               [("./child", reason, 1), ("./child_static", "is statically linked", 1)], "table")

@@ -13,10 +13,9 @@ import sys
 import time
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import book
+import recording_reader
 import tap
-from place import placed, program
+from workdir import placed, program
 from tap import built, check, equal, wait_until
 
 HELD, WASTED = 100 * 10000, 50 * 20000
@@ -376,19 +375,19 @@ def moments(place):
     path = place.path("r.allium")
     process = place.start_allium("run", "--quiet", "--period", "1", "-o", "r.allium", "--", "sh", "-c",
                                  "read x; exec " + program("holder"))
-    wait_until(lambda: book.moment(path, "true"), 60, "a moment of the shell, in the recording")
+    wait_until(lambda: recording_reader.moment(path, "true"), 60, "a moment of the shell, in the recording")
     before = time.time_ns()
     process.stdin.write(b"\n")
     process.stdin.flush()
     equal(process.stdout.readline(), b"ready\n", "the holder's word")
     after = time.time_ns()
     held = "live_bytes >= %d AND time_ns > %d" % (HELD, after)  # the shell's last moment may be later, too
-    at = "r.allium@%dns" % wait_until(lambda: book.moment(path, held), 60, "a moment of the holder, in the recording")
+    at = "r.allium@%dns" % wait_until(lambda: recording_reader.moment(path, held), 60, "a moment of the holder, in the recording")
     process.stdin.close()
     equal(process.wait(tap.TIMEOUT), 0, "code of allium run")
     late = total(place, at, "--by", "function")
     equal(figures(late, "hold")["live_bytes"], HELD, "live bytes of hold() at " + at)
-    ((started,),) = book.rows(path, "SELECT value FROM meta WHERE key = 'started_ns'")
+    ((started,),) = recording_reader.rows(path, "SELECT value FROM meta WHERE key = 'started_ns'")
     early = total(place, "r.allium@%dns" % (before - started), "--by", "function")
     equal([p["comm"] for p in early["processes"]], ["sh"], "processes before the holder ran")
     check(estimate(early["total"]["live_bytes"]), "the shell holds nothing:", early["total"])

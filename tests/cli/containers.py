@@ -12,11 +12,10 @@ import sys
 import time
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import book
+import recording_reader
 import tap
 from container import AGENT, Container, first_process, kill, namespaces, ready
-from place import Place, program
+from workdir import Place, program
 from tap import built, check, equal
 
 HELD_BYTES, HELD_OBJECTS = 1_000_000, 100  # by holder
@@ -62,7 +61,7 @@ def seen(place):
     shown = report(place, pid)
     equal((shown["processes"][0]["pid"], shown["processes"][0]["state"]), (pid, "running"), "process in the report")
     place.allium("snapshot", str(pid), "-o", "s.allium")
-    equal(book.rows(place.path("s.allium"), "SELECT pid FROM image"), [(pid,)], "pid in the snapshot")
+    equal(recording_reader.rows(place.path("s.allium"), "SELECT pid FROM image"), [(pid,)], "pid in the snapshot")
     changed = place.allium("set", str(pid), "period=64K", "off").out
     equal(changed, "%d (holder): off, period 64 KiB, stacks of some sampled frees\n" % pid, "what set says")
     before = sorted(os.listdir("/proc/%d/root/dev/shm" % pid))
@@ -309,7 +308,7 @@ FOLLOWED = """
 def followed_ns(place):
     """For how long the recording that is being made has followed holder; None: it has not."""
     with contextlib.suppress(sqlite3.Error):  # there is none yet, or one without tables
-        return book.rows(place.path("r.allium"), FOLLOWED)[0][0]
+        return recording_reader.rows(place.path("r.allium"), FOLLOWED)[0][0]
     return None
 
 
@@ -339,7 +338,7 @@ def comings_and_goings(place):
     shutil.copy(program("holder"), place.folder)
     done = place.allium("run", "--quiet", "--period", "1", "-o", "r.allium", "--", *tap.unshare(), "sh", "-c", script)
     equal(done.err, "", "what allium run said")
-    found = book.rows(place.path("r.allium"), "SELECT count(*) FROM image JOIN string s ON s.id = comm WHERE s.text = 'holder'")
+    found = recording_reader.rows(place.path("r.allium"), "SELECT count(*) FROM image JOIN string s ON s.id = comm WHERE s.text = 'holder'")
     equal(found, [(300,)], "how many were recorded")
 
 
@@ -372,7 +371,7 @@ def without_tmpfs(place):
             equal([row[1:] for row in images(place)["holder"]], [("exited", HELD_BYTES)], "state of holder, bytes held by hold()")
         else:
             place.allium("run", "--quiet", "--force", "--period", "1", "-o", "r.allium", "--", *words, "1")
-        equal(book.rows(place.path("r.allium"), "SELECT sum(lost_children) FROM image"), [(1,)], "programs that might be lost")
+        equal(recording_reader.rows(place.path("r.allium"), "SELECT sum(lost_children) FROM image"), [(1,)], "programs that might be lost")
         said = place.allium("report", "r.allium").out
         check("have no place for a ledger" in " ".join(said.split()), said)
     # By ps, report and set.

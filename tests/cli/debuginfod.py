@@ -19,9 +19,8 @@ import time
 import urllib.request
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import tap
-from place import placed, program
+from workdir import placed, program
 from tap import built, check, equal, pick, wait_until
 
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "holder.c")

@@ -14,9 +14,8 @@ import tempfile
 import termios
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import tap
-from place import placed, program
+from workdir import placed, program
 from tap import built, check, equal
 
 MIB = 1 << 20
@@ -252,7 +251,7 @@ def stuck(place):
     need_root()
     folder = place.path("mount")
     os.mkdir(folder)
-    server = place.start("unshare", "-m", sys.executable, "-B", HERE + "/stuck.py", folder)
+    server = place.start("unshare", "-m", sys.executable, "-B", HERE + "/locked_mmap.py", folder)
     pid = int(server.stdout.readline())
     tap.wait_until(lambda: open("/proc/%d/stat" % pid).read().rpartition(")")[2].split()[0] == "D", 20, "state D")
     other = start_sized(place, anon=4)

@@ -10,11 +10,10 @@ import sys
 import time
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import book
-import formats
+import recording_reader
+import export_readers
 import tap
-from place import placed, program
+from workdir import placed, program
 from tap import built, check, equal, wait_until
 
 METRICS = {"live": "live bytes", "peak": "bytes at the peak", "allocated": "allocated bytes", "allocations": "allocations",
@@ -37,7 +36,7 @@ for i in range(4000): bytearray(25000)
 
 def points_since(path, time_ns):
     with contextlib.suppress(sqlite3.OperationalError):  # while it is being made
-        return book.rows(path, "SELECT count(*) FROM point WHERE time_ns > %d" % time_ns)[0][0]
+        return recording_reader.rows(path, "SELECT count(*) FROM point WHERE time_ns > %d" % time_ns)[0][0]
     return 0
 
 
@@ -50,7 +49,7 @@ def run_saw(place, period):
         equal(process.stdout.readline(), b"low\n", "its word")
         now = time.time_ns()
         wait_until(lambda: points_since(path, now) >= 20, 60, "points of a trough")
-        moment = moment or wait_until(lambda: book.moment(path, "time_ns > %d" % now), 60, "a moment of a trough")
+        moment = moment or wait_until(lambda: recording_reader.moment(path, "time_ns > %d" % now), 60, "a moment of a trough")
         process.stdin.write(b"\n")
         process.stdin.flush()
     equal(process.wait(tap.TIMEOUT), 0, "code of allium run")
@@ -100,7 +99,7 @@ def reader_agrees(place, name, mine):
 
 def same_speedscope(place, source, metrics=METRICS, words=()):
     done = place.allium("export", source, "--speedscope", *words)
-    found = formats.speedscope(done.stdout)
+    found = export_readers.speedscope(done.stdout)
     equal(sorted(found), sorted(METRICS[metric] for metric in metrics), "profiles in the file")
     for metric in metrics:
         equal(dict(found[METRICS[metric]]), folded(place, source, metric, *words), "what --folded has, of " + metric)
@@ -165,7 +164,7 @@ def timeline(place):
     peak_ms = (image["peak_ns"] - image["began_ns"]) // 1000000
     check(abs(mine.peak_ms - peak_ms) <= 1, "peak at", mine.peak_ms, "ms, not at", peak_ms)
     points = [((time - image["began_ns"]) // 1000000, live)
-              for time, live in book.rows(place.path(source), "SELECT time_ns, live_bytes FROM point ORDER BY time_ns")]
+              for time, live in recording_reader.rows(place.path(source), "SELECT time_ns, live_bytes FROM point ORDER BY time_ns")]
     check(len(points) > 40, "points:", len(points))
     near = [abs(mine.live_at(ms + 1) - live) < 0.03 * mine.peak for ms, live in points]
     low = [live for ms, live in points if ms < peak_ms and live < 0.6 * mine.peak]
@@ -177,7 +176,7 @@ def timeline(place):
     highest, time = max((int(live), -float(time)) for time, live in snapshots)
     equal(highest, mine.peak, "highest snapshot")
     check(abs(-time * 1000 - peak_ms) <= 2, "highest snapshot at", -time, "s, peak at", peak_ms, "ms")
-    check(mine.rss * 4096 == max(rss for rss, in book.rows(place.path(source), "SELECT rss_anon_bytes FROM point")) // 4096 * 4096,
+    check(mine.rss * 4096 == max(rss for rss, in recording_reader.rows(place.path(source), "SELECT rss_anon_bytes FROM point")) // 4096 * 4096,
           "peak of anonymous memory:", mine.rss)
 
 
@@ -188,7 +187,7 @@ def several(place):
     names = {"%s (%d)" % (image["comm"], image["pid"]) for image in report["processes"]}
     mine, _ = same_heaptrack(place, "r.allium", threads=len(report["processes"]))
     check("and %d more" % (len(report["processes"]) - 1) in mine.command, mine.command)
-    found = formats.speedscope(place.allium("export", "r.allium", "--speedscope").stdout)
+    found = export_readers.speedscope(place.allium("export", "r.allium", "--speedscope").stdout)
     for metric, name in METRICS.items():
         have = {}
         for stack, value in found[name].items():
@@ -232,7 +231,7 @@ def absurd(place):
         with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as db:
             db.execute("UPDATE cell SET period_bytes = 4096, %s = 1.7e308" % column)
             db.execute("UPDATE point SET live_bytes = 1.7e308, allocated_bytes = 1.7e308")
-        formats.speedscope(place.allium("export", "r.allium", "--speedscope").stdout)
+        export_readers.speedscope(place.allium("export", "r.allium", "--speedscope").stdout)
         place.allium("export", "r.allium", "--heaptrack", "--force", "-o", "x.heaptrack.gz", timeout=60)
         check("calls to allocation functions: " in printed(place, "x.heaptrack.gz"), "heaptrack_print has no total")
         place.allium("export", "r.allium", "--pprof", "--force", "-o", "heap.pb.gz")

@@ -14,9 +14,8 @@ import termios
 import time
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import tap
-from place import placed, program
+from workdir import placed, program
 from tap import built, check, equal, pick, wait_until
 
 BLOCK, BLOCKS = 4000, 16

@@ -17,7 +17,6 @@ import sys
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "cli"))
 import tap
 from tap import agent_env, built, check, equal, pick, private_dir, run, succeed, totals, wait_until
 
@@ -32,7 +31,7 @@ def program(name):
 
 
 def told(*words):
-    return [program("told"), *words]
+    return [program("probe_calls"), *words]
 
 
 class Heard:
@@ -190,7 +189,7 @@ def weights(period, blocks, samples):
 
 
 class Rounds:
-    """told rounds under the agent, which does its pairs when it is told to."""
+    """probe_calls rounds under the agent, which does its pairs when it is told to."""
 
     def __init__(self, folder):
         os.mkdir(folder + "/ledgers", 0o700)
@@ -462,9 +461,9 @@ def main():
         ("their rounding is, too", weights(3, pick(1000, 10_000), pick(900, 9000))),
         ("gdb, attached to a program that runs", running_gdb),
         ("doctor says whether uprobes work", doctor),
-        ("bpftrace, attached before the start", before_bpftrace("told", "many", "2000")),
-        ("bpftrace, attached before the start: four threads", before_bpftrace("told", "threads", "5000")),
-        ("bpftrace, attached before the start: a fork", before_bpftrace("told", "fork", processes=2)),
+        ("bpftrace, attached before the start", before_bpftrace("probe_calls", "many", "2000")),
+        ("bpftrace, attached before the start: four threads", before_bpftrace("probe_calls", "threads", "5000")),
+        ("bpftrace, attached before the start: a fork", before_bpftrace("probe_calls", "fork", processes=2)),
         ("bpftrace, attached before the start: the malloc family", before_bpftrace("family")),
         ("bpftrace, attached before the start: C++ operators of jemalloc's own", before_bpftrace("operators_jemalloc")),
         ("bpftrace, attached to a program that runs", running_bpftrace),

@@ -12,7 +12,6 @@ import struct
 import sys
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
 import tap
 import workloads
 from tap import LONG, built, check, equal, pick, private_dir, succeed

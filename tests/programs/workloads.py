@@ -11,7 +11,6 @@ import socket
 import subprocess
 import sys
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
 import tap
 from tap import check, private_dir, stop, succeed
 

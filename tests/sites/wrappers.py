@@ -8,7 +8,6 @@ import tempfile
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "cli"))
 import tap
 from tap import agent_env, built, check, equal, pick, private_dir, run, succeed
 

@@ -8,7 +8,6 @@ import subprocess
 import sys
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
 import tap
 from tap import agent_env, built, check, equal, numbers, private_dir, run, succeed, totals
 

@@ -11,8 +11,7 @@ import sys
 import time
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
-import book
+import recording_reader
 import tap
 from tap import agent_env, built, check, equal, pick, private_dir, succeed, totals
 
@@ -89,10 +88,10 @@ def steered(period=None):
 def sums(path):
     """{phase: {period: what was allocated and what was freed}}"""
     found = {}
-    for cell in book.cells(path):
+    for cell in recording_reader.cells(path):
         if (cell.function or "").startswith("phase_"):
             found.setdefault(int(cell.function[6:]), {}).setdefault(cell.period, []).append(cell)
-    return {phase: {period: (book.added([c.allocated for c in cells]), book.added([c.freed for c in cells]))
+    return {phase: {period: (recording_reader.added([c.allocated for c in cells]), recording_reader.added([c.freed for c in cells]))
                     for period, cells in periods.items()} for phase, periods in found.items()}
 
 
@@ -114,7 +113,7 @@ def kept(allocated, freed, period, most, what):
 
 def late(found, truth, phase, what):
     """Bytes of a phase that went by before its threads saw that the period is 1 now, from which on each request is booked."""
-    bytes_ = truth[phase] - found[phase].get(1, (book.added([]),))[0].seen
+    bytes_ = truth[phase] - found[phase].get(1, (recording_reader.added([]),))[0].seen
     print("# %s: %d of %d bytes went by before all threads saw it" % (what, bytes_, truth[phase]))
     check(bytes_ <= THREADS * (LOOK_BYTES + 1000), what, "was seen after", bytes_)
 
@@ -145,7 +144,7 @@ def changed():
     late(found, truth, 1, "from 64 KiB to 1")
     late(found, truth, 5, "from 8 MiB to 1")
     for phase in (3, 7):  # at period 1 a thread looks at each request
-        after = found.get(phase, {}).get(1, (book.added([]),))[0].samples
+        after = found.get(phase, {}).get(1, (recording_reader.added([]),))[0].samples
         check(after <= THREADS, "booked at period 1 after it was left:", after)
 
 
@@ -192,7 +191,7 @@ def nonsense():
                 program.run(8, 100_000, 2000)
             check(written >= 5000, "only", written, "words")
             found = totals(program.folder)
-            periods = {cell.period for cell in book.cells(program.snapshot())}
+            periods = {cell.period for cell in recording_reader.cells(program.snapshot())}
             program.end()
         equal(said, wanted, "what the program says")
         equal(len(found), 1, "ledgers")
@@ -223,8 +222,8 @@ def command():
         truth[4] = program.run(4, 50_000, 1000)
         path = program.snapshot()
         found = sums(path)
-        ((off_ns,),) = book.rows(path, "SELECT off_ns FROM image")
-        ((frees, stacks),) = book.rows(path, """
+        ((off_ns,),) = recording_reader.rows(path, "SELECT off_ns FROM image")
+        ((frees, stacks),) = recording_reader.rows(path, """
             SELECT count(*), count(free.stack) FROM recent_free free JOIN cell ON cell.id = free.cell JOIN stack ON stack.id = cell.stack
             JOIN line ON line.location = stack.location AND line.position = 0 JOIN string ON string.id = line.function
             WHERE string.text = 'phase_4'""")

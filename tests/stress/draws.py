@@ -5,8 +5,7 @@ import os
 import sys
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
-import book
+import recording_reader
 import tap
 from tap import built, check, equal, pick, private_dir, succeed
 
@@ -22,11 +21,11 @@ def recorded(how, blocks, seed=None, before=()):
         env = dict(os.environ, XDG_RUNTIME_DIR=folder, **({"ALLIUM_SEED": str(seed)} if seed is not None else {}))
         succeed([*before, built("ALLIUM"), "run", "--quiet", "--period", str(PERIOD), "-o", path, "--", PROGRAM, how,
                  str(blocks)], env=env)
-        cells = book.cells(path)
-        ages = {image: age for age, (image,) in enumerate(book.rows(path, "SELECT id FROM image ORDER BY began_ns"))}
+        cells = recording_reader.cells(path)
+        ages = {image: age for age, (image,) in enumerate(recording_reader.rows(path, "SELECT id FROM image ORDER BY began_ns"))}
         worker = {c.id: c.ordinal if how == "threads" else ages[c.image] for c in cells}
         drawn, sums = {}, {}
-        for sample in book.samples(path):
+        for sample in recording_reader.samples(path):
             drawn.setdefault(worker[sample.cell], {})[sample.serial] = sample.size
         for cell in cells:
             sums.setdefault(worker[cell.id], []).append((cell.function, cell.size_class, cell.allocated, cell.freed))

@@ -7,8 +7,7 @@ import subprocess
 import sys
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
-import book
+import recording_reader
 import tap
 from tap import agent_env, built, check, equal, pick, private_dir, succeed, wait_until
 
@@ -18,10 +17,10 @@ THREADS, FUNCTIONS = 4, 3
 
 def rows_fit(path, ordinals):
     """What a block's size says of its thread and its function is what its cell says."""
-    cells, count = {cell.id: cell for cell in book.cells(path)}, 0
-    serials = [sample.serial for sample in book.samples(path)]
+    cells, count = {cell.id: cell for cell in recording_reader.cells(path)}, 0
+    serials = [sample.serial for sample in recording_reader.samples(path)]
     equal(len(set(serials)), len(serials), "different serials")
-    for sample in book.samples(path):
+    for sample in recording_reader.samples(path):
         cell = cells[sample.cell]
         equal(sample.size.bit_length() - 1 if sample.size else 0, cell.size_class, "size class of %s" % (sample,))
         if not (cell.function or "").startswith("make_"):
@@ -37,11 +36,11 @@ def bounded(path, cells):
     Each operation under way may be in one of a row's figures and not yet in another. And a free takes its object from
     the table just before it begins to book it: one object more for each thread.
     """
-    (image,) = book.images(path).values()
+    (image,) = recording_reader.images(path).values()
     equal((image["inconsistent"], image["lost_samples"], image["lost_live"]), (0, 0, 0), "inconsistent, lost")
     open_ones = image["begun"] - image["done"]
     check(open_ones >= 0, "more was done than begun:", image)
-    live = collections.Counter(sample.cell for sample in book.samples(path))
+    live = collections.Counter(sample.cell for sample in recording_reader.samples(path))
     apart = sum(abs(cell.allocated.samples - cell.freed.samples - live[cell.id]) for cell in cells.values())
     check(apart <= open_ones + THREADS + image["torn"], "rows differ by", apart, "objects, under way:", open_ones, "torn:", image["torn"])
     for what, unit in (("count", 1), ("bytes", 320)):  # no block of moving.c has more bytes

@@ -10,7 +10,6 @@ import sys
 import tempfile
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import lib
 from lib import Failed, built, check, equal, loses, only, tool, toucher, vmstat
 

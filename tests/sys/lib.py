@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 
-sys.path.insert(1, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
 import tap
 from tap import Failed, Skipped, built, check, equal, private_dir, wait_until  # noqa: F401, for the tests
 

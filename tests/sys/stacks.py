@@ -5,14 +5,12 @@ rows without samples.
 """
 import contextlib
 import json
-import os
 import re
 import signal
 import subprocess
 import sys
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import lib
 from lib import built, check, equal
 

@@ -8,7 +8,6 @@ import subprocess
 import sys
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
 import building
 import tap
 from tap import built, check, equal, pick, private_dir, run

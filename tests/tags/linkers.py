@@ -10,7 +10,6 @@ import tempfile
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "cli"))
 import tap
 from building import HOOKS, accounts, scratch
 from tap import LONG, built, check, equal, private_dir, run, succeed

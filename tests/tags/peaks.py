@@ -4,7 +4,6 @@ import os
 import sys
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from building import accounts, program, tap
 from tap import check, equal, private_dir, succeed
 

@@ -12,7 +12,6 @@ import tempfile
 import time
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
 import random_places
 import tap
 from random_runs import BARE, DIRECT, FIELDS, HERE, INCLUDE, LIBRARY, SCRATCH, THREADS, WARNINGS, Program, Run, booked, differences, ended

@@ -14,7 +14,6 @@ import time
 import urllib.request
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import building
 from building import by_function, scratch, tap
 from tap import LONG, Skipped, built, check, equal, private_dir, run, succeed, wait_until

@@ -11,7 +11,6 @@ import tempfile
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "cli"))
 import tap
 from tap import agent_env, built, check, equal, own_counts, pick, private_dir, run, succeed, totals, wait_until
 

@@ -5,10 +5,9 @@ import os
 import sys
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import tap
 from container import Container, first_process, kill
-from place import placed
+from workdir import placed
 from tap import built, check, equal
 
 PYTHON = "/usr/bin/python3"

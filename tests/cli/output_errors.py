@@ -7,9 +7,8 @@ import subprocess
 import sys
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import tap
-from place import placed
+from workdir import placed
 from tap import built, check, equal, wait_until
 
 LONG_ANSWER = "SELECT a.text FROM string a, string b, string c"

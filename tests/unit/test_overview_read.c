@@ -3,7 +3,7 @@
  * src/collect's parsers of the kernel's texts about memory, on what Linux 6.1, 6.12 and 6.18 have written, and on what none
  * would. The expected figures were read off the texts by eye.
  */
-#include "test_machine.h"
+#include "test_overview.h"
 
 #include <stdlib.h>
 

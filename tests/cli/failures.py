@@ -9,9 +9,8 @@ import struct
 import sys
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import tap
-from place import placed, program
+from workdir import placed, program
 from tap import built, check, equal, wait_until
 
 HELD, NOBODY = 100 * 10000, 65534

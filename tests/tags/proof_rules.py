@@ -9,7 +9,6 @@ import sys
 import time
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "cli"))
 import tap
 from random_runs import THREADS, Program, Run, booked, differences
 from tap import built, check, equal, pick, succeed

@@ -9,7 +9,6 @@ import time
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE, os.path.join(HERE, "..", "cli")]
 import tap
 from building import HOOKS, STRICT, linked, quiet, scratch
 from steps import Steps
@@ -19,7 +18,7 @@ from tap import built, check, equal, private_dir, run, succeed
 def plugin(name="liblater.so", *options):
     out = scratch(name)
     if not os.path.exists(out):
-        quiet(["gcc", "-g", "-O2", *STRICT, *HOOKS, "-shared", "-fPIC", *options, os.path.join(HERE, "later.c"), "-o", out, *linked()])
+        quiet(["gcc", "-g", "-O2", *STRICT, *HOOKS, "-shared", "-fPIC", *options, os.path.join(HERE, "late_plugin.c"), "-o", out, *linked()])
     return out
 
 

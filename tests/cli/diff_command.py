@@ -7,10 +7,9 @@ import sys
 import time
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import book
+import recording_reader
 import tap
-from place import placed, program
+from workdir import placed, program
 from tap import built, check, equal
 
 LARGE, SMALL, EACH, ADDED = 128 * 1024 - 64, 4096, 16, 64  # of grower.c
@@ -34,7 +33,7 @@ def rows(found):
 def in_pause(place, name):
     """A moment of a recording that is being made: of the pause in which the program is. (A time would be another one on a busy machine.)"""
     now = time.time_ns()
-    return "%s@%dns" % (name, tap.wait_until(lambda: book.moment(place.path(name), "time_ns > %d" % now), 60, "a moment in a pause"))
+    return "%s@%dns" % (name, tap.wait_until(lambda: recording_reader.moment(place.path(name), "time_ns > %d" % now), 60, "a moment in a pause"))
 
 
 def paused(place, name, *words, **env):

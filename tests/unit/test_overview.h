@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef TEST_MACHINE_H
-#define TEST_MACHINE_H
+#ifndef TEST_OVERVIEW_H
+#define TEST_OVERVIEW_H
 
 /* What the tests of the machine's texts share: texts that kernels have written. */
 

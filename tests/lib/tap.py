@@ -23,7 +23,7 @@ _built = {}
 for _name in list(os.environ):  # taken out of it: the programs under test shall not see them
     if _name.startswith(("ALLIUM", "TEST_", "LEDGER_TOTALS", "COUNT_SHIM")):
         _built[_name] = os.environ.pop(_name)
-for _name in ("LD_PRELOAD", "LD_LIBRARY_PATH", "MALLOC_PERTURB_", "COUNT_SHIM_DIR", "DEBUGINFOD_URLS"):  # meson sets some
+for _name in ("LD_PRELOAD", "LD_LIBRARY_PATH", "MALLOC_PERTURB_", "COUNT_SHIM_DIR", "DEBUGINFOD_URLS", "PYTHONPATH"):  # meson sets some
     os.environ.pop(_name, None)
 
 

@@ -8,7 +8,6 @@ import time
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE, os.path.join(HERE, "..", "cli")]
 import tap
 from building import program, scratch
 from steps import Steps

@@ -8,9 +8,8 @@ import threading
 import time
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import tap
-from place import placed, program
+from workdir import placed, program
 from tap import check, equal, pick
 
 KEPT_MOST = 1000  # images stored in full (src/run/ledger_tracker.c)

@@ -13,10 +13,9 @@ import sys
 import time
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import book
+import recording_reader
 import tap
-from place import placed, program
+from workdir import placed, program
 from tap import built, check, equal, wait_until
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -143,7 +142,7 @@ def processes(place):
     equal((len(fields), len(set(fields))), (2, 1), "addresses of the field, without randomization")
     hits = who(place, "two.allium", fields[0])["rows"]
     hits = [hit for hit in hits if hit["comm"] == "dangling"]
-    pids = [row[0] for row in book.rows(place.path("two.allium"), "SELECT pid FROM image JOIN string ON string.id = comm"
+    pids = [row[0] for row in recording_reader.rows(place.path("two.allium"), "SELECT pid FROM image JOIN string ON string.id = comm"
                                         " WHERE text = 'dangling' ORDER BY began_ns DESC")]
     equal([hit["pid"] for hit in hits], pids, "processes, the latest free first")
     for pid in pids:
@@ -154,7 +153,7 @@ def freed(place):
     """The list is that of the table, in the order of time."""
     crash(place, "--period", "1")
     listed = json.loads(place.allium("frees", "--json", "--top", "0").out)
-    table = book.rows(place.path("d.allium"), "SELECT address, size_bytes, freed_ns, reallocated FROM recent_free"
+    table = recording_reader.rows(place.path("d.allium"), "SELECT address, size_bytes, freed_ns, reallocated FROM recent_free"
                       " ORDER BY freed_ns DESC")
     have = [(int(row["address"], 16), row["size_bytes"], row["freed_ns"], int(row["reallocated"])) for row in listed["rows"]]
     equal(have, table, "frees")
@@ -176,7 +175,7 @@ def freed(place):
 
 def kept_moment(place):
     """Nanoseconds from the beginning to a moment of the running d.allium by which all three frees had happened; 0: not yet."""
-    return book.moment(place.path("d.allium"), "time_ns > (SELECT max(freed_ns) FROM recent_free HAVING count(*) >= 3)")
+    return recording_reader.moment(place.path("d.allium"), "time_ns > (SELECT max(freed_ns) FROM recent_free HAVING count(*) >= 3)")
 
 
 def past(place):
@@ -203,7 +202,7 @@ def examples(place):
     count = ("sql", "d.allium", "--csv", "SELECT count(*) FROM live_sample")
     wait_until(lambda: int(place.allium(*count).out.split()[1]), 10, "a live sample, while it is recorded")
     equal(process.poll(), None, "its code, while it goes on")
-    wait_until(lambda: book.rows(place.path("d.allium"), "SELECT 1 FROM point GROUP BY image HAVING count(*) >= 3"), 60,
+    wait_until(lambda: recording_reader.rows(place.path("d.allium"), "SELECT 1 FROM point GROUP BY image HAVING count(*) >= 3"), 60,
                "three points of a process")
     process.stdin.close()
     equal(process.wait(20), 0, "code")
@@ -253,7 +252,7 @@ def wrong(place):
     equal(done.err, "allium: the question ends too early: more is to follow here, or a ) or a */; man allium-sql has examples\n"
                     "  SELECT * FROM\n               ^\n", "what ends too early")
     tables = place.allium("sql", "SELECT * FROM images", code=2).err
-    have = [name for (name,) in book.rows(place.path("d.allium"), "SELECT name FROM sqlite_schema WHERE type = 'table'")]
+    have = [name for (name,) in recording_reader.rows(place.path("d.allium"), "SELECT name FROM sqlite_schema WHERE type = 'table'")]
     equal(tables, "allium: no such table: images; did you mean image? tables are %s\n" % ", ".join(have), "the tables there are")
     for source in ("d.allium", "4711"):
         told = place.allium("sql", source, code=2).err

@@ -9,7 +9,6 @@ import time
 
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "cli"))
 import tap
 from tap import agent_env, built, check, equal, private_dir, run, succeed
 
@@ -25,7 +24,7 @@ void plug(size_t bytes) { kept = malloc(bytes); free(kept); __asm__ volatile("" 
 def compiled():
     out = os.path.join(SCRATCH.name, "asked")
     if not os.path.exists(out):
-        succeed(["gcc", "-g", "-O1", "-fno-builtin", "-Wall", "-Wextra", "-Wshadow", "-Werror", os.path.join(HERE, "asked.c"), "-o", out])
+        succeed(["gcc", "-g", "-O1", "-fno-builtin", "-Wall", "-Wextra", "-Wshadow", "-Werror", os.path.join(HERE, "site_rules.c"), "-o", out])
     return out
 
 

@@ -6,9 +6,8 @@ import re
 import sys
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import tap
-from place import placed, program
+from workdir import placed, program
 from tap import check, equal
 
 TABLE, NAMES, LEAVES, FORMATTED = 100 * 10000, 200 * 1000, 60 * 500, 50 * 20000
