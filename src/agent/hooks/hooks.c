@@ -18,10 +18,15 @@
  * that alone sends a request to the cold half.
  */
 
-#define TAKE_BYTES(size)                                                                                     \
-    uint64_t left_after = thread_self.left;                                                                  \
-    if (likely(cold_subtract(&left_after, (size)))) {                                                        \
-        thread_self.left = left_after;
+/* Takes the bytes from the thread's counter. False: it does not hold as many, and stays as it is. */
+static inline __attribute__((always_inline)) bool take_bytes(size_t size)
+{
+    uint64_t left = thread_self.left;
+    if (unlikely(!cold_subtract(&left, size)))
+        return false;
+    thread_self.left = left;
+    return true;
+}
 
 static COLD void *malloc_cold(size_t size)
 {
@@ -35,10 +40,9 @@ static COLD void *malloc_cold(size_t size)
 
 EXPORT HOT DIRECT_TEXT void *malloc(size_t size)
 {
-    TAKE_BYTES(size)
-    return next_hot.malloc(size);
-}
-return malloc_cold(size);
+    if (likely(take_bytes(size)))
+        return next_hot.malloc(size);
+    return malloc_cold(size);
 }
 
 COLD void hooks_free_cold(void *p)
@@ -80,10 +84,9 @@ DIRECT_TEXT static void *calloc_hot(size_t count, size_t each)
     size_t size;
     if (unlikely(__builtin_mul_overflow(count, each, &size)))
         return calloc_cold(count, each);
-    TAKE_BYTES(size)
-    return next_hot.calloc(count, each);
-}
-return calloc_cold(count, each);
+    if (likely(take_bytes(size)))
+        return next_hot.calloc(count, each);
+    return calloc_cold(count, each);
 }
 
 static COLD void *realloc_cold(void *old, size_t size)
@@ -118,12 +121,9 @@ static COLD void *realloc_cold(void *old, size_t size)
 
 DIRECT_TEXT static void *realloc_hot(void *old, size_t size)
 {
-    if (likely(!live_filter_may_hold(old))) {
-        TAKE_BYTES(size)
+    if (likely(!live_filter_may_hold(old) && take_bytes(size)))
         return next_hot.realloc(old, size);
-    }
-}
-return realloc_cold(old, size);
+    return realloc_cold(old, size);
 }
 
 static COLD int posix_memalign_cold(void **out, size_t alignment, size_t size)
@@ -142,10 +142,9 @@ static COLD int posix_memalign_cold(void **out, size_t alignment, size_t size)
 
 DIRECT_TEXT static int posix_memalign_hot(void **out, size_t alignment, size_t size)
 {
-    TAKE_BYTES(size)
-    return next_hot.posix_memalign(out, alignment, size);
-}
-return posix_memalign_cold(out, alignment, size);
+    if (likely(take_bytes(size)))
+        return next_hot.posix_memalign(out, alignment, size);
+    return posix_memalign_cold(out, alignment, size);
 }
 
 static COLD void *aligned_cold(size_t alignment, size_t size, void *(**real)(size_t, size_t))
@@ -160,18 +159,16 @@ static COLD void *aligned_cold(size_t alignment, size_t size, void *(**real)(siz
 
 DIRECT_TEXT static void *aligned_alloc_hot(size_t alignment, size_t size)
 {
-    TAKE_BYTES(size)
-    return next_hot.aligned_alloc(alignment, size);
-}
-return aligned_cold(alignment, size, &next.aligned_alloc);
+    if (likely(take_bytes(size)))
+        return next_hot.aligned_alloc(alignment, size);
+    return aligned_cold(alignment, size, &next.aligned_alloc);
 }
 
 DIRECT_TEXT static void *memalign_hot(size_t alignment, size_t size)
 {
-    TAKE_BYTES(size)
-    return next_hot.memalign(alignment, size);
-}
-return aligned_cold(alignment, size, &next.memalign);
+    if (likely(take_bytes(size)))
+        return next_hot.memalign(alignment, size);
+    return aligned_cold(alignment, size, &next.memalign);
 }
 
 static COLD void *paged_cold(size_t size, void *(**real)(size_t))
@@ -186,18 +183,16 @@ static COLD void *paged_cold(size_t size, void *(**real)(size_t))
 
 DIRECT_TEXT static void *valloc_hot(size_t size)
 {
-    TAKE_BYTES(size)
-    return next_hot.valloc(size);
-}
-return paged_cold(size, &next.valloc);
+    if (likely(take_bytes(size)))
+        return next_hot.valloc(size);
+    return paged_cold(size, &next.valloc);
 }
 
 DIRECT_TEXT static void *pvalloc_hot(size_t size)
 {
-    TAKE_BYTES(size)
-    return next_hot.pvalloc(size);
-}
-return paged_cold(size, &next.pvalloc);
+    if (likely(take_bytes(size)))
+        return next_hot.pvalloc(size);
+    return paged_cold(size, &next.pvalloc);
 }
 
 struct next_entries next_entries = {
