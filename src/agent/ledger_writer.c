@@ -19,12 +19,13 @@ static struct word_cache known; /* cells, each + 1, by known_key() */
 static struct word_cache rules; /* of the walk */
 static struct ledger_stacks stacks = LEDGER_STACKS_OF(&process.ledger, &rules, process_count_loss);
 static struct intern cells = {.ledger = &process.ledger};
-/* Of the threads whose shards are their own. */
-static struct walk_caches trails[LEDGER_SHARDS_OWNED];
+/* The walk caches of threads that have a shard of their own. */
+static struct walk_caches walk_caches[LEDGER_SHARDS_OWNED];
 
 #define AT(table, type, index) ledger_at(&process.ledger, table, type, index)
 
-_Static_assert(WALK_CACHE_MAX == WRITER_DEPTH_MAX, "with a trail or without, a stack is cut alike");
+_Static_assert(WALK_CACHE_MAX == WRITER_DEPTH_MAX,
+               "a stack is cut at the same depth with and without a walk cache");
 
 uint32_t writer_add_string(const char *text)
 {
@@ -64,58 +65,58 @@ static __attribute__((noinline)) uint32_t stack_alone_cold(struct stack_bounds *
     return ledger_stacks_number(&stacks, ids, depth, ledger_stacks_hash(ids, depth), end);
 }
 
-/* NULL: somebody else may be on it. */
-static inline struct walk_caches *trails_of(const struct thread *t)
+/* NULL: another walk may use the caches at the same time. */
+static inline struct walk_caches *walk_caches_of(const struct thread *t)
 {
-    return likely(t->inside == 1 && t->shard < LEDGER_SHARDS_OWNED) ? &trails[t->shard] : NULL;
+    return likely(t->inside == 1 && t->shard < LEDGER_SHARDS_OWNED) ? &walk_caches[t->shard] : NULL;
 }
 
-/* What a walk gave. */
+/* The result of a walk. */
 struct walked {
     const uint32_t *ids;
     unsigned depth;
     enum walk_end end;
-    bool kept; /* they are the trail's, whole */
+    bool kept; /* the frames are all frames of the walk cache */
 };
 
-static inline struct walked walk_it(struct walk_cache *trail, struct walk_cache_walk *own,
+static inline struct walked walk_it(struct walk_cache *cache, struct walk_cache_walk *own,
                                     struct stack_bounds *bounds, const struct walk_start *start)
 {
     struct walker w = ledger_stacks_walker(&stacks);
     struct walked k;
-    k.ids = walk_along(&w, trail, own, bounds, start, process.generation, &k.depth, &k.end);
-    k.kept = k.ids == trail->id + trail->top;
+    k.ids = walk_along(&w, cache, own, bounds, start, process.generation, &k.depth, &k.end);
+    k.kept = k.ids == cache->id + cache->top;
     return k;
 }
 
-/* The trail's hash of the frames; 0: they are not on it. */
-static inline uint64_t hash_along(const struct walk_cache *trail, const struct walk_cache_walk *own,
+/* The cached hash of the frames; 0: they are not in the walk cache. */
+static inline uint64_t hash_along(const struct walk_cache *cache, const struct walk_cache_walk *own,
                                   const struct walked *k)
 {
-    return likely(k->ids != own->id) ? trail->hash[k->ids - trail->id] : 0;
+    return likely(k->ids != own->id) ? cache->hash[k->ids - cache->id] : 0;
 }
 
-static inline uint32_t stack_along(struct walk_cache *trail, const struct walk_cache_walk *own,
+static inline uint32_t stack_along(struct walk_cache *cache, const struct walk_cache_walk *own,
                                    const struct walked *k)
 {
-    if (likely(k->kept && trail->stack != WALK_CACHE_NONE))
-        return trail->stack;
+    if (likely(k->kept && cache->stack != WALK_CACHE_NONE))
+        return cache->stack;
     uint64_t hash =
-        likely(k->ids != own->id) ? hash_along(trail, own, k) : ledger_stacks_hash(k->ids, k->depth);
+        likely(k->ids != own->id) ? hash_along(cache, own, k) : ledger_stacks_hash(k->ids, k->depth);
     uint32_t stack = ledger_stacks_number(&stacks, k->ids, k->depth, hash, k->end);
     if (k->kept)
-        trail->stack = stack;
+        cache->stack = stack;
     return stack;
 }
 
 uint32_t writer_stack(struct thread *t, const struct walk_start *start)
 {
-    struct walk_caches *all = trails_of(t);
+    struct walk_caches *all = walk_caches_of(t);
     if (unlikely(!all))
         return stack_alone_cold(&t->stack, start);
-    struct walk_cache *trail = walk_cache_for(all, start->pc, start->sp);
-    struct walked k = walk_it(trail, &all->walk, &t->stack, start);
-    return stack_along(trail, &all->walk, &k);
+    struct walk_cache *cache = walk_cache_for(all, start->pc, start->sp);
+    struct walked k = walk_it(cache, &all->walk, &t->stack, start);
+    return stack_along(cache, &all->walk, &k);
 }
 
 uint32_t writer_caller(uintptr_t pc)
@@ -187,15 +188,15 @@ static inline uint64_t known_key(uint64_t hash, unsigned depth, struct cell_key 
     return likely(hash) ? h ^ h >> 32 : 0;
 }
 
-static inline uint32_t cell_along(struct walk_cache *trail, const struct walk_cache_walk *own,
+static inline uint32_t cell_along(struct walk_cache *cache, const struct walk_cache_walk *own,
                                   const struct walked *k, struct cell_key key)
 {
     uint64_t known_as =
-        known_key(likely(k->end == WALK_WHOLE) ? hash_along(trail, own, k) : 0, k->depth, key);
+        known_key(likely(k->end == WALK_WHOLE) ? hash_along(cache, own, k) : 0, k->depth, key);
     uint64_t cell = likely(known_as) ? word_cache_find(&known, known_as) : 0;
     if (likely(cell))
         return (uint32_t)cell - 1;
-    key.stack = stack_along(trail, own, k);
+    key.stack = stack_along(cache, own, k);
     uint32_t found = likely(key.stack != LEDGER_NONE) ? find_cell(key) : LEDGER_NONE;
     if (known_as && found != LEDGER_NONE)
         word_cache_keep(&known, known_as, (uint64_t)found + 1);
@@ -204,15 +205,15 @@ static inline uint32_t cell_along(struct walk_cache *trail, const struct walk_ca
 
 uint32_t writer_cell(struct thread *t, const struct walk_start *start, uint8_t size_class)
 {
-    struct walk_caches *all = trails_of(t);
+    struct walk_caches *all = walk_caches_of(t);
     struct cell_key key = {.thread = t->row, .size_class = size_class, .period = t->period};
     if (unlikely(!all)) {
         key.stack = stack_alone_cold(&t->stack, start);
         return likely(key.stack != LEDGER_NONE) ? find_cell(key) : LEDGER_NONE;
     }
-    struct walk_cache *trail = walk_cache_for(all, start->pc, start->sp);
-    struct walked k = walk_it(trail, &all->walk, &t->stack, start);
-    return cell_along(trail, &all->walk, &k, key);
+    struct walk_cache *cache = walk_cache_for(all, start->pc, start->sp);
+    struct walked k = walk_it(cache, &all->walk, &t->stack, start);
+    return cell_along(cache, &all->walk, &k, key);
 }
 
 /*

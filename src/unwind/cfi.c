@@ -6,7 +6,7 @@
 #include "unwind/cursor.h"
 #include "unwind/dwarf.h"
 
-#define REMEMBER_MAX 4 /* compilers nest once, hand-written code twice */
+#define REMEMBER_MAX 4 /* depth of DW_CFA_remember_state: compilers nest once, hand-written code twice */
 
 struct entry {
     uintptr_t pc_start, pc_bytes;
@@ -31,7 +31,7 @@ static struct cursor rules_from(const struct unwind_module *m, uintptr_t at)
     return (struct cursor){.at = inside ? (const uint8_t *)at : end, .end = end, .overrun = !inside};
 }
 
-/* Enters a record of .eh_frame: the cursor covers its content, after the length. */
+/* Enters a record of .eh_frame: the returned cursor covers its content, after the length. */
 static struct cursor enter_record(const struct unwind_module *m, uintptr_t at)
 {
     struct cursor c = rules_from(m, at);
@@ -131,7 +131,7 @@ static bool parse_fde(const struct unwind_module *m, uintptr_t at, struct entry 
         return false;
     e->pc_start = cursor_pointer(&c, e->pointer_encoding, 0);
     e->pc_bytes = cursor_pointer(&c, e->pointer_encoding & 0x0f, 0);
-    cursor_skip(&c, cursor_uleb(&c)); /* augmentation data: the LSDA; 'z' was required */
+    cursor_skip(&c, cursor_uleb(&c)); /* augmentation data (the LSDA): it is there, as 'z' is required */
     e->program = c;
     return !c.overrun;
 }
@@ -140,7 +140,7 @@ static void set(struct cfi_row *row, uint64_t reg, enum cfi_how how, int64_t val
 {
     int slot = regs_slot(reg);
     if (slot < 0)
-        return; /* not preserved: of no use to a stack walk */
+        return; /* the register is not preserved, so a walk does not need it */
     row->how[slot] = how;
     row->value[slot] = (int32_t)value;
 }
@@ -161,7 +161,7 @@ static int32_t take_block(const struct unwind_module *m, struct cursor *c)
     return at;
 }
 
-/* The instructions that describe the CFA. False: not one of them. */
+/* Runs an instruction that describes the CFA. False: `op` is none of these. */
 static bool step_cfa(const struct unwind_module *m, const struct entry *e, struct cursor *c,
                      struct cfi_row *row, uint8_t op)
 {
@@ -190,7 +190,7 @@ static bool step_cfa(const struct unwind_module *m, const struct entry *e, struc
     return false;
 }
 
-/* The instructions that describe one register. False: not one of them. */
+/* Runs an instruction that describes one register. False: `op` is none of these. */
 static bool step_register(const struct unwind_module *m, const struct entry *e, struct cursor *c,
                           struct machine *vm, uint8_t op)
 {
@@ -233,7 +233,7 @@ static bool step_register(const struct unwind_module *m, const struct entry *e, 
     return false;
 }
 
-/* How far the location moves; -1: not such an instruction. */
+/* The bytes by which an instruction moves the location. -1: `op` does not move it. */
 static int64_t advance_of(const struct entry *e, struct cursor *c, uint8_t op, uintptr_t loc)
 {
     if ((op & 0xc0) == DW_CFA_advance_loc)
@@ -249,7 +249,7 @@ static int64_t advance_of(const struct entry *e, struct cursor *c, uint8_t op, u
     return -1;
 }
 
-/* Runs instructions until they are over or the location passes pc. */
+/* Runs instructions until their end, or until the location passes pc. False: one of them is not understood. */
 static bool run(const struct unwind_module *m, const struct entry *e, struct cursor c, struct machine *vm,
                 uintptr_t pc)
 {

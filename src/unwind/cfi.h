@@ -3,11 +3,11 @@
 #define UNWIND_CFI_H
 
 /*
- * Call frame information: finds the entry of .eh_frame for a pc and runs it to one row of rules (DWARF 5, 6.4; LSB
- * 5.0, 10.6 for .eh_frame and its header).
+ * Call frame information: finds the entry of .eh_frame for a pc, and runs its instructions to get one row of rules (DWARF
+ * 5, 6.4; LSB 5.0, 10.6 for .eh_frame and its header).
  *
- * Runs in: target. Threads: any. No state, no allocation, no lock; about 500 bytes of stack.
- * Invariant: every read of rules is within the module's rules segment.
+ * Runs in: target and tool. Threads: any. No state, no allocation, no lock; about 500 bytes of stack.
+ * Invariant: reads only within the segment of the module that holds the rules.
  */
 
 #include <stdbool.h>
@@ -18,18 +18,18 @@
 #include "unwind/regs_x86_64.h"
 
 enum cfi_how {
-    CFI_SAME, /* the caller's value is in the register still */
+    CFI_SAME, /* the register still has the caller's value */
     CFI_UNDEFINED,
-    CFI_AT,       /* at CFA + value */
-    CFI_IS,       /* is CFA + value */
-    CFI_REGISTER, /* in register `value` */
-    CFI_AT_EXPR,  /* at the address the expression gives; value: its block, from the module's start */
-    CFI_IS_EXPR,
+    CFI_AT,       /* the caller's value is at CFA + value */
+    CFI_IS,       /* the caller's value is CFA + value */
+    CFI_REGISTER, /* the caller's value is in register `value` */
+    CFI_AT_EXPR, /* it is at the address that an expression gives; value: its block, from the module's start */
+    CFI_IS_EXPR, /* it is the result of the expression */
 };
 
 struct cfi_row {
     uint8_t how[SLOT_COUNT]; /* enum cfi_how */
-    uint8_t cfa_register;    /* meaningless when cfa_expr is set */
+    uint8_t cfa_register;    /* unused if cfa_expr is set */
     bool signal_frame;       /* augmentation "S": the pc is exact, not a return address */
     int32_t cfa_offset;
     int32_t cfa_expr; /* block of the expression (ULEB128 length first) from the module's start; 0: none */

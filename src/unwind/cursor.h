@@ -3,9 +3,9 @@
 #define UNWIND_CURSOR_H
 
 /*
- * Reading DWARF bytes within bounds: a read past the end yields 0 and marks the cursor, so that callers check once.
+ * Reads DWARF bytes within bounds. A read past the end returns 0 and sets `overrun`, so that a caller checks once, at the end.
  *
- * Runs in: target. Threads: any.
+ * Runs in: target and tool. Threads: any.
  */
 
 #include <stdbool.h>
@@ -76,12 +76,12 @@ static inline void cursor_skip(struct cursor *c, uint64_t bytes)
         c->at += bytes;
 }
 
-/* DW_EH_PE_* (LSB 5.0, 10.5.1): low nibble the format, high nibble what it is relative to. */
+/* DW_EH_PE_* (LSB 5.0, 10.5.1): the low nibble is the format, the high nibble the base of the address. */
 #define PE_OMIT    0xff
 #define PE_PCREL   0x10
 #define PE_DATAREL 0x30
 
-/** An encoded pointer; `data` is the base of data-relative ones. Indirect and text-relative ones are refused. */
+/** Reads an encoded pointer. `data` is the base of data-relative ones. Indirect and text-relative ones set `overrun`. */
 static inline uintptr_t cursor_pointer(struct cursor *c, uint8_t encoding, uintptr_t data)
 {
     uintptr_t base = 0;

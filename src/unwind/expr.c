@@ -76,7 +76,7 @@ static uint64_t apply(uint8_t op, uint64_t a, uint64_t b, struct stack_machine *
     case DW_OP_lt:
         return sa < sb;
     }
-    s->bad = true; /* division has no place in unwinding, and can trap */
+    s->bad = true; /* division, which can trap, and is not needed for unwinding, or an unknown operation */
     return 0;
 }
 

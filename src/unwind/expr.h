@@ -5,8 +5,8 @@
 /*
  * Evaluates the DWARF expressions of call frame information.
  *
- * Runs in: target and tool. Threads: any. No state. Invariant: reads memory only through the function it is given, at most
- * EXPR_STEPS_MAX operations.
+ * Runs in: target and tool. Threads: any. No state.
+ * Invariant: reads memory of the program only through `read`, and does at most EXPR_STEPS_MAX operations.
  */
 
 #include <stdbool.h>
@@ -18,12 +18,15 @@
 
 struct expr_context {
     const uint64_t *regs; /* REG_COUNT */
-    /* A word of the program's memory; false: it may not be read. NULL: none may. */
+    /* Reads a word of the program's memory. False: it may not be read. NULL: no word may be read. */
     bool (*read)(void *memory, uint64_t at, uint64_t *value);
     void *memory;
 };
 
-/** Runs the block at module start + `block` (ULEB128 length first); `first` is pushed before, if not NULL. */
+/**
+ * Evaluates the block at module start + `block` (its length first, as ULEB128). If `first` is not NULL, its value is pushed
+ * before. False: the expression is invalid, or reads memory that it may not.
+ */
 ONE_COPY bool expr_eval(const struct unwind_module *m, int32_t block, const struct expr_context *ctx,
                         const uint64_t *first, uint64_t *result);
 

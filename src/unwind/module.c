@@ -11,7 +11,7 @@
 
 struct module_table unwind_modules;
 
-/* As struct dl_find_object of glibc 2.35's <dlfcn.h>, which older headers lack. */
+/* Same as struct dl_find_object of <dlfcn.h> since glibc 2.35. */
 struct found_object {
     unsigned long long flags;
     void *map_start, *map_end;
@@ -22,7 +22,7 @@ struct found_object {
 extern int loader_find_object(void *pc, struct found_object *result) __asm__("_dl_find_object")
     __attribute__((weak));
 
-/* What older glibc gets: a picture of the modules at start. */
+/* For an older glibc: the modules that were loaded when the agent started. */
 #define STARTUP_MAX 256
 static struct found_object startup[STARTUP_MAX];
 static uint32_t startup_used;
@@ -62,7 +62,7 @@ static bool is_libc(const char *name)
     return base[0] == 'l' && base[1] == 'i' && base[2] == 'b' && base[3] == 'c' && base[4] == '.';
 }
 
-/* What came with the program: nothing of that can be unloaded. Later modules can. */
+/* The modules that were loaded with the program. They cannot be unloaded, later ones can. */
 static const struct link_map *permanent[STARTUP_MAX];
 static uint32_t permanent_used;
 
@@ -71,8 +71,8 @@ extern const ElfW(Ehdr) __ehdr_start __attribute__((visibility("hidden")));
 void module_init(void)
 {
     /*
-     * Preloaded, we stand before libc in the list; loaded late, behind it, and then the list may hold what was opened
-     * in between.
+     * If we were preloaded, we are before libc in the list. If we were loaded later, we are behind it, and the list may
+     * hold modules that were opened in between.
      */
     bool preloaded = false;
     uint32_t n = 0;
@@ -124,7 +124,7 @@ static uint64_t mix(uint64_t h, uint64_t word)
     return h ^ h >> 33;
 }
 
-/* Identity from the build id, or, without one, from what the loader says. */
+/* A hash of the build id, or, without one, of the loader's record. */
 static uint64_t identify(const struct unwind_module *m)
 {
     uint64_t h = mix(m->start, m->end);
@@ -162,7 +162,7 @@ static void read_note(struct unwind_module *m, uintptr_t at, uintptr_t end)
     }
 }
 
-/* The readable PT_LOAD segment that covers `at`; false if there is none. */
+/* Finds the readable PT_LOAD segment that covers `at`. False: there is none. */
 static bool segment_of(const struct unwind_module *m, const ElfW(Phdr) * ph, unsigned count, uintptr_t at,
                        uintptr_t *start, uintptr_t *end)
 {
@@ -191,8 +191,8 @@ static bool has_elf_header(uintptr_t start, uintptr_t end)
 }
 
 /*
- * The loader tells of one mapping; where segments have gaps between them, that is one segment, and not always the one
- * with the ELF header.
+ * The loader's record has one mapping. If the segments of a module have gaps between them, the mapping is one segment, and
+ * not always the segment with the ELF header.
  */
 static bool find_headers(const struct found_object *o, struct headers *h)
 {
@@ -218,7 +218,7 @@ static bool find_headers(const struct found_object *o, struct headers *h)
     return true;
 }
 
-/* Bias and extent, from the headers. */
+/* Computes bias, start and end from the program headers. */
 static void measure(struct unwind_module *m, const struct found_object *o, const struct headers *h)
 {
     uintptr_t low = UINTPTR_MAX, high = 0;
@@ -234,7 +234,7 @@ static void measure(struct unwind_module *m, const struct found_object *o, const
     m->end = m->bias + high;
 }
 
-/* Fills the record from the module's own headers. */
+/* Fills the record from the program headers of the module. */
 static bool describe(struct unwind_module *m, const struct found_object *o)
 {
     struct headers h = {0};
@@ -272,7 +272,7 @@ static uint32_t add(const struct unwind_module *found)
         struct unwind_module *m = &unwind_modules.at[i];
         if (load_acquire(&m->ready) && m->start == found->start && m->identity == found->identity) {
             store_relaxed(&m->link_map,
-                          found->link_map); /* opened again: the loader's records are new ones */
+                          found->link_map); /* the library was opened again: the loader has a new record */
             store_relaxed(&m->name, found->name);
             return i;
         }
@@ -308,7 +308,7 @@ bool module_is_current_cold(const struct unwind_module *m, uintptr_t pc)
     if (!find_object(pc, &o) || pc < m->start || pc >= m->end || (uintptr_t)o.map_start < m->start ||
         (uintptr_t)o.map_end > m->end + 4095)
         return false;
-    /* Same place: the content decides. What the loader just told of is mapped. */
+    /* A module is at the same place: its build id is compared. The loader's record is fresh, so its mapping exists. */
     if (m->build_id_word && (uintptr_t)m->build_id >= (uintptr_t)o.map_start &&
         (uintptr_t)m->build_id + 8 <= (uintptr_t)o.map_end)
         return *(const uint64_t *)m->build_id == m->build_id_word;

@@ -3,7 +3,7 @@
 #define UNWIND_REGS_X86_64_H
 
 /*
- * What the unwinder must know of x86-64 (System V ABI, figure 3.36; Linux rt_sigframe).
+ * The registers of x86-64 and the frame of a signal, as the unwinder needs them (System V ABI, figure 3.36; Linux rt_sigframe).
  */
 
 #include <stdbool.h>
@@ -22,8 +22,8 @@ enum {
 };
 
 /*
- * The registers whose values in a caller can be known: the preserved ones, the stack pointer and the return address.
- * A row of rules has a slot for each of these only.
+ * An unwinder can compute these registers of a caller: the preserved ones, the stack pointer and the return address. A row
+ * of rules has a slot for each of them, and for no other.
  */
 enum { SLOT_RBX, SLOT_RBP, SLOT_RSP, SLOT_R12, SLOT_R13, SLOT_R14, SLOT_R15, SLOT_RA, SLOT_COUNT };
 
@@ -41,7 +41,7 @@ static inline int regs_of_slot(int slot)
     return regs[slot];
 }
 
-/* At __restore_rt the stack pointer is at the ucontext; gregs follow uc_flags, uc_link and uc_stack. */
+/* At __restore_rt the stack pointer points to the ucontext, where gregs follow uc_flags, uc_link and uc_stack. */
 #define SIGFRAME_BYTES      (40 + 17 * 8)
 #define SIGFRAME_GREG(n)    (40 + 8 * (n))
 #define SIGFRAME_RBP_OFFSET SIGFRAME_GREG(10)
@@ -59,7 +59,7 @@ static inline bool regs_is_sigreturn(const uint8_t *code)
     return true;
 }
 
-/* The order of gregs in the ucontext, as DWARF register numbers. */
+/* Copies gregs of the ucontext; `order` has the DWARF register number of each. */
 static inline void regs_from_sigframe(uint64_t regs[static REG_COUNT], const uint64_t *gregs)
 {
     static const uint8_t order[17] = {8, 9, 10, 11, 12, 13, 14, 15, 5, 4, 6, 3, 1, 0, 2, 7, 16};
@@ -67,7 +67,7 @@ static inline void regs_from_sigframe(uint64_t regs[static REG_COUNT], const uin
         regs[order[i]] = gregs[i];
 }
 
-/* The registers a callee preserves, here and now; the others are not known to an unwinder. */
+/* Writes the present values of the registers that a callee preserves, of the stack pointer and of the pc. */
 #define regs_capture(regs)                                                                                   \
     do {                                                                                                     \
         __asm__ volatile("movq %%rbx, %0\n\tmovq %%rbp, %1\n\tmovq %%r12, %2\n\tmovq %%r13, %3\n\t"          \

@@ -3,14 +3,14 @@
 #define UNWIND_RULE_H
 
 /*
- * One frame's rule in one word, for the cached walk.
+ * The rule of a frame in one word, for the walk that caches rules.
  *
  * Runs in: target. Threads: any. Plain values.
  *
  *     bits  0..2   kind
  *     bit   3      the module stays loaded as long as the process lives
  *     bits  4..18  CFA offset / 8
- *     bits 19..29  rbp is at CFA - 8 * this; 0: unchanged
+ *     bits 19..29  n: the caller's rbp is at CFA - 8 * n; 0: rbp is unchanged
  *     bits 30..41  module
  *     bits 42..63  number of the frame
  */
@@ -23,10 +23,10 @@ enum rule_kind {
     RULE_RSP,       /* CFA = rsp + offset */
     RULE_RBP,       /* CFA = rbp + offset */
     RULE_RBP_DEREF, /* CFA = *(rbp + offset), caller's rbp = *rbp: gcc's realigned stacks */
-    RULE_SIGNAL,    /* the signal trampoline: registers are in the ucontext */
+    RULE_SIGNAL,    /* the signal trampoline: the registers are in the ucontext */
     RULE_LAST,      /* the outermost frame: no caller */
-    RULE_GENERAL,   /* needs more than rsp and rbp */
-    RULE_MISSING,   /* no rule */
+    RULE_GENERAL,   /* the rule needs more than rsp and rbp */
+    RULE_MISSING,   /* the module has no rule */
 };
 
 #define RULE_KIND        7u
@@ -59,7 +59,7 @@ static inline int64_t rule_deref_offset(uint64_t rule)
 {
     return (int64_t)(rule << 45) >> 49 << 3;
 }
-/** Bytes from the CFA down to the caller's rbp; 0: unchanged. */
+/** Bytes from the CFA down to the caller's rbp; 0: rbp is unchanged. */
 static inline uint64_t rule_rbp_offset(uint64_t rule)
 {
     return rule >> 16 & RULE_SLOT_MAX << 3;

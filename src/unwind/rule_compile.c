@@ -10,8 +10,8 @@
 _Static_assert(MODULE_MAX < RULE_MODULE_NONE, "module numbers fit a rule");
 
 /*
- * A CFA expression that only adds to rsp by what the pc says (PLT stubs) is a constant once the pc is known: it must
- * follow a moved stack pointer exactly, and may not read memory.
+ * The CFA expression of a PLT stub adds a number to rsp that depends on the pc only; with a known pc this is a constant.
+ * Such an expression reads no memory, and its result moves with the stack pointer: it is evaluated for two of them.
  */
 static bool fold_expression(const struct unwind_module *m, int32_t block, uintptr_t pc, struct rule_parts *p)
 {
@@ -22,14 +22,14 @@ static bool fold_expression(const struct unwind_module *m, int32_t block, uintpt
     regs[REG_RSP] += 4096;
     for (int i = 0; i < REG_RA; i++)
         if (i != REG_RSP)
-            regs[i] = 0x1000; /* it must not depend on these */
+            regs[i] = 0x1000; /* the result must not depend on these */
     if (!expr_eval(m, block, &ctx, NULL, &second) || second - first != 4096)
         return false;
     *p = (struct rule_parts){.kind = RULE_RSP, .cfa_offset = (int32_t)(first - FAKE_RSP)};
     return true;
 }
 
-/* Is the block `DW_OP_breg6 offset` alone, or followed by DW_OP_deref? */
+/* Returns whether the block is `DW_OP_breg6 offset`, followed by DW_OP_deref if `deref`. */
 static bool is_rbp_plus(const struct unwind_module *m, int32_t block, bool deref, int32_t *offset)
 {
     const uint8_t *b = (const uint8_t *)(m->start + (uintptr_t)(intptr_t)block);

@@ -3,13 +3,14 @@
 #define UNWIND_STACK_BOUNDS_H
 
 /*
- * Which memory is the stack being walked? Everything the walk reads goes through stack_holds().
+ * The bounds of the stack that is walked. A walk reads memory within these bounds only.
  *
  * Runs in: target. Threads: each has its own struct stack_bounds (thread-local, zero at first).
  *
- * The main stack is known from the loader's __libc_stack_end, a thread's from its descriptor, both without a system
- * call. Any other stack (a coroutine's, a signal's) is trusted only page by page, and only for one walk, since it may
- * be unmapped after that: sys_can_read() is one call for each page but the first; none once the process is sealed.
+ * The end of the main stack comes from the loader's __libc_stack_end, and the bounds of a thread's stack from the thread
+ * descriptor; neither needs a system call. Of another stack (of a coroutine or a signal handler) the pages are checked one
+ * by one, and anew for each walk, as the stack may be unmapped in between: sys_can_read() makes one system call for each
+ * page but the first. A sealed process makes none, and such a walk ends at the end of the page.
  */
 
 #include <stdbool.h>
@@ -18,19 +19,19 @@
 #include "base/sigsafe/compiler.h"
 
 struct stack_bounds {
-    uintptr_t low, high;   /* of the stack this thread was last seen on */
-    uintptr_t foreign_end; /* != 0: an unknown stack, readable from `low` to here as far as is known */
+    uintptr_t low, high;   /* of the stack that the thread's last walk began on or led to */
+    uintptr_t foreign_end; /* not 0: the stack is unknown, and was found readable from `low` to here */
 };
 
 /**
- * Settles on the stack that holds sp. `touched`: somebody just used what lies at sp. `sealed`: no system calls. False when
- * nothing is known of it.
+ * Finds the bounds of the stack that holds sp. `touched`: the memory at sp was just used, so it is readable. `sealed`: no
+ * system calls. False: the memory at sp may not be readable.
  */
 ONE_COPY bool stack_enter(struct stack_bounds *s, uintptr_t sp, bool touched, bool sealed);
-/** Looks whether an unknown stack goes on to `end`. */
+/** Checks whether an unknown stack is readable up to `end`. */
 ONE_COPY bool stack_extend_cold(struct stack_bounds *s, uintptr_t end, bool sealed);
 
-/** May [from, end) be read, given that `from` is at or above a stack pointer in these bounds? */
+/** Returns whether [from, end) may be read. `from` is at or above a stack pointer within these bounds. */
 static inline bool stack_holds(struct stack_bounds *s, uintptr_t from, uintptr_t end, bool sealed)
 {
     if (__builtin_expect(from >= s->low && from < end && end <= s->high, 1))

@@ -13,7 +13,7 @@
 
 #define EXACT_BIT (1ull << 63)
 
-/* Compiles the rule for pc and puts it into the cache; RULE_NONE when the frame could not be named. */
+/* Compiles the rule for pc and puts it into the cache. RULE_NONE: the frame could not be named. */
 static __attribute__((noinline)) uint64_t compile_cold(const struct walker *w, uintptr_t pc, bool exact)
 {
     uintptr_t lookup = exact ? pc : pc - 1;
@@ -31,14 +31,14 @@ static __attribute__((noinline)) uint64_t compile_cold(const struct walker *w, u
     uint32_t id = w->name(w->arg, module, pc, exact);
     if (id > WALK_ID_MAX)
         return RULE_NONE;
-    if (module == MODULE_NONE) /* code that comes and goes unseen is not remembered */
+    if (module == MODULE_NONE) /* the rule is not cached, as such code may change unnoticed */
         return rule_pack(parts, RULE_MODULE_NONE, false, id);
     uint64_t rule = rule_pack(parts, module, m->permanent, id);
     word_cache_keep(w->cache, pc | (exact ? EXACT_BIT : 0), rule);
     return rule;
 }
 
-/* Not where it is looked for first: elsewhere, or compiled now. */
+/* The rule is not in the first entry to look at: it is in another entry, or is compiled now. */
 static __attribute__((noinline)) uint64_t rule_cold(const struct walker *w, uint64_t key)
 {
     uint64_t rule = word_cache_find(w->cache, key);
@@ -51,7 +51,7 @@ static inline uint64_t rule_for(const struct walker *w, uint64_t key, uint64_t m
     return likely(rule) ? rule : rule_cold(w, key);
 }
 
-/* The rule is of a module not looked at on this walk: is it the one that is loaded there now? */
+/* The module of the rule was not checked on this walk. Compiles the rule anew if another module is loaded there now. */
 static __attribute__((noinline)) uint64_t recheck_cold(struct walk *k, uint64_t key, uint64_t rule)
 {
     uintptr_t pc = key & ~EXACT_BIT;
@@ -66,7 +66,7 @@ static __attribute__((noinline)) uint64_t recheck_cold(struct walk *k, uint64_t 
     return rule;
 }
 
-/* The same rule, or another one, that may be used now for this frame; RULE_NONE: the frame could not be named. */
+/* The rule to use for this frame: `rule`, or a new one if its module was unloaded. RULE_NONE: the frame could not be named. */
 static inline uint64_t current_rule(struct walk *k, uint64_t key, uint64_t rule, unsigned frame)
 {
     if (likely(rule & RULE_STAYS))
@@ -77,7 +77,7 @@ static inline uint64_t current_rule(struct walk *k, uint64_t key, uint64_t rule,
     return module < 64 && k->checked >> module & 1 && rule != RULE_NONE ? rule : recheck_cold(k, key, rule);
 }
 
-/* A frame of gcc's realigned stacks. */
+/* Leaves a frame of a function of gcc that realigned its stack. */
 static bool leave_realigned(struct walk *k, uint64_t rule, struct position *at)
 {
     uintptr_t fp = *at->fp_at, slot = fp + (uintptr_t)rule_deref_offset(rule);
@@ -92,8 +92,8 @@ static bool leave_realigned(struct walk *k, uint64_t rule, struct position *at)
 }
 
 /*
- * The simple kinds with every check. In an interrupted function a register may have been popped already while its rule
- * still names the slot, now below the stack pointer: the red zone keeps it.
+ * Leaves a frame of the kinds RULE_RSP and RULE_RBP, with all checks. An interrupted function may have popped rbp already
+ * while the rule still names its slot, which is now below the stack pointer: the red zone keeps its content.
  */
 static bool leave_simple(struct walk *k, uint64_t rule, struct position *at)
 {
@@ -110,7 +110,7 @@ static bool leave_simple(struct walk *k, uint64_t rule, struct position *at)
     return true;
 }
 
-/* One frame of any kind, named already. False: the walk ends, *end says why. */
+/* Leaves a frame of any kind, which has its number already. False: the walk ends, and *end is the reason. */
 static bool leave_frame(struct walk *k, uint64_t rule, struct position *at, const struct walk_start *start,
                         enum walk_end *end)
 {
@@ -135,7 +135,10 @@ static bool leave_frame(struct walk *k, uint64_t rule, struct position *at, cons
     }
 }
 
-/* From a frame that the hot loop does not handle to the next that it may. False: the walk ends, *end says why. */
+/*
+ * Goes from a frame that the hot loop does not handle to the next one that it can. False: the walk ends, and *end is the
+ * reason.
+ */
 static __attribute__((noinline)) bool leave_frames_cold(struct walk *k, struct position *at,
                                                         const struct walk_start *start, enum walk_end *end)
 {
@@ -161,22 +164,22 @@ static __attribute__((noinline)) bool leave_frames_cold(struct walk *k, struct p
 }
 
 /*
- * The hot loop: what it carries from frame to frame is in locals whose address is never taken; the rare cases write them
- * into a struct and read them back. A CFA that a rule puts above the stack pointer is above it, and aligned, without a
- * look; one from rbp is not. `trail`: NULL, or where it may end before the outermost frame.
+ * The hot loop. It keeps its state in local variables and never takes their address; rare cases copy them to a struct and
+ * back. A CFA that a rule computes from the stack pointer is above it and aligned, so it needs no check; a CFA from rbp
+ * is checked. `cache`: NULL, or the walk cache at whose frames the walk may end.
  */
 static inline __attribute__((always_inline)) enum walk_end
-walk_cached(struct walk *k, const struct walk_start *start, const struct walk_cache *trail)
+walk_cached(struct walk *k, const struct walk_start *start, const struct walk_cache *cache)
 {
     uintptr_t pc = start->pc, sp = start->sp, high = k->stack->high, cfa;
-    uintptr_t meets = trail ? walk_cache_meets(trail, k->own->meet) : 0;
+    uintptr_t meets = cache ? walk_cache_meets(cache, k->own->meet) : 0;
     const uintptr_t *fp_at = &start->fp;
     uint32_t *id = k->ids, *ids_end = id + k->max;
     const struct walker *w = k->w;
     const uint64_t mask = word_cache_mask(w->cache);
     for (;;) {
-        if (trail) {
-            if (unlikely(sp >= meets) && walk_cache_met(trail, k->own, pc, sp, fp_at, &meets))
+        if (cache) {
+            if (unlikely(sp >= meets) && walk_cache_met(cache, k->own, pc, sp, fp_at, &meets))
                 goto whole;
             k->own->sp[id - k->ids] = sp;
         }
@@ -187,13 +190,13 @@ walk_cached(struct walk *k, const struct walk_start *start, const struct walk_ca
                 cfa = *fp_at + rule_cfa_offset(rule);
                 if (unlikely(cfa <= sp || cfa & 7 || cfa - rule_rbp_offset(rule) < sp))
                     goto rare;
-                if (trail)
+                if (cache)
                     walk_cache_uses_fp(k->own, (unsigned)(id - k->ids), fp_at);
                 goto have_cfa;
             }
             if (rule_kind(rule) == RULE_LAST) {
                 *id++ = rule_id(rule);
-                if (trail)
+                if (cache)
                     k->own->meet = WALK_CACHE_END, k->own->whole = true;
                 goto whole;
             }
@@ -228,7 +231,10 @@ whole:
     return WALK_WHOLE;
 }
 
-/* The hook's return address lies below its caller's stack pointer, which may be the very end of a stack. */
+/*
+ * Finds the bounds of the stack. The stack pointer of the hook's caller may be the end of the stack, so the return address
+ * below it is used.
+ */
 static inline void enter(const struct walker *w, struct stack_bounds *s, const struct walk_start *start)
 {
     if (unlikely(start->sp < s->low || start->sp >= s->high || s->foreign_end))
@@ -244,7 +250,7 @@ unsigned walk_stack(const struct walker *w, struct stack_bounds *stack, const st
     return k.count;
 }
 
-/* The walk, which is not that of a cached stack. It may meet the frame `meet` first. */
+/* Walks a stack that is not cached as a whole. `meet` is the first cached frame that the walk may meet. */
 static const uint32_t *walk_to_cache(const struct walker *w, struct walk_cache *cache,
                                      struct walk_cache_walk *own, struct stack_bounds *stack,
                                      const struct walk_start *start, uint32_t generation, unsigned meet,

@@ -34,7 +34,7 @@
 #define WALK_CACHE_NONE UINT32_MAX
 
 struct walk_cache_place {
-    uintptr_t sp, pc; /* before the frame; its pc, a return address, is the word below sp */
+    uintptr_t sp, pc; /* of the frame; pc is its return address, the word below sp */
 };
 
 /* A frame whose rule uses rbp. */
@@ -53,11 +53,11 @@ struct walk_cache {
     uint32_t generation; /* of the numbers of its frames */
     uintptr_t high;      /* end of the stack that its frames lie on */
     unsigned top;        /* [top, WALK_CACHE_END) are kept, the innermost first */
-    uint32_t stack; /* what its owner calls the stack from `top` outwards; WALK_CACHE_NONE: nothing yet */
+    uint32_t stack;      /* the owner's number of the stack from `top` outwards; WALK_CACHE_NONE: none yet */
     unsigned fps;
     struct walk_cache_fp
         fp[WALK_CACHE_MAX + 1];   /* [0]: for the last place; the others: the outermost first */
-} __attribute__((aligned(4096))); /* what is always used lies in one page */
+} __attribute__((aligned(4096))); /* the fields that each walk uses lie in one page */
 
 /* The same of the walk under way. */
 struct walk_fp {
@@ -68,9 +68,9 @@ struct walk_fp {
 
 /* The walk under way. */
 struct walk_cache_walk {
-    unsigned meet;   /* the next frame of the trail that it may meet, or has met; WALK_CACHE_END: none */
-    unsigned passed; /* so many of its frames, from the innermost, cannot be kept */
-    bool whole;      /* it met one, or came to the outermost frame in the ordinary way */
+    unsigned meet; /* the next cached frame that it may meet, or the one that it met; WALK_CACHE_END: none */
+    unsigned passed; /* number of its frames, from the innermost, that cannot be cached */
+    bool whole;      /* it met a cached frame, or came to the outermost frame in the hot loop */
     unsigned fps;
     const uintptr_t *brought_fp_at; /* where rbp lies that a frame within those of the hot loop had */
     const uintptr_t *met_fp_at; /* where it had been saved by the frame that the walk met; NULL: by none */
@@ -79,16 +79,16 @@ struct walk_cache_walk {
     struct walk_fp fp[WALK_CACHE_MAX]; /* the innermost first */
 };
 
-#define TRAILS_LOG2 3u
+#define WALK_CACHES_LOG2 3u
 struct walk_caches {
-    struct walk_cache at[1u << TRAILS_LOG2];
+    struct walk_cache at[1u << WALK_CACHES_LOG2];
     struct walk_cache_walk walk;
 };
 
-/** The one for walks that begin here. */
+/** The cache for walks that begin with this pc and stack pointer. */
 static inline struct walk_cache *walk_cache_for(struct walk_caches *all, uintptr_t pc, uintptr_t sp)
 {
-    return &all->at[(pc ^ sp >> 4) * 0x9e3779b97f4a7c15u >> (64 - TRAILS_LOG2)];
+    return &all->at[(pc ^ sp >> 4) * 0x9e3779b97f4a7c15u >> (64 - WALK_CACHES_LOG2)];
 }
 
 static inline uint64_t walk_cache_hash(uint64_t outer, uint32_t id)
@@ -97,7 +97,10 @@ static inline uint64_t walk_cache_hash(uint64_t outer, uint32_t id)
     return h ^ h >> 32;
 }
 
-/** The first frame that a walk may meet on the stack that ends at `high`; WALK_CACHE_END: none, the cache is of another one. */
+/**
+ * The first frame that a walk may meet on the stack that ends at `high`. WALK_CACHE_END: none, as the cache is of another
+ * stack or generation.
+ */
 static inline unsigned walk_cache_first(const struct walk_cache *t, uintptr_t high, uint32_t generation)
 {
     return likely(t->high == high && t->generation == generation) ? t->top : WALK_CACHE_END;

@@ -17,13 +17,13 @@ bool walk_enter_interrupted(struct walk *k, struct position *at)
     at->pc = word_at(frame + SIGFRAME_RIP_OFFSET);
     at->fp_at = (const uintptr_t *)(frame + SIGFRAME_RBP_OFFSET);
     at->exact = true;
-    /* The interrupted stack is another one with sigaltstack; on the same one it lies above. */
+    /* With sigaltstack() the interrupted frame is on another stack; on the same stack it is above. */
     if (at->sp < k->stack->low || at->sp >= k->stack->high || at->sp <= frame)
         return ++k->switches <= STACK_SWITCH_MAX && stack_enter(k->stack, at->sp, false, k->sealed);
     return true;
 }
 
-/* What the expressions of a frame may read: the stack from its stack pointer on. */
+/* The memory that the expressions of a frame may read: the stack from its stack pointer upwards. */
 struct frame_memory {
     struct walk *walk;
     uint64_t from;
@@ -38,7 +38,7 @@ static bool read_frame_memory(void *memory, uint64_t at, uint64_t *value)
     return true;
 }
 
-/* The value of one register in the caller; false: unreadable. */
+/* Computes the value of one register in the caller. False: its slot is not readable. */
 static bool restore(struct walk *k, const struct unwind_module *m, const struct cfi_row *row, int slot,
                     const uint64_t *regs, uint64_t cfa, bool exact, uint64_t *value)
 {
@@ -74,7 +74,7 @@ static bool restore(struct walk *k, const struct unwind_module *m, const struct 
     return true;
 }
 
-/* From the registers of one frame to its caller's, by the whole row. */
+/* Replaces the registers of a frame by those of its caller, by the whole row. */
 static bool leave_frame_full(struct walk *k, const struct unwind_module *m, const struct cfi_row *row,
                              bool exact, uint64_t *regs)
 {
@@ -110,7 +110,7 @@ static bool enter_interrupted_full(struct walk *k, uint64_t *regs)
     return true;
 }
 
-/* One frame of the full walk, named if it counts. Returns false at the end of the walk. */
+/* Leaves one frame of the full walk; if it `counts`, adds its number first. False: the walk ends, and *end is the reason. */
 static bool step_full(struct walk *k, uint64_t *regs, bool *exact, bool counts, enum walk_end *end)
 {
     uintptr_t pc = regs[REG_RA], lookup = *exact ? pc : pc - 1;
@@ -146,7 +146,7 @@ static bool step_full(struct walk *k, uint64_t *regs, bool *exact, bool counts, 
     return leave_frame_full(k, m, &row, interrupted, regs);
 }
 
-/* Walks out of our own frames first: they preserve the registers the hook's caller had. */
+/* Our own frames come first: they preserve the registers that the caller of the hook had. They do not count. */
 enum walk_end walk_full(struct walk *k, const struct walk_start *start)
 {
     uint64_t regs[REG_COUNT] = {0};

@@ -54,9 +54,9 @@ static uint32_t never_sealed;
 static _Thread_local struct stack_bounds bounds;
 static _Thread_local int busy;
 
-/* A trail of its own for each thread, one only, so that it is an old one more often than in the agent. */
+/* Each thread has one walk cache, so that its frames are those of another place more often than in the agent. */
 struct along {
-    struct walk_cache trail;
+    struct walk_cache cache;
     struct walk_cache_walk walk;
 };
 static _Thread_local struct along *along;
@@ -208,7 +208,7 @@ static void open_result(void)
 }
 
 /* NULL: no memory. A fork child finds it zero, too. */
-static struct along *own_trail(void)
+static struct along *own_cache(void)
 {
     if (!along) {
         void *p = mmap(NULL, sizeof(*along), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -219,17 +219,17 @@ static struct along *own_trail(void)
     return along;
 }
 
-/* Does the walk along the trail give the same frames as the one without, as far as it goes? */
+/* Does the walk with a cache give the same frames as the one without, as far as it goes? */
 static bool same_along(const struct walker *w, const struct walk_start *start, const uint32_t *ids,
                        unsigned depth, enum walk_end end)
 {
-    struct along *own = own_trail();
+    struct along *own = own_cache();
     unsigned along_depth, most = depth < WALK_CACHE_MAX ? depth : WALK_CACHE_MAX;
     enum walk_end along_end;
     if (!own)
         return false;
     const uint32_t *along_ids =
-        walk_along(w, &own->trail, &own->walk, &bounds, start, 1, &along_depth, &along_end);
+        walk_along(w, &own->cache, &own->walk, &bounds, start, 1, &along_depth, &along_end);
     return along_depth == most && along_end == (depth > WALK_CACHE_MAX ? WALK_CUT : end) &&
            !memcmp(along_ids, ids, most * sizeof(*ids));
 }
@@ -318,7 +318,7 @@ __attribute__((constructor)) static void begin(void)
     struct trace t = {0};
     busy++;
     _Unwind_Backtrace(take, &t); /* loads and allocates what it needs */
-    module_init();               /* some modules stay: their frames are kept on the trail */
+    module_init();               /* some modules stay: their frames are cached */
     void *p = mmap(NULL, sizeof(*state), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
                    -1, 0);
     if (dir && p != MAP_FAILED && !madvise(p, sizeof(*state), MADV_WIPEONFORK)) {

@@ -3,11 +3,11 @@
 #define BASE_SIGSAFE_ATOMIC_H
 
 /*
- * The few atomic operations the target needs, cheap while the process has one thread.
+ * The atomic operations that the target needs. They are cheap while the process has one thread.
  *
  * Runs in: target. Threads: any, signal handlers included.
- * Invariant: every read-modify-write here is one instruction, so a signal handler never finds it half done; with a
- * second thread (glibc's __libc_single_threaded turns false before it exists) it also carries the lock prefix.
+ * Invariant: each read-modify-write is one instruction, so that a signal handler never finds it half done. As soon as
+ * there is a second thread, it has the lock prefix (glibc's __libc_single_threaded becomes false before that thread exists).
  */
 
 #include <stdbool.h>
@@ -15,7 +15,7 @@
 
 #include "base/sigsafe/compiler.h"
 
-/* glibc's __libc_single_threaded, once atomic_settle() has found it (2.32 and later); until then every operation is locked. */
+/* glibc's __libc_single_threaded (2.32 and later), after atomic_settle() found it; before, each operation is locked. */
 extern const char *atomic_alone_flag __attribute__((visibility("hidden")));
 
 #define load_relaxed(p)     __atomic_load_n((p), __ATOMIC_RELAXED)
@@ -23,7 +23,7 @@ extern const char *atomic_alone_flag __attribute__((visibility("hidden")));
 #define store_relaxed(p, v) __atomic_store_n((p), (v), __ATOMIC_RELAXED)
 #define store_release(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
 
-/** Finds out whether glibc tells of threads; any number of times. */
+/** Looks for glibc's __libc_single_threaded. May be called any number of times. */
 void atomic_settle(void);
 
 static inline bool atomic_alone(void)
@@ -32,7 +32,7 @@ static inline bool atomic_alone(void)
 }
 
 #if defined(__x86_64__)
-/** For several additions in a row: the caller has asked atomic_alone() once. */
+/** For several additions in a row: `alone` is the result of one call of atomic_alone(). */
 static inline void atomic_add64_known(bool alone, uint64_t *p, uint64_t v)
 {
     if (likely(alone))
@@ -54,7 +54,7 @@ static inline void atomic_add32(uint32_t *p, uint32_t v)
         __asm__ volatile("lock addl %1, %0" : "+m"(*p) : "er"(v) : "cc");
 }
 
-/** Adds and returns the value before. */
+/** Adds, and returns the value from before. */
 static inline uint64_t atomic_fetch_add64_known(bool alone, uint64_t *p, uint64_t v)
 {
     if (likely(alone))
@@ -69,7 +69,7 @@ static inline uint64_t atomic_fetch_add64(uint64_t *p, uint64_t v)
     return atomic_fetch_add64_known(atomic_alone(), p, v);
 }
 
-/** Stores `to` if *p is `from`. */
+/** Stores `to` if *p is `from`; returns whether it did. */
 static inline bool atomic_swap_if64(uint64_t *p, uint64_t from, uint64_t to)
 {
     bool done;

@@ -9,8 +9,8 @@ struct judge {
     const uint8_t *at, *end;
     struct clause_value (*get)(void *subject, enum clause_field field);
     void *subject;
-    bool broken; /* it is no clause */
-    bool idle;   /* whatever comes of what is read here, the answer stands: a value may be dear */
+    bool broken; /* the bytes are invalid */
+    bool idle;   /* the result is decided already: bytes are read, but no values, which may be expensive */
 };
 
 static uint8_t next_byte(struct judge *j)
@@ -21,7 +21,7 @@ static uint8_t next_byte(struct judge *j)
     return 0;
 }
 
-/* The pattern that begins here, and where it ends. */
+/* Reads the pattern that begins here, and moves behind it. */
 static const char *next_pattern(struct judge *j, unsigned how)
 {
     const uint8_t *start = j->at;

@@ -3,17 +3,18 @@
 #define BASE_SIGSAFE_CLAUSE_H
 
 /*
- * A query about places in the code as bytes, which the process that has the places can judge: query_compile() makes one, of what such
- * a process knows. It may not know all, so that the answer may be neither yes nor no.
+ * A query about places in the code, compiled to bytes by query_compile(), which the target evaluates for its own places. The
+ * target may not know the value of a field, so that the result may be neither yes nor no.
  *
  *     clause = CLAUSE_ALL COUNT clause...      all of them hold; none at all: yes
  *            | CLAUSE_ANY COUNT clause...      one of them holds; none at all: no
  *            | CLAUSE_TERM FIELD COUNT { HOW PATTERN 0 }   one of the patterns fits; HOW as pattern_fits() has it
  *
- * Each is a byte, but for the patterns. CLAUSE_NOT added to the first one turns its answer round.
+ * Each element is one byte, except patterns. CLAUSE_NOT added to the first byte of a clause negates its result.
  *
  * Runs in: target, cold paths, and the tool. Threads: any.
- * Invariant: whoever judges trusts no byte of it. Depth is bounded, and so is time, by the product of its length and the texts'.
+ * Invariant: the evaluation trusts no byte. Its depth is bounded; its time is bounded by the product of the length of the
+ * query and the lengths of the texts.
  */
 
 #include <stddef.h>
@@ -25,15 +26,15 @@ enum { CLAUSE_ALL = 1, CLAUSE_ANY, CLAUSE_TERM, CLAUSE_NOT = 0x80 };
 
 enum clause_field { CLAUSE_CLASS, CLAUSE_NAME, CLAUSE_FUNC, CLAUSE_FILE, CLAUSE_MODULE, CLAUSE_FIELDS };
 
-/* What is known of a field. */
+/* The value of a field, as far as it is known. */
 struct clause_value {
-    const char *text; /* NULL: it has none */
-    int sure;         /* 0: it may have another, or one at all: what does not fit may yet do so */
+    const char *text; /* NULL: the field has no value */
+    int sure;         /* 0: it may have another value, so a pattern that does not match may match that one */
 };
 
 enum clause_answer { CLAUSE_NO, CLAUSE_YES, CLAUSE_UNKNOWN };
 
-/** `get` is asked for the value of a field. What is no clause is never answered with yes. */
+/** Evaluates a query; `get` returns the value of a field. The result for invalid bytes is never yes. */
 enum clause_answer clause_judge(const uint8_t *clause, size_t bytes,
                                 struct clause_value (*get)(void *subject, enum clause_field field),
                                 void *subject);

@@ -2,9 +2,9 @@
 #ifndef BASE_SIGSAFE_COMPILER_H
 #define BASE_SIGSAFE_COMPILER_H
 
-/* What the compiler is told about code of the target. */
+/* Hints for the compiler, for code of the target. */
 
-/* Not copied into its callers: the agent is optimised as a whole, and much of it runs seldom. */
+/* Is not inlined into its callers. The agent is built with link-time optimisation, and most of its code runs seldom. */
 #define ONE_COPY __attribute__((noinline))
 
 #define likely(x)   __builtin_expect(!!(x), 1)

@@ -3,8 +3,8 @@
 #define BASE_SIGSAFE_DRAW_H
 
 /*
- * The sampler's arithmetic in integers: exponential gaps and the weight of a sample. The target may not touch the
- * program's floating-point flags, and libm is not ours to call there.
+ * The arithmetic of the sampler, in integers: exponential gaps, and the weight of a sample. Code in the target must leave the
+ * floating-point flags of the program alone, and must not call libm.
  *
  * Runs in: target. Threads: any; the state of a generator belongs to one thread.
  */
@@ -14,7 +14,7 @@
 /** Fixed point of weights and weighted bytes: 8 fraction bits. */
 #define DRAW_Q 8
 
-/** One step of splitmix64 (Steele, Lea, Flood 2014): any state is good, also for seeding. */
+/** One step of splitmix64 (Steele, Lea, Flood 2014). Any state is valid, also as a seed. */
 static inline uint64_t draw_next(uint64_t *state)
 {
     uint64_t z = *state += 0x9e3779b97f4a7c15u;

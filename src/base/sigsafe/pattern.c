@@ -5,7 +5,10 @@
 
 #define UTF8_BYTES_MAX 4
 
-/* How many bytes at `t`, which is not the end, the pattern's next character takes: *p moves behind it. 0: no match. */
+/*
+ * Matches the next character of the pattern at `t`, which is not the end of the text, and moves *p behind it. Returns the
+ * bytes of the text that it takes; 0: it does not match.
+ */
 static size_t match_one(const char **p, const char *t, const char *end)
 {
     size_t n = 1;
@@ -23,9 +26,9 @@ static size_t match_one(const char **p, const char *t, const char *end)
 }
 
 /*
- * Between two stars stands a piece without stars. The leftmost place where it fits is never worse than a later one:
- * match_one() moves a later start to a later or equal end, and the next star makes up for the rest. So only the last
- * star is ever tried again, and the time is bounded by a product. Source: Russ Cox, "Glob Matching Can Be Simple And
+ * Between two stars is a piece without stars. Its leftmost match is as good as any later one: a later start has a later
+ * or equal end, and the next star covers the difference. So only the last star is tried again, and the time is bounded
+ * by a product. Source: Russ Cox, "Glob Matching Can Be Simple And
  * Fast Too", 2017.
  */
 bool pattern_glob(const char *pattern, const char *text, size_t len)
@@ -56,7 +59,7 @@ bool pattern_glob(const char *pattern, const char *text, size_t len)
     }
 }
 
-/* The pattern against one spelling of a value: whole, and where it may, behind any slash. */
+/* Matches one spelling of a text: the whole of it, and with PATTERN_ANYWHERE the text behind each slash. */
 static bool fits_spelling(const char *pattern, unsigned how, const char *text, size_t len)
 {
     if (!(how & PATTERN_ANYWHERE))

@@ -3,7 +3,7 @@
 #define BASE_SIGSAFE_PATTERN_H
 
 /*
- * Patterns with * and ?: those of queries and of lists of functions. Allocates nothing.
+ * Matches patterns with * and ?, in queries and in lists of functions. Allocates nothing.
  *
  * Runs in: target, cold paths, and the tool. Threads: any.
  */
@@ -12,21 +12,21 @@
 #include <stddef.h>
 
 /**
- * Whether the pattern (NUL-terminated) matches all `len` bytes of the text: * stands for any bytes, none included, and ?
- * for one character of UTF-8 (in other text: one byte with up to three of 0x80-0xbf after it); a backslash takes the
- * meaning from the character after it. Case counts. The time grows at worst with len * strlen(pattern).
+ * Returns whether the pattern (NUL-terminated) matches all `len` bytes of the text: * stands for any bytes, none included, and ?
+ * for one character of UTF-8 (in other text: one byte with up to three of 0x80-0xbf after it); a backslash makes
+ * the character after it an ordinary one. Case matters. The time grows at most with len * strlen(pattern).
  */
 bool pattern_glob(const char *pattern, const char *text, size_t len);
 
-/* How a pattern is meant. */
+/* Flags of a pattern. */
 #define PATTERN_ANYWHERE                                                                                     \
-    1u /* what follows any slash may fit, too: the pattern begins with PATTERN_ANYWHERE_BYTES of its own, "*" and "/" */
+    1u /* also matches the text behind any slash; the pattern begins with PATTERN_ANYWHERE_BYTES bytes, "*" and "/" */
 #define PATTERN_MODULE                                                                                       \
-    2u /* also the name of a shared object without .so and what follows, also without -VERSION before that */
+    2u /* also matches the name of a shared object without .so and the rest, and without -VERSION before that */
 
 #define PATTERN_ANYWHERE_BYTES 2
 
-/** Whether the text, or what else it may be called, fits. Both are NUL-terminated. */
+/** Returns whether the text, or another spelling of it as by the flags, matches. Both are NUL-terminated. */
 bool pattern_fits(const char *pattern, unsigned how, const char *text);
 
 #endif

@@ -3,7 +3,7 @@
 #define BASE_STR_H
 
 /*
- * A few string functions for the target: bounded, always NUL-terminated, no locale, no libc.
+ * String functions for the target. They are bounded, need no locale and no libc, and their output ends with NUL.
  *
  * Runs in: target, cold paths. Threads: any.
  */
@@ -19,7 +19,7 @@ static inline size_t text_length(const char *s)
     return n;
 }
 
-/** Copies what fits; returns the length copied. */
+/** Copies as much of the text as fits. Returns the length of the copy. */
 static inline size_t text_copy(char *out, size_t size, const char *from)
 {
     size_t n = 0;
@@ -29,7 +29,7 @@ static inline size_t text_copy(char *out, size_t size, const char *from)
     return n;
 }
 
-/** out = a followed by b, cut to what fits; returns the length. */
+/** Writes a, followed by b, cut to the size of `out`. Returns the length. */
 static inline size_t text_join(char *out, size_t size, const char *a, const char *b)
 {
     size_t n = text_copy(out, size, a);
@@ -53,7 +53,7 @@ static inline const char *text_find(const char *s, const char *what)
     return NULL;
 }
 
-/** The decimal number a text begins with; stops at the first other character; saturates. */
+/** Reads the decimal number at the begin of a text, up to the first other character. Saturates. */
 static inline uint64_t text_number(const char *s)
 {
     uint64_t n = 0;
@@ -63,7 +63,7 @@ static inline uint64_t text_number(const char *s)
     return n;
 }
 
-/** A number with an optional k, m, g or t (powers of 1024, either case, then ignored rest); 0 when there is none. */
+/** Reads a number with an optional k, m, g or t (powers of 1024, either case); ignores the rest. 0: there is no number. */
 static inline uint64_t text_size(const char *s)
 {
     uint64_t n = text_number(s);
@@ -83,7 +83,7 @@ static inline uint64_t text_size(const char *s)
     return shift && n > UINT64_MAX >> shift ? UINT64_MAX : n << shift;
 }
 
-/** Writes n in base 10 or 16, at least `digits` wide with zeros; returns the length. `out` holds 24 bytes. */
+/** Writes n in base 10 or 16, with leading zeros up to `digits`. Returns the length. `out` has 24 bytes. */
 static inline size_t text_from_number(char *out, uint64_t n, unsigned base, size_t digits)
 {
     char reversed[24];

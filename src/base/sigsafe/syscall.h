@@ -3,10 +3,10 @@
 #define BASE_SYSCALL_H
 
 /*
- * System calls without libc: no errno, no cancellation point, nothing another preloaded library could have wrapped.
+ * System calls without libc: they leave errno alone, are no cancellation points, and no other preloaded library wraps them.
  *
  * Runs in: target, on its cold paths only. Threads: any, signal handlers included.
- * Each returns the kernel's answer: a value, or -errno.
+ * Each returns the result of the kernel: a value, or -errno.
  */
 
 #include <errno.h>
@@ -38,15 +38,15 @@ static inline long sys_call6(long nr, long a, long b, long c, long d, long e, lo
     sys_call6((nr), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 
 /**
- * Is there memory at that address that can be read? rt_sigprocmask with an invalid `how` answers EINVAL, and not EFAULT: it copies the set
- * before it looks at how.
+ * Returns whether the memory at this address is readable. rt_sigprocmask() copies the set before it checks `how`: with an
+ * invalid `how`, it fails with EINVAL if the memory is readable, else with EFAULT.
  */
 static inline int sys_can_read(const void *at)
 {
     return sys_call(SYS_rt_sigprocmask, ~0, at, 0, 8) == -EINVAL;
 }
 
-/** True when the answer is an error number (-4095..-1). */
+/** Returns whether the result is an error (-4095..-1). */
 static inline int sys_failed(long answer)
 {
     return (unsigned long)answer > -4096UL;

@@ -3,23 +3,23 @@
 #define BASE_SIGSAFE_USDT_H
 
 /*
- * Statically defined probes: places where perf, bpftrace, SystemTap or gdb may stop a program and read values.
+ * Statically defined probes: places at which perf, bpftrace, SystemTap or gdb can stop a program and read values.
  *
- * A site is one `nop`; a note beside the code, which is never loaded, names it and says where its values are. Nobody
- * listening, it costs that nop and nothing else, as long as the values are there anyway: what takes them where they lie
- * must not make the compiler compute any. There is no semaphore: to test one would cost more.
+ * A site is one `nop`. A note outside of the loaded code has its name and the places of its values. If no tool listens, a
+ * site costs the nop and nothing else, provided that the values exist anyway: the operands must not make the compiler
+ * compute a value. There is no semaphore, as a test of it would cost more than the nop.
  *
- * Not <sys/sdt.h>, for three reasons. The nop must be of one byte: Linux 6.18 makes a call of one of five bytes, which
- * overwrites what lies below the stack pointer, and there is the red zone of a leaf function. It is safe on one byte,
- * where the kernel emulates the instruction. Next, clang takes "nor" to mean memory, and stores what it has in a register.
- * And nothing else is needed of it.
+ * <sys/sdt.h> is not used, for three reasons. First, the nop must have one byte: Linux 6.18 replaces a nop of five bytes by
+ * a call, which overwrites memory below the stack pointer, the red zone of a leaf function; a nop of one byte is emulated,
+ * which is safe. Second, clang takes the constraint "nor" for memory, and stores values that it has in registers. Third,
+ * nothing else of that header is needed.
  *
  * The note: an ELF note "stapsdt" of type 3 (https://sourceware.org/systemtap/wiki/UserSpaceProbeImplementation) with
  * the addresses of the site, of _.stapsdt.base (by which prelinking is undone) and of the semaphore; then provider, name
  * and arguments, each "SIZE@PLACE" in the assembler's words.
  *
  * Runs in: target. Threads: any.
- * Invariant: a site lies in a function that calls others, so that no red zone is live there (tests/programs/probes.py).
+ * Invariant: a site is in a function that calls others, so that it has no red zone (tests/programs/probes.py).
  */
 
 #include <stdint.h>
@@ -52,10 +52,10 @@
     "\t.popsection\n"                                                                                        \
     "\t.endif\n"
 
-/* Every value is a word without a sign. */
+/* Each value is an unsigned word. */
 #define USDT_VALUE(value) USDT_ANYWHERE((uint64_t)(value))
 
-#if defined(USDT_NONE) /* for bench/probes, to compare with */
+#if defined(USDT_NONE) /* for the comparison in bench/probes */
 #define USDT1(provider, name, a)                ((void)(a))
 #define USDT3(provider, name, a, b, c)          ((void)(a), (void)(b), (void)(c))
 #define USDT4(provider, name, a, b, c, d)       ((void)(a), (void)(b), (void)(c), (void)(d))

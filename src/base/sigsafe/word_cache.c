@@ -3,13 +3,13 @@
 
 #include <stddef.h>
 
-/* What lies at another place now is not found again. */
+/* Makes the cache larger after too many replaced words. Words that now belong to another offset are not found again. */
 static void grow(struct word_cache *c, uint64_t mask)
 {
     uint64_t evicted = load_relaxed(&c->evicted) + 1;
     if (mask != WORD_CACHE_MASK_LAST && evicted > WORD_CACHE_EVICTED_MOST) {
         uint64_t wider = (mask << 2 | mask) & WORD_CACHE_MASK_LAST;
-        __atomic_fetch_or(&c->grown, wider, __ATOMIC_RELAXED); /* never less */
+        __atomic_fetch_or(&c->grown, wider, __ATOMIC_RELAXED); /* the cache never shrinks */
         evicted = 0;
     }
     store_relaxed(&c->evicted, evicted);
@@ -39,7 +39,7 @@ void word_cache_forget(struct word_cache *c)
     for (uint64_t place = 0; place < end; place += sizeof(struct word_cache_entry)) {
         struct word_cache_entry *e = word_cache_entry(c, place);
         if (!load_relaxed(&e->word) && !load_relaxed(&e->check))
-            continue; /* a page that was never written stays so */
+            continue; /* a page that was never written is not written now */
         store_relaxed(&e->word, 0);
         store_relaxed(&e->check, 0);
     }

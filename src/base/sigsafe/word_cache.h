@@ -3,12 +3,12 @@
 #define BASE_SIGSAFE_WORD_CACHE_H
 
 /*
- * A cache of words, none of them 0, under keys of 64 bits. It forgets what has no room; keeping a word again does no harm.
+ * A cache of words under keys of 64 bits; no word is 0. A new word may replace an old one. A word may be stored twice.
  *
- * Threads: any, signal handlers included, without a lock: an entry is two words, key ^ word and word, so that a reader who
- * sees halves of two writes finds that they do not give its key. Plain memory, zero at first.
+ * Runs in: target. Threads: any, signal handlers included, without a lock. An entry is two words, key ^ word and word: if a
+ * reader sees halves of two writes, they do not match its key. Plain memory, zero at first.
  *
- * It begins small, as each page of it that is touched for the first time costs as much as what it would save.
+ * The cache is small at first, as the first use of a page costs as much as the page would save.
  */
 
 #include <stdbool.h>
@@ -26,23 +26,24 @@ struct word_cache_entry {
 };
 
 struct word_cache {
-    uint64_t grown;   /* bits of an entry's place beyond those of the first size */
-    uint64_t evicted; /* since it grew */
+    uint64_t grown;   /* the bits of an entry's offset that came with growth */
+    uint64_t evicted; /* words that were replaced since the cache last grew */
     struct word_cache_entry at[WORD_CACHE_SETS][WORD_CACHE_WAYS] __attribute__((aligned(64)));
 };
 
-#define WORD_CACHE_SET_BYTES    (WORD_CACHE_WAYS * sizeof(struct word_cache_entry))
-#define WORD_CACHE_MASK_FIRST   (WORD_CACHE_SETS_FIRST * WORD_CACHE_SET_BYTES - sizeof(struct word_cache_entry))
-#define WORD_CACHE_MASK_LAST    (WORD_CACHE_SETS * WORD_CACHE_SET_BYTES - sizeof(struct word_cache_entry))
-#define WORD_CACHE_EVICTED_MOST 32u /* before it grows; each costs its word found once more */
+#define WORD_CACHE_SET_BYTES  (WORD_CACHE_WAYS * sizeof(struct word_cache_entry))
+#define WORD_CACHE_MASK_FIRST (WORD_CACHE_SETS_FIRST * WORD_CACHE_SET_BYTES - sizeof(struct word_cache_entry))
+#define WORD_CACHE_MASK_LAST  (WORD_CACHE_SETS * WORD_CACHE_SET_BYTES - sizeof(struct word_cache_entry))
+#define WORD_CACHE_EVICTED_MOST                                                                              \
+    32u /* words that are replaced before the cache grows; each is computed once more */
 
-/** Which bits of an entry's place are in use. */
+/** The bits of an entry's offset that are in use. */
 static inline uint64_t word_cache_mask(const struct word_cache *c)
 {
     return WORD_CACHE_MASK_FIRST | load_relaxed(&c->grown);
 }
 
-/* Offset of the entry that is looked at first: the low bits of the key choose the way, the next ones the set. */
+/* The offset of the first entry to look at: the low bits of the key choose the way, the next ones the set. */
 static inline uint64_t word_cache_place(uint64_t key, uint64_t mask)
 {
     return (key * sizeof(struct word_cache_entry) ^ key >> 10) & mask;
@@ -53,7 +54,7 @@ static inline struct word_cache_entry *word_cache_entry(struct word_cache *c, ui
     return (struct word_cache_entry *)((char *)c->at + place);
 }
 
-/* The n-th entry to look at, of those in one set. */
+/* The n-th entry of the set to look at. */
 static inline struct word_cache_entry *word_cache_way(struct word_cache *c, uint64_t first, unsigned n)
 {
     uint64_t set = first & ~(WORD_CACHE_SET_BYTES - 1);
@@ -66,13 +67,13 @@ static inline uint64_t word_cache_word(const struct word_cache_entry *e, uint64_
     return likely((load_relaxed(&e->check) ^ word) == key) ? word : 0;
 }
 
-/** The word if it lies where it is looked for first, else 0, also for a key of 0. */
+/** The word, if it is in the first entry to look at; else 0, also for a key of 0. */
 static inline uint64_t word_cache_first(struct word_cache *c, uint64_t key, uint64_t mask)
 {
     return word_cache_word(word_cache_entry(c, word_cache_place(key, mask)), key);
 }
 
-/** The word, or 0. */
+/** The word of this key; 0: the cache has none. */
 static inline uint64_t word_cache_find(struct word_cache *c, uint64_t key)
 {
     uint64_t first = word_cache_place(key, word_cache_mask(c)), word = 0;
@@ -81,9 +82,9 @@ static inline uint64_t word_cache_find(struct word_cache *c, uint64_t key)
     return word;
 }
 
-/** Keeps a word, perhaps instead of another one. */
+/** Stores a word; it may replace another one. */
 ONE_COPY void word_cache_keep(struct word_cache *c, uint64_t key, uint64_t word);
-/** Forgets all words. Nobody else is at it. */
+/** Removes all words. No other thread uses the cache meanwhile. */
 ONE_COPY void word_cache_forget(struct word_cache *c);
 
 #endif
