@@ -2,42 +2,24 @@
 #include "cli/intervals.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <time.h>
 
 #include "base/sigsafe/clock_ns.h"
-#include "base/units.h"
+#include "cli/option_values.h"
 
 #define SECOND_NS  1000000000u
 #define TIME_LEAST 10000000u
 
-static int parse_time(const struct command *c, const struct arguments *a, const char *name, uint64_t *ns)
-{
-    const char *text = command_value(c, a, name);
-    if (text && (units_parse_duration(text, ns) || *ns < TIME_LEAST))
-        return command_misuse(c, "--%s %s is no duration of 10 ms or more: write 1s, 30s or 5m", name, text);
-    return -1;
-}
-
-static int parse_count(const struct command *c, const struct arguments *a, uint32_t *count)
-{
-    const char *text = command_value(c, a, "count");
-    char *end;
-    unsigned long n = text ? strtoul(text, &end, 10) : 0;
-    if (text && (*end || *text < '0' || *text > '9' || !n || n > UINT32_MAX))
-        return command_misuse(c, "--count %s is no number of intervals", text);
-    *count = (uint32_t)n;
-    return -1;
-}
-
 int intervals_parse(struct intervals *i, const struct command *c, const struct arguments *a)
 {
     *i = (struct intervals){0};
-    int code = parse_time(c, a, "interval", &i->every_ns);
+    int code =
+        option_values_parse_time(c, "interval", command_value(c, a, "interval"), TIME_LEAST, &i->every_ns);
     if (code < 0)
-        code = parse_time(c, a, "duration", &i->duration_ns);
+        code = option_values_parse_time(c, "duration", command_value(c, a, "duration"), TIME_LEAST,
+                                        &i->duration_ns);
     if (code < 0)
-        code = parse_count(c, a, &i->count);
+        code = option_values_parse_count(c, "count", command_value(c, a, "count"), 1, UINT32_MAX, &i->count);
     if (code < 0 && !i->every_ns && (i->count || i->duration_ns))
         code = command_misuse(c, "--%s is of --interval: give that, too", i->count ? "count" : "duration");
     return code;

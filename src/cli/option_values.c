@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/option_values.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/units.h"
 #include "base/vec.h"
+
+#define TOP_MOST 1000000
 
 const struct word option_values_groups[] = {
     {"stack", ROLLUP_BY_STACK},   {"function", ROLLUP_BY_FUNCTION}, {"file", ROLLUP_BY_FILE},
@@ -56,14 +60,52 @@ int option_values_parse(const struct command *c, const char *option, const char 
     return code;
 }
 
-int option_values_parse_top(const struct command *c, const char *text, uint32_t *top)
+int option_values_parse_time(const struct command *c, const char *option, const char *text, uint64_t least_ns,
+                             uint64_t *ns)
+{
+    char least[UNITS_TEXT_BYTES];
+    if (!text)
+        return -1;
+    if (units_parse_duration(text, ns))
+        return command_misuse(c, "invalid time '%s' for --%s: use 500ms, 30s or 1h30m", text, option);
+    if (*ns < least_ns)
+        return command_misuse(c, "--%s %s is too short: use %s or more", option, text,
+                              units_format_duration(least, (double)least_ns));
+    return -1;
+}
+
+int option_values_parse_size(const struct command *c, const char *option, const char *text, uint64_t least,
+                             uint64_t most, uint64_t *bytes)
+{
+    char low[UNITS_TEXT_BYTES], high[UNITS_TEXT_BYTES];
+    if (!text)
+        return -1;
+    if (units_parse_size(text, bytes))
+        return command_misuse(c, "invalid size '%s' for --%s: use 64K, 1.5M or a number of bytes", text,
+                              option);
+    if (*bytes < least || *bytes > most)
+        return command_misuse(c, "--%s %s is out of range: use %s to %s", option, text,
+                              units_format_size(low, (double)least), units_format_size(high, (double)most));
+    return -1;
+}
+
+int option_values_parse_count(const struct command *c, const char *option, const char *text, uint32_t least,
+                              uint32_t most, uint32_t *n)
 {
     char *end;
     if (!text)
         return -1;
-    unsigned long n = strtoul(text, &end, 10);
-    if (*end || !*text || *text == '-' || n > 1000000)
-        return command_misuse(c, "--top %s is no number of rows", text);
-    *top = (uint32_t)n;
+    errno = 0;
+    unsigned long value = strtoul(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end)
+        return command_misuse(c, "invalid number '%s' for --%s", text, option);
+    if (errno || value < least || value > most)
+        return command_misuse(c, "--%s %s is out of range: use %u to %u", option, text, least, most);
+    *n = (uint32_t)value;
     return -1;
+}
+
+int option_values_parse_top(const struct command *c, const char *text, uint32_t *top)
+{
+    return option_values_parse_count(c, "top", text, 0, TOP_MOST, top);
 }

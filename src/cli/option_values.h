@@ -29,6 +29,16 @@ extern const struct word option_values_orders[]; /* of --sort, enum rollup_sort 
 /** The word's value, if `text` is not NULL. -1: fine; else the exit code, after a line on stderr. */
 int option_values_parse(const struct command *c, const char *option, const char *text,
                         const struct word *words, int *value);
+/**
+ * Values with a unit, and counts: nothing changes if `text` is NULL. Both ends of the range are in it. As above: -1, or the exit code after
+ * a line that says what a value looks like.
+ */
+int option_values_parse_time(const struct command *c, const char *option, const char *text, uint64_t least_ns,
+                             uint64_t *ns);
+int option_values_parse_size(const struct command *c, const char *option, const char *text, uint64_t least,
+                             uint64_t most, uint64_t *bytes);
+int option_values_parse_count(const struct command *c, const char *option, const char *text, uint32_t least,
+                              uint32_t most, uint32_t *n);
 /** --top: a number of rows, 0 for all. As above. */
 int option_values_parse_top(const struct command *c, const char *text, uint32_t *top);
 /** "live, peak or age": those that `fits` takes, or (NULL) all. The caller frees it. */

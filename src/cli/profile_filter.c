@@ -34,7 +34,8 @@ int profile_filter_init(struct profile_filter *f, const char *where, const char 
 {
     *f = (struct profile_filter){0};
     if (older_than && units_parse_duration(older_than, &f->older_than_ns))
-        return error_set(e, EINVAL, "--older-than %s is no duration: write 500ms, 5m or 1h30m", older_than);
+        return error_set(e, EINVAL, "invalid time '%s' for --older-than: use 500ms, 30s or 1h30m",
+                         older_than);
     if (where) {
         int bad = query_parse(&f->query, where, fields, N_FIELDS, e, NULL);
         if (bad)

@@ -259,9 +259,9 @@ def documented(place):
 def misuse(place):
     samples(place)
     for words, said in ((("a", "b", "c"), "two files at most"), (("-", "-"), "can be one of the two"), (("--by", "line"), "--by line is not known"),
-                        (("--sort", "change"), "--sort change is not known here"), (("--by", "file", "--sort", "line"), "sites"), (("--top", "x"), "no number of rows"),
-                        (("--count", "2"), "is of --interval"), (("--duration", "2"), "is of --interval"), (("--interval", "1ms"), "10 ms or more"),
-                        (("--interval", "1", "--count", "0"), "no number of intervals"), (("--interval", "1", "-"), "one file again"), (("a", "b", "--interval", "1"), "one file again"),
+                        (("--sort", "change"), "--sort change is not known here"), (("--by", "file", "--sort", "line"), "sites"), (("--top", "x"), "invalid number"),
+                        (("--count", "2"), "is of --interval"), (("--duration", "2"), "is of --interval"), (("--interval", "1ms"), "too short: use 10 ms or more"),
+                        (("--interval", "1", "--count", "0"), "out of range: use 1 to"), (("--interval", "1", "-"), "one file again"), (("a", "b", "--interval", "1"), "one file again"),
                         (("--allocinfo", "--json"), "leave out --json"), (("--allocinfo", "--by", "file"), "leave out --by"), (("--allocinfo", "a", "b"), "not a change"),
                         (("--where", "pid=1"), "--where: "), (("--where", "size>"), "--where: ")):
         done = place.allium("sys", "allocinfo", *words, code=2)

@@ -252,7 +252,7 @@ def mistakes():
                 (("--where", "fnc:at_a", "stacks"), 2, 'did you mean "func"?'), (("fail=twice",), 2, "it can be once, nth:N"),
                 (("fail=every:0",), 2, "it can be once"), (("fail=p:2",), 2, "it can be once"), (("stack",), 2, "is no action"),
                 (("--where", "func:a", "period=1M"), 2, "a whole process's"), (("stacks", "period=1M"), 2, "not both at once"),
-                (("--for", "soon", "stacks"), 2, "a time is meant"), (("--for", "1s", "on"), 2, "--for is for places")):
+                (("--for", "soon", "stacks"), 2, "invalid time"), (("--for", "1s", "on"), 2, "--for is for places")):
             have, text = steps.refused(*words)
             check(have == code and line in text and text.startswith("allium") and len(text.splitlines()) <= 2, words, "->", have, text)
     with private_dir() as ledgers:

@@ -17,6 +17,7 @@
 #include "view/text/notes.h"
 
 #define TOP_OPENMETRICS 20
+#define FAULTS_LEAST_NS 1000000u
 
 static const struct word groups[] = {{"place", ACCOUNT_BY_PLACE},     {"function", ACCOUNT_BY_FUNCTION},
                                      {"file", ACCOUNT_BY_FILE},       {"directory", ACCOUNT_BY_DIRECTORY},
@@ -138,8 +139,9 @@ static int parse_faults(struct request *q, const struct arguments *a)
     const char *text = q->kind->read_faults ? command_value(c, a, "faults") : NULL;
     if (!text)
         return -1;
-    if (units_parse_duration(text, &q->faults_ns) || !q->faults_ns)
-        return command_misuse(c, "--faults %s is no duration: write 10s or 5m", text);
+    int code = option_values_parse_time(c, "faults", text, FAULTS_LEAST_NS, &q->faults_ns);
+    if (code >= 0)
+        return code;
     for (int i = 0; not_with_it[i]; i++)
         if (command_value(c, a, not_with_it[i]))
             return command_misuse(c, "--faults counts page faults, for so long: leave out --%s",

@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/option_values.h"
 #include "cli/wrapper_lists.h"
 #include "run/launch.h"
 #include "run/record.h"
@@ -159,11 +160,12 @@ static int parse(const struct arguments *a, struct settings *s)
     uint64_t bytes = RECORD_PERIOD_DEFAULT_BYTES, limit;
     if (a->n_rest)
         return command_misuse(&command_env, "env takes no %s", a->rest[0]);
-    if (period && (units_parse_size(period, &bytes) || !bytes || bytes > RECORD_PERIOD_MAX_BYTES))
-        return command_misuse(&command_env, "--period %s is no size from 1 to 1T", period);
+    int code = option_values_parse_size(&command_env, "period", period, 1, RECORD_PERIOD_MAX_BYTES, &bytes);
+    if (code < 0)
+        code = option_values_parse_size(&command_env, "ledger-size", size, 1, UINT64_MAX, &limit);
+    if (code >= 0)
+        return code;
     set(s, "ALLIUM_PERIOD", bytes);
-    if (size && (units_parse_size(size, &limit) || !limit))
-        return command_misuse(&command_env, "--ledger-size %s is no size", size);
     if (size)
         set(s, "ALLIUM_LEDGER_SIZE", limit);
     if (command_value(&command_env, a, "sites"))

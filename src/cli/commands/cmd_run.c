@@ -8,6 +8,7 @@
 #include "cli/accounts/sites_summary.h"
 #include "cli/command.h"
 #include "cli/debuginfod.h"
+#include "cli/option_values.h"
 #include "cli/terminal.h"
 #include "cli/wrapper_lists.h"
 #include "collect/process/program_check.h"
@@ -52,20 +53,6 @@ const struct command command_run = {
     .options = options,
     .run = run,
 };
-
-static int parse_size(const char *name, const char *text, uint64_t low, uint64_t high, uint64_t *bytes)
-{
-    if (!text)
-        return -1;
-    if (units_parse_size(text, bytes))
-        return command_misuse(&command_run, "--%s %s is no size: write 64K, 1.5M or a number of bytes", name,
-                              text);
-    if (*bytes >= low && *bytes <= high)
-        return -1;
-    char least[UNITS_TEXT_BYTES], most[UNITS_TEXT_BYTES];
-    return command_misuse(&command_run, "--%s %s is out of range: from %s to %s", name, text,
-                          units_format_size(least, (double)low), units_format_size(most, (double)high));
-}
 
 static void say_accounts(const char *path)
 {
@@ -136,11 +123,12 @@ static int run(int argc, char **argv)
         return code;
     if (!a.n_rest)
         return command_misuse(&command_run, "no command to run: allium run -- CMD ARG...");
-    code = parse_size("period", command_value(&command_run, &a, "period"), 1, RECORD_PERIOD_MAX_BYTES,
-                      &o.period_bytes);
+    code = option_values_parse_size(&command_run, "period", command_value(&command_run, &a, "period"), 1,
+                                    RECORD_PERIOD_MAX_BYTES, &o.period_bytes);
     if (code < 0)
-        code = parse_size("ledger-size", command_value(&command_run, &a, "ledger-size"), 1 << 20, 1ull << 40,
-                          &o.ledger_limit_bytes);
+        code = option_values_parse_size(&command_run, "ledger-size",
+                                        command_value(&command_run, &a, "ledger-size"), 1 << 20, 1ull << 40,
+                                        &o.ledger_limit_bytes);
     if (code >= 0)
         return code;
     bool quiet = command_value(&command_run, &a, "quiet") != NULL;

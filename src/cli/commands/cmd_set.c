@@ -14,6 +14,7 @@
 #include "base/units.h"
 #include "cli/accounts/set_rules.h"
 #include "cli/command.h"
+#include "cli/option_values.h"
 #include "cli/source.h"
 #include "collect/ledger/control_write.h"
 #include "collect/ledger/ledger_copy.h"
@@ -269,8 +270,9 @@ static int parse_for(const char *text, struct change *c)
     uint64_t ns;
     if (!text)
         return -1;
-    if (units_parse_duration(text, &ns) || !ns)
-        return command_misuse(&command_set, "--for %s: a time is meant, such as 60s or 5m", text);
+    int code = option_values_parse_time(&command_set, "for", text, 1, &ns);
+    if (code >= 0)
+        return code;
     if (!c->tags.only && !c->tags.where)
         return command_misuse(&command_set,
                               "--for is for places: a --where by class, func, file and the like, or stacks, "

@@ -70,9 +70,10 @@ struct request {
 static int parse_numbers(struct request *r)
 {
     const char *every = command_value(&command_watch, &r->a, "every");
-    if (units_parse_duration(every ? every : EVERY_DEFAULT, &r->every_ns) || r->every_ns < EVERY_LEAST)
-        return command_misuse(&command_watch,
-                              "--every %s is no duration of 1 ms or more: write 30s, 5m or 1h30m", every);
+    int code = option_values_parse_time(&command_watch, "every", every ? every : EVERY_DEFAULT, EVERY_LEAST,
+                                        &r->every_ns);
+    if (code >= 0)
+        return code;
     r->top = OPTION_VALUES_TOP_DEFAULT;
     return option_values_parse_top(&command_watch, command_value(&command_watch, &r->a, "top"), &r->top);
 }

@@ -137,11 +137,11 @@ static int run(int argc, char **argv)
     int code = command_parse(&command_who, argc, argv, false, &a);
     if (code < 0)
         code = option_values_parse_top(&command_who, command_value(&command_who, &a, "top"), &o.top);
+    if (code < 0)
+        code = option_values_parse_size(&command_who, "size", command_value(&command_who, &a, "size"), 0,
+                                        UINT64_MAX, &o.size_bytes);
     if (code >= 0)
         return code;
-    const char *size = command_value(&command_who, &a, "size");
-    if (size && units_parse_size(size, &o.size_bytes))
-        return command_misuse(&command_who, "--size %s is no size: write 24, 4K or 1M", size);
     if (!a.n_rest)
         return command_misuse(&command_who, "which address?");
     if (a.n_rest > 2)

@@ -47,6 +47,7 @@ static void refuse(struct parse *p, const char *name, const char *text, const ch
 }
 
 #define NAMES_MAX 64
+#define SIZE_MOST (1u << 30)
 
 /* Of names that a tool has: which one may be meant, and all of them. */
 static void refuse_name(struct parse *p, const char *option, const char *text,
@@ -82,17 +83,18 @@ static bool number(struct parse *p, const char *name, uint32_t *out)
 
 static void duration(struct parse *p, const char *name, uint64_t *out)
 {
-    const char *text = value(p, name);
-    if (text && (units_parse_duration(text, out) || *out < INTERVAL_LEAST_NS))
-        refuse(p, name, text, "time: write 500ms, 5s or 1h30m (10ms at least)");
+    int code = option_values_parse_time(&p->r->as_command, name, value(p, name), INTERVAL_LEAST_NS, out);
+    if (code >= 0)
+        p->code = code;
 }
 
 static void size(struct parse *p, const char *name, uint32_t *out)
 {
     const char *text = value(p, name);
     uint64_t n = 0;
-    if (text && (units_parse_size(text, &n) || !n || n > 1u << 30))
-        refuse(p, name, text, "size from 1 to 1G: write 64K or 4M");
+    int code = option_values_parse_size(&p->r->as_command, name, text, 1, SIZE_MOST, &n);
+    if (code >= 0)
+        p->code = code;
     if (text)
         *out = (uint32_t)n;
 }

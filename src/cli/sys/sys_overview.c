@@ -162,14 +162,6 @@ static int show_series(const struct overview_screen *o, struct overview_reader *
     return bad ? failed(o, bad) : command_written(&out, EXIT_DONE);
 }
 
-static int parse_time(const struct command *c, const struct arguments *a, const char *name, uint64_t *ns)
-{
-    const char *text = command_value(c, a, name);
-    if (text && (units_parse_duration(text, ns) || *ns < TIME_LEAST))
-        return command_misuse(c, "--%s %s is no duration of 10 ms or more: write 1s, 30s or 5m", name, text);
-    return -1;
-}
-
 static int parse_pid(const struct command *c, const struct arguments *a, int *pid)
 {
     const char *text = command_value(c, a, "pid");
@@ -182,9 +174,11 @@ static int parse_pid(const struct command *c, const struct arguments *a, int *pi
 static int parse(const struct command *c, const struct arguments *a, struct overview_screen *o)
 {
     int sort = OVERVIEW_BY_MEMORY;
-    int code = parse_time(c, a, "interval", &o->interval_ns);
+    int code =
+        option_values_parse_time(c, "interval", command_value(c, a, "interval"), TIME_LEAST, &o->interval_ns);
     if (code < 0)
-        code = parse_time(c, a, "duration", &o->duration_ns);
+        code = option_values_parse_time(c, "duration", command_value(c, a, "duration"), TIME_LEAST,
+                                        &o->duration_ns);
     if (code < 0)
         code = parse_pid(c, a, &o->pid);
     if (code < 0)
