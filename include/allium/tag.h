@@ -124,8 +124,7 @@ extern const uint64_t allium_one_call __attribute__((visibility("hidden")));
  */
 struct allium_thread {
     char *counters;
-    uintptr_t
-        *objects; /* for each GiB of addresses: address of its table, less the table's first index; or 0 */
+    uintptr_t *objects; /* by unit of addresses: address of its table, less the table's first index; or 0 */
 };
 
 extern __thread struct allium_thread allium_thread __attribute__((tls_model("initial-exec")));
@@ -162,7 +161,7 @@ int allium_real_posix_memalign(void **out, size_t alignment, size_t bytes);
 
 #define ALLIUM_LIKELY(x)        __builtin_expect(!!(x), 1)
 #define ALLIUM_UNLIKELY(x)      __builtin_expect(!!(x), 0)
-#define ALLIUM_GIB_SHIFT        30
+#define ALLIUM_UNIT_SHIFT       22
 #define ALLIUM_BYTES_BITS       12
 #define ALLIUM_INLINE_BYTES_MAX 4095u       /* that inline code books */
 #define ALLIUM_BYTES_OF(e)      ((e)&4095u) /* bytes of an entry; 0: the library has them */
@@ -333,17 +332,22 @@ ALLIUM_INLINE int allium_should_fail(struct allium_tag *tag)
 }
 
 /*
- * The map of objects has an entry of 4 bytes for each 16 bytes of address space, in one table for each GiB.
+ * The map of objects has an entry of 4 bytes for each 16 bytes of address space, in one table for each unit of
+ * 4 MiB. The word before the directory of tables is the mask of an index into it: 0 where there are no tables.
  * The stored table address is such that the whole object address, divided by 16, is the index.
  * ALLIUM_SHIFT() divides; its carry is set for an odd multiple of 8, whose entry lies elsewhere.
  */
-#define ALLIUM_TABLE_OF(object) allium_thread.objects[(uintptr_t)(object) >> ALLIUM_GIB_SHIFT]
-#define ALLIUM_SHIFT(at, odd)   __asm__("{shrq $4, %1|shr %1, 4}" : "=@ccc"(odd), "+r"(at))
+ALLIUM_INLINE uintptr_t allium_table_of(const void *object)
+{
+    const uintptr_t *objects = allium_thread.objects;
+    return objects[((uintptr_t)object >> ALLIUM_UNIT_SHIFT) & objects[-1]];
+}
+#define ALLIUM_SHIFT(at, odd) __asm__("{shrq $4, %1|shr %1, 4}" : "=@ccc"(odd), "+r"(at))
 
 /* allium_track() of a tag that is counted. */
 ALLIUM_INLINE void allium_track_counted(struct allium_tag *tag, const void *object, size_t bytes)
 {
-    uintptr_t table = ALLIUM_TABLE_OF(object), at = (uintptr_t)object;
+    uintptr_t table = allium_table_of(object), at = (uintptr_t)object;
     uint32_t *entries = (uint32_t *)table;
     char odd;
     if (ALLIUM_UNLIKELY(!table) || ALLIUM_UNLIKELY(bytes > ALLIUM_INLINE_BYTES_MAX)) {
@@ -382,7 +386,7 @@ ALLIUM_INLINE void allium_untrack(const void *object)
     char odd;
     if (ALLIUM_LIKELY(!__atomic_load_n(&allium_objects_tracked, __ATOMIC_RELAXED)))
         return;
-    table = ALLIUM_TABLE_OF(object);
+    table = allium_table_of(object);
     entries = (uint32_t *)table;
     if (ALLIUM_UNLIKELY(!table)) {
         allium_untrack_cold(object);

@@ -373,6 +373,7 @@ static bool make_ledger(void)
         store_release(&process.stage, LEDGER_STAGE_FAILED);
         return false;
     }
+    vm_reserve_count_ledger(ledger_mapped_bytes(process.ledger.header));
     describe_image(&process.ledger);
     if (agent_api_tags || process.config.sites)
         ledger_keep_control(&process.ledger);

@@ -10,6 +10,8 @@
 #include "wire/object_map_layout.h"
 
 static struct ranges *ranges;
+static struct vm_array nodes = {.record_bytes = sizeof(struct ranges_node), .most = RANGES_NODES};
+static struct vm_array mappings = {.record_bytes = sizeof(struct ranges_mapping), .most = RANGES_NODES};
 static bool stuck; /* somebody has waited in vain: who had it has left by a jump, most likely */
 static __thread bool inside __attribute__((tls_model("initial-exec")));
 
@@ -19,6 +21,10 @@ static struct ranges *table(void)
     if (have)
         return have;
     struct ranges *mine = vm_reserve(sizeof(*mine), true);
+    if (mine && !vm_reserve_open(mine, offsetof(struct ranges, mapping))) {
+        vm_reserve_release(mine, sizeof(*mine));
+        return NULL;
+    }
     if (mine &&
         !__atomic_compare_exchange_n(&ranges, &have, mine, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
         vm_reserve_release(mine, sizeof(*mine));
@@ -108,7 +114,7 @@ static uint32_t new_node(struct ranges *r, uintptr_t start, uintptr_t end, uint3
     uint32_t number = r->vacant_node;
     if (number)
         r->vacant_node = r->node[number].left;
-    else if (r->nodes + 1 < RANGES_NODES)
+    else if (r->nodes + 1 < RANGES_NODES && vm_array_reach(&nodes, r->node, r->nodes + 1))
         number = ++r->nodes;
     else
         return 0;
@@ -124,7 +130,7 @@ static uint32_t new_mapping(struct ranges *r, uint32_t account)
     uint32_t number = r->vacant_mapping;
     if (number)
         r->vacant_mapping = r->mapping[number].account;
-    else if (r->mappings + 1 < RANGES_NODES)
+    else if (r->mappings + 1 < RANGES_NODES && vm_array_reach(&mappings, r->mapping, r->mappings + 1))
         number = ++r->mappings;
     else
         return 0;

@@ -18,11 +18,11 @@
 #include "unwind/module.h"
 
 /*
- * What the inline halves leave to us: the first use of a tag, of a thread, of a GiB of addresses; objects that are large; threads
+ * What the inline halves leave to us: the first use of a tag, of a thread, of a unit of addresses; objects that are large; threads
  * beyond those that have words of their own, which share the last shard.
  */
 
-_Static_assert(OBJECTS_GIB_SHIFT == ALLIUM_GIB_SHIFT && OBJECTS_BYTES_BITS == ALLIUM_BYTES_BITS &&
+_Static_assert(OBJECTS_UNIT_SHIFT == ALLIUM_UNIT_SHIFT && OBJECTS_BYTES_BITS == ALLIUM_BYTES_BITS &&
                    OBJECTS_BYTES_INLINE == ALLIUM_INLINE_BYTES_MAX &&
                    ALLIUM_BYTES_OF(~0u) == ALLIUM_INLINE_BYTES_MAX,
                "inline code of programs and of the agent reads the same map");

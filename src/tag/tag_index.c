@@ -32,6 +32,8 @@ bool tag_index_module(const void *at, struct dl_find_object *found)
 void tag_index_init(void)
 {
     places = vm_reserve((2 * PLACES_MOST - PLACES_LEAST) * sizeof(*places), false);
+    if (places && !vm_reserve_open(places, PLACES_LEAST * sizeof(*places)))
+        places = NULL;
 }
 
 static uint64_t length_of(const char *text, int count)
@@ -90,7 +92,8 @@ uint32_t tag_index_account(uint64_t identity, uint32_t number)
     if (number && slot &&
         __atomic_compare_exchange_n(slot, &have, identity >> NUMBER_BITS << NUMBER_BITS | number, false,
                                     __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) &&
-        __atomic_add_fetch(&taken, 1, __ATOMIC_RELAXED) > now - PLACES_LEAST / 2 && now < PLACES_MOST)
+        __atomic_add_fetch(&taken, 1, __ATOMIC_RELAXED) > now - PLACES_LEAST / 2 && now < PLACES_MOST &&
+        vm_reserve_open(&places[2 * now - PLACES_LEAST], 2 * now * sizeof(*places)))
         __atomic_compare_exchange_n(&size, &now, now * 2, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
     return 0;
 }

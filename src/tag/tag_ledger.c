@@ -25,17 +25,17 @@
 #include "tag/agent_bridge.h"
 #include "tag/tag_index.h"
 #include "tag/tag_strings.h"
+#include "tag/tags_met.h"
 #include "tag/mmap_ranges.h"
 #include "tag/spin_wait.h"
 #include "wire/deferred_rules.h"
 #include "wire/ledger_make.h"
 
-#define LIMIT_BYTES   (64ull << 20)
-#define ACCOUNTS_MOST (1u << 16) /* the map of objects has 20 bits for where words lie, of each shard */
+#define LIMIT_BYTES (64ull << 20)
 
 /* As tag_index.c knows it, too. */
-_Static_assert(ACCOUNTS_MOST *LEDGER_ACCOUNT_SHARDS <= 1u << (32 - ALLIUM_BYTES_BITS) &&
-                   ACCOUNTS_MOST / LEDGER_ACCOUNTS_TOGETHER * sizeof(struct ledger_accounts) <= LIMIT_BYTES,
+_Static_assert(TAGS_MET_MOST *LEDGER_ACCOUNT_SHARDS <= 1u << (32 - ALLIUM_BYTES_BITS) &&
+                   TAGS_MET_MOST / LEDGER_ACCOUNTS_TOGETHER * sizeof(struct ledger_accounts) <= LIMIT_BYTES,
                "an entry has no more bits, and a table no more room");
 _Static_assert(sizeof(struct ledger_words) == 1 << (ALLIUM_BYTES_BITS - 7), "ALLIUM_COUNTERS_OF() knows it");
 
@@ -54,15 +54,6 @@ static union {
 } asked_at_start;
 static bool began;
 
-/* What a fork child writes into its own ledger, if the module is still there. */
-struct met {
-    struct deferred_target place;
-    const struct link_map *map;
-    uint64_t calls; /* see tag_ledger_rule_calls() */
-    uint32_t line;
-};
-static struct met *met; /* by account */
-#define MET_BYTES (ACCOUNTS_MOST * sizeof(*met))
 static bool in_vain;                          /* was waited for who makes them */
 static uint32_t accounts, accounts_of_parent; /* one more than the highest number */
 
@@ -110,11 +101,7 @@ static void begin_process(void)
     }
     agent_bridge_begin();
     tag_index_init();
-    met = vm_reserve(MET_BYTES, false);
-    if (met)
-        return;
-    page = sys_call(SYS_mmap, 0, MET_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    met = sys_failed(page) ? NULL : (struct met *)page; /* it is little, even where address space is */
+    tags_met_begin();
 }
 
 bool tag_ledger_is_ours(void)
@@ -201,13 +188,13 @@ static void set_keys(struct deferred_target *place, uint32_t module, uint64_t co
     place->module = ledger_module_key(id, bytes);
 }
 
-static uint64_t code_of(const struct met *of, const struct dl_find_object *found)
+static uint64_t code_of(const struct tag_met *of, const struct dl_find_object *found)
 {
     return (uint64_t)of->place.code - found->dlfo_link_map->l_addr;
 }
 
 /* 0: nothing tells whether the file is the same when it is loaded again. */
-static uint64_t identity_of(const struct met *of, uint32_t module)
+static uint64_t identity_of(const struct tag_met *of, uint32_t module)
 {
     if (module == LEDGER_NONE)
         return 0;
@@ -217,7 +204,7 @@ static uint64_t identity_of(const struct met *of, uint32_t module)
 }
 
 /* Writes the record of an account whose descriptor is there. */
-static void enter(uint32_t number, const struct met *of, uint32_t module, uint64_t code)
+static void enter(uint32_t number, const struct tag_met *of, uint32_t module, uint64_t code)
 {
     const char *class = of->place.text ? of->place.text : "\0\0", *end = (const char *)UINTPTR_MAX;
     struct ledger_tag *t = AT(LEDGER_TAGS, struct ledger_tag, number);
@@ -237,27 +224,27 @@ struct ledger_tag *tag_ledger_tag(uint32_t number)
 
 struct deferred_target *tag_ledger_target(uint32_t number)
 {
-    return &met[number].place;
+    return &tags_met[number].place;
 }
 
 uint64_t *tag_ledger_rule_calls(uint32_t number)
 {
-    return &met[number].calls;
+    return &tags_met[number].calls;
 }
 
-static struct met description_of(const struct allium_tag *tag)
+static struct tag_met description_of(const struct allium_tag *tag)
 {
     if (tag->version == TAG_LEDGER_FAR) {
         const struct tag_ledger_far *far = (const struct tag_ledger_far *)(const void *)tag;
-        return (struct met){.place = {.code = far->code, .text = far->text}};
+        return (struct tag_met){.place = {.code = far->code, .text = far->text}};
     }
-    return (struct met){.place = {.code = (const char *)&tag->code + tag->code,
-                                  .text = tag->text ? (const char *)&tag->text + tag->text : NULL},
-                        .line = tag->line};
+    return (struct tag_met){.place = {.code = (const char *)&tag->code + tag->code,
+                                      .text = tag->text ? (const char *)&tag->text + tag->text : NULL},
+                            .line = tag->line};
 }
 
 /* What a descriptor leads to lies where its code does: nothing else is sure to be readable. */
-static bool is_sound(const struct allium_tag *tag, const struct met *of, struct dl_find_object *found)
+static bool is_sound(const struct allium_tag *tag, const struct tag_met *of, struct dl_find_object *found)
 {
     if (_dl_find_object((void *)of->place.code, found))
         return false;
@@ -273,21 +260,21 @@ static bool is_of_another_version(const struct allium_tag *tag)
     return tag->version != ALLIUM_TAG_VERSION && tag->version != TAG_LEDGER_FAR;
 }
 
-/* The number of its account, which it may have had before; ACCOUNTS_MOST or more: there is no room. */
-static uint32_t number_for(struct met *of, uint64_t identity)
+/* The number of its account, which it may have had before; TAGS_MET_MOST or more: there is no room. */
+static uint32_t number_for(struct tag_met *of, uint64_t identity)
 {
     uint32_t number = identity ? tag_index_account(identity, 0) : 0;
     if (!number)
         return ledger_append(&tag_ledger, LEDGER_TAGS, 1);
-    of->calls = met[number].calls;
+    of->calls = tags_met[number].calls;
     return number;
 }
 
-static void note(uint32_t number, const struct met *of, uint32_t module, uint64_t code)
+static void note(uint32_t number, const struct tag_met *of, uint32_t module, uint64_t code)
 {
-    met[number] = *of;
+    tags_met[number] = *of;
     if (of->place.text)
-        met[number].place.file = tag_index_file(of->place.text, NULL, (const char *)UINTPTR_MAX);
+        tags_met[number].place.file = tag_index_file(of->place.text, NULL, (const char *)UINTPTR_MAX);
     for (uint32_t most = load_relaxed(&accounts); most <= number;)
         __atomic_compare_exchange_n(&accounts, &most, number + 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
     if (!load_acquire(&AT(LEDGER_TAGS, struct ledger_tag, number)->account))
@@ -297,11 +284,11 @@ static void note(uint32_t number, const struct met *of, uint32_t module, uint64_
 bool tag_ledger_register(struct allium_tag *tag)
 {
     uint32_t not_met = ALLIUM_TAG_UNREGISTERED, number = LEDGER_NONE, module = LEDGER_NONE;
-    struct met of = description_of(tag);
+    struct tag_met of = description_of(tag);
     struct dl_find_object found;
     uint64_t identity = 0, code = 0;
     bool sound = is_sound(tag, &of, &found);
-    if (sound && met) {
+    if (sound && tags_met) {
         module = module_of(&found);
         code = code_of(&of, &found);
         of.map = found.dlfo_link_map;
@@ -313,7 +300,7 @@ bool tag_ledger_register(struct allium_tag *tag)
     }
     if (!sound)
         tag->control = 0;
-    bool kept = number < ACCOUNTS_MOST && back_account(number);
+    bool kept = number < TAGS_MET_MOST && back_account(number) && tags_met_reach(number);
     if (!kept && __atomic_compare_exchange_n(&tag->counters, &not_met, ALLIUM_TAG_NO_ACCOUNT, false,
                                              __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
         tag_ledger_count_loss(is_of_another_version(tag) ? LEDGER_LOST_TAG_VERSIONS : LEDGER_LOST_TAGS);
@@ -323,7 +310,7 @@ bool tag_ledger_register(struct allium_tag *tag)
     if (!__atomic_compare_exchange_n(&tag->counters, &not_met, tag_ledger_offset(number), false,
                                      __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) { /* somebody else was faster */
         if (not_met != tag_ledger_offset(number)) {
-            met[number].place.code = NULL;
+            tags_met[number].place.code = NULL;
             store_relaxed(&AT(LEDGER_TAGS, struct ledger_tag, number)->account, 0);
         }
         return not_met != ALLIUM_TAG_NO_ACCOUNT;
@@ -341,15 +328,15 @@ static bool inherit(void)
     for (uint32_t n = 1; n < accounts_of_parent; n++) {
         if (ledger_append(&tag_ledger, LEDGER_TAGS, 1) == LEDGER_NONE || !back_account(n))
             return false;
-        bool there = met[n].place.code && tag_index_module(met[n].place.code, &found);
+        bool there = tags_met[n].place.code && tag_index_module(tags_met[n].place.code, &found);
         const char *text =
-            met[n].place.text; /* of another library by now, perhaps, which has the place of ours */
+            tags_met[n].place.text; /* of another library by now, perhaps, which has the place of ours */
         if (there && text &&
             (!tag_index_module(text, &texts) ||
              !tag_index_file(text, texts.dlfo_map_start, texts.dlfo_map_end)))
             there = false;
-        if (there && found.dlfo_link_map == met[n].map)
-            enter(n, &met[n], module_of(&found), code_of(&met[n], &found));
+        if (there && found.dlfo_link_map == tags_met[n].map)
+            enter(n, &tags_met[n], module_of(&found), code_of(&tags_met[n], &found));
     }
     return true;
 }
@@ -373,6 +360,7 @@ static enum stage make(void)
                                                    : AGENT_API_NEVER;
     if (answer != AGENT_API_OPEN)
         return answer == AGENT_API_LATER ? STAGE_NONE : STAGE_FAILED;
+    vm_reserve_count_ledger(ledger_mapped_bytes(tag_ledger.header));
     if (tag_ledger.control == &ledger_no_control)
         tag_ledger.control = inherited;
     if (!back_account(0) || ledger_append(&tag_ledger, LEDGER_TAGS, 1) || !inherit()) /* account 0: none */

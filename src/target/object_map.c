@@ -6,113 +6,189 @@
 #include "base/sigsafe/atomic.h"
 #include "base/sigsafe/syscall.h"
 #include "target/vm_reserve.h"
-
-#define TABLE_BYTES (2ull * OBJECTS_HALF * sizeof(uint32_t) + OBJECTS_PAGES * sizeof(uint64_t))
+#include "wire/ledger.h"
 
 #define EPOCH_FIRST 2u
-#define EPOCHS      2u /* after so many a table that was wiped is used again */
-#define MADE_MOST   256u
-
+#define EPOCHS      2u          /* a fork child uses the chunks again that are so many forks old */
+#define CHUNKS_MAX  4096u       /* 512 GiB of addresses */
+#define PIECE_BYTES (64u << 10) /* of the directory, made writable at a time */
+#define PIECES      (OBJECTS_TABLES * sizeof(uintptr_t) / PIECE_BYTES)
 #define AHEAD_BYTES (1ull << 20) /* of addresses */
 #define AHEAD_STEP  (AHEAD_BYTES / 4)
 #define STEPS_KNOWN 64u
 
-uintptr_t object_map_none[OBJECTS_TABLES];
-static uintptr_t *tables; /* and behind them, wiped as they are, this process's epoch */
+/* Words before the directory, in a page of their own that is wiped with it in fork children. */
+enum {
+    MASK =
+        -1, /* of an index into the directory; 0 until it is there, and in a fork child that has not begun */
+    OWN_EPOCH = -2,  /* of this process; 0: not known yet */
+    OWN_CHUNK = -3,  /* number + 1 of the chunk that gives tables; 0: none */
+    SPARE_TABLE = -4 /* made, and not used; 0: there is none */
+};
+#define HEAD_BYTES      4096u
+#define DIRECTORY_BYTES (HEAD_BYTES + OBJECTS_TABLES * sizeof(uintptr_t))
+
+uintptr_t object_map_none_words[2];
+static uintptr_t *directory;
+static uint8_t writable[PIECES]; /* pieces of the directory */
 
 /*
- * All tables, and of which process: a fork child counts one epoch more than its parent. It finds its parent's tables wiped and
- * nothing that leads to them. They are its own children's: in itself what a handler interrupted that forked may yet write to one.
+ * All chunks. A fork child has an epoch one above that of its parent. The kernel has wiped its directory and the chunks of its
+ * parent. They stay unused in the child: code that a forking signal handler interrupted may still write to one. They serve
+ * the children of the child.
  */
 static struct {
-    uint32_t *table;
+    uintptr_t at; /* written last */
     uint32_t epoch;
-} made[MADE_MOST + 1]; /* the last is all that came later, which serve no child */
-static uint32_t n_made, epoch = EPOCH_FIRST - 1;
+    uint32_t used; /* tables */
+} chunks[CHUNKS_MAX];
+static uint32_t n_chunks, epoch = EPOCH_FIRST - 1;
 
 static uint32_t epoch_of(uintptr_t *all)
 {
-    uint32_t *own = (uint32_t *)&all[OBJECTS_TABLES], none = 0, next = load_relaxed(&epoch) + 1;
+    uint32_t *own = (uint32_t *)&all[OWN_EPOCH], none = 0, next = load_relaxed(&epoch) + 1;
     if (unlikely(!load_relaxed(own)) &&
         __atomic_compare_exchange_n(own, &none, next, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
         store_relaxed(&epoch, next);
     return load_relaxed(own);
 }
 
-/* One that is a grandparent's, or an older one's; NULL: there is none. */
-static uint32_t *take_old(uint32_t now, uint32_t *number)
+/* The number of a chunk that a grandparent, or an older process, had; CHUNKS_MAX: there is none. */
+static uint32_t take_old_chunk(uint32_t now)
 {
-    for (uint32_t i = 0; i < MADE_MOST && i < load_acquire(&n_made); i++) {
-        uint32_t of = load_relaxed(&made[i].epoch), *table = load_acquire(&made[i].table);
-        if (table && of + EPOCHS <= now &&
-            __atomic_compare_exchange_n(&made[i].epoch, &of, now, false, __ATOMIC_RELAXED,
+    for (uint32_t i = 0; i < CHUNKS_MAX && i < load_acquire(&n_chunks); i++) {
+        uint32_t of = load_relaxed(&chunks[i].epoch);
+        if (load_acquire(&chunks[i].at) && of + EPOCHS <= now &&
+            __atomic_compare_exchange_n(&chunks[i].epoch, &of, now, false, __ATOMIC_RELAXED,
                                         __ATOMIC_RELAXED)) {
-            *number = i;
-            return table;
+            store_relaxed(&chunks[i].used, 0);
+            return i;
         }
     }
-    return NULL;
+    return CHUNKS_MAX;
 }
 
-static uint32_t *make_new(uint32_t now, uint32_t *number)
+/* The number of a new chunk; CHUNKS_MAX: there is no address space for it. */
+static uint32_t make_chunk(uint32_t now)
 {
-    uint32_t *table = vm_reserve(TABLE_BYTES, true);
-    if (!table)
-        return NULL;
-    *number = __atomic_fetch_add(&n_made, 1, __ATOMIC_RELAXED);
-    *number = *number < MADE_MOST ? *number : MADE_MOST;
-    store_relaxed(&made[*number].epoch, now);
-    store_release(&made[*number].table, table);
-    return table;
+    void *at = load_relaxed(&n_chunks) < CHUNKS_MAX ? vm_reserve(OBJECTS_CHUNK_BYTES, true) : NULL;
+    uint32_t number = at ? __atomic_fetch_add(&n_chunks, 1, __ATOMIC_RELAXED) : CHUNKS_MAX;
+    if (number >= CHUNKS_MAX) {
+        if (at)
+            vm_reserve_release(at, OBJECTS_CHUNK_BYTES);
+        return CHUNKS_MAX;
+    }
+    store_relaxed(&chunks[number].epoch, now);
+    store_release(&chunks[number].at, (uintptr_t)at);
+    return number;
 }
 
-/* That of a GiB, from now on if not before, less its bias. Of two that come at once the later one's table is the next one's. */
+/* Makes another chunk the one that gives tables, unless another thread has done so. False: there is none. */
+static bool next_chunk(uintptr_t *all, uintptr_t was)
+{
+    uint32_t now = epoch_of(all), number = take_old_chunk(now);
+    if (number == CHUNKS_MAX)
+        number = make_chunk(now);
+    if (number == CHUNKS_MAX)
+        return load_acquire(&all[OWN_CHUNK]) != was;
+    if (!__atomic_compare_exchange_n(&all[OWN_CHUNK], &was, (uintptr_t)number + 1, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_ACQUIRE))
+        store_relaxed(&chunks[number].epoch, now - EPOCHS); /* the next one who needs a chunk takes it */
+    return true;
+}
+
+/* An unused table, writable; 0: there is no memory. */
+static uintptr_t take_table(uintptr_t *all)
+{
+    uintptr_t spare = __atomic_exchange_n(&all[SPARE_TABLE], 0, __ATOMIC_ACQ_REL);
+    while (!spare) {
+        uintptr_t chunk = load_acquire(&all[OWN_CHUNK]);
+        uint32_t number = (uint32_t)chunk - 1;
+        uint32_t n = chunk ? load_relaxed(&chunks[number].used) : OBJECTS_TOGETHER;
+        if (n >= OBJECTS_TOGETHER) {
+            if (!next_chunk(all, chunk))
+                return 0;
+            continue;
+        }
+        uintptr_t table = chunks[number].at + (uintptr_t)n * OBJECTS_TABLE_BYTES;
+        if (!vm_reserve_open((const void *)table, OBJECTS_TABLE_BYTES))
+            return 0;
+        if (__atomic_compare_exchange_n(&chunks[number].used, &n, n + 1, false, __ATOMIC_RELAXED,
+                                        __ATOMIC_RELAXED))
+            spare = table;
+    }
+    return spare;
+}
+
+/* Makes the piece of the directory writable that has the word. */
+static bool open_piece(const uintptr_t *all, uint64_t word)
+{
+    uint64_t piece = word * sizeof(*all) / PIECE_BYTES;
+    if (load_acquire(&writable[piece]))
+        return true;
+    if (!vm_reserve_open((const char *)all + piece * PIECE_BYTES, PIECE_BYTES))
+        return false;
+    store_release(&writable[piece], 1);
+    return true;
+}
+
+/* The word of the directory for the address; makes its table if there is none. Of two threads that make it at once, the later
+ * one keeps its table as the spare. 0: there is no memory. */
 static uintptr_t table_at(uintptr_t *all, uintptr_t address)
 {
-    uintptr_t *where = &all[address >> OBJECTS_GIB_SHIFT], have = __atomic_load_n(where, __ATOMIC_ACQUIRE);
+    uint64_t word = address >> OBJECTS_UNIT_SHIFT;
+    uintptr_t have = load_acquire(&all[word]), none = 0;
     if (likely(have))
         return have;
-    uint32_t number, now = epoch_of(all), *table = take_old(now, &number);
+    uintptr_t table = open_piece(all, word) ? take_table(all) : 0;
     if (!table)
-        table = make_new(now, &number);
-    if (!table)
-        return __atomic_load_n(where, __ATOMIC_ACQUIRE);
-    uintptr_t mine = (uintptr_t)table - OBJECTS_BIAS(address);
-    if (__atomic_compare_exchange_n(where, &have, mine, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        return load_acquire(&all[word]);
+    uintptr_t mine = table - OBJECTS_BIAS(address);
+    if (__atomic_compare_exchange_n(&all[word], &have, mine, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
         return mine;
-    store_relaxed(&made[number].epoch, now - EPOCHS);
+    __atomic_compare_exchange_n(&all[SPARE_TABLE], &none, table, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
     return have;
 }
 
-static uintptr_t *all_tables(void)
+static uintptr_t *directory_or_new(void)
 {
-    uintptr_t *have = __atomic_load_n(&tables, __ATOMIC_ACQUIRE);
+    uintptr_t *have = load_acquire(&directory);
     if (likely(have != NULL))
         return have;
-    uintptr_t *mine = vm_reserve((OBJECTS_TABLES + 1) * sizeof(*mine), true);
-    if (!mine)
-        return __atomic_load_n(&tables, __ATOMIC_ACQUIRE);
-    if (__atomic_compare_exchange_n(&tables, &have, mine, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+    char *memory = vm_reserve(DIRECTORY_BYTES, true);
+    if (!memory)
+        return load_acquire(&directory);
+    uintptr_t *mine = (uintptr_t *)(void *)(memory + HEAD_BYTES);
+    if (vm_reserve_open(memory, HEAD_BYTES) &&
+        __atomic_compare_exchange_n(&directory, &have, mine, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
         return mine;
-    vm_reserve_release(mine, (OBJECTS_TABLES + 1) * sizeof(*mine));
-    return have;
+    vm_reserve_release(memory, DIRECTORY_BYTES);
+    return load_acquire(&directory);
 }
 
-/* The first table is always there once the others may be: NULL has an entry, and a thread asks it whether it is at home. */
+/* The table of address 0 is always there once others may be: a thread reads the entry of NULL, and asks whether there is a
+ * table for it to see whether the process is its own. */
 uintptr_t *object_map_tables(void)
 {
-    uintptr_t *all = all_tables();
-    return all && table_at(all, 0) ? all : NULL;
+    uintptr_t *all = directory_or_new();
+    if (!all || !table_at(all, 0))
+        return NULL;
+    store_release(&all[MASK], OBJECTS_TABLES - 1);
+    return all;
 }
 
+/* Only code that a forking handler interrupted can have written to the directory by now, and only to writable pieces. */
 void object_map_begin_anew(void)
 {
-    uintptr_t *all = __atomic_load_n(&tables, __ATOMIC_ACQUIRE);
-    for (uint32_t i = 0; all && all[OBJECTS_TABLES] && i < OBJECTS_TABLES; i++)
-        if (all[i])
-            all[i] = 0;
-    if (all && all[OBJECTS_TABLES])
-        all[OBJECTS_TABLES] = 0;
+    const uint64_t words = PIECE_BYTES / sizeof(*directory);
+    uintptr_t *all = load_acquire(&directory);
+    if (!all || !all[OWN_EPOCH])
+        return;
+    for (uint64_t piece = 0; piece < PIECES; piece++)
+        for (uint64_t i = piece * words; load_relaxed(&writable[piece]) && i < (piece + 1) * words; i++)
+            if (all[i])
+                all[i] = 0;
+    all[MASK] = all[OWN_EPOCH] = all[OWN_CHUNK] = all[SPARE_TABLE] = 0;
 }
 
 /* Where the map has what is known of an address. */
@@ -122,47 +198,67 @@ struct place {
         page; /* bytes of the large object that begins in the page << OBJECTS_GRANULES | where; 0: none does */
 };
 
-/* Of one look at the table: if a handler forks, what it interrupted finds the tables of tables empty in the child. */
-static bool find(struct place *p, uintptr_t address, bool make)
+/* The entries for odd multiples of 8 of a table: few allocators give out such addresses. */
+static bool open_odd(uint32_t *table)
 {
-    uintptr_t *all = __atomic_load_n(&tables, __ATOMIC_ACQUIRE), table;
-    if (!all || address >> OBJECTS_GIB_SHIFT >= OBJECTS_TABLES)
+    uint32_t *open = table + (OBJECTS_TABLE_BYTES - LEDGER_PAGE_BYTES) / sizeof(*table);
+    if (likely(load_acquire(open)))
+        return true;
+    if (!vm_reserve_open((const char *)table + OBJECTS_ODD_BYTES, OBJECTS_ENTRIES * sizeof(*table)))
         return false;
-    table =
-        make ? table_at(all, address) : __atomic_load_n(&all[address >> OBJECTS_GIB_SHIFT], __ATOMIC_ACQUIRE);
-    if (!table)
-        return false;
-    uint32_t *first = (uint32_t *)(table + OBJECTS_BIAS(address));
-    p->entry = first + OBJECTS_ENTRY_AT(address) + (OBJECTS_IS_ODD(address) ? OBJECTS_HALF : 0);
-    p->page = (uint64_t *)(first + 2 * OBJECTS_HALF) + (address >> 12 & (OBJECTS_PAGES - 1));
+    store_release(open, 1);
     return true;
 }
 
-/* A hole is left where memory is mapped next: what is reserved for it lies elsewhere. */
+/*
+ * Finds the entry of an address; makes its table if `make`. The directory is read once: if a signal handler forks, the code
+ * that it interrupted finds the directory empty in the child.
+ */
+static bool find(struct place *p, uintptr_t address, bool make)
+{
+    uintptr_t *all = load_acquire(&directory), table;
+    if (!all || address >> OBJECTS_UNIT_SHIFT >= OBJECTS_TABLES)
+        return false;
+    table = make ? table_at(all, address) : load_acquire(&all[address >> OBJECTS_UNIT_SHIFT]);
+    if (!table)
+        return false;
+    uint32_t *first = (uint32_t *)(table + OBJECTS_BIAS(address));
+    p->entry = first + OBJECTS_ENTRY_AT(address);
+    p->page = (uint64_t *)(first + OBJECTS_ENTRIES) + (address >> 12 & (OBJECTS_PAGES - 1));
+    if (!OBJECTS_IS_ODD(address))
+        return true;
+    p->entry += OBJECTS_ODD_BYTES / sizeof(*p->entry);
+    return !make || open_odd(first);
+}
+
+/* Leaves a hole where memory is mapped next: the chunks that are reserved meanwhile lie elsewhere. */
 void object_map_take_room(uint64_t bytes)
 {
     struct place p;
     long hole = sys_call(SYS_mmap, 0, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (sys_failed(hole))
         return;
-    for (uintptr_t at = (uintptr_t)hole; at < (uintptr_t)hole + bytes; at += 1ull << OBJECTS_GIB_SHIFT)
-        find(&p, at, true);
-    find(&p, (uintptr_t)hole + bytes - 1, true);
+    bool room = true;
+    uintptr_t end = (uintptr_t)hole + bytes;
+    for (uintptr_t at = end - 1; room && at >= (uintptr_t)hole; at -= 1ull << OBJECTS_UNIT_SHIFT)
+        room = find(&p, at, true); /* from above, as the kernel maps */
     sys_call(SYS_munmap, hole, bytes);
 }
 
 void object_map_expect_more(uintptr_t address)
 {
-    static uintptr_t known[STEPS_KNOWN]; /* at which step it was looked last */
+    static uintptr_t known[STEPS_KNOWN]; /* the step that was looked at last */
     uintptr_t step = address / AHEAD_STEP, *last = &known[step % STEPS_KNOWN];
     struct place p;
     if (load_relaxed(last) == step)
         return;
     store_relaxed(last, step);
-    if (!vm_reserve_may_call() || !find(&p, address, false))
+    if (!vm_reserve_may_call() || !find(&p, address & ~8ull, false))
         return;
+    uint64_t left = (1ull << OBJECTS_UNIT_SHIFT) - (address & ((1ull << OBJECTS_UNIT_SHIFT) - 1));
+    uint64_t ahead = left < AHEAD_BYTES ? left : AHEAD_BYTES;
     uintptr_t page = (uintptr_t)p.entry & ~4095ull;
-    sys_call(SYS_madvise, page, AHEAD_BYTES / 16 * sizeof(*p.entry), MADV_POPULATE_WRITE); /* Linux 5.14 */
+    sys_call(SYS_madvise, page, ahead / 16 * sizeof(*p.entry), MADV_POPULATE_WRITE); /* Linux 5.14 */
 }
 
 static uint64_t granule_of(uintptr_t address)

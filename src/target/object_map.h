@@ -3,13 +3,17 @@
 #define TARGET_OBJECT_MAP_H
 
 /*
- * The map of objects: for each 16 bytes of address space an entry of 4, which has the account of the object that begins there,
- * and its bytes. Odd multiples of 8, which few allocators give out, have entries in the second half of their GiB's table; of
- * objects beyond OBJECTS_BYTES_INLINE, of which only one begins in a page, the bytes stand in a third part, by page.
+ * The map of objects: for each 16 bytes of address space an entry of 4 bytes, which has the account and the size of the object
+ * that begins there. Odd multiples of 8, which few allocators give out, have entries of their own, at a fixed distance from
+ * the others. The size of an object above OBJECTS_BYTES_INLINE stands in a word of the page in which it begins: no two such
+ * objects begin in one page.
+ *
+ * Address space for tables is reserved in chunks; a table is made writable when the first object is entered in its unit of
+ * 4 MiB. Only then does the kernel count it as data of the program.
  *
  * Runs in: target. Threads: any; an object's entry belongs to whoever makes or frees the object.
- * Owns: private anonymous memory, 4 bytes for each 16 that objects touch. The kernel wipes it in fork children: what they
- * free of their parent's is not theirs.
+ * Owns: private anonymous memory, 4 bytes for each 16 that objects touch. The kernel wipes it in fork children: the objects
+ * that they free of their parent are not theirs.
  */
 
 #include <stdbool.h>
@@ -23,13 +27,13 @@ struct object {
     uint64_t bytes;
 };
 
-/** The table of tables, for threads that have words; NULL: there is no memory. */
+/** The directory, for threads that have words; NULL: there is no memory. */
 uintptr_t *object_map_tables(void);
 /** In a fork child, when it begins: what is in by now was entered by what a handler interrupted that forked, for the parent. */
 void object_map_begin_anew(void);
 /** Enters it. False: there is no memory for its table. */
 bool object_map_put(uintptr_t address, struct object o);
-/** Tables for so many bytes where memory is likely to be mapped next, as none can be made later. */
+/** Makes tables for `bytes` of addresses where memory is likely to be mapped next: before none can be made any more. */
 void object_map_take_room(uint64_t bytes);
 /* The agent comes first as a rule: what the library then reserves shall not lie where the agent looks ahead. */
 #define OBJECT_MAP_ROOM_TAGS  (1ull << 30)
@@ -48,7 +52,8 @@ bool object_map_take(uintptr_t address, struct object *o);
  * more, and its place is about to be taken.
  */
 bool object_map_take_from_page(uintptr_t address, struct object *o);
-/** Leads nowhere. */
-extern uintptr_t object_map_none[OBJECTS_TABLES];
+/** A directory without tables, for threads that must not write to the map. */
+extern uintptr_t object_map_none_words[2];
+#define object_map_none (object_map_none_words + 1)
 
 #endif

@@ -6,16 +6,21 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
-#include "base/sigsafe/atomic.h"
 #include "base/sigsafe/syscall.h"
+#include "wire/headroom.h"
 
-#define PIECES_MAX 256u
+#define PIECES_MAX        4096u
+#define REFUSALS_PER_LOOK 1024u /* a look at the limits takes some system calls */
+#define PAGE              4096u
+#define ARRAY_STEP        (64u << 10)
 
 static struct {
     uintptr_t start;
     uint64_t bytes; /* written last; 0: none, or given back */
 } pieces[PIECES_MAX];
 static uint32_t n_pieces;
+static uint64_t reserved_bytes, ledger_bytes;
+static uint32_t refused_reserve, refused_open; /* since the last success */
 static int sealed;
 
 void vm_reserve_seal(int reasons)
@@ -33,34 +38,38 @@ bool vm_reserve_may_call(void)
     return !load_relaxed(&sealed) && !sys_call(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0);
 }
 
-/* Of what the program is limited to we take an eighth at most, in all. RLIMIT_DATA counts what can be written, touched or not. */
-static bool is_within(int what, uint64_t bytes)
+void vm_reserve_count_ledger(uint64_t bytes)
+{
+    store_relaxed(&ledger_bytes, bytes);
+}
+
+uint64_t vm_reserve_bytes(void)
+{
+    return load_relaxed(&reserved_bytes);
+}
+
+/* An eighth of a limit of the address space, at most, is for the ledger and all that is reserved. */
+static bool is_within_share(uint64_t bytes)
 {
     struct rlimit limit;
-    if (sys_call(SYS_getrlimit, what, &limit))
+    if (sys_call(SYS_getrlimit, RLIMIT_AS, &limit))
         return false;
-    for (uint32_t i = 0; i < PIECES_MAX && i < load_relaxed(&n_pieces); i++)
-        bytes += load_acquire(&pieces[i].bytes);
+    bytes += load_relaxed(&reserved_bytes) + load_relaxed(&ledger_bytes);
     return limit.rlim_cur == RLIM_INFINITY || bytes <= limit.rlim_cur / 8;
 }
 
-/*
- * Where address space is limited, or counted as if it were memory (strict
- * overcommit), it would be the program's; and after seccomp a system call may be the last.
- */
-static bool may_reserve(uint64_t bytes)
+/* Under strict overcommit, what is reserved now could not be made writable later without taking it from the program. */
+static bool overcommit_is_strict(void)
 {
-    static char strict; /* '2': so it is; 0: not known yet */
-    if (!vm_reserve_may_call())
-        return false;
-    if (!strict) {
+    static char mode; /* '2': strict; 0: not known yet */
+    if (!mode) {
         long fd = sys_call(SYS_openat, AT_FDCWD, "/proc/sys/vm/overcommit_memory", O_RDONLY | O_CLOEXEC);
-        if (sys_failed(fd) || sys_call(SYS_read, fd, &strict, 1) != 1)
-            strict = '0';
+        if (sys_failed(fd) || sys_call(SYS_read, fd, &mode, 1) != 1)
+            mode = '0';
         if (!sys_failed(fd))
             sys_call(SYS_close, fd);
     }
-    return strict != '2' && is_within(RLIMIT_AS, bytes) && is_within(RLIMIT_DATA, bytes);
+    return mode == '2';
 }
 
 static bool note(uintptr_t start, uint64_t bytes)
@@ -73,21 +82,74 @@ static bool note(uintptr_t start, uint64_t bytes)
     return true;
 }
 
-/* Not accessible at first, or mlockall(MCL_FUTURE) in the program would back all of it. */
-void *vm_reserve(uint64_t bytes, bool wiped)
+/* PROT_NONE at first, and munlock: else mlockall(MCL_FUTURE) in the program would back all of it. */
+static void *map_zeros(uint64_t bytes, bool wiped)
 {
-    if (!may_reserve(bytes))
-        return NULL;
     long p = sys_call(SYS_mmap, 0, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (sys_failed(p))
         return NULL;
     sys_call(SYS_munlock, p, bytes);
     sys_call(SYS_madvise, p, bytes, MADV_DONTDUMP);
     if ((!wiped || !sys_failed(sys_call(SYS_madvise, p, bytes, MADV_WIPEONFORK))) &&
-        note((uintptr_t)p, bytes) && !sys_failed(sys_call(SYS_mprotect, p, bytes, PROT_READ | PROT_WRITE)))
+        !sys_failed(sys_call(SYS_mprotect, p, bytes, PROT_READ)))
         return (void *)p;
-    vm_reserve_release((void *)p, bytes);
+    sys_call(SYS_munmap, p, bytes);
     return NULL;
+}
+
+/* Counts one more refusal if the last one is believed for a while. */
+static bool refused_lately(uint32_t *refusals)
+{
+    return load_relaxed(refusals) % REFUSALS_PER_LOOK && __atomic_fetch_add(refusals, 1, __ATOMIC_RELAXED);
+}
+
+void *vm_reserve(uint64_t bytes, bool wiped)
+{
+    if (refused_lately(&refused_reserve))
+        return NULL;
+    bool may = vm_reserve_may_call() && !overcommit_is_strict() && is_within_share(bytes) &&
+               headroom_in_limits(bytes, 0);
+    void *p = may ? map_zeros(bytes, wiped) : NULL;
+    if (p && !note((uintptr_t)p, bytes)) {
+        sys_call(SYS_munmap, p, bytes);
+        p = NULL;
+    }
+    if (!p) {
+        __atomic_fetch_add(&refused_reserve, 1, __ATOMIC_RELAXED);
+        return NULL;
+    }
+    store_relaxed(&refused_reserve, 0);
+    __atomic_fetch_add(&reserved_bytes, bytes, __ATOMIC_RELAXED);
+    return p;
+}
+
+bool vm_reserve_open(const void *at, uint64_t bytes)
+{
+    uintptr_t start = (uintptr_t)at & ~(uintptr_t)(PAGE - 1);
+    uintptr_t end = ((uintptr_t)at + bytes + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
+    if (refused_lately(&refused_open))
+        return false;
+    bool open = vm_reserve_may_call() && headroom_in_limits(0, end - start) &&
+                !sys_failed(sys_call(SYS_mprotect, start, end - start, PROT_READ | PROT_WRITE));
+    if (open)
+        store_relaxed(&refused_open, 0);
+    else
+        __atomic_fetch_add(&refused_open, 1, __ATOMIC_RELAXED);
+    return open;
+}
+
+bool vm_array_reach_cold(struct vm_array *a, const void *records, uint32_t number)
+{
+    uint32_t from = load_acquire(&a->writable), end = number + 1 + ARRAY_STEP / a->record_bytes;
+    end = end < a->most ? end : a->most;
+    if (number >= end ||
+        (from < end && !vm_reserve_open((const char *)records + (uint64_t)from * a->record_bytes,
+                                        (uint64_t)(end - from) * a->record_bytes)))
+        return false;
+    while (from < end &&
+           !__atomic_compare_exchange_n(&a->writable, &from, end, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+        ;
+    return true;
 }
 
 void vm_reserve_release(void *memory, uint64_t bytes)
@@ -95,10 +157,11 @@ void vm_reserve_release(void *memory, uint64_t bytes)
     for (uint32_t i = 0; i < PIECES_MAX && i < load_relaxed(&n_pieces); i++)
         if (pieces[i].start == (uintptr_t)memory)
             store_relaxed(&pieces[i].bytes, 0);
+    __atomic_fetch_sub(&reserved_bytes, bytes, __ATOMIC_RELAXED);
     sys_call(SYS_munmap, memory, bytes);
 }
 
-/* Mappings side by side are one to the kernel: what begins in a piece may go on in the next. */
+/* Neighbouring mappings are one mapping to the kernel: what begins in a piece may go on in the next. */
 bool vm_reserve_has(uintptr_t address)
 {
     for (uint32_t i = 0; i < PIECES_MAX && i < load_relaxed(&n_pieces); i++)

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/vfs.h>
 
 #include "base/sigsafe/str.h"
@@ -12,6 +13,7 @@
 
 #define UNLIMITED   UINT64_MAX
 #define BEGIN_BYTES (4ull << 20)
+#define LEFT_BYTES  (128ull << 20) /* of a limit of the program, that growth leaves to it */
 
 /* Reads the beginning of a small file as text; the length, or -errno. */
 static long read_text(const char *path, char *out, size_t size)
@@ -89,6 +91,39 @@ static enum ledger_full check_cgroups(struct scratch *s, uint64_t held, uint64_t
             len--;
         s->dir[len] = '\0';
     }
+}
+
+/* The address space and the private writable memory that the process has. */
+static bool read_sizes(uint64_t *address_space, uint64_t *data)
+{
+    char text[128]; /* "SIZE RESIDENT SHARED TEXT 0 DATA 0", in pages; DATA includes the stack */
+    const char *at = text;
+    if (read_text("/proc/self/statm", text, sizeof(text)) <= 0)
+        return false;
+    for (int field = 0; field < 5; field++) {
+        while (*at && *at != ' ')
+            at++;
+        at += *at == ' ';
+    }
+    *address_space = text_number(text) * LEDGER_PAGE_BYTES;
+    *data = text_number(at) * LEDGER_PAGE_BYTES;
+    return true;
+}
+
+static uint64_t limit_of(int resource)
+{
+    struct rlimit limit;
+    return sys_call(SYS_getrlimit, resource, &limit) ? 0 : limit.rlim_cur;
+}
+
+bool headroom_in_limits(uint64_t address_space, uint64_t data)
+{
+    uint64_t most_space = address_space ? limit_of(RLIMIT_AS) : RLIM_INFINITY, has_space;
+    uint64_t most_data = data ? limit_of(RLIMIT_DATA) : RLIM_INFINITY, has_data;
+    if (most_space == RLIM_INFINITY && most_data == RLIM_INFINITY)
+        return true;
+    return read_sizes(&has_space, &has_data) && has_space + address_space + LEFT_BYTES <= most_space &&
+           has_data + data + LEFT_BYTES <= most_data;
 }
 
 static uint64_t at_most(uint64_t bytes, uint64_t most)

@@ -18,6 +18,11 @@
 bool headroom_in_filesystem(const char *dir, uint64_t bytes);
 /** Is there too little for a ledger that begins now and grows a while? */
 bool headroom_is_short(const char *dir);
+/**
+ * Does the program keep enough of its own limits (RLIMIT_AS, RLIMIT_DATA) if so much more address space is taken, and so much
+ * more private memory made writable? True where it has no limit. A few system calls where it has one.
+ */
+bool headroom_in_limits(uint64_t address_space, uint64_t data);
 /** `held_bytes`: what the ledger has already. LEDGER_NOT_FULL when there is room; otherwise the reason why not. */
 enum ledger_full headroom_check(const char *dir, uint64_t held_bytes, uint64_t bytes);
 

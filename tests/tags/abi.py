@@ -20,7 +20,7 @@ _Static_assert(sizeof(struct allium_tag) == 32 && sizeof(struct allium_thread) =
 AT(allium_tag, version, 0); AT(allium_tag, state, 4); AT(allium_tag, counters, 8); AT(allium_tag, entry, 12);
 AT(allium_tag, code, 16); AT(allium_tag, text, 20); AT(allium_tag, control, 24); AT(allium_tag, line, 28);
 AT(allium_thread, counters, 0); AT(allium_thread, objects, 8);
-_Static_assert(ALLIUM_GIB_SHIFT == 30 && ALLIUM_BYTES_BITS == 12 && ALLIUM_INLINE_BYTES_MAX == 4095, "the map of objects");
+_Static_assert(ALLIUM_UNIT_SHIFT == 22 && ALLIUM_BYTES_BITS == 12 && ALLIUM_INLINE_BYTES_MAX == 4095, "the map of objects");
 _Static_assert(ALLIUM_BYTES_OF(0x12345678) == 0x678 && ALLIUM_COUNTERS_OF(0x12345678u) == 0x12345 * 32, "an entry");
 _Static_assert(ALLIUM_TAG_UNREGISTERED == 1 && ALLIUM_TAG_NO_ACCOUNT == 0, "counters without an account");
 struct allium_tag *tag(void);

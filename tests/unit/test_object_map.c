@@ -121,15 +121,10 @@ static void what_lies_at_an_address_is_what_a_look_at_each_says(void **state)
     (void)state;
     while (all.len < 1000) {
         struct thing t = {at, random_bytes(), 1 + (uint32_t)below(4)};
-        uint64_t last = t.start + t.bytes;
-        /* of large ones, one begins in a page; no small one reaches over the end of a GiB, where it is not looked for */
-        bool fits = t.bytes > 4094 || t.start / GIB == last / GIB;
         if (t.bytes > 4094 && all.len)
             t.start = (t.start + PAGE - 1) & ~(PAGE - 1);
-        if (fits) {
-            assert_true(object_map_put(t.start, (struct object){t.account, t.bytes}));
-            *vec_push(&all) = t;
-        }
+        assert_true(object_map_put(t.start, (struct object){t.account, t.bytes}));
+        *vec_push(&all) = t;
         at = (t.start + t.bytes + 8 + random_gap() + 7) & ~7ul;
     }
     struct objects *o = open_own();
@@ -256,7 +251,7 @@ static void objects_that_are_entered_late_or_have_gone(void **state)
     object_faults_finish(f);
     expect(f, 21, 0, 0);
     expect(f, 22, PAGES, 0);
-    assert_true(object_faults_rest(f).none >= PAGES);
+    assert_true(object_faults_rest(f).none + object_faults_rest(f).elsewhere >= PAGES);
     object_faults_close(f);
     munmap(at, 2 * PAGES * PAGE);
 }
@@ -344,7 +339,7 @@ static void what_is_lost_is_counted(void **state)
 static size_t pages_there(uintptr_t address, uint64_t bytes)
 {
     unsigned char there[PAGES];
-    uintptr_t first = object_map_tables()[address >> OBJECTS_GIB_SHIFT] + address / 4;
+    uintptr_t first = object_map_tables()[address >> OBJECTS_UNIT_SHIFT] + address / 4;
     size_t pages = bytes / 4 / PAGE, n = 0;
     assert_true(pages <= PAGES && !(first & (PAGE - 1)));
     assert_int_equal(mincore((void *)first, pages * PAGE, there), 0);
@@ -360,14 +355,18 @@ static void room_is_made_for_a_mib_above(void **state)
     struct object o = {5, 24};
     (void)state;
     object_map_expect_more(at); /* a GiB without a table: nothing is done, and nothing is made */
-    assert_int_equal(object_map_tables()[at >> OBJECTS_GIB_SHIFT], 0);
-    assert_true(object_map_put(at + 4 * mib, o));
-    assert_int_equal(pages_there(at, 4 * mib), 0);
+    assert_int_equal(object_map_tables()[at >> OBJECTS_UNIT_SHIFT], 0);
+    assert_true(object_map_put(at + 4 * mib - 16, o));
+    assert_int_equal(pages_there(at, 3 * mib), 0);
     object_map_expect_more(at + mib + mib / 4);
     assert_int_equal(pages_there(at, mib + mib / 4), 0);
     assert_int_equal(pages_there(at + mib + mib / 4, mib), pages);
     assert_int_equal(pages_there(at + 2 * mib + mib / 4, mib), 0);
-    assert_true(object_map_take(at + 4 * mib, &o));
+    assert_int_equal(pages_there(at + 3 * mib + mib / 2, mib / 2 - 4 * PAGE), 0);
+    object_map_expect_more(at + 3 * mib +
+                           mib / 2); /* to the end of the unit, which is the end of the table */
+    assert_int_equal(pages_there(at + 3 * mib + mib / 2, mib / 2), pages / 2);
+    assert_true(object_map_take(at + 4 * mib - 16, &o));
 }
 
 int main(void)

@@ -11,8 +11,9 @@
 
 #define AT(table, type, index) ledger_at(&process.ledger, table, type, index)
 
-/* By number, for SITES_GENERATIONS in turn. In a fork child, which counts its sites anew, they are gone. */
+/* By number, for SITES_GENERATIONS in turn. A fork child, which counts its sites anew, finds them wiped. */
 static struct deferred_target (*all_places)[SITES_MOST], *places;
+static struct vm_array extents[SITES_GENERATIONS], *extent; /* of them */
 static struct stack_calls calls = STACK_CALLS_OF(&process.ledger);
 
 void sites_asked_begin(void)
@@ -24,18 +25,26 @@ void sites_asked_begin_ledger(void)
 {
     rules_begin();
     places = all_places ? all_places[process.generation % SITES_GENERATIONS] : NULL;
+    extent = &extents[process.generation % SITES_GENERATIONS];
+    extent->record_bytes = sizeof(*places);
+    extent->most = SITES_MOST;
     if (process.generation > 1)
         stack_calls_reset(&calls);
 }
 
-/* NULL: the ledger does not know its module. No file has a list of its sites: who reads them from outside settles what was met, and the queries say the rest. */
+/*
+ * NULL: the ledger does not know its module, or there is no memory. No file has a list of its sites: a reader from outside
+ * settles those that were met, and the queries say the rest.
+ */
 static struct deferred_target *place_of(uint32_t number, uint32_t module, uintptr_t pc)
 {
     struct deferred_target *place = &places[number];
     const struct unwind_module *m = &unwind_modules.at[module];
     uint32_t row = load_acquire(&m->ledger_id);
-    if (load_acquire(&place->key) || !row)
-        return row ? place : NULL;
+    if (!row || !vm_array_reach(extent, places, number))
+        return NULL;
+    if (load_acquire(&place->key))
+        return place;
     const struct ledger_module *of = AT(LEDGER_MODULES, struct ledger_module, row - 1);
     const char *path = AT(LEDGER_STRINGS, char, of->path);
     place->code = (const char *)pc - 1;

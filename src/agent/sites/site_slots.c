@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "agent/sites/site_slots.h"
 
+#include "target/vm_reserve.h"
+
 #define PROBES_MOST    64u /* slots that are looked at for an address; no more than SITES_SLOTS_LEAST */
 #define SLOTS_FOR_EACH 8u
 
@@ -43,7 +45,8 @@ static uint32_t id_before(uintptr_t pc, uint64_t mask)
 static void count_taken(uint64_t mask)
 {
     uint64_t slots = mask / sizeof(struct sites_slot) + 1;
-    if (__atomic_add_fetch(&taken, 1, __ATOMIC_RELAXED) > slots / SLOTS_FOR_EACH && slots < SITES_SLOTS)
+    if (__atomic_add_fetch(&taken, 1, __ATOMIC_RELAXED) > slots / SLOTS_FOR_EACH && slots < SITES_SLOTS &&
+        vm_reserve_open(load_relaxed(&sites_slots.at), 2 * slots * sizeof(struct sites_slot)))
         __atomic_compare_exchange_n(&sites_slots.mask, &mask, SITES_SLOTS_MASK(2 * slots), false,
                                     __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }

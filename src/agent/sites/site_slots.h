@@ -6,9 +6,9 @@
  * The table of return addresses: which site an address is.
  *
  * Runs in: target. Threads: any, signal handlers included; no lock.
- * Owns: nothing: the memory of the table is sites.c's, and all of it is there from the beginning. As much of it is looked at as has
- * eight slots for each address, so that what is looked at with each call lies in few pages. When that is not so any more the part
- * doubles: addresses that lie elsewhere now come to the cold half once, which enters them again.
+ * Owns: nothing: the memory of the table belongs to sites.c, which has reserved all of it. Only a part of it is used, with eight
+ * slots for each address, so that hot calls read few pages. When more than an eighth of the part is taken it doubles, and its
+ * second half is made writable. Addresses whose slot lies elsewhere after that come to the cold half once, which enters them again.
  */
 
 #include <stdbool.h>
@@ -39,7 +39,7 @@ struct sites_slots {
 extern struct sites_slots sites_slots __attribute__((visibility("hidden")));
 extern const struct sites_slot sites_slot_none __attribute__((visibility("hidden")));
 
-/** Begins with an empty table of SITES_SLOTS, at the beginning of a page. */
+/** Begins with an empty table of SITES_SLOTS, at the beginning of a page, of which the first SITES_SLOTS_LEAST are writable. */
 void sites_slots_begin(struct sites_slot *empty);
 /** The address's, taken if it is new; NULL: too many others are where it would be. */
 ONE_COPY struct sites_slot *sites_slots_take(uintptr_t pc);

@@ -6,6 +6,7 @@
 #include "agent/ledger_writer.h"
 #include "agent/reentry.h"
 #include "agent/sites/site_rules.h"
+#include "agent/sites/site_tables.h"
 #include "agent/sites/sites_hooks.h"
 #include "agent/sites/sites_operators.h"
 #include "agent/sites/sites_unload.h"
@@ -19,12 +20,6 @@
 
 uint32_t sites_on, sites_heads_tell;
 
-/* What is wiped in a fork child. That takes another one, as what a handler interrupted that forked may yet fill the one it began with. */
-static struct tables {
-    struct sites_slot slots[SITES_SLOTS];
-    uint32_t tags[SITES_MOST]; /* their numbers among sites, by account */
-} * tables;                    /* SITES_GENERATIONS, in turn */
-static uint32_t *tags;
 static uint16_t *modules; /* of sites, by number: as the unwinder counts them */
 /* What came while there was no ledger; moved into it when there is. */
 static struct {
@@ -85,17 +80,10 @@ static bool back_sums(uint32_t number)
     return ledger_reach(&process.ledger, LEDGER_SITE_SUMS, (block + 1) * sizeof(struct ledger_site_sums));
 }
 
-static void take_tables(void)
-{
-    struct tables *own = &tables[process.generation % SITES_GENERATIONS];
-    sites_slots_begin(own->slots);
-    tags = own->tags;
-}
-
 void sites_begin_ledger(void)
 {
     if (sites_on)
-        take_tables();
+        site_tables_take(process.generation);
     sites_asked_begin_ledger();
     if (ledger_append(&process.ledger, LEDGER_SITES, LEDGER_SITE_FIRST) || !back_sums(LEDGER_SITE_OTHER))
         return;
@@ -360,7 +348,7 @@ void sites_recharge_cold(const struct walk_start *from, void *p, size_t size)
 /* The number of the record that a tag has among sites. Of two that come at once the later one's stays unused. */
 static uint32_t number_of_tag(uint32_t account)
 {
-    uint32_t *known = account < SITES_MOST ? &tags[account] : NULL, number = known ? load_acquire(known) : 0;
+    uint32_t *known = site_tables_of_tag(account), number = known ? load_acquire(known) : 0;
     if (number || !known)
         return number ? number : LEDGER_SITE_OTHER;
     uint32_t mine = ledger_append(&process.ledger, LEDGER_SITES, 1);
@@ -484,11 +472,10 @@ static bool heads_tell_usable(void)
 
 void sites_begin(void)
 {
-    tables = vm_reserve(SITES_GENERATIONS * sizeof(*tables), true);
     modules = vm_reserve(SITES_MOST * sizeof(*modules), false);
-    if (!tables || !modules || !object_map_tables() || !next.malloc)
+    if (!next.malloc || !modules || !vm_reserve_open(modules, SITES_MOST * sizeof(*modules)) ||
+        !site_tables_begin(process.generation) || !object_map_tables())
         return;
-    take_tables();
     wrappers_begin(process.wrappers);
     sites_asked_begin();
     sites_heads_tell = heads_tell_usable();

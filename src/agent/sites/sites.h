@@ -124,7 +124,7 @@ static inline __attribute__((always_inline)) bool sites_made_hot(const struct si
 {
     uintptr_t a = (uintptr_t)p;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    uintptr_t table = thread_self.objects[a >> OBJECTS_GIB_SHIFT];
+    uintptr_t table = objects_table_of(thread_self.objects, a);
     __atomic_signal_fence(__ATOMIC_SEQ_CST); /* a thread that has tables has sums */
     uint32_t *entry = (uint32_t *)table + (a >> 4);
     char *sums = load_relaxed(&thread_self.sums);
@@ -151,7 +151,7 @@ static inline __attribute__((always_inline)) bool sites_take_hot(const struct si
 {
     uintptr_t a = (uintptr_t)p;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    uintptr_t table = thread_self.objects[a >> OBJECTS_GIB_SHIFT];
+    uintptr_t table = objects_table_of(thread_self.objects, a);
     if (unlikely(!table || OBJECTS_IS_ODD(a)))
         return false;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);

@@ -15,12 +15,12 @@
 #include "wire/object_map_layout.h"
 
 #define PAGE          4096ull
-#define GIB           (1ull << OBJECTS_GIB_SHIFT)
+#define UNIT          (1ull << OBJECTS_UNIT_SHIFT)
 #define PAGE_GRANULES 256u         /* entries of a page, in each half */
 #define PRESENT       (3ull << 62) /* of pagemap: there, or in swap */
 #define WORDS         (PAGE / 8)   /* of pages, in a page of them */
 #define WORD_PAGES    (OBJECTS_PAGES / WORDS)
-#define REACH         (OBJECT_LOOKUP_REACH_BYTES >> OBJECTS_GIB_SHIFT)
+#define REACH         (OBJECT_LOOKUP_REACH_BYTES >> OBJECTS_UNIT_SHIFT)
 #define STALE_MOST    32u /* words that no longer lead to an object, before we give up: the map is not trusted */
 #define STEPS_MOST    128u /* down the tree of mappings, which may change meanwhile */
 #define KEPT          64u  /* large objects that were found last */
@@ -77,22 +77,23 @@ static int peek_touched(const struct objects *o, uint64_t address, void *out, si
     return was_touched(o, address) ? peek(o, address, out, bytes) : 0;
 }
 
+/* 0: there is no table for the address. */
 static int table_of(const struct objects *o, uint64_t address, uint64_t *table)
 {
-    int bad =
-        peek(o, o->where.tables + (address >> OBJECTS_GIB_SHIFT) * sizeof(*table), table, sizeof(*table));
+    int bad = peek_touched(o, o->where.tables + (address >> OBJECTS_UNIT_SHIFT) * sizeof(*table), table,
+                           sizeof(*table));
     *table += *table ? OBJECTS_BIAS(address) : 0;
     return bad;
 }
 
 static uint64_t word_address(uint64_t table, uint64_t address)
 {
-    return table + 2ull * OBJECTS_HALF * sizeof(uint32_t) + (address >> 12 & (OBJECTS_PAGES - 1)) * 8;
+    return table + OBJECTS_ENTRIES * sizeof(uint32_t) + (address >> 12 & (OBJECTS_PAGES - 1)) * 8;
 }
 
 static uint64_t entry_address(uint64_t table, uint64_t address)
 {
-    return table + ((OBJECTS_IS_ODD(address) ? OBJECTS_HALF : 0) + OBJECTS_ENTRY_AT(address)) * 4;
+    return table + (OBJECTS_IS_ODD(address) ? OBJECTS_ODD_BYTES : 0) + OBJECTS_ENTRY_AT(address) * 4ull;
 }
 
 /* As the target's is_of(): is the page's word of the object that begins there? */
@@ -113,22 +114,24 @@ static void add_begun(struct window *w, uint64_t start, uint32_t entry, const ui
     w->at[w->len++] = (struct begun){start, bytes, entry >> OBJECTS_BYTES_BITS};
 }
 
-/* All that begins in so many pages from there, which lie in one GiB: one or two. */
-static int look_at_pages(const struct objects *o, uint64_t table, uint64_t begin, unsigned pages,
-                         struct window *w)
+/* Adds the objects that begin in two neighbouring pages, which may lie in two units. */
+static int look_at_pages(const struct objects *o, uint64_t begin, struct window *w)
 {
-    uint32_t entries[2][2 * PAGE_GRANULES];
+    uint32_t entries[2][2 * PAGE_GRANULES] = {{0}};
     uint64_t words[2] = {0};
     int bad = 0;
     w->begin = begin;
     w->len = 0;
-    for (unsigned page = 0; !bad && page < pages; page++)
-        for (unsigned odd = 0; !bad && odd < 2; odd++)
-            bad = peek_touched(o, entry_address(table, (begin + page * PAGE) | odd * 8),
-                               &entries[odd][page * PAGE_GRANULES], PAGE_GRANULES * 4);
-    for (unsigned page = 0; !bad && page < pages; page++)
-        bad = peek_touched(o, word_address(table, begin + page * PAGE), &words[page], sizeof(*words));
-    for (unsigned i = 0; !bad && i < 2 * pages * PAGE_GRANULES; i++)
+    for (unsigned page = 0; !bad && page < 2; page++) {
+        uint64_t table, at = begin + page * PAGE;
+        bad = table_of(o, at, &table);
+        for (unsigned odd = 0; !bad && table && odd < 2; odd++)
+            bad = peek_touched(o, entry_address(table, at | odd * 8), &entries[odd][page * PAGE_GRANULES],
+                               PAGE_GRANULES * 4);
+        if (!bad && table)
+            bad = peek_touched(o, word_address(table, at), &words[page], sizeof(*words));
+    }
+    for (unsigned i = 0; !bad && i < 4 * PAGE_GRANULES; i++)
         add_begun(w, begin + i * 8ull, entries[i & 1][i / 2], words);
     return bad;
 }
@@ -170,18 +173,18 @@ static int look_at_words(const struct objects *o, uint64_t table, uint64_t page,
     return bad;
 }
 
-/* In one GiB, before the page `until`. */
-static int look_at_gib(const struct objects *o, uint64_t table, uint64_t until, struct watch_snapshot *l)
+/* In one unit, before the page `until`. */
+static int look_at_unit(const struct objects *o, uint64_t table, uint64_t until, struct watch_snapshot *l)
 {
-    uint64_t touched[WORD_PAGES], gib = (until - PAGE) & ~(GIB - 1),
-                                  first = word_address(table, gib) / PAGE * sizeof(*touched);
-    unsigned pages = (unsigned)((until - gib) / PAGE);
+    uint64_t touched[WORD_PAGES], unit = (until - PAGE) & ~(UNIT - 1),
+                                  first = word_address(table, unit) / PAGE * sizeof(*touched);
+    unsigned pages = (unsigned)((until - unit) / PAGE);
     memset(touched, 0xff, sizeof(touched));
     if (pread(o->pagemap, touched, sizeof(touched), (off_t)first) != sizeof(touched))
         return 0;
     for (unsigned i = (pages + WORDS - 1) / WORDS; i-- > 0;) {
         unsigned most = pages - i * WORDS < WORDS ? pages - i * WORDS : WORDS;
-        int found = touched[i] & PRESENT ? look_at_words(o, table, gib + i * WORDS * PAGE, most, l) : 0;
+        int found = touched[i] & PRESENT ? look_at_words(o, table, unit + i * WORDS * PAGE, most, l) : 0;
         if (found)
             return found;
     }
@@ -192,17 +195,20 @@ static int look_at_gib(const struct objects *o, uint64_t table, uint64_t until, 
 static int find_before(const struct objects *o, uint64_t page, struct large *out)
 {
     struct watch_snapshot look = {.stale = 0};
-    uint64_t tables[REACH + 1], last = (page - PAGE) >> OBJECTS_GIB_SHIFT,
-                                first = last > REACH ? last - REACH : 0;
+    uint64_t tables[WORDS], last = (page - PAGE) >> OBJECTS_UNIT_SHIFT,
+                            first = last > REACH ? last - REACH : 0;
     int found = page < PAGE ? -EFAULT : 0;
-    if (!found)
-        found =
-            peek(o, o->where.tables + first * sizeof(*tables), tables, (last - first + 1) * sizeof(*tables));
-    for (uint64_t gib = last + 1; !found && gib-- > first;) {
-        uint64_t until = gib == last ? page : (gib + 1) << OBJECTS_GIB_SHIFT;
-        if (tables[gib - first])
-            found =
-                look_at_gib(o, tables[gib - first] + OBJECTS_BIAS(gib << OBJECTS_GIB_SHIFT), until, &look);
+    for (uint64_t unit = last + 1; !found && unit-- > first;) {
+        uint64_t until = unit == last ? page : (unit + 1) << OBJECTS_UNIT_SHIFT, word = unit % WORDS;
+        uint64_t at = o->where.tables + (unit - word) * sizeof(*tables);
+        if ((unit == last || word == WORDS - 1) && !was_touched(o, at)) {
+            unit -= word; /* a page of the directory without any table */
+            continue;
+        }
+        if (unit == last || word == WORDS - 1)
+            found = peek(o, at, tables, sizeof(tables));
+        if (!found && tables[word])
+            found = look_at_unit(o, tables[word] + OBJECTS_BIAS(unit << OBJECTS_UNIT_SHIFT), until, &look);
     }
     *out = look.found;
     return found == -EFAULT ? 0 : found;
@@ -299,7 +305,7 @@ int object_lookup_at(struct objects *o, uint64_t address, struct object_lookup_f
     struct begun covering = {0};
     struct large large;
     *found = (struct object_lookup_found){0};
-    if (address >> OBJECTS_GIB_SHIFT >= OBJECTS_TABLES || page < PAGE)
+    if (address >> OBJECTS_UNIT_SHIFT >= OBJECTS_TABLES || page < PAGE)
         return 0;
     if (find_kept(o, page, &large) && large.end - page >= PAGE) { /* nothing else lies in the page */
         *found = (struct object_lookup_found){.account = large.account,
@@ -309,13 +315,11 @@ int object_lookup_at(struct objects *o, uint64_t address, struct object_lookup_f
         return 0;
     }
     int bad = table_of(o, address, &table);
-    bool alone =
-        !(page & (GIB - 1)); /* the page before is in another table: small objects do not reach over */
-    if (!bad && table) {
-        bad = look_at_pages(o, table, alone ? page : page - PAGE, alone ? 1 : 2, &w);
+    if (!bad)
+        bad = look_at_pages(o, page - PAGE, &w);
+    if (!bad && table)
         found->had_objects =
             was_touched(o, entry_address(table, address)) || was_touched(o, word_address(table, address));
-    }
     for (size_t i = 0; i < w.len && w.at[i].start < page; i++)
         covering = w.at[i];
     if (!bad && !covering.account && (bad = find_covering(o, page, &large)) > 0) {

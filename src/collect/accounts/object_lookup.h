@@ -33,7 +33,7 @@ struct object_lookup_found {
     uint32_t account; /* 0: of nobody; `had_objects` tells whether any began close by */
     uint64_t start, bytes;
     bool shared;      /* other accounts have objects in the same page */
-    bool had_objects; /* within 16 KiB, or 2 MiB of large ones, which are units of the map */
+    bool had_objects; /* within 16 KiB, or 2 MiB of large ones, which are pages of the map */
 };
 
 /** By tag, or by site, as the header of the ledger of a process says that is alive or not. 0, or -errno with a line. */

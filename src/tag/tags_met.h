@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef TAG_TAGS_MET_H
+#define TAG_TAGS_MET_H
+
+/*
+ * The tags that the process has met, by account: a fork child writes them into its own ledger, if their module is still there.
+ *
+ * Runs in: target, cold paths. Threads: any; a record is written by the thread that meets the tag.
+ * Owns: memory that is made writable as accounts are added.
+ */
+
+#include <link.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "target/deferred_match.h"
+
+#define TAGS_MET_MOST                                                                                        \
+    (1u << 16) /* the map of objects has 20 bits for the place of the counters of an account in each shard */
+
+struct tag_met {
+    struct deferred_target place;
+    const struct link_map *map;
+    uint64_t calls; /* see tag_ledger_rule_calls() */
+    uint32_t line;
+};
+
+/** NULL: there is no memory, and no tag is met. */
+extern struct tag_met *tags_met;
+
+/** Once, when the process begins. */
+void tags_met_begin(void);
+/** Makes the record of the account writable. False: there is no memory. */
+bool tags_met_reach(uint32_t account);
+
+#endif
