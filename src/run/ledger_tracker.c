@@ -21,8 +21,10 @@
 #include "collect/process/container.h"
 #include "collect/process/proc.h"
 #include "collect/process/thread_names.h"
+#include "run/image_alive.h"
 #include "run/record.h"
 #include "run/site_tracker.h"
+#include "run/stray_search.h"
 #include "run/tag_tracker.h"
 #include "run/unobserved_count.h"
 
@@ -31,12 +33,10 @@
 #define POINT_LAST_NS     (10000 * MS)
 #define MOMENT_FIRST_NS   (100 * MS)
 #define MOMENT_LAST_NS    (10000 * MS)
-#define MOMENT_COST_SHARE 25 /* a moment is taken at most every so many times what the last one took */
-#define SCAN_NS           (250 * MS)
-/* Ledgers out of sight are looked for at most every so many times what that took: of our processors, and of time. A busy
- * machine, or a process that does not answer, makes us wait; that is no reason not to see what comes and goes meanwhile. */
-#define STRAYS_COST_SHARE 50
-#define STRAYS_WAIT_SHARE 3
+#define MOMENT_COST_SHARE 100       /* a moment is taken at most every so many times what the last one took */
+#define AGE_SHARE         50        /* points and moments are this part of an image's age apart, or more */
+#define SCAN_FIRST_NS     (10 * MS) /* doubling up to the last while no ledger appears */
+#define SCAN_LAST_NS      (1000 * MS)
 #define COMMIT_FIRST_NS   (250 * MS) /* doubling up to the last: a run cut short is kept too */
 #define COMMIT_LAST_NS    (5000 * MS)
 #define STORED_NS         (500 * MS) /* what has ended is committed, and its ledger removed, after so long */
@@ -48,8 +48,6 @@
 #define BACKLOG_MAX    400 /* more than that at once: they end faster than they can be stored, and are counted */
 #define IMAGES_MAX     1000 /* stored in full; further ones are counted, with their peaks */
 #define ARGS_BYTES_MAX 1000
-#define ENDING_MS      200  /* an ended process may be held for so long */
-#define UNOBSERVED_MAX 1000 /* programs that are told apart */
 
 _Static_assert(RECORD_PERIOD_DEFAULT_BYTES == LEDGER_PERIOD_DEFAULT &&
                    RECORD_PERIOD_MAX_BYTES == LEDGER_PERIOD_MAX,
@@ -63,7 +61,7 @@ struct track {
     char *args;
     struct thread_names threads;
     uint64_t rss_anon_bytes;
-    uint64_t next_point, point_ns;
+    uint64_t found, next_point, point_ns;
     uint64_t next_moment, moment_ns;
     uint64_t map_start, map_bytes;
     bool known; /* entry.pid is what we call it */
@@ -76,12 +74,14 @@ struct ledger_tracker {
     struct ledger_tracker_options o;
     struct VEC(struct track) tracks;
     int inotify_fd;
-    uint64_t next_scan, next_strays, next_commit, commit_ns;
+    struct stray_search strays;
+    uint64_t next_scan, scan_ns, next_commit, commit_ns;
     struct container_roots roots;
     uint64_t naming_ns; /* of the latest image: most of the first moment's time, and of no later one's */
     uint64_t images;
     size_t stored, waiting; /* tracks that are */
     bool last;              /* nothing waits any more */
+    uint64_t command_image, command_began_ns;
     struct unobserved_count *unseen;
     struct tag_tracker *tags;
     struct site_tracker *sites; /* NULL: not asked for */
@@ -91,7 +91,7 @@ struct ledger_tracker *ledger_tracker_new(const struct ledger_tracker_options *o
 {
     struct ledger_tracker *f = mem_alloc(sizeof(*f));
     f->o = *o;
-    f->commit_ns = COMMIT_FIRST_NS;
+    f->commit_ns = COMMIT_FIRST_NS, f->scan_ns = SCAN_FIRST_NS;
     f->unseen = unobserved_count_new();
     if (o->own_allocator)
         unobserved_count_add(f->unseen, PRELOAD_CHECK_OWN_MALLOC, o->own_allocator);
@@ -156,8 +156,12 @@ static void find_pid(struct track *t)
 static void take_up(struct ledger_tracker *f, struct ledger_entry *e, uint64_t now)
 {
     struct ledger_header h;
-    struct track t = {
-        .entry = *e, .point_ns = POINT_FIRST_NS, .moment_ns = MOMENT_FIRST_NS, .next_point = now, .root = ""};
+    struct track t = {.entry = *e,
+                      .point_ns = POINT_FIRST_NS,
+                      .moment_ns = MOMENT_FIRST_NS,
+                      .found = now,
+                      .next_point = now,
+                      .root = ""};
     t.fd = ledger_entry_open(e);
     if (e->mapped && (t.fd == -EACCES || t.fd == -EPERM))
         unobserved_count_add_hidden(f->unseen, e->pid, e->image_id);
@@ -178,15 +182,6 @@ static void take_up(struct ledger_tracker *f, struct ledger_entry *e, uint64_t n
     e->path = NULL; /* ours now */
     e->mapped = NULL;
     *vec_push(&f->tracks) = t;
-}
-
-static void scan_strays(struct ledger_tracker *f, struct ledger_list *list)
-{
-    uint64_t began = clock_ns(CLOCK_MONOTONIC), worked = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-    ledger_scan_strays(f->o.dir, list);
-    uint64_t now = clock_ns(CLOCK_MONOTONIC), cost = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - worked;
-    uint64_t wait = cost * STRAYS_COST_SHARE, least = (now - began) * STRAYS_WAIT_SHARE;
-    f->next_strays = now + (wait > least ? wait : least);
 }
 
 /* `last`: whoever was killed while making a ledger has left nothing in it, and goes. */
@@ -212,45 +207,33 @@ static void scan(struct ledger_tracker *f, uint64_t now, bool last)
 {
     struct ledger_list strays = {0}, list = {0};
     char events[4096];
+    bool appeared = false;
+    size_t tracks = f->tracks.len;
     while (f->inotify_fd >= 0 && read(f->inotify_fd, events, sizeof(events)) > 0)
-        ;
-    if (last || now >= f->next_strays)
-        scan_strays(f, &strays);
+        appeared = true;
+    if (!last && !appeared && now < f->next_scan && now < f->strays.next)
+        return;
+    if (last || now >= f->strays.next)
+        stray_search_run(&f->strays, f->o.dir, &strays);
     ledger_run_scan(f->o.dir, &list);
     tag_tracker_scan(f->tags);
     take_up_all(f, &list, now, last);
     take_up_all(f, &strays, now, last);
-    f->next_scan = now + SCAN_NS;
+    /* A ledger that was not whole yet is found by one of the next scans. */
+    bool quiet = !appeared && f->tracks.len == tracks;
+    f->scan_ns = quiet && f->scan_ns * 2 < SCAN_LAST_NS ? f->scan_ns * 2
+                 : quiet                                ? SCAN_LAST_NS
+                                                        : SCAN_FIRST_NS;
+    f->next_scan = now + f->scan_ns;
 }
 
-static bool is_alive(const struct track *t)
+static struct image_alive image_of(const struct track *t)
 {
-    int held = t->entry.mapped ? -EINVAL : ledger_is_held(t->fd);
-    return held < 0 ? proc_maps(t->entry.pid, t->map_start, t->map_bytes) && proc_runs(t->entry.pid) : held;
-}
-
-/* Its agent has said that it ends, and no process in sight has the ledger. */
-static bool has_left(const struct track *t)
-{
-    struct ledger_header h;
-    return !ledger_copy_header(t->fd, &h, NULL) && h.state == LEDGER_EXITED && !ledger_scan_holder(&t->entry);
-}
-
-/*
- * Nobody will ask again. Who reads /proc of a process holds its memory meanwhile, also when it has ended, and on a busy machine
- * that may take long. So what counts is whether the process is there, or another one that shares its memory.
- */
-static bool is_alive_still(const struct track *t)
-{
-    for (int n = 0; is_alive(t) && n < ENDING_MS; n++) {
-        bool runs = t->known && proc_runs(t->entry.pid);
-        if (t->known && !runs)
-            return ledger_scan_holder(&t->entry) != 0;
-        if (runs && proc_maps(t->entry.pid, t->map_start, t->map_bytes))
-            return true;
-        nanosleep(&(struct timespec){.tv_nsec = MS}, NULL);
-    }
-    return is_alive(t) && (t->known || !has_left(t));
+    return (struct image_alive){.entry = &t->entry,
+                                .fd = t->fd,
+                                .map_start = t->map_start,
+                                .map_bytes = t->map_bytes,
+                                .known = t->known};
 }
 
 /* Reads the whole ledger, with names. NULL with a line if it cannot be read. */
@@ -328,6 +311,21 @@ static bool is_crowded(const struct ledger_tracker *f)
     return f->tracks.len - f->stored > BACKLOG_MAX;
 }
 
+/* An image of the command that has ended while the command runs was replaced by exec. */
+static void note_command(struct ledger_tracker *f, const struct track *t, const struct profile *p)
+{
+    const struct profile_image *i = &p->images.at[0];
+    if (t->entry.pid != f->o.pid || i->began_ns < f->command_began_ns)
+        return;
+    f->command_image = proc_runs(f->o.pid) ? 0 : i->id;
+    f->command_began_ns = i->began_ns;
+}
+
+uint64_t ledger_tracker_command_image(const struct ledger_tracker *f)
+{
+    return f->command_image;
+}
+
 /* What is stored of an image that has ended: all, or, beyond IMAGES_MAX, that it was there. */
 static int harvest(struct ledger_tracker *f, struct track *t, uint64_t now, struct error *e)
 {
@@ -351,7 +349,17 @@ static int harvest(struct ledger_tracker *f, struct track *t, uint64_t now, stru
         p = read_image(f, t, false, &unread);
     }
     set_stored(f, t, now);
+    if (p)
+        note_command(f, t, p);
     return put_profile(f, t, p, true, e);
+}
+
+/* A step of `first_ns` at first, doubled while it is a small part of the age. */
+static uint64_t step_of(uint64_t first_ns, uint64_t age_ns, uint64_t last_ns)
+{
+    while (first_ns * 2 <= age_ns / AGE_SHARE && first_ns * 2 <= last_ns)
+        first_ns *= 2;
+    return first_ns;
 }
 
 static int add_moment(struct ledger_tracker *f, struct track *t, const struct profile_point *point,
@@ -371,7 +379,8 @@ static int add_moment(struct ledger_tracker *f, struct track *t, const struct pr
     profile_free(p);
     bad = bad ? bad : keep_accounts(f, t, true, e);
     uint64_t now = clock_ns(CLOCK_MONOTONIC), least = (now - began - f->naming_ns) * MOMENT_COST_SHARE;
-    uint64_t wait = least > t->moment_ns ? least : t->moment_ns;
+    uint64_t step = step_of(t->moment_ns, now - t->found, MOMENT_LAST_NS);
+    uint64_t wait = least > step ? least : step;
     t->next_moment = now + (wait < MOMENT_LAST_NS ? wait : MOMENT_LAST_NS);
     return bad;
 }
@@ -400,7 +409,8 @@ static int add_point(struct ledger_tracker *f, struct track *t, uint64_t now, st
         t->point_ns = t->point_ns * 2 < POINT_LAST_NS ? t->point_ns * 2 : POINT_LAST_NS;
         t->moment_ns = t->moment_ns * 2 < MOMENT_LAST_NS ? t->moment_ns * 2 : MOMENT_LAST_NS;
     }
-    t->next_point = now + t->point_ns;
+    uint64_t step = step_of(t->point_ns, now - t->found, POINT_LAST_NS);
+    t->next_point = (now / step + 1) * step; /* those of several images come together */
     return bad;
 }
 
@@ -438,7 +448,8 @@ int ledger_tracker_step(struct ledger_tracker *f, int *wait_ms, struct error *e)
             break;
         if (t->stored)
             continue;
-        if (is_alive(t)) {
+        struct image_alive image = image_of(t);
+        if (image_is_alive(&image)) {
             bad = now >= t->next_point ? add_point(f, t, now, e) : 0;
             continue;
         }
@@ -455,6 +466,7 @@ int ledger_tracker_step(struct ledger_tracker *f, int *wait_ms, struct error *e)
     }
     next = tag_tracker_due(f->tags);
     next = next < f->next_scan ? next : f->next_scan;
+    next = next < f->strays.next ? next : f->strays.next;
     vec_each (const struct track, t, &f->tracks)
         if (!t->stored && t->next_point < next)
             next = t->next_point;
@@ -472,7 +484,8 @@ int ledger_tracker_finish(struct ledger_tracker *f, struct error *e)
         struct track *t = &f->tracks.at[i];
         if (t->stored)
             continue;
-        if (!is_alive_still(t)) {
+        struct image_alive image = image_of(t);
+        if (!image_is_alive_still(&image)) {
             bad = harvest(f, t, now, e);
             continue;
         }

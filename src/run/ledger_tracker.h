@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/error.h"
 #include "model/profile/wrappers.h"
@@ -24,6 +25,7 @@ struct ledger_tracker_options {
     struct recording *recording;
     struct symbols *symbols;
     bool keep_args;
+    pid_t pid;                    /* the command */
     const struct wrappers *sites; /* see record.h */
     const char *own_allocator; /* the program that was started, if it has an allocator of its own; or NULL */
 };
@@ -35,6 +37,8 @@ void ledger_tracker_free(struct ledger_tracker *f);
 int ledger_tracker_fd(const struct ledger_tracker *f);
 /** Does what is due; *wait_ms says when to come again. 0, or the recording's error. */
 int ledger_tracker_step(struct ledger_tracker *f, int *wait_ms, struct error *e);
+/** The image that the command was when it ended, after ledger_tracker_finish(); 0: it has no ledger. */
+uint64_t ledger_tracker_command_image(const struct ledger_tracker *f);
 /** The last look: what has ended is stored and removed, what runs on is stored as running and left alone. */
 int ledger_tracker_finish(struct ledger_tracker *f, struct error *e);
 

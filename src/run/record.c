@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -125,6 +126,9 @@ static int finish(struct session *s, struct ledger_tracker *f, struct record_res
         bad = recording_set_number(s->recording, RECORDING_ENDED, clock_ns(CLOCK_REALTIME), e);
     if (!bad)
         bad = recording_set_number(s->recording, RECORDING_EXIT, result->wait_status, e);
+    uint64_t killed = WIFSIGNALED(result->wait_status) ? ledger_tracker_command_image(f) : 0;
+    if (!bad && killed)
+        bad = recording_set_number(s->recording, RECORDING_KILLED, (int64_t)killed, e);
     int closed = recording_close(s->recording, bad ? NULL : e);
     s->recording = NULL;
     return bad ? bad : closed;
@@ -156,6 +160,7 @@ int record_command(const struct record_options *o, struct record_result *result,
                                          .recording = s.recording,
                                          .symbols = s.symbols,
                                          .keep_args = o->keep_args,
+                                         .pid = s.launch.pid,
                                          .own_allocator = o->own_allocator ? o->argv[0] : NULL});
     bad = watch(&s, f, e);
     bad = finish(&s, f, result, bad, e);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/wait.h>
 
 static int load_strings(struct loader *l, struct error *e)
 {
@@ -329,10 +330,27 @@ static int load_lifetimes(struct loader *l, struct error *e)
     return reader_scan_end(&s, e);
 }
 
+/* The last process of a recording that `allium run` did not finish may run on, or not. */
+static void cut_short(struct loader *l)
+{
+    vec_each (struct profile_image, i, &l->p->images)
+        if (i->state == PROFILE_IMAGE_RUNNING)
+            i->state = PROFILE_IMAGE_CUT;
+}
+
+static void set_signal(struct loader *l, uint64_t image_id, int64_t status)
+{
+    vec_each (struct profile_image, i, &l->p->images)
+        if (i->id == image_id && image_id && i->state == PROFILE_IMAGE_ENDED && WIFSIGNALED((int)status))
+            i->signal = WTERMSIG((int)status);
+}
+
 static int load_facts(struct loader *l, struct error *e)
 {
     struct scan s;
     bool ended = false;
+    uint64_t killed = 0;
+    int64_t status = 0;
     reader_scan(&s, l->r, SCHEMA_META);
     while (reader_scan_row(&s)) {
         const char *key = reader_scan_text(&s);
@@ -342,6 +360,10 @@ static int load_facts(struct loader *l, struct error *e)
             l->p->period_bytes = (uint64_t)sql_get_int(&s.row, 1, INT64_MAX);
         else if (!strcmp(key, RECORDING_ENDED))
             ended = true;
+        else if (!strcmp(key, RECORDING_KILLED))
+            killed = (uint64_t)sql_get_int(&s.row, INT64_MIN, INT64_MAX);
+        else if (!strcmp(key, RECORDING_EXIT))
+            status = sql_get_int(&s.row, INT32_MIN, INT32_MAX);
         else if (!strcmp(key, SCHEMA_DROPPED))
             l->p->images_dropped = sql_get_count(&s.row);
         else if (!strcmp(key, SCHEMA_DROPPED_PEAK))
@@ -349,6 +371,9 @@ static int load_facts(struct loader *l, struct error *e)
     }
     if (!ended) /* what was sampled may not have been written yet */
         l->p->period_bytes = 0;
+    if (!ended && l->r->unwritten)
+        cut_short(l);
+    set_signal(l, killed, status);
     if (l->at_ns && *l->at_ns < l->p->taken_ns)
         l->p->taken_ns = *l->at_ns;
     return reader_scan_end(&s, e);

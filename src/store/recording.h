@@ -50,7 +50,9 @@ struct recording;
 #define RECORDING_PERIOD  "period_bytes"   /* number, from 1 on: what was asked for at the start */
 #define RECORDING_STARTED "started_ns"     /* number, CLOCK_REALTIME */
 #define RECORDING_ENDED   "ended_ns"       /* number; absent while it goes on, and after a crash */
-#define RECORDING_EXIT    "exit_status"    /* number */
+#define RECORDING_EXIT    "exit_status"    /* number: the wait status of the command */
+#define RECORDING_KILLED                                                                                     \
+    "killed_image" /* number: the id of the image that the signal in the wait status ended */
 #define RECORDING_ACCOUNTS                                                                                   \
     "accounts_" /* and a kind, "tags" or "sites": number 1, where there are exact accounts of it */
 

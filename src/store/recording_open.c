@@ -256,13 +256,29 @@ static int open_file(struct reader *r, const char *absolute, struct error *e)
     return rc;
 }
 
+/*
+ * A writer holds a lock on the first byte (recording_file.c). To be asked before SQLite has the file open: closing a descriptor
+ * drops the locks of a process. False where the file system has no locks.
+ */
+static bool is_unwritten(const char *absolute)
+{
+    struct flock first = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1};
+    int fd = open(absolute, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    bool free = fd >= 0 && !fcntl(fd, F_OFD_GETLK, &first) && first.l_type == F_UNLCK;
+    if (fd >= 0)
+        close(fd);
+    return free;
+}
+
 int reader_open(struct reader *r, const char *path, struct error *e)
 {
     char *absolute;
     *r = (struct reader){.shown = sql_shown(path)};
     int rc = find_file(path, r->shown, &absolute, e);
-    if (!rc)
+    if (!rc) {
+        r->unwritten = is_unwritten(absolute);
         rc = result(r, open_file(r, absolute, e), e);
+    }
     free(absolute);
     return rc;
 }

@@ -23,6 +23,7 @@ struct reader {
     uint64_t bytes;           /* of all pages: all texts are no larger, or one is pointed to many times */
     uint64_t text_left_bytes; /* of that */
     uint64_t frames_max;      /* of all stacks */
+    bool unwritten;           /* no process is writing the file */
     unsigned without;         /* parts that are left out; see profile_load.h */
     struct scan *each;        /* whose rows are handed over now; NULL: none's */
 };

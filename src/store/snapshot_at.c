@@ -92,6 +92,7 @@ static void forget(struct loader *l)
             continue;
         struct profile_image *image = &l->p->images.at[i->index];
         image->state = PROFILE_IMAGE_RUNNING;
+        image->signal = 0;
         image->past = true;
         image->taken_ns = i->cut_ns;
         image->rss_anon_bytes = i->rss_anon_bytes;

@@ -69,6 +69,30 @@ def own_allocator(place):
         check("defines %s itself" % symbol in done.err, "not said:", done.err)
 
 
+def killed_recorder(place):
+    """A recording whose `run` was killed does not say that its process runs now."""
+    process = place.start_allium("run", "--quiet", "--period", "1", "-o", "r.allium", "--", program("holder"))
+    equal(process.stdout.readline(), b"ready\n", "the holder's word")
+    wait_until(lambda: "live now" in place.allium("report", "r.allium", code=None).out, 10, "the process in the recording")
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    report = place.allium("report", "r.allium").out
+    check("running when last seen; the recording was cut short" in report and "live now" not in report, "report", report)
+    equal([i["state"] for i in json.loads(place.allium("report", "r.allium", "--json").out)["processes"]], ["cut_short"], "JSON")
+
+
+def crash(place):
+    """The signal that ended the command is named; an image that exec replaced was ended by none."""
+    script = "import os; os.kill(os.getpid(), %d)" % signal.SIGSEGV
+    done = place.allium("run", "--period", "1", "-o", "r.allium", "--", PYTHON, "-c", script, code=128 + signal.SIGSEGV)
+    for text in done.err, place.allium("report", "r.allium").out:
+        check(", killed by SIGSEGV" in text, "said", text)
+    place.allium("run", "--quiet", "--force", "--period", "1", "-o", "r.allium", "--", "sh", "-c", 'exec "$@"', "sh", PYTHON, "-c", script,
+                 code=128 + signal.SIGSEGV)
+    images = json.loads(place.allium("report", "r.allium", "--json").out)["processes"]
+    equal(sorted((i["comm"][:6], i["signal"]) for i in images), [("python", "SIGSEGV"), ("sh", None)], "signals")
+
+
 def unfinished_ledger(place):
     """What is left of a ledger whose process was killed while making it goes with the run, or by ps --prune."""
     gone = 2 ** 22 - 1  # beyond what Linux gives out here
@@ -154,7 +178,7 @@ def full_disk(place):
         if size != "100m":
             one_line(err, "disk is full", "make room", "allium ps", "allium snapshot")
             failed += 1
-        recorded = {(p["image"], p["comm"]) for p in processes(place, "out/r.allium") if p["state"] != "running"}
+        recorded = {(p["image"], p["comm"]) for p in processes(place, "out/r.allium") if p["state"] not in ("running", "cut_short")}
         kept = {(ledger["id"], ledger["comm"]) for path in {os.path.dirname(path) for path in place.ledgers()}
                 for ledger in tap.totals(path)}
         print("# %s: %d processes recorded, %d ledgers kept" % (size, len(recorded), len(kept)))
@@ -318,6 +342,8 @@ tap.main([(name, placed(function, "/tmp" if function in (process_of_another, led
           for name, function in [
     ("a process without a ledger is named in one line", process_without_ledger),
     ("a process of another user is named in one line", process_of_another),
+    ("a recorder that was killed", killed_recorder),
+    ("a command that crashes", crash),
     ("an allocator that goes past the agent is said", own_allocator),
     ("half a ledger is tidied up", unfinished_ledger),
     ("a recording that exists, or cannot be made, is named in one line", recording_exists),

@@ -36,6 +36,7 @@ enum profile_image_state {
     PROFILE_IMAGE_RUNNING, /* when it was read */
     PROFILE_IMAGE_EXITED,  /* its exit handlers ran */
     PROFILE_IMAGE_ENDED,   /* killed, _exit or exec */
+    PROFILE_IMAGE_CUT, /* it ran when it was last seen, in a recording that was cut short. Not kept in recordings */
 };
 
 /** What could not be kept or seen: counts of events. The order is that of the ledger and of the recording. */
@@ -60,6 +61,7 @@ struct profile_image {
     int32_t pid, parent_pid;
     uint32_t comm, exe, args; /* strings; args "" when not kept */
     enum profile_image_state state;
+    int32_t signal; /* that ended it; 0: none, or not known */
     bool
         past; /* as it was at taken_ns, later than which it was seen: then live samples are too few, what was temporary
                 * and lifetimes are 0, the peak is if it came later, and cost and losses are those of its end */

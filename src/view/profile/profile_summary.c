@@ -45,6 +45,8 @@ static void add_image(struct profile_summary *f, const struct profile *p, uint32
     f->running += image->state == PROFILE_IMAGE_RUNNING;
     f->exited += image->state == PROFILE_IMAGE_EXITED;
     f->ended += image->state == PROFILE_IMAGE_ENDED;
+    f->cut += image->state == PROFILE_IMAGE_CUT;
+    f->signal = image->signal ? image->signal : f->signal;
     f->past += image->past;
     f->unread += image->past && image->taken_ns <= image->began_ns;
     if (!f->began_ns || image->began_ns < f->began_ns)

@@ -17,6 +17,8 @@
 struct profile_summary {
     uint32_t main_image; /* the one with the highest peak; PROFILE_NONE: there is none */
     uint32_t running, exited, ended;
+    uint32_t cut;                     /* seen last in a recording that was cut short */
+    int32_t signal;                   /* that ended one of them; 0: none, or not known */
     uint32_t past;                    /* shown as they were at a moment before their end */
     uint32_t unread;                  /* of these: their books were not kept before that moment */
     uint64_t began_ns, taken_ns;      /* CLOCK_REALTIME; of the first and of the last image */

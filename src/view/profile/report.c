@@ -1,12 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "view/profile/report.h"
 
+#include <signal.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/units.h"
 #include "view/profile/report_parts.h"
 
 #define LARGEST_PROCESSES 3
+
+static const char *signal_name(int signal)
+{
+    const char *name = sigabbrev_np(signal);
+    return name ? name : "RT"; /* a real-time signal has no name of its own */
+}
 
 void report_add_title(struct buf *b, const struct profile *p, const struct profile_summary *f,
                       const struct text_style *style)
@@ -15,6 +23,7 @@ void report_add_title(struct buf *b, const struct profile *p, const struct profi
         [PROFILE_IMAGE_RUNNING] = "running",
         [PROFILE_IMAGE_EXITED] = "exited",
         [PROFILE_IMAGE_ENDED] = "ended without exit handlers (killed, _exit or exec)",
+        [PROFILE_IMAGE_CUT] = "running when last seen; the recording was cut short",
     };
     if (f->main_image == PROFILE_NONE) {
         buf_addstr(b, "nothing was sampled");
@@ -22,7 +31,13 @@ void report_add_title(struct buf *b, const struct profile *p, const struct profi
     }
     const struct profile_image *i = &p->images.at[f->main_image];
     if (p->images.len > 1) {
-        buf_printf(b, "%zu process images, %u running", p->images.len, f->running);
+        buf_printf(b, "%zu process images, %u running", p->images.len, f->running + f->cut);
+        buf_addstr(b, f->cut ? " when last seen; the recording was cut short" : "");
+        if (f->signal)
+            buf_printf(b, ", one killed by SIG%s", signal_name(f->signal));
+    } else if (i->signal) {
+        text_add_name(b, style, profile_text(p, i->comm));
+        buf_printf(b, " (pid %d), killed by SIG%s", i->pid, signal_name(i->signal));
     } else {
         text_add_name(b, style, profile_text(p, i->comm));
         buf_printf(b, " (pid %d), %s", i->pid, ends[i->state]);
@@ -96,6 +111,8 @@ const char *report_live_word(const struct profile_summary *f)
 {
     if (f->past)
         return "live then";
+    if (f->cut)
+        return "last seen";
     if (f->running && !f->exited && !f->ended)
         return "live now";
     if (f->exited && !f->running && !f->ended)
@@ -263,6 +280,7 @@ static void write_caption(struct sink *out, const struct rollup *r, const struct
     if (r->options.sort == ROLLUP_SORT_LIVE)
         metric = f->past                                ? "Held then"
                  : f->running == r->profile->images.len ? "Held now"
+                 : f->cut                               ? "Held when last seen"
                  : f->running                           ? "Held"
                                                         : "Still held at the end";
     struct buf b = BUF_INIT;

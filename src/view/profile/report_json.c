@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <signal.h>
+#include <string.h>
+
 #include "view/profile/report_json.h"
 
 #include <math.h>
@@ -7,7 +10,7 @@
 #include "view/profile/report_json_parts.h"
 #include "view/text/tree.h"
 
-#define VERSION 1
+#define VERSION 2
 
 const char *const report_json_groups[] = {
     [ROLLUP_BY_STACK] = "stack",     [ROLLUP_BY_FUNCTION] = "function", [ROLLUP_BY_FILE] = "file",
@@ -20,8 +23,10 @@ const char *const report_json_sorts[] = {
     [ROLLUP_SORT_ALLOCATED] = "allocated", [ROLLUP_SORT_ALLOCATIONS] = "allocations",
     [ROLLUP_SORT_TEMPORARY] = "temporary", [ROLLUP_SORT_AGE] = "age",
 };
-static const char *const states[] = {
-    [PROFILE_IMAGE_RUNNING] = "running", [PROFILE_IMAGE_EXITED] = "exited", [PROFILE_IMAGE_ENDED] = "ended"};
+static const char *const states[] = {[PROFILE_IMAGE_RUNNING] = "running",
+                                     [PROFILE_IMAGE_EXITED] = "exited",
+                                     [PROFILE_IMAGE_ENDED] = "ended",
+                                     [PROFILE_IMAGE_CUT] = "cut_short"};
 
 static void write_values(struct json *j, const char *key, const struct rollup_values *v)
 {
@@ -58,6 +63,11 @@ void report_json_image(struct json *j, const struct profile *p, const struct pro
     json_text(j, "exe", piece_known(profile_text(p, i->exe)));
     json_text(j, "args", piece_known(profile_text(p, i->args)));
     json_text(j, "state", states[i->state]);
+    const char *signal = i->signal ? sigabbrev_np(i->signal) : NULL;
+    struct buf name = BUF_INIT;
+    buf_printf(&name, "SIG%s", signal ? signal : "RT");
+    json_text(j, "signal", i->signal ? buf_str(&name) : NULL);
+    buf_release(&name);
     json_whole(j, "began_ns", i->began_ns);
     json_whole(j, "taken_ns", i->taken_ns);
     json_whole(j, "off_ns", i->off_ns);
