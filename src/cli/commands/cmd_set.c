@@ -202,6 +202,39 @@ static unsigned change_agents(int pid, const struct query *where, const struct c
     return changed;
 }
 
+/* The process has a ledger, of an agent that keeps no accounts of call sites. */
+static bool has_no_sites(const struct ledger_scan *scan)
+{
+    struct ledger_header h;
+    struct error e = {""};
+    const struct ledger_entry *entry = ledger_scan_latest(&scan->list);
+    int fd = entry && entry->alive ? ledger_entry_open(entry) : -1;
+    bool none = fd >= 0 && !ledger_copy_header(fd, &h, &e) && !h.regions[LEDGER_SITES].used;
+    if (fd >= 0)
+        close(fd);
+    return none;
+}
+
+static int explain_no_places(int pid, const struct query *where, bool no_sites)
+{
+    char process[64];
+    if (no_sites)
+        return command_fail(
+            EXIT_FAILED,
+            "process %d has no tags and no accounts of call sites: those take "
+            "liballium-agent-full.so, which `allium run --sites` and `allium env --sites` preload",
+            pid);
+    if (pid && !where)
+        snprintf(process, sizeof(process), "process %d has no tags", pid);
+    else
+        snprintf(process, sizeof(process), "no running process%s has tags", where ? " that is meant" : "");
+    return command_fail(EXIT_FAILED,
+                        "%s that are yours: they take a program that is built with <allium/tag.h>, see "
+                        "allium-tags(1); of call sites, which take `allium run --sites`, stacks alone "
+                        "can be asked",
+                        process);
+}
+
 /* Why nothing was changed. */
 static int explain_none(int pid, const struct query *where, const struct change *c)
 {
@@ -210,23 +243,14 @@ static int explain_none(int pid, const struct query *where, const struct change 
     const bool places = c->tags.only || c->tags.where;
     ledger_scan_process(&scan, pid);
     int unread = pid ? ledger_scan_unread(&scan, &e) : 0;
+    const bool no_sites = pid && !where && has_no_sites(&scan);
     ledger_scan_release(&scan);
     if (unread)
         return command_fail(EXIT_FAILED, "%s", e.text);
     if (pid && kill(pid, 0) && errno == ESRCH)
         return command_fail(EXIT_FAILED, "there is no process %d", pid);
-    if (places) {
-        char who[64];
-        if (pid && !where)
-            snprintf(who, sizeof(who), "process %d has no tags", pid);
-        else
-            snprintf(who, sizeof(who), "no running process%s has tags", where ? " that is meant" : "");
-        return command_fail(EXIT_FAILED,
-                            "%s that are yours: they take a program that is built with <allium/tag.h>, see "
-                            "allium-tags(1); of call sites, which take `allium run --sites`, stacks alone "
-                            "can be asked",
-                            who);
-    }
+    if (places)
+        return explain_no_places(pid, where, no_sites);
     if (pid)
         return command_fail(
             EXIT_FAILED,
