@@ -68,7 +68,7 @@ static __attribute__((noinline)) uint32_t stack_alone_cold(struct stack_bounds *
 /* NULL: another walk may use the caches at the same time. */
 static inline struct walk_caches *walk_caches_of(const struct thread *t)
 {
-    return likely(t->inside == 1 && t->shard < LEDGER_SHARDS_OWNED) ? &walk_caches[t->shard] : NULL;
+    return likely(t->reentry_depth == 1 && t->shard < LEDGER_SHARDS_OWNED) ? &walk_caches[t->shard] : NULL;
 }
 
 /* The result of a walk. */

@@ -33,18 +33,18 @@
 #define WAIT_MOMENTS   5000u /* milliseconds, of all threads together */
 #define MAKING_SPINS   20000 /* some 300 microseconds */
 
-enum { CHILD_UNAWARE, SETTLED = PROCESS_SETTLED };
+enum { NEW_CHILD, CURRENT = PROCESS_CURRENT };
 
-static uint32_t before_boot = CHILD_UNAWARE;
+static uint32_t before_boot = NEW_CHILD;
 struct process process = {.ledger.control = &ledger_no_control, .alive = &before_boot};
 
-static uint32_t alive_fallback = SETTLED;
+static uint32_t alive_fallback = CURRENT;
 
 /* What tags are asked when it begins. */
 static union {
     struct ledger_control control;
     char page[LEDGER_PAGE_BYTES];
-} asked_at_start;
+} control_at_start;
 
 /* For a child that is forked by a handler in the midst of our books; see process_after_fork(). */
 static char header_at_fork[LEDGER_HEADER_BYTES];
@@ -58,11 +58,11 @@ static bool read_setting(char *entry)
     static const char wrappers[] = "ALLIUM_WRAPPERS=";
     static const char tags[] = "ALLIUM_TAGS=off"; /* which stays: the library may come without us */
     if (!process.config.asked && text_starts(entry, tags)) {
-        asked_at_start.control.word = LEDGER_CONTROL_TAGS_OFF;
-        process.config.asked = &asked_at_start.control;
+        control_at_start.control.word = LEDGER_CONTROL_TAGS_OFF;
+        process.config.asked = &control_at_start.control;
     }
     if (text_starts(entry, period))
-        process.period_asked = text_size(entry + sizeof(period) - 1);
+        process.period_at_start = text_size(entry + sizeof(period) - 1);
     else if (text_starts(entry, dir))
         text_copy(process.config.dir, sizeof(process.config.dir), entry + sizeof(dir) - 1);
     else if (text_starts(entry, size))
@@ -105,13 +105,13 @@ static void read_environment(void)
 void process_init(void)
 {
     process.config.samples = process.config.tags = true;
-    process.period_asked = LEDGER_PERIOD_DEFAULT;
+    process.period_at_start = LEDGER_PERIOD_DEFAULT;
     read_environment();
-    if (!process.period_asked || process.period_asked > LEDGER_PERIOD_MAX)
-        process.period_asked = LEDGER_PERIOD_DEFAULT;
-    process.in_force = process.period_asked;
+    if (!process.period_at_start || process.period_at_start > LEDGER_PERIOD_MAX)
+        process.period_at_start = LEDGER_PERIOD_DEFAULT;
+    process.in_force = process.period_at_start;
     if (!process.config.limit_bytes)
-        process.config.limit_bytes = process.period_asked == 1 ? LIMIT_EXACT : LIMIT_SAMPLING;
+        process.config.limit_bytes = process.period_at_start == 1 ? LIMIT_EXACT : LIMIT_SAMPLING;
     if (process.config.limit_bytes < LIMIT_SMALLEST)
         process.config.limit_bytes = LIMIT_SMALLEST;
     clock_init();
@@ -124,7 +124,7 @@ void process_init(void)
     process.alive = &alive_fallback;
     if (!sys_failed(page)) {
         process.alive = (uint32_t *)page;
-        *process.alive = SETTLED;
+        *process.alive = CURRENT;
         sys_call(SYS_madvise, page, 4096, MADV_WIPEONFORK);
     }
     store_release(&process.generation, 1);
@@ -163,7 +163,7 @@ static void become_child(void)
     process.threads = 0;
     process.forks = 0;
     process.forked = false;
-    process.in_force = process.period_asked;
+    process.in_force = process.period_at_start;
     for (int i = 0; i < LEDGER_LOSSES; i++)
         process.early_losses[i] = 0;
     live_table_disinherit();
@@ -171,7 +171,7 @@ static void become_child(void)
     store_release(&process.generation, process.generation + 1);
 }
 
-static void begin_thread(struct thread *t)
+static void attach_thread(struct thread *t)
 {
     uint64_t ordinal = __atomic_fetch_add(&process.threads, 1, __ATOMIC_RELAXED);
     t->random = process.seed + ordinal * 0xd1342543de82ef95u;
@@ -190,15 +190,15 @@ static void begin_thread(struct thread *t)
 }
 
 /* In *alive while a thread finds out: which one. */
-static uint32_t settling(const struct thread *t)
+static uint32_t update_by(const struct thread *t)
 {
     return (uint32_t)((uintptr_t)t >> 3) | 2;
 }
 
-static bool settles_elsewhere(const struct thread *t)
+static bool is_updated_elsewhere(const struct thread *t)
 {
     uint32_t is = load_acquire(process.alive);
-    return is != CHILD_UNAWARE && is != SETTLED && is != settling(t);
+    return is != NEW_CHILD && is != CURRENT && is != update_by(t);
 }
 
 /* A handler in the midst of it would find no books, and would not come again. Not after seccomp: false. */
@@ -214,16 +214,16 @@ static void unblock_handlers(uint64_t mask)
     sys_call(SYS_rt_sigprocmask, SIG_SETMASK, &mask, 0, sizeof(mask));
 }
 
-static bool settle_child(struct thread *t)
+static bool update_child(struct thread *t)
 {
-    uint32_t unaware = CHILD_UNAWARE;
+    uint32_t unaware = NEW_CHILD;
     uint64_t mask;
     bool blocked = block_handlers(&mask);
-    bool first = __atomic_compare_exchange_n(process.alive, &unaware, settling(t), false, __ATOMIC_ACQ_REL,
+    bool first = __atomic_compare_exchange_n(process.alive, &unaware, update_by(t), false, __ATOMIC_ACQ_REL,
                                              __ATOMIC_RELAXED);
     if (first) {
         become_child();
-        store_release(process.alive, SETTLED);
+        store_release(process.alive, CURRENT);
     }
     if (blocked)
         unblock_handlers(mask);
@@ -234,14 +234,14 @@ bool process_ensure_current_cold(struct thread *t)
 {
     if (!load_acquire(&process.generation))
         return false;
-    if (unlikely(load_acquire(process.alive) != SETTLED)) {
-        if (t->inside) /* forked by a handler: what it interrupted ends with the books it began with */
+    if (unlikely(load_acquire(process.alive) != CURRENT)) {
+        if (t->reentry_depth) /* forked by a handler: what it interrupted ends with the books it began with */
             return false;
-        if (!settle_child(t))
+        if (!update_child(t))
             return false;
     }
     if (t->generation != process.generation)
-        begin_thread(t);
+        attach_thread(t);
     return true;
 }
 
@@ -250,7 +250,7 @@ void process_before_fork(void)
     process.forks++;
     sites_before_fork();
     ledger_bytes_at_fork = 0;
-    if (!thread_self.inside || !process_is_current() || process.stage != LEDGER_STAGE_MADE)
+    if (!thread_self.reentry_depth || !process_is_current() || process.stage != LEDGER_STAGE_MADE)
         return;
     __builtin_memcpy(header_at_fork, process.ledger.header, sizeof(header_at_fork));
     ledger_bytes_at_fork = ledger_mapped_bytes(process.ledger.header);
@@ -278,7 +278,7 @@ void process_after_fork(void)
     leave_control();
     sites_after_fork();
     process.forked = true;
-    store_release(process.alive, CHILD_UNAWARE);
+    store_release(process.alive, NEW_CHILD);
     thread_self.left = 0;
 }
 
@@ -303,8 +303,8 @@ static void describe_image(struct ledger *l)
         text_copy(exe, sizeof(exe), process.exec_name);
     writer_add_string(""); /* string 0 */
     h->exe = writer_add_string(exe);
-    ledger_append(l, LEDGER_THREADS, 1);                     /* thread 0: other */
-    writer_add_period(process.period_asked, h->began_ticks); /* record 0 */
+    ledger_append(l, LEDGER_THREADS, 1);                        /* thread 0: other */
+    writer_add_period(process.period_at_start, h->began_ticks); /* record 0 */
     for (int i = 0; i < LEDGER_LOSSES; i++)
         h->losses[i] += process.early_losses[i];
 }
@@ -329,8 +329,8 @@ void process_wait_for_others(const struct thread *t)
     static uint32_t slept;
     const struct timespec moment = {.tv_nsec = 1000000};
     for (int n = 0; !load_relaxed(&process.ledger.sealed) &&
-                    (settles_elsewhere(t) || (load_acquire(&process.stage) == LEDGER_STAGE_MAKING &&
-                                              load_relaxed(&process.maker) != t));
+                    (is_updated_elsewhere(t) || (load_acquire(&process.stage) == LEDGER_STAGE_MAKING &&
+                                                 load_relaxed(&process.maker) != t));
          n++)
         if (n < WAIT_YIELDS)
             sys_call(SYS_sched_yield, 0);
@@ -343,7 +343,7 @@ void process_wait_for_others(const struct thread *t)
 /* The parent's page is of no use any more. Where a handler forked, what it interrupted may be about to look at it: that finds a zero. */
 static void drop_control(const struct ledger_control *of)
 {
-    if (!of || of == &asked_at_start.control)
+    if (!of || of == &control_at_start.control)
         return;
     const char *page = (const char *)of;
     sys_call(SYS_mmap, page, LEDGER_PAGE_BYTES, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
@@ -426,11 +426,11 @@ static void switch_off(bool off)
 }
 
 /* A word of the control page; nonsense changes nothing. */
-static void adopt(uint64_t word)
+static void apply_control_word(uint64_t word)
 {
     word &= ~LEDGER_CONTROL_TAGS_OFF;
     uint64_t switches = word & (LEDGER_CONTROL_OFF | LEDGER_CONTROL_FREE_STACKS);
-    uint64_t period = word & ~switches ? word & ~switches : process.period_asked;
+    uint64_t period = word & ~switches ? word & ~switches : process.period_at_start;
     uint32_t index = period <= LEDGER_PERIOD_MAX ? period_record(period) : LEDGER_NONE;
     if (index >= PERIODS_MAX)
         return;
@@ -448,7 +448,7 @@ void process_apply_control_cold(void)
         uint64_t asked = load_relaxed(&c->word), seen = load_relaxed(&process.control_word);
         if (asked == seen || !atomic_swap_if64(&process.control_word, seen, asked))
             return;
-        adopt(asked);
+        apply_control_word(asked);
     }
 }
 

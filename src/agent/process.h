@@ -28,7 +28,7 @@ struct process {
     int32_t pid;                /* a vfork child, which runs in our memory, has another */
     uint64_t seed;
     uint64_t seed_given; /* 0: drawn from the kernel's random bytes */
-    uint64_t period_asked;
+    uint64_t period_at_start;
     uint64_t
         in_force; /* the period, the index of its record and LEDGER_CONTROL_*: in one word, as they belong together */
     uint64_t control_word; /* the control page's, when it was last heeded */
@@ -70,12 +70,12 @@ void process_before_fork(void);
 /** After fork, in the child (pthread_atfork): the next request finds out. */
 void process_after_fork(void);
 
-#define PROCESS_SETTLED 1u /* in *alive; 0: a fork child that does not know it */
+#define PROCESS_CURRENT 1u /* in *alive; 0: a fork child that does not know it */
 
 /** The ledger may be looked at: it is this process's own. */
 static inline bool process_is_current(void)
 {
-    return likely(load_acquire(process.alive) == PROCESS_SETTLED);
+    return likely(load_acquire(process.alive) == PROCESS_CURRENT);
 }
 
 static inline bool process_is_known(const struct thread *t)

@@ -14,8 +14,8 @@
 /** What it returns goes to ledger_exit(): to count down would wait for the counting up. */
 static inline uint8_t ledger_enter(struct thread *t)
 {
-    uint8_t outside = t->inside;
-    t->inside = outside + 1;
+    uint8_t outside = t->reentry_depth;
+    t->reentry_depth = outside + 1;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     return outside;
 }
@@ -23,7 +23,7 @@ static inline uint8_t ledger_enter(struct thread *t)
 static inline void ledger_exit(struct thread *t, uint8_t outside)
 {
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    t->inside = outside;
+    t->reentry_depth = outside;
 }
 
 /** Enters, then looks: after a look outside a handler might fork before we are in. */

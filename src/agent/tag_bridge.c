@@ -15,7 +15,7 @@ static struct {
 } behind;
 
 /* These two are left by jumps where they can be: who counts sites sees the program's call. */
-static void free_asking(void *p)
+static void free_with_tags(void *p)
 {
     agent_api_tags->gone(p);
     behind.free(p);
@@ -29,7 +29,7 @@ static COLD void *move_cold(void *old, size_t size)
     return p;
 }
 
-static void *realloc_asking(void *old, size_t size)
+static void *realloc_with_tags(void *old, size_t size)
 {
     if (likely(!old || !agent_api_tags->holds(old)))
         return behind.realloc(old, size);
@@ -40,14 +40,14 @@ static void *realloc_asking(void *old, size_t size)
  * Tags are asked before what hooks lead to. Jumps that are direct by now stay what they are: then the filter sends every free to
  * the cold halves, which ask as well.
  */
-static void stand_before_hooks(void)
+static void install_hooks(void)
 {
     void *(**realloc)(void *, size_t) =
         hooks_count_realloc() ? &next_hot.realloc : &next_entries.realloc; /* its own free() comes too late */
     behind.free = next_hot.free;
     behind.realloc = *realloc;
-    next_hot.free = free_asking;
-    *realloc = realloc_asking;
+    next_hot.free = free_with_tags;
+    *realloc = realloc_with_tags;
     if (jump_patch_is_applied())
         __builtin_memset(live_filter_counts, LIVE_FILTER_STUCK, sizeof(live_filter_counts));
 }
@@ -80,6 +80,6 @@ EXPORT const struct agent_api_agent *allium_agent_api(const struct agent_api_tag
     if (sites_on)
         ours.charged = sites_charge_tag;
     agent_api_tags = tags;
-    stand_before_hooks();
+    install_hooks();
     return &ours;
 }

@@ -37,7 +37,7 @@ struct thread {
     uint8_t busy;   /* enum thread_busy */
     uint8_t weighed_period;
     uint8_t
-        inside; /* the books are being written, that many times over: by handlers that interrupt each other */
+        reentry_depth; /* of ledger_enter(): signal handlers interrupt each other while they write to the ledger */
     uint8_t period; /* index of the period that `left` and `rest` were drawn with */
 };
 

@@ -38,7 +38,7 @@ static COLD void *malloc_cold(size_t size)
     return p;
 }
 
-EXPORT HOT DIRECT_TEXT void *malloc(size_t size)
+EXPORT HOT JUMP_PATCH_TEXT void *malloc(size_t size)
 {
     if (likely(take_bytes(size)))
         return next_hot.malloc(size);
@@ -57,7 +57,7 @@ COLD void hooks_free_cold(void *p)
     next.free(p);
 }
 
-EXPORT HOT DIRECT_TEXT void free(void *p)
+EXPORT HOT JUMP_PATCH_TEXT void free(void *p)
 {
     if (likely(!live_filter_may_hold(p))) {
         next_hot.free(p);
@@ -79,7 +79,7 @@ static COLD void *calloc_cold(size_t count, size_t each)
     return p;
 }
 
-DIRECT_TEXT static void *calloc_hot(size_t count, size_t each)
+JUMP_PATCH_TEXT static void *calloc_hot(size_t count, size_t each)
 {
     size_t size;
     if (unlikely(__builtin_mul_overflow(count, each, &size)))
@@ -119,7 +119,7 @@ static COLD void *realloc_cold(void *old, size_t size)
     return p;
 }
 
-DIRECT_TEXT static void *realloc_hot(void *old, size_t size)
+JUMP_PATCH_TEXT static void *realloc_hot(void *old, size_t size)
 {
     if (likely(!live_filter_may_hold(old) && take_bytes(size)))
         return next_hot.realloc(old, size);
@@ -140,7 +140,7 @@ static COLD int posix_memalign_cold(void **out, size_t alignment, size_t size)
     return error;
 }
 
-DIRECT_TEXT static int posix_memalign_hot(void **out, size_t alignment, size_t size)
+JUMP_PATCH_TEXT static int posix_memalign_hot(void **out, size_t alignment, size_t size)
 {
     if (likely(take_bytes(size)))
         return next_hot.posix_memalign(out, alignment, size);
@@ -157,14 +157,14 @@ static COLD void *aligned_cold(size_t alignment, size_t size, void *(**real)(siz
     return p;
 }
 
-DIRECT_TEXT static void *aligned_alloc_hot(size_t alignment, size_t size)
+JUMP_PATCH_TEXT static void *aligned_alloc_hot(size_t alignment, size_t size)
 {
     if (likely(take_bytes(size)))
         return next_hot.aligned_alloc(alignment, size);
     return aligned_cold(alignment, size, &next.aligned_alloc);
 }
 
-DIRECT_TEXT static void *memalign_hot(size_t alignment, size_t size)
+JUMP_PATCH_TEXT static void *memalign_hot(size_t alignment, size_t size)
 {
     if (likely(take_bytes(size)))
         return next_hot.memalign(alignment, size);
@@ -181,14 +181,14 @@ static COLD void *paged_cold(size_t size, void *(**real)(size_t))
     return p;
 }
 
-DIRECT_TEXT static void *valloc_hot(size_t size)
+JUMP_PATCH_TEXT static void *valloc_hot(size_t size)
 {
     if (likely(take_bytes(size)))
         return next_hot.valloc(size);
     return paged_cold(size, &next.valloc);
 }
 
-DIRECT_TEXT static void *pvalloc_hot(size_t size)
+JUMP_PATCH_TEXT static void *pvalloc_hot(size_t size)
 {
     if (likely(take_bytes(size)))
         return next_hot.pvalloc(size);
@@ -210,12 +210,12 @@ bool hooks_count_realloc(void)
     return next_entries.realloc == realloc_hot;
 }
 
-EXPORT DIRECT_TEXT void *calloc(size_t count, size_t each)
+EXPORT JUMP_PATCH_TEXT void *calloc(size_t count, size_t each)
 {
     return next_entries.calloc(count, each);
 }
 
-EXPORT DIRECT_TEXT void *realloc(void *old, size_t size)
+EXPORT JUMP_PATCH_TEXT void *realloc(void *old, size_t size)
 {
     return next_entries.realloc(old, size);
 }

@@ -16,7 +16,7 @@
 #include <stdbool.h>
 
 /* Where functions live whose jumps may be rewritten. */
-#define DIRECT_TEXT __attribute__((section("allium_hot")))
+#define JUMP_PATCH_TEXT __attribute__((section("allium_hot")))
 
 /** Rewrites what can be. */
 void jump_patch_apply(void);

@@ -63,7 +63,7 @@ static __attribute__((noinline)) struct draw_weight weigh_cold(struct thread *t,
                                                                uint8_t period_index, uint64_t period)
 {
     struct draw_weight weight = draw_weigh(size ? size : 1, period);
-    if (t->inside <= 1) { /* else we may have interrupted somebody who is here, too */
+    if (t->reentry_depth <= 1) { /* else we may have interrupted somebody who is here, too */
         t->weight = weight;
         t->weighed_period = period_index;
         t->weighed_size = size;
