@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* After seccomp the ledger does not grow any more. */
+/* The agent's part of the seccomp guard: after seccomp the ledger does not grow. */
 #include "target/seccomp_guard.h"
 
 #include "agent/clock.h"
 #include "agent/hooks/cold.h"
 #include "base/sigsafe/syscall.h"
 
-/* A vfork child goes alone, though it runs in our memory. */
+/* A vfork child enters seccomp alone, although it runs in the memory of its parent: the parent is not sealed. */
 struct seccomp_way seccomp_begin(struct seccomp_way w)
 {
     bool leads_in = (w.seals || w.freezes) && !load_relaxed(&process.ledger.sealed);
@@ -14,7 +14,8 @@ struct seccomp_way seccomp_begin(struct seccomp_way w)
         return (struct seccomp_way){.seals = false};
     if (w.seals)
         process_seal();
-    w.freezes = w.freezes && clock_freeze(); /* what an earlier call froze stays so if this one fails */
+    w.freezes = w.freezes &&
+                clock_freeze(); /* if an earlier call froze the clock, it stays frozen when this one fails */
     return w;
 }
 

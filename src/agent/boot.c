@@ -15,9 +15,9 @@
 #include "unwind/module.h"
 
 /*
- * Everything is set up at the first request or by our constructor, whichever comes first; ld.so may well call malloc
- * before any constructor has run. Before that, `left` is 0 and sends each request to the cold path, which calls
- * boot_agent(); a free arrives at the stub below.
+ * Sets up the agent at the first request or in the constructor, whichever comes first: ld.so may call malloc before any
+ * constructor has run. Until then `left` is 0, which sends each request to its cold half, and that calls boot_agent(); a
+ * free() arrives at the stub below.
  */
 
 static void early_free(void *p)
@@ -39,8 +39,9 @@ struct next_operators next_operators;
 static bool is_inert;
 
 /*
- * The family comes from one module. What it lacks (jemalloc has no pvalloc) is made of what it has; an allocator without
- * any aligned function leaves those to the next one, as it would without us.
+ * All functions of the family come from one module. A function that the module lacks (jemalloc has no pvalloc) is made of
+ * those that it has. If the module has no aligned function at all, the aligned functions are those of the next module, as
+ * without the agent.
  */
 static void *memalign_of_posix(size_t alignment, size_t size)
 {
@@ -95,7 +96,7 @@ static void find_allocator(void)
     exec_init();
     system_popen_init();
     sites_find_next();
-    n.is_glibc = resolve_in(m, "__libc_start_main") != NULL; /* its functions do not call each other */
+    n.is_glibc = resolve_in(m, "__libc_start_main") != NULL; /* glibc's functions do not call each other */
     next = n;
     next_hot = (struct next_hot){n.malloc,        n.calloc,   n.realloc, n.free,   n.posix_memalign,
                                  n.aligned_alloc, n.memalign, n.valloc,  n.pvalloc};
@@ -118,7 +119,7 @@ void boot_agent(void)
         module_init();
         process_init();
     }
-    if (process.config.sites && !has_begun && !thread_self.busy) { /* not while the allocator is asked */
+    if (process.config.sites && !has_begun && !thread_self.busy) { /* not during hook_layers_probe() */
         has_begun = true;
         sites_begin();
     }

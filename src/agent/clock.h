@@ -16,13 +16,13 @@
 
 extern bool clock_is_tsc __attribute__((visibility("hidden")));
 
-/** Where the counter may not be read any more: every moment is this one from now on. False: it was so before. */
+/** Stops the clock at the present moment, before the program forbids itself to read the counter. False: it was stopped. */
 bool clock_freeze(void);
-/** It may be read after all, says who froze it. */
+/** Starts the clock again: the call that was to forbid the counter has failed. */
 void clock_thaw(void);
-/** Ticks where clock_is_tsc is false. */
+/** The ticks if clock_is_tsc is false. */
 uint64_t clock_ticks_cold(void);
-/** Decides which clock it is; once. */
+/** Chooses the clock; once. */
 void clock_init(void);
 
 static inline uint64_t clock_ticks(void)

@@ -40,15 +40,15 @@ struct process process = {.ledger.control = &ledger_no_control, .alive = &before
 
 static uint32_t alive_fallback = CURRENT;
 
-/* What tags are asked when it begins. */
+/* The control page of tags until there is a ledger. */
 static union {
     struct ledger_control control;
     char page[LEDGER_PAGE_BYTES];
 } control_at_start;
 
-/* For a child that is forked by a handler in the midst of our books; see process_after_fork(). */
+/* The header, for a child that a signal handler forks while its thread writes to the ledger; see process_after_fork(). */
 static char header_at_fork[LEDGER_HEADER_BYTES];
-static uint64_t ledger_bytes_at_fork; /* 0: nobody is in their midst */
+static uint64_t ledger_bytes_at_fork; /* 0: the forking thread does not write to the ledger */
 
 static bool read_setting(char *entry)
 {
@@ -56,7 +56,7 @@ static bool read_setting(char *entry)
     static const char follow[] = "ALLIUM_FOLLOW=0", seed[] = "ALLIUM_SEED=";
     static const char exact[] = "ALLIUM_SITES=1"; /* accounts of call sites */
     static const char wrappers[] = "ALLIUM_WRAPPERS=";
-    static const char tags[] = "ALLIUM_TAGS=off"; /* which stays: the library may come without us */
+    static const char tags[] = "ALLIUM_TAGS=off"; /* stays in the environment: the library reads it, too */
     if (!process.config.asked && text_starts(entry, tags)) {
         control_at_start.control.word = LEDGER_CONTROL_TAGS_OFF;
         process.config.asked = &control_at_start.control;
@@ -80,7 +80,7 @@ static bool read_setting(char *entry)
     return true;
 }
 
-/* The program's own variable, or one of ours. */
+/* A variable of the program's own, or one of the agent's settings. */
 static bool read_variable(char *entry)
 {
     static const char runtime[] = "XDG_RUNTIME_DIR=";
@@ -130,7 +130,7 @@ void process_init(void)
     store_release(&process.generation, 1);
 }
 
-/* It is the parent's. Where it is still mapped, tags in this process look at it until they have their own, which begins as it is. */
+/* Lets go of the parent's control page. If it is still mapped, tags in this process read it until they have their own copy. */
 static void leave_control(void)
 {
     if (process.ledger.control_stays)
@@ -139,19 +139,19 @@ static void leave_control(void)
     process.ledger.control = &ledger_no_control;
 }
 
-/* The ledger of the parent is not mapped here any more (MADV_DONTFORK): nothing may look at it. */
+/* The ledger of the parent is not mapped in the child (MADV_DONTFORK): nothing may read it. */
 static void become_child(void)
 {
     uint64_t mix = process.seed ^ ((uint64_t)process.forks << 32);
     if (process.stage == LEDGER_STAGE_MADE)
         process.parent_image_id = process.config.image_id;
-    if (!process.ledger.sealed) { /* else there will be no ledger that could tell of them */
+    if (!process.ledger.sealed) { /* if it is sealed, there will be no ledger to write them to */
         process.parent_pid = (int32_t)sys_call(SYS_getppid, 0);
         process.pid = (int32_t)sys_call(SYS_getpid, 0);
     }
     process.forked_ticks = clock_ticks();
     if (!process.seed_given ||
-        !process.forked) /* nothing but its pid tells one child of a bare clone from another */
+        !process.forked) /* children of a bare clone() differ in nothing but their pid */
         mix ^= process.forked_ticks ^ (uint64_t)process.pid << 20;
     process.seed = draw_next(&mix);
     uint64_t id = process.config.image_id ^ process.forked_ticks ^ (uint64_t)process.pid << 40;
@@ -189,7 +189,7 @@ static void attach_thread(struct thread *t)
     t->generation = process.generation;
 }
 
-/* In *alive while a thread finds out: which one. */
+/* The value of *alive while thread `t` updates the process. */
 static uint32_t update_by(const struct thread *t)
 {
     return (uint32_t)((uintptr_t)t >> 3) | 2;
@@ -201,7 +201,7 @@ static bool is_updated_elsewhere(const struct thread *t)
     return is != NEW_CHILD && is != CURRENT && is != update_by(t);
 }
 
-/* A handler in the midst of it would find no books, and would not come again. Not after seccomp: false. */
+/* A signal handler during the update would find no ledger and its samples would be lost. False: sealed by seccomp. */
 static bool block_handlers(uint64_t *mask)
 {
     static const uint64_t all = ~0ull;
@@ -235,7 +235,7 @@ bool process_ensure_current_cold(struct thread *t)
     if (!load_acquire(&process.generation))
         return false;
     if (unlikely(load_acquire(process.alive) != CURRENT)) {
-        if (t->reentry_depth) /* forked by a handler: what it interrupted ends with the books it began with */
+        if (t->reentry_depth) /* a signal handler forked: the code it interrupted keeps the ledger until its end */
             return false;
         if (!update_child(t))
             return false;
@@ -256,7 +256,7 @@ void process_before_fork(void)
     ledger_bytes_at_fork = ledger_mapped_bytes(process.ledger.header);
 }
 
-/* False: somebody else's handler was faster and has something there. */
+/* False: another fork handler has already mapped something there. */
 static bool put_memory_at(const void *place, uint64_t bytes)
 {
     return !sys_failed(sys_call(SYS_mmap, place, bytes, PROT_READ | PROT_WRITE,
@@ -264,8 +264,8 @@ static bool put_memory_at(const void *place, uint64_t bytes)
 }
 
 /*
- * The ledger is not mapped in a child. Where a signal handler forked while its thread was writing to it, the child goes on
- * writing: into memory of its own, which nobody reads.
+ * The ledger is not mapped in a child. If a signal handler forked while its thread was writing to the ledger, the child goes on
+ * writing, to memory of its own in the same place, which nobody reads.
  */
 void process_after_fork(void)
 {
@@ -309,7 +309,7 @@ static void describe_image(struct ledger *l)
         h->losses[i] += process.early_losses[i];
 }
 
-/* Somebody else is at it: it takes the time of some system calls. A handler in the midst of it does not wait for itself. */
+/* Another thread makes the ledger, which takes some system calls. A signal handler of that very thread does not wait. */
 static bool wait_for_ledger(void)
 {
     if (load_relaxed(&process.maker) == &thread_self)
@@ -320,9 +320,8 @@ static bool wait_for_ledger(void)
 }
 
 /*
- * Another thread makes the ledger, or finds out that this is a fork child: it takes the time of some system calls, and of what
- * runs meanwhile, which on a busy machine is more than turns; so it is slept for. If that thread never comes back, it is
- * not waited for again and again.
+ * The other thread needs some system calls, and on a busy machine other programs run first: after some yields the wait sleeps.
+ * All threads together sleep for at most WAIT_MOMENTS ms, because the other thread may never come back.
  */
 void process_wait_for_others(const struct thread *t)
 {
@@ -340,7 +339,7 @@ void process_wait_for_others(const struct thread *t)
             return;
 }
 
-/* The parent's page is of no use any more. Where a handler forked, what it interrupted may be about to look at it: that finds a zero. */
+/* Replaces the parent's control page by zeros. Code that a forking signal handler interrupted may still read it. */
 static void drop_control(const struct ledger_control *of)
 {
     if (!of || of == &control_at_start.control)
@@ -351,7 +350,7 @@ static void drop_control(const struct ledger_control *of)
     process.config.asked = NULL;
 }
 
-/* The reason for which ledger_make() failed. */
+/* The reason that ledger_make() has failed for. */
 static enum carrier why_unobserved(int bad)
 {
     return bad == -EFBIG                      ? PRELOAD_CHECK_FILE_SIZE
@@ -365,7 +364,7 @@ static bool make_ledger(void)
     store_relaxed(&process.maker, &thread_self);
     const struct ledger_control *inherited = process.config.asked;
     if (process.generation > 1)
-        writer_reset(); /* not before: most children of shells never get here */
+        writer_reset(); /* here and not at the fork: most children of shells make no ledger */
     int bad = ledger_make(&process.ledger, &process.config);
     if (bad) {
         unobserved_mark(&process.config, process.config.image_id, why_unobserved(bad),
@@ -381,7 +380,7 @@ static bool make_ledger(void)
         drop_control(inherited);
     if (process.config.sites)
         sites_begin_ledger();
-    process.ledger.header->magic = LEDGER_MAGIC; /* a reader finds it whole or not at all */
+    process.ledger.header->magic = LEDGER_MAGIC; /* last: a reader finds the ledger complete or not at all */
     store_release(&process.stage, LEDGER_STAGE_MADE);
     return true;
 }
@@ -403,7 +402,7 @@ bool process_open_ledger_cold(void)
     return mine ? made : wait_for_ledger();
 }
 
-/* The record of a period, added if it was never in force before. LEDGER_NONE: there have been too many. */
+/* Finds or adds the record of a period. LEDGER_NONE: there are too many. */
 static uint32_t period_record(uint64_t period)
 {
     const struct ledger_region *r = &process.ledger.header->regions[LEDGER_PERIODS];
@@ -414,7 +413,7 @@ static uint32_t period_record(uint64_t period)
     return used < PERIODS_MAX ? writer_add_period(period, clock_ticks()) : LEDGER_NONE;
 }
 
-/* How long it was off is kept, so that a reader can tell what is missing. */
+/* Adds up the time that sampling was off, which readers report. */
 static void switch_off(bool off)
 {
     struct ledger_header *h = process.ledger.header;
@@ -425,7 +424,7 @@ static void switch_off(bool off)
         atomic_add64(&h->off_ticks, now - since);
 }
 
-/* A word of the control page; nonsense changes nothing. */
+/* Applies a word of the control page; an invalid one changes nothing. */
 static void apply_control_word(uint64_t word)
 {
     word &= ~LEDGER_CONTROL_TAGS_OFF;
@@ -438,7 +437,7 @@ static void apply_control_word(uint64_t word)
     store_release(&process.in_force, switches | (uint64_t)index << PROCESS_INDEX_SHIFT | period);
 }
 
-/* Whoever wins the word adopts it; and looks again, as a later one may have been adopted meanwhile by somebody faster. */
+/* The thread that wins the exchange applies the word, and then checks again: a faster thread may have applied a later word. */
 void process_apply_control_cold(void)
 {
     const struct ledger_control *c = process.ledger.control;
@@ -473,7 +472,7 @@ void process_uncount_loss(enum ledger_loss what)
 
 void process_seal(void)
 {
-    /* The last moment at which system calls are still free: take some room along. */
+    /* The last moment at which system calls are allowed: reserve room for some more records. */
     if (!process.ledger.sealed && process_ensure_current(&thread_self) && process_open_ledger())
         writer_take_room();
     if (sites_on && !process.ledger.sealed)

@@ -3,8 +3,8 @@
 #define AGENT_PROCESS_H
 
 /*
- * What the agent knows of the process: how it was asked to sample, its ledger, and whether this is a fork child that
- * does not know it yet.
+ * The state of the process: its settings, its ledger, and whether it is a fork child that has not yet let go of its parent's
+ * ledger.
  *
  * Runs in: target. Threads: any.
  */
@@ -20,59 +20,61 @@ enum ledger_stage { LEDGER_STAGE_NONE, LEDGER_STAGE_MAKING, LEDGER_STAGE_MADE, L
 struct process {
     struct ledger ledger;
     uint32_t stage;             /* enum ledger_stage */
-    const struct thread *maker; /* of the ledger */
-    uint32_t generation;        /* 1 at first, one more in each fork child; 0: not begun */
-    uint32_t threads;           /* ordinals given out */
-    uint32_t forks;             /* by libc: those of a bare clone come unseen */
-    bool forked;                /* this is a child of one of them, and does not know it yet */
-    int32_t pid;                /* a vfork child, which runs in our memory, has another */
+    const struct thread *maker; /* the thread that makes the ledger */
+    uint32_t generation;        /* 1 at first, one more in each fork child; 0: before process_init() */
+    uint32_t threads;           /* ordinals that threads have taken */
+    uint32_t forks;             /* calls of libc's fork(); a bare clone() is not seen */
+    bool forked;                /* a child of libc's fork() that has not been updated yet */
+    int32_t pid;                /* a vfork child, which runs in this memory, has another one */
     uint64_t seed;
     uint64_t seed_given; /* 0: drawn from the kernel's random bytes */
     uint64_t period_at_start;
-    uint64_t
-        in_force; /* the period, the index of its record and LEDGER_CONTROL_*: in one word, as they belong together */
-    uint64_t control_word; /* the control page's, when it was last heeded */
-    const char *exec_name; /* what execve was given, in the kernel's own words at the top of the stack */
+    /* The period, the index of its record and LEDGER_CONTROL_*: one word, because they change together. */
+    uint64_t in_force;
+    uint64_t control_word; /* the word of the control page that was applied last */
+    const char *exec_name; /* the path that execve() was called with (AT_EXECFN) */
     int32_t parent_pid;
     uint64_t parent_image_id, forked_ticks;
     uint64_t early_losses[LEDGER_LOSSES]; /* until there is a ledger */
-    bool alone; /* asked to leave children alone: neither fork children nor what they exec are observed */
-    uint32_t *alive;      /* once it has begun, in a page that the kernel wipes in fork children */
-    const char *wrappers; /* patterns of its own, beside those that are built in */
+    bool alone; /* ALLIUM_FOLLOW=0: neither fork children nor the programs they execute are observed */
+    uint32_t
+        *alive; /* PROCESS_CURRENT; after process_init() in a page that the kernel wipes in fork children */
+    const char *wrappers; /* patterns (ALLIUM_WRAPPERS), besides those that are built in */
     struct ledger_config config;
 };
 
 extern struct process process __attribute__((visibility("hidden")));
 
-/** Reads the settings the process was started with; once, from boot. */
+/** Reads the settings that the process was started with; once, from boot. */
 void process_init(void);
 /**
- * Makes sure that thread and process know what they are: a new thread gets its seed, a fork child lets go of its
- * parent's ledger. False: another context is in the middle of that; observe nothing now.
+ * Brings thread and process up to date: a new thread gets its seed, a fork child lets go of its parent's ledger. False:
+ * another thread, or the code that a signal handler interrupted, is doing so; observe nothing now.
  */
 ONE_COPY bool process_ensure_current_cold(struct thread *t);
-/** Another thread is about to settle the process, or to make its ledger: until it has done so, or is not likely to any more. */
+/** Waits while another thread updates the process or makes its ledger; gives up if that takes too long. */
 ONE_COPY void process_wait_for_others(const struct thread *t);
-/** Makes the ledger. False: it cannot be, or somebody else is at it. */
+/** Makes the ledger. False: that is not possible, or another thread is still making it. */
 ONE_COPY bool process_open_ledger_cold(void);
-/** Adopts a period set through the control page. */
+/** Applies the word of the control page. */
 ONE_COPY void process_apply_control_cold(void);
-/** Counts what was lost. */
+/** Counts one loss. */
 ONE_COPY void process_count_loss(enum ledger_loss what);
-/** Takes back what was counted before the outcome was known. */
+/** Takes back a loss that was counted before the outcome was known. */
 void process_uncount_loss(enum ledger_loss what);
-/** No system call any more: the program is about to enter seccomp. */
+/** The program is about to enter seccomp: from now on the agent makes no system call. */
 ONE_COPY void process_seal(void);
-/** It did not. */
+/** The program did not enter seccomp. */
 void process_unseal(void);
-/** Before libc's fork, in the parent. */
+/** Before libc's fork(), in the parent (pthread_atfork). */
 void process_before_fork(void);
-/** After fork, in the child (pthread_atfork): the next request finds out. */
+/** After fork(), in the child (pthread_atfork): the next request updates the process. */
 void process_after_fork(void);
 
-#define PROCESS_CURRENT 1u /* in *alive; 0: a fork child that does not know it */
+#define PROCESS_CURRENT                                                                                      \
+    1u /* in *alive; 0: a fork child that has not been updated; else: a thread is updating it */
 
-/** The ledger may be looked at: it is this process's own. */
+/** Is the ledger this process's own? Only then may it be read. */
 static inline bool process_is_current(void)
 {
     return likely(load_acquire(process.alive) == PROCESS_CURRENT);
@@ -89,7 +91,7 @@ static inline bool process_ensure_current(struct thread *t)
     return process_is_known(t) || process_ensure_current_cold(t);
 }
 
-/** There is a ledger, made now if need be. False: there is none and cannot be. */
+/** Makes the ledger if there is none yet. False: there is none and cannot be. */
 static inline bool process_open_ledger(void)
 {
     return likely(load_acquire(&process.stage) == LEDGER_STAGE_MADE) || process_open_ledger_cold();

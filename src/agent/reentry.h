@@ -3,15 +3,15 @@
 #define AGENT_REENTRY_H
 
 /*
- * Around everything that touches the ledger, for handlers that fork in the midst of it: what they interrupt goes on in the
- * child, with the books that it began with.
+ * Marks the code that touches the ledger. If a signal handler interrupts such code and forks, the code goes on in the child
+ * with the ledger of the parent; the mark tells the child not to let go of that ledger yet.
  *
- * Runs in: target. Threads: each its own, with its handlers.
+ * Runs in: target. Threads: each for itself, and its signal handlers.
  */
 
 #include "agent/process.h"
 
-/** What it returns goes to ledger_exit(): to count down would wait for the counting up. */
+/** Returns the depth before, for ledger_exit(): a decrement would have to wait for the increment. */
 static inline uint8_t ledger_enter(struct thread *t)
 {
     uint8_t outside = t->reentry_depth;
@@ -26,7 +26,7 @@ static inline void ledger_exit(struct thread *t, uint8_t outside)
     t->reentry_depth = outside;
 }
 
-/** Enters, then looks: after a look outside a handler might fork before we are in. */
+/** Enters, and then checks the process: if it checked first, a signal handler might fork between the two. */
 static inline bool ledger_enter_own(struct thread *t, uint8_t *outside)
 {
     for (int tries = 0; tries < 2; tries++) {

@@ -8,13 +8,13 @@
 
 const struct agent_api_tags *agent_api_tags;
 
-/* Where hooks led before tags were asked. */
+/* The functions that the hooks jumped to before install_hooks(). */
 static struct {
     void (*free)(void *);
     void *(*realloc)(void *, size_t);
 } behind;
 
-/* These two are left by jumps where they can be: who counts sites sees the program's call. */
+/* These two end in tail jumps where possible, so that the exact sites see the return address of the program. */
 static void free_with_tags(void *p)
 {
     agent_api_tags->gone(p);
@@ -37,13 +37,15 @@ static void *realloc_with_tags(void *old, size_t size)
 }
 
 /*
- * Tags are asked before what hooks lead to. Jumps that are direct by now stay what they are: then the filter sends every free to
- * the cold halves, which ask as well.
+ * From now on free() and realloc() tell the tag library first. Jumps that jump_patch_apply() has rewritten cannot be changed: then
+ * the live filter sends every free() to its cold half, which tells the tag library, too.
  */
 static void install_hooks(void)
 {
     void *(**realloc)(void *, size_t) =
-        hooks_count_realloc() ? &next_hot.realloc : &next_entries.realloc; /* its own free() comes too late */
+        hooks_count_realloc()
+            ? &next_hot.realloc
+            : &next_entries.realloc; /* the free() in the allocator's own realloc() would come too late */
     behind.free = next_hot.free;
     behind.realloc = *realloc;
     next_hot.free = free_with_tags;

@@ -3,10 +3,10 @@
 #define AGENT_THREAD_STATE_H
 
 /*
- * What the agent knows of the current thread. All zeros is a valid start: `left` 0 sends the first request to the cold
- * path, which fills the rest.
+ * The state of the current thread. All zeros is a valid start: `left` is 0 and sends the first request to the cold path,
+ * which fills in the rest.
  *
- * Runs in: target. Threads: only its own, with its own signal handlers in between.
+ * Runs in: target. Threads: only the thread itself, and its signal handlers.
  */
 
 #include <stdint.h>
@@ -14,25 +14,30 @@
 #include "base/sigsafe/draw.h"
 #include "unwind/stack_bounds.h"
 
-/* We are inside a call into the allocator of our own making: what it asks for meanwhile is its own. */
-enum thread_busy { THREAD_FREE, THREAD_CALLING, THREAD_NESTED /* and it did ask */ };
+/*
+ * THREAD_CALLING: the agent itself has called the allocator (hook_layers_probe()). THREAD_NESTED: and a hook was entered
+ * during that call.
+ */
+enum thread_busy { THREAD_FREE, THREAD_CALLING, THREAD_NESTED };
 
 struct thread {
-    uint64_t left; /* bytes until the cold path looks again; 0: at every request (exact mode, not begun) */
+    uint64_t
+        left; /* bytes until the next request that takes the cold path; 0: each request (exact mode, or a new thread) */
     uint64_t rest; /* bytes to the next sample beyond `left` */
     uint64_t random;
-    uint64_t last_serial; /* of this thread's latest sample */
-    uint64_t left_mark;   /* `left` right after it */
-    uintptr_t *objects;   /* of sites.h: leads nowhere until `counts`, and in a child that was forked */
-    char *
-        sums; /* the thread's own of sites; in a child that was forked, what a handler interrupted may go on with */
+    uint64_t last_serial; /* of the thread's latest sample */
+    uint64_t left_mark;   /* `left` right after that sample */
+    uintptr_t *
+        objects; /* map of objects of exact sites; object_map_none until `counts` is set, and in a fork child */
+    /* The thread's sums of exact sites. In a fork child: memory for code that a forking signal handler interrupted. */
+    char *sums;
     struct stack_bounds stack;
-    uint64_t weighed_size; /* what `weight` was computed for last, with `weighed_period` */
+    uint64_t weighed_size; /* the size, with `weighed_period`, that `weight` was computed for */
     struct draw_weight weight;
-    uint32_t generation; /* of the process: a fork child begins anew */
+    uint32_t generation; /* of the process that the thread has attached to; a fork child has the next one */
     uint16_t row;        /* in the ledger's threads */
     uint8_t has_row;
-    uint8_t counts; /* it has `sums` in the ledger that is open */
+    uint8_t counts; /* the thread has `sums` in the current ledger */
     uint8_t shard;  /* of the ledger's counters */
     uint8_t busy;   /* enum thread_busy */
     uint8_t weighed_period;

@@ -3,12 +3,12 @@
 #define AGENT_EXEC_H
 
 /*
- * What our target starts is a guest too: a program that cannot carry the agent starts without it.
+ * Hooks of the functions that start programs: a program that can carry the agent gets it, another one starts without it.
  *
  * Runs in: target. Threads: any, vfork children and signal handlers included; no malloc.
  */
 
-/** Finds the functions that the hooks stand in front of; from boot. */
+/** Find the functions that the hooks forward to; from boot. */
 void exec_init(void);
 void system_popen_init(void);
 #endif

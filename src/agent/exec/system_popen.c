@@ -15,9 +15,9 @@
 #include "agent/hooks/resolve.h"
 
 /*
- * system(3) and popen(3) start their shell from inside libc, where our entries cannot be put into its environment. So
- * they are done here as POSIX and glibc have them, but for the spawn, which is our own posix_spawn(); where nothing is
- * handed on, libc's are called.
+ * libc's system(3) and popen(3) start their shell from inside libc, where the agent's entries cannot be put into its
+ * environment. The functions here do the same as POSIX and glibc specify, but start the shell with our own posix_spawn().
+ * If children are not to be observed, libc's functions are called.
  */
 
 #define SHELL        "/bin/sh"
@@ -49,8 +49,8 @@ static bool is_ours(void)
 /* ---- system ---- */
 
 static pthread_mutex_t waiting_lock = PTHREAD_MUTEX_INITIALIZER;
-static unsigned
-    waiting; /* calls of system() under way: the first one ignores the signals, the last one stops that */
+/* Calls of system() under way: the first one ignores the signals, the last one restores them. */
+static unsigned waiting;
 static struct sigaction before_int, before_quit;
 
 static void ignore_signals(void)
@@ -65,7 +65,7 @@ static void ignore_signals(void)
     pthread_mutex_unlock(&waiting_lock);
 }
 
-static void heed_signals(void)
+static void restore_signals(void)
 {
     pthread_mutex_lock(&waiting_lock);
     if (!--waiting) {
@@ -82,7 +82,7 @@ static ONE_COPY int spawn_shell(pid_t *pid, const char *command, const posix_spa
     return posix_spawn(pid, SHELL, actions, attributes, argv, environ);
 }
 
-/* A thread that is cancelled meanwhile ends when the shell has: to end that, too, takes more of libpthread than we use. */
+/* A thread that is cancelled meanwhile ends after the shell. glibc also kills the shell then, by internal functions. */
 static int wait_for_shell(pid_t pid)
 {
     int status, state;
@@ -95,7 +95,7 @@ static int wait_for_shell(pid_t pid)
     return ended < 0 ? -1 : status;
 }
 
-/* The shell begins with the signals as they were. */
+/* The shell starts with the signal dispositions that the program had before system(). */
 static int spawn_for_system(pid_t *pid, const char *command, const sigset_t *mask)
 {
     posix_spawnattr_t attributes;
@@ -127,7 +127,7 @@ EXPORT int system(const char *command)
     int bad = spawn_for_system(&pid, command, &before);
     int status = bad ? STATUS_ERROR : wait_for_shell(pid);
     int error = bad ? bad : errno;
-    heed_signals();
+    restore_signals();
     sigprocmask(SIG_SETMASK, &before, NULL);
     if (bad || status == -1)
         errno = error;
@@ -137,12 +137,12 @@ EXPORT int system(const char *command)
 /* ---- popen ---- */
 
 struct stream {
-    FILE *file; /* NULL: free. To be compared only: another thread may close it at any moment */
+    FILE *file; /* NULL: a free entry. Only compared: another thread may close the stream at any moment */
     int fd;
     pid_t pid;
 };
 static struct stream streams[STREAMS_MAX];
-static unsigned n_streams; /* in use: fclose() looks no further while there are none */
+static unsigned n_streams; /* entries in use; while there are none, fclose() searches nothing */
 
 static struct stream *take_stream(void)
 {
@@ -171,7 +171,7 @@ static struct stream *find_stream(const FILE *file)
     return NULL;
 }
 
-/* What has this address was closed by a way that we do not see: it is free again. */
+/* Frees the entry of an earlier stream at this address, which was closed in a way that no hook sees. */
 static void forget_closed(FILE *file)
 {
     for (unsigned i = 0; i < STREAMS_MAX; i++) {
@@ -182,7 +182,7 @@ static void forget_closed(FILE *file)
     }
 }
 
-/* Other streams of popen are closed in the shell, as POSIX wants it: ours are by exec, if they were not made to stay. */
+/* The shell closes the streams of earlier popen() calls, as POSIX demands; exec closes those that are close-on-exec. */
 static int spawn_for_popen(pid_t *pid, const char *command, int end, int target)
 {
     posix_spawn_file_actions_t actions;
@@ -190,8 +190,8 @@ static int spawn_for_popen(pid_t *pid, const char *command, int end, int target)
     for (unsigned i = 0; i < STREAMS_MAX; i++) {
         FILE *other = load_acquire(&streams[i].file);
         int fd = load_relaxed(&streams[i].fd);
-        if (other && other != (FILE *)&streams[i] && fd != target &&
-            fd != end) /* as one that is closed may have had */
+        /* A stream that was closed meanwhile may have had the number of one of these. */
+        if (other && other != (FILE *)&streams[i] && fd != target && fd != end)
             posix_spawn_file_actions_addclose(&actions, fd);
     }
     posix_spawn_file_actions_adddup2(&actions, end, target);
@@ -200,7 +200,7 @@ static int spawn_for_popen(pid_t *pid, const char *command, int end, int target)
     return bad;
 }
 
-/* "r" or "w", perhaps with "e"; as glibc reads it. */
+/* Reads a mode as glibc does: "r" or "w", optionally with "e". */
 static bool read_mode(const char *mode, bool *reads, bool *stays)
 {
     bool writes = false;
@@ -242,7 +242,7 @@ EXPORT FILE *popen(const char *command, const char *mode)
     forget_closed(file);
     store_relaxed(&s->fd, kept);
     __atomic_store_n(&s->file, file, __ATOMIC_RELEASE);
-    if (stays) /* as others know of it by now */
+    if (stays) /* only now: another popen() knows the stream and closes it in its shell */
         fcntl(kept, F_SETFD, 0);
     return file;
 }
@@ -252,8 +252,7 @@ static ONE_COPY int close_stream(struct stream *s, FILE *file)
     pid_t pid = s->pid;
     leave_stream(s);
     int written = next_shell.fclose(file), status = wait_for_shell(pid);
-    return status ? status
-                  : written; /* as glibc: what could not be written shows where the shell is content */
+    return status ? status : written; /* as glibc: a write error is reported if the shell succeeded */
 }
 
 EXPORT int pclose(FILE *file)
@@ -264,7 +263,7 @@ EXPORT int pclose(FILE *file)
     return s ? close_stream(s, file) : next_shell.pclose(file);
 }
 
-/* What popen gave may be closed by fclose, too. */
+/* A program may close a stream of popen() with fclose(), too. */
 EXPORT int fclose(FILE *file)
 {
     if (unlikely(!next_shell.fclose))

@@ -3,7 +3,7 @@
 #define AGENT_COLD_H
 
 /*
- * What the cold halves of all hooks have in common.
+ * The parts that the cold halves of all hooks share.
  *
  * Runs in: target. Threads: any, signal handlers included.
  */
@@ -18,12 +18,12 @@
 #include "agent/sites_link.h"
 
 #define EXPORT __attribute__((visibility("default")))
-/* The two that everything goes through begin on a cache line of their own: measured, a cycle of thirty. */
+/* malloc() and free() begin on a cache line of their own: that saves one cycle of thirty (measured). */
 #define HOT __attribute__((hot, aligned(64)))
-/* Reached by a tail jump, so that its return address is the program's; its frame pointer leads to the program's. */
+/* A function that is reached by a tail jump: its return address and its caller's frame are the program's. */
 #define COLD __attribute__((noinline))
 
-/** *left -= size; true if it is above zero still. Two instructions with the jump: compilers make it three. */
+/** *left -= size; true if it is still above zero. Two instructions with the jump, where compilers make three. */
 static inline bool cold_subtract(uint64_t *left, uint64_t size)
 {
     bool above;
@@ -49,7 +49,7 @@ static inline bool cold_ensure_current(struct thread *t)
 /** Before the real call. True: book the result. */
 static inline bool cold_begin(struct thread *t, size_t size)
 {
-    /* A thread that knows its process has been here: everything is set up. */
+    /* A thread that knows its process has been here before: everything is set up. */
     if (unlikely(!process_is_known(t)) && !cold_ensure_current(t))
         return false;
     if (unlikely(t->busy)) {
@@ -59,7 +59,7 @@ static inline bool cold_begin(struct thread *t, size_t size)
     return size <= PTRDIFF_MAX && sample_is_due(t, size);
 }
 
-/** After the real call. What is to be told of it. */
+/** After the real call: books the result. Returns what the probes report. */
 static inline struct sample_made cold_end(struct thread *t, const struct walk_start *start, bool due, void *p,
                                           size_t size)
 {

@@ -5,11 +5,12 @@
 #include "agent/thread_state.h"
 
 /*
- * Each request is to be counted once, whichever functions of the family call each other. An allocator we do not know is
- * asked: each of its functions is called once while this thread is marked busy. If one of our hooks is entered
- * meanwhile, that function stands on another one of the family, and is passed through uncounted from then on.
+ * Each request is counted once, even if the functions of the allocator call each other through their symbols. For an
+ * allocator other than glibc's, each function is called once at the start while the thread is marked busy. If one of our
+ * hooks is entered during that call, the function calls another one of the family; from then on it is passed through
+ * uncounted.
  *
- * Frees need no such care: the second one finds nothing.
+ * Frees need no such care: the second free() of an address finds no sample.
  */
 
 static bool nested(struct thread *t)
@@ -48,7 +49,7 @@ static void probe_c(struct thread *t, bool aligned_too)
         next_entries.pvalloc = next.pvalloc;
 }
 
-/* tcmalloc allocates in malloc_usable_size when that is first called; whoever always does is not asked any more. */
+/* tcmalloc allocates in its first call of malloc_usable_size. If an allocator does so in the second call, too, the function is not used. */
 static void probe_usable_size(struct thread *t)
 {
     if (!next.malloc_usable_size)
@@ -66,9 +67,9 @@ void hook_layers_probe(bool aligned_too)
 {
     struct thread *t = &thread_self;
     uint64_t left = t->left;
-    t->left = 0; /* so that a hook that is entered says so */
+    t->left = 0; /* sends each hook that is entered to its cold half, which marks the thread */
     t->busy = THREAD_CALLING;
-    next.free(next.malloc(64)); /* first calls may set things up */
+    next.free(next.malloc(64)); /* the first call may set up the allocator */
     probe_usable_size(t);
     probe_c(t, aligned_too);
     /* Aligned forms take the alignment as their second word; the others ignore it. */

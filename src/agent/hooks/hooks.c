@@ -13,9 +13,9 @@
 #include "agent/tag_bridge.h"
 
 /*
- * The malloc family. Hot halves first: each takes its bytes from the thread's counter and jumps to the real function;
- * everything else is in a cold half, reached by a tail jump. `left` is 0 before the thread is known and in exact mode:
- * that alone sends a request to the cold half.
+ * The malloc family. The hot half of a function takes the bytes from the thread's counter and jumps to the real function.
+ * All other work is in the cold half, which is reached by a tail jump. The counter, `left`, is 0 in a new thread and in exact
+ * mode, and so sends each request to the cold half.
  */
 
 /* Takes the bytes from the thread's counter. False: it does not hold as many, and stays as it is. */
@@ -47,7 +47,7 @@ EXPORT HOT JUMP_PATCH_TEXT void *malloc(size_t size)
 
 COLD void hooks_free_cold(void *p)
 {
-    /* The real free begins with its header, which may take as long to come as all that we want to know. */
+    /* The real free() first reads the header of the block: fetch it while we look for the sample. */
     __builtin_prefetch((const char *)p - 2 * sizeof(size_t), 1);
     struct walk_start start = COLD_CALLER();
     struct thread *t = &thread_self;
@@ -102,7 +102,7 @@ static COLD void *realloc_cold(void *old, size_t size)
     struct tag_bridge_taken tagged = tag_bridge_take(old);
     struct sites_taken counted = sites_take(old);
     void *p = next.realloc(old, size);
-    /* realloc(p, 0) frees, or gives a new block, by allocator: either way the old one is gone. */
+    /* realloc(p, 0) frees the block or returns a new one, depending on the allocator: the old block is gone either way. */
     bool failed = !p && (size || !old);
     sites_moved(&start, old, counted, p, size, failed);
     tag_bridge_moved(&tagged, old, p, size);
@@ -220,7 +220,7 @@ EXPORT JUMP_PATCH_TEXT void *realloc(void *old, size_t size)
     return next_entries.realloc(old, size);
 }
 
-/* Not the next reallocarray: glibc's calls realloc through the PLT, and others have none. */
+/* Calls realloc, not the next reallocarray: glibc's calls realloc through its PLT, and other allocators have none. */
 EXPORT void *reallocarray(void *old, size_t count, size_t each)
 {
     size_t size;

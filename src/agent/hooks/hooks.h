@@ -3,14 +3,14 @@
 #define AGENT_HOOKS_H
 
 /*
- * Cold halves of hooks that other files lead to, by tail jumps.
+ * Cold halves of hooks that other files jump to.
  *
  * Runs in: target. Threads: any.
  */
 
 #include <stdbool.h>
 
-/** realloc() leads to a half of ours that counts; not where the allocator's own calls others of the family. */
+/** Is realloc() counted here? Not if the allocator's realloc() calls malloc() through its symbol: then malloc() counts. */
 bool hooks_count_realloc(void);
 /** Books the free of `p`, then frees it. */
 void hooks_free_cold(void *p);

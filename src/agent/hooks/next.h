@@ -3,9 +3,9 @@
 #define AGENT_NEXT_H
 
 /*
- * The functions our hooks stand in front of: the program's own allocator.
+ * The functions that the hooks forward to: the program's own allocator.
  *
- * Runs in: target. Threads: any; written by boot_agent(), always with the same values.
+ * Runs in: target. Threads: any; written by boot_agent(), each time with the same values.
  */
 
 #include <stdbool.h>
@@ -54,7 +54,7 @@ struct next {
     void *(*pvalloc)(size_t);
     size_t (*malloc_usable_size)(void *);
     bool is_glibc; /* the allocator */
-    /* Where the exported operators jump to: the real one, one of ours that counts, or boot's resolver. */
+    /* The functions that the exported operators jump to: the real one, a counting one of operators.c, or the resolver. */
 #define X(field, symbol) next_new_fn field;
     NEXT_NEW_FORMS(X)
 #undef X
@@ -65,7 +65,7 @@ struct next {
 
 extern struct next next __attribute__((visibility("hidden")));
 
-/* What the hot halves of hooks jump to: the real functions, or those of sites.h that stand before them. */
+/* The functions that the hot halves of the hooks jump to: the real ones, or those of sites.h in front of them. */
 struct next_hot {
     void *(*malloc)(size_t);
     void *(*calloc)(size_t, size_t);
@@ -81,8 +81,8 @@ struct next_hot {
 extern struct next_hot next_hot __attribute__((visibility("hidden")));
 
 /*
- * Where the exported functions jump to: our counting half, or straight to the next one if that calls another function
- * of the family through its symbol, which then counts (jemalloc's aligned operator new calls aligned_alloc).
+ * The functions that the exported functions jump to: our counting half; or the allocator's function, if that calls another
+ * function of the family through its symbol, which then counts (jemalloc's aligned operator new calls aligned_alloc).
  */
 struct next_entries {
     void *(*calloc)(size_t, size_t);
@@ -96,10 +96,10 @@ struct next_entries {
 
 extern struct next_entries next_entries __attribute__((visibility("hidden")));
 
-/** Finds out which functions of the allocator call others of the family, by calling them; `aligned_too`: its aligned ones are its own. */
+/** Calls each function of the allocator to learn which of them call others of the family. `aligned_too`: the allocator has aligned functions. */
 void hook_layers_probe(bool aligned_too);
 
-/** The allocator's own C++ operators, which do not call malloc: what our counting ones forward to. */
+/** The allocator's own C++ operators, which do not call malloc; our counting operators forward to them. */
 struct next_operators {
 #define X(field, symbol) next_new_fn field;
     NEXT_NEW_FORMS(X)

@@ -30,7 +30,7 @@ COLD void *operators_new_cold(size_t size, size_t second, size_t third, next_new
     struct walk_start start = COLD_CALLER();
     struct thread *t = &thread_self;
     bool due = cold_begin(t, size);
-    /* It may throw: then we do not come back, and what is counted as failed stays so. */
+    /* The operator may throw and not return here: count the failure before, and take it back on success. */
     process_count_loss(LEDGER_FAILED_REQUESTS);
     void *p = (*real)(size, second, third);
     if (p)
@@ -74,7 +74,7 @@ NEXT_NEW_FORMS(X)
 NEXT_DELETE_FORMS(X)
 #undef X
 
-/* Where no module defines an operator (it cannot have been called without us either): the C functions do. */
+/* If no module defines an operator, malloc() and free() do its work. Without the agent it could not have been called. */
 static void *new_of_malloc(size_t size, size_t second, size_t third)
 {
     (void)second;
@@ -90,9 +90,9 @@ static void delete_of_free(void *p, size_t second, size_t third)
 }
 
 /*
- * Whose operator a caller means where the allocator has none: one that came with the program, for good; else its own
- * module's, if it defines one, and only for now, as the module may go; else the C++ library's, which is never
- * unloaded.
+ * Finds the operator that a caller means, where the allocator has none: first one of a module that came with the program, which
+ * can be kept for good; then one of the caller's own module, for this call only, as the module may be unloaded; then one of
+ * the C++ library, which is never unloaded.
  */
 static void *resolve_operator(const char *name, uintptr_t caller, bool *for_good)
 {
@@ -104,7 +104,7 @@ static void *resolve_operator(const char *name, uintptr_t caller, bool *for_good
     return real ? real : resolve_next(name, NULL);
 }
 
-/* Apart, so that the operator is reached by a tail jump, and finds the program's return address. */
+/* Two functions, so that the operator is reached by a tail jump and finds the program's return address. */
 #define X(field, symbol)                                                                                     \
     static ONE_COPY next_new_fn find_##field(uintptr_t caller)                                               \
     {                                                                                                        \

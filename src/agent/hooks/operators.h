@@ -5,9 +5,9 @@
 /*
  * C++ operator new and delete, all forms.
  *
- * An allocator that brings its own (jemalloc, tcmalloc, mimalloc) does not call malloc in them: ours count, then
- * forward to its. libstdc++'s call malloc and free, which count already: ours only forward. Which libstdc++ is looked
- * up at the first use, when the caller's own is surely loaded, even one that came with dlopen(RTLD_LOCAL).
+ * The operators of an allocator that has its own (jemalloc, tcmalloc, mimalloc) do not call malloc: ours count, then forward
+ * to them. The operators of libstdc++ call malloc and free, which count already: ours only forward. The libstdc++ to forward
+ * to is looked up at the first call of each operator: by then the caller's is loaded, even one that dlopen(RTLD_LOCAL) brought.
  *
  * Runs in: target. Threads: any. Exceptions of the real operator pass through: no frame here has a cleanup.
  */
@@ -19,7 +19,7 @@
 /** Uses the operators of the allocator's module, if it has any. */
 void operators_adopt(const struct link_map *allocator);
 
-/* What counts and is not hot, reached by tail jumps. */
+/* The cold halves, reached by tail jumps. */
 void *operators_new_cold(size_t size, size_t second, size_t third, next_new_fn *real);
 void operators_delete_cold(void *p, size_t second, size_t third, next_delete_fn *real);
 

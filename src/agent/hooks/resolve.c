@@ -20,7 +20,7 @@ struct symbols {
     const uint16_t *versions;
 };
 
-/* glibc relocates these entries in place, except in modules whose dynamic section is read-only (the vdso). */
+/* glibc relocates the entries of a dynamic section in place, unless the section is read-only (the vdso's). */
 static uintptr_t relocated(const struct link_map *m, uintptr_t value)
 {
     return value < m->l_addr ? m->l_addr + value : value;
