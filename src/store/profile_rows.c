@@ -242,7 +242,10 @@ void row_put_sample(struct sql *s, uint32_t image, const struct profile_sample *
     sql_put_int(s, v->cell);
     sql_put_bits(s, v->address);
     sql_put_count(s, v->size_bytes);
-    sql_put_count(s, v->slack_bytes);
+    if (v->slack_bytes == PROFILE_SLACK_UNKNOWN)
+        sql_put_ref(s, UINT32_MAX);
+    else
+        sql_put_count(s, v->slack_bytes);
     sql_put_count(s, v->born_ns);
 }
 
@@ -253,7 +256,7 @@ void row_get_sample(struct sql *s, const struct row_limits *l, uint32_t *image, 
     v->cell = sql_get_index(s, l->cells);
     v->address = sql_get_bits(s);
     v->size_bytes = sql_get_count(s);
-    v->slack_bytes = sql_get_count(s);
+    v->slack_bytes = sql_get_count_or_none(s);
     v->born_ns = sql_get_count(s);
 }
 

@@ -207,6 +207,14 @@ uint64_t sql_get_count(struct sql *s)
     return (uint64_t)sql_get_int(s, 0, INT64_MAX);
 }
 
+uint64_t sql_get_count_or_none(struct sql *s)
+{
+    if (!sql_is_null(s))
+        return sql_get_count(s);
+    s->column++;
+    return UINT64_MAX;
+}
+
 double sql_get_real(struct sql *s)
 {
     sqlite3_value *v = next_value(s);

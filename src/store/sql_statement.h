@@ -60,6 +60,7 @@ bool sql_is_null(const struct sql *s); /* the next one */
 int64_t sql_get_int(struct sql *s, int64_t low, int64_t high);
 uint64_t sql_get_bits(struct sql *s);
 uint64_t sql_get_count(struct sql *s);
+uint64_t sql_get_count_or_none(struct sql *s); /* NULL: UINT64_MAX */
 double sql_get_real(struct sql *s);
 uint32_t sql_get_index(struct sql *s, uint64_t limit);         /* below limit */
 uint32_t sql_get_index_or_none(struct sql *s, uint64_t limit); /* NULL: UINT32_MAX */

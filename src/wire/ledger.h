@@ -247,7 +247,10 @@ struct ledger_cell {
     uint64_t temporary_samples;
     uint64_t temporary_bytes_q;
     struct ledger_sums freed;
-    uint32_t lifetimes[LEDGER_LIFETIMES]; /* freed samples by age */
+    uint32_t lifetimes[LEDGER_LIFETIMES];
+#define LEDGER_SLACK_UNKNOWN UINT32_MAX /* the allocator has no malloc_usable_size() */
+
+    /* freed samples by age */
     struct ledger_sums at_peak;
 };
 
@@ -257,7 +260,7 @@ struct ledger_sample {
     uint64_t size_bytes; /* as requested */
     uint64_t born_ticks;
     uint32_t cell;
-    uint32_t slack_bytes; /* usable - requested, at most UINT32_MAX */
+    uint32_t slack_bytes; /* usable - requested, or LEDGER_SLACK_UNKNOWN */
     uint32_t next;        /* in the list of vacant ones */
     uint32_t check;       /* ledger_check(serial) */
 };

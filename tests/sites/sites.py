@@ -480,6 +480,23 @@ def without():
         equal(said.count("\n"), 1, "lines")
 
 
+def no_usable_size():
+    """Where the allocator has no malloc_usable_size(), slack is unknown, and not 0: on screens and in JSON."""
+    library = compiled("bare_malloc.c", "-shared", "-fPIC", "-fno-builtin")
+    with private_dir() as folder:
+        recording = os.path.join(folder, "r.allium")
+        env = dict(os.environ, ALLIUM_DIR=folder, LD_PRELOAD=library)
+        succeed([built("ALLIUM"), "run", "--quiet", "--sites", "--period", "1", "-o", recording, "--", "/bin/sh", "-c", ":"], env=env)
+        printed = succeed([built("ALLIUM"), "sites", recording]).stdout.decode()
+        check("slack: unknown" in printed, printed)
+        found = json.loads(succeed([built("ALLIUM"), "sites", recording, "--json"]).stdout)
+        check(found["rows"] and found["after"]["total"]["allocations"], found)
+        equal({(row["slack_bytes"], row["live_slack_bytes"]) for row in found["rows"]} | {(found["after"]["total"]["total_bytes"],) * 2}, {(None, None)}, "slack and total")
+        kept = succeed([built("ALLIUM"), "sql", recording, "SELECT count(*), count(slack_bytes) FROM live_sample", "--json"]).stdout.decode()
+        samples, known = json.loads(kept)["rows"][0].values() if isinstance(json.loads(kept)["rows"][0], dict) else json.loads(kept)["rows"][0]
+        check(samples > 0 and known == 0, "samples, and how many have a slack:", samples, known)
+
+
 tap.main([
     ("sites equal what a program counts itself, with any number of threads", crowds),
     ("threads take over the counters of those that have ended", turnover),
@@ -504,5 +521,6 @@ tap.main([
     ("a recording has them, too", recorded),
     ("millions of small objects are followed exactly, with little memory", many_objects),
     ("with little address space", little_room),
+    ("slack that nobody knows is unknown", no_usable_size),
     ("of a process without accounts a line says what to do", without),
 ])

@@ -143,13 +143,16 @@ static bool follow(struct thread *t, struct ledger_shard *shard, bool mine, uint
     if (record == LEDGER_NONE)
         return false;
     struct ledger_sample *s = process_sample(record);
-    size_t usable = next.malloc_usable_size ? next.malloc_usable_size((void *)address) : size;
+    bool known = next.malloc_usable_size;
+    size_t usable = known ? next.malloc_usable_size((void *)address) : size;
     size_t slack = usable > size ? usable - size : 0;
     store_release(&s->check, 0);
     s->size_bytes = size;
     s->born_ticks = ticks;
     s->cell = cell;
-    s->slack_bytes = slack < UINT32_MAX ? (uint32_t)slack : UINT32_MAX;
+    s->slack_bytes = !known                         ? LEDGER_SLACK_UNKNOWN
+                     : slack < LEDGER_SLACK_UNKNOWN ? (uint32_t)slack
+                                                    : LEDGER_SLACK_UNKNOWN - 1;
     store_release(&s->serial, serial);
     store_release(&s->check, ledger_check(serial));
     if (likely(live_table_insert_new(address, record)))

@@ -66,7 +66,9 @@ static inline uint64_t sites_usable(void *p, size_t size)
         uint64_t head = ((const uint64_t *)p)[-1];
         return (head & ~(uint64_t)7) - 8 - ((head & 2) << 2); /* of a mapping of its own, 8 less */
     }
-    size_t usable = next.malloc_usable_size ? next.malloc_usable_size(p) : 0;
+    if (!next.malloc_usable_size)
+        return 0; /* unknown: a reader sees that less is usable than was requested */
+    size_t usable = next.malloc_usable_size(p);
     return usable > size ? usable : size; /* tcmalloc says 0 of what is made before it has begun */
 }
 

@@ -316,13 +316,13 @@ static void take_samples(struct work *w)
         uint32_t cell = s->address ? cell_of(w, s->cell) : PROFILE_NONE;
         if (cell == PROFILE_NONE)
             continue;
-        *vec_push(&w->p->samples) =
-            (struct profile_sample){.cell = cell,
-                                    .serial = s->serial,
-                                    .address = s->address,
-                                    .size_bytes = s->size_bytes,
-                                    .slack_bytes = s->slack_bytes,
-                                    .born_ns = ledger_copy_realtime(w->c, s->born_ticks)};
+        *vec_push(&w->p->samples) = (struct profile_sample){
+            .cell = cell,
+            .serial = s->serial,
+            .address = s->address,
+            .size_bytes = s->size_bytes,
+            .slack_bytes = s->slack_bytes == LEDGER_SLACK_UNKNOWN ? PROFILE_SLACK_UNKNOWN : s->slack_bytes,
+            .born_ns = ledger_copy_realtime(w->c, s->born_ticks)};
     }
 }
 

@@ -18,6 +18,11 @@ int64_t account_live_objects(const struct account_sum *s)
     return (int64_t)(s->of[ACCOUNT_MADE_CALLS] - s->of[ACCOUNT_GONE_CALLS]);
 }
 
+bool account_slack_is_known(const struct account_sum *s)
+{
+    return s->of[ACCOUNT_MADE_USABLE] >= s->of[ACCOUNT_MADE_BYTES];
+}
+
 int64_t account_slack_bytes(const struct account_sum *s)
 {
     return (int64_t)(s->of[ACCOUNT_MADE_USABLE] - s->of[ACCOUNT_GONE_USABLE]) - account_live_bytes(s);

@@ -68,6 +68,8 @@ struct account_sum {
 int64_t account_live_bytes(const struct account_sum *s);
 int64_t account_live_objects(const struct account_sum *s);
 /** Live bytes that were given beyond what was asked for. */
+/** False: the allocator has no malloc_usable_size(), and so usable bytes and slack are not known. */
+bool account_slack_is_known(const struct account_sum *s);
 int64_t account_slack_bytes(const struct account_sum *s);
 /** Page faults, minor and major. */
 uint64_t account_faults(const struct account_sum *s);

@@ -154,11 +154,14 @@ static void put_site(struct table *t, const struct account_row *r)
 {
     const struct account_sum *now = &r->of[ACCOUNT_AFTER];
     struct buf b = BUF_INIT;
-    table_whole(t, C_TOTAL, now->of[ACCOUNT_MADE_USABLE]);
-    table_signed(t, C_SLACK, (int64_t)(now->of[ACCOUNT_MADE_USABLE] - now->of[ACCOUNT_MADE_BYTES]));
+    bool known = account_slack_is_known(now);
+    table_whole(t, C_TOTAL, now->of[known ? ACCOUNT_MADE_USABLE : ACCOUNT_MADE_BYTES]);
+    if (known) {
+        table_signed(t, C_SLACK, (int64_t)(now->of[ACCOUNT_MADE_USABLE] - now->of[ACCOUNT_MADE_BYTES]));
+        table_signed(t, C_LIVE_SLACK, account_slack_bytes(now));
+    }
     table_whole(t, C_REQ, now->of[ACCOUNT_MADE_BYTES]);
     table_whole(t, C_REQUESTED, now->of[ACCOUNT_MADE_BYTES]);
-    table_signed(t, C_LIVE_SLACK, account_slack_bytes(now));
     table_whole(t, C_FREES, now->of[ACCOUNT_GONE_CALLS]);
     table_whole(t, C_FREED_HERE, now->of[ACCOUNT_FREED_HERE_BYTES]);
     table_whole(t, C_FREES_HERE, now->of[ACCOUNT_FREED_HERE_CALLS]);

@@ -14,7 +14,9 @@ static struct extent extent_of(const struct profile *p, bool live, uint32_t inde
 {
     if (live) {
         const struct profile_sample *s = &p->samples.at[index];
-        return (struct extent){s->address, s->size_bytes, s->slack_bytes, 0, p->cells.at[s->cell].image};
+        return (struct extent){s->address, s->size_bytes,
+                               s->slack_bytes == PROFILE_SLACK_UNKNOWN ? 0 : s->slack_bytes, 0,
+                               p->cells.at[s->cell].image};
     }
     const struct profile_free *f = &p->frees.at[index];
     return (struct extent){f->address, f->size_bytes, 0, f->freed_ns, p->cells.at[f->cell].image};

@@ -141,11 +141,14 @@ struct profile_cell {
     uint32_t lifetimes[PROFILE_LIFETIMES]; /* freed samples that lived less than lifetime_ns(k) */
 };
 
+#define PROFILE_SLACK_UNKNOWN                                                                                \
+    UINT64_MAX /* the allocator does not say how much it gave beyond what was asked for */
+
 struct profile_sample {
     uint32_t cell;
-    uint64_t serial; /* unique in its image */
-    uint64_t address, size_bytes, slack_bytes;
-    uint64_t born_ns; /* CLOCK_REALTIME */
+    uint64_t serial;                           /* unique in its image */
+    uint64_t address, size_bytes, slack_bytes; /* slack: or PROFILE_SLACK_UNKNOWN */
+    uint64_t born_ns;                          /* CLOCK_REALTIME */
 };
 
 struct profile_free {

@@ -44,14 +44,21 @@ static void add_sum(struct buf *b, const struct account_sum *sum)
 static void add_site_sum(struct buf *b, const struct account_sum *sum)
 {
     const uint64_t *of = sum->of;
-    double total = (double)of[ACCOUNT_MADE_USABLE], slack = total - (double)of[ACCOUNT_MADE_BYTES];
+    bool known = account_slack_is_known(sum);
+    double requested = (double)of[ACCOUNT_MADE_BYTES],
+           total = known ? (double)of[ACCOUNT_MADE_USABLE] : requested;
+    double slack = total - requested;
     buf_addstr(b, "total bytes allocated: ");
     table_view_add_quantity(b, TABLE_BYTES, total);
     buf_addstr(b, "  requested: ");
     table_view_add_quantity(b, TABLE_BYTES, (double)of[ACCOUNT_MADE_BYTES]);
     buf_addstr(b, "  slack: ");
-    table_view_add_quantity(b, TABLE_BYTES, slack);
-    buf_printf(b, " (%.1f %%)", total > 0 ? slack * 100 / total : 0);
+    if (known) {
+        table_view_add_quantity(b, TABLE_BYTES, slack);
+        buf_printf(b, " (%.1f %%)", total > 0 ? slack * 100 / total : 0);
+    } else {
+        buf_addstr(b, "unknown");
+    }
     buf_printf(b, "   allocations: %" PRIu64 "  frees: %" PRIu64 "  callers: %" PRIu32,
                of[ACCOUNT_MADE_CALLS], of[ACCOUNT_GONE_CALLS], sum->places);
 }
@@ -176,7 +183,7 @@ static void note_cut(const struct shown *s, struct sink *out, const struct table
 
 /* ---- JSON ---- */
 
-static void write_sum(struct json *j, const char *key, const struct account_sum *sum)
+static void write_sum(struct json *j, const char *key, const struct account_sum *sum, bool of_sites)
 {
     json_open(j, key, '{');
     json_whole(j, "places", sum->places);
@@ -190,8 +197,11 @@ static void write_sum(struct json *j, const char *key, const struct account_sum 
     json_whole(j, "allocated_bytes", sum->of[ACCOUNT_MADE_BYTES]);
     json_whole(j, "allocations", sum->of[ACCOUNT_MADE_CALLS]);
     json_whole(j, "failed", sum->of[ACCOUNT_FAILED]);
-    if (sum->of[ACCOUNT_MADE_USABLE] || sum->of[ACCOUNT_FREED_HERE_CALLS]) {
-        json_whole(j, "total_bytes", sum->of[ACCOUNT_MADE_USABLE]);
+    if (of_sites) {
+        if (account_slack_is_known(sum))
+            json_whole(j, "total_bytes", sum->of[ACCOUNT_MADE_USABLE]);
+        else
+            json_null(j, "total_bytes");
         json_whole(j, "frees", sum->of[ACCOUNT_GONE_CALLS]);
         json_whole(j, "freed_here_bytes", sum->of[ACCOUNT_FREED_HERE_BYTES]);
         json_whole(j, "frees_here", sum->of[ACCOUNT_FREED_HERE_CALLS]);
@@ -230,8 +240,8 @@ static void write_reading(struct json *j, const struct shown *s, enum account_mo
     vec_each (const struct account_process, p, &r->accounts.processes)
         write_process(j, p);
     json_close(j, ']');
-    write_sum(j, "total", &s->whole.of[moment]);
-    write_sum(j, "where", &s->total.of[moment]);
+    write_sum(j, "total", &s->whole.of[moment], s->o->shape.kind == ACCOUNT_OF_SITES);
+    write_sum(j, "where", &s->total.of[moment], s->o->shape.kind == ACCOUNT_OF_SITES);
     json_close(j, '}');
 }
 

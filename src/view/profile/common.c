@@ -167,7 +167,7 @@ void piece_block_json(struct json *j, const struct profile *p, bool live, uint32
     const struct profile_cell *c = &p->cells.at[live ? s->cell : f->cell];
     const struct profile_image *i = &p->images.at[c->image];
     uint64_t size = live ? s->size_bytes : f->size_bytes, born_ns = live ? s->born_ns : f->born_ns;
-    bool slack_known = live && !i->past;
+    bool slack_known = live && !i->past && s->slack_bytes != PROFILE_SLACK_UNKNOWN;
     json_text(j, "state", live ? "live" : "freed");
     json_hex(j, "address", live ? s->address : f->address);
     json_whole(j, "size_bytes", size);

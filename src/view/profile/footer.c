@@ -188,7 +188,9 @@ static void write_unseen(const struct closing *c)
             buf_printf(&b, "Where RssAnon is known (%u of %zu): ", f->resident.images, c->p->images.len);
         buf_addstr(&b, "Live ");
         text_add_figure(&b, c->style, &f->resident.live, TEXT_BYTES);
-        if (!f->past)
+        if (f->resident.slack_unknown)
+            buf_addstr(&b, " (what malloc added to it is not known)");
+        else if (!f->past)
             buf_printf(&b, " and about %s that malloc added to it",
                        units_format_size(slack, f->resident.slack_bytes));
         buf_addstr(&b, " are ");

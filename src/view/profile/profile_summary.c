@@ -91,7 +91,11 @@ struct profile_summary profile_summary_of(const struct profile *p)
     }
     vec_each (const struct profile_sample, s, &p->samples) {
         const struct profile_cell *c = &p->cells.at[s->cell];
-        if (p->images.at[c->image].rss_anon_bytes && !p->images.at[c->image].past)
+        if (!p->images.at[c->image].rss_anon_bytes || p->images.at[c->image].past)
+            continue;
+        if (s->slack_bytes == PROFILE_SLACK_UNKNOWN)
+            f.resident.slack_unknown = true;
+        else
             f.resident.slack_bytes += rollup_weight(s->size_bytes, c->period_bytes) * (double)s->slack_bytes;
     }
     return f;

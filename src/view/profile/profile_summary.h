@@ -33,6 +33,7 @@ struct profile_summary {
     uint64_t ledger_bytes, ledger_limit_bytes;
     struct {
         struct estimate live; /* bytes, of the images whose RssAnon is known */
+        bool slack_unknown;   /* of some live samples: `slack_bytes` is too low */
         double slack_bytes;   /* of the same: usable less requested, from the live samples; not of the past */
         uint64_t rss_anon_bytes; /* 0: unknown of all images */
         uint32_t images;         /* of which it is known */

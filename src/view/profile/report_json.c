@@ -164,7 +164,8 @@ static void write_whole(struct json *j, const struct profile *p, const struct pr
     json_open(j, "resident", '{');
     piece_whole_or_null(j, "rss_anon_bytes", is_known, f->resident.rss_anon_bytes);
     json_estimate(j, "live_bytes", is_known ? &f->resident.live : NULL);
-    json_rounded(j, "slack_bytes", is_known && !f->past ? f->resident.slack_bytes : NAN);
+    json_rounded(j, "slack_bytes",
+                 is_known && !f->past && !f->resident.slack_unknown ? f->resident.slack_bytes : NAN);
     json_close(j, '}');
 }
 
