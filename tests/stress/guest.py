@@ -4,6 +4,7 @@
 Where it may have books all the same, they are looked at too: a guest that has left has no part in these tests.
 """
 import math
+import itertools
 import os
 import sys
 
@@ -198,14 +199,16 @@ INNER_STACKS = {
 
 def opened_late():
     """By dlopen() of a program that was started without the agent: each exported function forwards, and nothing is observed."""
-    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "checks", "agent-exports.txt")) as file:
-        exported = {line.strip() for line in file if line.strip() and not line.startswith("#")}
-    for how in ("global", "local"):
+    def names(list_of_exports):
+        with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "checks", list_of_exports)) as file:
+            return {line.strip() for line in file if line.strip() and not line.startswith("#")}
+    exports = {"ALLIUM_AGENT": names("agent-exports.txt"), "ALLIUM_AGENT_FULL": names("agent-exports.txt") | names("agent-full-exports.txt")}
+    for (agent, exported), how in itertools.product(exports.items(), ("global", "local")):
         for preloaded, *more in [""], ["", "libstdc++.so.6"], ["libjemalloc.so.2"]:
             with private_dir() as ledgers:
                 env = dict(agent_env(ledgers, 1), LD_PRELOAD=preloaded)
-                done = run([program("opened_late"), built("ALLIUM_AGENT"), how, *more], env=env)
-                what = "opened %s, after %s" % (how, more or preloaded)
+                done = run([program("opened_late"), built(agent), how, *more], env=env)
+                what = "%s opened %s, after %s" % (agent, how, more or preloaded)
                 equal((done.returncode, done.stderr), (0, b""), "code and stderr, " + what)
                 lines = done.stdout.decode().splitlines()
                 equal([line for line in lines if line.startswith("wrong")], [], what)
