@@ -197,7 +197,7 @@ def retry(why):
 
 def in_time(test, *seconds):
     """Of what lasts some seconds: test(seconds, is_over) does it, -> True when it was over too soon; then once more, with longer."""
-    for last in seconds or (1, 4, 16, 64):
+    for last in seconds:
         began = time.monotonic()
         if not test(last, lambda: time.monotonic() - began >= last):
             return

@@ -102,7 +102,7 @@ def for_a_time():
             time.sleep(1.1)
             equal(steps.do("make a 10 10"), 10, "made afterwards")
             equal(steps.rows(), {"at_a": (11, 110, 11, 110, 10)}, "rows")
-    tap.in_time(lasting)
+    tap.in_time(lasting, 4, 16, 64)
 
 
 def children():
