@@ -10,6 +10,7 @@
 #include "base/sigsafe/syscall.h"
 #include "target/ledger_stacks.h"
 #include "unwind/walk_cache.h"
+#include "wire/headroom.h"
 
 #define SEALED_ROOM  (256u << 10) /* of each table that grows with use, when the process enters seccomp */
 #define SEALED_SLOTS 16384u
@@ -48,7 +49,7 @@ uint16_t writer_add_thread(uint64_t ticks)
     struct ledger_thread *row = AT(LEDGER_THREADS, struct ledger_thread, at);
     row->ordinal = at;
     row->first_ticks = ticks;
-    if (!process.ledger.sealed) {
+    if (headroom_may_call(&process.ledger.sealed)) {
         sys_call(SYS_prctl, PR_GET_NAME, row->name);
         row->tid = (int32_t)sys_call(SYS_gettid, 0);
     }

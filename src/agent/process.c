@@ -22,6 +22,7 @@
 #include "base/sigsafe/syscall.h"
 #include "target/vm_reserve.h"
 #include "wire/deferred_rules.h"
+#include "wire/headroom.h"
 #include "wire/unobserved_list.h"
 
 #define LIMIT_SAMPLING (64ull << 20)
@@ -115,6 +116,7 @@ void process_init(void)
     if (process.config.limit_bytes < LIMIT_SMALLEST)
         process.config.limit_bytes = LIMIT_SMALLEST;
     clock_init();
+    headroom_begin();
     process.pid = (int32_t)sys_call(SYS_getpid, 0);
     process.config.image_id = process.seed ^ clock_ticks();
     process.config.image_id = draw_next(&process.config.image_id);
@@ -205,7 +207,7 @@ static bool is_updated_elsewhere(const struct thread *t)
 static bool block_handlers(uint64_t *mask)
 {
     static const uint64_t all = ~0ull;
-    return !load_relaxed(&process.ledger.sealed) &&
+    return headroom_may_call(&process.ledger.sealed) &&
            !sys_call(SYS_rt_sigprocmask, SIG_SETMASK, &all, mask, sizeof(all));
 }
 
@@ -390,7 +392,8 @@ bool process_open_ledger_cold(void)
     uint32_t stage = load_acquire(&process.stage);
     if (stage == LEDGER_STAGE_MAKING)
         return wait_for_ledger();
-    if (stage != LEDGER_STAGE_NONE || process.ledger.sealed || sys_call(SYS_getpid, 0) != process.pid)
+    if (stage != LEDGER_STAGE_NONE || !headroom_may_call(&process.ledger.sealed) ||
+        sys_call(SYS_getpid, 0) != process.pid)
         return false;
     uint64_t mask;
     bool blocked = block_handlers(&mask);

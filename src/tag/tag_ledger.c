@@ -29,6 +29,7 @@
 #include "tag/mmap_ranges.h"
 #include "tag/spin_wait.h"
 #include "wire/deferred_rules.h"
+#include "wire/headroom.h"
 #include "wire/ledger_make.h"
 
 #define LIMIT_BYTES (64ull << 20)
@@ -99,6 +100,7 @@ static void begin_process(void)
         alive = (uint32_t *)page;
         sys_call(SYS_madvise, page, 4096, MADV_WIPEONFORK);
     }
+    headroom_begin();
     agent_bridge_begin();
     tag_index_init();
     tags_met_begin();

@@ -24,11 +24,10 @@ static bool has_ended(uint32_t thread)
 /* A vfork child is not found by its number later on, while the thread whose memory it borrows is at work. */
 uint32_t shards_claim(int32_t process)
 {
-    if (vm_reserve_is_sealed() || sys_call(SYS_getpid, 0) != process)
+    if (!vm_reserve_may_call() || sys_call(SYS_getpid, 0) != process)
         return SHARDS_SHARED;
     uint32_t own = (uint32_t)sys_call(SYS_gettid, 0);
-    bool may_ask = vm_reserve_may_call();
-    for (int ask = 0; ask <= may_ask; ask++)
+    for (int ask = 0; ask < 2; ask++)
         for (uint32_t i = 0; i < SHARDS_SHARED; i++) {
             uint64_t was = load_relaxed(&owners[i]), next = ((was >> 32) + 1) << 32 | own;
             uint32_t owner = (uint32_t)was;

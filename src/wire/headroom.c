@@ -5,9 +5,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/vfs.h>
 
+#include "base/sigsafe/atomic.h"
 #include "base/sigsafe/str.h"
 #include "base/sigsafe/syscall.h"
 
@@ -114,6 +116,23 @@ static uint64_t limit_of(int resource)
 {
     struct rlimit limit;
     return sys_call(SYS_getrlimit, resource, &limit) ? 0 : limit.rlim_cur;
+}
+
+static bool began_under_seccomp;
+
+void headroom_begin(void)
+{
+    began_under_seccomp = sys_call(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0) != 0;
+}
+
+bool headroom_may_call(uint32_t *sealed)
+{
+    if (load_relaxed(sealed))
+        return false;
+    if (began_under_seccomp || !sys_call(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0))
+        return true;
+    __atomic_fetch_add(sealed, 1, __ATOMIC_RELAXED);
+    return false;
 }
 
 bool headroom_in_limits(uint64_t address_space, uint64_t data)

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <stddef.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -428,7 +427,7 @@ static enum ledger_full look_around(struct ledger *l, uint64_t bytes)
 
 void *ledger_private(struct ledger *l, uint64_t bytes)
 {
-    enum ledger_full full = load_relaxed(&l->sealed) ? LEDGER_FULL_SECCOMP : LEDGER_NOT_FULL;
+    enum ledger_full full = headroom_may_call(&l->sealed) ? LEDGER_NOT_FULL : LEDGER_FULL_SECCOMP;
     if (l->header && !full)
         full = refused_lately(l->header) ? (enum ledger_full)l->header->full : look_around(l, bytes);
     if (!full) {
@@ -446,7 +445,7 @@ void *ledger_private(struct ledger *l, uint64_t bytes)
 
 void ledger_empty_private(struct ledger *l, void *memory, uint64_t bytes)
 {
-    if (!load_relaxed(&l->sealed) && sys_call(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0) == 0)
+    if (headroom_may_call(&l->sealed))
         sys_call(SYS_madvise, memory, bytes, MADV_DONTNEED);
 }
 
@@ -467,10 +466,10 @@ bool ledger_grow_cold(struct ledger *l, enum ledger_table table, uint64_t end_by
             chunk = r->limit_bytes - ready;
         if (ready + chunk < end_bytes || load_relaxed(&h->ready_bytes) + chunk > h->limit_bytes)
             return ledger_refuse(l, LEDGER_FULL_LIMIT);
-        if (load_relaxed(&l->sealed))
-            return ledger_refuse(l, LEDGER_FULL_SECCOMP);
         if (refused_lately(h))
             return ledger_refuse(l, (enum ledger_full)h->full);
+        if (!headroom_may_call(&l->sealed))
+            return ledger_refuse(l, LEDGER_FULL_SECCOMP);
         enum ledger_full full = look_around(l, chunk);
         if (full)
             return ledger_refuse(l, full);

@@ -58,6 +58,20 @@ def sandboxed(how):
     return test
 
 
+def raw_filter():
+    """Entered by an instruction, past libc: nobody can tell the agent. Where the filter allows prctl(), growth asks first."""
+    for settings in {}, {"ALLIUM_SITES": "1"}:
+        for period in 1, "4096", "512K":
+            for blocks, stacks in ((1000, 10), (100_000, 16384)):
+                with private_dir() as ledgers:
+                    done = run([program("sandbox"), "raw", str(blocks), str(stacks)], env=agent_env(ledgers, period, **settings))
+                    equal((done.returncode, done.stderr), (0, b""), "code (-31: the filter killed it), period %s %s" % (period, settings))
+                    equal(numbers(done.stdout.decode())["made"], blocks, "blocks made")
+                    if period == 1:
+                        (ledger,) = totals(ledgers)
+                        consistent(ledger, blocks)
+
+
 def unconfined():
     with private_dir() as ledgers:
         succeed([program("sandbox"), "none", "100000", "16384"], env=agent_env(ledgers, 1))
@@ -204,6 +218,7 @@ tap.main([
     ("strict seccomp: the program lives, and losses are counted", sandboxed("strict")),
     ("a seccomp filter by prctl: the program lives, and losses are counted", sandboxed("filter")),
     ("a seccomp filter by its system call: the program lives, and losses are counted", sandboxed("filter-syscall")),
+    ("a seccomp filter past libc that allows prctl: the program lives, and losses are counted", raw_filter),
     ("a limit on the address space: the program does what it did", address_space),
     ("a full tmpfs: the program does what it did, and losses are counted", full_filesystem),
     ("a memory cgroup near its limit: the program lives, and losses are counted", near_the_limit),

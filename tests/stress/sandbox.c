@@ -4,8 +4,8 @@
  *
  *     sandbox HOW BLOCKS STACKS
  *
- * HOW: strict, filter (prctl), filter-syscall (the seccomp system call), none. Says how many blocks it made
- * afterwards, from so many different stacks.
+ * HOW: strict, filter (prctl), filter-syscall (the seccomp system call), raw (the same by an instruction, past libc; the filter
+ * allows prctl, too), none. Prints how many blocks it made afterwards, from STACKS different stacks.
  */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -26,6 +26,16 @@
 #define ALLOW(name)                                                                                          \
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
 
+static long raw_seccomp(struct sock_fprog *program)
+{
+    long result;
+    __asm__ volatile("syscall"
+                     : "=a"(result)
+                     : "0"(SYS_seccomp), "D"(SECCOMP_SET_MODE_FILTER), "S"(0), "d"(program)
+                     : "rcx", "r11", "memory");
+    return result;
+}
+
 static void enter(const char *how)
 {
     static struct sock_filter code[] = {
@@ -35,6 +45,8 @@ static void enter(const char *how)
         ALLOW(exit),
         ALLOW(exit_group),
         ALLOW(rt_sigreturn),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_prctl, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS), /* raw: it is allowed */
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
     };
     struct sock_fprog program = {sizeof(code) / sizeof(*code), code};
@@ -46,6 +58,10 @@ static void enter(const char *how)
         bad = prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
     else if (!strcmp(how, "filter-syscall"))
         bad = (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program);
+    else if (!strcmp(how, "raw")) {
+        code[sizeof(code) / sizeof(*code) - 2].k = SECCOMP_RET_ALLOW;
+        bad = (int)raw_seccomp(&program);
+    }
     if (bad)
         _exit(3);
 }
