@@ -20,7 +20,6 @@
 #include "base/sigsafe/draw.h"
 #include "base/sigsafe/str.h"
 #include "base/sigsafe/syscall.h"
-#include "target/vm_reserve.h"
 #include "wire/deferred_rules.h"
 #include "wire/headroom.h"
 #include "wire/unobserved_list.h"
@@ -374,7 +373,6 @@ static bool make_ledger(void)
         store_release(&process.stage, LEDGER_STAGE_FAILED);
         return false;
     }
-    vm_reserve_count_ledger(ledger_mapped_bytes(process.ledger.header));
     describe_image(&process.ledger);
     if (agent_api_tags || process.config.sites)
         ledger_keep_control(&process.ledger);
@@ -478,14 +476,12 @@ void process_seal(void)
     /* The last moment at which system calls are allowed: reserve room for some more records. */
     if (!process.ledger.sealed && process_ensure_current(&thread_self) && process_open_ledger())
         writer_take_room();
-    if (sites_on && !process.ledger.sealed)
-        sites_take_room();
-    vm_reserve_seal(1);
+    sites_seal(!process.ledger.sealed);
     __atomic_fetch_add(&process.ledger.sealed, 1, __ATOMIC_RELAXED);
 }
 
 void process_unseal(void)
 {
     __atomic_fetch_sub(&process.ledger.sealed, 1, __ATOMIC_RELAXED);
-    vm_reserve_seal(-1);
+    sites_unseal();
 }

@@ -38,7 +38,12 @@ void sites_become_child(void)
 {
 }
 
-void sites_take_room(void)
+void sites_seal(bool first)
+{
+    (void)first;
+}
+
+void sites_unseal(void)
 {
 }
 

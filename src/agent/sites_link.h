@@ -39,8 +39,10 @@ void sites_before_fork(void);
 void sites_after_fork(void);
 /** In a fork child, when it notices that it is one: forgets the parent's objects. */
 void sites_become_child(void);
-/** Makes room for objects that come when no system call can be made any more (seccomp). */
-void sites_take_room(void);
+/** No system call is made from now on (seccomp). `first`: one may still be made, to make room for objects that come later. */
+void sites_seal(bool first);
+/** Takes one sites_seal() back. */
+void sites_unseal(void);
 
 /** Books the object that the call at `from` has allocated; `p` NULL: the call failed. */
 ONE_COPY void sites_made_cold(const struct walk_start *from, void *p, size_t size);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What threads and fork children have of the map of objects. */
 #include "agent/sites/sites.h"
+#include "target/vm_reserve.h"
 
 const bool sites_linked = true;
 
@@ -17,9 +18,16 @@ void sites_become_child(void)
     object_map_begin_anew();
 }
 
-void sites_take_room(void)
+void sites_seal(bool first)
 {
-    object_map_take_room(OBJECT_MAP_ROOM_SITES);
+    if (first && sites_on)
+        object_map_take_room(OBJECT_MAP_ROOM_SITES);
+    vm_reserve_seal(1);
+}
+
+void sites_unseal(void)
+{
+    vm_reserve_seal(-1);
 }
 
 void sites_expect_more(const void *p, size_t size)
