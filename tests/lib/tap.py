@@ -42,6 +42,12 @@ def built(name):
     return os.path.abspath(_built[name])
 
 
+def replace_built(name, path):
+    """From now on built(name) is this."""
+    built(name)
+    _built[name] = path
+
+
 def pick(short, long):
     return long if LONG else short
 
