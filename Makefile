@@ -70,7 +70,7 @@ help:
 	@echo 'make bench       measure the cost, against a floor and against peers'
 	@echo 'make install     [PREFIX=/usr/local] [DESTDIR=]'
 	@echo 'make uninstall   the same, the other way'
-	@echo 'make format      clang-format the whole tree'
+	@echo 'make format      clang-format 14, the whole tree'
 	@echo 'make clean       remove the build directories'
 	@echo
 	@echo 'What is missing is installed first, through apt (tools/setup says what).'
