@@ -101,7 +101,8 @@ def small(how, size=None, count=None):
                     stacks = totals(ledgers, "--stacks")
         tap.no_losses(ledger)
         equal(ledger["stacks_broken"] + ledger["stacks_cut"], 0, "broken or cut stacks")
-        seen = sum(s["allocated"] for s in stacks if s["allocated"] >= said["made"] // 2)
+        # gcc 14 unrolls a loop, so that there are four places; what else the program asks for is a request or two
+        seen = sum(s["allocated"] for s in stacks if s["allocated"] >= said["made"] // 4)
         equal(seen, said["made"], "blocks, of stacks %s" % re.sub(r"'frames.*?]]", "", str(stacks))[:500])
     return test
 
