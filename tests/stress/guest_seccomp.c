@@ -30,7 +30,8 @@
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
 #define ALLOW_MALLOC                                                                                         \
     ALLOW(read), ALLOW(write), ALLOW(exit), ALLOW(exit_group), ALLOW(rt_sigreturn), ALLOW(brk), ALLOW(mmap), \
-        ALLOW(munmap), ALLOW(mprotect), ALLOW(madvise), ALLOW(newfstatat), ALLOW(futex), ALLOW(getrandom)
+        ALLOW(munmap), ALLOW(mprotect), ALLOW(madvise), ALLOW(fstat), ALLOW(newfstatat), ALLOW(futex),       \
+        ALLOW(getrandom)
 #define ALLOW_FORK ALLOW(clone), ALLOW(wait4), ALLOW(set_robust_list), ALLOW(rt_sigprocmask)
 #define KILL       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)
 
