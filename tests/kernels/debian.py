@@ -29,7 +29,12 @@ class Kernel:
         self.name, self.folder = name, folder
         self.image, = glob.glob(glob.escape(folder) + "/boot/vmlinuz-*")
         self._modules = {module_name(path): path
-                         for path in glob.glob(glob.escape(folder) + "/lib/modules/*/kernel/**/*.ko*", recursive=True)}
+                         for path in self._find("kernel/**/*.ko*")}
+
+    def _find(self, pattern):
+        """Debian 13 has its modules in /usr/lib, Debian 12 in /lib."""
+        return [path for at in ("/lib", "/usr/lib")
+                for path in glob.glob(glob.escape(self.folder) + at + "/modules/*/" + pattern, recursive=True)]
 
     def module_files(self, names):
         """[(file name, bytes)] of these modules and of those they need, which come first; less what is built in."""
@@ -51,7 +56,7 @@ class Kernel:
         return [(name + ".ko", code) for name, code in files.items()]
 
     def _built_in(self):
-        path, = glob.glob(glob.escape(self.folder) + "/lib/modules/*/modules.builtin")
+        path, = self._find("modules.builtin")
         with open(path) as file:
             return {module_name(line.strip()) for line in file}
 
