@@ -330,11 +330,14 @@ static int load_lifetimes(struct loader *l, struct error *e)
     return reader_scan_end(&s, e);
 }
 
-/* The last process of a recording that `allium run` did not finish may run on, or not. */
+/*
+ * If `allium run` did not finish a recording, nobody knows whether a process that it last saw running runs on. An image of the past was
+ * running at the time that was asked for, and stays so.
+ */
 static void cut_short(struct loader *l)
 {
     vec_each (struct profile_image, i, &l->p->images)
-        if (i->state == PROFILE_IMAGE_RUNNING)
+        if (i->state == PROFILE_IMAGE_RUNNING && !i->past)
             i->state = PROFILE_IMAGE_CUT;
 }
 

@@ -339,10 +339,11 @@ static inline void end_line(struct lines *l, struct buf *b)
 static inline void say_names(struct lines *l, const struct profile *p)
 {
     struct buf b = BUF_INIT;
+    /* These recordings have no end, so that an image that was running is read as one of a recording that was cut short. */
     vec_each (const struct profile_image, i, &p->images) {
         buf_printf(&b, "image %" PRIx64 " %" PRIx64 " %d %d %s %s '%s' %d", i->id, i->parent_id, i->pid,
                    i->parent_pid, profile_text(p, i->comm), profile_text(p, i->exe), profile_text(p, i->args),
-                   i->state);
+                   i->state == PROFILE_IMAGE_CUT ? PROFILE_IMAGE_RUNNING : i->state);
         const uint64_t numbers[] = {i->began_ns,       i->taken_ns,         i->peak_ns,
                                     i->off_ns,         i->operations_begun, i->operations_done,
                                     i->cold_ns,        i->ledger_bytes,     i->ledger_limit_bytes,

@@ -21,7 +21,7 @@ static void diff_of_two_runs(void **state)
     check_json(
         &both,
         "d, r = j\n"
-        "assert (d['schema'], d['version'], d['group'], d['sort']) == ('allium-diff', 1, 'stack', 'live')\n"
+        "assert (d['schema'], d['version'], d['group'], d['sort']) == ('allium-diff', 2, 'stack', 'live')\n"
         "assert d['matched_by_name'] and d['images_in_both'] == 0 and d['apart_ns'] is None\n"
         "assert d['before']['source'] == 'old.allium' and d['after']['periods_bytes'] == [524288]\n"
         "live, total = d['total']['live'], r['total']\n"

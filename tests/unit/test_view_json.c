@@ -73,7 +73,7 @@ static void report_by_stack(void **state)
     struct buf out = report_of(p, ROLLUP_BY_STACK, 0);
     check_json(
         &out,
-        "assert (j['schema'], j['version'], j['group'], j['sort']) == ('allium-report', 1, 'stack', 'live')\n"
+        "assert (j['schema'], j['version'], j['group'], j['sort']) == ('allium-report', 2, 'stack', 'live')\n"
         "assert j['source'] == 'shop.allium' and j['filter'] is None and j['exact'] is False\n"
         "assert j['periods_bytes'] == [524288] and j['taken_ns'] == 1795269864000000000\n"
         "assert j['rows_in_all'] == len(j['rows']) == 5\n"
