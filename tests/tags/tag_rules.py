@@ -99,10 +99,10 @@ def for_a_time():
                 return True
             equal(made, 0, "made at once")
             steps.set("--where", "func:at_a", "--for", "1s", "off")
-            time.sleep(1.1)
+            time.sleep(seconds + 0.1)
             equal(steps.do("make a 10 10"), 10, "made afterwards")
             equal(steps.rows(), {"at_a": (11, 110, 11, 110, 10)}, "rows")
-    tap.in_time(lasting, 4, 16, 64)
+    tap.in_time(lasting, 2, 8, 32)
 
 
 def children():
