@@ -26,15 +26,16 @@ check:
 	@tests/run '$(BUILD)'
 
 # The same tests, then the slow ones, then what other compilers and sanitizers see. Sanitizers refuse a preloaded
-# allocator, so that they only run the unit tests.
+# allocator, so that they only run the unit tests. Last the same tests on Debian 13.
 check-long:
-	@tools/setup check
+	@tools/setup long
 	@tools/build '$(BUILD)' $(options) -Dtests=true
 	@CC=clang CXX=clang++ tools/build '$(BUILD)-clang' -Dwerror=true -Dtests=true
 	@tools/build '$(BUILD)-asan' -Db_sanitize=address,undefined -Dtests=true
 	@tools/build '$(BUILD)-tsan' -Db_sanitize=thread -Dtests=true
 	@tests/run '$(BUILD)' '$(BUILD) --setup long --suite long' '$(BUILD)-clang --no-suite checks --no-suite kernels' \
 		'$(BUILD)-asan --suite unit' '$(BUILD)-tsan --suite unit'
+	@tests/debian/run
 
 # Every kernel and every test on it; `make check` boots the newest only.
 check-kernels:
@@ -65,7 +66,7 @@ help:
 	@echo 'make             build the command, build/allium'
 	@echo 'make demo        show it at work on a small program'
 	@echo 'make check       build, and run all tests but the slow ones'
-	@echo 'make check-long  all tests, also with clang and under sanitizers'
+	@echo 'make check-long  all tests, also with clang, under sanitizers and on Debian 13'
 	@echo 'make check-kernels  boot other kernels in qemu, and test there'
 	@echo 'make bench       measure the cost, against a floor and against peers'
 	@echo 'make install     [PREFIX=/usr/local] [DESTDIR=]'
