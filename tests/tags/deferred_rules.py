@@ -29,7 +29,7 @@ def made(steps, pid=None):
 
 def by_each_field():
     for query, place in (("func:later_inner", "later_call"), ("func:*_inner", "later_call"), ("module:liblater", "later_call"),
-                         ("class:cache", "later_own"), ("name:*tenant=blue*", "later_own"), ("file:later.c class:cache", "later_own"),
+                         ("class:cache", "later_own"), ("name:*tenant=blue*", "later_own"), ("file:late_plugin.c class:cache", "later_own"),
                          ("class:cache or func:at_?", "later_own"), ("!func:at_* !class:malloc", "later_own"),
                          ("!(class:malloc or func:none)", "later_own"), ("func:later_line", "later_line"),
                          ("comm:steps* class:cache", "later_own")):
@@ -55,7 +55,7 @@ def what_it_cannot_know():
         equal(steps.note(), "stacks of 1 tags", "what ps says")
         code, said = steps.refused("--where", "line:4000", "stacks")
         check(code == 1 and "fits --where" in said, said)
-        for query in "file:later.c class:malloc", "!file:later.c", "func:later_cc*", "!func:later_cc* class:cache":
+        for query in "file:late_plugin.c class:malloc", "!file:late_plugin.c", "func:later_cc*", "!func:later_cc* class:cache":
             steps.set("--where", query, "fail=every:1")
         equal(steps.do("open " + plugin()), 1, "loaded")
         equal(steps.do("call later_call 10 20"), 10, "made")
