@@ -38,7 +38,7 @@ def plugin():
 
 
 class Asked:
-    """asked.c at work."""
+    """site_rules.c at work."""
 
     def __init__(self, ledgers, **env):
         self.env = dict(os.environ, ALLIUM_DIR=ledgers)
