@@ -68,7 +68,7 @@ def folded(place, source, metric, *words):
 
 def heaptrack(place, source, *words, name="x.heaptrack.gz"):
     place.allium("export", source, "--heaptrack", "--force", "-o", name, *words)
-    return formats.Heaptrack(place.path(name))
+    return export_readers.Heaptrack(place.path(name))
 
 
 def printed(place, name, *options):
@@ -126,6 +126,14 @@ def exact(place):
         mine, _ = same_heaptrack(place, "r.allium")
         check(os.path.basename(command[0]) in mine.command, "command:", mine.command)
         same_speedscope(place, "r.allium")
+
+
+def temporary(place):
+    """The order of the events in the file makes no allocation temporary that the profile does not count as such."""
+    for way, want in (("pairs", 1000), ("ring", 0)):
+        place.allium("run", "--quiet", "--force", "--period", "1", "-o", "r.allium", "--", program("crossed"), way)
+        mine, _ = same_heaptrack(place, "r.allium")
+        check(abs(mine.temporary - want) <= 1, way, "has", mine.temporary, "temporary allocations, not", want)
 
 
 def top_functions(place):
@@ -347,6 +355,7 @@ def overwriting(place):
 tap.main([(name, placed(function)) for name, function in [
     ("no export overwrites its source, nor another file without --force", overwriting),
     ("of an exact recording all is found, of each stack", exact),
+    ("no allocation is temporary in the heaptrack export alone", temporary),
     ("heaptrack_print names the functions and places", top_functions),
     ("of a sampled recording the estimates are found", sampled),
     ("heap over time follows what was recorded, with the peak where it was", timeline),

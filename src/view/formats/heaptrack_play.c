@@ -11,12 +11,15 @@ struct player {
     const struct heaptrack_steps *steps;
     uint64_t live, most; /* bytes: now; never more than this */
     uint32_t n_infos;
-    /* As the reader has it: what was allocated last, 0 after a free. A free of just this counts as temporary. */
+    /* The reader's variable: the info of the latest allocation, 0 after a free. The reader counts an allocation as
+     * temporary if the info of the free equals this. */
     uint32_t last;
+    /* Frees that are put off, because the reader would count a temporary allocation now. They are written after the
+     * next event that changes `last`. */
     struct {
         uint32_t info;
         uint64_t size, n;
-    } owed; /* frees that would count as temporary now and shall not: they follow as soon as they do not */
+    } owed;
     struct VEC(uint32_t) queue; /* pieces of the brief objects that are live, oldest first */
     size_t queue_first;
     uint64_t queue_bytes;
@@ -43,6 +46,7 @@ static void put_free(struct player *w, uint32_t info, uint64_t size)
     w->last = 0;
 }
 
+/* Writes the frees that were put off; with `anyway` also if the reader takes them for temporary. */
 static void pay(struct player *w, bool anyway)
 {
     while (w->owed.n && (anyway || w->last != w->owed.info)) {
@@ -71,9 +75,13 @@ static void allocate(struct player *w, struct heaptrack_piece *c)
     pay(w, false);
 }
 
+/* Frees an object of the piece, and not as a temporary one. Both infos of a piece have the same size and stack, and the
+ * reader does not pair frees with allocations: a free of either info does. An info without an allocation may not be used. */
 static void release(struct player *w, struct heaptrack_piece *c)
 {
-    uint32_t info = info_of(w, c, c->gone++);
+    uint32_t info = info_of(w, c, c->gone++), other = c->info[c->gone & 1];
+    if (w->last == info && other != HEAPTRACK_NO_INFO)
+        info = other;
     if (w->last == info) {
         w->owed.info = info;
         w->owed.size = c->size;
@@ -112,15 +120,23 @@ static void make_room(struct player *w, uint64_t more, double line)
         end_oldest(w);
 }
 
-static void begin_brief(struct player *w, uint32_t piece, double line)
+/* Whether an object of this size that is allocated now stays below the peak. Only a free that is put off hinders that. */
+static bool has_room(const struct player *w, uint64_t size)
+{
+    return w->live + size < w->most || !w->owed.n;
+}
+
+/* Allocates a brief object; false if it must wait. */
+static bool begin_brief(struct player *w, uint32_t piece, double line)
 {
     struct heaptrack_piece *c = &w->pieces->at[piece];
     make_room(w, c->size, line);
-    if (w->live + c->size >= w->most)
-        pay(w, true);
+    if (!has_room(w, c->size))
+        return false;
     allocate(w, c);
     *vec_push(&w->queue) = piece;
     w->queue_bytes += c->size;
+    return true;
 }
 
 /* How far brief objects may go: never as high as the peak, which must be reached by what was live then. */
@@ -156,19 +172,21 @@ static uint64_t due(const struct heaptrack_piece *c, double part)
     return part >= 1 ? c->n : (uint64_t)((double)c->n * part + c->phase);
 }
 
-/* Of what does not last, as much as is due. */
+/* Plays as many brief or temporary objects of a piece as are due. An object that finds no room, because the last free was
+ * put off, waits for a later step. */
 static void pass_by(struct player *w, uint32_t piece, const struct heaptrack_step *now, double limit)
 {
     struct heaptrack_piece *c = &w->pieces->at[piece];
     uint64_t want = due(c, limit > 0 ? now->share / limit : 1);
     while (c->made < want && w->live - w->queue_bytes + c->size < w->most) {
         if (c->role == HEAPTRACK_BRIEF) {
-            begin_brief(w, piece, below_peak(w, now));
+            if (!begin_brief(w, piece, below_peak(w, now)))
+                return;
             continue;
         }
         make_room(w, c->size, (double)w->most - 1);
-        if (w->live + c->size >= w->most)
-            pay(w, true);
+        if (!has_room(w, c->size))
+            return;
         touch(w, c);
     }
 }
