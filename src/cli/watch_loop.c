@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <time.h>
@@ -28,7 +29,8 @@ enum wish { NOTHING, LIST, FREES, DISMISS, HELP, QUIT };
 struct loop {
     const struct watch_loop *o;
     int signal_fd;
-    bool keys; /* the terminal is ours to read */
+    int process_fd; /* pidfd of the watched process until its end is noticed; -1: none */
+    bool keys;      /* the terminal is ours to read */
     struct termios before;
     struct error said; /* the last complaint about a ledger: not repeated at every look */
     int code;          /* exit code, once it is known; -1 */
@@ -266,9 +268,11 @@ static void step_hook(struct loop *l)
         fprintf(stderr, "allium: the command of --exec was killed by signal %d\n", WTERMSIG(status));
 }
 
-static void wait_until(struct loop *l, uint64_t due_ns)
+/* Waits for the next snapshot, a signal, a key, or the end of a process; true if the watched process has ended. */
+static bool wait_until(struct loop *l, uint64_t due_ns)
 {
-    struct pollfd fds[] = {{.fd = l->signal_fd, .events = POLLIN},
+    struct pollfd fds[] = {{.fd = l->process_fd, .events = POLLIN},
+                           {.fd = l->signal_fd, .events = POLLIN},
                            {.fd = l->keys ? STDIN_FILENO : -1, .events = POLLIN},
                            {.fd = l->o->hook ? alert_exec_fd(l->o->hook) : -1, .events = POLLIN}};
     uint64_t now = clock_ns(CLOCK_MONOTONIC), left = due_ns > now ? due_ns - now : 0;
@@ -276,7 +280,14 @@ static void wait_until(struct loop *l, uint64_t due_ns)
     if (patience_ms >= 0 && left > (uint64_t)patience_ms * 1000000u)
         left = (uint64_t)patience_ms * 1000000u;
     struct timespec t = {.tv_sec = (time_t)(left / 1000000000u), .tv_nsec = (long)(left % 1000000000u)};
-    ppoll(fds, sizeof(fds) / sizeof(*fds), &t, NULL);
+    return ppoll(fds, sizeof(fds) / sizeof(*fds), &t, NULL) > 0 && fds[0].revents;
+}
+
+static void close_process(struct loop *l)
+{
+    if (l->process_fd >= 0)
+        close(l->process_fd);
+    l->process_fd = -1;
 }
 
 static void run(struct loop *l)
@@ -292,8 +303,9 @@ static void run(struct loop *l)
             due += l->o->every_ns;
             if (due < clock_ns(CLOCK_MONOTONIC)) /* it takes longer than that, or we were stopped */
                 due = clock_ns(CLOCK_MONOTONIC) + l->o->every_ns;
-        } else {
-            wait_until(l, due);
+        } else if (wait_until(l, due)) {
+            close_process(l); /* it stays readable */
+            due = clock_ns(CLOCK_MONOTONIC);
         }
         if (l->code < 0 && (l->o->once || watch_is_over(l->o->watch)))
             l->code = EXIT_DONE;
@@ -315,7 +327,7 @@ static int open_signals(void)
 
 int watch_loop(const struct watch_loop *o)
 {
-    struct loop l = {.o = o, .code = -1};
+    struct loop l = {.o = o, .code = -1, .process_fd = -1};
     l.signal_fd = open_signals();
     if (l.signal_fd < 0)
         return command_fail(EXIT_FAILED, "cannot wait for signals: %s", strerror(errno));
@@ -323,7 +335,10 @@ int watch_loop(const struct watch_loop *o)
         take_terminal(&l);
         fprintf(stderr, "allium: a look every now and then; press ? for keys, q to quit\n");
     }
+    if (o->pid) /* without a pidfd the end is noticed at the next snapshot */
+        l.process_fd = (int)syscall(SYS_pidfd_open, o->pid, 0);
     run(&l);
+    close_process(&l);
     give_terminal_back(&l);
     if (save(&l) && l.code == EXIT_DONE)
         l.code = EXIT_FAILED;

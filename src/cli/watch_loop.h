@@ -3,7 +3,8 @@
 #define CLI_WATCH_LOOP_H
 
 /*
- * The life of `allium watch`: looks when it is time, when a key is pressed and when a signal comes, and prints them.
+ * The life of `allium watch`: looks when it is time, when a key is pressed, when a signal comes and when the watched
+ * process ends, and prints them.
  *
  * On a terminal keys are read one by one, without echo; its mode is restored at the end, however it comes, and while we
  * are stopped.
@@ -23,6 +24,7 @@ struct watch_loop {
     struct suppressions *dismissed;
     struct alert_exec *hook; /* NULL: none */
     const char *state;       /* file; NULL: none */
+    int32_t pid;             /* the watched process, whose end is waited for; 0: several */
     uint64_t every_ns;
     uint32_t top;
     bool json, once;

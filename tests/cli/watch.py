@@ -276,6 +276,22 @@ def over(place):
     stepper.end()
     equal(watcher.process.wait(20), 0, "code at the end of the process")
     check(watcher.read()[-1]["ended"], "the last look does not say so", watcher.seen[-1])
+    for ends in (True, False):  # by itself, and killed: noticed at once, not an hour later
+        stepper = Stepper(place)
+        stepper.do("l")
+        watcher = Watcher(place, str(stepper.pid), "--every", "1h", "--older-than", "0")
+        watcher.wait(lambda look: look["processes"], "a look")
+        if ends:
+            stepper.end()
+        else:
+            stepper.process.kill()
+        equal(watcher.process.wait(20), 0, "code at the end of the process, with an hour to the next look")
+        equal([ended["pid"] for ended in watcher.read()[-1]["ended"]], [stepper.pid], "what the last look says has ended")
+    process = place.start(program("stepper"), env=dict(place.env, LD_PRELOAD=built("ALLIUM_AGENT"), ALLIUM_PERIOD="1G"))
+    watcher = Watcher(place, str(process.pid), "--every", "1h")
+    watcher.wait(lambda look: True, "a look")
+    process.kill()
+    equal(watcher.process.wait(20), 0, "code at the end of a process without samples")
 
 
 def dismissed(place):

@@ -126,6 +126,7 @@ static int watch(const struct request *r)
                               .dismissed = r->options.dismissed,
                               .hook = exec ? alert_exec_new(exec) : NULL,
                               .state = command_value(&command_watch, &r->a, "state"),
+                              .pid = r->options.pid,
                               .every_ns = r->every_ns,
                               .top = r->top,
                               .json = command_value(&command_watch, &r->a, "json") != NULL,
