@@ -28,6 +28,9 @@ static void integers_and_addresses(void **state)
     json_whole(&j, "most", UINT64_MAX);
     json_whole(&j, "odd", (1ull << 53) + 1);
     json_signed(&j, "least", INT64_MIN);
+    json_instant(&j, "now", 1700000000000000001u);
+    json_instant(&j, "before_1970", 0);
+    json_instant(&j, "year_2262", INT64_MAX);
     json_hex(&j, "address", 0x7f00deadbeef);
     json_real(&j, "real", 0.25);
     json_real(&j, "none", NAN);
@@ -38,7 +41,9 @@ static void integers_and_addresses(void **state)
     assert_non_null(strstr(buf_str(&out), "18446744073709551615"));
     check_json(&out, "assert j['most'] == 2**64 - 1 and j['odd'] == 2**53 + 1 and j['least'] == -2**63\n"
                      "assert j['address'] == '0x7f00deadbeef' and j['real'] == 0.25 and j['none'] is None\n"
-                     "assert j['zero'] == 0 and '-0' not in raw and j['empty'] == []\n");
+                     "assert j['zero'] == 0 and '-0' not in raw and j['empty'] == []\n"
+                     "assert j['now'] == 1700000000000000001\n"
+                     "assert j['before_1970'] is None and j['year_2262'] is None\n");
     buf_release(&out);
 }
 

@@ -92,6 +92,17 @@ static void shares_and_numbers(void **state)
     assert_text(&b, "1 stack1,234,567  stacks999");
     text_add_instant(&b, BEGAN);
     assert_text(&b, "2026-11-21 14:02:11 UTC");
+    text_add_moment(&b, BEGAN);
+    assert_text(&b, "14:02:11.000");
+    static const uint64_t unknown[] = {0, INT64_MAX, (uint64_t)-1000000000};
+    for (size_t i = 0; i < sizeof(unknown) / sizeof(*unknown); i++) {
+        text_add_instant(&b, unknown[i]);
+        assert_text(&b, "unknown time");
+        text_add_clock(&b, unknown[i]);
+        assert_text(&b, "unknown time");
+        text_add_moment(&b, unknown[i]);
+        assert_text(&b, "unknown time");
+    }
     buf_release(&b);
 }
 

@@ -221,7 +221,7 @@ void ledger_copy_release(struct ledger_copy *c)
 
 uint64_t ledger_copy_realtime(const struct ledger_copy *c, uint64_t ticks)
 {
-    if (!ticks)
+    if (!ticks || !c->header.began_realtime_ns)
         return 0;
     double since = ((double)ticks - (double)c->header.began_ticks) / c->ticks_per_ns;
     double at = (double)c->header.began_realtime_ns + since;

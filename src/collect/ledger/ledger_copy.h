@@ -38,7 +38,7 @@ static inline bool ledger_copy_has_tags(const struct ledger_header *h)
 int ledger_copy_read(int fd, struct ledger_copy *c, struct error *e);
 void ledger_copy_release(struct ledger_copy *c);
 
-/** CLOCK_REALTIME of a moment in the ledger's ticks; 0 for 0. */
+/** CLOCK_REALTIME of a moment in the ledger's ticks; 0 for 0, and where the clock was before 1970. */
 uint64_t ledger_copy_realtime(const struct ledger_copy *c, uint64_t ticks);
 
 #define ledger_copy_at(c, t, type, i) (&((type *)(c)->table[t])[i])

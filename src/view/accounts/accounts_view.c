@@ -220,7 +220,7 @@ static void write_process(struct json *j, const struct account_process *p)
     json_text(j, "program", p->comm);
     json_flag(j, "running", p->alive);
     json_hex(j, "image", p->image_id);
-    json_whole(j, "taken_ns", p->taken_ns);
+    json_instant(j, "taken_ns", p->taken_ns);
     for (int i = 0; i < ACCOUNT_LOSSES; i++)
         json_whole(j, losses[i], p->losses[i]);
     json_close(j, '}');

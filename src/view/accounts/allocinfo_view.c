@@ -189,10 +189,7 @@ static void write_json(const struct shown *s, struct sink *out, const struct tab
     json_text(&j, "schema", "allium-allocinfo");
     json_whole(&j, "version", t->version);
     json_text(&j, "view", views[s->o->shape.view]);
-    if (s->o->time_ns)
-        json_whole(&j, "time_ns", s->o->time_ns);
-    else
-        json_null(&j, "time_ns");
+    json_instant(&j, "time_ns", s->o->time_ns);
     if (s->o->elapsed_ns)
         json_whole(&j, "interval_ns", s->o->elapsed_ns);
     else

@@ -75,6 +75,14 @@ void json_whole(struct json *j, const char *key, uint64_t value)
     sink_printf(j->out, "%" PRIu64, value);
 }
 
+void json_instant(struct json *j, const char *key, uint64_t realtime_ns)
+{
+    if (text_instant_known(realtime_ns))
+        json_whole(j, key, realtime_ns);
+    else
+        json_null(j, key);
+}
+
 void json_signed(struct json *j, const char *key, int64_t value)
 {
     begin(j, key);

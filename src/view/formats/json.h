@@ -27,6 +27,7 @@ void json_open(struct json *j, const char *key, char bracket); /* '{' or '[' */
 void json_close(struct json *j, char bracket);                 /* '}' or ']'; after the last one a newline */
 void json_text(struct json *j, const char *key, const char *text); /* NULL: null */
 void json_whole(struct json *j, const char *key, uint64_t value);
+void json_instant(struct json *j, const char *key, uint64_t realtime_ns); /* an unknown time: null */
 void json_signed(struct json *j, const char *key, int64_t value);
 void json_real(struct json *j, const char *key, double value); /* not finite: null */
 void json_flag(struct json *j, const char *key, bool value);

@@ -177,8 +177,8 @@ void piece_block_json(struct json *j, const struct profile *p, bool live, uint32
     json_hex(j, "image", i->id);
     json_signed(j, "pid", i->pid);
     json_text(j, "comm", profile_text(p, i->comm));
-    json_whole(j, "born_ns", born_ns);
-    piece_whole_or_null(j, "freed_ns", !live, live ? 0 : f->freed_ns);
+    json_instant(j, "born_ns", born_ns);
+    json_instant(j, "freed_ns", live ? 0 : f->freed_ns);
     json_whole(j, "lifetime_ns", live ? profile_age_ns(p, s) : address_info_lifetime_ns(f));
     json_flag(j, "reallocated", !live && f->reallocated);
     json_open(j, "allocated_by", '{');

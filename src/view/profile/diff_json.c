@@ -56,7 +56,7 @@ static void write_side(struct json *j, const char *key, const struct profile *p,
 {
     json_open(j, key, '{');
     json_text(j, "source", source);
-    json_whole(j, "taken_ns", p->taken_ns);
+    json_instant(j, "taken_ns", p->taken_ns);
     json_flag(j, "exact", profile_summary_exact(f));
     piece_periods_json(j, p, f);
     json_open(j, "processes", '[');

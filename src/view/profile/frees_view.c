@@ -59,12 +59,6 @@ static void add_freer(struct buf *b, const struct rows *r)
     }
 }
 
-static void add_when(struct buf *b, uint64_t ns)
-{
-    text_add_clock(b, ns);
-    buf_printf(b, ".%03u", (unsigned)(ns / 1000000 % 1000));
-}
-
 static void add_row(struct columns *g, struct rows *r, const struct profile_free *f)
 {
     char text[UNITS_TEXT_BYTES];
@@ -73,7 +67,7 @@ static void add_row(struct columns *g, struct rows *r, const struct profile_free
     const struct profile_image *i = &p->images.at[c->image];
     struct buf cell = BUF_INIT;
     columns_row(g);
-    add_when(&cell, f->freed_ns);
+    text_add_moment(&cell, f->freed_ns);
     columns_cell(g, &cell);
     buf_addstr(&cell, units_format_duration(text, (double)address_info_lifetime_ns(f)));
     columns_cell(g, &cell);

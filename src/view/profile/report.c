@@ -102,7 +102,7 @@ void report_add_peak(struct buf *b, const struct rollup *r, const struct text_st
         return;
     buf_addstr(b, " at ");
     text_add_clock(b, i->peak_ns);
-    if (i->peak_ns >= i->began_ns)
+    if (text_instant_known(i->began_ns) && i->peak_ns >= i->began_ns)
         buf_printf(b, ", %s after the start",
                    units_format_duration(after, (double)(i->peak_ns - i->began_ns)));
 }
@@ -149,7 +149,7 @@ static void write_when(struct sink *out, const struct profile_summary *f, const 
     char took[UNITS_TEXT_BYTES];
     buf_addstr(b, f->past ? "began " : "");
     text_add_instant(b, f->began_ns);
-    if (f->taken_ns > f->began_ns)
+    if (text_instant_known(f->began_ns) && f->taken_ns > f->began_ns)
         buf_printf(b, f->past ? "; shown as it was %s later" : ", for %s",
                    units_format_duration(took, (double)(f->taken_ns - f->began_ns)));
     write_line(out, style, b);

@@ -68,10 +68,10 @@ void report_json_image(struct json *j, const struct profile *p, const struct pro
     buf_printf(&name, "SIG%s", signal ? signal : "RT");
     json_text(j, "signal", i->signal ? buf_str(&name) : NULL);
     buf_release(&name);
-    json_whole(j, "began_ns", i->began_ns);
-    json_whole(j, "taken_ns", i->taken_ns);
+    json_instant(j, "began_ns", i->began_ns);
+    json_instant(j, "taken_ns", i->taken_ns);
     json_whole(j, "off_ns", i->off_ns);
-    piece_whole_or_null(j, "peak_ns", i->peak_ns != 0, i->peak_ns);
+    json_instant(j, "peak_ns", i->peak_ns);
     json_rounded(j, "peak_bytes", i->past && !i->peak_ns ? NAN : i->peak_bytes);
     piece_whole_or_null(j, "rss_anon_bytes", i->rss_anon_bytes != 0, i->rss_anon_bytes);
     json_close(j, '}');
@@ -183,7 +183,7 @@ void report_json_write(struct sink *out, const struct rollup *r, const struct re
     json_text(&j, "function", rollup_is_tree(r->options.group) ? r->options.focus : NULL);
     json_text(&j, "sort", report_json_sorts[r->options.sort]);
     json_text(&j, "sorted_by", r->options.inclusive ? "inclusive" : "self");
-    json_whole(&j, "taken_ns", p->taken_ns);
+    json_instant(&j, "taken_ns", p->taken_ns);
     json_flag(&j, "exact", profile_summary_exact(&f));
     piece_periods_json(&j, p, &f);
     struct rollup_values total = r->total;

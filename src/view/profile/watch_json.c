@@ -103,7 +103,7 @@ static void write_look(struct json *j, const struct watch_snapshot *l, uint32_t 
     json_whole(j, "version", VERSION);
     json_whole(j, "look", l->number);
     json_text(j, "why", kinds[l->kind]);
-    json_whole(j, "time_ns", l->time_ns);
+    json_instant(j, "time_ns", l->time_ns);
     json_whole(j, "older_than_ns", l->older_than_ns);
     json_open(j, "processes", '[');
     vec_each (const struct watch_snapshot_image, i, &l->images)

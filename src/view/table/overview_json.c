@@ -93,7 +93,7 @@ void overview_json_write(struct sink *out, const struct overview *m, uint32_t to
     json_whole(&j, "version", 1);
     json_text(&j, "host", m->host);
     json_text(&j, "kernel", m->release);
-    json_whole(&j, "taken_ns", m->taken_ns);
+    json_instant(&j, "taken_ns", m->taken_ns);
     json_whole(&j, "since_boot_ns", m->boot_ns);
     if (m->interval_ns)
         json_whole(&j, "interval_ns", m->interval_ns);
@@ -150,7 +150,7 @@ void mappings_json_write(struct sink *out, uint64_t taken_ns, const struct overv
     json_open(&j, NULL, '{');
     json_text(&j, "schema", "allium-sys-process");
     json_whole(&j, "version", 1);
-    json_whole(&j, "taken_ns", taken_ns);
+    json_instant(&j, "taken_ns", taken_ns);
     json_whole(&j, "pid", (uint64_t)p->pid);
     json_text(&j, "process", p->name);
     json_text(&j, "state", state);

@@ -72,13 +72,6 @@ static struct layout lay_out(const struct table *t, const struct text_style *sty
     return l;
 }
 
-/* "14:02:11.083": rows of a stream are seldom of another day. */
-static void add_moment(struct buf *b, uint64_t realtime_ns)
-{
-    text_add_clock(b, realtime_ns);
-    buf_printf(b, ".%03u", (unsigned)(realtime_ns / 1000000 % 1000));
-}
-
 static void put(struct sink *out, const struct table *t, const struct layout *l, uint32_t column,
                 const char *text)
 {
@@ -113,7 +106,7 @@ static void put_value(struct sink *out, const struct table *t, const struct layo
     const struct table_column *c = &t->columns[column];
     struct buf all = BUF_INIT, text = BUF_INIT;
     if (c->unit == TABLE_INSTANT && table_at(t, row, column)->known)
-        add_moment(&all, table_at(t, row, column)->whole);
+        text_add_moment(&all, table_at(t, row, column)->whole);
     else
         table_view_add_value(&all, style, t, row, column);
     if (is_elastic(c) && style->columns)
@@ -140,7 +133,7 @@ static bool put_story(struct sink *out, const struct table *t, uint32_t row, con
     if (!story)
         return false;
     if (moment)
-        add_moment(&b, moment->whole);
+        text_add_moment(&b, moment->whole);
     for (const char *line = story->text; *line;) {
         size_t len = strcspn(line, "\n");
         buf_addstr(&b, line > story->text ? "    " : moment ? "  " : "");

@@ -262,7 +262,10 @@ static void write_json(struct json *j, const char *key, const struct table_colum
         json_text(j, key, v->text);
         break;
     case TABLE_WHOLE:
-        json_whole(j, key, v->whole);
+        if (c->unit == TABLE_INSTANT)
+            json_instant(j, key, v->whole);
+        else
+            json_whole(j, key, v->whole);
         break;
     case TABLE_SIGNED:
         json_signed(j, key, v->negative_too);

@@ -266,8 +266,16 @@ static void add_time(struct buf *b, uint64_t realtime_ns, const char *format)
     time_t seconds = (time_t)(realtime_ns / 1000000000);
     struct tm tm;
     char text[64];
-    if (localtime_r(&seconds, &tm) && strftime(text, sizeof(text), format, &tm))
+    if (text_instant_known(realtime_ns) && localtime_r(&seconds, &tm) &&
+        strftime(text, sizeof(text), format, &tm))
         buf_addstr(b, text);
+    else
+        buf_addstr(b, "unknown time");
+}
+
+bool text_instant_known(uint64_t realtime_ns)
+{
+    return realtime_ns && realtime_ns < INT64_MAX;
 }
 
 void text_add_instant(struct buf *b, uint64_t realtime_ns)
@@ -278,6 +286,13 @@ void text_add_instant(struct buf *b, uint64_t realtime_ns)
 void text_add_clock(struct buf *b, uint64_t realtime_ns)
 {
     add_time(b, realtime_ns, "%H:%M:%S");
+}
+
+void text_add_moment(struct buf *b, uint64_t realtime_ns)
+{
+    text_add_clock(b, realtime_ns);
+    if (text_instant_known(realtime_ns))
+        buf_printf(b, ".%03u", (unsigned)(realtime_ns / 1000000 % 1000));
 }
 
 /* ---- paragraphs ---- */

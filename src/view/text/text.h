@@ -75,10 +75,14 @@ void text_add_words(struct buf *b, uint64_t number, const char *words);
 void text_add_when(struct buf *b, uint64_t began_ns, uint64_t elapsed_ns);
 /** Appends "20 of 45 rows", or "45 rows" if all are shown. */
 void text_add_shown(struct buf *b, uint64_t shown, uint64_t all);
-/** Appends "2026-11-21 14:02:11 UTC", in the zone of TZ. */
+/** False for 0, the time of a clock before 1970, and for the largest time that a recording holds and beyond: both are no time. */
+bool text_instant_known(uint64_t realtime_ns);
+/** Appends "2026-11-21 14:02:11 UTC", in the zone of TZ, or "unknown time". */
 void text_add_instant(struct buf *b, uint64_t realtime_ns);
-/** Appends "14:02:11". */
+/** Appends "14:02:11", or "unknown time". */
 void text_add_clock(struct buf *b, uint64_t realtime_ns);
+/** Appends "14:02:11.083", or "unknown time". */
+void text_add_moment(struct buf *b, uint64_t realtime_ns);
 
 /** Writes words, broken into lines that begin at column `indent`; the label stands before the first one. */
 void text_paragraph(struct sink *out, const struct text_style *s, const char *label, unsigned indent,
