@@ -223,6 +223,18 @@ long getdelim(char **, size_t *, int, struct _IO_FILE *) __asm__("allium_getdeli
 #pragma redefine_extname __asprintf_chk allium_asprintf_chk
 #pragma redefine_extname __vasprintf_chk allium_vasprintf_chk
 
+#if defined(__clang__) && defined(_FORTIFY_SOURCE)
+/*
+ * glibc 2.40 and later have a checked asprintf() for clang. It takes any number of arguments, is never inlined, and would be
+ * the place of all calls in a source. clang prefers an overload that has enable_if.
+ */
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wgcc-compat"
+int asprintf(char **, const char *, ...) __asm__("allium_asprintf_checked")
+    __attribute__((overloadable, enable_if(1, ""), format(printf, 2, 3), nothrow));
+#pragma clang diagnostic pop
+#endif
+
 #ifdef __cplusplus
 }
 #endif

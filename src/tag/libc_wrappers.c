@@ -79,6 +79,16 @@ TAG_EXPORT int allium_asprintf_chk(char **out, int flag, const char *format, ...
     return length;
 }
 
+/* The checked asprintf() of clang: malloc_hooks.h declares it. */
+TAG_EXPORT int allium_asprintf_checked(char **out, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int length = print_checked(CALLER(allium_asprintf_checked, "asprintf"), out, 1, format, args);
+    va_end(args);
+    return length;
+}
+
 /* The buffer leaves the map before it may be given back; it is charged to this call if it is another or larger afterwards. */
 static ssize_t read_line(struct allium_tag *tag, char **line, size_t *room, int end, FILE *from)
 {

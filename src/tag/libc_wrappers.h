@@ -17,6 +17,7 @@
 int allium_asprintf(char **out, const char *format, ...);
 int allium_vasprintf(char **out, const char *format, va_list args);
 int allium_asprintf_chk(char **out, int flag, const char *format, ...);
+int allium_asprintf_checked(char **out, const char *format, ...);
 int allium_vasprintf_chk(char **out, int flag, const char *format, va_list args);
 ssize_t allium_getline(char **line, size_t *room, FILE *from);
 ssize_t allium_getdelim(char **line, size_t *room, int end, FILE *from);

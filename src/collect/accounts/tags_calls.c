@@ -11,6 +11,7 @@ static const struct {
 } family[] = {
     {"allium_asprintf", "malloc", "asprintf"},
     {"allium_asprintf_chk", "malloc", "asprintf"},
+    {"allium_asprintf_checked", "malloc", "asprintf"},
     {"allium_vasprintf", "malloc", "vasprintf"},
     {"allium_vasprintf_chk", "malloc", "vasprintf"},
     {"allium_getline", "malloc", "getline"},
