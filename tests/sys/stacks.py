@@ -67,7 +67,7 @@ def stop(it):
 
 def plain_name(words):
     """Without the file, and without what tells names of one place apart."""
-    return re.sub(r"(_impl|_alias_\d+|(\.(part|isra|constprop|cold)(\.\d+)?)+)$", "", words.split(" (")[0].split("@")[0]).lstrip("_")
+    return re.sub(r"(_impl|_alias_\d+|(\.(part|isra|constprop|cold)(\.\d+)?)+)$", "", words.split(" (")[0].split("@")[0]).lstrip("_").removeprefix("GI_").lstrip("_")
 
 
 def gdb_stack(pid):
