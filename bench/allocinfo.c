@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * allocinfo ALLIUM FILE [LINES]: how many lines a second `allium sys allocinfo` takes of a file of so many, which is made, in turns with
- * what reads its lines and does nothing (read(2) and memchr for their ends) as a floor, and with awk adding up two columns as a peer. At
- * least a million a second, of the parser and of the whole command; all of CPU time too, which other work on the machine changes less.
+ * allocinfo ALLIUM FILE [LINES]: how many lines a second `allium sys allocinfo` takes of a file of so many, which is
+ * made, in turns with what reads its lines and does nothing (read(2) and memchr for their ends) as a floor, and with
+ * awk adding up two columns as a peer. At least a million a second, of the parser and of the whole command; all of CPU
+ * time too, which other work on the machine changes less.
  */
 #include <fcntl.h>
 #include <inttypes.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a program costs: runs it, and writes its CPU time (user and system, children it waited for included) in seconds, its
- * highest resident memory in KiB, and its exit status. Of so small a process of its own because exec hands the highest
- * resident memory of the process before on to the program.
+ * What a program costs: runs it, and writes its CPU time (user and system, children it waited for included) in seconds,
+ * its highest resident memory in KiB, and its exit status. Of so small a process of its own because exec hands the
+ * highest resident memory of the process before on to the program.
  *
  *     cost FILE [VARIABLE=VALUE...] PROGRAM [ARG...]      the line goes into FILE, the variables only to PROGRAM
  */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What many threads cost one another where all of them count at one place: CPU for each pair, as a ratio to one thread's.
+ * What many threads cost one another where all of them count at one place: CPU for each pair, as a ratio to one
+ * thread's.
  */
 #ifndef ALLIUM_BENCH_CROWD_H
 #define ALLIUM_BENCH_CROWD_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * first_touch DEPTH: touches pages that are not there, from so many frames deep; a round for each line on stdin, answered with
- * the CPU time of each fault in ns.
+ * first_touch DEPTH: touches pages that are not there, from so many frames deep; a round for each line on stdin,
+ * answered with the CPU time of each fault in ns.
  */
 #include <stdio.h>
 #include <stdlib.h>

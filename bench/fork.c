@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Forks with many objects live. Prints the CPU time of one fork(), _exit() in the child and waitpid(), of both processes
- * together, in ns.
+ * Forks with many objects live. Prints the CPU time of one fork(), _exit() in the child and waitpid(), of both
+ * processes together, in ns.
  *
  *     fork OBJECTS SIZE FORKS      each object has its first line written
  */

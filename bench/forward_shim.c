@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The floor: what any preloaded library costs that does nothing but pass on. To glibc; or, with FORWARD_TO_NEXT, to whatever
- * allocator the program brings along.
+ * The floor: what any preloaded library costs that does nothing but pass on. To glibc; or, with FORWARD_TO_NEXT, to
+ * whatever allocator the program brings along.
  */
 #include <dlfcn.h>
 #include <stddef.h>

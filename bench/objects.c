@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * 100,000 live objects of 16-1024 B, replaced in random order by 8 threads, each its eighth of them; the first line of each
- * is written. Prints the CPU time of the process for one replacement, in ns, when all objects are there.
+ * 100,000 live objects of 16-1024 B, replaced in random order by 8 threads, each its eighth of them; the first line of
+ * each is written. Prints the CPU time of the process for one replacement, in ns, when all objects are there.
  *
  *     objects REPLACEMENTS      by all threads together
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a malloc+free pair costs with the agent, as a ratio to the bare allocator. Runs under LD_PRELOAD of the agent and
- * takes turns, in short blocks within one process, between three ways to the same glibc:
+ * What a malloc+free pair costs with the agent, as a ratio to the bare allocator. Runs under LD_PRELOAD of the agent
+ * and takes turns, in short blocks within one process, between three ways to the same glibc:
  *
  *   bare     __libc_malloc through a pointer (what the program's call costs without anybody in between)
  *   floor    a shim that only forwards, reached as an interposed function is

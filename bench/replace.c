@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * LIVE objects of 16-47 bytes, replaced in random order by one thread. Prints the CPU time of one replacement, in ns, when
- * all objects are there.
+ * LIVE objects of 16-47 bytes, replaced in random order by one thread. Prints the CPU time of one replacement, in ns,
+ * when all objects are there.
  *
  *     replace LIVE REPLACEMENTS
  */

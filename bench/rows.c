@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * rows FILE [ROWS]: how many rows a second `allium sys NAME -o FILE` can keep: rows like an event's, put and committed, with
- * SQLite's own insertion of the same rows, prepared and in one transaction, as a floor, in turns. At least a million a second;
- * of CPU time too, which other work on the machine changes less.
+ * rows FILE [ROWS]: how many rows a second `allium sys NAME -o FILE` can keep: rows like an event's, put and committed,
+ * with SQLite's own insertion of the same rows, prepared and in one transaction, as a floor, in turns. At least a
+ * million a second; of CPU time too, which other work on the machine changes less.
  */
 #include <inttypes.h>
 #include <sqlite3.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How long does a sample take? Two preloaded libraries, one before the agent and one behind it, read the time stamp counter
- * around every call of the malloc family: what lies between them is the agent's. The one in front keeps the calls during
- * which the agent's books went on; it knows that from the ledger, where each thread finds its own counters. The agent is
- * the one that is shipped, on an allocator that is not glibc itself, for all it knows.
+ * How long does a sample take? Two preloaded libraries, one before the agent and one behind it, read the time stamp
+ * counter around every call of the malloc family: what lies between them is the agent's. The one in front keeps the
+ * calls during which the agent's books went on; it knows that from the ledger, where each thread finds its own
+ * counters. The agent is the one that is shipped, on an allocator that is not glibc itself, for all it knows.
  *
- * Without an agent (SAMPLES_BARE=PERIOD) it keeps the call in which each PERIOD bytes of a thread are full: what kernel and
- * machine do meanwhile.
+ * Without an agent (SAMPLES_BARE=PERIOD) it keeps the call in which each PERIOD bytes of a thread are full: what kernel
+ * and machine do meanwhile.
  *
  * Each process image writes to a file of its own, $SAMPLES_DIR/PID.times (struct times), through a shared mapping.
  */

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What exact accounts of call sites cost, as a ratio to the bare allocator: runs with LD_PRELOAD of the agent and ALLIUM_SITES=1, and
- * takes turns within one process between three ways to the same glibc, through the same call instructions:
+ * What exact accounts of call sites cost, as a ratio to the bare allocator: runs with LD_PRELOAD of the agent and
+ * ALLIUM_SITES=1, and takes turns within one process between three ways to the same glibc, through the same call
+ * instructions:
  *
  *   bare     __libc_malloc and so on, which nobody stands before
  *   floor    a shim that only forwards
  *   sites    malloc as the program sees it
  *
- *     sites SHIM          pairs of malloc and free, hot and of 512 objects replaced at random; then, without a bound, of calloc
- *                         and free, realloc() in the same place, realloc() that moves, and a pair by way of a wrapper
+ *     sites SHIM          pairs of malloc and free, hot and of 512 objects replaced at random; then, without a bound,
+ *                         of calloc and free, realloc() in the same place, realloc() that moves, and a pair by way of a
+ *                         wrapper
  *     sites SHIM 8        CPU for each pair when so many threads have one site, as a ratio to one thread's
  *
  * ALLIUM_BENCH_SECONDS: for so long in all (60).

@@ -3,8 +3,8 @@
 #define BENCH_STATS_H
 
 /*
- * Medians, ratios of medians, and the 95 % interval of a ratio by bootstrap. For benchmarks: each prints a ratio to a floor
- * measured in turns in the same run.
+ * Medians, ratios of medians, and the 95 % interval of a ratio by bootstrap. For benchmarks: each prints a ratio to a
+ * floor measured in turns in the same run.
  */
 
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a malloc+free pair costs with <allium/malloc_hooks.h>, as a ratio to the same code without it, in turns within one process: with all
- * counters on, the ledger in a file, and off. Hot: an object is freed at once. Replaced: one of 512, at random. At the end the sums are
- * compared with how many objects there were.
+ * What a malloc+free pair costs with <allium/malloc_hooks.h>, as a ratio to the same code without it, in turns within
+ * one process: with all counters on, the ledger in a file, and off. Hot: an object is freed at once. Replaced: one of
+ * 512, at random. At the end the sums are compared with how many objects there were.
  *
  *     tags THREADS [off]        ALLIUM_BENCH_SECONDS: for so long in all (20)
  *     tags 8 crowd              what a pair takes of CPU when so many threads have one tag, as a ratio to one thread

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Waits until a ledger of tags has N stacks of calls, and prints when that was, by CLOCK_MONOTONIC in ns: tags_counted LEDGER N */
+/* Waits until a ledger of tags has N stacks of calls, and prints when that was, by CLOCK_MONOTONIC in ns:
+ * tags_counted LEDGER N */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The pairs of bench/tags.c. With LAYOUT from 0 to 4 the code lies elsewhere: what a few instructions cost depends on that.
+ * The pairs of bench/tags.c. With LAYOUT from 0 to 4 the code lies elsewhere: what a few instructions cost depends on
+ * that.
  */
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The program that bench/watch looks at: malloc+free pairs, as hot as can be. `watched LIVE_SAMPLES`; each line of input is
- * a size and for how many seconds to go on, and is answered with the nanoseconds that a pair took.
+ * The program that bench/watch looks at: malloc+free pairs, as hot as can be. `watched LIVE_SAMPLES`; each line of
+ * input is a size and for how many seconds to go on, and is answered with the nanoseconds that a pair took.
  */
 #include <stdio.h>
 #include <stdlib.h>

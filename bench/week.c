@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Makes the recording of a week: a server with 10,000 stacks that held 20,000 samples at last, and 195 of its children, with
- * 512 points in time each, 100,352 in all, of which 256 and 32 each keep who held what.
+ * Makes the recording of a week: a server with 10,000 stacks that held 20,000 samples at last, and 195 of its children,
+ * with 512 points in time each, 100,352 in all, of which 256 and 32 each keep who held what.
  *
  *     week FILE
  */
@@ -75,7 +75,8 @@ static void add_code(struct profile *p)
     }
 }
 
-/* Each shares the outer half with the one before, as those of a server do; a child's are the first ones of its parent. */
+/* Each shares the outer half with the one before, as those of a server do; a child's are the first ones of its
+ * parent. */
 static void add_stacks(struct profile *p, uint32_t n)
 {
     uint32_t at[DEPTH_LEAST + DEPTH_MORE], depth = 0;

@@ -11,9 +11,9 @@
  *         void *p = malloc(n);
  *         ...
  *
- * Each call of the helper is a place, by where it returns to; so callers need not be built with tags, and calls by pointer, with any
- * number of arguments and by templates are places, too. Where one helper calls another, its call is the place: the innermost
- * wins; or with ALLIUM_HELPER_OUTERMOST() the caller of the outer one.
+ * Each call of the helper is a place, by where it returns to; so callers need not be built with tags, and calls by
+ * pointer, with any number of arguments and by templates are places, too. Where one helper calls another, its call is
+ * the place: the innermost wins; or with ALLIUM_HELPER_OUTERMOST() the caller of the outer one.
  *
  * It ends where the function is left, by return, by an exception or by longjmp(). The function is not inlined.
  */
@@ -47,8 +47,8 @@ ALLIUM_INLINE void allium_helper_left(const struct allium_helper_scope *before)
 }
 
 /*
- * The first declaration in a helper; `function` is its name, or 0 where that names several. If it is told, calls of a function that
- * jumps to the helper as the last thing it does are charged to that function, and not to its caller.
+ * The first declaration in a helper; `function` is its name, or 0 where that names several. If it is told, calls of a
+ * function that jumps to the helper as the last thing it does are charged to that function, and not to its caller.
  */
 #define ALLIUM_HELPER(function)           ALLIUM_HELPER_IS("helper", #function, function, 0)
 #define ALLIUM_HELPER_OUTERMOST(function) ALLIUM_HELPER_IS("helper", #function, function, 1)

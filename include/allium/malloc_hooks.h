@@ -7,12 +7,14 @@
  *
  *     cc $(pkg-config --cflags allium) -include allium/malloc_hooks.h ... $(pkg-config --libs allium)
  *
- * The functions become inline ones of the same name, which book what the real ones give: so `std::malloc`, members and variables
- * of these names, prototypes of one's own and _GNU_SOURCE defined later all stay what they were. Where one of these is not called
- * but pointed to, it is the real one: such objects have no tag. Lines come from the debug information (-g).
+ * The functions become inline ones of the same name, which book what the real ones give: so `std::malloc`, members and
+ * variables of these names, prototypes of one's own and _GNU_SOURCE defined later all stay what they were. Where one of
+ * these is not called but pointed to, it is the real one: such objects have no tag. Lines come from the debug
+ * information (-g).
  *
- * Others are renamed for the assembler, and the library knows the place by where the call returns to: those of which the C library
- * has inline versions itself, those that take any number of arguments, and those that a source may not want to see.
+ * Others are renamed for the assembler, and the library knows the place by where the call returns to: those of which
+ * the C library has inline versions itself, those that take any number of arguments, and those that a source may not
+ * want to see.
  */
 
 #include "allium/helper.h"
@@ -33,8 +35,8 @@ extern "C" {
 
 #define ALLIUM_CALL_TAG(name) ALLIUM_DESCRIPTOR_UNIQUE("0", ALLIUM_TEXT("malloc", name))
 /*
- * A call of the function: `real` makes it, `object` is what came of it or NULL, of so many bytes (asked where there is one);
- * `fails` stands for it when the tag is to fail.
+ * A call of the function: `real` makes it, `object` is what came of it or NULL, of so many bytes (asked where there is
+ * one); `fails` stands for it when the tag is to fail.
  */
 #define ALLIUM_TAGGED(name, real, object, bytes, fails)                                                      \
     do {                                                                                                     \
@@ -61,9 +63,9 @@ void *allium_mmap(struct allium_tag *, void *, size_t, int, int, int, long) ALLI
 char *allium_realpath_alias(const char *, char *) ALLIUM_NOTHROW;
 
 /*
- * A C89 source may declare these functions with types of its own (`char *malloc();`), and no inline function of that name can stand
- * beside such a declaration. In C89, and with -DALLIUM_BY_CALL, the assembler renames the functions instead. The library then tells
- * calls apart by their return address.
+ * A C89 source may declare these functions with types of its own (`char *malloc();`), and no inline function of that
+ * name can stand beside such a declaration. In C89, and with -DALLIUM_BY_CALL, the assembler renames the functions
+ * instead. The library then tells calls apart by their return address.
  */
 #if !defined(__cplusplus) && (!defined(__STDC_VERSION__) || __STDC_VERSION__ < 199901L)
 #undef ALLIUM_BY_CALL
@@ -111,7 +113,8 @@ ALLIUM_INLINE void ALLIUM_DEFINES(free(void *p))
     allium_real_free(p);
 }
 
-/* Where the C library gives it another name for large files, it does so later, and this is what is called all the same. */
+/* Where the C library gives it another name for large files, it does so later, and this is what is called all the
+ * same. */
 void *mmap(void *, size_t, int, int, int, long) ALLIUM_NOTHROW;
 ALLIUM_INLINE void *ALLIUM_DEFINES(mmap(void *at, size_t bytes, int protection, int flags, int fd, long from))
 {
@@ -121,8 +124,8 @@ ALLIUM_INLINE void *ALLIUM_DEFINES(mmap(void *at, size_t bytes, int protection, 
 #endif
 
 /*
- * What the C library declares beyond ISO C. A source that asks for ISO C alone may have functions of its own by these names; and
- * clang, which inlines only those that it knows, does not know them there.
+ * What the C library declares beyond ISO C. A source that asks for ISO C alone may have functions of its own by these
+ * names; and clang, which inlines only those that it knows, does not know them there.
  */
 #if defined(__STRICT_ANSI__) && defined(__clang__) && defined(__cplusplus)
 int posix_memalign(void **, size_t, size_t) ALLIUM_REAL(allium_posix_memalign);
@@ -225,8 +228,8 @@ long getdelim(char **, size_t *, int, struct _IO_FILE *) __asm__("allium_getdeli
 
 #if defined(__clang__) && defined(_FORTIFY_SOURCE)
 /*
- * glibc 2.40 and later have a checked asprintf() for clang. It takes any number of arguments, is never inlined, and would be
- * the place of all calls in a source. clang prefers an overload that has enable_if.
+ * glibc 2.40 and later have a checked asprintf() for clang. It takes any number of arguments, is never inlined, and
+ * would be the place of all calls in a source. clang prefers an overload that has enable_if.
  */
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wgcc-compat"

@@ -3,8 +3,8 @@
 #define ALLIUM_OPERATOR_NEW_HH
 
 /*
- * operator new and delete of a C++ program, with which each call of `new` is a place, and each call of a container. For one
- * source of the program, which includes it before all else:
+ * operator new and delete of a C++ program, with which each call of `new` is a place, and each call of a container. For
+ * one source of the program, which includes it before all else:
  *
  *     #include <allium/operator_new.hh>
  *
@@ -41,8 +41,8 @@
 #endif
 
 /*
- * clang's thread sanitizer links operators of its own into each program, and a second definition would be refused: there ours are
- * weak, its own are used, and what it makes has no tag.
+ * clang's thread sanitizer links operators of its own into each program, and a second definition would be refused:
+ * there ours are weak, its own are used, and what it makes has no tag.
  */
 #define ALLIUM_NEW_REPLACES
 #ifdef __has_feature
@@ -67,8 +67,9 @@ ALLIUM_NEW_OPERATORS(new)
 ALLIUM_NEW_OPERATORS(new[])
 
 /*
- * Each form of delete, too. The standard library's would end in the plain one, but a form that is left out is the allocator's or the
- * sanitizer's own where the program has one: what new[] above made would be freed past the account, or called a mismatch.
+ * Each form of delete, too. The standard library's would end in the plain one, but a form that is left out is the
+ * allocator's or the sanitizer's own where the program has one: what new[] above made would be freed past the account,
+ * or called a mismatch.
  */
 #define ALLIUM_DELETE_OPERATORS(name)                                                                        \
     ALLIUM_NEW_REPLACES void operator name(void *p) noexcept                                                 \

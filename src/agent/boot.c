@@ -16,8 +16,8 @@
 
 /*
  * Sets up the agent at the first request or in the constructor, whichever comes first: ld.so may call malloc before any
- * constructor has run. Until then `left` is 0, which sends each request to its cold half, and that calls boot_agent(); a
- * free() arrives at the stub below.
+ * constructor has run. Until then `left` is 0, which sends each request to its cold half, and that calls boot_agent();
+ * a free() arrives at the stub below.
  */
 
 static void early_free(void *p)
@@ -39,9 +39,9 @@ struct next_operators next_operators;
 static bool is_inert;
 
 /*
- * All functions of the family come from one module. A function that the module lacks (jemalloc has no pvalloc) is made of
- * those that it has. If the module has no aligned function at all, the aligned functions are those of the next module, as
- * without the agent.
+ * All functions of the family come from one module. A function that the module lacks (jemalloc has no pvalloc) is made
+ * of those that it has. If the module has no aligned function at all, the aligned functions are those of the next
+ * module, as without the agent.
  */
 static void *memalign_of_posix(size_t alignment, size_t size)
 {

@@ -177,9 +177,9 @@ static uint32_t find_cell(struct cell_key key)
 }
 
 /*
- * To find a cell takes looks at the index of stacks, the stack, its frames, the index of cells and the cell, each on a cache line
- * that is seldom at hand where memory is allocated at ever other places. A key stands for all of them: 64 bits that two
- * stacks seldom share (of a million, with a chance of 3 in 100 million any two do). 0: none.
+ * To find a cell takes looks at the index of stacks, the stack, its frames, the index of cells and the cell, each on a
+ * cache line that is seldom at hand where memory is allocated at ever other places. A key stands for all of them: 64
+ * bits that two stacks seldom share (of a million, with a chance of 3 in 100 million any two do). 0: none.
  */
 static inline uint64_t known_key(uint64_t hash, unsigned depth, struct cell_key key)
 {
@@ -218,8 +218,8 @@ uint32_t writer_cell(struct thread *t, const struct walk_start *start, uint8_t s
 }
 
 /*
- * The shards' shares of the ring lie one behind the other, so that no more of it is backed than there are threads. How many
- * slots each has of `bytes` is a power of two.
+ * The shards' shares of the ring lie one behind the other, so that no more of it is backed than there are threads. How
+ * many slots each has of `bytes` is a power of two.
  */
 static uint64_t slot_in(uint64_t bytes, uint64_t number, uint64_t shard)
 {

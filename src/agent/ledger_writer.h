@@ -32,7 +32,9 @@ uint32_t writer_caller(uintptr_t pc);
 bool writer_walk_out(struct thread *t, struct walk_start *at);
 /** See walk_out_known(); needs no ledger. */
 bool writer_walk_out_known(const struct thread *t, struct walk_start *at);
-/** Finds or adds the cell of the thread, its period, the size class and the stack from `start`; LEDGER_NONE: no room. */
+/**
+ * Finds or adds the cell of the thread, its period, the size class and the stack from `start`; LEDGER_NONE: no room.
+ */
 uint32_t writer_cell(struct thread *t, const struct walk_start *start, uint8_t size_class);
 
 /** Returns the next entry of the ring of frees; the caller fills it in, `number` + 1 last. NULL: no room. */

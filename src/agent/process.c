@@ -46,7 +46,8 @@ static union {
     char page[LEDGER_PAGE_BYTES];
 } control_at_start;
 
-/* The header, for a child that a signal handler forks while its thread writes to the ledger; see process_after_fork(). */
+/* The header, for a child that a signal handler forks while its thread writes to the ledger; see
+ * process_after_fork(). */
 static char header_at_fork[LEDGER_HEADER_BYTES];
 static uint64_t ledger_bytes_at_fork; /* 0: the forking thread does not write to the ledger */
 
@@ -131,7 +132,8 @@ void process_init(void)
     store_release(&process.generation, 1);
 }
 
-/* Lets go of the parent's control page. If it is still mapped, tags in this process read it until they have their own copy. */
+/* Lets go of the parent's control page. If it is still mapped, tags in this process read it until they have their
+ * own copy. */
 static void leave_control(void)
 {
     if (process.ledger.control_stays)
@@ -265,8 +267,8 @@ static bool put_memory_at(const void *place, uint64_t bytes)
 }
 
 /*
- * The ledger is not mapped in a child. If a signal handler forked while its thread was writing to the ledger, the child goes on
- * writing, to memory of its own in the same place, which nobody reads.
+ * The ledger is not mapped in a child. If a signal handler forked while its thread was writing to the ledger, the child
+ * goes on writing, to memory of its own in the same place, which nobody reads.
  */
 void process_after_fork(void)
 {
@@ -310,7 +312,8 @@ static void describe_image(struct ledger *l)
         h->losses[i] += process.early_losses[i];
 }
 
-/* Another thread makes the ledger, which takes some system calls. A signal handler of that very thread does not wait. */
+/* Another thread makes the ledger, which takes some system calls. A signal handler of that very thread does not
+ * wait. */
 static bool wait_for_ledger(void)
 {
     if (load_relaxed(&process.maker) == &thread_self)
@@ -321,8 +324,8 @@ static bool wait_for_ledger(void)
 }
 
 /*
- * The other thread needs some system calls, and on a busy machine other programs run first: after some yields the wait sleeps.
- * All threads together sleep for at most WAIT_MOMENTS ms, because the other thread may never come back.
+ * The other thread needs some system calls, and on a busy machine other programs run first: after some yields the wait
+ * sleeps. All threads together sleep for at most WAIT_MOMENTS ms, because the other thread may never come back.
  */
 void process_wait_for_others(const struct thread *t)
 {
@@ -438,7 +441,8 @@ static void apply_control_word(uint64_t word)
     store_release(&process.in_force, switches | (uint64_t)index << PROCESS_INDEX_SHIFT | period);
 }
 
-/* The thread that wins the exchange applies the word, and then checks again: a faster thread may have applied a later word. */
+/* The thread that wins the exchange applies the word, and then checks again: a faster thread may have applied a
+ * later word. */
 void process_apply_control_cold(void)
 {
     const struct ledger_control *c = process.ledger.control;

@@ -3,8 +3,8 @@
 #define AGENT_PROCESS_H
 
 /*
- * The state of the process: its settings, its ledger, and whether it is a fork child that has not yet let go of its parent's
- * ledger.
+ * The state of the process: its settings, its ledger, and whether it is a fork child that has not yet let go of its
+ * parent's ledger.
  *
  * Runs in: target. Threads: any.
  */

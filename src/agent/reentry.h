@@ -3,8 +3,8 @@
 #define AGENT_REENTRY_H
 
 /*
- * Marks the code that touches the ledger. If a signal handler interrupts such code and forks, the code goes on in the child
- * with the ledger of the parent; the mark tells the child not to let go of that ledger yet.
+ * Marks the code that touches the ledger. If a signal handler interrupts such code and forks, the code goes on in the
+ * child with the ledger of the parent; the mark tells the child not to let go of that ledger yet.
  *
  * Runs in: target. Threads: each for itself, and its signal handlers.
  */

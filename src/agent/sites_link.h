@@ -3,9 +3,9 @@
 #define AGENT_SITES_LINK_H
 
 /*
- * The calls by which the rest of the agent reaches the accounts of call sites. Two sets of sources define these functions:
- * sites/ in liballium-agent-full.so, and sites_absent.c, where they do nothing, in liballium-agent.so. No other file outside
- * sites/ includes a header of sites/.
+ * The calls by which the rest of the agent reaches the accounts of call sites. Two sets of sources define these
+ * functions: sites/ in liballium-agent-full.so, and sites_absent.c, where they do nothing, in liballium-agent.so. No
+ * other file outside sites/ includes a header of sites/.
  *
  * Runs in: target. Threads: any, signal handlers included; no lock.
  */
@@ -21,7 +21,9 @@
 
 /** This library has accounts of call sites. */
 extern const bool sites_linked __attribute__((visibility("hidden")));
-/** The process keeps accounts of call sites: the library has them, ALLIUM_SITES=1 asked for them, and there was memory. */
+/**
+ * The process keeps accounts of call sites: the library has them, ALLIUM_SITES=1 asked for them, and there was memory.
+ */
 extern uint32_t sites_on __attribute__((visibility("hidden")));
 
 /** Finds the functions that the hooks of sites/ stand in front of. Called once, from boot. */
@@ -39,7 +41,10 @@ void sites_before_fork(void);
 void sites_after_fork(void);
 /** In a fork child, when it notices that it is one: forgets the parent's objects. */
 void sites_become_child(void);
-/** No system call is made from now on (seccomp). `first`: one may still be made, to make room for objects that come later. */
+/**
+ * No system call is made from now on (seccomp). `first`: one may still be made, to make room for objects that come
+ * later.
+ */
 void sites_seal(bool first);
 /** Takes one sites_seal() back. */
 void sites_unseal(void);

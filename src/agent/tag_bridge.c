@@ -37,8 +37,8 @@ static void *realloc_with_tags(void *old, size_t size)
 }
 
 /*
- * From now on free() and realloc() tell the tag library first. Jumps that jump_patch_apply() has rewritten cannot be changed: then
- * the live filter sends every free() to its cold half, which tells the tag library, too.
+ * From now on free() and realloc() tell the tag library first. Jumps that jump_patch_apply() has rewritten cannot be
+ * changed: then the live filter sends every free() to its cold half, which tells the tag library, too.
  */
 static void install_hooks(void)
 {

@@ -3,8 +3,8 @@
 #define AGENT_THREAD_STATE_H
 
 /*
- * The state of the current thread. All zeros is a valid start: `left` is 0 and sends the first request to the cold path,
- * which fills in the rest.
+ * The state of the current thread. All zeros is a valid start: `left` is 0 and sends the first request to the cold
+ * path, which fills in the rest.
  *
  * Runs in: target. Threads: only the thread itself, and its signal handlers.
  */
@@ -15,8 +15,8 @@
 #include "unwind/stack_bounds.h"
 
 /*
- * THREAD_CALLING: the agent itself has called the allocator (hook_layers_probe()). THREAD_NESTED: and a hook was entered
- * during that call.
+ * THREAD_CALLING: the agent itself has called the allocator (hook_layers_probe()). THREAD_NESTED: and a hook was
+ * entered during that call.
  */
 enum thread_busy { THREAD_FREE, THREAD_CALLING, THREAD_NESTED };
 

@@ -24,7 +24,10 @@ struct map {
 void map_release(struct map *m);
 /** The value stored for the key, or MAP_NONE. */
 size_t map_get(const struct map *m, const void *key, size_t key_len);
-/** Stores `value` for the key unless it has one; returns what is stored now. `*added` (may be NULL) says whether it is new. */
+/**
+ * Stores `value` for the key unless it has one; returns what is stored now. `*added` (may be NULL) says whether it is
+ * new.
+ */
 size_t map_put(struct map *m, const void *key, size_t key_len, size_t value, bool *added);
 
 static inline size_t map_get_u64(const struct map *m, uint64_t key)

@@ -13,8 +13,8 @@
 #include "base/buf.h"
 
 /**
- * Appends what is in the file, at most `max` bytes. 0; or what open(2) or read(2) gave; or -EFBIG: there is more, `out` has
- * the beginning. A text of no bytes is "", not NULL.
+ * Appends what is in the file, at most `max` bytes. 0; or what open(2) or read(2) gave; or -EFBIG: there is more, `out`
+ * has the beginning. A text of no bytes is "", not NULL.
  */
 int file_read(const char *path, size_t max, struct buf *out);
 /** The same of a file below `folder`, an open one, or AT_FDCWD. */

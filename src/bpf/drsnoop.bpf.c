@@ -19,8 +19,8 @@ static __always_inline __u64 key_of(__u32 kind)
 }
 
 /*
- * The event does not say which group is at its limit: one that the task is in. Charges of other tasks' memory (of a file that is
- * shared, for example) are the exception.
+ * The event does not say which group is at its limit: one that the task is in. Charges of other tasks' memory (of a
+ * file that is shared, for example) are the exception.
  */
 static __always_inline void put_full_group(struct drsnoop_event *e)
 {
@@ -56,8 +56,8 @@ GLOBAL __s64 free_of_node(__u64 pgdat_at)
 }
 
 /*
- * Free pages of the machine, less what its CPUs have not added up yet. The kernel's sum of them (vm_zone_stat) is a variable that
- * its names need not have; but each memory cgroup leads to all nodes.
+ * Free pages of the machine, less what its CPUs have not added up yet. The kernel's sum of them (vm_zone_stat) is a
+ * variable that its names need not have; but each memory cgroup leads to all nodes.
  */
 GLOBAL __s64 free_pages(void)
 {

@@ -3,9 +3,9 @@
 #define BPF_FAULT_CLASS_BPF_H
 
 /*
- * What kind of memory an address of the current process is, and of which file. To find that takes longer than all else that
- * is done for a fault, and most faults come in the mapping of the last one: it is kept for each CPU, and holds as long as
- * nobody has taken the address space's lock for writing, which the kernel counts since 6.4.
+ * What kind of memory an address of the current process is, and of which file. To find that takes longer than all else
+ * that is done for a fault, and most faults come in the mapping of the last one: it is kept for each CPU, and holds as
+ * long as nobody has taken the address space's lock for writing, which the kernel counts since 6.4.
  *
  * Runs in: the kernel. A part of faults.bpf.c.
  */

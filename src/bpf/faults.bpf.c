@@ -218,7 +218,8 @@ BEGAN(raw_kernel, "raw_tp/page_fault_kernel", FAULTS_KERNEL)
 BEGAN_NAMED(tp_user, "tp/exceptions/page_fault_user", FAULTS_USER)
 BEGAN_NAMED(tp_kernel, "tp/exceptions/page_fault_kernel", FAULTS_KERNEL)
 
-/* With --growth. Only changes that a process makes itself: it is known then, and its end does not look like shrinking. */
+/* With --growth. Only changes that a process makes itself: it is known then, and its end does not look like
+ * shrinking. */
 static __always_inline struct faults_resident *resident_of(__u32 pid)
 {
     const struct task_struct *task = (const void *)bpf_get_current_task();

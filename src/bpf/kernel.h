@@ -46,7 +46,8 @@ enum { KERNEL_RECLAIM_WB_FILE = 1u << 1 }; /* reclaim_flags of mm_vmscan_* */
 enum { PID_NAMESPACES_MAX = 33 };          /* 32 below the initial one */
 #define NULL ((void *)0)
 
-/* What programs of perf events get, on x86: registers by their numbers in the system's interface, read as whole words only. */
+/* What programs of perf events get, on x86: registers by their numbers in the system's interface, read as whole
+ * words only. */
 struct perf_context {
     __u64 before_ip[16];
     volatile __u64 ip, cs;
@@ -123,7 +124,8 @@ struct page_counter {
     struct page_counter *parent;
 };
 
-/* The multi-generational LRU, where it is built in: since 6.1. (Its struct had another name before 6.3, which does not matter.) */
+/* The multi-generational LRU, where it is built in: since 6.1. (Its struct had another name before 6.3, which does
+ * not matter.) */
 struct lru_gen_folio {
     bool enabled;
 };

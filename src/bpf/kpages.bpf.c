@@ -2,9 +2,9 @@
 /*
  * `allium sys kpages`: pages of the kernel's page allocator, by who takes them.
  *
- * mm_page_free comes once for each block that is given back, on whatever way: free_pages_prepare() has it, through which all
- * of them go. mm_page_free_batched comes in addition for those that go by a batch (munmap, truncation, reclaim), in all
- * kernels since 3.3, and is therefore left alone.
+ * mm_page_free comes once for each block that is given back, on whatever way: free_pages_prepare() has it, through
+ * which all of them go. mm_page_free_batched comes in addition for those that go by a batch (munmap, truncation,
+ * reclaim), in all kernels since 3.3, and is therefore left alone.
  */
 #include "bpf/sys.bpf.h"
 
@@ -80,9 +80,9 @@ static __always_inline bool leave_rest(const struct kpages_live *whole, __u64 fr
 }
 
 /*
- * A block that was allocated as one may be freed in parts: alloc_pages_exact() gives back the tail, a huge page is split.
- * Of two processors that free parts of the same block at the same moment, one finds nothing: that is counted as a free from
- * before the start, and put right when the page is handed out again.
+ * A block that was allocated as one may be freed in parts: alloc_pages_exact() gives back the tail, a huge page is
+ * split. Of two processors that free parts of the same block at the same moment, one finds nothing: that is counted as
+ * a free from before the start, and put right when the page is handed out again.
  */
 static __attribute__((noinline)) int forget_block(__u64 frame, __u32 order)
 {
@@ -155,8 +155,8 @@ static __always_inline int freed(void *ctx, const struct block *b)
 }
 
 /*
- * struct page are in an array whose beginning is aligned to more than the largest block: as good as a frame's number, where a
- * struct page is of a power of two of bytes. Where it is not, the descriptor refuses to follow blocks by it.
+ * struct page are in an array whose beginning is aligned to more than the largest block: as good as a frame's number,
+ * where a struct page is of a power of two of bytes. Where it is not, the descriptor refuses to follow blocks by it.
  */
 static __always_inline __u64 frame_of(const struct page *page)
 {

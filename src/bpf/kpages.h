@@ -3,8 +3,8 @@
 #define BPF_KPAGES_H
 
 /*
- * Rows of `allium sys kpages`. A row is a place that takes pages from the kernel's page allocator, or gives some back, or
- * both.
+ * Rows of `allium sys kpages`. A row is a place that takes pages from the kernel's page allocator, or gives some back,
+ * or both.
  */
 
 #include "bpf/sys.h"

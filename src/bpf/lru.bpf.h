@@ -3,12 +3,12 @@
 #define BPF_LRU_BPF_H
 
 /*
- * What mm_vmscan_lru_isolate tells: of which list of pages it speaks, and how many of them the kernel counts as looked at, in
- * pgscan_anon and pgscan_file of /proc/vmstat.
+ * What mm_vmscan_lru_isolate tells: of which list of pages it speaks, and how many of them the kernel counts as looked
+ * at, in pgscan_anon and pgscan_file of /proc/vmstat.
  *
- * The two lists of old count all that they looked at (nr_scanned). The multi-generational LRU counts what it took (nr_taken):
- * its nr_scanned has also those that it only sorted into another generation. It has this event since 6.8, as the argument
- * isolate_mode went; before that it tells nothing.
+ * The two lists of old count all that they looked at (nr_scanned). The multi-generational LRU counts what it took
+ * (nr_taken): its nr_scanned has also those that it only sorted into another generation. It has this event since 6.8,
+ * as the argument isolate_mode went; before that it tells nothing.
  *
  * Runs in: the kernel.
  */
@@ -28,7 +28,8 @@ static __always_inline bool lru_multigen_is_silent(void)
 static __always_inline __u32 lru_argument(const __u64 *ctx)
 {
     __u64 lru;
-    /* Each arm with an instruction of its own: the compiler would choose an address first, which the verifier refuses. */
+    /* Each arm with an instruction of its own: the compiler would choose an address first, which the verifier
+     * refuses. */
     if (lru_multigen_is_silent())
         asm volatile("%0 = *(u64 *)(%1 + 56)" : "=r"(lru) : "r"(ctx));
     else
@@ -45,8 +46,8 @@ static __always_inline int lru_inactive(__u32 lru)
 }
 
 /*
- * Is the multi-generational LRU turned on (/sys/kernel/mm/lru_gen/enabled)? It says so in each cgroup's lists of each node, which
- * are all turned at once; of all, those of the running task's cgroup are at hand.
+ * Is the multi-generational LRU turned on (/sys/kernel/mm/lru_gen/enabled)? It says so in each cgroup's lists of each
+ * node, which are all turned at once; of all, those of the running task's cgroup are at hand.
  */
 static __attribute__((noinline)) int lru_is_multigen(void)
 {

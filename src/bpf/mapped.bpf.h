@@ -3,10 +3,10 @@
 #define BPF_MAPPED_BPF_H
 
 /*
- * What is mapped at an address of the current process. bpf_find_vma() takes and gives back a lock, and in a page fault it
- * has an interrupt give it back, which takes ten times as long as the fault. This walks the tree as the kernel's own
- * fault handler does, without a lock: nodes stay until everybody who may be reading has ended, as programs have by then.
- * What is found is held against its own bounds; if another thread changed it meanwhile, nothing is found.
+ * What is mapped at an address of the current process. bpf_find_vma() takes and gives back a lock, and in a page fault
+ * it has an interrupt give it back, which takes ten times as long as the fault. This walks the tree as the kernel's own
+ * fault handler does, without a lock: nodes stay until everybody who may be reading has ended, as programs have by
+ * then. What is found is held against its own bounds; if another thread changed it meanwhile, nothing is found.
  *
  * Runs in: the kernel, since 6.1; before that there is no such tree, which mapped_can_be_found() says.
  */

@@ -71,8 +71,9 @@ static __always_inline bool memcg_is_locked(const struct cgroup_subsys_state *cs
 #define MEMCG_ENOUGH 0x7fffffffffffffffll
 
 /*
- * Pages that still fit into a group that may be why memory is short for the current task; MEMCG_ENOUGH: it is none. It has a
- * limit, and the task is in it or below, or it is beyond its limit, which only happens when that was lowered under it.
+ * Pages that still fit into a group that may be why memory is short for the current task; MEMCG_ENOUGH: it is none. It
+ * has a limit, and the task is in it or below, or it is beyond its limit, which only happens when that was lowered
+ * under it.
  */
 GLOBAL __s64 memcg_room(__u64 css_at)
 {
@@ -91,8 +92,8 @@ GLOBAL __s64 memcg_room(__u64 css_at)
 }
 
 /*
- * Which of two groups is the one that was full; `above` lies above `below`, which may be 0. A function, as the verifier would
- * follow each way through it as often as it is done.
+ * Which of two groups is the one that was full; `above` lies above `below`, which may be 0. A function, as the verifier
+ * would follow each way through it as often as it is done.
  */
 GLOBAL __u64 memcg_fuller(__u64 below, __u64 above)
 {
@@ -108,9 +109,9 @@ GLOBAL __u64 memcg_fuller(__u64 below, __u64 above)
 }
 
 /*
- * The memory cgroup that was full, which no event tells: one that `task` is in. The one that the kernel has locked; else the
- * lowest that has no room at all, as a request is tried from below; else, as others may have given something back meanwhile,
- * the one that has the least. 0: none of them has a limit. Its struct cgroup_subsys_state.
+ * The memory cgroup that was full, which no event tells: one that `task` is in. The one that the kernel has locked;
+ * else the lowest that has no room at all, as a request is tried from below; else, as others may have given something
+ * back meanwhile, the one that has the least. 0: none of them has a limit. Its struct cgroup_subsys_state.
  */
 GLOBAL __u64 memcg_full(__u64 task)
 {

@@ -3,11 +3,12 @@
 #define BPF_MM_BPF_H
 
 /*
- * How much memory an address space has. Since 6.2 the kernel keeps a sum and, for each CPU, what that one has not added to
- * it yet: up to batch (32, or twice the number of CPUs) pages each. mm_pages() is what the kernel's own messages have,
- * mm_exact() adds the parts.
+ * How much memory an address space has. Since 6.2 the kernel keeps a sum and, for each CPU, what that one has not added
+ * to it yet: up to batch (32, or twice the number of CPUs) pages each. mm_pages() is what the kernel's own messages
+ * have, mm_exact() adds the parts.
  *
- * Runs in: the kernel. Needs cpu_offsets_find() before mm_exact(), and `possible_cpus` set before the programs are loaded.
+ * Runs in: the kernel. Needs cpu_offsets_find() before mm_exact(), and `possible_cpus` set before the programs are
+ * loaded.
  */
 
 #include "bpf/sys.bpf.h"

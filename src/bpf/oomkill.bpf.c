@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * `allium sys oomkill`: who triggered, who died, why. All of it is looked up at the moment of the kill, in the kernel, under
- * its oom_lock: so one kill is under way at a time, and what is put together here needs no place for each CPU.
+ * `allium sys oomkill`: who triggered, who died, why. All of it is looked up at the moment of the kill, in the kernel,
+ * under its oom_lock: so one kill is under way at a time, and what is put together here needs no place for each CPU.
  */
 #include "bpf/memcg.bpf.h"
 #include "bpf/mm.bpf.h"
@@ -9,8 +9,8 @@
 #include "bpf/oomkill_walk.bpf.h"
 
 /*
- * What the kernel knows of a kill before it has marked who dies; by the thread that asked for memory. One is under way at a time,
- * but of a probe on a function's end the kernel may miss one, and then its beginning stays.
+ * What the kernel knows of a kill before it has marked who dies; by the thread that asked for memory. One is under way
+ * at a time, but of a probe on a function's end the kernel may miss one, and then its beginning stays.
  */
 struct request {
     const struct mem_cgroup *memcg;
@@ -114,7 +114,8 @@ static __always_inline void put_memcg(struct oomkill_event *e, const struct cgro
     put_path((__u64)css, false);
 }
 
-/* The memory cgroup for whose limit the kernel kills, where nobody tells; NULL: the machine was short, or a part of it. */
+/* The memory cgroup for whose limit the kernel kills, where nobody tells; NULL: the machine was short, or a part of
+ * it. */
 static __always_inline const struct cgroup_subsys_state *full_group(const struct task_struct *victim)
 {
     const struct cgroup_subsys_state *css = (const void *)memcg_full(number_of_pointer(victim));

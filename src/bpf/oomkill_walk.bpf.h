@@ -129,7 +129,8 @@ GLOBAL int walk_step(__u32 step)
     return w->ended != 0;
 }
 
-/* The verifier wants a bounded result here, and knows none of walk_step(); clang 19 knows it, and would leave the bound out. */
+/* The verifier wants a bounded result here, and knows none of walk_step(); clang 19 knows it, and would leave the
+ * bound out. */
 static long walk_each(__u32 step, void *unused)
 {
     (void)unused;

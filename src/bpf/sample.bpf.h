@@ -5,14 +5,15 @@
 #define BPF_SAMPLE_BPF_H
 
 /*
- * Samples of user stacks (--sample): of every so many events one brings the program's registers and the bytes of its stack, for
- * code that has no frame pointers. They go into a ring of their own before the event does, so whoever reads the event
- * has them.
+ * Samples of user stacks (--sample): of every so many events one brings the program's registers and the bytes of its
+ * stack, for code that has no frame pointers. They go into a ring of their own before the event does, so whoever reads
+ * the event has them.
  *
  * Runs in: the kernel. A part of sys.bpf.h.
  */
 
-/* A sample is made up here, then copied: room in a ring must be asked for in one piece, of a size that is a constant. */
+/* A sample is made up here, then copied: room in a ring must be asked for in one piece, of a size that is a
+ * constant. */
 struct sample_room {
     __u32 busy;       /* an event within an event would write over it */
     __u32 at, chosen; /* of the events under way: how many have been, and which one is taken */
@@ -46,7 +47,8 @@ struct signal_stack {
     __u64 bytes;
 };
 
-/* One of each config.sample events, and each is as likely: which one is drawn anew, so nothing that comes in turns is missed. */
+/* One of each config.sample events, and each is as likely: which one is drawn anew, so nothing that comes in turns
+ * is missed. */
 static __always_inline bool its_turn(struct sample_room *r)
 {
     if (!r->at)
@@ -63,8 +65,8 @@ static __always_inline struct sample_room *sample_room_now(void)
 }
 
 /*
- * Bytes from a run's beginning to `end`, page by page, behind those that are there already. A page that was never touched, or
- * is swapped out, is left out: there may be others behind it.
+ * Bytes from a run's beginning to `end`, page by page, behind those that are there already. A page that was never
+ * touched, or is swapped out, is left out: there may be others behind it.
  */
 GLOBAL __u32 take_run(__u32 used, __u32 which, __u64 end)
 {
@@ -94,8 +96,8 @@ GLOBAL __u32 take_run(__u32 used, __u32 which, __u64 end)
 }
 
 /*
- * Where the stack ends at the latest, as far as that is known: where the kernel put the arguments; glibc and musl put a thread's
- * own data behind its stack.
+ * Where the stack ends at the latest, as far as that is known: where the kernel put the arguments; glibc and musl put a
+ * thread's own data behind its stack.
  */
 static __always_inline __u64 stack_end(const struct task_struct *task, __u64 sp)
 {
@@ -117,7 +119,8 @@ GLOBAL __u64 signal_at(__u64 from, __u64 bytes, __u32 depth)
     if (bpf_probe_read_user(&s, sizeof(s), (const void *)at) || s.from != from || s.bytes != bytes)
         return 0;
     signal_depth = depth;
-    /* 0, if it lies on the next page and that is gone: then the other stack is not taken, as of one without a signal. */
+    /* 0, if it lies on the next page and that is gone: then the other stack is not taken, as of one without a
+     * signal. */
     bpf_probe_read_user(&sp, sizeof(sp), (const void *)(at + UC_STACK_RSP));
     return sp;
 }

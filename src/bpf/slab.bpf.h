@@ -3,8 +3,8 @@
 #define BPF_SLAB_BPF_H
 
 /*
- * The slab allocator's events, on each way to attach. Whoever includes this defines what is done with them; the descriptor has
- * the programs' names from sys/tools/slab_attach.h.
+ * The slab allocator's events, on each way to attach. Whoever includes this defines what is done with them; the
+ * descriptor has the programs' names from sys/tools/slab_attach.h.
  *
  * Runs in: the kernel.
  */
@@ -24,8 +24,8 @@ struct slab_object {
 };
 
 /*
- * Caches by name. Their addresses do for a glance, but a cache may be destroyed, and another one made in its place: what is known
- * of an address holds only as long as the name lies where it lay, and no longer than a report.
+ * Caches by name. Their addresses do for a glance, but a cache may be destroyed, and another one made in its place:
+ * what is known of an address holds only as long as the name lies where it lay, and no longer than a report.
  */
 struct slab_name {
     char text[SLAB_NAME_BYTES];

@@ -2,9 +2,9 @@
 /*
  * `allium sys slabratetop`: which slab caches churn.
  *
- * Neither kmalloc nor kfree tells the cache. It is asked for by the object's address: of the kernel itself where it answers
- * (bpf_get_kmem_cache(), since 6.13), else of the page that the object lies in. So a free is counted in the cache that the
- * object came from, whoever frees it by whichever call, and whether or not we saw it allocated.
+ * Neither kmalloc nor kfree tells the cache. It is asked for by the object's address: of the kernel itself where it
+ * answers (bpf_get_kmem_cache(), since 6.13), else of the page that the object lies in. So a free is counted in the
+ * cache that the object came from, whoever frees it by whichever call, and whether or not we saw it allocated.
  */
 #include "bpf/slab.bpf.h"
 
@@ -23,8 +23,9 @@ const volatile __u64 page_offset_base_at = 0, vmemmap_base_at = 0;
 SYS_TABLE(struct slabratetop_key, struct slabratetop_value)
 
 /*
- * Objects that are followed and live, by address, and since when. The oldest give way: then we miss a reuse, but never see one that
- * was none. With --hist all objects are followed, and none gives way: else those that live long would be missing.
+ * Objects that are followed and live, by address, and since when. The oldest give way: then we miss a reuse, but never
+ * see one that was none. With --hist all objects are followed, and none gives way: else those that live long would be
+ * missing.
  */
 struct {
     __uint(type, BPF_MAP_TYPE_LRU_HASH);

@@ -3,8 +3,8 @@
 #define BPF_SLABRATETOP_H
 
 /*
- * Rows of `allium sys slabratetop`: one for each slab cache, by its address, and where its name lies (see slab.h); 0 stands
- * for what is too large for any.
+ * Rows of `allium sys slabratetop`: one for each slab cache, by its address, and where its name lies (see slab.h); 0
+ * stands for what is too large for any.
  */
 
 #include "bpf/sys.h"
@@ -21,7 +21,9 @@ struct slabratetop_value {
     __u32 slot_bytes; /* what an object takes */
 };
 
-/** One object in so many is followed, to see whether it comes again without a free: by its address, so always the same. */
+/**
+ * One object in so many is followed, to see whether it comes again without a free: by its address, so always the same.
+ */
 #define SLABRATETOP_FOLLOWED_SHIFT 4
 
 /** Counts of its own. */

@@ -6,8 +6,8 @@
 
 /*
  * Stacks, each of which is kept once, and known by the number of its slot. The kernel's own table of stacks
- * (BPF_MAP_TYPE_STACK_TRACE) is not used: it has one slot for a hash, so of two stacks that share it one finds no room; and its
- * walk of user stacks reads a frame at a time, and takes a fault at the end of each.
+ * (BPF_MAP_TYPE_STACK_TRACE) is not used: it has one slot for a hash, so of two stacks that share it one finds no room;
+ * and its walk of user stacks reads a frame at a time, and takes a fault at the end of each.
  *
  * Runs in: the kernel. A part of sys.bpf.h.
  */
@@ -25,7 +25,8 @@ struct {
     __uint(value_size, sizeof(struct sys_stack));
 } stacks SEC(".maps");
 
-/* `busy`: an interrupt has come while it was in use, and its event has a stack of its own: that takes the next level's. */
+/* `busy`: an interrupt has come while it was in use, and its event has a stack of its own: that takes the next
+ * level's. */
 struct stack_scratch {
     struct sys_frames frames;
     volatile __u64 busy;
@@ -125,7 +126,8 @@ GLOBAL int stack_number(__u32 level, __u32 n)
 #if defined(__TARGET_ARCH_x86)
 #define USER_CODE_64 0x33 /* cs of programs of 64 bits */
 
-/* Bytes of the user's stack from a frame on, as many as there are in its page: the next one may be missing. 0: it is. */
+/* Bytes of the user's stack from a frame on, as many as there are in its page: the next one may be missing. 0: it
+ * is. */
 GLOBAL __u32 stack_read(__u32 level, __u64 frame)
 {
     struct stack_scratch *s = bpf_map_lookup_elem(&stack_scratch, &level);
@@ -140,8 +142,8 @@ GLOBAL __u32 stack_read(__u32 level, __u64 frame)
 }
 
 /*
- * The current task's user stack, by frame pointers: the frames that perf's walk finds. 0: it has none, or is of 32 bits. What was
- * read holds the next frames, too, so that a read serves several.
+ * The current task's user stack, by frame pointers: the frames that perf's walk finds. 0: it has none, or is of 32
+ * bits. What was read holds the next frames, too, so that a read serves several.
  */
 GLOBAL __u32 stack_walk(__u32 level)
 {

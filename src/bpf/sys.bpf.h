@@ -6,12 +6,13 @@
  * What every tool's programs begin with: is this event wanted, whose is it, its stacks, a row of the table, a record in
  * the ring. A tool's file includes it once.
  *
- * Nothing is lost in silence: what a map or a ring has no room for is counted where that is found. Not looked at is what
- * cannot fail, or is seen by what comes next:
- *   - reads of the kernel's own memory (BPF_CORE_READ(), bpf_probe_read_kernel(), _str()): its structs, reached by their
- *     pointers under RCU, are there. One that has ended meanwhile, and whose page has gone, reads as 0, or as "";
+ * Nothing is lost in silence: what a map or a ring has no room for is counted where that is found. Not looked at is
+ * what cannot fail, or is seen by what comes next:
+ *   - reads of the kernel's own memory (BPF_CORE_READ(), bpf_probe_read_kernel(), _str()): its structs, reached by
+ *     their pointers under RCU, are there. One that has ended meanwhile, and whose page has gone, reads as 0, or as "";
  *   - bpf_map_update_elem() where what it has put there is looked up next;
- *   - bpf_map_delete_elem(), which fails where there is nothing, and bpf_get_current_comm(), which does where there is no task;
+ *   - bpf_map_delete_elem(), which fails where there is nothing, and bpf_get_current_comm(), which does where there is
+ *     no task;
  *   - an update of an LRU map: another entry gives way.
  *
  * Runs in: the kernel, in whatever context the event happens: interrupts and the allocator itself included.
@@ -32,9 +33,9 @@
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 
 /*
- * A function that is not static: the verifier looks at it once, by itself, and not at each place that it is called from with
- * all that may be known there. What takes long to look at, as loops do, is one. It takes and returns numbers: what a
- * pointer points to is not known within.
+ * A function that is not static: the verifier looks at it once, by itself, and not at each place that it is called from
+ * with all that may be known there. What takes long to look at, as loops do, is one. It takes and returns numbers: what
+ * a pointer points to is not known within.
  */
 #define GLOBAL __attribute__((noinline))
 
@@ -66,8 +67,8 @@ static __always_inline void count(__u32 what)
 }
 
 /*
- * Is it the cgroup with this id, which is so many levels from the root, or below it? A function of its own: in a loop the
- * compiler looks up the member that this kernel does not have before it knows that nobody will read it.
+ * Is it the cgroup with this id, which is so many levels from the root, or below it? A function of its own: in a loop
+ * the compiler looks up the member that this kernel does not have before it knows that nobody will read it.
  */
 static __attribute__((noinline)) bool cgroup_below(const struct cgroup *group, __u32 level, __u64 id)
 {
@@ -125,8 +126,8 @@ static __always_inline bool same_comm(const char *a)
 }
 
 /*
- * Attaching one program after the other takes a tenth of a second, and so does detaching: without this allocations would be
- * counted for longer than frees.
+ * Attaching one program after the other takes a tenth of a second, and so does detaching: without this allocations
+ * would be counted for longer than frees.
  */
 static __always_inline bool runs(void)
 {
@@ -153,8 +154,8 @@ static __attribute__((noinline)) __u64 ids_in_namespace(void)
     return tgid << 32 | number_in_namespace(BPF_CORE_READ(task, thread_pid));
 }
 
-/* The current process << 32 | thread, as whoever started allium would call them: the kernel's helper numbers them as the
- * initial PID namespace does, which in a container are nobody's numbers, or another's. */
+/* The current process << 32 | thread, as whoever started allium would call them: the kernel's helper numbers them as
+ * the initial PID namespace does, which in a container are nobody's numbers, or another's. */
 static __always_inline __u64 current_ids(void)
 {
     return config.pid_namespace ? ids_in_namespace() : bpf_get_current_pid_tgid();
@@ -215,9 +216,9 @@ static __always_inline void describe_task(struct sys_task *t)
 }
 
 /*
- * The ring. The reader sleeps until the first record, then lets some gather: to wake it for each would cost ten times what
- * writing does. It says in state.reader how it waits, looks once more at the ring, and only then does; the addition below,
- * which is a full barrier, stands between our record's place in the ring and our look at that word.
+ * The ring. The reader sleeps until the first record, then lets some gather: to wake it for each would cost ten times
+ * what writing does. It says in state.reader how it waits, looks once more at the ring, and only then does; the
+ * addition below, which is a full barrier, stands between our record's place in the ring and our look at that word.
  */
 struct {
     __uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -297,18 +298,19 @@ static __always_inline void histogram_add(struct sys_histogram *h, __u64 value)
 }
 
 /*
- * Rows: two tables, of which one is written to. The reader makes the other one the active one, waits until no program runs that
- * began before, and then has all to itself. Each CPU has rows of its own, as its number is a part of the key: a row takes room
- * for the CPUs that it happened on, where a table with values for each CPU takes it for all that there may be.
+ * Rows: two tables, of which one is written to. The reader makes the other one the active one, waits until no program
+ * runs that began before, and then has all to itself. Each CPU has rows of its own, as its number is a part of the key:
+ * a row takes room for the CPUs that it happened on, where a table with values for each CPU takes it for all that there
+ * may be.
  *
- * On one CPU an interrupt can come while a program adds to a row, and another program of ours run in it, for an event of the
- * same key (of the same one the kernel counts a miss). What it added would be lost when the first one goes on with the sum that
- * it had read. So a row is busy from row_at() to row_done(), and whoever finds it busy takes one of its level: the reader adds
- * them all. Plain loads and stores do, as who interrupts is through before the other goes on; an atomic addition costs 5 ns,
- * and there are three in an event.
+ * On one CPU an interrupt can come while a program adds to a row, and another program of ours run in it, for an event
+ * of the same key (of the same one the kernel counts a miss). What it added would be lost when the first one goes on
+ * with the sum that it had read. So a row is busy from row_at() to row_done(), and whoever finds it busy takes one of
+ * its level: the reader adds them all. Plain loads and stores do, as who interrupts is through before the other goes
+ * on; an atomic addition costs 5 ns, and there are three in an event.
  *
- * What a row costs that nobody asked for: its histogram, and whose cgroup it is, have no room in the table then. The cgroup is
- * looked up once for each row, as it takes longer than the rest of an event.
+ * What a row costs that nobody asked for: its histogram, and whose cgroup it is, have no room in the table then. The
+ * cgroup is looked up once for each row, as it takes longer than the rest of an event.
  */
 #define SYS_TABLE(key_type, value_type)                                                                                \
     struct row_key {                                                                                                   \

@@ -3,8 +3,8 @@
 #define BPF_SYS_H
 
 /*
- * What every tool of `allium sys` has on both sides of the kernel's boundary: its configuration, the head of its events,
- * what it counts as lost, and the word with which the reader says how it wants to be woken.
+ * What every tool of `allium sys` has on both sides of the kernel's boundary: its configuration, the head of its
+ * events, what it counts as lost, and the word with which the reader says how it wants to be woken.
  *
  * Runs in: kernel and tool. Fixed-width members only, no padding that is not named.
  */
@@ -65,7 +65,10 @@ enum sys_reader {
     SYS_READER_SLEEPS, /* wake it for the first record */
 };
 
-/** Whether anything is counted yet, or still; which of a tool's two tables is written to; how the reader of its events waits. */
+/**
+ * Whether anything is counted yet, or still; which of a tool's two tables is written to; how the reader of its events
+ * waits.
+ */
 struct sys_state {
     __u32 reader;      /* enum sys_reader; swapped by whoever wakes */
     __u32 active;      /* 0 or 1 */
@@ -119,8 +122,8 @@ struct sys_histogram {
 };
 
 /**
- * What stands in a row behind the tool's own values, which end at a multiple of 8 bytes. What is not asked for at the end takes no
- * room: a table's values are as long as config says.
+ * What stands in a row behind the tool's own values, which end at a multiple of 8 bytes. What is not asked for at the
+ * end takes no room: a table's values are as long as config says.
  */
 struct sys_row_tail {
     volatile __u64 busy; /* somebody is adding to it */
@@ -148,7 +151,10 @@ struct sys_stack {
     struct sys_frames frames;
 };
 
-/** Bytes of a process's memory as they lay from `from` on; of pages that could not be read, what stands there means nothing. */
+/**
+ * Bytes of a process's memory as they lay from `from` on; of pages that could not be read, what stands there means
+ * nothing.
+ */
 struct sys_run {
     __u64 from;
     __u32 bytes;
@@ -162,8 +168,8 @@ struct sys_run {
 #define SYS_SAMPLE_RING_BYTES (8u << 20)
 
 /**
- * A user stack as it was: registers, and the bytes from the stack pointer on. They follow behind, those of one run after those of
- * the other: of a signal's stack, if it is on one, and of the stack that the signal interrupted.
+ * A user stack as it was: registers, and the bytes from the stack pointer on. They follow behind, those of one run
+ * after those of the other: of a signal's stack, if it is on one, and of the stack that the signal interrupted.
  */
 struct sys_sample {
     __u64 time_ns;

@@ -46,8 +46,8 @@ static __always_inline void forget_if_done(const struct vmscan_task *t)
         bpf_map_delete_elem(&under_way, &tid);
 }
 
-/* The innermost phase before `limit` that the thread is in; VMSCAN_NONE. One of kswapd's that began before we did is known by
- * the thread. */
+/* The innermost phase before `limit` that the thread is in; VMSCAN_NONE. One of kswapd's that began before we did is
+ * known by the thread. */
 static __always_inline __u32 phase_below(const struct vmscan_task *t, __u32 limit)
 {
     __u32 phase = VMSCAN_NONE;
@@ -128,8 +128,8 @@ static __attribute__((noinline)) int ended(__u32 phase)
 }
 
 /*
- * kswapd says that it wakes and that it goes to sleep, but not that it naps up to 100 ms before that, to see whether it is
- * wanted again. A run lasts until the last thing that it was seen to do.
+ * kswapd says that it wakes and that it goes to sleep, but not that it naps up to 100 ms before that, to see whether it
+ * is wanted again. A run lasts until the last thing that it was seen to do.
  */
 static __always_inline void end_run(struct vmscan_task *t)
 {

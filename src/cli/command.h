@@ -74,8 +74,8 @@ const char *command_value(const struct command *c, const struct arguments *a, co
 /** "allium: " and the line on stderr; returns code. */
 int command_fail(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /**
- * The end of what was written to stdout: `code`, or EXIT_FAILED after a line when it could not be written. A reader that
- * wants no more (a closed pipe) is none of our failures.
+ * The end of what was written to stdout: `code`, or EXIT_FAILED after a line when it could not be written. A reader
+ * that wants no more (a closed pipe) is none of our failures.
  */
 int command_written(struct sink *out, int code);
 /** Prints each line of the notes (view/text/notes.h) on stderr, and releases them. */

@@ -3,8 +3,8 @@
 #define CLI_DEBUGINFOD_H
 
 /*
- * Debug files from the servers that DEBUGINFOD_URLS names, the same for every command that gives names to addresses: how
- * long it waits for them, and what it says when they did not come.
+ * Debug files from the servers that DEBUGINFOD_URLS names, the same for every command that gives names to addresses:
+ * how long it waits for them, and what it says when they did not come.
  *
  * Runs in: the tool. Owns: what is returned, as long as the command runs: its budget is one.
  */

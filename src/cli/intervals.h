@@ -29,7 +29,10 @@ struct intervals {
 
 /** -1: fine; else the exit code, after a line on stderr. */
 int intervals_parse(struct intervals *i, const struct command *c, const struct arguments *a);
-/** A look: so long after the first one, and after the last one; both 0: it is the first. -1 to go on; else the exit code. */
+/**
+ * A look: so long after the first one, and after the last one; both 0: it is the first. -1 to go on; else the exit
+ * code.
+ */
 typedef int intervals_look_fn(void *arg, uint64_t began_ns, uint64_t elapsed_ns);
 /** The exit code. Looks that take longer than an interval are late, and not made up for. */
 int intervals_run(const struct intervals *i, intervals_look_fn *look, void *arg);

@@ -64,8 +64,9 @@ static int report_no_command(const char *name)
 }
 
 /*
- * What is large goes back to the kernel when it is freed: debug files and copies of ledgers take tens of megabytes for a moment,
- * and `allium run` may stay for months. glibc keeps them, as its thresholds grow with what is freed, unless they are set.
+ * What is large goes back to the kernel when it is freed: debug files and copies of ledgers take tens of megabytes for
+ * a moment, and `allium run` may stay for months. glibc keeps them, as its thresholds grow with what is freed, unless
+ * they are set.
  */
 static void give_back_what_is_freed(void)
 {

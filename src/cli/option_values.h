@@ -30,8 +30,8 @@ extern const struct word option_values_orders[]; /* of --sort, enum rollup_sort 
 int option_values_parse(const struct command *c, const char *option, const char *text,
                         const struct word *words, int *value);
 /**
- * Values with a unit, and counts: nothing changes if `text` is NULL. Both ends of the range are in it. As above: -1, or the exit code after
- * a line that says what a value looks like.
+ * Values with a unit, and counts: nothing changes if `text` is NULL. Both ends of the range are in it. As above: -1, or
+ * the exit code after a line that says what a value looks like.
  */
 int option_values_parse_time(const struct command *c, const char *option, const char *text, uint64_t least_ns,
                              uint64_t *ns);

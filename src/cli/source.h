@@ -3,8 +3,9 @@
 #define CLI_SOURCE_H
 
 /*
- * SOURCE, the same for every command: a recording, FILE@TIME (a moment within it, counted from its beginning), the PID of
- * a process that has a ledger, or nothing: the newest recording in this directory, as of which @TIME is a moment, too.
+ * SOURCE, the same for every command: a recording, FILE@TIME (a moment within it, counted from its beginning), the PID
+ * of a process that has a ledger, or nothing: the newest recording in this directory, as of which @TIME is a moment,
+ * too.
  *
  * Runs in: the tool.
  */
@@ -33,8 +34,8 @@ void source_release(struct source *s);
 int source_file(const char *text, char **path, struct error *e);
 
 /**
- * Takes FILE@TIME apart: the path, which the caller frees, and the time, a part of `text`. Of @TIME alone it is the newest recording in
- * this directory. 0, or -errno with a line.
+ * Takes FILE@TIME apart: the path, which the caller frees, and the time, a part of `text`. Of @TIME alone it is the
+ * newest recording in this directory. 0, or -errno with a line.
  */
 int source_moment(const char *text, char **path, const char **time, struct error *e);
 

@@ -12,12 +12,13 @@
 #include "model/profile/wrappers.h"
 
 /**
- * Adds them all to `w`. A list that cannot be read, or lines of it that are none, get a line on stderr; the rest counts.
+ * Adds them all to `w`. A list that cannot be read, or lines of it that are none, get a line on stderr; the rest
+ * counts.
  */
 void wrapper_lists_read(struct wrappers *w);
 /**
- * What an agent is started with so that it charges wrappers' callers, beside the list that is built into it: the user's own list, then
- * `names` (may be NULL), patterns with commas in between. NULL: none. The caller frees it.
+ * What an agent is started with so that it charges wrappers' callers, beside the list that is built into it: the user's
+ * own list, then `names` (may be NULL), patterns with commas in between. NULL: none. The caller frees it.
  */
 char *wrapper_lists_for_agent(const char *names);
 /** Adds `names`, as above. */

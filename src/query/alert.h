@@ -9,8 +9,8 @@
  *     alert = term { "or" term }
  *     term  = ( "live" ">" SIZE | "growing" ) [ "for" DURATION ]
  *
- * Of live that is how long it has been so at every look. Growth is found in a stretch of time anyhow: there it is how long
- * that must be, and an hour if nothing is said, since what a service adds while it warms up is growth, too.
+ * Of live that is how long it has been so at every look. Growth is found in a stretch of time anyhow: there it is how
+ * long that must be, and an hour if nothing is said, since what a service adds while it warms up is growth, too.
  *
  * Runs in: the tool. Threads: a parsed alert never changes. Owns: an alert owns all it points to.
  */
@@ -56,8 +56,8 @@ struct alert {
 };
 
 /**
- * 0, or -EINVAL with nothing to release: then `e` says in one line what is wrong, where, and what to write, and *column is
- * the place, in bytes from 1. `e` and `column` may be NULL.
+ * 0, or -EINVAL with nothing to release: then `e` says in one line what is wrong, where, and what to write, and *column
+ * is the place, in bytes from 1. `e` and `column` may be NULL.
  */
 int alert_parse(struct alert *a, const char *text, struct error *e, size_t *column);
 void alert_release(struct alert *a);

@@ -82,11 +82,13 @@ bool query_match(const struct query *q, query_lookup_fn get, void *subject);
 /** Whether a term of the query, negated or not, asks for the field: for callers that must refuse a combination. */
 bool query_uses(const struct query *q, size_t field);
 
-/* Of a field whose values a process does not know that judges for itself; and one whose values are the same for all it judges. */
+/* Of a field whose values a process does not know that judges for itself; and one whose values are the same for all
+ * it judges. */
 enum { QUERY_NOT_KNOWN = -1, QUERY_FIXED = -2 };
 /**
- * Appends the query as a clause (base/sigsafe/clause.h). `ways`, by field, has an enum clause_field or one of the two above; `get` is
- * asked for fixed ones. False: it asks for what is not known, or for too much; what was appended means nothing then.
+ * Appends the query as a clause (base/sigsafe/clause.h). `ways`, by field, has an enum clause_field or one of the two
+ * above; `get` is asked for fixed ones. False: it asks for what is not known, or for too much; what was appended means
+ * nothing then.
  */
 bool query_compile(const struct query *q, const int *ways, query_lookup_fn get, void *subject,
                    struct buf *out);

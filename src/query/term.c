@@ -84,8 +84,8 @@ static bool read_operator(const char **at, enum query_op *op, bool *colon)
 }
 
 /*
- * Reads a pattern or a number into the scratch buffer, up to a blank, comma or ")" outside quotes. Backslashes stay only
- * where they matter to pattern_glob(), so that one meaning has one spelling.
+ * Reads a pattern or a number into the scratch buffer, up to a blank, comma or ")" outside quotes. Backslashes stay
+ * only where they matter to pattern_glob(), so that one meaning has one spelling.
  */
 static int read_value(struct query_parser *ps)
 {

@@ -25,8 +25,9 @@ static bool has_left(const struct image_alive *i)
 }
 
 /*
- * A reader of /proc/PID holds the memory of the process meanwhile, also after the process has ended; on a busy machine that may take
- * long. So the ledger being mapped is not enough: the process must be there, or another process that shares its memory.
+ * A reader of /proc/PID holds the memory of the process meanwhile, also after the process has ended; on a busy machine
+ * that may take long. So the ledger being mapped is not enough: the process must be there, or another process that
+ * shares its memory.
  */
 bool image_is_alive_still(const struct image_alive *i)
 {

@@ -53,7 +53,10 @@ void launch_release(struct launch *l);
 /** The agent that samples, and the one that can also keep accounts of call sites. */
 enum launch_agent { LAUNCH_AGENT_DEFAULT, LAUNCH_AGENT_FULL };
 
-/** Finds the file of the agent, beside this executable or where it was installed; the caller frees it. 0 or -errno with a line. */
+/**
+ * Finds the file of the agent, beside this executable or where it was installed; the caller frees it. 0 or -errno with
+ * a line.
+ */
 int launch_find_agent_file(enum launch_agent which, char **path, struct error *e);
 /** Finds the agent and gives its path as LD_PRELOAD takes it: it may contain $LIB, which the loader expands. */
 int launch_find_agent(enum launch_agent which, char **path, struct error *e);

@@ -200,8 +200,8 @@ static void take_up_all(struct ledger_tracker *f, struct ledger_list *list, uint
 }
 
 /*
- * Processes first, then directories, of which the entries count: a stray that lies in sight, too, would else be found once more by
- * its name, when it has ended and is stored.
+ * Processes first, then directories, of which the entries count: a stray that lies in sight, too, would else be found
+ * once more by its name, when it has ended and is stored.
  */
 static void scan(struct ledger_tracker *f, uint64_t now, bool last)
 {

@@ -33,7 +33,9 @@ struct ledger_tracker_options {
 /** Never NULL. What the options point to stays the caller's and must outlive it. */
 struct ledger_tracker *ledger_tracker_new(const struct ledger_tracker_options *o);
 void ledger_tracker_free(struct ledger_tracker *f);
-/** A descriptor that is readable when a ledger has appeared; -1: there is none, ledger_tracker_step() looks by itself. */
+/**
+ * A descriptor that is readable when a ledger has appeared; -1: there is none, ledger_tracker_step() looks by itself.
+ */
 int ledger_tracker_fd(const struct ledger_tracker *f);
 /** Does what is due; *wait_ms says when to come again. 0, or the recording's error. */
 int ledger_tracker_step(struct ledger_tracker *f, int *wait_ms, struct error *e);

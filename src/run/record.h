@@ -46,7 +46,9 @@ struct record_result {
     char *path;      /* of the recording; the caller frees it */
 };
 
-/** 0, or -errno with a line; with stage RECORD_RAN the command ran even so, only the recording is not what it should be. */
+/**
+ * 0, or -errno with a line; with stage RECORD_RAN the command ran even so, only the recording is not what it should be.
+ */
 int record_command(const struct record_options *o, struct record_result *result, struct error *e);
 
 #endif

@@ -3,8 +3,8 @@
 #define RUN_STRAY_SEARCH_H
 
 /*
- * When to look through all processes for ledgers that lie out of sight: no event tells of them. The search takes a small share of
- * one processor, and of time. While it finds nothing that share shrinks.
+ * When to look through all processes for ledgers that lie out of sight: no event tells of them. The search takes a
+ * small share of one processor, and of time. While it finds nothing that share shrinks.
  *
  * Runs in: the tool. Threads: one.
  */

@@ -7,8 +7,8 @@
  * that keeps them (--state).
  *
  * The file is text: a first line "allium-watch-state 1", then a line "IMAGE SERIAL" for each sample, both with 16
- * hexadecimal digits, those of an image together, and nothing else. Whatever is not just so is refused, with the number of the line: a file of
- * somebody's is not written over because its name was given here.
+ * hexadecimal digits, those of an image together, and nothing else. Whatever is not just so is refused, with the number
+ * of the line: a file of somebody's is not written over because its name was given here.
  *
  * Runs in: the tool. Owns: all of it, until suppressions_free().
  * Invariant: bounded by the samples that live: see suppressions_settle() and suppressions_forget().

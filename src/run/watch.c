@@ -337,7 +337,8 @@ static bool is_wanted(const struct watch *w, const struct ledger_entry *entry)
     return entry->alive && (w->o.pid ? entry->pid == w->o.pid : entry->owner == geteuid());
 }
 
-/* Its name says what the process is called where it lives: here that may be somebody else. 0: it is not seen from here. */
+/* Its name says what the process is called where it lives: here that may be somebody else. 0: it is not seen from
+ * here. */
 static void find_pid(const struct watch *w, struct ledger_entry *entry)
 {
     const struct track *t = track_of(w, entry->image_id);
@@ -417,7 +418,8 @@ static bool is_there(void *arg, uint64_t image_id)
     return false;
 }
 
-/* What the file says of others than those that are watched stays, as long as they live: all there is is looked for, once. */
+/* What the file says of others than those that are watched stays, as long as they live: all there is is looked for,
+ * once. */
 static void forget_gone(struct watch *w)
 {
     struct presence p = {.known = false};

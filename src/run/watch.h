@@ -39,8 +39,8 @@ struct watch *watch_new(const struct watch_options *o);
 void watch_free(struct watch *w);
 
 /**
- * Takes a look at all there is; the caller frees it with watch_snapshot_free(). Of what cannot be read a line is in `e` ("" if all
- * could be); the look is there even so.
+ * Takes a look at all there is; the caller frees it with watch_snapshot_free(). Of what cannot be read a line is in `e`
+ * ("" if all could be); the look is there even so.
  */
 struct watch_snapshot *watch_look(struct watch *w, enum watch_snapshot_kind kind, struct error *e);
 /** The same of a profile that does not change (a recording), which it takes. */

@@ -3,8 +3,8 @@
 #define RUN_WORKLOAD_H
 
 /*
- * A command that runs while something else is watched: started when that is ready, without the agent, perhaps as another
- * user than we are.
+ * A command that runs while something else is watched: started when that is ready, without the agent, perhaps as
+ * another user than we are.
  *
  * Runs in: the tool. Threads: one. Owns: the descriptors, until workload_release().
  */

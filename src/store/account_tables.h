@@ -3,8 +3,9 @@
 #define STORE_ACCOUNT_TABLES_H
 
 /*
- * Exact accounts in a recording: tables of rows (table_rows.h) of processes, of their places, and of the places' counters over time. Counters
- * are put when they differ from what was put last: so a moment is what was put last of each place until then.
+ * Exact accounts in a recording: tables of rows (table_rows.h) of processes, of their places, and of the places'
+ * counters over time. Counters are put when they differ from what was put last: so a moment is what was put last of
+ * each place until then.
  *
  * Runs in: the tool. Threads: one at a time. Owns: nothing of the recording.
  */
@@ -23,8 +24,9 @@ int accounts_keeper_put(struct accounts_keeper *k, const struct accounts *a, con
                         struct error *e);
 
 /**
- * Those of that kind, at the time `at_ns` (CLOCK_REALTIME) or, when it is NULL, at the end. Nothing in the file is trusted: what makes
- * no sense is left out, and counted. -ENODATA: there are none; else as profile_load.h. A process is alive if it ran then.
+ * Those of that kind, at the time `at_ns` (CLOCK_REALTIME) or, when it is NULL, at the end. Nothing in the file is
+ * trusted: what makes no sense is left out, and counted. -ENODATA: there are none; else as profile_load.h. A process is
+ * alive if it ran then.
  */
 int recording_load_accounts(struct accounts *a, struct alloc_texts *texts, const char *path, const char *kind,
                             const uint64_t *at_ns, struct error *e);

@@ -72,7 +72,8 @@ uint32_t intern_module(struct intern *n, uint32_t module)
     return *row;
 }
 
-/* Names get better while a recording is written: debug files come from servers. Each kind is better than those before. */
+/* Names get better while a recording is written: debug files come from servers. Each kind is better than those
+ * before. */
 enum {
     UNNAMED,
     BY_ADDRESS, /* "libfoo.so.1+0x1234" */

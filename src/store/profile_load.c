@@ -331,8 +331,8 @@ static int load_lifetimes(struct loader *l, struct error *e)
 }
 
 /*
- * If `allium run` did not finish a recording, nobody knows whether a process that it last saw running runs on. An image of the past was
- * running at the time that was asked for, and stays so.
+ * If `allium run` did not finish a recording, nobody knows whether a process that it last saw running runs on. An image
+ * of the past was running at the time that was asked for, and stays so.
  */
 static void cut_short(struct loader *l)
 {

@@ -6,18 +6,18 @@
  * Reading a recording, finished, under way, or cut off by a crash. It is opened read-only, and believed in nothing.
  *
  * Runs in: the tool. Threads: any number of readers at once. Owns: nothing between two calls.
- * Invariant: what is handed out is valid (profile_valid()); figures are finite and not negative; texts are texts, but may
- * hold control characters and bytes that are no UTF-8: whoever prints them sees to that.
+ * Invariant: what is handed out is valid (profile_valid()); figures are finite and not negative; texts are texts, but
+ * may hold control characters and bytes that are no UTF-8: whoever prints them sees to that.
  *
  * Limits: a file needs no more memory than some ten times its size, and 512 MiB for its stacks; what claims more, is
  * not made of our tables to the letter, or refers to what is not there, is refused.
  *
- * Beside the file a -shm may be left, when there was a -wal and the folder can be written to. When it cannot, and SQLite
- * needs to, a copy of both is made in $TMPDIR (/tmp), and removed again.
+ * Beside the file a -shm may be left, when there was a -wal and the folder can be written to. When it cannot, and
+ * SQLite needs to, a copy of both is made in $TMPDIR (/tmp), and removed again.
  *
  * Errors of all functions: -ENOENT, -EISDIR, -EACCES ... as open(2); -EINVAL: not a regular file; -EBADMSG: not a
- * recording, or a damaged one; -EPROTONOSUPPORT: a newer version's; -EBUSY: locked for more than 5 s; -EFBIG: beyond the
- * limits. The line says what to do.
+ * recording, or a damaged one; -EPROTONOSUPPORT: a newer version's; -EBUSY: locked for more than 5 s; -EFBIG: beyond
+ * the limits. The line says what to do.
  */
 
 #include "base/error.h"
@@ -50,8 +50,8 @@ enum {
 int recording_load_without(struct profile **p, const char *path, const uint64_t *at_ns, unsigned parts,
                            struct error *e);
 /**
- * The rows of this name that recording_put_rows() put, in their order: appended to `t`, as far as it has columns of their
- * names; others of `t` are hidden; `each` is called after the last one of each time. -ENODATA: there are none.
+ * The rows of this name that recording_put_rows() put, in their order: appended to `t`, as far as it has columns of
+ * their names; others of `t` are hidden; `each` is called after the last one of each time. -ENODATA: there are none.
  */
 int recording_load_rows(const char *path, const char *name, struct table *t,
                         void (*each)(void *arg, uint64_t time_ns), void *arg, struct error *e);

@@ -43,8 +43,8 @@ static int find_absolute(const char *path, const char *shown, char **absolute, s
 
 /*
  * A lock of the whole open file on its first byte, which SQLite never locks: a process that holds it is writing. Unlike
- * a process's own locks it does not go when another descriptor of the file is closed; unlike flock(2) it does not collide
- * with SQLite's on NFS.
+ * a process's own locks it does not go when another descriptor of the file is closed; unlike flock(2) it does not
+ * collide with SQLite's on NFS.
  */
 static bool lock(int fd)
 {

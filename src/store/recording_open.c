@@ -257,8 +257,8 @@ static int open_file(struct reader *r, const char *absolute, struct error *e)
 }
 
 /*
- * A writer holds a lock on the first byte (recording_file.c). To be asked before SQLite has the file open: closing a descriptor
- * drops the locks of a process. False where the file system has no locks.
+ * A writer holds a lock on the first byte (recording_file.c). To be asked before SQLite has the file open: closing a
+ * descriptor drops the locks of a process. False where the file system has no locks.
  */
 static bool is_unwritten(const char *absolute)
 {

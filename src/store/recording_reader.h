@@ -3,8 +3,8 @@
 #define STORE_RECORDING_READER_H
 
 /*
- * A recording while it is read, shared by the files that read it. recording_open.c opens it, profile_load.c reads the profile, snapshot_at.c
- * takes it back to an earlier time, recording_summary.c reads the rest.
+ * A recording while it is read, shared by the files that read it. recording_open.c opens it, profile_load.c reads the
+ * profile, snapshot_at.c takes it back to an earlier time, recording_summary.c reads the rest.
  *
  * Runs in: the tool. Threads: one at a time for one reader. Owns: the connection, and a copy if one was made.
  * Invariant: one transaction from reader_open() on: everything read is of one moment.
@@ -76,8 +76,9 @@ const char *reader_scan_text(struct scan *s);
 int reader_scan_end(struct scan *s, struct error *e);
 
 /**
- * A whole walk at once: each row is handed to `take`. The values go there as arguments of a function that the statement's
- * WHERE calls, from where they lie in SQLite: that costs about half of what they do through reader_scan_row().
+ * A whole walk at once: each row is handed to `take`. The values go there as arguments of a function that the
+ * statement's WHERE calls, from where they lie in SQLite: that costs about half of what they do through
+ * reader_scan_row().
  */
 struct each {
     enum schema_table table;

@@ -3,8 +3,8 @@
 #define STORE_RECORDING_WRITER_H
 
 /*
- * A recording while it is written, shared by the files that write it. recording.c keeps the file, image_intern.c what images
- * share, image_tables.c what they do not, timeline_point.c their history.
+ * A recording while it is written, shared by the files that write it. recording.c keeps the file, image_intern.c what
+ * images share, image_tables.c what they do not, timeline_point.c their history.
  *
  * Runs in: the tool. Threads: one at a time.
  * Invariant: once `failed`, nothing is written any more; so callers need not look at each step, only at the end.

@@ -154,8 +154,8 @@ static void take_moment_cell(void *arg, struct scan *s)
     c->freed = m.freed;
 }
 
-/* Those after the last that counts, and those that a later one overrules, are read only when nothing is left out: so that
- * damage in them is noticed. */
+/* Those after the last that counts, and those that a later one overrules, are read only when nothing is left out: so
+ * that damage in them is noticed. */
 static int recall(struct loader *l, struct error *e)
 {
     struct recall to = {l, -1, MAP_NONE};

@@ -3,8 +3,8 @@
 #define STORE_SQL_HINTS_H
 
 /*
- * What SQLite says of a question that is wrong is short ("incomplete input"). Here it gets what is missing for a person:
- * where, what is meant perhaps, what to do.
+ * What SQLite says of a question that is wrong is short ("incomplete input"). Here it gets what is missing for a
+ * person: where, what is meant perhaps, what to do.
  *
  * Runs in: the tool. Owns: nothing.
  */
@@ -14,8 +14,9 @@
 #include <sqlite3.h>
 
 /**
- * Appends a line for what SQLite said (of which no more than SQL_HINTS_SAID_BYTES are kept; what it does not know it leaves as it
- * is). `*at`: the place in `sql`, in bytes, or negative where SQLite knows none, and set where it is known all the same.
+ * Appends a line for what SQLite said (of which no more than SQL_HINTS_SAID_BYTES are kept; what it does not know it
+ * leaves as it is). `*at`: the place in `sql`, in bytes, or negative where SQLite knows none, and set where it is known
+ * all the same.
  */
 void sql_hints_add(struct buf *out, sqlite3 *db, const char *sql, const char *said, int *at);
 

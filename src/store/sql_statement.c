@@ -172,8 +172,8 @@ bool sql_row(struct sql *s)
 }
 
 /*
- * The next column. Its value is unprotected, as SQLite calls it: good until the next step, and for one thread. Asking it
- * for its type and number costs a third of what asking the statement twice does.
+ * The next column. Its value is unprotected, as SQLite calls it: good until the next step, and for one thread. Asking
+ * it for its type and number costs a third of what asking the statement twice does.
  */
 static inline sqlite3_value *next_value(struct sql *s)
 {

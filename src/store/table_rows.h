@@ -3,8 +3,8 @@
 #define STORE_TABLE_ROWS_H
 
 /*
- * Tables of a recording that hold rows of typed columns (model/table/table.h), one for each source of such rows: "sys_kmem"; and
- * those of exact accounts (account_tables.h): "account_place".
+ * Tables of a recording that hold rows of typed columns (model/table/table.h), one for each source of such rows:
+ * "sys_kmem"; and those of exact accounts (account_tables.h): "account_place".
  *
  *     CREATE TABLE sys_kmem(
  *       taken_ns INTEGER, call_site TEXT, allocated_bytes INTEGER, ...

@@ -5,7 +5,8 @@
 /*
  * What is known of one module's addresses, in memory and in a file named for the build id.
  *
- * Runs in: the tool. Owns: the frames, and the strings of those that were read from a file, until symbol_cache_release().
+ * Runs in: the tool. Owns: the frames, and the strings of those that were read from a file, until
+ * symbol_cache_release().
  * Invariant: a file is taken whole or not at all; nothing in it is believed before it is checked.
  */
 
@@ -49,8 +50,8 @@ void symbol_cache_add(struct symbol_cache *c, uint64_t address, const struct sym
                       size_t len);
 
 /**
- * Adds what the bytes of a cache file say for this build id and sets the origin. 0, or -EBADMSG and nothing changed. Takes
- * the bytes (heap) in any case.
+ * Adds what the bytes of a cache file say for this build id and sets the origin. 0, or -EBADMSG and nothing changed.
+ * Takes the bytes (heap) in any case.
  */
 int symbol_cache_parse(struct symbol_cache *c, char *bytes, size_t len, const unsigned char *build_id,
                        size_t build_id_len);

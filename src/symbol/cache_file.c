@@ -15,8 +15,8 @@
 #include <zlib.h>
 
 /*
- * A file is a header, entries, frames and strings, in the machine's own byte order, and nothing else. A string is named by
- * its offset. Raise FORMAT when the layout changes, or the way names are made: old files are then ignored.
+ * A file is a header, entries, frames and strings, in the machine's own byte order, and nothing else. A string is named
+ * by its offset. Raise FORMAT when the layout changes, or the way names are made: old files are then ignored.
  */
 #define FORMAT         1
 #define FILE_MAX_BYTES (64U << 20)

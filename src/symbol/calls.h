@@ -25,7 +25,10 @@ struct symbol_called {
     uint64_t code;      /* SYMBOL_CALL_CODE: address in the file */
 };
 
-/** A function that is called: code of this module (0: elsewhere), or of the module that has the symbol (NULL: it has none). */
+/**
+ * A function that is called: code of this module (0: elsewhere), or of the module that has the symbol (NULL: it has
+ * none).
+ */
 struct symbol_target {
     const char *symbol;
     uint64_t code;

@@ -40,8 +40,8 @@ static bool is_stub(const struct symbol_calls *c, uint64_t address)
 }
 
 /*
- * An instruction that leads somewhere, as likely as bytes can tell: what precedes it is not looked at. Of the short ones only jmp: others
- * are too often bytes of something else.
+ * An instruction that leads somewhere, as likely as bytes can tell: what precedes it is not looked at. Of the short
+ * ones only jmp: others are too often bytes of something else.
  */
 static bool decode(const uint8_t *p, uint64_t at, struct symbol_site *site, bool *by_slot, uint64_t *to)
 {

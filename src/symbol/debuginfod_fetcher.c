@@ -77,8 +77,8 @@ static void remove_part(int fd)
 }
 
 /**
- * Called by the library about once a second. To ask it to stop would be polite, but it (0.188) then notes for ten minutes
- * that no server has the file.
+ * Called by the library about once a second. To ask it to stop would be polite, but it (0.188) then notes for ten
+ * minutes that no server has the file.
  */
 static int progress(void *client, long a, long b)
 {

@@ -3,9 +3,9 @@
 #define SYMBOL_DEBUGINFOD_FETCHER_H
 
 /*
- * Processes that ask debuginfod servers, so that whoever started them never waits for a network: libdebuginfod is loaded
- * there, if it is installed, and answers come over a socket. They are nobody's children, have no terminal and none of our
- * files open, and give up about a second after the socket has been closed at our end.
+ * Processes that ask debuginfod servers, so that whoever started them never waits for a network: libdebuginfod is
+ * loaded there, if it is installed, and answers come over a socket. They are nobody's children, have no terminal and
+ * none of our files open, and give up about a second after the socket has been closed at our end.
  *
  * Runs in: the tool. Owns: nothing; the descriptor is the caller's.
  */
@@ -29,8 +29,8 @@ struct fetcher_answer {
 };
 
 /**
- * Starts asking. A SEQPACKET socket on which each request is answered once, in any order; it ends when nobody asks any more.
- * Or -errno.
+ * Starts asking. A SEQPACKET socket on which each request is answered once, in any order; it ends when nobody asks any
+ * more. Or -errno.
  */
 int fetcher_start(const struct fetcher_request *requests, size_t n);
 

@@ -83,8 +83,8 @@ static void add_scope(struct buf *text, Dwarf_Die *scope, const char *inside)
 }
 
 /**
- * Adds the scopes around a DIE. Offsets ascend in the order of the tree, so that on each level the way goes down into the
- * last DIE that begins before it: dwarf_getscopes_die() would walk all of the unit.
+ * Adds the scopes around a DIE. Offsets ascend in the order of the tree, so that on each level the way goes down into
+ * the last DIE that begins before it: dwarf_getscopes_die() would walk all of the unit.
  */
 static void add_scopes(struct symbol_die_names *d, Dwarf_Die *die, struct buf *text, const char *plain)
 {

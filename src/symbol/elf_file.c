@@ -153,7 +153,8 @@ static int open_object(const char *root, const char *path, struct symbol_object 
     return 0;
 }
 
-/* Files of another root may be on a file system that nobody serves: what is asked of them is asked in a thread of its own. */
+/* Files of another root may be on a file system that nobody serves: what is asked of them is asked in a thread of
+ * its own. */
 struct request {
     char *root, *path; /* left behind with a thread that does not return */
     int err;

@@ -3,7 +3,8 @@
 #define SYMBOL_ELF_FILE_H
 
 /*
- * One ELF file, opened inside a process's root directory or on this machine, and the search for its separate debug file.
+ * One ELF file, opened inside a process's root directory or on this machine, and the search for its separate debug
+ * file.
  *
  * Runs in: the tool. Owns: the Elf handle, until symbol_object_free(); no descriptor stays open.
  * Invariant: only regular files are opened for reading; links inside a root stay inside it.
@@ -36,8 +37,8 @@ struct symbol_identity {
 };
 
 /**
- * 0; or -ENOENT, -ENOEXEC (not an ELF program, library or debug file), -ETIMEDOUT (its file system, in another root, does not
- * answer), or what open(2) gave. Caller frees.
+ * 0; or -ENOENT, -ENOEXEC (not an ELF program, library or debug file), -ETIMEDOUT (its file system, in another root,
+ * does not answer), or what open(2) gave. Caller frees.
  */
 int symbol_object_open(const char *root, const char *path, struct symbol_object **out);
 void symbol_object_free(struct symbol_object *o);
@@ -53,7 +54,10 @@ size_t symbol_object_build_id(const struct symbol_object *o, const unsigned char
 bool symbol_object_has_build_id(const struct symbol_object *o, const unsigned char *bits, size_t len);
 bool symbol_object_has_dwarf(const struct symbol_object *o);
 
-/** Length in bytes of the build id of the file that dwz put what several files share into, and its name; 0: there is none. */
+/**
+ * Length in bytes of the build id of the file that dwz put what several files share into, and its name; 0: there is
+ * none.
+ */
 size_t symbol_object_alternate(const struct symbol_object *o, const char **name, const unsigned char **bits);
 
 /** What is known when a debug file is looked for. Every pointer may be NULL. */
@@ -67,8 +71,8 @@ struct symbol_debug_search {
 };
 
 /**
- * The separate debug file, first under the root and then on this machine, by build id and then by name; its build id must
- * agree, or the checksum where there is no build id. NULL when there is none. Caller frees.
+ * The separate debug file, first under the root and then on this machine, by build id and then by name; its build id
+ * must agree, or the checksum where there is no build id. NULL when there is none. Caller frees.
  */
 struct symbol_object *symbol_debug_find(const struct symbol_debug_search *search);
 

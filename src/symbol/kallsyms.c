@@ -62,7 +62,8 @@ static uint16_t module_of(struct kallsyms *k, const char *name, size_t len)
     return (uint16_t)at;
 }
 
-/* Hexadecimal digits up to a blank; the place behind that, or NULL. Half a million of them: strtoull takes as long as all the rest. */
+/* Hexadecimal digits up to a blank; the place behind that, or NULL. Half a million of them: strtoull takes as long
+ * as all the rest. */
 static const char *take_address(const char *at, uint64_t *out)
 {
     uint64_t sum = 0;

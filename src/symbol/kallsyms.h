@@ -5,9 +5,9 @@
 /*
  * /proc/kallsyms as a table: from an address to the symbol of code that holds it.
  *
- * kallsyms has no sizes. A symbol ends where the next one begins, be it code or data, at _etext or _einittext, and at the
- * end of its module (/proc/modules). Code that the kernel made itself ([bpf], [__builtin__ftrace]...) ends at the latest at
- * the next border of 2 MiB, the size of the packs in which BPF programs lie.
+ * kallsyms has no sizes. A symbol ends where the next one begins, be it code or data, at _etext or _einittext, and at
+ * the end of its module (/proc/modules). Code that the kernel made itself ([bpf], [__builtin__ftrace]...) ends at the
+ * latest at the next border of 2 MiB, the size of the packs in which BPF programs lie.
  *
  * Where several symbols have one address, the one is chosen that people would call it by, by the first difference of:
  * a name that is no mark and no prefix of the build (__pfx_, __cfi_, __pi_, __traceiter_, ..._start, ..._end, _text);
@@ -53,11 +53,15 @@ struct kallsyms {
     size_t hidden;  /* code at address 0: the kernel does not tell */
 };
 
-/** Makes a table of what /proc/kallsyms and /proc/modules say; both as they are, NUL-terminated. `modules` may be "". */
+/**
+ * Makes a table of what /proc/kallsyms and /proc/modules say; both as they are, NUL-terminated. `modules` may be "".
+ */
 void kallsyms_parse(struct kallsyms *k, const char *symbols, const char *modules);
 void kallsyms_release(struct kallsyms *k);
 
-/** Takes over from an earlier table what is no more: modules' code and what the kernel made, where nothing else is now. */
+/**
+ * Takes over from an earlier table what is no more: modules' code and what the kernel made, where nothing else is now.
+ */
 void kallsyms_inherit(struct kallsyms *k, const struct kallsyms *earlier);
 
 /** The symbol that holds the address, as index; KALLSYMS_NONE: there is none. */

@@ -50,7 +50,8 @@ static uint64_t mix(uint64_t mark, const void *bytes, size_t len)
     return mark;
 }
 
-/* Their ids only grow. Who may not ask gets no other mark when programs change: then only an address without a symbol tells. */
+/* Their ids only grow. Who may not ask gets no other mark when programs change: then only an address without a
+ * symbol tells. */
 static uint64_t mix_programs(uint64_t mark)
 {
     union bpf_attr next;

@@ -7,8 +7,8 @@
  * symbol/kernel_source.h; not user space: symbol/symbol.h.
  *
  * Modules and BPF programs come and go. The table is read again when an address falls into no symbol, and when it falls
- * into one that may have gone meanwhile and the modules or BPF programs are others than before; at most once a second. What
- * was there once and is not replaced keeps its name.
+ * into one that may have gone meanwhile and the modules or BPF programs are others than before; at most once a second.
+ * What was there once and is not replaced keeps its name.
  *
  * Runs in: the tool. Threads: one at a time.
  * Owns: every text handed out, until kernel_symbols_free().
@@ -32,8 +32,8 @@ struct kernel_symbol {
 };
 
 /**
- * Reads the table, some 0.1 s. `root` goes before "/proc", "/sys", "/boot" and so on: "" but for tests. 0; or -EPERM: the
- * kernel shows no addresses to us; -ENOENT: it has no kallsyms; what reading it gave.
+ * Reads the table, some 0.1 s. `root` goes before "/proc", "/sys", "/boot" and so on: "" but for tests. 0; or -EPERM:
+ * the kernel shows no addresses to us; -ENOENT: it has no kallsyms; what reading it gave.
  */
 int kernel_symbols_new(const char *root, struct kernel_symbols **out, struct error *e);
 /** NULL is allowed. */

@@ -87,7 +87,9 @@ void symbols_free(struct symbols *s)
     free(s);
 }
 
-/** Files in another root are a stranger's: whatever build id they claim, their names are no business of the next report. */
+/**
+ * Files in another root are a stranger's: whatever build id they claim, their names are no business of the next report.
+ */
 static bool is_strangers(const struct symbol_image *image)
 {
     return (image->main && image->main->root[0]) || (image->debug && image->debug->root[0]);
@@ -104,7 +106,10 @@ void symbols_save(struct symbols *s)
     }
 }
 
-/** What makes two requests the same module: the build id, root and path; else the very file; else only how it was called. */
+/**
+ * What makes two requests the same module: the build id, root and path; else the very file; else only how it was
+ * called.
+ */
 static void module_key(struct buf *key, const struct symbol_module *module)
 {
     const char *path = module->path ? module->path : "", *root = module->root ? module->root : "";

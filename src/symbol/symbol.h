@@ -41,7 +41,8 @@ struct symbol_frames {
 };
 
 /**
- * Never NULL. What is found out is kept in cache_dir (made if its parent exists; one file for each build id); NULL: not kept.
+ * Never NULL. What is found out is kept in cache_dir (made if its parent exists; one file for each build id); NULL: not
+ * kept.
  */
 struct symbols *symbols_new(const char *cache_dir);
 
@@ -67,9 +68,9 @@ bool symbols_pending(struct symbols *s);
  * Names n addresses of one module. An address is the ELF's own virtual address (pc less the load bias) of a byte inside
  * the instruction meant: for a return address, one less. Call it with many addresses at once where you can.
  *
- * out[0..n) is filled whatever the result; an address that has no name is "file+0xaddress". Returns 0 when a file (or the
- * cache) could be consulted, else why none could: -ENOENT no such file, -ESTALE the file there now has another build id,
- * -ENOEXEC it is not an ELF program or library, or what opening it gave (-EACCES, -EPERM, -EIO, ...).
+ * out[0..n) is filled whatever the result; an address that has no name is "file+0xaddress". Returns 0 when a file (or
+ * the cache) could be consulted, else why none could: -ENOENT no such file, -ESTALE the file there now has another
+ * build id, -ENOEXEC it is not an ELF program or library, or what opening it gave (-EACCES, -EPERM, -EIO, ...).
  */
 int symbols_resolve(struct symbols *s, const struct symbol_module *module, const uint64_t *addresses,
                     size_t n, struct symbol_frames *out);

@@ -3,8 +3,8 @@
 #define SYMBOL_VMLINUX_H
 
 /*
- * The file that the running kernel was linked as, with its symbols and debug information: the search for it, and whether a
- * file is it.
+ * The file that the running kernel was linked as, with its symbols and debug information: the search for it, and
+ * whether a file is it.
  *
  * Runs in: the tool. Owns: the path, until vmlinux_release().
  * Invariant: it has the build id that /sys/kernel/notes tells, or `unchecked` says that nobody could compare them.
@@ -30,9 +30,9 @@ struct vmlinux {
 /** Looks where distributions and builds put it: below /usr/lib/debug, /boot and /lib/modules, after `root`. */
 void vmlinux_seek(struct vmlinux *v, const char *root);
 /**
- * Takes the file at `path` for that of the kernel that runs, below `root` ("" but for tests) of which /sys tells the build id.
- * 0; or the line is in `e` and nothing is taken: -ESTALE it is of another kernel, -ENOEXEC no ELF file, -ENODATA it has no debug
- * information or no symbol _stext, or what opening it gave.
+ * Takes the file at `path` for that of the kernel that runs, below `root` ("" but for tests) of which /sys tells the
+ * build id. 0; or the line is in `e` and nothing is taken: -ESTALE it is of another kernel, -ENOEXEC no ELF file,
+ * -ENODATA it has no debug information or no symbol _stext, or what opening it gave.
  */
 int vmlinux_open(struct vmlinux *v, const char *root, const char *path, struct error *e);
 void vmlinux_release(struct vmlinux *v);

@@ -138,7 +138,8 @@ static int try_rung(struct sys_session *s, const struct sys_attach_method *rung,
 {
     LIBBPF_OPTS(bpf_object_open_opts, open, .object_name = s->tool->name);
     buf_reset(&loader_words);
-    /* What the kernel has not is looked for in modules' types, too, which takes CAP_SYS_ADMIN, unless they are given. */
+    /* What the kernel has not is looked for in modules' types, too, which takes CAP_SYS_ADMIN, unless they are
+     * given. */
     if (!privileges_all())
         open.btf_custom_path = KERNEL_BTF;
     s->object = bpf_object__open_mem(buf_str(bytes), bytes->len, &open);

@@ -11,8 +11,8 @@
 #include "sys/session.h"
 
 /**
- * Loads and attaches the programs of the best rung that works here, or of the one that is asked for: s->rung; s->refused has those
- * that do not. Errors are those of sys_open(); then no object is left.
+ * Loads and attaches the programs of the best rung that works here, or of the one that is asked for: s->rung;
+ * s->refused has those that do not. Errors are those of sys_open(); then no object is left.
  */
 int attach_by_best_method(struct sys_session *s, struct error *e);
 

@@ -9,7 +9,8 @@
 
 #define PROBES "/sys/bus/event_source/devices"
 
-/* The kernel's own iterator over a tracepoint's probes has the arguments by name; what probes are called with has not. */
+/* The kernel's own iterator over a tracepoint's probes has the arguments by name; what probes are called with has
+ * not. */
 static const struct btf_type *prototype_of(const struct btf *btf, const char *tracepoint)
 {
     struct buf name = BUF_INIT;

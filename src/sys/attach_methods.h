@@ -3,8 +3,8 @@
 #define SYS_ATTACH_METHODS_H
 
 /*
- * Does a rung fit the kernel that runs? What can be told from its BTF, or by a look, is told before the tool's programs are
- * loaded.
+ * Does a rung fit the kernel that runs? What can be told from its BTF, or by a look, is told before the tool's programs
+ * are loaded.
  *
  * Runs in: the tool.
  */
@@ -20,8 +20,9 @@ bool attach_method_arguments_fit(const struct btf *btf, const char *tracepoint, 
                                  struct buf *why);
 
 /**
- * Whether this kernel lets a program be attached as its section says, as far as that can be told at once: a refusal after
- * maps were made and others were verified costs as much as the rung that is taken in the end. False: `why` has the reason.
+ * Whether this kernel lets a program be attached as its section says, as far as that can be told at once: a refusal
+ * after maps were made and others were verified costs as much as the rung that is taken in the end. False: `why` has
+ * the reason.
  */
 bool attach_method_program_fits(const struct btf *btf, const struct bpf_program *p, struct buf *why);
 

@@ -3,7 +3,8 @@
 #define SYS_BPF_OBJECT_H
 
 /*
- * A tool's BPF object: from what the build embedded to maps of the size that is needed and variables that both sides see.
+ * A tool's BPF object: from what the build embedded to maps of the size that is needed and variables that both sides
+ * see.
  *
  * Runs in: the tool. Threads: one. Owns: s->object and s->shared, until bpf_object_close().
  */

@@ -26,7 +26,7 @@ enum event_columns_column {
     [EVENT_COLUMNS_TIME] = {"time", TABLE_INSTANT, TABLE_WHOLE},                                                    \
     [EVENT_COLUMNS_PID] = {"pid", TABLE_PLAIN, TABLE_WHOLE},                                                        \
     [EVENT_COLUMNS_TID] = {"tid", TABLE_PLAIN, TABLE_WHOLE, .drop = 7},                                             \
-    [EVENT_COLUMNS_COMM] = {"comm", TABLE_PLAIN, TABLE_TEXT, .width = SYS_COMM_BYTES - 1},                                                       \
+    [EVENT_COLUMNS_COMM] = {"comm", TABLE_PLAIN, TABLE_TEXT, .width = SYS_COMM_BYTES - 1},                          \
     [EVENT_COLUMNS_UID] = {"uid", TABLE_PLAIN, TABLE_WHOLE, .drop = 9},                                             \
     [EVENT_COLUMNS_CGROUP] = {"cgroup", TABLE_PLAIN, TABLE_TEXT, .drop = 8},                                        \
     [EVENT_COLUMNS_CONTAINER] = {SYS_CONTAINER, .drop = 6}

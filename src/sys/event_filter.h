@@ -3,8 +3,8 @@
 #define SYS_EVENT_FILTER_H
 
 /*
- * Whose events are wanted, in words that programs in the kernel can compare: which process allium is, in which namespaces, and
- * which one had the number that was asked for.
+ * Whose events are wanted, in words that programs in the kernel can compare: which process allium is, in which
+ * namespaces, and which one had the number that was asked for.
  *
  * Runs in: the tool.
  */

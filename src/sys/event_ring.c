@@ -104,8 +104,8 @@ static int wait_once(struct sys_session *s, int timeout_ms, bool *other)
 }
 
 /*
- * Is a record's place taken, but not filled? Its program may have looked how we wait before we said so, and then wakes nobody:
- * the kernel counts such places as something to read, ring_buffer__consume() does not.
+ * Is a record's place taken, but not filled? Its program may have looked how we wait before we said so, and then wakes
+ * nobody: the kernel counts such places as something to read, ring_buffer__consume() does not.
  */
 static bool is_being_written(const struct sys_session *s)
 {

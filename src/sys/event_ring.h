@@ -3,8 +3,8 @@
 #define SYS_EVENT_RING_H
 
 /*
- * The reader's side of the ring of events. It sleeps until there is a record, lets others gather for a moment (for those the
- * kernel does not wake it), reads all, and sleeps again: no timer runs while nothing happens.
+ * The reader's side of the ring of events. It sleeps until there is a record, lets others gather for a moment (for
+ * those the kernel does not wake it), reads all, and sleeps again: no timer runs while nothing happens.
  *
  * Runs in: the tool.
  */

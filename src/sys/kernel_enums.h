@@ -3,7 +3,8 @@
 #define SYS_KERNEL_ENUMS_H
 
 /*
- * Names of the values of an enum of the running kernel, from its BTF: such numbers change with version and configuration.
+ * Names of the values of an enum of the running kernel, from its BTF: such numbers change with version and
+ * configuration.
  *
  * Runs in: the tool. Owns: the names, until kernel_enums_release().
  */
@@ -17,8 +18,9 @@ struct kernel_enums {
 };
 
 /**
- * The names of the kernel's `enum type` in lower case, without `prefix`; those that do not begin with it are left out. Of two
- * names for a value the later one counts: the earlier may be a limit. All NULL where the kernel has no such enum.
+ * The names of the kernel's `enum type` in lower case, without `prefix`; those that do not begin with it are left out.
+ * Of two names for a value the later one counts: the earlier may be a limit. All NULL where the kernel has no such
+ * enum.
  */
 void kernel_enums_load(struct kernel_enums *e, const char *type, const char *prefix);
 void kernel_enums_release(struct kernel_enums *e);

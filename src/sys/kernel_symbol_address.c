@@ -23,8 +23,8 @@ struct rules {
 };
 
 /*
- * address = 0; bpf_kallsyms_lookup_name(name, bytes, 0, &address). The helper wants both on the stack: name at its end, the
- * address below it.
+ * address = 0; bpf_kallsyms_lookup_name(name, bytes, 0, &address). The helper wants both on the stack: name at its end,
+ * the address below it.
  */
 #define MOVE(to, from)                                                                                       \
     {                                                                                                        \

@@ -3,8 +3,9 @@
 #define SYS_KERNEL_SYMBOL_ADDRESS_H
 
 /*
- * Where a variable of the kernel lies, and how long a struct of its is. The loader finds it by reading all that /proc/kallsyms has, some 0.2 s each time a tool
- * is tried; the kernel finds one name at once, if a program of ours asks.
+ * Where a variable of the kernel lies, and how long a struct of its is. The loader finds it by reading all that
+ * /proc/kallsyms has, some 0.2 s each time a tool is tried; the kernel finds one name at once, if a program of ours
+ * asks.
  *
  * Runs in: the tool. Takes CAP_BPF and CAP_PERFMON; before 5.16 the kernel cannot be asked, and the text is read.
  */

@@ -3,8 +3,8 @@
 #define SYS_LIVE_OBJECTS_H
 
 /*
- * What is live, by row (--live): a tool's programs keep each object in a map until it is freed, with its row's key; here
- * they are added up whenever rows are made.
+ * What is live, by row (--live): a tool's programs keep each object in a map until it is freed, with its row's key;
+ * here they are added up whenever rows are made.
  *
  * Runs in: the tool. Threads: one. Owns: the sums, until live_objects_free().
  */
@@ -14,8 +14,8 @@
 struct live;
 
 /**
- * Before the programs are loaded: they follow objects if --live, or its option for how many, is given; else their map gets no
- * room. -EINVAL with a line: an option makes no sense.
+ * Before the programs are loaded: they follow objects if --live, or its option for how many, is given; else their map
+ * gets no room. -EINVAL with a line: an option makes no sense.
  */
 int live_objects_ready(struct sys_session *s, struct error *e);
 void live_objects_free(struct live *l);

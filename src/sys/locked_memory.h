@@ -12,8 +12,8 @@
 #include "sys/session.h"
 
 /**
- * Rehearses an event, which reads what its names need, lets the heap grow for what comes, and locks all of it. To be called
- * before privileges are dropped. 0; or -errno: memory could not be locked, and may be taken away.
+ * Rehearses an event, which reads what its names need, lets the heap grow for what comes, and locks all of it. To be
+ * called before privileges are dropped. 0; or -errno: memory could not be locked, and may be taken away.
  */
 int vm_reserve(struct sys_session *s);
 

@@ -66,8 +66,8 @@ bool privileges_all(void)
 }
 
 /*
- * bpf(2) on maps takes CAP_BPF before 5.19 and where unprivileged BPF is off; /proc of others CAP_SYS_PTRACE; their files
- * CAP_DAC_READ_SEARCH; addresses in kallsyms CAP_SYSLOG; the file of a recording is ours.
+ * bpf(2) on maps takes CAP_BPF before 5.19 and where unprivileged BPF is off; /proc of others CAP_SYS_PTRACE; their
+ * files CAP_DAC_READ_SEARCH; addresses in kallsyms CAP_SYSLOG; the file of a recording is ours.
  */
 static const uint64_t kept = BIT(CAP_BPF) | BIT(CAP_PERFMON) | BIT(CAP_SYS_PTRACE) |
                              BIT(CAP_DAC_READ_SEARCH) | BIT(CAP_DAC_OVERRIDE) | BIT(CAP_SYSLOG) |

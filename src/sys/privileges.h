@@ -12,13 +12,15 @@
 
 #include "base/buf.h"
 
-/** Appends the capabilities that loading takes and this process has not: "CAP_BPF and CAP_PERFMON"; nothing: it has all. */
+/**
+ * Appends the capabilities that loading takes and this process has not: "CAP_BPF and CAP_PERFMON"; nothing: it has all.
+ */
 void privileges_missing(struct buf *b);
 /** Is anything allowed that has to do with BPF, also looking at what others have loaded (CAP_SYS_ADMIN)? */
 bool privileges_all(void);
 /**
- * Keeps what reading takes (the maps of the programs, names of code of other users' processes and of the kernel), drops all
- * else for good, also for programs that are started later. 0 or -errno.
+ * Keeps what reading takes (the maps of the programs, names of code of other users' processes and of the kernel), drops
+ * all else for good, also for programs that are started later. 0 or -errno.
  */
 int privileges_drop(void);
 

@@ -37,7 +37,9 @@ void resolver_settle(struct names *n);
 struct address_spaces *resolver_spaces(struct names *n);
 /** Looks at a process now: it may soon be gone, or be another program. */
 void resolver_know(struct names *n, int pid);
-/** Looks at the processes that run now, for so long at most: they may have ended when they are asked for. True: at all. */
+/**
+ * Looks at the processes that run now, for so long at most: they may have ended when they are asked for. True: at all.
+ */
 bool resolver_meet(struct names *n, uint64_t most_ns);
 /** Frames of user stacks that came from following an rbp that was no frame pointer: they are marked. */
 uint64_t resolver_untrusted(const struct names *n);

@@ -16,8 +16,9 @@
 #define BATCH 512u
 
 /*
- * Returns when every program that was running has ended: whoever changes a map of maps is made to wait for that by the kernel.
- * (membarrier(2) waits for the same, but not with one CPU, where a program may have been interrupted by us, nor with nohz_full.)
+ * Returns when every program that was running has ended: whoever changes a map of maps is made to wait for that by the
+ * kernel. (membarrier(2) waits for the same, but not with one CPU, where a program may have been interrupted by us, nor
+ * with nohz_full.)
  */
 static void wait_for_programs(struct sys_session *s, int table)
 {

@@ -12,7 +12,10 @@
 
 #include "sys/session.h"
 
-/** A copy of the tool with three columns more: how many samples a row is made of, and the 95 % interval. The caller's, free(). */
+/**
+ * A copy of the tool with three columns more: how many samples a row is made of, and the 95 % interval. The caller's,
+ * free().
+ */
 struct sys_tool *sampled_tool_new(const struct sys_tool *tool);
 void sampled_tool_free(struct sys_tool *tool);
 

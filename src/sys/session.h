@@ -74,9 +74,9 @@ struct sys_session {
 };
 
 /**
- * Loads and attaches the tool's programs by the best rung that works here, or by the one that is asked for: from then on
- * things are counted.
- * -EPERM: a privilege is missing; -EOPNOTSUPP: no rung works here; -ESRCH: the process of a filter is gone; -EINVAL. Then `e` has the line, *out is NULL.
+ * Loads and attaches the tool's programs by the best rung that works here, or by the one that is asked for: from then
+ * on things are counted. -EPERM: a privilege is missing; -EOPNOTSUPP: no rung works here; -ESRCH: the process of a
+ * filter is gone; -EINVAL. Then `e` has the line, *out is NULL.
  */
 int sys_open(struct sys_session **out, const struct sys_tool *tool, const struct sys_settings *settings,
              struct error *e);
@@ -88,7 +88,10 @@ void sys_close(struct sys_session *s);
 const char *sys_option(const struct sys_session *s, const char *name);
 /** A map of the object by name, its descriptor; -1: there is none. */
 int sys_map(const struct sys_session *s, const char *name);
-/** Where a `const volatile` variable of the programs lies, to be set before they are loaded (in ready() and options); NULL: none. */
+/**
+ * Where a `const volatile` variable of the programs lies, to be set before they are loaded (in ready() and options);
+ * NULL: none.
+ */
 void *sys_variable(struct sys_session *s, const char *name, size_t bytes);
 
 /** For tests: is this record the one that ALLIUM_SYS_LOSE=N wants lost, unsaid? To be asked once for each. */
@@ -109,7 +112,10 @@ int sys_wait(struct sys_session *s, int timeout_ms, struct table *t);
 /** All rows since the last call, summed over CPUs, appended to `t`; the programs begin anew. 0 or -errno. */
 int sys_take_rows(struct sys_session *s, struct table *t);
 
-/** Sums of rows, as they come from the kernel: the tool's values, and what is behind them. How long, and one added to another. */
+/**
+ * Sums of rows, as they come from the kernel: the tool's values, and what is behind them. How long, and one added to
+ * another.
+ */
 size_t rows_sum_bytes(const struct sys_session *s);
 void rows_add(const struct sys_session *s, void *sum, const void *value);
 /** Makes a row of one. False: it is none that is shown. */

@@ -50,7 +50,8 @@ void stack_samples_size_maps(struct sys_session *s)
 {
     struct bpf_map *ring = bpf_object__find_map_by_name(s->object, "samples");
     struct bpf_map *rooms = bpf_object__find_map_by_name(s->object, "sample_rooms");
-    /* Without it there is one room, of the size that it has: before 6.8 the verifier looks at code that nobody calls, too. */
+    /* Without it there is one room, of the size that it has: before 6.8 the verifier looks at code that nobody
+     * calls, too. */
     if (!ring || !rooms || !s->settings.config.sample)
         return;
     bpf_map__set_max_entries(ring, s->settings.sample_ring_bytes);

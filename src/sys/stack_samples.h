@@ -3,8 +3,8 @@
 #define SYS_STACK_SAMPLES_H
 
 /*
- * Samples of user stacks (--sample): read from their ring, unwound at once by the rules of the files, kept as text. The bytes
- * stay where the kernel wrote them, which no core file holds, until it writes over them: they are never copied.
+ * Samples of user stacks (--sample): read from their ring, unwound at once by the rules of the files, kept as text. The
+ * bytes stay where the kernel wrote them, which no core file holds, until it writes over them: they are never copied.
  *
  * Runs in: the tool. Owns: texts of stacks, until stack_samples_close().
  */
@@ -26,7 +26,9 @@ int stack_samples_fd(const struct sys_session *s);
 /** Takes all that are in the ring; returns how many. */
 int stack_samples_read(struct sys_session *s);
 
-/** The same number for the same stack, whichever sample it is of; numbers that are none of samples stay what they are. */
+/**
+ * The same number for the same stack, whichever sample it is of; numbers that are none of samples stay what they are.
+ */
 int stack_samples_settle(const struct sys_session *s, int id);
 /** A line for each frame, of either kind of number; NULL: there is no such stack. */
 const char *stack_samples_text(const struct sys_session *s, int id);

@@ -3,8 +3,8 @@
 #define SYS_TESTED_KERNELS_H
 
 /*
- * Which kernels the tools were run on: `make check-kernels` boots them, or they were tested on directly. Others are untested,
- * which is said, and may work all the same.
+ * Which kernels the tools were run on: `make check-kernels` boots them, or they were tested on directly. Others are
+ * untested, which is said, and may work all the same.
  *
  * Runs in: the tool. Threads: any.
  */

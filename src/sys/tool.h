@@ -3,9 +3,9 @@
 #define SYS_TOOL_H
 
 /*
- * What a tool of `allium sys` is: a BPF object (src/bpf/<name>.bpf.c), the records they share (src/bpf/<name>.h), and one
- * of these. It says what the columns are and how a record becomes a row of them; filters, attaching, waiting, sorting,
- * showing, keeping and counting what was lost are the same for all.
+ * What a tool of `allium sys` is: a BPF object (src/bpf/<name>.bpf.c), the records they share (src/bpf/<name>.h), and
+ * one of these. It says what the columns are and how a record becomes a row of them; filters, attaching, waiting,
+ * sorting, showing, keeping and counting what was lost are the same for all.
  *
  * Runs in: the tool. Everything here is constant data of a tool's file.
  */
@@ -77,7 +77,9 @@ struct sys_counted {
     bool lost;         /* something is missing from the rows because of it */
 };
 
-/** Of a tool that can follow what it sees allocated until it is freed (SYS_LIVE() in its programs, see live_objects.h). */
+/**
+ * Of a tool that can follow what it sees allocated until it is freed (SYS_LIVE() in its programs, see live_objects.h).
+ */
 struct sys_live {
     const char *option;                    /* of its own: how many at most; beside "live" */
     uint32_t most;                         /* unless that says */
@@ -91,8 +93,8 @@ struct sys_live {
 };
 
 /**
- * What --hist shows the distribution of. Of rows: what programs give row_measure(), below each row in the one column that is a
- * histogram, which comes of itself. Of events: the sum of some of their columns, over all events.
+ * What --hist shows the distribution of. Of rows: what programs give row_measure(), below each row in the one column
+ * that is a histogram, which comes of itself. Of events: the sum of some of their columns, over all events.
  */
 struct sys_measure {
     const char *doc; /* of --hist: "how long each took" */
@@ -125,7 +127,8 @@ struct sys_tool {
     const struct sys_counted *counted; /* ends with words of NULL; NULL: none */
     uint32_t ring_bytes;               /* of a tool with events: a power of two */
     uint64_t
-        interval_ns; /* rows come so often unless --interval says otherwise, on a terminal each in the last one's place */
+        /* rows come so often unless --interval says otherwise, on a terminal each in the last one's place */
+        interval_ns;
 
     /* A tool with rows: */
     const struct sys_part *parts; /* the first is the default; ends with a name of NULL. NULL: events */

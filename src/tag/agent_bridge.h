@@ -16,7 +16,10 @@ extern const struct agent_api_agent *agent_api_agent __attribute__((visibility("
 /** Looks for it; once, when the books begin. */
 void agent_bridge_begin(void);
 
-/** The agent keeps accounts of call sites: what is charged to a tag has to be told, so that nothing may be charged in between. */
+/**
+ * The agent keeps accounts of call sites: what is charged to a tag has to be told, so that nothing may be charged in
+ * between.
+ */
 static inline bool agent_bridge_has_sites(void)
 {
     return agent_api_agent && agent_api_agent->charged;

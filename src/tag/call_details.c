@@ -29,8 +29,8 @@ static struct intern timed = {.ledger = &tag_ledger};
 static __thread struct stack_bounds bounds __attribute__((tls_model("initial-exec")));
 
 /*
- * Calls under way, found by the stack frame that makes them, which is one thread's and makes one at a time. One that was left
- * by longjmp() or an exception stays until its frame, or its place here, is used again.
+ * Calls under way, found by the stack frame that makes them, which is one thread's and makes one at a time. One that
+ * was left by longjmp() or an exception stays until its frame, or its place here, is used again.
  */
 static struct {
     uintptr_t frame; /* 0: free */

@@ -4,8 +4,8 @@
 #include "target/shards.h"
 
 /*
- * The counts of accounts: what the inline halves leave to us of an addition, and the peak of live bytes, which is looked for when a
- * count hands its calls on, and when an object is large.
+ * The counts of accounts: what the inline halves leave to us of an addition, and the peak of live bytes, which is
+ * looked for when a count hands its calls on, and when an object is large.
  */
 
 #define BETWEEN_BYTES (64u << 10) /* that a shard makes between two looks, where a look is dear */
@@ -26,7 +26,8 @@ static bool exchange(struct ledger_count *at, struct ledger_count *was, struct l
     return same;
 }
 
-/* So many calls may come until they are handed on: few while there were few, so that what is made in between is a small part. */
+/* So many calls may come until they are handed on: few while there were few, so that what is made in between is a
+ * small part. */
 static uint64_t calls_until(uint64_t calls)
 {
     uint64_t part = calls / 32 + 1;
@@ -75,8 +76,8 @@ static struct ledger_words *words_of(uint32_t number, uint32_t shard)
     } while (0)
 
 /*
- * What all have made is read before what is gone: so much was live at once, at the end of the first. What just was made is not yet
- * known to anybody but us, so its birth is when we are done.
+ * What all have made is read before what is gone: so much was live at once, at the end of the first. What just was made
+ * is not yet known to anybody but us, so its birth is when we are done.
  */
 static void look(uint32_t number, uint32_t shard, uint64_t bytes, uint64_t own)
 {
@@ -96,7 +97,8 @@ static void look(uint32_t number, uint32_t shard, uint64_t bytes, uint64_t own)
         RISE_TO(&t->peak_bytes, made - gone);
 }
 
-/* Other shards' words are on their way between CPUs while others write to them: the more there are, the more rarely we look. */
+/* Other shards' words are on their way between CPUs while others write to them: the more there are, the more rarely
+ * we look. */
 static void look_if_due(uint32_t number, uint32_t shard, uint64_t bytes, bool full)
 {
     struct ledger_count made = read_count(&words_of(number, shard)->made);

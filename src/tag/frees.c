@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * liballium-frees.so: free() and realloc() of the whole process, so that what code without tags gives back is seen at once. For
- * LD_PRELOAD, or for whom it is worth some instructions at each free to link it before all other libraries. It is a library of
- * its own since tagged code, which has looked already, pays as well.
+ * liballium-frees.so: free() and realloc() of the whole process, so that what code without tags gives back is seen at
+ * once. For LD_PRELOAD, or for whom it is worth some instructions at each free to link it before all other libraries.
+ * It is a library of its own since tagged code, which has looked already, pays as well.
  *
  * Runs in: target. Threads: any, signal handlers included.
  * Invariant: what belongs to no tag goes to the function that would have been called without us, as it came.
@@ -27,8 +27,8 @@ static struct {
 static __thread bool looking __attribute__((tls_model("initial-exec")));
 
 /*
- * dlsym() asks for no memory where it finds the name. Should it give some back all the same, that is left alone; should it ask
- * for some, it gets none.
+ * dlsym() asks for no memory where it finds the name. Should it give some back all the same, that is left alone; should
+ * it ask for some, it gets none.
  */
 static bool find_next(void)
 {

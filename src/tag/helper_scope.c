@@ -10,9 +10,9 @@
 #define NEAR_BYTES (64u << 10)
 
 /*
- * While somebody is charged, the thread's requests come by the cold halves: the others need not ask. A helper that is left by
- * longjmp() does not tell: sooner or later another call has its return address where the helper had its own, or stands further
- * out. Only what is near is looked at: the stack it was on may be there no more.
+ * While somebody is charged, the thread's requests come by the cold halves: the others need not ask. A helper that is
+ * left by longjmp() does not tell: sooner or later another call has its return address where the helper had its own, or
+ * stands further out. Only what is near is looked at: the stack it was on may be there no more.
  */
 static __thread struct allium_helper_scope charged __attribute__((tls_model("initial-exec")));
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Functions of the family that <allium/malloc_hooks.h> only renames: the C library has inline versions of some, others take any
- * number of arguments, and some are not to be seen by a source that does not ask for them. The place is the call that returns to
- * where we do.
+ * Functions of the family that <allium/malloc_hooks.h> only renames: the C library has inline versions of some, others
+ * take any number of arguments, and some are not to be seen by a source that does not ask for them. The place is the
+ * call that returns to where we do.
  *
  * Runs in: target. Threads: any.
  */
@@ -89,7 +89,8 @@ TAG_EXPORT int allium_asprintf_checked(char **out, const char *format, ...)
     return length;
 }
 
-/* The buffer leaves the map before it may be given back; it is charged to this call if it is another or larger afterwards. */
+/* The buffer leaves the map before it may be given back; it is charged to this call if it is another or larger
+ * afterwards. */
 static ssize_t read_line(struct allium_tag *tag, char **line, size_t *room, int end, FILE *from)
 {
     struct object o;

@@ -3,7 +3,8 @@
 #define TAG_LIBC_WRAPPERS_H
 
 /*
- * What <allium/malloc_hooks.h> turns calls of these functions into. Each does what the function of that name does, and books it.
+ * What <allium/malloc_hooks.h> turns calls of these functions into. Each does what the function of that name does, and
+ * books it.
  *
  * Runs in: target. Threads: any.
  */

@@ -3,12 +3,14 @@
 #define TAG_MMAP_RANGES_H
 
 /*
- * Which ranges of address space are mapped by tagged calls, and by whom. A mapping may lose parts of itself, in the midst of it too.
+ * Which ranges of address space are mapped by tagged calls, and by whom. A mapping may lose parts of itself, in the
+ * midst of it too.
  *
- * Runs in: target, cold paths; each call of it comes with a system call of the program's own. Threads: any. There is a lock, for some
- * hundred instructions; a signal handler that has interrupted its own thread in there is turned away, and who waits does so for
- * a limited time: nobody ever waits for ever.
- * Owns: private anonymous memory, which the kernel wipes in fork children: what they unmap of their parent's is not theirs.
+ * Runs in: target, cold paths; each call of it comes with a system call of the program's own. Threads: any. There is a
+ * lock, for some hundred instructions; a signal handler that has interrupted its own thread in there is turned away,
+ * and who waits does so for a limited time: nobody ever waits for ever.
+ * Owns: private anonymous memory, which the kernel wipes in fork children: what they unmap of their parent's is not
+ * theirs.
  * Invariant: ranges do not overlap.
  */
 
@@ -30,7 +32,10 @@ enum mmap_ranges_answer {
     MMAP_RANGES_BUSY, /* or no memory: it is not known, or not kept */
 };
 
-/** In a fork child, when it begins: what is in by now was entered by what a handler interrupted that forked, for the parent. */
+/**
+ * In a fork child, when it begins: what is in by now was entered by what a handler interrupted that forked, for the
+ * parent.
+ */
 void mmap_ranges_reset(void);
 /** Where it lies, for readers from outside; NULL: nowhere yet. */
 const void *mmap_ranges_table(void);

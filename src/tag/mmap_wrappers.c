@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * mmap() and its family, as <allium/malloc_hooks.h> calls them: whole pages, charged to the call that mapped them, until they are
- * unmapped or something else is mapped over them.
+ * mmap() and its family, as <allium/malloc_hooks.h> calls them: whole pages, charged to the call that mapped them,
+ * until they are unmapped or something else is mapped over them.
  *
  * Runs in: target. Threads: any.
  */
@@ -20,7 +20,8 @@ struct span {
     uintptr_t start, end;
 };
 
-/* What was taken out before the kernel was asked: another thread may have the addresses as soon as it has unmapped them. */
+/* What was taken out before the kernel was asked: another thread may have the addresses as soon as it has unmapped
+ * them. */
 struct parts {
     struct mmap_ranges_taken taken;
     uint32_t generation; /* of the books: if a handler forks, the child knows nothing of them */

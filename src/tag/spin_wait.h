@@ -3,8 +3,9 @@
 #define TAG_SPIN_WAIT_H
 
 /*
- * Waiting for another thread that is in the midst of something short. On a busy machine it has to wait for a processor itself, which may
- * last much longer than turns of ours take where another processor is free, and turns themselves last where none is.
+ * Waiting for another thread that is in the midst of something short. On a busy machine it has to wait for a processor
+ * itself, which may last much longer than turns of ours take where another processor is free, and turns themselves last
+ * where none is.
  *
  * Runs in: target, on its cold paths only. Threads: any, signal handlers included.
  */
@@ -27,7 +28,10 @@ struct waiting {
     uint32_t turns;
 };
 
-/** One turn of others more, or a moment's sleep; false: it was waited for long enough. Begins with {0}. After seccomp nobody is called. */
+/**
+ * One turn of others more, or a moment's sleep; false: it was waited for long enough. Begins with {0}. After seccomp
+ * nobody is called.
+ */
 static inline bool spin_turn(struct waiting *w)
 {
     const struct timespec moment = {.tv_nsec = 1000000};
@@ -43,7 +47,10 @@ static inline bool spin_turn(struct waiting *w)
     return now - w->began_ns < WAIT_MOST_NS;
 }
 
-/** Somebody else is at something that has this word while it lasts. Who never comes back, as a vfork child that was killed, is waited for once. */
+/**
+ * Somebody else is at something that has this word while it lasts. Who never comes back, as a vfork child that was
+ * killed, is waited for once.
+ */
 static inline bool spin_while(const uint32_t *what, uint32_t is, bool *in_vain)
 {
     struct waiting w = {0};

@@ -18,8 +18,8 @@
 #include "unwind/module.h"
 
 /*
- * What the inline halves leave to us: the first use of a tag, of a thread, of a unit of addresses; objects that are large; threads
- * beyond those that have words of their own, which share the last shard.
+ * What the inline halves leave to us: the first use of a tag, of a thread, of a unit of addresses; objects that are
+ * large; threads beyond those that have words of their own, which share the last shard.
  */
 
 _Static_assert(OBJECTS_UNIT_SHIFT == ALLIUM_UNIT_SHIFT && OBJECTS_BYTES_BITS == ALLIUM_BYTES_BITS &&

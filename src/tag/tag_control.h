@@ -3,8 +3,8 @@
 #define TAG_TAG_CONTROL_H
 
 /*
- * What is asked of tags from outside, by the control page (wire/ledger.h): which are counted, followed by stack, timed, made to
- * fail.
+ * What is asked of tags from outside, by the control page (wire/ledger.h): which are counted, followed by stack, timed,
+ * made to fail.
  *
  * Runs in: target, cold paths. Threads: any, signal handlers included; no lock.
  * Invariant: what stands in the page was written by anybody; it is checked at each use.

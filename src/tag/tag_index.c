@@ -18,8 +18,8 @@
 
 static uint64_t *places; /* the upper bits of an identity, the number below; 0: free */
 /*
- * One table behind the other, each of twice the slots: when half of the last one is taken the next one follows. A program has as many
- * pages of them as it needs.
+ * One table behind the other, each of twice the slots: when half of the last one is taken the next one follows. A
+ * program has as many pages of them as it needs.
  */
 static uint32_t size = PLACES_LEAST, taken; /* of the last one; of all */
 

@@ -34,7 +34,10 @@ void tag_object_put_back(const void *p, struct object o);
 void tag_object_add(uint32_t account, const void *object, size_t bytes);
 /** realloc(); the new object is charged to `tag`, or with NULL to whom the old one was. */
 void *tag_realloc(struct allium_tag *tag, void *old, size_t bytes);
-/** What allium_request_begin() began is done, and came to that, or to NULL; it is counted by whoever calls, with the same frame. */
+/**
+ * What allium_request_begin() began is done, and came to that, or to NULL; it is counted by whoever calls, with the
+ * same frame.
+ */
 void tag_request_ended(struct allium_tag *tag, const void *what, size_t bytes);
 /** All of the calling thread's requests shall come by the cold halves from now on, or no longer. */
 void tag_use_cold_paths(bool all);

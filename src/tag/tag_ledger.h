@@ -5,8 +5,8 @@
 /*
  * The ledger of tags: which tags were met, and their accounts.
  *
- * Runs in: target, cold paths. Threads: any, signal handlers included; no lock. A fork child begins a ledger of its own at its
- * first tagged request, in which the accounts have the numbers that its inherited descriptors know.
+ * Runs in: target, cold paths. Threads: any, signal handlers included; no lock. A fork child begins a ledger of its own
+ * at its first tagged request, in which the accounts have the numbers that its inherited descriptors know.
  */
 
 #include <stdbool.h>
@@ -36,7 +36,9 @@ static inline uint32_t tag_ledger_offset(uint32_t number)
 
 extern struct ledger tag_ledger;
 
-/** There is a ledger of this process's own. False: there is none and cannot be, or somebody else is making it just now. */
+/**
+ * There is a ledger of this process's own. False: there is none and cannot be, or somebody else is making it just now.
+ */
 bool tag_ledger_open(void);
 /** The descriptor is met: it has an account. False: there is no room for one. */
 bool tag_ledger_register(struct allium_tag *tag);
@@ -64,7 +66,9 @@ void tag_ledger_show_ranges(const void *table);
 void tag_ledger_count_loss(enum ledger_loss what);
 /** A request of that account's tag failed. */
 void tag_ledger_count_failure(uint32_t number);
-/** An object of that account was freed by others, or could not be followed: what is live there is not exact any more. */
+/**
+ * An object of that account was freed by others, or could not be followed: what is live there is not exact any more.
+ */
 void tag_ledger_count_unseen_free(uint32_t number);
 
 #endif

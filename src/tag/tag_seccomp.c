@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* After seccomp the books do not grow any more, and threads that come share the last words: neither takes a system call. */
+/* After seccomp the books do not grow any more, and threads that come share the last words: neither takes a system
+ * call. */
 #include "target/seccomp_guard.h"
 
 #include <dlfcn.h>

@@ -3,8 +3,8 @@
 #define TAG_TAG_STRINGS_H
 
 /*
- * Strings of the ledger of tags: classes, names, files, paths of modules. Most places share them with other places, so each string is
- * stored once.
+ * Strings of the ledger of tags: classes, names, files, paths of modules. Most places share them with other places, so
+ * each string is stored once.
  *
  * Runs in: target, cold paths. Threads: any, signal handlers included; no lock.
  */

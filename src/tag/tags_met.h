@@ -3,7 +3,8 @@
 #define TAG_TAGS_MET_H
 
 /*
- * The tags that the process has met, by account: a fork child writes them into its own ledger, if their module is still there.
+ * The tags that the process has met, by account: a fork child writes them into its own ledger, if their module is still
+ * there.
  *
  * Runs in: target, cold paths. Threads: any; a record is written by the thread that meets the tag.
  * Owns: memory that is made writable as accounts are added.

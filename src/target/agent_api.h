@@ -3,9 +3,9 @@
 #define TARGET_AGENT_API_H
 
 /*
- * What the agent and liballium.so have to say to each other where both are in a process: there is one ledger, which the agent
- * makes, and one hook sees each free. The library calls the agent's one function when it begins; a weak symbol leads to it.
- * So the library may come first, with the program or later, and the agent begins then at the latest.
+ * What the agent and liballium.so have to say to each other where both are in a process: there is one ledger, which the
+ * agent makes, and one hook sees each free. The library calls the agent's one function when it begins; a weak symbol
+ * leads to it. So the library may come first, with the program or later, and the agent begins then at the latest.
  *
  * Runs in: target. Threads: any, signal handlers included.
  * Invariant: what is charged to a tag is charged to no call.
@@ -44,7 +44,9 @@ enum agent_api_answer {
 struct agent_api_agent {
     /** What the library shall know of the ledger, which is made now if need be. */
     enum agent_api_answer (*open)(struct ledger *l);
-    /** With accounts of call sites, else NULL: the object just made is the tag's that has this account, and no call's. */
+    /**
+     * With accounts of call sites, else NULL: the object just made is the tag's that has this account, and no call's.
+     */
     void (*charged)(const void *p, uint32_t account);
 };
 

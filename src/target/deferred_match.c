@@ -61,7 +61,8 @@ static struct clause_value value_of(void *subject, enum clause_field field)
         text += text_length(text) + 1;
     else if (field == CLAUSE_FILE)
         text = k->place->file;
-    /* What compilers are given as a file may be a part of its path, and malloc_hooks.h leaves it to the debug information. */
+    /* What compilers are given as a file may be a part of its path, and malloc_hooks.h leaves it to the debug
+     * information. */
     return (struct clause_value){text && *text ? text : NULL, field != CLAUSE_FILE};
 }
 

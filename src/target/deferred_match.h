@@ -24,7 +24,9 @@ struct deferred_target {
     uint64_t fits;    /* what was found of it, and at which state of the page */
 };
 
-/** Bits, by query, of those that fit; none where the module is settled. It is found out once for each state of the page. */
+/**
+ * Bits, by query, of those that fit; none where the module is settled. It is found out once for each state of the page.
+ */
 uint32_t deferred_fits(const struct ledger_kept *k, uint32_t queries, uint32_t state,
                        struct deferred_target *place);
 

@@ -21,7 +21,9 @@ struct ledger_stacks {
     void (*lost)(enum ledger_loss what); /* a stack that was cut, or does not add up */
 };
 
-/** The initializer of the struct ledger_stacks of a ledger. The cache of rules stands apart, so that it lies in .bss. */
+/**
+ * The initializer of the struct ledger_stacks of a ledger. The cache of rules stands apart, so that it lies in .bss.
+ */
 #define LEDGER_STACKS_OF(of, cache, count)                                                                   \
     {                                                                                                        \
         .ledger = (of), .frames = {.ledger = (of)}, .stacks = {.ledger = (of)}, .rules = (cache),            \

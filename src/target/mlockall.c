@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * mlockall(MCL_CURRENT) would back what we have only reserved, hundreds of MiB, and count it against the limit of what may be
- * locked. So the program's own mappings are locked one by one: what they were is what mlockall(2) promises.
+ * mlockall(MCL_CURRENT) would back what we have only reserved, hundreds of MiB, and count it against the limit of what
+ * may be locked. So the program's own mappings are locked one by one: what they were is what mlockall(2) promises.
  *
  * Runs in: target, when the program asks for it. Threads: any.
  */
@@ -64,7 +64,8 @@ static bool next_mapping(struct maps *m, struct mapping *of)
     return true;
 }
 
-/* Locks each mapping that is not ours, or, with `lock` false, adds them up; 0 or what the kernel said to one of them. */
+/* Locks each mapping that is not ours, or, with `lock` false, adds them up; 0 or what the kernel said to one of
+ * them. */
 static long each_mapping(bool lock, int how, uint64_t *bytes)
 {
     struct maps m = {.fd = sys_call(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC)};

@@ -33,9 +33,9 @@ static uintptr_t *directory;
 static uint8_t writable[PIECES]; /* pieces of the directory */
 
 /*
- * All chunks. A fork child has an epoch one above that of its parent. The kernel has wiped its directory and the chunks of its
- * parent. They stay unused in the child: code that a forking signal handler interrupted may still write to one. They serve
- * the children of the child.
+ * All chunks. A fork child has an epoch one above that of its parent. The kernel has wiped its directory and the chunks
+ * of its parent. They stay unused in the child: code that a forking signal handler interrupted may still write to one.
+ * They serve the children of the child.
  */
 static struct {
     uintptr_t at; /* written last */
@@ -132,8 +132,8 @@ static bool open_piece(const uintptr_t *all, uint64_t word)
     return true;
 }
 
-/* The word of the directory for the address; makes its table if there is none. Of two threads that make it at once, the later
- * one keeps its table as the spare. 0: there is no memory. */
+/* The word of the directory for the address; makes its table if there is none. Of two threads that make it at once,
+ * the later one keeps its table as the spare. 0: there is no memory. */
 static uintptr_t table_at(uintptr_t *all, uintptr_t address)
 {
     uint64_t word = address >> OBJECTS_UNIT_SHIFT;
@@ -166,8 +166,8 @@ static uintptr_t *directory_or_new(void)
     return load_acquire(&directory);
 }
 
-/* The table of address 0 is always there once others may be: a thread reads the entry of NULL, and asks whether there is a
- * table for it to see whether the process is its own. */
+/* The table of address 0 is always there once others may be: a thread reads the entry of NULL, and asks whether
+ * there is a table for it to see whether the process is its own. */
 uintptr_t *object_map_tables(void)
 {
     uintptr_t *all = directory_or_new();
@@ -177,7 +177,8 @@ uintptr_t *object_map_tables(void)
     return all;
 }
 
-/* Only code that a forking handler interrupted can have written to the directory by now, and only to writable pieces. */
+/* Only code that a forking handler interrupted can have written to the directory by now, and only to writable
+ * pieces. */
 void object_map_begin_anew(void)
 {
     const uint64_t words = PIECE_BYTES / sizeof(*directory);
@@ -211,8 +212,8 @@ static bool open_odd(uint32_t *table)
 }
 
 /*
- * Finds the entry of an address; makes its table if `make`. The directory is read once: if a signal handler forks, the code
- * that it interrupted finds the directory empty in the child.
+ * Finds the entry of an address; makes its table if `make`. The directory is read once: if a signal handler forks, the
+ * code that it interrupted finds the directory empty in the child.
  */
 static bool find(struct place *p, uintptr_t address, bool make)
 {

@@ -3,7 +3,8 @@
 #define TARGET_RULES_H
 
 /*
- * What is asked of places from outside, in the lists behind the control page (wire/control_page.h, wire/deferred_rules.h).
+ * What is asked of places from outside, in the lists behind the control page (wire/control_page.h,
+ * wire/deferred_rules.h).
  *
  * Runs in: target, cold paths. Threads: any, signal handlers included; no lock.
  * Invariant: what stands in the page was written by anybody; it is checked at each use.
@@ -16,8 +17,8 @@
 #include "wire/ledger.h"
 
 /**
- * What is asked now of that place, as bits of enum ledger_ask, where the page is at that state. `a`: the action, if any is asked.
- * `timed`: later it may be something else, though the page stays as it is; else as it was.
+ * What is asked now of that place, as bits of enum ledger_ask, where the page is at that state. `a`: the action, if any
+ * is asked. `timed`: later it may be something else, though the page stays as it is; else as it was.
  */
 uint32_t rules_lookup(const struct ledger_control *c, int32_t state, struct deferred_target *place,
                       struct ledger_action *a, bool *timed);

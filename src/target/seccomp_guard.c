@@ -53,8 +53,9 @@ static long watched_syscall(long nr, long a, long b, long c, long d, long e)
 }
 
 /*
- * syscall(2). The seventh word of its parameters lies on the caller's stack, or something else does there: a function in C
- * would load it and store it again, and undo what another thread has written meanwhile. So these two keep away from it.
+ * syscall(2). The seventh word of its parameters lies on the caller's stack, or something else does there: a function
+ * in C would load it and store it again, and undo what another thread has written meanwhile. So these two keep away
+ * from it.
  */
 __attribute__((naked)) EXPORT long allium_syscall(void) __asm__("syscall");
 long allium_syscall(void)

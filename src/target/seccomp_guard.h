@@ -3,9 +3,9 @@
 #define TARGET_SECCOMP_GUARD_H
 
 /*
- * A program that enters seccomp may die of the first system call that its filter does not know. Both ways in through libc are
- * watched: prctl() and syscall(), which the libraries export for this. Programs also ask in these ways whether there is a seccomp: a
- * call that fails changes nothing.
+ * A program that enters seccomp may die of the first system call that its filter does not know. Both ways in through
+ * libc are watched: prctl() and syscall(), which the libraries export for this. Programs also ask in these ways whether
+ * there is a seccomp: a call that fails changes nothing.
  *
  * Runs in: target. Threads: any.
  */

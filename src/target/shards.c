@@ -9,9 +9,9 @@
 #include "target/vm_reserve.h"
 
 /*
- * Who has each shard, as the kernel calls threads, and above it the how-manieth owner that is. A thread does not say when it
- * ends: its number is asked for when a shard is wanted, so that nothing of ours runs at its end. Another thread of the same
- * number can only come after it.
+ * Who has each shard, as the kernel calls threads, and above it the how-manieth owner that is. A thread does not say
+ * when it ends: its number is asked for when a shard is wanted, so that nothing of ours runs at its end. Another thread
+ * of the same number can only come after it.
  */
 static uint64_t owners[SHARDS_SHARED];
 static uint32_t used;

@@ -17,8 +17,8 @@
 #define SHARDS_SHARED (LEDGER_ACCOUNT_SHARDS - 1)
 
 /**
- * The calling thread's shard from now on, in accounts that are those of `process`. A thread does not say when it ends: those that have ended are found when a shard
- * is wanted, by system calls, which a process under seccomp is spared.
+ * The calling thread's shard from now on, in accounts that are those of `process`. A thread does not say when it ends:
+ * those that have ended are found when a shard is wanted, by system calls, which a process under seccomp is spared.
  */
 uint32_t shards_claim(int32_t process);
 /** Shards from the first on that ever had an owner. */

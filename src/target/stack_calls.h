@@ -23,7 +23,10 @@ struct stack_calls {
         .known = {.ledger = (of) }                                                                           \
     }
 
-/** One more of that account, for so many bytes, from the ledger's stack with that number (LEDGER_NONE: it has no room). False: no room. */
+/**
+ * One more of that account, for so many bytes, from the ledger's stack with that number (LEDGER_NONE: it has no room).
+ * False: no room.
+ */
 bool stack_calls_add(struct stack_calls *s, uint32_t account, uint32_t stack, size_t bytes);
 /** Begins with nothing: in a fork child. */
 void stack_calls_reset(struct stack_calls *s);

@@ -3,9 +3,9 @@
 #define TARGET_VM_RESERVE_H
 
 /*
- * Address space of the target that is reserved whole and written to in few places. What is reserved reads as zeros, and is
- * not writable: so the kernel counts it neither as data (VmData, RLIMIT_DATA) nor as memory. Pieces are made writable before
- * the first write to them.
+ * Address space of the target that is reserved whole and written to in few places. What is reserved reads as zeros, and
+ * is not writable: so the kernel counts it neither as data (VmData, RLIMIT_DATA) nor as memory. Pieces are made
+ * writable before the first write to them.
  *
  * Also: the question whether a system call may be made that the program does not expect.
  *
@@ -27,9 +27,9 @@
  */
 void *vm_reserve(uint64_t bytes, bool wiped);
 /**
- * Makes the pages of [at, at + bytes) writable, for good; they lie in what was reserved. Doing so again does no harm. Returns
- * false under seccomp, or if too little of a limit of the program would be left (headroom_in_limits()). After a refusal the
- * next calls are refused without a look.
+ * Makes the pages of [at, at + bytes) writable, for good; they lie in what was reserved. Doing so again does no harm.
+ * Returns false under seccomp, or if too little of a limit of the program would be left (headroom_in_limits()). After a
+ * refusal the next calls are refused without a look.
  */
 bool vm_reserve_open(const void *at, uint64_t bytes);
 /** An array that was reserved, of which the first records are writable. */
@@ -37,7 +37,9 @@ struct vm_array {
     uint32_t record_bytes, most; /* records at most */
     uint32_t writable;           /* records; stays so in fork children */
 };
-/** Makes the record with that number writable, and all before it, and some 64 KiB behind it. False as vm_reserve_open(). */
+/**
+ * Makes the record with that number writable, and all before it, and some 64 KiB behind it. False as vm_reserve_open().
+ */
 bool vm_array_reach_cold(struct vm_array *a, const void *records, uint32_t number);
 
 static inline bool vm_array_reach(struct vm_array *a, const void *records, uint32_t number)
@@ -49,7 +51,9 @@ static inline bool vm_array_reach(struct vm_array *a, const void *records, uint3
 void vm_reserve_count_ledger(uint64_t bytes);
 /** Address space that is reserved by now, without the ledger. */
 uint64_t vm_reserve_bytes(void);
-/** Adds to the reasons for which no system call may be made. While there is one, nothing is reserved or made writable. */
+/**
+ * Adds to the reasons for which no system call may be made. While there is one, nothing is reserved or made writable.
+ */
 void vm_reserve_seal(int reasons);
 /** There is such a reason: not even a question whether the process is under seccomp is allowed. */
 bool vm_reserve_is_sealed(void);

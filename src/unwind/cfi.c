@@ -286,8 +286,8 @@ static bool run(const struct unwind_module *m, const struct entry *e, struct cur
 /*
  * No entry covers pc, nor the code before it from code_start on. Returns whether the frame is known to have no caller:
  *
- * - Its return address is the first instruction of a function. A call does not push such an address: the program put it on
- *   the stack that it made, as makecontext() does with __start_context.
+ * - Its return address is the first instruction of a function. A call does not push such an address: the program put it
+ *   on the stack that it made, as makecontext() does with __start_context.
  * - Its code begins with the entry point, at which the kernel starts the process. That of the loader goes on in
  *   _dl_start_user, which calls the constructors of libraries.
  */

@@ -3,8 +3,8 @@
 #define UNWIND_CFI_H
 
 /*
- * Call frame information: finds the entry of .eh_frame for a pc, and runs its instructions to get one row of rules (DWARF
- * 5, 6.4; LSB 5.0, 10.6 for .eh_frame and its header).
+ * Call frame information: finds the entry of .eh_frame for a pc, and runs its instructions to get one row of rules
+ * (DWARF 5, 6.4; LSB 5.0, 10.6 for .eh_frame and its header).
  *
  * Runs in: target and tool. Threads: any. No state, no allocation, no lock; about 500 bytes of stack.
  * Invariant: reads only within the segment of the module that holds the rules.
@@ -37,9 +37,9 @@ struct cfi_row {
 };
 
 /**
- * The row of rules in force at `pc`: an interrupted instruction (`exact`), or the byte before a return address. If the module
- * has no entry for pc, but the frame is known to have no caller, the row says that its return address is undefined.
- * False: there is no entry, or one that is not understood.
+ * The row of rules in force at `pc`: an interrupted instruction (`exact`), or the byte before a return address. If the
+ * module has no entry for pc, but the frame is known to have no caller, the row says that its return address is
+ * undefined. False: there is no entry, or one that is not understood.
  */
 ONE_COPY bool cfi_find(const struct unwind_module *m, uintptr_t pc, bool exact, struct cfi_row *row);
 

@@ -3,7 +3,8 @@
 #define UNWIND_CURSOR_H
 
 /*
- * Reads DWARF bytes within bounds. A read past the end returns 0 and sets `overrun`, so that a caller checks once, at the end.
+ * Reads DWARF bytes within bounds. A read past the end returns 0 and sets `overrun`, so that a caller checks once, at
+ * the end.
  *
  * Runs in: target and tool. Threads: any.
  */
@@ -81,7 +82,9 @@ static inline void cursor_skip(struct cursor *c, uint64_t bytes)
 #define PE_PCREL   0x10
 #define PE_DATAREL 0x30
 
-/** Reads an encoded pointer. `data` is the base of data-relative ones. Indirect and text-relative ones set `overrun`. */
+/**
+ * Reads an encoded pointer. `data` is the base of data-relative ones. Indirect and text-relative ones set `overrun`.
+ */
 static inline uintptr_t cursor_pointer(struct cursor *c, uint8_t encoding, uintptr_t data)
 {
     uintptr_t base = 0;

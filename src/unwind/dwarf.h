@@ -3,8 +3,8 @@
 #define UNWIND_DWARF_H
 
 /*
- * The numbers of DWARF 5, 7.24 (call frame instructions) and 7.7 (operations) that the unwinder understands. They are listed
- * here so that the agent needs no headers but those of libc.
+ * The numbers of DWARF 5, 7.24 (call frame instructions) and 7.7 (operations) that the unwinder understands. They are
+ * listed here so that the agent needs no headers but those of libc.
  */
 
 enum {

@@ -24,8 +24,8 @@ struct expr_context {
 };
 
 /**
- * Evaluates the block at module start + `block` (its length first, as ULEB128). If `first` is not NULL, its value is pushed
- * before. False: the expression is invalid, or reads memory that it may not.
+ * Evaluates the block at module start + `block` (its length first, as ULEB128). If `first` is not NULL, its value is
+ * pushed before. False: the expression is invalid, or reads memory that it may not.
  */
 ONE_COPY bool expr_eval(const struct unwind_module *m, int32_t block, const struct expr_context *ctx,
                         const uint64_t *first, uint64_t *result);

@@ -191,8 +191,8 @@ static bool has_elf_header(uintptr_t start, uintptr_t end)
 }
 
 /*
- * The loader's record has one mapping. If the segments of a module have gaps between them, the mapping is one segment, and
- * not always the segment with the ELF header.
+ * The loader's record has one mapping. If the segments of a module have gaps between them, the mapping is one segment,
+ * and not always the segment with the ELF header.
  */
 static bool find_headers(const struct found_object *o, struct headers *h)
 {

@@ -3,14 +3,15 @@
 #define UNWIND_MODULE_H
 
 /*
- * The modules (executable, libraries, vdso) that the unwinder has met. If a library is unloaded and another one is loaded at
- * its place, each has its own record and its own rules.
+ * The modules (executable, libraries, vdso) that the unwinder has met. If a library is unloaded and another one is
+ * loaded at its place, each has its own record and its own rules.
  *
- * Runs in: target. Threads: any, signal handlers included. Records are appended and never removed; of a complete record only
- * link_map and name change, when the same library is opened again.
- * Needs: _dl_find_object() (glibc 2.35), which takes no lock. With an older glibc: a list that dl_iterate_phdr() gave when
- * the agent started, without the libraries that were loaded later.
- * Invariant: reads only memory that belongs to a module according to the loader, within the PT_LOAD segments of the module.
+ * Runs in: target. Threads: any, signal handlers included. Records are appended and never removed; of a complete record
+ * only link_map and name change, when the same library is opened again. Needs: _dl_find_object() (glibc 2.35), which
+ * takes no lock. With an older glibc: a list that dl_iterate_phdr() gave when the agent started, without the libraries
+ * that were loaded later.
+ * Invariant: reads only memory that belongs to a module according to the loader, within the PT_LOAD segments of the
+ * module.
  */
 
 #include <stdbool.h>
@@ -55,7 +56,9 @@ static inline bool module_is_current(uint32_t index, uintptr_t pc)
     const struct unwind_module *m = &unwind_modules.at[index];
     return m->permanent || module_is_current_cold(m, pc);
 }
-/** Notes the modules that were loaded with the program. Called once, before the first walk and before others are loaded. */
+/**
+ * Notes the modules that were loaded with the program. Called once, before the first walk and before others are loaded.
+ */
 void module_init(void);
 /** The loader's link map of the module that covers pc now. NULL: there is none. */
 const void *module_link_map(uintptr_t pc);

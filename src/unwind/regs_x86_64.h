@@ -3,7 +3,8 @@
 #define UNWIND_REGS_X86_64_H
 
 /*
- * The registers of x86-64 and the frame of a signal, as the unwinder needs them (System V ABI, figure 3.36; Linux rt_sigframe).
+ * The registers of x86-64 and the frame of a signal, as the unwinder needs them (System V ABI, figure 3.36; Linux
+ * rt_sigframe).
  */
 
 #include <stdbool.h>
@@ -22,8 +23,8 @@ enum {
 };
 
 /*
- * An unwinder can compute these registers of a caller: the preserved ones, the stack pointer and the return address. A row
- * of rules has a slot for each of them, and for no other.
+ * An unwinder can compute these registers of a caller: the preserved ones, the stack pointer and the return address. A
+ * row of rules has a slot for each of them, and for no other.
  */
 enum { SLOT_RBX, SLOT_RBP, SLOT_RSP, SLOT_R12, SLOT_R13, SLOT_R14, SLOT_R15, SLOT_RA, SLOT_COUNT };
 

@@ -10,8 +10,9 @@
 _Static_assert(MODULE_MAX < RULE_MODULE_NONE, "module numbers fit a rule");
 
 /*
- * The CFA expression of a PLT stub adds a number to rsp that depends on the pc only; with a known pc this is a constant.
- * Such an expression reads no memory, and its result moves with the stack pointer: it is evaluated for two of them.
+ * The CFA expression of a PLT stub adds a number to rsp that depends on the pc only; with a known pc this is a
+ * constant. Such an expression reads no memory, and its result moves with the stack pointer: it is evaluated for two of
+ * them.
  */
 static bool fold_expression(const struct unwind_module *m, int32_t block, uintptr_t pc, struct rule_parts *p)
 {

@@ -18,7 +18,8 @@ extern void *__libc_stack_end;
 /* The offset of glibc's `stackblock` and `stackblock_size` in the thread descriptor; 0: not found yet. */
 static uint32_t stackblock_offset;
 
-/* Returns whether the words at `at` (block, size, guard) describe a stack that holds sp, and the descriptor at its top. */
+/* Returns whether the words at `at` (block, size, guard) describe a stack that holds sp, and the descriptor at its
+ * top. */
 static bool describes_stack(const uintptr_t *at, uintptr_t descriptor, uintptr_t sp, struct stack_bounds *s)
 {
     uintptr_t block = at[0], size = at[1], guard = at[2];

@@ -7,10 +7,10 @@
  *
  * Runs in: target. Threads: each has its own struct stack_bounds (thread-local, zero at first).
  *
- * The end of the main stack comes from the loader's __libc_stack_end, and the bounds of a thread's stack from the thread
- * descriptor; neither needs a system call. Of another stack (of a coroutine or a signal handler) the pages are checked one
- * by one, and anew for each walk, as the stack may be unmapped in between: sys_can_read() makes one system call for each
- * page but the first. A sealed process makes none, and such a walk ends at the end of the page.
+ * The end of the main stack comes from the loader's __libc_stack_end, and the bounds of a thread's stack from the
+ * thread descriptor; neither needs a system call. Of another stack (of a coroutine or a signal handler) the pages are
+ * checked one by one, and anew for each walk, as the stack may be unmapped in between: sys_can_read() makes one system
+ * call for each page but the first. A sealed process makes none, and such a walk ends at the end of the page.
  */
 
 #include <stdbool.h>
@@ -24,8 +24,8 @@ struct stack_bounds {
 };
 
 /**
- * Finds the bounds of the stack that holds sp. `touched`: the memory at sp was just used, so it is readable. `sealed`: no
- * system calls. False: the memory at sp may not be readable.
+ * Finds the bounds of the stack that holds sp. `touched`: the memory at sp was just used, so it is readable. `sealed`:
+ * no system calls. False: the memory at sp may not be readable.
  */
 ONE_COPY bool stack_enter(struct stack_bounds *s, uintptr_t sp, bool touched, bool sealed);
 /** Checks whether an unknown stack is readable up to `end`. */

@@ -66,7 +66,8 @@ static __attribute__((noinline)) uint64_t recheck_cold(struct walk *k, uint64_t 
     return rule;
 }
 
-/* The rule to use for this frame: `rule`, or a new one if its module was unloaded. RULE_NONE: the frame could not be named. */
+/* The rule to use for this frame: `rule`, or a new one if its module was unloaded. RULE_NONE: the frame could not be
+ * named. */
 static inline uint64_t current_rule(struct walk *k, uint64_t key, uint64_t rule, unsigned frame)
 {
     if (likely(rule & RULE_STAYS))
@@ -92,8 +93,8 @@ static bool leave_realigned(struct walk *k, uint64_t rule, struct position *at)
 }
 
 /*
- * Leaves a frame of the kinds RULE_RSP and RULE_RBP, with all checks. An interrupted function may have popped rbp already
- * while the rule still names its slot, which is now below the stack pointer: the red zone keeps its content.
+ * Leaves a frame of the kinds RULE_RSP and RULE_RBP, with all checks. An interrupted function may have popped rbp
+ * already while the rule still names its slot, which is now below the stack pointer: the red zone keeps its content.
  */
 static bool leave_simple(struct walk *k, uint64_t rule, struct position *at)
 {
@@ -136,8 +137,8 @@ static bool leave_frame(struct walk *k, uint64_t rule, struct position *at, cons
 }
 
 /*
- * Goes from a frame that the hot loop does not handle to the next one that it can. False: the walk ends, and *end is the
- * reason.
+ * Goes from a frame that the hot loop does not handle to the next one that it can. False: the walk ends, and *end is
+ * the reason.
  */
 static __attribute__((noinline)) bool leave_frames_cold(struct walk *k, struct position *at,
                                                         const struct walk_start *start, enum walk_end *end)
@@ -164,9 +165,9 @@ static __attribute__((noinline)) bool leave_frames_cold(struct walk *k, struct p
 }
 
 /*
- * The hot loop. It keeps its state in local variables and never takes their address; rare cases copy them to a struct and
- * back. A CFA that a rule computes from the stack pointer is above it and aligned, so it needs no check; a CFA from rbp
- * is checked. `cache`: NULL, or the walk cache at whose frames the walk may end.
+ * The hot loop. It keeps its state in local variables and never takes their address; rare cases copy them to a struct
+ * and back. A CFA that a rule computes from the stack pointer is above it and aligned, so it needs no check; a CFA from
+ * rbp is checked. `cache`: NULL, or the walk cache at whose frames the walk may end.
  */
 static inline __attribute__((always_inline)) enum walk_end
 walk_cached(struct walk *k, const struct walk_start *start, const struct walk_cache *cache)
@@ -232,8 +233,8 @@ whole:
 }
 
 /*
- * Finds the bounds of the stack. The stack pointer of the hook's caller may be the end of the stack, so the return address
- * below it is used.
+ * Finds the bounds of the stack. The stack pointer of the hook's caller may be the end of the stack, so the return
+ * address below it is used.
  */
 static inline void enter(const struct walker *w, struct stack_bounds *s, const struct walk_start *start)
 {

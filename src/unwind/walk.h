@@ -5,12 +5,12 @@
 /*
  * Walks a stack by the rules of .eh_frame, without frame pointers.
  *
- * Runs in: target. Threads: any, signal handlers included. It takes no lock and allocates nothing. It makes no system call
- * on the stacks of threads (see stack_bounds.h for other stacks).
+ * Runs in: target. Threads: any, signal handlers included. It takes no lock and allocates nothing. It makes no system
+ * call on the stacks of threads (see stack_bounds.h for other stacks).
  *
- * A rule is compiled when a walk meets its pc for the first time, and is then cached as one word. Almost all rules need only
- * the stack pointer and rbp. If a frame needs more (another register, hand-written code), the whole stack is walked again,
- * with all preserved registers and without the cache.
+ * A rule is compiled when a walk meets its pc for the first time, and is then cached as one word. Almost all rules need
+ * only the stack pointer and rbp. If a frame needs more (another register, hand-written code), the whole stack is
+ * walked again, with all preserved registers and without the cache.
  *
  * Invariant: the walk reads only within the bounds of the stack, and upwards from the stack pointer of the caller.
  */
@@ -48,8 +48,8 @@ struct walk_start {
                          .fp = *(const uintptr_t *)__builtin_frame_address(0)})
 
 /**
- * Returns the number of a frame (<= WALK_ID_MAX), or WALK_NO_ID. It is called once for each rule that is compiled. `module`:
- * MODULE_NONE if pc is outside of all modules.
+ * Returns the number of a frame (<= WALK_ID_MAX), or WALK_NO_ID. It is called once for each rule that is compiled.
+ * `module`: MODULE_NONE if pc is outside of all modules.
  */
 typedef uint32_t (*walk_name_fn)(void *arg, uint32_t module, uintptr_t pc, bool exact);
 
@@ -67,9 +67,9 @@ struct walker {
 unsigned walk_stack(const struct walker *w, struct stack_bounds *stack, const struct walk_start *start,
                     uint32_t *ids, unsigned max, enum walk_end *end);
 /**
- * Walks with a cache of the thread, at most WALK_CACHE_MAX frames. Returns their `*depth` numbers, which are valid until the
- * next walk: they lie in the cache, or in `own` if the cache could not be used. `generation`: of the numbers; frames of
- * another generation are not used.
+ * Walks with a cache of the thread, at most WALK_CACHE_MAX frames. Returns their `*depth` numbers, which are valid
+ * until the next walk: they lie in the cache, or in `own` if the cache could not be used. `generation`: of the numbers;
+ * frames of another generation are not used.
  */
 const uint32_t *walk_along(const struct walker *w, struct walk_cache *cache, struct walk_cache_walk *own,
                            struct stack_bounds *stack, const struct walk_start *start, uint32_t generation,
@@ -77,8 +77,8 @@ const uint32_t *walk_along(const struct walker *w, struct walk_cache *cache, str
 /** Goes from a frame to its caller. False: there is none, or the step needs more than the stack pointer and rbp. */
 bool walk_out(const struct walker *w, struct stack_bounds *stack, struct walk_start *at);
 /**
- * Goes from a frame to its caller if the rule is cached and simple and the bounds of the stack are known; else returns false.
- * It changes neither cache nor bounds.
+ * Goes from a frame to its caller if the rule is cached and simple and the bounds of the stack are known; else returns
+ * false. It changes neither cache nor bounds.
  */
 bool walk_out_known(const struct walker *w, const struct stack_bounds *stack, struct walk_start *at);
 /** The number of the frame with this return address, without a walk. WALK_NO_ID: it got none. */

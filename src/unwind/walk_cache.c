@@ -21,7 +21,8 @@ bool walk_cache_met(const struct walk_cache *t, struct walk_cache_walk *w, uintp
     return false;
 }
 
-/* Frames from the one that was met outwards use the rbp that a frame of this walk saved, if they saved none themselves. */
+/* Frames from the one that was met outwards use the rbp that a frame of this walk saved, if they saved none
+ * themselves. */
 static void join_fps(struct walk_cache *t, const struct walk_cache_walk *w, unsigned from)
 {
     struct walk_cache_place *last = &t->at[WALK_CACHE_END];

@@ -4,22 +4,24 @@
 
 /*
  * The frames of the last walk that began at the same place, for the next walk of the same thread. Two such walks seldom
- * differ in more than the innermost frames: the second one ends at the first frame that it has in common with the cache.
+ * differ in more than the innermost frames: the second one ends at the first frame that it has in common with the
+ * cache.
  *
- * Runs in: target. Threads: one at a time, and no signal handler while its thread is in here. Plain memory, zero at first.
+ * Runs in: target. Threads: one at a time, and no signal handler while its thread is in here. Plain memory, zero at
+ * first.
  *
  * The start of a walk, and the words of the stack that the walk reads, determine its frames as long as no module on the
- * stack can be unloaded. These words are the return addresses, and the saved rbp if a rule uses rbp. So if the walk arrives
- * at a cached frame, with the same stack pointer and the same return address, and these words are the same from there
- * outwards, then the rest of its frames are the cached ones. The words are compared from this frame outwards. That is
- * faster than a walk, because the addresses of all of them are known before the first one is read.
+ * stack can be unloaded. These words are the return addresses, and the saved rbp if a rule uses rbp. So if the walk
+ * arrives at a cached frame, with the same stack pointer and the same return address, and these words are the same from
+ * there outwards, then the rest of its frames are the cached ones. The words are compared from this frame outwards.
+ * That is faster than a walk, because the addresses of all of them are known before the first one is read.
  *
- * Invariant: a word is read only after all words that the walk would read before it were found equal. So the cache reads no
- * memory that the walk would not read: cached frames that are gone may lie in memory that is unmapped or protected now, also
- * inside the thread's own stack.
+ * Invariant: a word is read only after all words that the walk would read before it were found equal. So the cache
+ * reads no memory that the walk would not read: cached frames that are gone may lie in memory that is unmapped or
+ * protected now, also inside the thread's own stack.
  *
- * Frames that need more registers than rsp and rbp, frames of modules that can be unloaded, and all frames inside of these
- * are not cached.
+ * Frames that need more registers than rsp and rbp, frames of modules that can be unloaded, and all frames inside of
+ * these are not cached.
  */
 
 #include <stdbool.h>
@@ -98,8 +100,8 @@ static inline uint64_t walk_cache_hash(uint64_t outer, uint32_t id)
 }
 
 /**
- * The first frame that a walk may meet on the stack that ends at `high`. WALK_CACHE_END: none, as the cache is of another
- * stack or generation.
+ * The first frame that a walk may meet on the stack that ends at `high`. WALK_CACHE_END: none, as the cache is of
+ * another stack or generation.
  */
 static inline unsigned walk_cache_first(const struct walk_cache *t, uintptr_t high, uint32_t generation)
 {
@@ -113,8 +115,8 @@ static inline uintptr_t walk_cache_meets(const struct walk_cache *t, unsigned me
 }
 
 /**
- * The walk is at the stack pointer of the cached frame `from`, with this pc, and rbp saved at `fp_at`. Returns the first
- * frame from there outwards that is not known to be as it was; WALK_CACHE_END: all are.
+ * The walk is at the stack pointer of the cached frame `from`, with this pc, and rbp saved at `fp_at`. Returns the
+ * first frame from there outwards that is not known to be as it was; WALK_CACHE_END: all are.
  */
 static inline unsigned walk_cache_first_changed(const struct walk_cache *t, unsigned from, uintptr_t pc,
                                                 const uintptr_t *fp_at)
@@ -161,14 +163,14 @@ static inline void walk_cache_uses_fp(struct walk_cache_walk *w, unsigned frame,
 }
 
 /**
- * The walk is at sp, not below walk_cache_meets(), with this pc, and rbp saved at `fp_at`. Returns true if all frames from
- * here outwards are cached. Otherwise `*meets` becomes the stack pointer of the next frame that it may meet.
+ * The walk is at sp, not below walk_cache_meets(), with this pc, and rbp saved at `fp_at`. Returns true if all frames
+ * from here outwards are cached. Otherwise `*meets` becomes the stack pointer of the next frame that it may meet.
  */
 ONE_COPY bool walk_cache_met(const struct walk_cache *t, struct walk_cache_walk *w, uintptr_t pc,
                              uintptr_t sp, const uintptr_t *fp_at, uintptr_t *meets);
 /**
- * Puts the `added` frames of the walk before the one it met, and caches those of them that can be. Returns the first frame
- * of the walk: all its frames are [that, WALK_CACHE_END) of `id`. WALK_CACHE_END: they are too many.
+ * Puts the `added` frames of the walk before the one it met, and caches those of them that can be. Returns the first
+ * frame of the walk: all its frames are [that, WALK_CACHE_END) of `id`. WALK_CACHE_END: they are too many.
  */
 ONE_COPY unsigned walk_cache_join(struct walk_cache *t, const struct walk_cache_walk *w, uintptr_t pc,
                                   uintptr_t high, uint32_t generation, unsigned added);

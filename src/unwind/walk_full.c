@@ -110,7 +110,8 @@ static bool enter_interrupted_full(struct walk *k, uint64_t *regs)
     return true;
 }
 
-/* Leaves one frame of the full walk; if it `counts`, adds its number first. False: the walk ends, and *end is the reason. */
+/* Leaves one frame of the full walk; if it `counts`, adds its number first. False: the walk ends, and *end is the
+ * reason. */
 static bool step_full(struct walk *k, uint64_t *regs, bool *exact, bool counts, enum walk_end *end)
 {
     uintptr_t pc = regs[REG_RA], lookup = *exact ? pc : pc - 1;

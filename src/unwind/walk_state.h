@@ -3,7 +3,8 @@
 #define UNWIND_WALK_STATE_H
 
 /*
- * The state of one walk, which walk.c (rules of one word) and walk_full.c (whole rows) share. Only these two include this.
+ * The state of one walk, which walk.c (rules of one word) and walk_full.c (whole rows) share. Only these two include
+ * this.
  *
  * Runs in: target. Threads: each walk has its own.
  */
@@ -41,8 +42,8 @@ static inline uint64_t word_at(uintptr_t at)
 /** From the frame of the signal trampoline to the interrupted frame. False: it is not on a readable stack. */
 ONE_COPY bool walk_enter_interrupted(struct walk *k, struct position *at);
 /**
- * The whole walk again, with all preserved registers and without caches: first out of our own frames, which preserve the
- * registers that the caller of the hook had.
+ * The whole walk again, with all preserved registers and without caches: first out of our own frames, which preserve
+ * the registers that the caller of the hook had.
  */
 ONE_COPY enum walk_end walk_full(struct walk *k, const struct walk_start *start);
 

@@ -3,10 +3,9 @@
 #define WIRE_CONTROL_PAGE_H
 
 /*
- * The control page: what a user changes in a running process. A file of its own beside the ledger; written under a
- * lock by the owner or root, read by the target: an agent's at least every LEDGER_CONTROL_BYTES of a thread's allocations,
- * that of tags, and of call sites,
- * at each call of such a place, which compares `state` with what it knows.
+ * The control page: what a user changes in a running process. A file of its own beside the ledger; written under a lock
+ * by the owner or root, read by the target: an agent's at least every LEDGER_CONTROL_BYTES of a thread's allocations,
+ * that of tags, and of call sites, at each call of such a place, which compares `state` with what it knows.
  *
  * Runs in: the tool (writer) and target (reader). Invariant: nothing that stands there may be trusted.
  */
@@ -33,7 +32,8 @@ struct ledger_control {
 #define LEDGER_CONTROL_FREE_STACKS                                                                           \
     (1ull << 62) /* the stack of each sampled free, not of some hundred a second */
 
-/* What is asked of one place: bits, with a time for each. The lists lie behind the page, backed before they are put in force. */
+/* What is asked of one place: bits, with a time for each. The lists lie behind the page, backed before they are put
+ * in force. */
 enum ledger_ask {
     LEDGER_ASK_OFF,     /* what it makes from now on is not counted */
     LEDGER_ASK_ON,      /* where LEDGER_CONTROL_TAGS_OFF says off */
@@ -61,8 +61,8 @@ struct ledger_action {
 #define LEDGER_ACTIONS_SECOND (1u << 31)
 
 /**
- * A place in the code, wherever it is loaded: by the build id of its file, or the path of one that has none, and the address
- * in it.
+ * A place in the code, wherever it is loaded: by the build id of its file, or the path of one that has none, and the
+ * address in it.
  */
 static inline uint64_t ledger_action_key(const void *id, uint64_t bytes, uint64_t code)
 {

@@ -3,11 +3,11 @@
 #define WIRE_DEFERRED_RULES_H
 
 /*
- * Queries that are kept in the control file of tags, for modules that are loaded later: nobody is there then who could find their
- * places, but the process itself, which knows less of them (base/sigsafe/clause.h).
+ * Queries that are kept in the control file of tags, for modules that are loaded later: nobody is there then who could
+ * find their places, but the process itself, which knows less of them (base/sigsafe/clause.h).
  *
- * Modules whose places are in the list of actions, as far as anything is asked of them, are settled. Of a place in another one that
- * is asked what the queries say that fit it, one after the other.
+ * Modules whose places are in the list of actions, as far as anything is asked of them, are settled. Of a place in
+ * another one that is asked what the queries say that fit it, one after the other.
  *
  * Runs in: the tool (writer) and target (reader).
  */

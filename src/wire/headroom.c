@@ -52,7 +52,8 @@ static uint64_t read_reclaimable(struct scratch *s, const char *key)
     return found ? text_number(found + text_length(key)) : 0;
 }
 
-/* One level of the hierarchy: would the cgroup stand above 95 % of its limit, or the ledger above its share of the limit? */
+/* One level of the hierarchy: would the cgroup stand above 95 % of its limit, or the ledger above its share of the
+ * limit? */
 static enum ledger_full check_level(struct scratch *s, bool v2, uint64_t held, uint64_t bytes)
 {
     uint64_t limit = read_number(s, v2 ? "/memory.max" : "/memory.limit_in_bytes");

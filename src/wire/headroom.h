@@ -21,14 +21,14 @@ bool headroom_is_short(const char *dir);
 /** Once, when the process begins: is it under seccomp from the start, as in most containers? */
 void headroom_begin(void);
 /**
- * May a system call be made that the program does not expect? Where the process has entered seccomp since it began, by whatever
- * way, it counts one more reason in `sealed`, and asks no more. Only prctl() is called for this. In a process that began under
- * seccomp a later filter cannot be told from the first one: there `sealed` alone counts.
+ * May a system call be made that the program does not expect? Where the process has entered seccomp since it began, by
+ * whatever way, it counts one more reason in `sealed`, and asks no more. Only prctl() is called for this. In a process
+ * that began under seccomp a later filter cannot be told from the first one: there `sealed` alone counts.
  */
 bool headroom_may_call(uint32_t *sealed);
 /**
- * Does the program keep enough of its own limits (RLIMIT_AS, RLIMIT_DATA) if so much more address space is taken, and so much
- * more private memory made writable? True where it has no limit. A few system calls where it has one.
+ * Does the program keep enough of its own limits (RLIMIT_AS, RLIMIT_DATA) if so much more address space is taken, and
+ * so much more private memory made writable? True where it has no limit. A few system calls where it has one.
  */
 bool headroom_in_limits(uint64_t address_space, uint64_t data);
 /** `held_bytes`: what the ledger has already. LEDGER_NOT_FULL when there is room; otherwise the reason why not. */

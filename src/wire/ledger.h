@@ -37,8 +37,8 @@
 #define LEDGER_RUN_PREFIX "run-"
 
 /*
- * As they lie in the file: each refers only to those before it, which readers rely on; and small ones first, so that what
- * is there from the beginning lies close together.
+ * As they lie in the file: each refers only to those before it, which readers rely on; and small ones first, so that
+ * what is there from the beginning lies close together.
  */
 enum ledger_table {
     LEDGER_PERIODS,      /* struct ledger_period */
@@ -288,8 +288,8 @@ struct ledger_tag_stack {
 };
 
 /*
- * How long calls of a tag took, while that was asked for. Classes are exact below 8 ns; then each power of two has eight, so
- * that a time is known to an eighth.
+ * How long calls of a tag took, while that was asked for. Classes are exact below 8 ns; then each power of two has
+ * eight, so that a time is known to an eighth.
  */
 #define LEDGER_LATENCY_CLASSES 288u /* to 2^38 ns, some four and a half minutes; the last one all others */
 struct ledger_latency {
@@ -329,9 +329,9 @@ struct ledger_site_sums {
 };
 
 /*
- * A call instruction that reaches the allocator. The first records are no sites: LEDGER_SITE_NOBODY's sums are objects that could
- * not be followed (made), objects whose address came again before their free was seen (gone), and frees of objects that
- * nobody follows (freed); LEDGER_SITE_OTHER is all sites that have no record of their own.
+ * A call instruction that reaches the allocator. The first records are no sites: LEDGER_SITE_NOBODY's sums are objects
+ * that could not be followed (made), objects whose address came again before their free was seen (gone), and frees of
+ * objects that nobody follows (freed); LEDGER_SITE_OTHER is all sites that have no record of their own.
  */
 enum { LEDGER_SITE_NOBODY, LEDGER_SITE_OTHER, LEDGER_SITE_FIRST };
 struct ledger_site {

@@ -12,15 +12,16 @@
 #include <stdint.h>
 
 /*
- * An account: what one place in the code has made, and what of that is gone; the difference is live. Each shard of it is written
- * by one thread at a time, the last by all that have none of their own; they lie apart, so that threads do not share lines.
+ * An account: what one place in the code has made, and what of that is gone; the difference is live. Each shard of it
+ * is written by one thread at a time, the last by all that have none of their own; they lie apart, so that threads do
+ * not share lines.
  */
 #define LEDGER_ACCOUNT_SHARDS    16u
 #define LEDGER_ACCOUNTS_TOGETHER 128u
 
 /*
- * Accounts lie in blocks of so many, a block of each shard behind that of the one before. Of an account: the index that its words have in
- * an array of them; what the map of objects has for it. And the other way round.
+ * Accounts lie in blocks of so many, a block of each shard behind that of the one before. Of an account: the index that
+ * its words have in an array of them; what the map of objects has for it. And the other way round.
  */
 static inline uint32_t ledger_index_of(uint32_t number, uint32_t together)
 {
@@ -33,10 +34,11 @@ static inline uint32_t ledger_number_at(uint32_t index, uint32_t together)
 }
 
 /*
- * `now` has bytes, and above LEDGER_CALLS_SHIFT, signed, how many calls may come before they are handed on to `more`: an event is one
- * addition, whoever looks sees all of it or nothing, and its result is negative when it is time. `more` less those is the calls;
- * bytes are handed on to it in units of LEDGER_BYTES_CARRY, above LEDGER_MORE_SHIFT. Both words are changed together then, and in each
- * a phase changes: where these differ one word was read before that and the other one after it.
+ * `now` has bytes, and above LEDGER_CALLS_SHIFT, signed, how many calls may come before they are handed on to `more`:
+ * an event is one addition, whoever looks sees all of it or nothing, and its result is negative when it is time. `more`
+ * less those is the calls; bytes are handed on to it in units of LEDGER_BYTES_CARRY, above LEDGER_MORE_SHIFT. Both
+ * words are changed together then, and in each a phase changes: where these differ one word was read before that and
+ * the other one after it.
  */
 struct ledger_count {
     uint64_t now, more;
@@ -81,8 +83,8 @@ struct ledger_tag {
     uint32_t class, name, file; /* strings */
     uint32_t line;              /* 0: not known */
     /*
-     * The peak of live bytes is looked for now and then: this much was live at once, surely, and at most that plus what each shard
-     * makes between two looks: the most it ever was, or since its last one, whose sum of bytes made is here.
+     * The peak of live bytes is looked for now and then: this much was live at once, surely, and at most that plus what
+     * each shard makes between two looks: the most it ever was, or since its last one, whose sum of bytes made is here.
      */
     uint64_t peak_bytes;
     uint32_t between_bytes;

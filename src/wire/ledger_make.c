@@ -159,8 +159,8 @@ long ledger_open_dir(const struct ledger_config *config, char dir[static LEDGER_
 
 #define NAME_BYTES 128
 
-/* "PID-IMAGE.ledger". Of a file without a name it is the kernel's label, which tells a recorder that the file is for it:
- * "run-…/PID-IMAGE.ledger". */
+/* "PID-IMAGE.ledger". Of a file without a name it is the kernel's label, which tells a recorder that the file is for
+ * it: "run-…/PID-IMAGE.ledger". */
 static void file_name(char out[static NAME_BYTES], const struct ledger_config *config, long dir, int pid,
                       const char *suffix)
 {
@@ -213,7 +213,7 @@ static bool write_behind(long fd, const struct ledger_control *asked, uint64_t f
     return n && !sys_call(SYS_mprotect, part, page_up(n), PROT_READ) && write_at(fd, part, n, at);
 }
 
-/* A list is believed as far as the file can have one. The state is another, so that all who know that of `asked` look again. */
+/* A list is stored as far as the file has room for it. The state changes, so that all readers of `asked` look again. */
 static bool write_asked(long fd, const struct ledger_control *asked)
 {
     if (asked == &ledger_no_control)
@@ -267,8 +267,8 @@ void ledger_keep_control(struct ledger *l)
 }
 
 /*
- * What is not backed yet cannot be accessed either: else mlockall(2) in the target would back all of it, at once and past
- * every check. 0 or -errno.
+ * What is not backed yet cannot be accessed either: else mlockall(2) in the target would back all of it, at once and
+ * past every check. 0 or -errno.
  */
 static long back(char *from, uint64_t bytes)
 {
@@ -350,7 +350,8 @@ static int make_sized(struct ledger *l, long dir, const char *name, uint64_t lim
     return bad;
 }
 
-/* In the directory where it will be; a recorder takes away what is in its own, and lies in one where others may be left. */
+/* In the directory where it will be; a recorder takes away what is in its own, and lies in one where others may be
+ * left. */
 static ONE_COPY void sweep(long dir, const char *path)
 {
     bool recorded = text_find(path, "/" LEDGER_RUN_PREFIX);

@@ -7,9 +7,9 @@
  *
  * Runs in: target, cold paths only. Threads: any; growth takes no lock.
  * Owns: the mapping, until the image ends; no descriptor stays open.
- * Invariant: no byte beyond a region's ready_bytes is ever touched, so a full file system cannot raise SIGBUS. Growth is
- * mprotect and madvise(MADV_POPULATE_WRITE) (Linux 5.14): it needs no descriptor and no path, and so works after chroot,
- * after dropping privileges and after closing every descriptor.
+ * Invariant: no byte beyond a region's ready_bytes is ever touched, so a full file system cannot raise SIGBUS. Growth
+ * is mprotect and madvise(MADV_POPULATE_WRITE) (Linux 5.14): it needs no descriptor and no path, and so works after
+ * chroot, after dropping privileges and after closing every descriptor.
  */
 
 #include <stdbool.h>
@@ -53,7 +53,10 @@ extern const struct ledger_control ledger_no_control __attribute__((visibility("
 ONE_COPY int ledger_make(struct ledger *l, const struct ledger_config *config);
 /** Fork children shall find its control page, too: tags look at it until they have their own. */
 void ledger_keep_control(struct ledger *l);
-/** The directory it makes a ledger in, opened; its path, "" on failure. `make`: if it is not there. -errno: there is none. */
+/**
+ * The directory it makes a ledger in, opened; its path, "" on failure. `make`: if it is not there. -errno: there is
+ * none.
+ */
 ONE_COPY long ledger_open_dir(const struct ledger_config *config, char dir[static LEDGER_PATH_BYTES],
                               bool make);
 /** The last part of the directory `asked`, "/run-...", if it is a recorder's; else "". */
@@ -77,11 +80,13 @@ static inline bool ledger_reach(struct ledger *l, enum ledger_table table, uint6
 }
 
 /**
- * Memory of the target's own beside the ledger, zeroed, asked for with the same care as growth of the ledger. NULL: there
- * is none, and the header says why.
+ * Memory of the target's own beside the ledger, zeroed, asked for with the same care as growth of the ledger. NULL:
+ * there is none, and the header says why.
  */
 ONE_COPY void *ledger_private(struct ledger *l, uint64_t bytes);
-/** Of such memory only the addresses are still needed: whoever reads it finds zeros. Nothing when no call may be made. */
+/**
+ * Of such memory only the addresses are still needed: whoever reads it finds zeros. Nothing when no call may be made.
+ */
 void ledger_empty_private(struct ledger *l, void *memory, uint64_t bytes);
 /** Notes why there is no more room, for the first time, and counts the refusal. Always false. */
 bool ledger_refuse(struct ledger *l, enum ledger_full why);

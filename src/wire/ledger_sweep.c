@@ -18,7 +18,8 @@
 #define PIECES_MAX 64 /* of the directory: some thousands of files; who comes later sees the rest */
 #define PIECES_FEW 8  /* so many, of some 300 files, take no time */
 
-/* That many files have been gone through. The mark is the directory's time of access, to which no reading of it gives these ns. */
+/* That many files have been gone through. The mark is the directory's time of access, to which no reading of it
+ * gives these ns. */
 #define REST_SECONDS 60
 #define REST_NS      271828182
 
@@ -44,8 +45,8 @@ static bool ends_in(const char *name, const char *suffix)
 }
 
 /*
- * A pid says nothing where others share the directory from namespaces of their own. The kernel does: who maps the file has
- * it open for writing, and then nobody gets a lease. Should somebody break ours, the signal is one that is ignored.
+ * A pid says nothing where others share the directory from namespaces of their own. The kernel does: who maps the file
+ * has it open for writing, and then nobody gets a lease. Should somebody break ours, the signal is one that is ignored.
  */
 static bool is_left(long dir, const char *name)
 {
@@ -104,7 +105,8 @@ static int64_t now_seconds(void)
     return (int64_t)(clock_ns(CLOCK_REALTIME) / 1000000000u);
 }
 
-/* A program that starts others by the thousand, as a shell does, shall not wait each time until all that these left is looked at. */
+/* A program that starts others by the thousand, as a shell does, shall not wait each time until all that these left
+ * is looked at. */
 static bool is_resting(long dir, int64_t now)
 {
     struct stat st;

@@ -3,12 +3,12 @@
 #define WIRE_LEDGER_SWEEP_H
 
 /*
- * Ledgers that nobody fetched. Where no recorder takes them away, an agent that makes one first removes those beside it whose
- * process has been gone for LEDGER_KEPT_SECONDS: a service that starts once a minute does not fill its tmpfs. Where that
- * is nearly full already, those that were left first go sooner: who runs comes before who ran.
+ * Ledgers that nobody fetched. Where no recorder takes them away, an agent that makes one first removes those beside it
+ * whose process has been gone for LEDGER_KEPT_SECONDS: a service that starts once a minute does not fill its tmpfs.
+ * Where that is nearly full already, those that were left first go sooner: who runs comes before who ran.
  *
- * When a process ended is not known of all: whoever first finds it gone sets the ledger's times, that of modification to
- * now and that of access to 0, as a mark. Who reads a marked one may so prolong its time.
+ * When a process ended is not known of all: whoever first finds it gone sets the ledger's times, that of modification
+ * to now and that of access to 0, as a mark. Who reads a marked one may so prolong its time.
  *
  * Where there are many, they are gone through once a minute, and not by each process that begins.
  *

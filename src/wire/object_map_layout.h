@@ -3,12 +3,13 @@
 #define WIRE_OBJECT_MAP_LAYOUT_H
 
 /*
- * The layout of the map of objects (target/object_map.h) and of the tree of mappings (tag/mmap_ranges.h) in the memory of
- * the target. The header of a ledger has the address of the directory and of the tree (`objects`, `ranges`), and the tool
- * reads them there. Memory that was not written yet reads as zeros.
+ * The layout of the map of objects (target/object_map.h) and of the tree of mappings (tag/mmap_ranges.h) in the memory
+ * of the target. The header of a ledger has the address of the directory and of the tree (`objects`, `ranges`), and the
+ * tool reads them there. Memory that was not written yet reads as zeros.
  *
- * The map has one entry for each 16 bytes of address space. A directory leads to a table for each unit of 4 MiB. Tables lie
- * in chunks of OBJECTS_TOGETHER: first the tables of all units of the chunk, then the entries for odd multiples of 8.
+ * The map has one entry for each 16 bytes of address space. A directory leads to a table for each unit of 4 MiB. Tables
+ * lie in chunks of OBJECTS_TOGETHER: first the tables of all units of the chunk, then the entries for odd multiples of
+ * 8.
  *
  * Runs in: target and tool.
  */
@@ -16,8 +17,8 @@
 #include <stdint.h>
 
 #define OBJECTS_UNIT_SHIFT 22
-/* The directory, by unit of user addresses: the address of its table less OBJECTS_BIAS, so that the address of an object
- * alone gives its entry; or 0. */
+/* The directory, by unit of user addresses: the address of its table less OBJECTS_BIAS, so that the address of an
+ * object alone gives its entry; or 0. */
 #define OBJECTS_TABLES  (1u << (47 - OBJECTS_UNIT_SHIFT))
 #define OBJECTS_BIAS(a) (((uint64_t)(a) >> OBJECTS_UNIT_SHIFT) << (OBJECTS_UNIT_SHIFT - 2))
 #define OBJECTS_ENTRIES (1u << (OBJECTS_UNIT_SHIFT - 4)) /* of a table, for multiples of 16 */
@@ -37,14 +38,15 @@
 #define OBJECTS_ENTRY_AT(a) (((uint32_t)(a) & ((1u << OBJECTS_UNIT_SHIFT) - 1)) >> 4)
 #define OBJECTS_IS_ODD(a)   ((a)&8)
 
-/** The word of the directory for the address. The word before the directory is the mask of an index into it: 0 where there are
- * no tables, so that the first word is read, which is 0. */
+/** The word of the directory for the address. The word before the directory is the mask of an index into it: 0 where
+ * there are no tables, so that the first word is read, which is 0. */
 static inline uintptr_t objects_table_of(const uintptr_t *directory, uintptr_t address)
 {
     return directory[(address >> OBJECTS_UNIT_SHIFT) & directory[-1]];
 }
 
-/* A treap: a search tree by address, a heap by priority, which is random; so it is shallow whatever the order. Node 0 is none. */
+/* A treap: a search tree by address, a heap by priority, which is random; so it is shallow whatever the order. Node
+ * 0 is none. */
 #define RANGES_NODES 1048576u
 
 struct ranges_node {

@@ -3,11 +3,11 @@
 #define WIRE_PRELOAD_CHECK_H
 
 /*
- * Decides whether the program in a file can carry the agent. The command asks before it starts a program, the agent before
- * its target does: a program that cannot carry it would end at its start, or the loader would print a complaint.
+ * Decides whether the program in a file can carry the agent. The command asks before it starts a program, the agent
+ * before its target does: a program that cannot carry it would end at its start, or the loader would print a complaint.
  *
- * Runs in: the tool, and target: no malloc, no state, some 30 system calls for an ELF file. Threads: any, vfork children
- * and signal handlers included.
+ * Runs in: the tool, and target: no malloc, no state, some 30 system calls for an ELF file. Threads: any, vfork
+ * children and signal handlers included.
  */
 
 #include <elf.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A program that asks through wrappers, and knows its figures. It holds 100 blocks of 10,000 bytes from load_table() and
- * 200 of 1,000 from keep_names(), both through xmalloc(); 60 of 500 from leaf(), which walk() reaches by 1, 2 and 3 calls of
- * itself; it frees 50 blocks of 20,000 at once in format().
+ * A program that asks through wrappers, and knows its figures. It holds 100 blocks of 10,000 bytes from load_table()
+ * and 200 of 1,000 from keep_names(), both through xmalloc(); 60 of 500 from leaf(), which walk() reaches by 1, 2 and 3
+ * calls of itself; it frees 50 blocks of 20,000 at once in format().
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A program that uses what it has freed. Two functions allocate, a third one frees, and the pointers stay. It prints a name
- * and an address to a line:
+ * A program that uses what it has freed. Two functions allocate, a third one frees, and the pointers stay. It prints a
+ * name and an address to a line:
  *   session  104 bytes by make_session(), freed by drop_session()
  *   field    a byte within them, the twelfth, which is used after that
  *   ticket   41 bytes by make_ticket(), live; the address is that of the last byte but two

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Calls each function that executes a file, from children of fork() and vfork(), with paths, arguments and environments that
- * are right, missing or partly outside of memory. Prints how each call ended; PROGRAM prints its environment.
+ * Calls each function that executes a file, from children of fork() and vfork(), with paths, arguments and environments
+ * that are right, missing or partly outside of memory. Prints how each call ended; PROGRAM prints its environment.
  *
  *     exec_faults PROGRAM    (in the working directory, and on PATH)
  */

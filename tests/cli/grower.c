@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A program whose growth is known: grower MIB STEPS PAUSE. It takes MIB from settle(), in blocks of 128 KiB less 64 bytes,
- * and says "settled". Then, STEPS times, it leaks 16 blocks of 4096 bytes from leak(), and replaces 16 of the same size in
- * turn() and one large one in shift(). Before each PAUSE steps (0: never) it waits for a byte of input, and after them says
- * "paused". At the end it says "grown" and waits for its input to end. Built with -DNEWER it also takes 64 blocks of 4096
- * bytes from added().
+ * A program whose growth is known: grower MIB STEPS PAUSE. It takes MIB from settle(), in blocks of 128 KiB less 64
+ * bytes, and says "settled". Then, STEPS times, it leaks 16 blocks of 4096 bytes from leak(), and replaces 16 of the
+ * same size in turn() and one large one in shift(). Before each PAUSE steps (0: never) it waits for a byte of input,
+ * and after them says "paused". At the end it says "grown" and waits for its input to end. Built with -DNEWER it also
+ * takes 64 blocks of 4096 bytes from added().
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A program with a heap that is known: it holds 100 blocks of 10,000 bytes from hold(), frees 50 of 20,000 from waste(),
- * says "ready", and waits for its input to end (or as many milliseconds as the argument says).
+ * A program with a heap that is known: it holds 100 blocks of 10,000 bytes from hold(), frees 50 of 20,000 from
+ * waste(), says "ready", and waits for its input to end (or as many milliseconds as the argument says).
  */
 #include <stdio.h>
 #include <stdlib.h>

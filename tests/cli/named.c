@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Threads with names: "early" has its own when it allocates its first of 10 blocks of 10,000 bytes, "late" gets its own after
- * that, and a third one never. Says "ready", waits for its input to end, and lets them end before it does.
+ * Threads with names: "early" has its own when it allocates its first of 10 blocks of 10,000 bytes, "late" gets its own
+ * after that, and a third one never. Says "ready", waits for its input to end, and lets them end before it does.
  */
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Threads that open streams of popen(3) and close them, each at its own pace. Exits with 1 if one did not say what it should.
- * Before that one is closed by a way of its own.
- * What is freed is gone at once: each block has pages of its own, so that who looks at a stream that was closed crashes.
+ * Threads that open streams of popen(3) and close them, each at its own pace. Exits with 1 if one did not say what it
+ * should. Before that one is closed by a way of its own. What is freed is gone at once: each block has pages of its
+ * own, so that who looks at a stream that was closed crashes.
  */
 #include <pthread.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * sized FILE ANON SHMEM SWAP: holds so many MiB of each, touched once: all of FILE mapped, anonymous memory, shared memory,
- * and anonymous memory that it asks the kernel to swap out. Prints "ready", and waits for the end of its input.
+ * sized FILE ANON SHMEM SWAP: holds so many MiB of each, touched once: all of FILE mapped, anonymous memory, shared
+ * memory, and anonymous memory that it asks the kernel to swap out. Prints "ready", and waits for the end of its input.
  */
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Starts PROGRAM once with each function that can, from a child of fork or vfork where it takes one; the last line tells
- * how each ended. PROGRAM is in the working directory and on PATH.
+ * Starts PROGRAM once with each function that can, from a child of fork or vfork where it takes one; the last line
+ * tells how each ended. PROGRAM is in the working directory and on PATH.
  *
  *     starter fork|vfork PROGRAM
  */

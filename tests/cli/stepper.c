@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A program that does what its input says, a letter a step, and answers each step with a dot: l leaks 16 blocks of 4,000
- * bytes, c puts as many into a cache, e empties that, t allocates and frees 16 of another place.
+ * A program that does what its input says, a letter a step, and answers each step with a dot: l leaks 16 blocks of
+ * 4,000 bytes, c puts as many into a cache, e empties that, t allocates and frees 16 of another place.
  */
 #include <stdlib.h>
 #include <unistd.h>

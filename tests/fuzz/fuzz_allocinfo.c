@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Fuzz target of src/collect/allocinfo and what is made of it: whatever the file says, each line is a row, a bad one or none; groups have
- * the sums of their sites; and what is written again is read back with the same numbers.
+ * Fuzz target of src/collect/allocinfo and what is made of it: whatever the file says, each line is a row, a bad one or
+ * none; groups have the sums of their sites; and what is written again is read back with the same numbers.
  */
 #include "require.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Fuzz target of what is told by texts about cgroups: mountinfo, which mount a path lies in, and the container of a path. The
- * bytes before the first NUL are mountinfo, those behind it a path.
+ * Fuzz target of what is told by texts about cgroups: mountinfo, which mount a path lies in, and the container of a
+ * path. The bytes before the first NUL are mountinfo, those behind it a path.
  */
 #include "require.h"
 

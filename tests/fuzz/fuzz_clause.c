@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Fuzz target of src/base/sigsafe/clause: bytes that anybody may have written. The first byte says of which fields the value is sure,
- * then come the values, each to its NUL, and the clause. What is answered with less knowledge is true with more.
+ * Fuzz target of src/base/sigsafe/clause: bytes that anybody may have written. The first byte says of which fields the
+ * value is sure, then come the values, each to its NUL, and the clause. What is answered with less knowledge is true
+ * with more.
  */
 #include "require.h"
 

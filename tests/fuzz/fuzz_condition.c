@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Fuzz target of --fail-if: whatever parses is a limit that can be reached, and a higher one is never met where a lower one
- * is not; whatever does not parse says where and why in one line. The bytes before the first NUL are the condition, those
- * behind it what a diff found.
+ * Fuzz target of --fail-if: whatever parses is a limit that can be reached, and a higher one is never met where a lower
+ * one is not; whatever does not parse says where and why in one line. The bytes before the first NUL are the condition,
+ * those behind it what a diff found.
  */
 #include "require.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Fuzz target of src/collect/tags_elf: whatever an ELF file says, each tag found lies in its section, has texts that end within
- * the file's bytes, and no more tags are found than there is room for.
+ * Fuzz target of src/collect/tags_elf: whatever an ELF file says, each tag found lies in its section, has texts that
+ * end within the file's bytes, and no more tags are found than there is room for.
  */
 #include "require.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Fuzz target of src/model/gfp and cexpr: whatever a format says, either a table of masks and names comes out or nothing, and
- * what is shown of flags has all of their bits. The text is a format and, behind the first NUL, names of bits.
+ * Fuzz target of src/model/gfp and cexpr: whatever a format says, either a table of masks and names comes out or
+ * nothing, and what is shown of flags has all of their bits. The text is a format and, behind the first NUL, names of
+ * bits.
  */
 #include "require.h"
 

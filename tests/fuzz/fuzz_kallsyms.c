@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Fuzz target of src/symbol/kallsyms: whatever the kernel's files say, the table is in order, and an address finds the last
- * symbol that begins at or before it, or nothing. Three texts with a NUL between: kallsyms, modules, and a later kallsyms.
+ * Fuzz target of src/symbol/kallsyms: whatever the kernel's files say, the table is in order, and an address finds the
+ * last symbol that begins at or before it, or nothing. Three texts with a NUL between: kallsyms, modules, and a later
+ * kallsyms.
  */
 #include "require.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Fuzz target of src/collect's readers of the kernel's texts: whatever they say, what is made of them holds together, can be
- * told in notes and tables, and is released.
+ * Fuzz target of src/collect's readers of the kernel's texts: whatever they say, what is made of them holds together,
+ * can be told in notes and tables, and is released.
  */
 #include "require.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Fuzz target of src/query: whatever parses must print, read back as itself and match like itself; whatever does not
- * must say where and why in one line. The bytes before the first NUL are the query, those behind it the values. The same
- * text is read as the condition of an alert, too, and the values are then what looks find. A query that a process can judge for itself
- * is compiled, and the clause must judge as the query does.
+ * must say where and why in one line. The bytes before the first NUL are the query, those behind it the values. The
+ * same text is read as the condition of an alert, too, and the values are then what looks find. A query that a process
+ * can judge for itself is compiled, and the clause must judge as the query does.
  */
 #include "require.h"
 
@@ -112,7 +112,8 @@ static void check_term(const char *text, const struct alert_term *t)
     alert_release(&again);
 }
 
-/* Every byte of the values is a look: it tells when it has held for its time, and then not before it was false as long. */
+/* Every byte of the values is a look: it tells when it has held for its time, and then not before it was false as
+ * long. */
 static void check_judging(const char *text, const struct alert_term *t, const struct subject *s)
 {
     struct alert_state state = {0};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Fuzz target of src/store: whatever a file holds, it becomes a valid profile or one line of text. An input that begins
- * as an SQLite file is the file; any other is a list of changes (offset in three bytes, value) to a small recording. The
- * mutator changes such a file's bytes, and mostly through SQL, so that it stays one.
+ * as an SQLite file is the file; any other is a list of changes (offset in three bytes, value) to a small recording.
+ * The mutator changes such a file's bytes, and mostly through SQL, so that it stays one.
  */
 #include "require.h"
 

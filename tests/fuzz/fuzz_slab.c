@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Fuzz target of src/collect/slab: whatever slabinfo and the links say, each cache is found by each of its names, and no name
- * leads to two. The bytes before the first NUL are slabinfo, those behind it links: NAME, NUL, WHERE, NUL.
+ * Fuzz target of src/collect/slab: whatever slabinfo and the links say, each cache is found by each of its names, and
+ * no name leads to two. The bytes before the first NUL are slabinfo, those behind it links: NAME, NUL, WHERE, NUL.
  */
 #include "require.h"
 

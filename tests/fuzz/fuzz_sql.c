@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Fuzz target of `allium sql`: whatever is asked of whatever file, the answer is whole or one line of text, the file is as
- * it was, nothing lies beside it, and no more memory is taken than allowed. The bytes before the first NUL are the
+ * Fuzz target of `allium sql`: whatever is asked of whatever file, the answer is whole or one line of text, the file is
+ * as it was, nothing lies beside it, and no more memory is taken than allowed. The bytes before the first NUL are the
  * question, those behind it changes to the file: offset in three bytes, value.
  */
 #include "require.h"

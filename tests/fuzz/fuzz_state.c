@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Fuzz target of run/suppressions.c, the state of allium watch: what another, slower reader takes for one is read, with just
- * its samples, and is the same when it was written and read again; all else is refused in one line with its number, and
- * not written over.
+ * Fuzz target of run/suppressions.c, the state of allium watch: what another, slower reader takes for one is read, with
+ * just its samples, and is the same when it was written and read again; all else is refused in one line with its
+ * number, and not written over.
  */
 #include "require.h"
 

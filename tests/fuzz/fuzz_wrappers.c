@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Fuzz target of src/model/wrappers: whatever is in a list, its lines are either patterns within the bounds or bad ones, and
- * the last line that fits a name decides. The bytes before the first NUL are the name, those behind it the list.
+ * Fuzz target of src/model/wrappers: whatever is in a list, its lines are either patterns within the bounds or bad
+ * ones, and the last line that fits a name decides. The bytes before the first NUL are the name, those behind it the
+ * list.
  */
 #include "require.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* asks COUNT: so many system calls with a path, for each of which the kernel allocates and frees a buffer of 4096 bytes. */
+/* asks COUNT: so many system calls with a path, for each of which the kernel allocates and frees a buffer of 4096
+ * bytes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>

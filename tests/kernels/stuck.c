@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * stuck FILE: maps a page of the file, says "ready", waits for a line, then writes to the page. Where the file system is frozen
- * by then the write waits for it in state D; as soon as it does, a second thread unmaps the page, and waits with the memory
- * map locked.
+ * stuck FILE: maps a page of the file, says "ready", waits for a line, then writes to the page. Where the file system
+ * is frozen by then the write waits for it in state D; as soon as it does, a second thread unmaps the page, and waits
+ * with the memory map locked.
  */
 #include <fcntl.h>
 #include <pthread.h>

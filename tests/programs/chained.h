@@ -3,8 +3,8 @@
 #define CHAINED_H
 
 /*
- * Stacks of functions that keep a frame pointer and functions that do not, as they are and as a walk by rbp finds them: what
- * chained.c writes on its output, leaf first.
+ * Stacks of functions that keep a frame pointer and functions that do not, as they are and as a walk by rbp finds them:
+ * what chained.c writes on its output, leaf first.
  */
 
 #include <stdint.h>

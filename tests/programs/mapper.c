@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A program that maps memory in all the ways there are, and writes down, at each moment, the time and what the kernel says is
- * mapped: "at NAME TIME_NS PID", the lines of /proc/self/maps, "end". mapper OUT LIBRARY
+ * A program that maps memory in all the ways there are, and writes down, at each moment, the time and what the kernel
+ * says is mapped: "at NAME TIME_NS PID", the lines of /proc/self/maps, "end". mapper OUT LIBRARY
  */
 #include <dlfcn.h>
 #include <fcntl.h>

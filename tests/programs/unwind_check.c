@@ -4,8 +4,8 @@
  * another one, and compares the two frame by frame. The other one is libgcc's, or, in a program that says where its
  * chain of frame pointers ends (frame_chain.c), that chain.
  *
- * Each process image writes to a file of its own, $UNWIND_CHECK_DIR/PID.NUMBER.unwind, through a shared mapping, so that
- * it survives _exit, exec and SIGKILL: struct result, read by unwinder.py.
+ * Each process image writes to a file of its own, $UNWIND_CHECK_DIR/PID.NUMBER.unwind, through a shared mapping, so
+ * that it survives _exit, exec and SIGKILL: struct result, read by unwinder.py.
  */
 #include <dlfcn.h>
 #include <errno.h>

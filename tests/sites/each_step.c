@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * each_step CALL EVERY: a signal handler forks in the midst of a call into the agent, once at each EVERYth of its instructions. The
- * child makes objects in the handler, goes on with what was interrupted, frees what it has, makes some more, and leaves. What is
- * interrupted is of a call site with a high number, which the child has not got. Prints the pid of each child and, of those that did
- * not end well, where they were made; then how many.
+ * each_step CALL EVERY: a signal handler forks in the midst of a call into the agent, once at each EVERYth of its
+ * instructions. The child makes objects in the handler, goes on with what was interrupted, frees what it has, makes
+ * some more, and leaves. What is interrupted is of a call site with a high number, which the child has not got. Prints
+ * the pid of each child and, of those that did not end well, where they were made; then how many.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * first_call_steps malloc|free: a thread runs the hooks of the agent one instruction at a time. At the first instruction of the first
- * call, the second of the second call and so on another thread makes the same call, from the same call site, from beginning to end.
- * Each pair of calls has a call site of its own, which neither thread has called before. Prints the number of pairs.
+ * first_call_steps malloc|free: a thread runs the hooks of the agent one instruction at a time. At the first
+ * instruction of the first call, the second of the second call and so on another thread makes the same call, from the
+ * same call site, from beginning to end. Each pair of calls has a call site of its own, which neither thread has called
+ * before. Prints the number of pairs.
  */
 #define _GNU_SOURCE
 #include <pthread.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Children, each with two threads that allocate for the first time at the same moment, in a function of its own: `first_child
- * CHILDREN` prints the pid of each. Their stacks are those of threads that the parent had, so that to start them takes no memory.
+ * Children, each with two threads that allocate for the first time at the same moment, in a function of its own:
+ * `first_child CHILDREN` prints the pid of each. Their stacks are those of threads that the parent had, so that to
+ * start them takes no memory.
  */
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Threads that call each form of operator new for the first time at the same moment: THREADS of them, each form by a function.
+// Threads that call each form of operator new for the first time at the same moment: THREADS of them, each form by a
+// function.
 #include <atomic>
 #include <cstdlib>
 #include <new>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * many_sites FORKS: a signal handler forks, every millisecond, while objects are made at 256 places and freed. The child frees
- * what it finds, makes and frees some at one place, and leaves. Prints the pid of each child, then how many a signal killed.
+ * many_sites FORKS: a signal handler forks, every millisecond, while objects are made at 256 places and freed. The
+ * child frees what it finds, makes and frees some at one place, and leaves. Prints the pid of each child, then how many
+ * a signal killed.
  */
 #include <errno.h>
 #include <signal.h>

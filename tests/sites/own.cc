@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Threads that allocate in every way there is, resize, hand over and free at random, each way in a function of its own, and count
- * for themselves what each function makes, frees, and what malloc_usable_size() says of it.
+ * Threads that allocate in every way there is, resize, hand over and free at random, each way in a function of its own,
+ * and count for themselves what each function makes, frees, and what malloc_usable_size() says of it.
  *
  *     own THREADS ROUNDS [fork|wait|again|handlers]
  *
- * prints for each function: PID NAME MADE BYTES USABLE LIVE BYTES-LIVE USABLE-LIVE FREED-HERE BYTES-FREED-HERE
- * fork: a child does as much when the parent is done, frees what it inherited, and prints its own. wait: it ends when its
+ * prints for each function: PID NAME MADE BYTES USABLE LIVE BYTES-LIVE USABLE-LIVE FREED-HERE BYTES-FREED-HERE fork: a
+ * child does as much when the parent is done, frees what it inherited, and prints its own. wait: it ends when its
  * standard input does. again: fifty times, with threads of their own. handlers: a timer's handler allocates and frees,
  * too, which takes an allocator that allows it.
  */

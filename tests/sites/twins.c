@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * twins ROUNDS A.so B.so C.so: two builds of twin.c are loaded in turn, at the same addresses as often as not; a third one is used by
- * another thread all the while. Prints what each made and freed, and at last how often one lay where the other had been.
+ * twins ROUNDS A.so B.so C.so: two builds of twin.c are loaded in turn, at the same addresses as often as not; a third
+ * one is used by another thread all the while. Prints what each made and freed, and at last how often one lay where the
+ * other had been.
  */
 #include <dlfcn.h>
 #include <pthread.h>

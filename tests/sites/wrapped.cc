@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// Functions that allocate through wrappers, and wrappers of wrappers; each a number of times and bytes of its own. C or C++.
+// Functions that allocate through wrappers, and wrappers of wrappers; each a number of times and bytes of its own. C or
+// C++.
 #include <stdlib.h>
 #include <string.h>
 #ifdef __cplusplus

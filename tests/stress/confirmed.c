@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Allocates and says through a pipe, after each few steps, how many allocations and frees it has completed: until somebody
- * kills it. Blocks have 512 bytes and fill a ring; a second thread churns with blocks of 100 bytes.
+ * Allocates and says through a pipe, after each few steps, how many allocations and frees it has completed: until
+ * somebody kills it. Blocks have 512 bytes and fill a ring; a second thread churns with blocks of 100 bytes.
  */
 #include <pthread.h>
 #include <stdint.h>

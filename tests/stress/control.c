@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Four threads that allocate in step, in a function of its own for each phase, so that the books of one phase are apart.
+ * Four threads that allocate in step, in a function of its own for each phase, so that the books of one phase are
+ * apart.
  *
  *     control
  *
- * Reads lines "PHASE BLOCKS MOST": each thread makes BLOCKS blocks of 1 to MOST bytes in phase_PHASE() and frees all but
- * its last ten. Answers "PHASE BLOCKS BYTES", of all threads.
+ * Reads lines "PHASE BLOCKS MOST": each thread makes BLOCKS blocks of 1 to MOST bytes in phase_PHASE() and frees all
+ * but its last ten. Answers "PHASE BLOCKS BYTES", of all threads.
  */
 #include <pthread.h>
 #include <stdatomic.h>

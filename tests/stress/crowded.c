@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Four threads, each with OBJECTS live ones, made, replaced at random and freed, TIMES over: the table of live samples grows
- * under all of them, is full, and empties. Blocks of 8 to 71 bytes: where the allocator packs them closely, so must it.
+ * Four threads, each with OBJECTS live ones, made, replaced at random and freed, TIMES over: the table of live samples
+ * grows under all of them, is full, and empties. Blocks of 8 to 71 bytes: where the allocator packs them closely, so
+ * must it.
  *
  *     crowded OBJECTS TIMES      prints how many it made, and their bytes
  */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Stack that starting a program takes, with an environment of COUNT variables, by each function that can start one, on a
- * stack of this program's own with a guard page below it.
+ * Stack that starting a program takes, with an environment of COUNT variables, by each function that can start one, on
+ * a stack of this program's own with a guard page below it.
  *
  *     exec_stack thread|sigaltstack COUNT PROGRAM    prints "FUNCTION_CHILD BYTES" for each; CHILD: fork, vfork, spawn
  *     exec_stack repeat COUNT PROGRAM                prints by how many KiB the address space grew
  *
- * The function is called in a process of its own, whose small stack is shared memory and painted before the call: the first
- * process sees how far the paint is gone.
+ * The function is called in a process of its own, whose small stack is shared memory and painted before the call: the
+ * first process sees how far the paint is gone.
  */
 #include <fcntl.h>
 #include <pthread.h>

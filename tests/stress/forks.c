@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Fork children in all forms, under churn: what they do stands in their own books, what the parent does in the parent's.
+ * Fork children in all forms, under churn: what they do stands in their own books, what the parent does in the
+ * parent's.
  *
  *     forks HOW COUNT [THREADS]
  *
  * HOW: fork, clone (the bare system call), vfork, spawn, chain (a child forks the next), or odd (the child's first
- * requests fail). A child frees 3 blocks that it inherited, makes 5 of 1234 bytes and frees 2 of those. Meanwhile THREADS
- * other threads of the parent allocate. Says what the parent did: blocks of 999 bytes.
+ * requests fail). A child frees 3 blocks that it inherited, makes 5 of 1234 bytes and frees 2 of those. Meanwhile
+ * THREADS other threads of the parent allocate. Says what the parent did: blocks of 999 bytes.
  */
 #include <errno.h>
 #include <pthread.h>

@@ -6,10 +6,10 @@
  *     guest_calls words MILLISECONDS
  *     guest_calls mlockall-before | mlockall-after
  *
- * flag: a thread waits by syscall(SYS_sched_yield) for a flag on its stack, which another one sets, once; says after how
- * many rounds that took longer than 10 s. words: while one thread calls syscall(SYS_gettid), another is the only one to
- * write to the words above its stack pointer; says how many stores did not last. mlockall: all memory is locked, before
- * anything is allocated or after that; says what the call returned, and the memory in use, in KiB.
+ * flag: a thread waits by syscall(SYS_sched_yield) for a flag on its stack, which another one sets, once; says after
+ * how many rounds that took longer than 10 s. words: while one thread calls syscall(SYS_gettid), another is the only
+ * one to write to the words above its stack pointer; says how many stores did not last. mlockall: all memory is locked,
+ * before anything is allocated or after that; says what the call returned, and the memory in use, in KiB.
  */
 #include <pthread.h>
 #include <sched.h>

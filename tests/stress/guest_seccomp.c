@@ -6,10 +6,11 @@
  *     guest_seccomp worker | worker-first BYTES BLOCKS
  *     guest_seccomp ask-prctl | ask-avail | ask-vfork | ask-tsc | ask-nothing BYTES BLOCKS
  *
- * fork: under a filter that knows fork and what malloc needs, and kills on everything else, a child allocates. worker: a
- * forked child enters such a filter, makes blocks and keeps them; its parent made some before, or nobody did. ask: a
- * question that changes nothing here (prctl without a filter, SECCOMP_GET_ACTION_AVAIL, a vfork child that enters strict
- * mode, strict mode refused where rdtsc has been forbidden before), then blocks from many stacks are made. Says what the question answered or how the child ended.
+ * fork: under a filter that knows fork and what malloc needs, and kills on everything else, a child allocates. worker:
+ * a forked child enters such a filter, makes blocks and keeps them; its parent made some before, or nobody did. ask: a
+ * question that changes nothing here (prctl without a filter, SECCOMP_GET_ACTION_AVAIL, a vfork child that enters
+ * strict mode, strict mode refused where rdtsc has been forbidden before), then blocks from many stacks are made. Says
+ * what the question answered or how the child ended.
  */
 #include <linux/filter.h>
 #include <linux/seccomp.h>

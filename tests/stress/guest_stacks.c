@@ -4,10 +4,10 @@
  *
  *     guest_stacks HOW BYTES
  *
- * tail: malloc is the first function on a stack that ends with a page which may not be touched. stale: a second, smaller
- * stack lies where a larger one was, whose upper part is unmapped by now. inaccessible, unmapped, impossible: a handler
- * on an alternate stack makes the block, after the stack pointer went wild: into a page that may not be touched, to where
- * nothing is, to what is no address. The handler says that it ran, and ends the program with 42.
+ * tail: malloc is the first function on a stack that ends with a page which may not be touched. stale: a second,
+ * smaller stack lies where a larger one was, whose upper part is unmapped by now. inaccessible, unmapped, impossible: a
+ * handler on an alternate stack makes the block, after the stack pointer went wild: into a page that may not be
+ * touched, to where nothing is, to what is no address. The handler says that it ran, and ends the program with 42.
  */
 #include <signal.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Makes many small blocks with many different stacks, to fill the books wherever those have little room, and says what it
- * saw itself.
+ * Makes many small blocks with many different stacks, to fill the books wherever those have little room, and says what
+ * it saw itself.
  *
  *     hungry BLOCKS SIZE [BALLAST]
  *

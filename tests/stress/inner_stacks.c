@@ -5,11 +5,11 @@
  *
  *     inner_stacks STACK HOW BYTES
  *
- * STACK: main, thread. HOW: what happens to the coroutine stack after each use: protected (PROT_NONE), unmapped, replaced
- * (by pages of an empty file, which raise SIGBUS), overwritten; or half of it: upper, lower (PROT_NONE; another coroutine
- * uses the half that is left). The outermost frame of a coroutine has an undefined return address. handler: the stack is
- * the alternate one of a signal handler instead, whose frame has the rbp of the interrupted function, and is protected
- * then. Prints how many blocks there were.
+ * STACK: main, thread. HOW: what happens to the coroutine stack after each use: protected (PROT_NONE), unmapped,
+ * replaced (by pages of an empty file, which raise SIGBUS), overwritten; or half of it: upper, lower (PROT_NONE;
+ * another coroutine uses the half that is left). The outermost frame of a coroutine has an undefined return address.
+ * handler: the stack is the alternate one of a signal handler instead, whose frame has the rbp of the interrupted
+ * function, and is protected then. Prints how many blocks there were.
  */
 #include <alloca.h>
 #include <pthread.h>

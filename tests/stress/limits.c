@@ -3,8 +3,8 @@
  * What a program may still have of its limits.
  *
  *     limits data                    prints VmData and VmSize of /proc/self/status, in KiB, after some requests
- *     limits as|data-limit BYTES     limits itself to what it uses and 64 MiB, then asks for blocks of BYTES until there are
- *                                    no more; prints how many KiB it got
+ *     limits as|data-limit BYTES     limits itself to what it uses and 64 MiB, then asks for blocks of BYTES until
+ *                                    there are no more; prints how many KiB it got
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- *     lookalikes BLOCKS [FRAME]    allocates BLOCKS times, from 64 stacks taken at random that only differ in their return
- *                                  addresses: the stack pointer is the same each time. With FRAME, through a function that
- *                                  finds its frame by rbp alone. Prints how often each was taken.
+ *     lookalikes BLOCKS [FRAME]    allocates BLOCKS times, from 64 stacks taken at random that only differ in their
+ *                                  return addresses: the stack pointer is the same each time. With FRAME, through a
+ *                                  function that finds its frame by rbp alone. Prints how often each was taken.
  */
 #include <alloca.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Opens the agent with dlopen() and calls each function that it exports, found with dlsym(): it forwards each to the function that
- * the program would have called. Prints the name of each function that did so.
+ * Opens the agent with dlopen() and calls each function that it exports, found with dlsym(): it forwards each to the
+ * function that the program would have called. Prints the name of each function that did so.
  *
  *     opened_late AGENT global|local [LIBRARY]    LIBRARY is opened before the agent
  */

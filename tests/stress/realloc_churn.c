@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * realloc that grows, shrinks, moves, and fails: a block whose realloc failed is what it was. Two threads, each with its
- * own blocks.
+ * realloc that grows, shrinks, moves, and fails: a block whose realloc failed is what it was. Two threads, each with
+ * its own blocks.
  *
  *     realloc_churn ROUNDS
  *

@@ -4,8 +4,8 @@
  *
  *     sandbox HOW BLOCKS STACKS
  *
- * HOW: strict, filter (prctl), filter-syscall (the seccomp system call), raw (the same by an instruction, past libc; the filter
- * allows prctl, too), none. Prints how many blocks it made afterwards, from STACKS different stacks.
+ * HOW: strict, filter (prctl), filter-syscall (the seccomp system call), raw (the same by an instruction, past libc;
+ * the filter allows prctl, too), none. Prints how many blocks it made afterwards, from STACKS different stacks.
  */
 #include <linux/filter.h>
 #include <linux/seccomp.h>

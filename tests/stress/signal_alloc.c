@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * An allocator that signal handlers may call: lock-free, to be preloaded behind the agent. Blocks come from a bump pointer
- * in a static arena and go back to a stack of their size class, so that addresses are used again and again; the top of a
- * stack carries a tag against ABA.
+ * An allocator that signal handlers may call: lock-free, to be preloaded behind the agent. Blocks come from a bump
+ * pointer in a static arena and go back to a stack of their size class, so that addresses are used again and again; the
+ * top of a stack carries a tag against ABA.
  *
  * With MINIMAL it has the four functions only that a replacement must have.
  */

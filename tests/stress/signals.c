@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Signal handlers that allocate, free and realloc, wherever they strike: in the agent, in the allocator (signal_alloc.c,
- * which bears it), in both. Main code and handlers free each other's blocks.
+ * Signal handlers that allocate, free and realloc, wherever they strike: in the agent, in the allocator
+ * (signal_alloc.c, which bears it), in both. Main code and handlers free each other's blocks.
  *
  *     signals COUNT THREADS
  *
@@ -52,7 +52,8 @@ static void strike(int sig)
         step((r + (uint64_t)i) * 6364136223846793005u >> 3);
 }
 
-/* SIGPROF to this thread, 1,000 times a second, if it runs. ITIMER_PROF gives no more than the kernel has ticks, and to any thread. */
+/* SIGPROF to this thread, 1,000 times a second, if it runs. ITIMER_PROF gives no more than the kernel has ticks, and
+ * to any thread. */
 static timer_t strike_me(void)
 {
     struct sigevent event = {

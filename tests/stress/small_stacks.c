@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Allocations on stacks with next to no room: coroutines on 8 KiB (makecontext, and a switch by hand), a thread with the
- * least stack there is, alternate signal stacks. Below each lies a page that may not be touched.
+ * Allocations on stacks with next to no room: coroutines on 8 KiB (makecontext, and a switch by hand), a thread with
+ * the least stack there is, alternate signal stacks. Below each lies a page that may not be touched.
  *
  *     small_stacks HOW COUNT [BYTES]
  *

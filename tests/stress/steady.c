@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * For strace: after a warm-up, `ROUNDS` pairs of malloc and free between two calls of getpgid(), of sizes that the heap has
- * had already. The warm-up allocates so much that the ledger's ring of recent frees has got its full size.
+ * For strace: after a warm-up, `ROUNDS` pairs of malloc and free between two calls of getpgid(), of sizes that the heap
+ * has had already. The warm-up allocates so much that the ledger's ring of recent frees has got its full size.
  *
  *     steady ROUNDS
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * eater hold PAGES: touches so many anonymous pages, writes a line, and waits. eater grow: touches pages until it is killed.
- * eater share PAGES: as hold, and a second process has the same memory (vfork's way); its pid is in the line.
+ * eater hold PAGES: touches so many anonymous pages, writes a line, and waits. eater grow: touches pages until it is
+ * killed. eater share PAGES: as hold, and a second process has the same memory (vfork's way); its pid is in the line.
  */
 #include <sched.h>
 #include <signal.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Makes known numbers of kernel events. It reads commands from stdin, a line each, and answers each with a line "done" (or
- * "failed: why") when it is through; nothing else happens in it meanwhile. It stays on one CPU: no page waits in a list of
- * another one.
+ * Makes known numbers of kernel events. It reads commands from stdin, a line each, and answers each with a line "done"
+ * (or "failed: why") when it is through; nothing else happens in it meanwhile. It stays on one CPU: no page waits in a
+ * list of another one.
  *
  *   touch N      maps N pages and writes to each     huge N        the same, in transparent huge pages
  *   drop         unmaps all of them                  read PATH     reads a file
@@ -41,8 +41,9 @@ static struct {
 static int n_maps;
 
 /*
- * The last pages that were touched wait in this processor's batch for the LRU, which holds them: unmapped meanwhile, they are freed by
- * whoever empties it. The kernel does so before it looks at pages that have turned cold; here there are none.
+ * The last pages that were touched wait in this processor's batch for the LRU, which holds them: unmapped meanwhile,
+ * they are freed by whoever empties it. The kernel does so before it looks at pages that have turned cold; here there
+ * are none.
  */
 static void settle(void)
 {

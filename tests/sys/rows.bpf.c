@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Rows as tools have them, of threads that rename themselves. A program that is interrupted by another of ours between reading a
- * sum and writing it back is played by one that begins to add to the row again and again before the first is through.
+ * Rows as tools have them, of threads that rename themselves. A program that is interrupted by another of ours between
+ * reading a sum and writing it back is played by one that begins to add to the row again and again before the first is
+ * through.
  */
 #include "bpf/sys.bpf.h"
 

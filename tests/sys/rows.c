@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Rows, from the kernel's tables to the tool's, with a tool of the test's own (rows.bpf.c): each event is in them once. Takes root.
- * rows OBJECT: the programs.
+ * Rows, from the kernel's tables to the tool's, with a tool of the test's own (rows.bpf.c): each event is in them once.
+ * Takes root. rows OBJECT: the programs.
  */
 #include <poll.h>
 #include <sched.h>

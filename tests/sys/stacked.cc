@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * stacked: touches pages for the first time from a known place of its stack, without frame pointers; then says "done" and waits
- * there. A line on stdin: "plain DEPTH", "signal DEPTH" (in a handler on a stack of its own), "thread DEPTH".
+ * stacked: touches pages for the first time from a known place of its stack, without frame pointers; then says "done"
+ * and waits there. A line on stdin: "plain DEPTH", "signal DEPTH" (in a handler on a stack of its own), "thread DEPTH".
  */
 #include <pthread.h>
 #include <signal.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * toucher: touches a known number of pages of a known kind. Lines on stdin, "KIND PAGES [FILE]"; to each it answers with its
- * own page faults so far as the kernel counts them, "MINOR MAJOR". All memory of its own is touched before.
+ * toucher: touches a known number of pages of a known kind. Lines on stdin, "KIND PAGES [FILE]"; to each it answers
+ * with its own page faults so far as the kernel counts them, "MINOR MAJOR". All memory of its own is touched before.
  */
 #include <fcntl.h>
 #include <linux/userfaultfd.h>

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * User stacks as the tools take them (walk.bpf.c): each has the frames that the kernel's own walk finds, and none is taken for
- * another. A process lays chains of frames into its memory, and renames itself with the frame pointer at one's beginning. Takes
- * root.
- * walk OBJECT: the programs.
+ * User stacks as the tools take them (walk.bpf.c): each has the frames that the kernel's own walk finds, and none is
+ * taken for another. A process lays chains of frames into its memory, and renames itself with the frame pointer at
+ * one's beginning. Takes root. walk OBJECT: the programs.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -13,8 +13,9 @@
 #include <unistd.h>
 
 /*
- * Blocks of one size lie in a region of their own, and the last that was freed is the first that is given again. Those of 8 and
- * of 8-aligned requests begin at odd multiples of 8, too; a large one that is no multiple of a page begins anywhere in one.
+ * Blocks of one size lie in a region of their own, and the last that was freed is the first that is given again. Those
+ * of 8 and of 8-aligned requests begin at odd multiples of 8, too; a large one that is no multiple of a page begins
+ * anywhere in one.
  */
 #define REGION (256ull << 20)
 static const size_t sizes[] = {8,   24,   4104, 16,   48,   4112,  32,    64,     128,    256,
@@ -49,7 +50,8 @@ static char directory[256];
 uint32_t below_epoch;
 static uint64_t seed = 1;
 static volatile int locked;
-/* One count of this place is left out, the first or so many later, to show that it is missed: BELOW_SKIP=PLACE[,LATER] */
+/* One count of this place is left out, the first or so many later, to show that it is missed:
+ * BELOW_SKIP=PLACE[,LATER] */
 static int skip_place = -1, skip_later;
 static bool seen; /* BELOW_SEEN: the library is told of what code without tags frees and resizes */
 

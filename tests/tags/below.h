@@ -3,9 +3,9 @@
 #define TESTS_TAGS_BELOW_H
 
 /*
- * An allocator that counts exactly who asked: a thread says at which place it is before it calls, in code that knows nothing of
- * tags. The counts lie in a file, BELOW_DIR/PID, and outlive the process. Linked behind liballium, so that both the program
- * and the library call it.
+ * An allocator that counts exactly who asked: a thread says at which place it is before it calls, in code that knows
+ * nothing of tags. The counts lie in a file, BELOW_DIR/PID, and outlive the process. Linked behind liballium, so that
+ * both the program and the library call it.
  *
  * Each call is one step under a lock, with signals blocked: handlers may allocate at any time.
  */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * mmap(), munmap() and mremap() of anonymous memory, in a window of address space that is ours alone, with a book of each page: is it
- * there, and which mapping was it when tagged code last had to do with it? Addresses are given again soon, anywhere.
+ * mmap(), munmap() and mremap() of anonymous memory, in a window of address space that is ours alone, with a book of
+ * each page: is it there, and which mapping was it when tagged code last had to do with it? Addresses are given again
+ * soon, anywhere.
  *
  * A page that is not there is mapped all the same, without access: nobody else ever gets an address of the window.
  */

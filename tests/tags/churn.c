@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Threads that allocate, resize, hand over and free at random, each at a few places whose functions tell them apart, and count
- * for themselves. Built with -include allium/malloc_hooks.h.
+ * Threads that allocate, resize, hand over and free at random, each at a few places whose functions tell them apart,
+ * and count for themselves. Built with -include allium/malloc_hooks.h.
  *
  *     churn THREADS ROUNDS [fork|asked|wait|again]      prints, for each place: NAME made BYTES-MADE live BYTES-LIVE
  *
- * fork: a child does as much again when the parent is done, frees what it inherited, and prints its own. asked: the same, after a line has
- * come; what fails is counted and printed, too. wait: it ends when its
- * standard input does. again: fifty times, with threads of their own.
+ * fork: a child does as much again when the parent is done, frees what it inherited, and prints its own. asked: the
+ * same, after a line has come; what fails is counted and printed, too. wait: it ends when its standard input does.
+ * again: fifty times, with threads of their own.
  */
 #include <pthread.h>
 #include <stdatomic.h>

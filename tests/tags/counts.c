@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Counts what real programs ask for, independently of what they were built with: a library for LD_PRELOAD, over glibc's allocator. A
- * request is tagged code's if it comes from the program's own file, or from liballium.so, which makes some for it, but for calls by
- * pointer, which have no tag. The sums lie in COUNTS_DIR/PID, and are right at any time.
+ * Counts what real programs ask for, independently of what they were built with: a library for LD_PRELOAD, over glibc's
+ * allocator. A request is tagged code's if it comes from the program's own file, or from liballium.so, which makes some
+ * for it, but for calls by pointer, which have no tag. The sums lie in COUNTS_DIR/PID, and are right at any time.
  *
- * A free that is the last thing that a function does is a jump, by tagged code or by pointer, which cannot be told apart: what is
- * freed so may be live in the accounts, until its address is given again.
+ * A free that is the last thing that a function does is a jump, by tagged code or by pointer, which cannot be told
+ * apart: what is freed so may be live in the accounts, until its address is given again.
  */
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Helpers of a program's own: what they ask for is charged to their callers. The line of a place ends with what it holds at the
- * end, as NAME: ALLOCATIONS BYTES. C and C++. Built without the library it is the same program.
+ * Helpers of a program's own: what they ask for is charged to their callers. The line of a place ends with what it
+ * holds at the end, as NAME: ALLOCATIONS BYTES. C and C++. Built without the library it is the same program.
  */
 #include <pthread.h>
 #include <setjmp.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #define _GNU_SOURCE 1
 /*
- * What a program may do to a library inside it. Built with tags; each case must leave the program as it would be without:
- * it ends with 0, or by what it asked for.
+ * What a program may do to a library inside it. Built with tags; each case must leave the program as it would be
+ * without: it ends with 0, or by what it asked for.
  *
  *     hostile CASE [NUMBER]
  */

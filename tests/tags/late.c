@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A program without tags loads a library that has some, when its threads run already; they resize and free what the library makes.
+ * A program without tags loads a library that has some, when its threads run already; they resize and free what the
+ * library makes.
  *
  *     late LIBRARY THREADS ROUNDS      prints: PID plugin_make MADE BYTES-MADE LIVE BYTES-LIVE
  */

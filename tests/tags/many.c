@@ -2,8 +2,8 @@
 /*
  * More tags than anybody writes: a table of descriptors as ALLIUM_TAG() leaves them, one for each "line" of many.c.
  *
- *     many TAGS THREADS failed|account [wait]     each thread at each of so many: has a failure, and they come there at once;
- *                                                 or accounts a byte for each line
+ *     many TAGS THREADS failed|account [wait]     each thread at each of so many: has a failure, and they come there at
+ *                                                 once; or accounts a byte for each line
  *
  * Prints its resident bytes before and after. wait: it ends when its standard input does.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A cache of a program's own that uses <allium/tag.h>. Line by line: `put N` puts N entries of 100 bytes, as far as it is not told to
- * fail; `take N` takes them out. It answers with how many it was.
+ * A cache of a program's own that uses <allium/tag.h>. Line by line: `put N` puts N entries of 100 bytes, as far as it
+ * is not told to fail; `take N` takes them out. It answers with how many it was.
  */
 #include <allium/tag.h>
 #include <stdint.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Memory that comes and goes, and the most that was live at once, by a count of its own: what was surely live, which rises after a request and
- * falls before a free, and what may have been, which rises before and falls after. Prints both.
+ * Memory that comes and goes, and the most that was live at once, by a count of its own: what was surely live, which
+ * rises after a request and falls before a free, and what may have been, which rises before and falls after. Prints
+ * both.
  *
  *     peaks grow N BYTES              so many objects, then none
  *     peaks churn THREADS N SEED      random ones in so many threads, more and fewer by turns
@@ -74,7 +75,8 @@ static uint64_t draw(uint64_t *r)
     return *r;
 }
 
-/* Small ones, those of a page, and now and then a large one; mostly made, then mostly freed, by turns of some hundreds. */
+/* Small ones, those of a page, and now and then a large one; mostly made, then mostly freed, by turns of some
+ * hundreds. */
 static void *churn(void *number)
 {
     uint64_t r = 88172645463325252u + seed * 7919 + (uintptr_t)number * 104729;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a test tells it on standard input, one command a line; "ok" when it is done. Built with -include allium/malloc_hooks.h.
+ * What a test tells it on standard input, one command a line; "ok" when it is done. Built with -include
+ * allium/malloc_hooks.h.
  *
  *     made PLACE N BYTES       place 0 to 7 makes N objects, and keeps them
  *     gone PLACE N             N objects of that place are freed, the last ones first
- *     steady PLACE N BYTES MS  makes and frees N objects each MS milliseconds, until the next line comes; says when, and how often
+ *     steady PLACE N BYTES MS  makes and frees N objects each MS milliseconds, until the next line comes; says when,
+ *                              and how often
  */
 #include <poll.h>
 #include <stdint.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Does at random what programs do with memory, at the places that random_places.py wrote. All calls of the family here are those
- * of code without tags; what tagged places do is counted by below.c.
+ * Does at random what programs do with memory, at the places that random_places.py wrote. All calls of the family here
+ * are those of code without tags; what tagged places do is counted by below.c.
  *
- *     random SEED STEPS WORD...     threads=N fails=N (one request in N) forks plugin=FILE foreign timers ends rounds maps
+ *     random SEED STEPS WORD... threads=N fails=N (one request in N) forks plugin=FILE foreign timers ends rounds maps
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -427,8 +427,8 @@ static void run_round(struct self *s)
 }
 
 /*
- * Does what is said: "drain", "go" on until more is said, or one round with the tags of these places off: their numbers. False: no
- * more is said.
+ * Does what is said: "drain", "go" on until more is said, or one round with the tags of these places off: their
+ * numbers. False: no more is said.
  */
 static bool obey(struct self *s)
 {

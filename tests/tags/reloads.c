@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * reloads FIRST SECOND: loads the first library with tags, unloads it, loads it again somewhere else, unloads it, and loads the second,
- * which gets the place that the first one had. Prints where each lay. Objects of the first: 3 and 2, of which 1 and 1 are freed, the former
- * when its library is gone; of the second: 4, of which 1 is freed.
+ * reloads FIRST SECOND: loads the first library with tags, unloads it, loads it again somewhere else, unloads it, and
+ * loads the second, which gets the place that the first one had. Prints where each lay. Objects of the first: 3 and 2,
+ * of which 1 and 1 are freed, the former when its library is gone; of the second: 4, of which 1 is freed.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

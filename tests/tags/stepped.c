@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #define _GNU_SOURCE 1
 /*
- * Deeds of tagged code, time and again, each time with a handler behind another one of its instructions (SIGTRAP, by the processor's trap
- * flag). It does the like, or forks a child that goes on in what was interrupted. Built with tags.
+ * Deeds of tagged code, time and again, each time with a handler behind another one of its instructions (SIGTRAP, by
+ * the processor's trap flag). It does the like, or forks a child that goes on in what was interrupted. Built with tags.
  *
  *     stepped like|fork EVERY      behind each EVERYth instruction; prints how often
  */

@@ -8,7 +8,8 @@
  *     end                  a child ends; answer: its code
  *     open PATH            loads a plugin; answer: 1, it was
  *     close                the one loaded last goes; answer: 1, it did
- *     call NAME N BYTES    so many objects by that function of it; answer: how many there came of it. They are never freed
+ *     call NAME N BYTES    so many objects by that function of it; answer: how many there came of it. They are never
+ *                          freed
  *     exec PATH            becomes that program
  */
 #include <dlfcn.h>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// A program with templates and the standard library. Lines end with what they ask for, NAME: CALLS BYTES, when optimized.
+// A program with templates and the standard library. Lines end with what they ask for, NAME: CALLS BYTES, when
+// optimized.
 #include <allium/operator_new.hh>
 
 #include <cstdlib>

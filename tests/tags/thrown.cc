@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The standard library's containers while operator new fails at random: each failure is an exception, which is caught, and
- * nothing is lost by it. Prints how many were caught. Built with <allium/operator_new.hh>.
+ * The standard library's containers while operator new fails at random: each failure is an exception, which is caught,
+ * and nothing is lost by it. Prints how many were caught. Built with <allium/operator_new.hh>.
  *
  *     thrown ROUNDS       they begin when a line comes
  */

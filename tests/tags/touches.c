@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Objects of known pages, touched when a line on stdin says so: "WHAT FIRST PAGES", of large_object, or of middle_objects one page each;
- * answers "done" and a number. The pages of large_object are of 4 KiB, and lie whole in it.
+ * Objects of known pages, touched when a line on stdin says so: "WHAT FIRST PAGES", of large_object, or of
+ * middle_objects one page each; answers "done" and a number. The pages of large_object are of 4 KiB, and lie whole in
+ * it.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

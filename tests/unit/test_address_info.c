@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * src/model/who and its screens. The independent truth is a map of memory, a byte a cell, into which the blocks are painted
- * one by one: who holds an address is read off it.
+ * src/model/who and its screens. The independent truth is a map of memory, a byte a cell, into which the blocks are
+ * painted one by one: who holds an address is read off it.
  */
 #include "test_view_truth.h"
 
@@ -187,7 +187,10 @@ static void chance_is_that_of_the_draw(void **state)
 
 /* ---- screens ---- */
 
-/** The shop, with a cached block of 200 bytes freed by walk() 2 s before the end, whose address was another one's before. */
+/**
+ * The shop, with a cached block of 200 bytes freed by walk() 2 s before the end, whose address was another one's
+ * before.
+ */
 static struct profile *shop_with_frees(uint64_t period)
 {
     struct profile *p = shop(period);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * src/collect/spaces, layers and sideband_record, fed with records made by hand: times, forks, numbers that are used again,
- * what comes late, what is bounded; and a history that is also kept page by page in an array.
+ * src/collect/spaces, layers and sideband_record, fed with records made by hand: times, forks, numbers that are used
+ * again, what comes late, what is bounded; and a history that is also kept page by page in an array.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -204,7 +204,8 @@ static uint64_t now_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* The gap of a CPU that had been silent for long begins before what another CPU told, and before the process was read. */
+/* The gap of a CPU that had been silent for long begins before what another CPU told, and before the process was
+ * read. */
 static void lost_ends(void **state)
 {
     (void)state;

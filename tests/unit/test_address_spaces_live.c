@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * src/collect/spaces on real programs: what it says of their address spaces, after they have ended, against what they read
- * themselves from /proc/self/maps at each moment. Environment: BRIEF, BRIEF_STATIC, MAPPER, MAPPED_LIBRARY: programs.
+ * src/collect/spaces on real programs: what it says of their address spaces, after they have ended, against what they
+ * read themselves from /proc/self/maps at each moment. Environment: BRIEF, BRIEF_STATIC, MAPPER, MAPPED_LIBRARY:
+ * programs.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * src/collect/allocinfo, src/model/alloc_sites and alloc_table, src/view/allocinfo: the kernel's list of what its places hold.
+ * src/collect/allocinfo, src/model/alloc_sites and alloc_table, src/view/allocinfo: the kernel's list of what its
+ * places hold.
  */
 #include "test_kernel.h"
 

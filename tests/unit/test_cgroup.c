@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * src/collect/mounts, cgroup_mounts and src/model/container_id: what texts say of cgroups. Real ones: tests/cli/kernel_facts.py.
+ * src/collect/mounts, cgroup_mounts and src/model/container_id: what texts say of cgroups. Real ones:
+ * tests/cli/kernel_facts.py.
  */
 #include "test_kernel.h"
 

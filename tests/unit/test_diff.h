@@ -3,8 +3,8 @@
 #define TEST_DIFF
 
 /*
- * What the tests of diffs share, included by each: two moments of a heap each object of which is sampled by the toss of a
- * coin. The coins come from fixed seeds; the truth is what they were tossed for.
+ * What the tests of diffs share, included by each: two moments of a heap each object of which is sampled by the toss of
+ * a coin. The coins come from fixed seeds; the truth is what they were tossed for.
  */
 
 #include "test_view_truth.h"

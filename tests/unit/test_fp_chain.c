@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * src/collect/chain and user_stack: how far walks by rbp are right, against the return addresses that each function of the
- * program told itself; and names for them, after it has ended. Environment: CHAINED: the program.
+ * src/collect/chain and user_stack: how far walks by rbp are right, against the return addresses that each function of
+ * the program told itself; and names for them, after it has ended. Environment: CHAINED: the program.
  */
 #include <errno.h>
 #include <fcntl.h>

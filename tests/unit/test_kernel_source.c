@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * src/symbol/vmlinux and kernel_source: which file is the kernel's, and where in its source an address lies. The kernel is a
- * small one of the test's own, which KASLR has moved; the truth about its lines is what addr2line says.
+ * src/symbol/vmlinux and kernel_source: which file is the kernel's, and where in its source an address lies. The kernel
+ * is a small one of the test's own, which KASLR has moved; the truth about its lines is what addr2line says.
  */
 #include "test_kernel.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * src/collect/ledger_copy: the time of a copy is one at which it was true, however long copying takes; what cannot be read is called
- * what it is.
+ * src/collect/ledger_copy: the time of a copy is one at which it was true, however long copying takes; what cannot be
+ * read is called what it is.
  */
 #include "test_kernel.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * src/agent/live and what it stands on (word_cache), alone in a process: addresses as allocators give them, crowded ones too,
- * entered and taken in a random order while the table grows; against an array that is indexed by the record. The table is
- * included, as what an entry tells of its key has no other witness.
+ * src/agent/live and what it stands on (word_cache), alone in a process: addresses as allocators give them, crowded
+ * ones too, entered and taken in a random order while the table grows; against an array that is indexed by the record.
+ * The table is included, as what an entry tells of its key has no other witness.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -77,7 +77,8 @@ static void is_taken(uint32_t record)
     assert_int_equal(live_table_take(object(record), &found), LIVE_TABLE_UNKNOWN);
 }
 
-/* Whether each entry of each table tells the key that its record has, or says that it cannot; returns how many tell it. */
+/* Whether each entry of each table tells the key that its record has, or says that it cannot; returns how many tell
+ * it. */
 static uint64_t tell_keys(uint64_t *silent)
 {
     uint64_t told = 0;
@@ -139,7 +140,8 @@ static void turnover(void **state)
     free(process.ledger.regions[LEDGER_SAMPLES]);
 }
 
-/* What races leave: an entry twice, as it is when its table has moved on meanwhile. Then the record's next sample has its address. */
+/* What races leave: an entry twice, as it is when its table has moved on meanwhile. Then the record's next sample
+ * has its address. */
 static void leftovers(void **state)
 {
     (void)state;

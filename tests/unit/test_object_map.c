@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * src/collect/objects and object_faults against the map that src/target/object_map.c writes, of this very process: what lies at an address
- * is what a look at each object says; and each fault is counted once, for the object in whose page it was.
+ * src/collect/objects and object_faults against the map that src/target/object_map.c writes, of this very process: what
+ * lies at an address is what a look at each object says; and each fault is counted once, for the object in whose page
+ * it was.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -313,7 +314,8 @@ static uint64_t faults_so_far(void)
     return (uint64_t)usage.ru_minflt;
 }
 
-/* More than the rings hold: what is counted, and what was lost, are all; and no more than the kernel counts, with those of our own. */
+/* More than the rings hold: what is counted, and what was lost, are all; and no more than the kernel counts, with
+ * those of our own. */
 static void what_is_lost_is_counted(void **state)
 {
     size_t pages = 600000;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * src/view/openmetrics: labels that need escaping, and that no counter falls. What the strict parser says: tests/tags/reading.py.
+ * src/view/openmetrics: labels that need escaping, and that no counter falls. What the strict parser says:
+ * tests/tags/reading.py.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The OOM killer's lines in the kernel's log; rates between two looks; and what of a machine is out of the ordinary: each note
- * on a machine that has just this, and none on one that has nothing.
+ * The OOM killer's lines in the kernel's log; rates between two looks; and what of a machine is out of the ordinary:
+ * each note on a machine that has just this, and none on one that has nothing.
  */
 #include "test_overview.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * src/collect's parsers of the kernel's texts about memory, on what Linux 6.1, 6.12 and 6.18 have written, and on what none
- * would. The expected figures were read off the texts by eye.
+ * src/collect's parsers of the kernel's texts about memory, on what Linux 6.1, 6.12 and 6.18 have written, and on what
+ * none would. The expected figures were read off the texts by eye.
  */
 #include "test_overview.h"
 

@@ -9,7 +9,8 @@ static struct rollup *tree_of(const struct profile *p, enum rollup_group group, 
     return rollup_new(p, &(struct rollup_options){.group = group, .inclusive = true, .focus = focus});
 }
 
-/* Each row comes after the one that it is below and is no larger; ends add up; a byte of the total is in one top row. */
+/* Each row comes after the one that it is below and is no larger; ends add up; a byte of the total is in one top
+ * row. */
 static void check_tree(const struct rollup *r)
 {
     double ends = 0, tops = 0;

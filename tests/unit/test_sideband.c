@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * src/collect/sideband on this kernel: losses counted to the unit, against a second band that has room for all; what is known
- * after them; processes from before; and CPUs that come and go, as far as a list of them can be changed without doing so.
+ * src/collect/sideband on this kernel: losses counted to the unit, against a second band that has room for all; what is
+ * known after them; processes from before; and CPUs that come and go, as far as a list of them can be changed without
+ * doing so.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -151,7 +152,8 @@ static void count(void *arg, const struct sideband_record *r)
     t->last_ns = r->time_ns;
 }
 
-/* Drains both at an instant at which nobody on the machine maps, forks or ends: between two looks the large one gets nothing. */
+/* Drains both at an instant at which nobody on the machine maps, forks or ends: between two looks the large one gets
+ * nothing. */
 static void drain_both(struct sideband *large, struct tally *all, struct sideband *small, struct tally *some)
 {
     for (int i = 0; i < TRIES; i++) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* src/agent/sites_slots: an address keeps what was said of it while the table grows, whoever looks; and nearly all are found at once. */
+/* src/agent/sites_slots: an address keeps what was said of it while the table grows, whoever looks; and nearly all
+ * are found at once. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>

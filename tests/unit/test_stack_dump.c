@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * src/collect/captured: a stack of this program, taken as the kernel takes them, walked by the rules of its files; against the return
- * addresses that each function told itself. Then what nobody would take: wrong bytes, missing pages, a rule that is not the
- * place's own.
+ * src/collect/captured: a stack of this program, taken as the kernel takes them, walked by the rules of its files;
+ * against the return addresses that each function told itself. Then what nobody would take: wrong bytes, missing pages,
+ * a rule that is not the place's own.
  */
 #include <link.h>
 #include <setjmp.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The unwinder, instruction by instruction: the trap flag stops the subject before each instruction, the SIGTRAP handler
- * walks its stack through the signal frame. The truth is a list of return addresses kept by the test itself: a call
- * pushes where its return address stands and what it is; an entry is valid as long as the stack pointer is not above it.
+ * The unwinder, instruction by instruction: the trap flag stops the subject before each instruction, the SIGTRAP
+ * handler walks its stack through the signal frame. The truth is a list of return addresses kept by the test itself: a
+ * call pushes where its return address stands and what it is; an entry is valid as long as the stack pointer is not
+ * above it.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -145,14 +146,15 @@ static void step_through(int (*subject)(int), int n)
         fail_msg("%lu of %lu steps differ; first %s", differences, steps, first_difference);
     assert_true(steps > 500);
     /*
-     * libgcc's _Unwind_RaiseException, when it has found the handler, writes the handler's registers and address over its
-     * own saved ones before it returns into it: for these instructions the stack says where it goes, not whence it came.
+     * libgcc's _Unwind_RaiseException, when it has found the handler, writes the handler's registers and address over
+     * its own saved ones before it returns into it: for these instructions the stack says where it goes, not whence it
+     * came.
      */
     if (rewriting * 50 > steps)
         fail_msg("%lu of %lu steps differ in libgcc", rewriting, steps);
     /*
-     * Assembler code of the C library has no unwind information for the padding between two functions: __memcpy_chk of glibc
-     * 2.41 falls through it into memcpy.
+     * Assembler code of the C library has no unwind information for the padding between two functions: __memcpy_chk of
+     * glibc 2.41 falls through it into memcpy.
      */
     if (undescribed > 8)
         fail_msg("%lu of %lu steps are in code without unwind information", undescribed, steps);

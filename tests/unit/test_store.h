@@ -3,8 +3,8 @@
 #define TEST_STORE_H
 
 /*
- * For the tests of src/store: a folder of its own, images that grow at random from a seed, and a profile as text, so that
- * two can be compared whatever the order and the sharing of their parts.
+ * For the tests of src/store: a folder of its own, images that grow at random from a seed, and a profile as text, so
+ * that two can be compared whatever the order and the sharing of their parts.
  */
 
 #include "base/buf.h"
@@ -339,7 +339,8 @@ static inline void end_line(struct lines *l, struct buf *b)
 static inline void say_names(struct lines *l, const struct profile *p)
 {
     struct buf b = BUF_INIT;
-    /* These recordings have no end, so that an image that was running is read as one of a recording that was cut short. */
+    /* These recordings have no end, so that an image that was running is read as one of a recording that was cut
+     * short. */
     vec_each (const struct profile_image, i, &p->images) {
         buf_printf(&b, "image %" PRIx64 " %" PRIx64 " %d %d %s %s '%s' %d", i->id, i->parent_id, i->pid,
                    i->parent_pid, profile_text(p, i->comm), profile_text(p, i->exe), profile_text(p, i->args),

@@ -298,8 +298,8 @@ static size_t read_answer(FILE *f, char functions[][TEXT_BYTES], char files[][TE
 }
 
 /**
- * Names and lines must be those of addr2line, to the last. Its files need not: binutils 2.40 gives the unit's own file for
- * what a function from a header does, with the header's line numbers.
+ * Names and lines must be those of addr2line, to the last. Its files need not: binutils 2.40 gives the unit's own file
+ * for what a function from a header does, with the header's line numbers.
  */
 static void agrees_with_addr2line(void **state)
 {

@@ -200,7 +200,9 @@ static void unobserved_programs(void **state)
     profile_free(p);
 }
 
-/** What who and frees write of a profile with a live block, and with two freed ones, of which one was unlike the other. */
+/**
+ * What who and frees write of a profile with a live block, and with two freed ones, of which one was unlike the other.
+ */
 static void add_blocks(struct buf *all, struct profile *p)
 {
     struct sink out = sink_to_buf(all);

@@ -17,8 +17,8 @@ static char dir[] = "/tmp/allium-pprof-XXXXXX";
 enum { ALLOC_OBJECTS, ALLOC_SPACE, INUSE_OBJECTS, INUSE_SPACE, INDICES };
 static const char *const indices[] = {"alloc_objects", "alloc_space", "inuse_objects", "inuse_space"};
 
-/* A decoder that knows protocol buffers and nothing of Allium. It prints "TYPE FLAT CUM FUNCTION" for each sample type, and
- * fails when the file breaks a rule of profile.proto. */
+/* A decoder that knows protocol buffers and nothing of Allium. It prints "TYPE FLAT CUM FUNCTION" for each sample
+ * type, and fails when the file breaks a rule of profile.proto. */
 static const char decoder[] =
     "import gzip, sys\n"
     "def fields(b):\n"

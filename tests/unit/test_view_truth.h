@@ -3,8 +3,8 @@
 #define TEST_VIEW_TRUTH
 
 /*
- * What the tests of rollups and views share, included by each: profiles made by hand, whose truth is known because every
- * object of them is written down here.
+ * What the tests of rollups and views share, included by each: profiles made by hand, whose truth is known because
+ * every object of them is written down here.
  */
 
 #include "base/buf.h"

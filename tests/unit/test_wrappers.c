@@ -99,7 +99,8 @@ static void mark(struct profile *p, const char *list)
     wrappers_release(&w);
 }
 
-/* A stack of functions, innermost first, each in the program; "lib:name" in a library; "<name" inlined into the next. */
+/* A stack of functions, innermost first, each in the program; "lib:name" in a library; "<name" inlined into the
+ * next. */
 static uint32_t stack_of(struct profile *p, enum profile_stack_end end, const char *const *names)
 {
     uint32_t at[16], depth = 0;

@@ -22,10 +22,10 @@
 #include "wire/unobserved_list.h"
 
 /*
- * Hooks of the functions that execute a file. Each checks first whether the program in the file can carry the agent; if so,
- * the program gets the environment with the agent's entries. The caller may be a vfork child, a signal handler or a thread
- * with a small stack: all that is large lies in a scratch (exec_scratch.h). system(3) and popen(3) start programs from
- * inside libc, past these functions: see system_popen.c.
+ * Hooks of the functions that execute a file. Each checks first whether the program in the file can carry the agent; if
+ * so, the program gets the environment with the agent's entries. The caller may be a vfork child, a signal handler or a
+ * thread with a small stack: all that is large lies in a scratch (exec_scratch.h). system(3) and popen(3) start
+ * programs from inside libc, past these functions: see system_popen.c.
  */
 
 typedef int execve_fn(const char *, char *const[], char *const[]);

@@ -3,7 +3,8 @@
 #define AGENT_EXEC_H
 
 /*
- * Hooks of the functions that start programs: a program that can carry the agent gets it, another one starts without it.
+ * Hooks of the functions that start programs: a program that can carry the agent gets it, another one starts without
+ * it.
  *
  * Runs in: target. Threads: any, vfork children and signal handlers included; no malloc.
  */

@@ -13,8 +13,9 @@
 #define LEFTOVERS_MAX 32u
 
 /*
- * The scratch of a vfork child. The child makes `owner` the word that the kernel clears when a task leaves the memory it
- * shares with others, by exec or by exit (set_tid_address(2)): an entry with a mapping and without an owner is left over.
+ * The scratch of a vfork child. The child makes `owner` the word that the kernel clears when a task leaves the memory
+ * it shares with others, by exec or by exit (set_tid_address(2)): an entry with a mapping and without an owner is left
+ * over.
  */
 static struct exec_leftover {
     uint32_t owner; /* thread id; 0: nobody uses this entry */
@@ -49,8 +50,8 @@ static void remove_leftovers(void)
 }
 
 /*
- * Is this a child of vfork(), whose memory is its parent's? Threads and children of libc's fork() have a word that the kernel
- * clears when they end, children of vfork() have none. A kernel that does not report the word (no
+ * Is this a child of vfork(), whose memory is its parent's? Threads and children of libc's fork() have a word that the
+ * kernel clears when they end, children of vfork() have none. A kernel that does not report the word (no
  * CONFIG_CHECKPOINT_RESTORE): then the child of a fork() does not know yet that it is one.
  */
 static bool shares_memory(void)

@@ -3,13 +3,14 @@
 #define AGENT_EXEC_SCRATCH_H
 
 /*
- * The working memory of one call of a hook in exec.c: a mapping of its own, because the stack of the caller may be small and
- * the environment may be large.
+ * The working memory of one call of a hook in exec.c: a mapping of its own, because the stack of the caller may be
+ * small and the environment may be large.
  *
  * Runs in: target. Threads: any, vfork children and signal handlers included; no malloc. Not after seccomp: it makes
  * system calls.
- * Owns: the mapping, until exec_scratch_release() or a successful exec. A vfork child that executes a program leaves its
- * mapping to the process whose memory it shared; the next exec_scratch_take() of any task in that memory removes it.
+ * Owns: the mapping, until exec_scratch_release() or a successful exec. A vfork child that executes a program leaves
+ * its mapping to the process whose memory it shared; the next exec_scratch_take() of any task in that memory removes
+ * it.
  */
 
 #include <stddef.h>

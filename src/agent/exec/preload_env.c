@@ -65,8 +65,8 @@ static bool is_separator(char c)
 }
 
 /*
- * Takes the agent out of the list, in place. True: the variable is to be removed. An empty variable was there before the
- * agent if the list ends in a separator: see make_preload().
+ * Takes the agent out of the list, in place. True: the variable is to be removed. An empty variable was there before
+ * the agent if the list ends in a separator: see make_preload().
  */
 static bool leave_preload(char *list)
 {
@@ -181,8 +181,8 @@ size_t preload_env_bytes(const struct preload_env *env)
 }
 
 /*
- * LD_PRELOAD=..., with the agent in the list at the place that it had. NULL: the program has no such variable; of an empty
- * one, a separator behind the agent remains.
+ * LD_PRELOAD=..., with the agent in the list at the place that it had. NULL: the program has no such variable; of an
+ * empty one, a separator behind the agent remains.
  */
 static void make_preload(char *text, char *list)
 {

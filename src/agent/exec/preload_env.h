@@ -3,8 +3,8 @@
 #define AGENT_PRELOAD_ENV_H
 
 /*
- * The agent's entries in the environment. The program does not see them: they are taken out of the array before its first
- * line runs, and put into the environment of the programs it starts, if these can carry the agent (exec.c).
+ * The agent's entries in the environment. The program does not see them: they are taken out of the array before its
+ * first line runs, and put into the environment of the programs it starts, if these can carry the agent (exec.c).
  *
  * Runs in: target. Threads: any, vfork children and signal handlers included; no malloc.
  */
@@ -20,8 +20,8 @@
 typedef bool (*environment_setting_fn)(char *entry);
 
 /**
- * Takes the agent's entries out of the environment as the kernel laid it out. Returns the auxiliary vector behind it, or
- * NULL. Once, from boot: libc's `environ` may not be set yet.
+ * Takes the agent's entries out of the environment as the kernel laid it out. Returns the auxiliary vector behind it,
+ * or NULL. Once, from boot: libc's `environ` may not be set yet.
  */
 ONE_COPY const void *preload_env_take_out(environment_setting_fn is_setting);
 /** Children go without the agent: nothing is put into their environment. */

@@ -16,8 +16,8 @@
 
 /*
  * libc's system(3) and popen(3) start their shell from inside libc, where the agent's entries cannot be put into its
- * environment. The functions here do the same as POSIX and glibc specify, but start the shell with our own posix_spawn().
- * If children are not to be observed, libc's functions are called.
+ * environment. The functions here do the same as POSIX and glibc specify, but start the shell with our own
+ * posix_spawn(). If children are not to be observed, libc's functions are called.
  */
 
 #define SHELL        "/bin/sh"

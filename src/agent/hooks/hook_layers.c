@@ -6,9 +6,9 @@
 
 /*
  * Each request is counted once, even if the functions of the allocator call each other through their symbols. For an
- * allocator other than glibc's, each function is called once at the start while the thread is marked busy. If one of our
- * hooks is entered during that call, the function calls another one of the family; from then on it is passed through
- * uncounted.
+ * allocator other than glibc's, each function is called once at the start while the thread is marked busy. If one of
+ * our hooks is entered during that call, the function calls another one of the family; from then on it is passed
+ * through uncounted.
  *
  * Frees need no such care: the second free() of an address finds no sample.
  */
@@ -49,7 +49,8 @@ static void probe_c(struct thread *t, bool aligned_too)
         next_entries.pvalloc = next.pvalloc;
 }
 
-/* tcmalloc allocates in its first call of malloc_usable_size. If an allocator does so in the second call, too, the function is not used. */
+/* tcmalloc allocates in its first call of malloc_usable_size. If an allocator does so in the second call, too, the
+ * function is not used. */
 static void probe_usable_size(struct thread *t)
 {
     if (!next.malloc_usable_size)

@@ -13,9 +13,9 @@
 #include "agent/tag_bridge.h"
 
 /*
- * The malloc family. The hot half of a function takes the bytes from the thread's counter and jumps to the real function.
- * All other work is in the cold half, which is reached by a tail jump. The counter, `left`, is 0 in a new thread and in exact
- * mode, and so sends each request to the cold half.
+ * The malloc family. The hot half of a function takes the bytes from the thread's counter and jumps to the real
+ * function. All other work is in the cold half, which is reached by a tail jump. The counter, `left`, is 0 in a new
+ * thread and in exact mode, and so sends each request to the cold half.
  */
 
 /* Takes the bytes from the thread's counter. False: it does not hold as many, and stays as it is. */
@@ -102,7 +102,8 @@ static COLD void *realloc_cold(void *old, size_t size)
     struct tag_bridge_taken tagged = tag_bridge_take(old);
     struct sites_taken counted = sites_take(old);
     void *p = next.realloc(old, size);
-    /* realloc(p, 0) frees the block or returns a new one, depending on the allocator: the old block is gone either way. */
+    /* realloc(p, 0) frees the block or returns a new one, depending on the allocator: the old block is gone either
+     * way. */
     bool failed = !p && (size || !old);
     sites_moved(&start, old, counted, p, size, failed);
     tag_bridge_moved(&tagged, old, p, size);

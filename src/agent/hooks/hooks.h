@@ -10,7 +10,9 @@
 
 #include <stdbool.h>
 
-/** Is realloc() counted here? Not if the allocator's realloc() calls malloc() through its symbol: then malloc() counts. */
+/**
+ * Is realloc() counted here? Not if the allocator's realloc() calls malloc() through its symbol: then malloc() counts.
+ */
 bool hooks_count_realloc(void);
 /** Books the free of `p`, then frees it. */
 void hooks_free_cold(void *p);

@@ -13,7 +13,8 @@
 
 #if defined(__x86_64__)
 
-/* `jmp *disp32(%rip)` is ff 25 and the distance from its end, 6 bytes; `jmp rel32` is e9 and the distance from its end, 5 bytes. */
+/* `jmp *disp32(%rip)` is ff 25 and the distance from its end, 6 bytes; `jmp rel32` is e9 and the distance from its
+ * end, 5 bytes. */
 #define INDIRECT        0x25ffu
 #define INDIRECT_LENGTH 6
 #define DIRECT          0xe9u
@@ -27,7 +28,8 @@ static bool within(uintptr_t slot, const void *from, const void *end)
     return slot >= (uintptr_t)from && slot < (uintptr_t)end && slot % sizeof(void *) == 0;
 }
 
-/* Returns the pointer that the instruction at `at` jumps through, if it is one of next_hot or next_entries; else NULL. */
+/* Returns the pointer that the instruction at `at` jumps through, if it is one of next_hot or next_entries; else
+ * NULL. */
 static const uintptr_t *slot_of(const uint8_t *at)
 {
     int32_t distance;

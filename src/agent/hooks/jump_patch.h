@@ -3,15 +3,15 @@
 #define AGENT_JUMP_PATCH_H
 
 /*
- * Replaces the indirect jumps at the end of the hot halves by direct ones. A hot half ends in a jump through a pointer to the
- * real function. A jump to a fixed address takes a third of a nanosecond less, which is half of what the agent adds to a
- * malloc+free pair. Once the real functions are known, the jumps are rewritten in the private copy of one or two pages of
- * our own text.
+ * Replaces the indirect jumps at the end of the hot halves by direct ones. A hot half ends in a jump through a pointer
+ * to the real function. A jump to a fixed address takes a third of a nanosecond less, which is half of what the agent
+ * adds to a malloc+free pair. Once the real functions are known, the jumps are rewritten in the private copy of one or
+ * two pages of our own text.
  *
  * Runs in: target, once. Threads: only while there is one.
- * Invariant: both kinds of jump lead to the same function; no other code depends on the rewriting. The jumps stay indirect
- * if memory may not be both written and executed (SELinux, MDWE), and under an inherited seccomp filter, which might kill
- * the process for the attempt.
+ * Invariant: both kinds of jump lead to the same function; no other code depends on the rewriting. The jumps stay
+ * indirect if memory may not be both written and executed (SELinux, MDWE), and under an inherited seccomp filter, which
+ * might kill the process for the attempt.
  */
 
 #include <stdbool.h>

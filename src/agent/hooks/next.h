@@ -54,7 +54,8 @@ struct next {
     void *(*pvalloc)(size_t);
     size_t (*malloc_usable_size)(void *);
     bool is_glibc; /* the allocator */
-    /* The functions that the exported operators jump to: the real one, a counting one of operators.c, or the resolver. */
+    /* The functions that the exported operators jump to: the real one, a counting one of operators.c, or the
+     * resolver. */
 #define X(field, symbol) next_new_fn field;
     NEXT_NEW_FORMS(X)
 #undef X
@@ -81,8 +82,9 @@ struct next_hot {
 extern struct next_hot next_hot __attribute__((visibility("hidden")));
 
 /*
- * The functions that the exported functions jump to: our counting half; or the allocator's function, if that calls another
- * function of the family through its symbol, which then counts (jemalloc's aligned operator new calls aligned_alloc).
+ * The functions that the exported functions jump to: our counting half; or the allocator's function, if that calls
+ * another function of the family through its symbol, which then counts (jemalloc's aligned operator new calls
+ * aligned_alloc).
  */
 struct next_entries {
     void *(*calloc)(size_t, size_t);
@@ -96,7 +98,10 @@ struct next_entries {
 
 extern struct next_entries next_entries __attribute__((visibility("hidden")));
 
-/** Calls each function of the allocator to learn which of them call others of the family. `aligned_too`: the allocator has aligned functions. */
+/**
+ * Calls each function of the allocator to learn which of them call others of the family. `aligned_too`: the allocator
+ * has aligned functions.
+ */
 void hook_layers_probe(bool aligned_too);
 
 /** The allocator's own C++ operators, which do not call malloc; our counting operators forward to them. */

@@ -74,7 +74,8 @@ NEXT_NEW_FORMS(X)
 NEXT_DELETE_FORMS(X)
 #undef X
 
-/* If no module defines an operator, malloc() and free() do its work. Without the agent it could not have been called. */
+/* If no module defines an operator, malloc() and free() do its work. Without the agent it could not have been
+ * called. */
 static void *new_of_malloc(size_t size, size_t second, size_t third)
 {
     (void)second;
@@ -90,9 +91,9 @@ static void delete_of_free(void *p, size_t second, size_t third)
 }
 
 /*
- * Finds the operator that a caller means, where the allocator has none: first one of a module that came with the program, which
- * can be kept for good; then one of the caller's own module, for this call only, as the module may be unloaded; then one of
- * the C++ library, which is never unloaded.
+ * Finds the operator that a caller means, where the allocator has none: first one of a module that came with the
+ * program, which can be kept for good; then one of the caller's own module, for this call only, as the module may be
+ * unloaded; then one of the C++ library, which is never unloaded.
  */
 static void *resolve_operator(const char *name, uintptr_t caller, bool *for_good)
 {

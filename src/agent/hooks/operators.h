@@ -5,9 +5,10 @@
 /*
  * C++ operator new and delete, all forms.
  *
- * The operators of an allocator that has its own (jemalloc, tcmalloc, mimalloc) do not call malloc: ours count, then forward
- * to them. The operators of libstdc++ call malloc and free, which count already: ours only forward. The libstdc++ to forward
- * to is looked up at the first call of each operator: by then the caller's is loaded, even one that dlopen(RTLD_LOCAL) brought.
+ * The operators of an allocator that has its own (jemalloc, tcmalloc, mimalloc) do not call malloc: ours count, then
+ * forward to them. The operators of libstdc++ call malloc and free, which count already: ours only forward. The
+ * libstdc++ to forward to is looked up at the first call of each operator: by then the caller's is loaded, even one
+ * that dlopen(RTLD_LOCAL) brought.
  *
  * Runs in: target. Threads: any. Exceptions of the real operator pass through: no frame here has a cleanup.
  */

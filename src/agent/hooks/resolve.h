@@ -3,9 +3,9 @@
 #define AGENT_RESOLVE_H
 
 /*
- * Finds the functions that would be called without the agent, as dlsym(RTLD_NEXT) would, but without calling the allocator
- * (dlsym reports a missing symbol with malloc) and without the loader's lock: those of the modules behind the agent in the
- * search order. An agent that dlopen() brought stands behind all of them: then those of all other modules.
+ * Finds the functions that would be called without the agent, as dlsym(RTLD_NEXT) would, but without calling the
+ * allocator (dlsym reports a missing symbol with malloc) and without the loader's lock: those of the modules behind the
+ * agent in the search order. An agent that dlopen() brought stands behind all of them: then those of all other modules.
  *
  * Runs in: target. Threads: any; meant for start-up, when no library comes or goes.
  */

@@ -11,9 +11,9 @@
  *
  * Runs in: target. Threads: any, signal handlers included.
  *
- * Invariant (no missed free): a sample's unit is added before the allocation that returns its address returns, and taken
- * away only by the one who took its entry out of the live table. A byte that reached 255 is never lowered again. So a
- * byte of 0 means: no live sample in any stretch that it stands for.
+ * Invariant (no missed free): a sample's unit is added before the allocation that returns its address returns, and
+ * taken away only by the one who took its entry out of the live table. A byte that reached 255 is never lowered again.
+ * So a byte of 0 means: no live sample in any stretch that it stands for.
  */
 
 #include <stdbool.h>

@@ -51,7 +51,8 @@ static struct table tables[TABLES_MAX] = {{.words = first_words, .log2 = FIRST_L
 static uint32_t oldest, newest;
 static uint32_t inherited_from, inherited_to;
 
-/* A bijection. The stretch is mixed with the page, so that objects that lie alike in their pages do not share a bucket. */
+/* A bijection. The stretch is mixed with the page, so that objects that lie alike in their pages do not share a
+ * bucket. */
 static inline uint64_t key_of(uintptr_t address)
 {
     uint64_t page = (address >> 12) * 0x1e3779b97u & PAGE_MASK;
@@ -172,9 +173,9 @@ static bool is_current(uint64_t entry, uint64_t *key)
 }
 
 /*
- * The key of an entry that lies in its home bucket: what it lacks, the bucket implies. One that lies further on, in another group,
- * is told by the bits that both have, of which a table of KEYS_LOG2 has enough; then its record has the key. To read that would
- * cost what the record costs to come, and records lie elsewhere.
+ * The key of an entry that lies in its home bucket: what it lacks, the bucket implies. One that lies further on, in
+ * another group, is told by the bits that both have, of which a table of KEYS_LOG2 has enough; then its record has the
+ * key. To read that would cost what the record costs to come, and records lie elsewhere.
  */
 static bool key_at_home(const struct table *t, uint64_t bucket, uint64_t entry, uint64_t *key)
 {
@@ -202,13 +203,14 @@ static void move_slot(const struct table *from, uint64_t bucket, uint64_t *slot)
             return; /* stays where it is: the old table is never declared empty, and is still searched */
         if (atomic_swap_if64(slot, entry, SEALED))
             return;
-        /* Freed meanwhile. The copy stays: by now it may be the entry of a new sample with the same address and record. */
+        /* Freed meanwhile. The copy stays: by now it may be the entry of a new sample with the same address and
+         * record. */
     }
 }
 
 /*
- * A table whose entries have all moved on gives its memory back: who still reads it finds nothing, and looks into the next one.
- * Who still inserts there looks afterwards whether it was in time (is_gone()).
+ * A table whose entries have all moved on gives its memory back: who still reads it finds nothing, and looks into the
+ * next one. Who still inserts there looks afterwards whether it was in time (is_gone()).
  */
 static void forget_words(const struct table *t)
 {
@@ -277,7 +279,8 @@ bool live_table_insert_new(uintptr_t address, uint32_t record)
         return false;
     }
     if (is_gone(
-            n)) { /* it may have moved on with the others or not: to enter it twice does no harm, to look for it would */
+            /* it may have moved on with the others or not: to enter it twice does no harm, to look for it would */
+            n)) {
         live_table_insert(address, record);
         return true;
     }

@@ -9,9 +9,9 @@
  * Runs in: target. Threads: any, signal handlers included; a thread stopped anywhere in here stops nobody else.
  * Owns: private anonymous memory. Of a table that has moved on it keeps the addresses (a slow reader may still look).
  *
- * An entry is one word: key << 28 | record. The key is a bijection of the address, so it is the address. Truth
- * lies in the record: whoever swaps its address to 0 has taken the sample. Entries whose record says otherwise are leftovers
- * of a race and are removed by whoever meets them; one that is the same as a later sample's entry does no harm.
+ * An entry is one word: key << 28 | record. The key is a bijection of the address, so it is the address. Truth lies in
+ * the record: whoever swaps its address to 0 has taken the sample. Entries whose record says otherwise are leftovers of
+ * a race and are removed by whoever meets them; one that is the same as a later sample's entry does no harm.
  *
  * Growth: a table twice the size becomes the newest; every insertion then moves a few buckets of the oldest. A moved
  * entry is first put into the newest and then sealed where it was; an empty slot is sealed at once, so that a late
@@ -34,8 +34,8 @@ enum live_table_taken {
 
 /**
  * Enters an address with its record, whose `address` is set, and 0 when the answer is false. The first does so when one
- * look at one cache line tells that the address is not there yet and that there is room; the other one asks nothing, and is
- * false only when there is no memory.
+ * look at one cache line tells that the address is not there yet and that there is room; the other one asks nothing,
+ * and is false only when there is no memory.
  *
  * The address is not set any earlier: a leftover with this very address and record would be the sample, and who asks
  * live_table_take() whether an older sample had the address would take the new one.

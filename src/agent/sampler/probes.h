@@ -5,14 +5,14 @@
 /*
  * The probes allium:* and otel_memory:* (allium-probes(7) documents them): what the sampler tells whoever listens.
  *
- * Their sites lie in functions whose frame pointers lead to the program's, the cold halves of the hooks, or those that say
- * PROBE_FROM_HERE(): so a listener in the kernel can walk on from there. Hence inlined always.
+ * Their sites lie in functions whose frame pointers lead to the program's, the cold halves of the hooks, or those that
+ * say PROBE_FROM_HERE(): so a listener in the kernel can walk on from there. Hence inlined always.
  *
  * Runs in: target, cold paths. Threads: any, signal handlers included.
  *
  * Order: a beginning is told after the block is in the books, an end before the block is given back; so of one address
- * no two lives overlap. Of a realloc otel_memory, which goes by addresses, tells the end before the call, and a beginning
- * anew if that fails; allium, which goes by serials, tells both after it.
+ * no two lives overlap. Of a realloc otel_memory, which goes by addresses, tells the end before the call, and a
+ * beginning anew if that fails; allium, which goes by serials, tells both after it.
  *
  * No probe has more than six arguments: bpftrace 0.17 cannot read those.
  */

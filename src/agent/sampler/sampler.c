@@ -83,8 +83,8 @@ static inline struct draw_weight weigh(struct thread *t, uint64_t size, uint8_t 
 }
 
 /*
- * The weighted bytes of a sample as an integer, the same whenever it is asked for. Its fraction goes up or down with the
- * serial's last bits, spread over all by the golden ratio: so no size is favoured, and sums do not drift.
+ * The weighted bytes of a sample as an integer, the same whenever it is asked for. Its fraction goes up or down with
+ * the serial's last bits, spread over all by the golden ratio: so no size is favoured, and sums do not drift.
  */
 static inline uint64_t whole_bytes(struct draw_weight w, uint64_t serial)
 {

@@ -51,8 +51,8 @@ ONE_COPY struct sample_made sample_made(struct thread *t, const struct walk_star
 /** Takes `p`, about to be reallocated, out of the live table if it is there. */
 ONE_COPY struct taken sample_take(struct thread *t, void *p);
 /**
- * `p` is about to be freed, or (`moved`: what sample_take() said) was reallocated: if it is a sample, it is booked as gone.
- * What was freed is told here; of what was moved, `moved->gone` says it.
+ * `p` is about to be freed, or (`moved`: what sample_take() said) was reallocated: if it is a sample, it is booked as
+ * gone. What was freed is told here; of what was moved, `moved->gone` says it.
  */
 ONE_COPY void sample_freed(struct thread *t, const struct walk_start *start, void *p, struct taken *moved);
 /** The call failed: the sample is as it was. */

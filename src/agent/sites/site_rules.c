@@ -33,8 +33,8 @@ void sites_asked_begin_ledger(void)
 }
 
 /*
- * NULL: the ledger does not know its module, or there is no memory. No file has a list of its sites: a reader from outside
- * settles those that were met, and the queries say the rest.
+ * NULL: the ledger does not know its module, or there is no memory. No file has a list of its sites: a reader from
+ * outside settles those that were met, and the queries say the rest.
  */
 static struct deferred_target *place_of(uint32_t number, uint32_t module, uintptr_t pc)
 {

@@ -19,7 +19,10 @@
 void sites_asked_begin(void);
 /** A new ledger is there, and its control page. */
 void sites_asked_begin_ledger(void);
-/** Are stacks asked for of the site with that number, whose call in that module returns to pc, while the page is at that state? */
+/**
+ * Are stacks asked for of the site with that number, whose call in that module returns to pc, while the page is at that
+ * state?
+ */
 bool sites_stacks_asked(const struct ledger_control *c, int32_t state, uint32_t number, uint32_t module,
                         uintptr_t pc);
 /** One more call of it, that `from` comes from. */

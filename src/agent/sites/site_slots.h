@@ -6,9 +6,10 @@
  * The table of return addresses: which site an address is.
  *
  * Runs in: target. Threads: any, signal handlers included; no lock.
- * Owns: nothing: the memory of the table belongs to sites.c, which has reserved all of it. Only a part of it is used, with eight
- * slots for each address, so that hot calls read few pages. When more than an eighth of the part is taken it doubles, and its
- * second half is made writable. Addresses whose slot lies elsewhere after that come to the cold half once, which enters them again.
+ * Owns: nothing: the memory of the table belongs to sites.c, which has reserved all of it. Only a part of it is used,
+ * with eight slots for each address, so that hot calls read few pages. When more than an eighth of the part is taken it
+ * doubles, and its second half is made writable. Addresses whose slot lies elsewhere after that come to the cold half
+ * once, which enters them again.
  */
 
 #include <stdbool.h>
@@ -19,9 +20,9 @@
 #include "base/sigsafe/compiler.h"
 
 /*
- * It is an address's for good; `id` comes later, with SITES_*. The hot half counts where `state` is the control page's, which is never
- * 0: a change there, of what is asked of sites, sends each to the cold half once, and those of which something is asked each time, as
- * those that have to be looked at closer anyway.
+ * It is an address's for good; `id` comes later, with SITES_*. The hot half counts where `state` is the control page's,
+ * which is never 0: a change there, of what is asked of sites, sends each to the cold half once, and those of which
+ * something is asked each time, as those that have to be looked at closer anyway.
  */
 struct sites_slot {
     uint64_t pc;
@@ -39,7 +40,10 @@ struct sites_slots {
 extern struct sites_slots sites_slots __attribute__((visibility("hidden")));
 extern const struct sites_slot sites_slot_none __attribute__((visibility("hidden")));
 
-/** Begins with an empty table of SITES_SLOTS, at the beginning of a page, of which the first SITES_SLOTS_LEAST are writable. */
+/**
+ * Begins with an empty table of SITES_SLOTS, at the beginning of a page, of which the first SITES_SLOTS_LEAST are
+ * writable.
+ */
 void sites_slots_begin(struct sites_slot *empty);
 /** The address's, taken if it is new; NULL: too many others are where it would be. */
 ONE_COPY struct sites_slot *sites_slots_take(uintptr_t pc);

@@ -3,11 +3,12 @@
 #define AGENT_SITE_TABLES_H
 
 /*
- * The tables by which sites are numbered: the slots of return addresses (site_slots.h), and the numbers of tags among sites.
+ * The tables by which sites are numbered: the slots of return addresses (site_slots.h), and the numbers of tags among
+ * sites.
  *
  * Runs in: target, cold paths.
- * Owns: memory for SITES_GENERATIONS of tables, wiped by the kernel in fork children. A child switches to the next generation:
- * code that a forking signal handler interrupted may still write to the tables of the parent.
+ * Owns: memory for SITES_GENERATIONS of tables, wiped by the kernel in fork children. A child switches to the next
+ * generation: code that a forking signal handler interrupted may still write to the tables of the parent.
  */
 
 #include <stdbool.h>

@@ -132,7 +132,8 @@ static uint32_t settle_slot(struct sites_slot *slot, uintptr_t pc, uint32_t was)
     return number;
 }
 
-/* Is more asked of the site than to count it? If nothing is, the hot half is told that it may, where the module stays. */
+/* Is more asked of the site than to count it? If nothing is, the hot half is told that it may, where the module
+ * stays. */
 static uint32_t judge(struct sites_slot *slot, uint32_t number, uintptr_t pc)
 {
     const struct ledger_control *c = process.ledger.control;
@@ -160,8 +161,8 @@ void sites_forget_unloadable(void)
 }
 
 /*
- * The site's number, as add_site() gives it, and SITES_ASKED. Where a module may have been unloaded, it is asked each time whether it is
- * there still.
+ * The site's number, as add_site() gives it, and SITES_ASKED. Where a module may have been unloaded, it is asked each
+ * time whether it is there still.
  */
 static uint32_t number_at(uintptr_t pc)
 {
@@ -380,7 +381,8 @@ void sites_charge_tag(const void *object, uint32_t account)
     ledger_exit(t, outside);
 }
 
-/* Takes it out of the map. A process that has not begun its books has nothing in there, and does not begin them for this. */
+/* Takes it out of the map. A process that has not begun its books has nothing in there, and does not begin them for
+ * this. */
 static bool take(struct thread *t, void *p, struct object *o)
 {
     *o = (struct object){0};
@@ -421,7 +423,8 @@ struct sites_taken sites_take(void *p)
     return taken;
 }
 
-/* The old object is gone. One that was in another process's map, as a handler forked meanwhile, is none of this one's. */
+/* The old object is gone. One that was in another process's map, as a handler forked meanwhile, is none of this
+ * one's. */
 static void book_moved(struct thread *t, const struct walk_start *from, const struct sites_taken *taken)
 {
     if (taken->object.account && taken->generation == t->generation) {
@@ -458,7 +461,8 @@ void sites_moved(const struct walk_start *from, void *old, struct sites_taken ta
         sites_made_cold(from, p, size);
 }
 
-/* glibc's chunks have their size before them; whether so in this one is tried on two, as its debugging aids change it. */
+/* glibc's chunks have their size before them; whether so in this one is tried on two, as its debugging aids change
+ * it. */
 static bool heads_tell_usable(void)
 {
     bool so = next.is_glibc && next.malloc_usable_size;

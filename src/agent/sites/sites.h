@@ -9,11 +9,11 @@
  * Runs in: target. Threads: any, signal handlers included; no lock.
  * Owns: a map of all live objects (target/object_map.h), a table of return addresses, the ledger's sums of sites.
  *
- * The hot halves here stand between those of hooks.c and the real functions. An object is in the map from right after the
- * real call that made it until right before the one that frees it: its entry belongs to whoever does the one or the other.
- * Sums are the thread's own words, added to by single instructions: a handler never finds them half done.
- * A fork child finds the map and the table of addresses empty (MADV_WIPEONFORK), which sends each request to the cold
- * half: that knows that the sums of the parent are not mapped any more.
+ * The hot halves here stand between those of hooks.c and the real functions. An object is in the map from right after
+ * the real call that made it until right before the one that frees it: its entry belongs to whoever does the one or the
+ * other. Sums are the thread's own words, added to by single instructions: a handler never finds them half done. A fork
+ * child finds the map and the table of addresses empty (MADV_WIPEONFORK), which sends each request to the cold half:
+ * that knows that the sums of the parent are not mapped any more.
  */
 
 #include <stdbool.h>
@@ -38,8 +38,8 @@
 #define SITES_PLAIN   (SITES_ASKED - 1)
 
 /*
- * A site's number as entries of the map and slots have it: shifted by 6 it is where its words lie in a shard, whose sites lie 64 to
- * a block of all shards.
+ * A site's number as entries of the map and slots have it: shifted by 6 it is where its words lie in a shard, whose
+ * sites lie 64 to a block of all shards.
  */
 #define SITES_ID(number) ledger_index_of(number, LEDGER_SITES_TOGETHER)
 #define SITES_NUMBER(id) ledger_number_at(id, LEDGER_SITES_TOGETHER)
@@ -51,8 +51,8 @@ extern uint32_t sites_heads_tell
 ONE_COPY void *sites_book_cold(void *p, size_t size);
 
 /**
- * A function of the allocator that called another one of the family through its symbol has made it, for the call that `from`
- * comes from: what was booked for the allocator's own call is the caller's.
+ * A function of the allocator that called another one of the family through its symbol has made it, for the call that
+ * `from` comes from: what was booked for the allocator's own call is the caller's.
  */
 ONE_COPY void sites_recharge_cold(const struct walk_start *from, void *p, size_t size);
 
@@ -105,10 +105,11 @@ static inline void sites_add2(struct ledger_site_words *w, uint64_t bytes)
 }
 
 /*
- * May the fast path count at the slot? Asked after `table` and `sums` were loaded: slot, table and sums must belong to one generation of
- * the process. If a handler forked before, the slot was wiped in the child and belongs to no address (its state and the control page's
- * may both be 0); if a handler forks later, the child writes to memory that nobody reads (sites_forked.c).
- * The slot's `id` is loaded after this: another thread may just give the slot its site, and it stores `id` before `state`.
+ * May the fast path count at the slot? Asked after `table` and `sums` were loaded: slot, table and sums must belong to
+ * one generation of the process. If a handler forked before, the slot was wiped in the child and belongs to no address
+ * (its state and the control page's may both be 0); if a handler forks later, the child writes to memory that nobody
+ * reads (sites_forked.c). The slot's `id` is loaded after this: another thread may just give the slot its site, and it
+ * stores `id` before `state`.
  */
 static inline __attribute__((always_inline)) bool sites_is_hot(const struct sites_slot *slot, uintptr_t pc)
 {
@@ -118,8 +119,8 @@ static inline __attribute__((always_inline)) bool sites_is_hot(const struct site
 }
 
 /**
- * What was just made. False: nothing is done, the cold half is to do it. `slot`: perhaps the address's. `heads`: usable bytes stand
- * before objects.
+ * What was just made. False: nothing is done, the cold half is to do it. `slot`: perhaps the address's. `heads`: usable
+ * bytes stand before objects.
  */
 static inline __attribute__((always_inline)) bool sites_made_hot(const struct sites_slot *slot, uintptr_t pc,
                                                                  void *p, size_t size, bool heads)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Children of handlers that fork in the midst of a hot half of sites.h: that goes on adding to sums of the parent, which are not
- * mapped there.
+ * Children of handlers that fork in the midst of a hot half of sites.h: that goes on adding to sums of the parent,
+ * which are not mapped there.
  */
 #include <sys/mman.h>
 
@@ -20,8 +20,8 @@ void sites_before_fork(void)
 }
 
 /*
- * What was put in the place of an ancestor's sums goes when nothing that handlers interrupted can be about to write to it. It is no
- * larger than it must be: mlockall(2) in the child takes it for the program's own.
+ * What was put in the place of an ancestor's sums goes when nothing that handlers interrupted can be about to write to
+ * it. It is no larger than it must be: mlockall(2) in the child takes it for the program's own.
  */
 void sites_after_fork(void)
 {

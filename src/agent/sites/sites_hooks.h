@@ -3,7 +3,8 @@
 #define AGENT_SITES_HOOKS_H
 
 /*
- * The hooks of processes that keep accounts of call sites (sites.h): what the hot halves of hooks.c and the C++ operators jump to.
+ * The hooks of processes that keep accounts of call sites (sites.h): what the hot halves of hooks.c and the C++
+ * operators jump to.
  *
  * Runs in: target. Threads: any.
  */
@@ -14,7 +15,10 @@
 /* In a function that is reached by a tail jump, so that its return address is the program's. */
 #define SITES_CALLER ((uintptr_t)__builtin_return_address(0))
 
-/** Books what the real function gave; NULL: it failed. What its caller returns, so that what is cold is reached by a jump. */
+/**
+ * Books what the real function gave; NULL: it failed. What its caller returns, so that what is cold is reached by a
+ * jump.
+ */
 static inline __attribute__((always_inline)) void *sites_book(uintptr_t pc, void *p, size_t size)
 {
     bool done = p && (sites_heads_tell ? sites_made_hot(sites_slot_first(pc), pc, p, size, true)

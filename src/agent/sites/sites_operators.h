@@ -5,8 +5,8 @@
 /*
  * C++ operators of processes that keep accounts of call sites: the site is who called the operator.
  *
- * libstdc++'s operators only call malloc, aligned_alloc and free, which would make the operator the site. So it is passed
- * over as long as there is memory: what it would do then is done here.
+ * libstdc++'s operators only call malloc, aligned_alloc and free, which would make the operator the site. So it is
+ * passed over as long as there is memory: what it would do then is done here.
  *
  * Runs in: target. Threads: any.
  */

@@ -3,8 +3,8 @@
 #define AGENT_SITES_UNLOAD_H
 
 /*
- * Modules that may be unloaded: from before one is until after, the hot half counts at no site that is in such a module, so that what
- * comes to lie at its addresses is looked at first.
+ * Modules that may be unloaded: from before one is until after, the hot half counts at no site that is in such a
+ * module, so that what comes to lie at its addresses is looked at first.
  *
  * Runs in: target. Threads: any, signal handlers included; no lock.
  * Owns: dlclose().

@@ -33,8 +33,8 @@ struct pattern {
 static struct pattern *patterns;
 static uint32_t n_patterns;
 /*
- * The last pattern of those that begin alike, + 1; of ten thousands of symbols most begin as none does. Their first three characters
- * tell; [BEGINNINGS]: of those where one of the three may be any, or missing.
+ * The last pattern of those that begin alike, + 1; of ten thousands of symbols most begin as none does. Their first
+ * three characters tell; [BEGINNINGS]: of those where one of the three may be any, or missing.
  */
 static uint32_t latest[BEGINNINGS + 1];
 

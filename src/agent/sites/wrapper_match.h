@@ -3,8 +3,8 @@
 #define AGENT_WRAPPER_MATCH_H
 
 /*
- * Functions that only pass on what others ask for: by patterns of their names, those of share/allium/wrappers, built in, and those
- * that the process was started with.
+ * Functions that only pass on what others ask for: by patterns of their names, those of share/allium/wrappers, built
+ * in, and those that the process was started with.
  *
  * Runs in: target, cold paths. Threads: any, signal handlers included; no lock.
  * Owns: for each module that allocates, where such functions lie in it, from the symbols of its file; found once.

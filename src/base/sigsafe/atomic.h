@@ -7,7 +7,8 @@
  *
  * Runs in: target. Threads: any, signal handlers included.
  * Invariant: each read-modify-write is one instruction, so that a signal handler never finds it half done. As soon as
- * there is a second thread, it has the lock prefix (glibc's __libc_single_threaded becomes false before that thread exists).
+ * there is a second thread, it has the lock prefix (glibc's __libc_single_threaded becomes false before that thread
+ * exists).
  */
 
 #include <stdbool.h>

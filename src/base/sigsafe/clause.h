@@ -3,8 +3,8 @@
 #define BASE_SIGSAFE_CLAUSE_H
 
 /*
- * A query about places in the code, compiled to bytes by query_compile(), which the target evaluates for its own places. The
- * target may not know the value of a field, so that the result may be neither yes nor no.
+ * A query about places in the code, compiled to bytes by query_compile(), which the target evaluates for its own
+ * places. The target may not know the value of a field, so that the result may be neither yes nor no.
  *
  *     clause = CLAUSE_ALL COUNT clause...      all of them hold; none at all: yes
  *            | CLAUSE_ANY COUNT clause...      one of them holds; none at all: no
@@ -13,8 +13,8 @@
  * Each element is one byte, except patterns. CLAUSE_NOT added to the first byte of a clause negates its result.
  *
  * Runs in: target, cold paths, and the tool. Threads: any.
- * Invariant: the evaluation trusts no byte. Its depth is bounded; its time is bounded by the product of the length of the
- * query and the lengths of the texts.
+ * Invariant: the evaluation trusts no byte. Its depth is bounded; its time is bounded by the product of the length of
+ * the query and the lengths of the texts.
  */
 
 #include <stddef.h>

@@ -3,8 +3,8 @@
 #define BASE_SIGSAFE_DRAW_H
 
 /*
- * The arithmetic of the sampler, in integers: exponential gaps, and the weight of a sample. Code in the target must leave the
- * floating-point flags of the program alone, and must not call libm.
+ * The arithmetic of the sampler, in integers: exponential gaps, and the weight of a sample. Code in the target must
+ * leave the floating-point flags of the program alone, and must not call libm.
  *
  * Runs in: target. Threads: any; the state of a generator belongs to one thread.
  */

@@ -6,8 +6,8 @@
 #define UTF8_BYTES_MAX 4
 
 /*
- * Matches the next character of the pattern at `t`, which is not the end of the text, and moves *p behind it. Returns the
- * bytes of the text that it takes; 0: it does not match.
+ * Matches the next character of the pattern at `t`, which is not the end of the text, and moves *p behind it. Returns
+ * the bytes of the text that it takes; 0: it does not match.
  */
 static size_t match_one(const char **p, const char *t, const char *end)
 {

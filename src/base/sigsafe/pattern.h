@@ -12,9 +12,10 @@
 #include <stddef.h>
 
 /**
- * Returns whether the pattern (NUL-terminated) matches all `len` bytes of the text: * stands for any bytes, none included, and ?
- * for one character of UTF-8 (in other text: one byte with up to three of 0x80-0xbf after it); a backslash makes
- * the character after it an ordinary one. Case matters. The time grows at most with len * strlen(pattern).
+ * Returns whether the pattern (NUL-terminated) matches all `len` bytes of the text: * stands for any bytes, none
+ * included, and ? for one character of UTF-8 (in other text: one byte with up to three of 0x80-0xbf after it); a
+ * backslash makes the character after it an ordinary one. Case matters. The time grows at most with len *
+ * strlen(pattern).
  */
 bool pattern_glob(const char *pattern, const char *text, size_t len);
 

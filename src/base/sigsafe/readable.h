@@ -3,9 +3,9 @@
 #define BASE_SIGSAFE_READABLE_H
 
 /*
- * Tests whether memory that a program passes to a system call can be read: where it cannot, the system call fails with EFAULT
- * and we must not crash. Remembers the pages that could be read, so that an environment costs one system call for each of
- * its pages.
+ * Tests whether memory that a program passes to a system call can be read: where it cannot, the system call fails with
+ * EFAULT and we must not crash. Remembers the pages that could be read, so that an environment costs one system call
+ * for each of its pages.
  *
  * Runs in: target, cold paths. Threads: any, vfork children and signal handlers included.
  * Invariant: a page that another thread unmaps meanwhile is not noticed.
@@ -43,7 +43,10 @@ static inline bool readable_bytes(struct readable *r, const void *at, size_t byt
     return readable_at(r, at) && readable_at(r, (const char *)at + bytes - 1);
 }
 
-/** The text up to its NUL or to `bytes` bytes, whichever comes first. Stores the number of bytes before that in `*length`. */
+/**
+ * The text up to its NUL or to `bytes` bytes, whichever comes first. Stores the number of bytes before that in
+ * `*length`.
+ */
 static inline bool readable_text(struct readable *r, const char *text, size_t bytes, size_t *length)
 {
     size_t n = 0;

@@ -63,7 +63,9 @@ static inline uint64_t text_number(const char *s)
     return n;
 }
 
-/** Reads a number with an optional k, m, g or t (powers of 1024, either case); ignores the rest. 0: there is no number. */
+/**
+ * Reads a number with an optional k, m, g or t (powers of 1024, either case); ignores the rest. 0: there is no number.
+ */
 static inline uint64_t text_size(const char *s)
 {
     uint64_t n = text_number(s);

@@ -3,7 +3,8 @@
 #define BASE_SYSCALL_H
 
 /*
- * System calls without libc: they leave errno alone, are no cancellation points, and no other preloaded library wraps them.
+ * System calls without libc: they leave errno alone, are no cancellation points, and no other preloaded library wraps
+ * them.
  *
  * Runs in: target, on its cold paths only. Threads: any, signal handlers included.
  * Each returns the result of the kernel: a value, or -errno.
@@ -38,8 +39,8 @@ static inline long sys_call6(long nr, long a, long b, long c, long d, long e, lo
     sys_call6((nr), (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 
 /**
- * Returns whether the memory at this address is readable. rt_sigprocmask() copies the set before it checks `how`: with an
- * invalid `how`, it fails with EINVAL if the memory is readable, else with EFAULT.
+ * Returns whether the memory at this address is readable. rt_sigprocmask() copies the set before it checks `how`: with
+ * an invalid `how`, it fails with EINVAL if the memory is readable, else with EFAULT.
  */
 static inline int sys_can_read(const void *at)
 {

@@ -5,18 +5,18 @@
 /*
  * Statically defined probes: places at which perf, bpftrace, SystemTap or gdb can stop a program and read values.
  *
- * A site is one `nop`. A note outside of the loaded code has its name and the places of its values. If no tool listens, a
- * site costs the nop and nothing else, provided that the values exist anyway: the operands must not make the compiler
+ * A site is one `nop`. A note outside of the loaded code has its name and the places of its values. If no tool listens,
+ * a site costs the nop and nothing else, provided that the values exist anyway: the operands must not make the compiler
  * compute a value. There is no semaphore, as a test of it would cost more than the nop.
  *
- * <sys/sdt.h> is not used, for three reasons. First, the nop must have one byte: Linux 6.18 replaces a nop of five bytes by
- * a call, which overwrites memory below the stack pointer, the red zone of a leaf function; a nop of one byte is emulated,
- * which is safe. Second, clang takes the constraint "nor" for memory, and stores values that it has in registers. Third,
- * nothing else of that header is needed.
+ * <sys/sdt.h> is not used, for three reasons. First, the nop must have one byte: Linux 6.18 replaces a nop of five
+ * bytes by a call, which overwrites memory below the stack pointer, the red zone of a leaf function; a nop of one byte
+ * is emulated, which is safe. Second, clang takes the constraint "nor" for memory, and stores values that it has in
+ * registers. Third, nothing else of that header is needed.
  *
  * The note: an ELF note "stapsdt" of type 3 (https://sourceware.org/systemtap/wiki/UserSpaceProbeImplementation) with
- * the addresses of the site, of _.stapsdt.base (by which prelinking is undone) and of the semaphore; then provider, name
- * and arguments, each "SIZE@PLACE" in the assembler's words.
+ * the addresses of the site, of _.stapsdt.base (by which prelinking is undone) and of the semaphore; then provider,
+ * name and arguments, each "SIZE@PLACE" in the assembler's words.
  *
  * Runs in: target. Threads: any.
  * Invariant: a site is in a function that calls others, so that it has no red zone (tests/programs/probes.py).

@@ -5,8 +5,8 @@
 /*
  * A cache of words under keys of 64 bits; no word is 0. A new word may replace an old one. A word may be stored twice.
  *
- * Runs in: target. Threads: any, signal handlers included, without a lock. An entry is two words, key ^ word and word: if a
- * reader sees halves of two writes, they do not match its key. Plain memory, zero at first.
+ * Runs in: target. Threads: any, signal handlers included, without a lock. An entry is two words, key ^ word and word:
+ * if a reader sees halves of two writes, they do not match its key. Plain memory, zero at first.
  *
  * The cache is small at first, as the first use of a page costs as much as the page would save.
  */

@@ -3,8 +3,8 @@
 #define CLI_ACCOUNTS_COMMAND_H
 
 /*
- * A command that shows accounts: `allium tags`, and others that have them. What such commands have in common is their options, and all
- * that is done with what was read.
+ * A command that shows accounts: `allium tags`, and others that have them. What such commands have in common is their
+ * options, and all that is done with what was read.
  *
  * Runs in: the tool.
  */

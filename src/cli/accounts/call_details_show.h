@@ -3,7 +3,8 @@
 #define CLI_CALL_DETAILS_SHOW_H
 
 /*
- * `allium tags PID --stacks` and `--latency`, and `allium sites PID --stacks`: what `allium set` asked for of single calls.
+ * `allium tags PID --stacks` and `--latency`, and `allium sites PID --stacks`: what `allium set` asked for of single
+ * calls.
  *
  * Runs in: the tool.
  */
@@ -11,7 +12,10 @@
 #include "cli/command.h"
 #include "model/profile/wrappers.h"
 
-/** Does all of it, if one of the options is given: an exit code. -1: none is. `sites`: of call sites, with these wrappers; NULL: of tags. */
+/**
+ * Does all of it, if one of the options is given: an exit code. -1: none is. `sites`: of call sites, with these
+ * wrappers; NULL: of tags.
+ */
 int call_details_command(const struct command *c, const struct wrappers *sites, int argc, char **argv);
 
 #endif

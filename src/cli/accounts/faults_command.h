@@ -3,7 +3,8 @@
 #define CLI_FAULTS_COMMAND_H
 
 /*
- * `--faults`: counts the page faults of a process for a time, by the allocation whose object lies in the page, and shows them.
+ * `--faults`: counts the page faults of a process for a time, by the allocation whose object lies in the page, and
+ * shows them.
  *
  * Runs in: the tool. Owns: nothing.
  */

@@ -14,8 +14,8 @@
 #include "collect/ledger/ledger_dir.h"
 
 /**
- * Appends "tags off but for 3; stacks of 12 tags; of modules loaded later: stacks where class:cache", or nothing. `whole`: however
- * long it gets; else some queries, and long ones cut. `tags`, `sites`: which it has.
+ * Appends "tags off but for 3; stacks of 12 tags; of modules loaded later: stacks where class:cache", or nothing.
+ * `whole`: however long it gets; else some queries, and long ones cut. `tags`, `sites`: which it has.
  */
 void rules_note(const struct ledger_entry *entry, bool tags, bool sites, bool whole, struct buf *note);
 

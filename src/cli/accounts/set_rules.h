@@ -27,8 +27,8 @@ struct set_rules {
 /** An action. 1: it is one of tags; 0: it is none; -1: it is one that is written wrongly, and a line was printed. */
 int set_rules_parse(struct set_rules *s, const char *action);
 /**
- * Of all running processes with tags, or that one, for which `process` (comm, pid; may be NULL) holds. Adds to *processes how many
- * they are. An exit code; of what failed a line was printed.
+ * Of all running processes with tags, or that one, for which `process` (comm, pid; may be NULL) holds. Adds to
+ * *processes how many they are. An exit code; of what failed a line was printed.
  */
 int set_rules_apply(const struct set_rules *s, int pid, bool (*process)(void *arg, const char *comm, int pid),
                     void *arg, unsigned *processes);

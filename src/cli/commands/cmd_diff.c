@@ -73,7 +73,8 @@ static int parse_conditions(struct request *q, const struct arguments *a)
     return -1;
 }
 
-/* A process and a recording are compared by that process alone: a recording may have others. Else `where` is as it is. */
+/* A process and a recording are compared by that process alone: a recording may have others. Else `where` is as it
+ * is. */
 static char *narrowed(const struct request *q, const char *where)
 {
     struct buf b = BUF_INIT;
@@ -107,7 +108,8 @@ static int parse_filter(struct request *q, const char *where)
                           "them out, or use --by size");
 }
 
-/* Two sources that have accounts and nothing else are compared place by place, by the command for that. -1: they are no such ones. */
+/* Two sources that have accounts and nothing else are compared place by place, by the command for that. -1: they are
+ * no such ones. */
 static int compare_accounts(const struct arguments *a, int argc, char **argv)
 {
     static const char *const not_of_them[] = {"fail-if", "raw", DEBUGINFOD_OPTION_NAME, NULL};

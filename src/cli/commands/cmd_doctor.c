@@ -160,8 +160,8 @@ static int uprobe_type(void)
 }
 
 /*
- * Asks for one where the agent's file has no code, so that no process is touched, of all processes, as perf and bpftrace
- * do. 0 or the error.
+ * Asks for one where the agent's file has no code, so that no process is touched, of all processes, as perf and
+ * bpftrace do. 0 or the error.
  */
 static int try_uprobe(int type, const char *path)
 {

@@ -76,8 +76,8 @@ static int read_faults(struct accounts *a, struct alloc_texts *texts, pid_t pid,
 enum suggestion { UNMARKED, MARKED };
 
 /*
- * UNMARKED: by its name it only passes on what others ask for, and no list has it. MARKED: a list has it by now, but the process had
- * begun without, or its callers could not be found.
+ * UNMARKED: by its name it only passes on what others ask for, and no list has it. MARKED: a list has it by now, but
+ * the process had begun without, or its callers could not be found.
  */
 static bool is_wrapper(const struct account_row *r, const char *function, const char *class,
                        enum suggestion which)

@@ -3,7 +3,8 @@
 #define CLI_DOCTOR_SYS_H
 
 /*
- * What `allium doctor` says of the tools of `allium sys`: how each attaches here, why not in a better way, what would help.
+ * What `allium doctor` says of the tools of `allium sys`: how each attaches here, why not in a better way, what would
+ * help.
  *
  * Runs in: the tool.
  */

@@ -3,9 +3,9 @@
 #define CLI_EVENT_BUFFER_H
 
 /*
- * Events that are not shown as they come but kept, until the end of an interval or of all: then sorted, and the first of
- * them shown. What is kept is bounded. Where only the first N are asked for, others may go at any time without a loss; else
- * those that are last in order go when there is no room, and are counted.
+ * Events that are not shown as they come but kept, until the end of an interval or of all: then sorted, and the first
+ * of them shown. What is kept is bounded. Where only the first N are asked for, others may go at any time without a
+ * loss; else those that are last in order go when there is no room, and are counted.
  *
  * Runs in: the tool. Threads: one. Owns: its rows, until event_buffer_release().
  */

@@ -3,8 +3,8 @@
 #define CLI_SYS_ALERT_H
 
 /*
- * --alert of `allium sys NAME`: a query about its rows, perhaps with a time for which one must fit, and the command that is
- * run then. Of rows it is told once, and not again before none has fitted; of events, for each that fits.
+ * --alert of `allium sys NAME`: a query about its rows, perhaps with a time for which one must fit, and the command
+ * that is run then. Of rows it is told once, and not again before none has fitted; of events, for each that fits.
  *
  *     alert = QUERY [ "for" DURATION ]
  *

@@ -3,8 +3,8 @@
 #define CLI_SYS_COLUMNS_H
 
 /*
- * Columns that have no value as `allium sys NAME` was asked: --where, --alert and --sort by one of them would be waited for in
- * vain, so that they are refused, with what it takes.
+ * Columns that have no value as `allium sys NAME` was asked: --where, --alert and --sort by one of them would be waited
+ * for in vain, so that they are refused, with what it takes.
  *
  * Runs in: the tool.
  */

@@ -100,7 +100,8 @@ static void alert(struct show *w)
         epoll_ctl(w->o->session->poll_fd, EPOLL_CTL_ADD, ev.data.fd, &ev); /* or it is there already */
 }
 
-/* A recording gets all rows that --where lets pass, and is committed so often that a crash takes no more than that along. */
+/* A recording gets all rows that --where lets pass, and is committed so often that a crash takes no more than that
+ * along. */
 static void record(struct show *w)
 {
     struct error e = {""};

@@ -3,7 +3,8 @@
 #define CLI_SYS_SHOW_H
 
 /*
- * The life of `allium sys NAME`: waits, shows events as they come and rows when it is time, and ends with what was lost.
+ * The life of `allium sys NAME`: waits, shows events as they come and rows when it is time, and ends with what was
+ * lost.
  *
  * Runs in: the tool. Threads: one.
  */

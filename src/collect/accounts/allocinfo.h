@@ -3,16 +3,17 @@
 #define COLLECT_ALLOCINFO_H
 
 /*
- * The kernel's memory allocation profiling (CONFIG_MEM_ALLOC_PROFILING, Linux 6.10 and later): /proc/allocinfo, or a copy of it.
+ * The kernel's memory allocation profiling (CONFIG_MEM_ALLOC_PROFILING, Linux 6.10 and later): /proc/allocinfo, or a
+ * copy of it.
  *
  *     allocinfo - version: 1.0
  *     #     <size>  <calls> <tag info>
  *             4096        1 mm/slub.c:2012 [module] func:alloc_slab accurate:no
  *
- * As lib/alloc_tag.c writes it, "%12lli %8llu " and a blank at the end, and codetag_to_text() in lib/codetag.c, "%s:%u func:%s" or
- * "%s:%u [%s] func:%s". Version 2.0 (commit 39d117e04d15 of September 2025, "alloc_tag: mark inaccurate allocation counters in
- * /proc/allocinfo output") may have " accurate:no" before that blank. The size is that of a sum of counters that lie on each CPU and
- * are read one after the other: it may be less than 0.
+ * As lib/alloc_tag.c writes it, "%12lli %8llu " and a blank at the end, and codetag_to_text() in lib/codetag.c, "%s:%u
+ * func:%s" or "%s:%u [%s] func:%s". Version 2.0 (commit 39d117e04d15 of September 2025, "alloc_tag: mark inaccurate
+ * allocation counters in /proc/allocinfo output") may have " accurate:no" before that blank. The size is that of a sum
+ * of counters that lie on each CPU and are read one after the other: it may be less than 0.
  *
  * Runs in: the tool. Threads: one at a time. Owns: sites, until allocinfo_release(); texts are the caller's.
  * Invariant: nothing that is read is trusted; a line that is none is counted, with the reason for the first few.
@@ -30,14 +31,14 @@
     4352 /* of a line: a path of PATH_MAX and what stands around it; longer ones are none */
 
 /**
- * Reads a text that may hold anything; `texts` gets its names. 0; or -EPROTO, after a line that begins with what the text is not: it
- * does not begin as one, or is of a version that is not known.
+ * Reads a text that may hold anything; `texts` gets its names. 0; or -EPROTO, after a line that begins with what the
+ * text is not: it does not begin as one, or is of a version that is not known.
  */
 int allocinfo_parse(struct alloc_listing *a, struct alloc_texts *texts, const char *text, size_t len,
                     struct error *e);
 /**
- * Reads a file, "-": standard input, NULL: the kernel's own. 0; -EOPNOTSUPP, -EACCES: the kernel has none, counts nothing, or may
- * not be asked; -EPROTO as above; or what open(2) and read(2) gave. All with a line.
+ * Reads a file, "-": standard input, NULL: the kernel's own. 0; -EOPNOTSUPP, -EACCES: the kernel has none, counts
+ * nothing, or may not be asked; -EPROTO as above; or what open(2) and read(2) gave. All with a line.
  */
 int allocinfo_read(struct alloc_listing *a, struct alloc_texts *texts, const char *path, struct error *e);
 void allocinfo_release(struct alloc_listing *a);

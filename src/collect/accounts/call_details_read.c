@@ -53,7 +53,8 @@ static void number_rows(struct work *w, const uint32_t *number)
 
 /* ---- stacks ---- */
 
-/* The innermost functions are ours: the library's, and the inline ones that stand for the functions that were called. */
+/* The innermost functions are ours: the library's, and the inline ones that stand for the functions that were
+ * called. */
 static bool is_ours(const struct profile *p, const struct frame *f)
 {
     const struct profile_location *l = f->location == PROFILE_NONE ? NULL : &p->locations.at[f->location];

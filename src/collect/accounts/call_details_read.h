@@ -3,7 +3,8 @@
 #define COLLECT_CALL_DETAILS_READ_H
 
 /*
- * What was kept of single calls of tags, or of call sites, while `allium set` asked for it: their stacks, and how long they took.
+ * What was kept of single calls of tags, or of call sites, while `allium set` asked for it: their stacks, and how long
+ * they took.
  *
  * Runs in: the tool. Nothing in the ledger is trusted. Owns: all, until tags_details_release().
  */
@@ -36,8 +37,8 @@ struct tags_details {
 };
 
 /**
- * Those of a process, or of what it left, with names; of places for which the query holds, if there is one. 0, or -errno with a
- * line, as tags_read().
+ * Those of a process, or of what it left, with names; of places for which the query holds, if there is one. 0, or
+ * -errno with a line, as tags_read().
  */
 int tags_details_read(struct tags_details *d, struct alloc_texts *texts, pid_t pid, const struct query *where,
                       struct symbols *symbols, struct error *e);

@@ -3,11 +3,11 @@
 #define COLLECT_OBJECT_FAULTS_H
 
 /*
- * Page faults of a process by the account of the object that lies in the page: which allocation's memory is touched for the first time,
- * or read back from swap.
+ * Page faults of a process by the account of the object that lies in the page: which allocation's memory is touched for
+ * the first time, or read back from swap.
  *
- * The object is looked up some milliseconds after the fault. An object that is entered shortly after its first page (an allocator writes
- * its own words before it returns) is found by then; one that was freed within that time is not.
+ * The object is looked up some milliseconds after the fault. An object that is entered shortly after its first page (an
+ * allocator writes its own words before it returns) is found by then; one that was freed within that time is not.
  *
  * Runs in: the tool. Threads: one. Owns: all of it, until object_faults_close().
  */

@@ -3,12 +3,12 @@
 #define COLLECT_OBJECT_LOOKUP_H
 
 /*
- * Which live object of a process lies at an address: its map of objects, and its tree of mappings (wire/object_map_layout.h), read in its memory while it runs. The same for
- * tags and for sites.
+ * Which live object of a process lies at an address: its map of objects, and its tree of mappings
+ * (wire/object_map_layout.h), read in its memory while it runs. The same for tags and for sites.
  *
- * Runs in: the tool. Threads: one. Takes what ptrace(2) takes: the same user, and where kernel.yama.ptrace_scope is not 0 a child of
- * ours, or CAP_SYS_PTRACE. Nothing in the map is trusted. The process is not stopped: what is found may be gone by then.
- * Parts of the map that were never touched stay so.
+ * Runs in: the tool. Threads: one. Takes what ptrace(2) takes: the same user, and where kernel.yama.ptrace_scope is not
+ * 0 a child of ours, or CAP_SYS_PTRACE. Nothing in the map is trusted. The process is not stopped: what is found may be
+ * gone by then. Parts of the map that were never touched stay so.
  */
 
 #include <stdbool.h>
@@ -47,9 +47,9 @@ void object_lookup_close(struct objects *o);
 /** False: the process has ended. */
 bool object_lookup_is_there(const struct objects *o);
 /**
- * The object that has the address; else, as an allocator's own words lie before its objects, the first that begins behind it in the page,
- * else the last one before it in the page; where there is none, the
- * mapping that a tagged call made. 0, or -ESRCH: the process has ended, or -EPERM.
+ * The object that has the address; else, as an allocator's own words lie before its objects, the first that begins
+ * behind it in the page, else the last one before it in the page; where there is none, the mapping that a tagged call
+ * made. 0, or -ESRCH: the process has ended, or -EPERM.
  */
 int object_lookup_at(struct objects *o, uint64_t address, struct object_lookup_found *found);
 

@@ -59,7 +59,8 @@ static bool place_of_tag(const struct ledger_copy *c, uint32_t account, uint32_t
     return t->module == LEDGER_NONE || t->module < c->count[LEDGER_MODULES];
 }
 
-/* Where the site's code lies: the module, LEDGER_NONE for code outside every module. False: the record makes no sense. */
+/* Where the site's code lies: the module, LEDGER_NONE for code outside every module. False: the record makes no
+ * sense. */
 static bool place_of(const struct ledger_copy *c, const struct ledger_site *s, uint32_t *module,
                      uint64_t *code)
 {

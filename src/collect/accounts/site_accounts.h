@@ -18,8 +18,8 @@
 #include "symbol/symbol.h"
 
 /*
- * How a site becomes a place of an account: function, file and line are those of the innermost frame that is no wrapper; `name` has the
- * functions that it is inlined into, `class` one of these words.
+ * How a site becomes a place of an account: function, file and line are those of the innermost frame that is no
+ * wrapper; `name` has the functions that it is inlined into, `class` one of these words.
  */
 #define SITES_WRAPPER                                                                                        \
     "wrapper" /* the function itself is one, and was not known as such, or its callers cannot be found */
@@ -53,20 +53,25 @@ struct sites_reading {
 void sites_from_copy(struct sites_reading *r, const struct ledger_copy *c, struct alloc_texts *texts);
 void sites_reading_release(struct sites_reading *r);
 
-/** The same of an open ledger, with names from below `root` ("": our own). 0, or -errno with a line: -ENOENT it has no accounts. */
+/**
+ * The same of an open ledger, with names from below `root` ("": our own). 0, or -errno with a line: -ENOENT it has no
+ * accounts.
+ */
 int sites_read_places(struct sites_reading *r, struct alloc_texts *texts, int fd, struct symbols *symbols,
                       const struct wrappers *wrappers, const char *root, struct error *e);
 /** The ledger of a process that lives, else the one that was left last: its descriptor, or -errno with a line. */
 int sites_open(pid_t pid, bool *alive, struct error *e);
 
 /**
- * The accounts in an open ledger, with names from below `root` ("": our own), added to `a` as those of process `pid`, which
- * is alive or not. Its rows are by place. 0, or -errno with a line.
+ * The accounts in an open ledger, with names from below `root` ("": our own), added to `a` as those of process `pid`,
+ * which is alive or not. Its rows are by place. 0, or -errno with a line.
  */
 int sites_read_file(struct accounts *a, struct alloc_texts *texts, int fd, pid_t pid, bool alive,
                     struct symbols *symbols, const struct wrappers *wrappers, const char *root,
                     struct error *e);
-/** Those of a process, or what it left: 0, or -errno with a line: -ESRCH no such process, -ENOENT it has no accounts. */
+/**
+ * Those of a process, or what it left: 0, or -errno with a line: -ESRCH no such process, -ENOENT it has no accounts.
+ */
 int sites_read(struct accounts *a, struct alloc_texts *texts, pid_t pid, struct symbols *symbols,
                const struct wrappers *wrappers, struct error *e);
 /** The same with the faults that were counted for each account. */

@@ -44,13 +44,16 @@ struct tags_reading {
 void tags_from_copy(struct tags_reading *r, const struct ledger_copy *c, struct alloc_texts *texts);
 void tags_reading_release(struct tags_reading *r);
 
-/** The same of an open ledger, with names from below `root` ("": our own) if there are `symbols`. 0, or -errno with a line. */
+/**
+ * The same of an open ledger, with names from below `root` ("": our own) if there are `symbols`. 0, or -errno with a
+ * line.
+ */
 int tags_read_places(struct tags_reading *r, struct alloc_texts *texts, int fd, struct symbols *symbols,
                      const char *root, struct error *e);
 
 /**
- * The accounts in an open ledger, with names from below `root` ("": our own), added to `a` as those of process `pid`, which
- * is alive or not. Its rows are by place. 0, or -errno with a line.
+ * The accounts in an open ledger, with names from below `root` ("": our own), added to `a` as those of process `pid`,
+ * which is alive or not. Its rows are by place. 0, or -errno with a line.
  */
 int tags_read_file(struct accounts *a, struct alloc_texts *texts, int fd, pid_t pid, bool alive,
                    struct symbols *symbols, const char *root, struct error *e);
@@ -65,20 +68,22 @@ struct tags_source {
 /** 0, or -errno with a line: -ESRCH no such process, -ENOENT it has no accounts. */
 int tags_open(struct tags_source *s, pid_t pid, struct error *e);
 void tags_close(struct tags_source *s);
-/** Those of a process, or what it left: 0, or -errno with a line: -ESRCH no such process, -ENOENT it has no accounts. */
+/**
+ * Those of a process, or what it left: 0, or -errno with a line: -ESRCH no such process, -ENOENT it has no accounts.
+ */
 int tags_read(struct accounts *a, struct alloc_texts *texts, pid_t pid, struct symbols *symbols,
               struct error *e);
 /** The same with the faults that were counted for each account. */
 int tags_read_faults(struct accounts *a, struct alloc_texts *texts, pid_t pid,
                      const struct object_faults *faults, struct symbols *symbols, struct error *e);
 /**
- * Where the process has its map of objects (object_faults_open()). 0, or -errno with a line: it has no accounts, has ended, or follows no
- * objects.
+ * Where the process has its map of objects (object_faults_open()). 0, or -errno with a line: it has no accounts, has
+ * ended, or follows no objects.
  */
 int tags_find_objects(struct object_lookup_where *where, pid_t pid, struct error *e);
 /**
- * The places of a program or library that does not run: of them nothing is counted. Its one process has no pid, and ACCOUNT_LOST_RECORDS
- * of what was not understood. 0, or -errno with a line, as tags_file_open().
+ * The places of a program or library that does not run: of them nothing is counted. Its one process has no pid, and
+ * ACCOUNT_LOST_RECORDS of what was not understood. 0, or -errno with a line, as tags_file_open().
  */
 int tags_read_binary(struct accounts *a, struct alloc_texts *texts, const char *path, struct symbols *symbols,
                      struct error *e);

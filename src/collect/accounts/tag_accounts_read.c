@@ -16,7 +16,8 @@
 #include "collect/process/container.h"
 
 /*
- * The place is inline code of <allium/malloc_hooks.h> most of the time, or of the standard libraries: the frame meant is the first that is neither.
+ * The place is inline code of <allium/malloc_hooks.h> most of the time, or of the standard libraries: the frame meant
+ * is the first that is neither.
  */
 static bool passes_on(const struct symbol_frame *f)
 {
@@ -101,7 +102,8 @@ static struct account_row row_of_tag(const struct tags_file_tag *tag, const char
     };
 }
 
-/* A file that cannot be read, or has changed since it was loaded, adds nothing that does harm: keys have its build id. */
+/* A file that cannot be read, or has changed since it was loaded, adds nothing that does harm: keys have its build
+ * id. */
 static void add_unmet(struct tags_reading *r, uint32_t module, struct alloc_texts *texts)
 {
     struct tags_module *m = &r->modules.at[module];

@@ -3,8 +3,8 @@
 #define COLLECT_TAGS_CALLS_H
 
 /*
- * The places of a program that does not run which have no descriptor: calls of its helpers (<allium/helper.h>), and of functions of
- * the family that the library knows by where they return to.
+ * The places of a program that does not run which have no descriptor: calls of its helpers (<allium/helper.h>), and of
+ * functions of the family that the library knows by where they return to.
  *
  * Runs in: the tool.
  */

@@ -3,8 +3,8 @@
 #define COLLECT_TAGS_FILE_H
 
 /*
- * The tags of a program or library that does not run, from the sections that <allium/tag.h> makes: a place for each descriptor, as
- * the file has them. What they hold is known of processes alone.
+ * The tags of a program or library that does not run, from the sections that <allium/tag.h> makes: a place for each
+ * descriptor, as the file has them. What they hold is known of processes alone.
  *
  * Runs in: the tool. Nothing in the file is trusted: what makes no sense is left out, and counted.
  */
@@ -32,8 +32,8 @@ struct tags_file {
 /** Does the file begin as ELF files do, or as an archive of them? False too where there is none. */
 bool tags_file_is_binary(const char *path);
 /**
- * 0, or -errno with a line: it cannot be opened, is not ELF, for another machine, no program or library, cut short, or has no tags
- * (-ENOENT).
+ * 0, or -errno with a line: it cannot be opened, is not ELF, for another machine, no program or library, cut short, or
+ * has no tags (-ENOENT).
  */
 int tags_file_open(struct tags_file *f, const char *path, struct error *e);
 /** The same of a file that is open; the handle is its from then on, on failure too. `path` is for the line alone. */

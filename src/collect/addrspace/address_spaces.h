@@ -3,19 +3,21 @@
 #define COLLECT_ADDRESS_SPACES_H
 
 /*
- * The address spaces of processes over time, kept from the side band: what was mapped at an address when an event happened,
- * also after the process has ended. Processes that ran before are read from /proc by address_spaces_meet(), or when they are first
- * asked for, or fork.
+ * The address spaces of processes over time, kept from the side band: what was mapped at an address when an event
+ * happened, also after the process has ended. Processes that ran before are read from /proc by address_spaces_meet(),
+ * or when they are first asked for, or fork.
  *
- * To ask about an event: take the event out of its ring, call address_spaces_drain(), then ask with the event's own time.
+ * To ask about an event: take the event out of its ring, call address_spaces_drain(), then ask with the event's own
+ * time.
  *
  * What is known is what was mapped. Memory that was unmapped or moved away (munmap, mremap, a shrunk brk) is taken to
- * be there still, until something else is mapped over it or address_spaces_reread() looks; what was moved to a new place is not
- * known there until then. address_spaces_drain() has processes looked at again of which records were lost, and those whose
- * known mappings are so many that most must be gone.
- * A process that shares its space with another one (vfork, clone with CLONE_VM) is taken to have a copy.
+ * be there still, until something else is mapped over it or address_spaces_reread() looks; what was moved to a new
+ * place is not known there until then. address_spaces_drain() has processes looked at again of which records were lost,
+ * and those whose known mappings are so many that most must be gone. A process that shares its space with another one
+ * (vfork, clone with CLONE_VM) is taken to have a copy.
  *
- * Runs in: the tool. Threads: one. Owns: all it hands out, until the next address_spaces_drain() or address_spaces_free().
+ * Runs in: the tool. Threads: one. Owns: all it hands out, until the next address_spaces_drain() or
+ * address_spaces_free().
  * Invariant: no answer is about another process of the same number: each is known by when it began.
  */
 
@@ -38,16 +40,16 @@ void address_spaces_free(struct address_spaces *s);
 /** Takes in all that happened before this call. */
 void address_spaces_drain(struct address_spaces *s);
 /**
- * Reads what the processes that run now have mapped, as far as no record has told it: what ends later is known then. It takes
- * `most_ns` at most, or as long as one that does not answer; true: all are read. Else the next call goes on.
+ * Reads what the processes that run now have mapped, as far as no record has told it: what ends later is known then. It
+ * takes `most_ns` at most, or as long as one that does not answer; true: all are read. Else the next call goes on.
  */
 bool address_spaces_meet(struct address_spaces *s, uint64_t most_ns);
 /** Takes in one record. */
 void address_spaces_take(struct address_spaces *s, const struct sideband_record *record);
 
 /**
- * What was mapped at `address` of process `pid` at time_ns (CLOCK_MONOTONIC). False: nothing that is known; out->kind is
- * MAPPING_NONE then. An address that the stack may grow to at once is of the stack.
+ * What was mapped at `address` of process `pid` at time_ns (CLOCK_MONOTONIC). False: nothing that is known; out->kind
+ * is MAPPING_NONE then. An address that the stack may grow to at once is of the stack.
  */
 bool address_spaces_find(struct address_spaces *s, pid_t pid, uint64_t time_ns, uint64_t address,
                          struct space_mapping *out);

@@ -23,7 +23,8 @@ static inline uint64_t address_spaces_settled_ns(const struct address_spaces *s)
     return s->newest_ns > s->back_ns ? s->newest_ns - s->back_ns : 0;
 }
 
-/* Reads what the process maps now, which is taken to have been so since since_ns. Errors as of address_spaces_reread(). */
+/* Reads what the process maps now, which is taken to have been so since since_ns. Errors as of
+ * address_spaces_reread(). */
 int address_spaces_read_life(struct address_spaces *s, struct process_life *life, uint64_t since_ns);
 /* Before it is asked: reads what records did not tell. What has ended stays as it is. */
 void address_spaces_complete(struct address_spaces *s, struct process_life *life);

@@ -41,9 +41,9 @@ static void add_all(struct vma_history *maps, const struct mapping_list *list, u
 }
 
 /*
- * What is mapped now was mapped since `since_ns` too, where no record says otherwise, and nothing else is mapped from now on.
- * What was recorded after `now_ns` is later still. Where there were several gaps, records from between them say nothing about
- * what the latest one hides.
+ * What is mapped now was mapped since `since_ns` too, where no record says otherwise, and nothing else is mapped from
+ * now on. What was recorded after `now_ns` is later still. Where there were several gaps, records from between them say
+ * nothing about what the latest one hides.
  */
 static void take_reading(struct process_life_image *image, const struct mapping_list *list, uint64_t since_ns,
                          uint64_t late_ns, uint64_t now_ns)

@@ -32,8 +32,8 @@ static struct process_life *life_of(struct address_spaces *s, pid_t pid, uint64_
 }
 
 /*
- * The kernel does not call it heap when brk makes the first of it: what the program maps soon behind its own segments is. Later
- * it is told as a whole, under its name.
+ * The kernel does not call it heap when brk makes the first of it: what the program maps soon behind its own segments
+ * is. Later it is told as a whole, under its name.
  */
 static bool is_heap(struct process_life_image *image, const struct sideband_record *r)
 {

@@ -15,8 +15,8 @@
 struct mapping_list VEC(struct space_mapping);
 
 /**
- * Appends what the process maps now. 0; -ESRCH: there is no such process; -EACCES: it may not be looked at; -E2BIG: it maps too
- * much; -ETIMEDOUT: its memory map is locked; or -errno.
+ * Appends what the process maps now. 0; -ESRCH: there is no such process; -EACCES: it may not be looked at; -E2BIG: it
+ * maps too much; -ETIMEDOUT: its memory map is locked; or -errno.
  */
 int proc_maps_read(pid_t pid, struct mapped_files *files, struct mapping_list *out);
 /** Appends one line, without its newline; false: it is none. */

@@ -3,7 +3,8 @@
 #define COLLECT_PROCESS_HISTORY_H
 
 /*
- * Processes that live or have lived, by number and time: the book behind address_spaces.h, which says how it is written.
+ * Processes that live or have lived, by number and time: the book behind address_spaces.h, which says how it is
+ * written.
  *
  * Runs in: the tool. Threads: one. Owns: the processes, their images and names, until process_history_release().
  */

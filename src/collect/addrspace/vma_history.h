@@ -5,9 +5,9 @@
 /*
  * The mappings of one address space over time: what was mapped where, at any moment that is not too long ago.
  *
- * A space is a layer of mappings, each with its time, upon another layer or nothing. The latest mapping of an address wins, so
- * nothing has to be cut when something is mapped over something else, and what is told too late finds its place. A fork puts a
- * new layer for each of the two upon the one they had in common: nothing is copied.
+ * A space is a layer of mappings, each with its time, upon another layer or nothing. The latest mapping of an address
+ * wins, so nothing has to be cut when something is mapped over something else, and what is told too late finds its
+ * place. A fork puts a new layer for each of the two upon the one they had in common: nothing is copied.
  *
  * Runs in: the tool. Threads: one. Owns: layers count their references, and so do files, which a table keeps unique.
  */
@@ -68,7 +68,10 @@ struct vma_history;
 struct vma_history *vma_history_new(struct vma_history *under, uint64_t from_ns);
 struct vma_history *vma_history_get(struct vma_history *m);
 void vma_history_put(struct mapped_files *files, struct vma_history *m);
-/** Has nothing been mapped in the uppermost layer, so that what lies under it can be shared instead? Then that, else `m`. */
+/**
+ * Has nothing been mapped in the uppermost layer, so that what lies under it can be shared instead? Then that, else
+ * `m`.
+ */
 struct vma_history *vma_history_settled(struct vma_history *m);
 
 /** From time_ns on `mapping` is there; its reference to the file moves here. */

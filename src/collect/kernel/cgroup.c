@@ -23,7 +23,8 @@
 
 /* ---- from a path ---- */
 
-/* The namespace of the first process: the inode numbers of these are part of the kernel's interface (PROC_CGROUP_INIT_INO). */
+/* The namespace of the first process: the inode numbers of these are part of the kernel's interface
+ * (PROC_CGROUP_INIT_INO). */
 static bool sees_from_root(void)
 {
     char text[64] = "";
@@ -62,7 +63,8 @@ static int refuse(const struct mount *mount, const char *path, struct error *e)
                      path, cgroup_mount_controllers(mount));
 }
 
-/* "/system.slice/x.service", as /proc/PID/cgroup tells it; what our mount shows of the hierarchy begins with its root. */
+/* "/system.slice/x.service", as /proc/PID/cgroup tells it; what our mount shows of the hierarchy begins with its
+ * root. */
 static int find_below(const struct mounts *mounts, const char *path, struct cgroup_ref *out)
 {
     bool any = false;

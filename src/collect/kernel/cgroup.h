@@ -3,8 +3,8 @@
 #define COLLECT_CGROUP_H
 
 /*
- * Control groups: from a path to what the kernel knows one by, and back; their memory. There are two hierarchies that count:
- * the one of version 2, and the memory controller's of version 1, where that controller was left to it.
+ * Control groups: from a path to what the kernel knows one by, and back; their memory. There are two hierarchies that
+ * count: the one of version 2, and the memory controller's of version 1, where that controller was left to it.
  *
  * Runs in: the tool. Threads: one at a time. Owns: a struct cgroups owns the paths that it hands out.
  * Invariant: a level is told only where it is known: in a cgroup namespace nobody says how deep its root lies.
@@ -33,9 +33,10 @@ struct cgroup_ref {
 };
 
 /**
- * `path`: a folder below a mount of either hierarchy, or a path as /proc/PID/cgroup has it ("/system.slice/x.service", the
- * first slash may be missing), looked for in version 2 first. 0; or -ENOENT: there is no such cgroup; -EINVAL: it is one of
- * another controller, or no cgroup at all; -ENOSYS: no hierarchy is mounted; what looking at it gave. `*e` has the line.
+ * `path`: a folder below a mount of either hierarchy, or a path as /proc/PID/cgroup has it ("/system.slice/x.service",
+ * the first slash may be missing), looked for in version 2 first. 0; or -ENOENT: there is no such cgroup; -EINVAL: it
+ * is one of another controller, or no cgroup at all; -ENOSYS: no hierarchy is mounted; what looking at it gave. `*e`
+ * has the line.
  */
 int cgroup_find(const char *path, struct cgroup_ref *out, struct error *e);
 
@@ -47,8 +48,8 @@ struct cgroups;
 struct cgroups *cgroups_new(void);
 void cgroups_free(struct cgroups *c);
 /**
- * The path, as /proc/PID/cgroup has it, of the cgroup of this id; of one that is gone, what it was when last seen. NULL: not
- * known. An id that is new makes it walk the hierarchy, at most once a second.
+ * The path, as /proc/PID/cgroup has it, of the cgroup of this id; of one that is gone, what it was when last seen.
+ * NULL: not known. An id that is new makes it walk the hierarchy, at most once a second.
  */
 const char *cgroups_path(struct cgroups *c, enum cgroup_hierarchy hierarchy, uint64_t id);
 

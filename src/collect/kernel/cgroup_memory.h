@@ -3,8 +3,8 @@
 #define COLLECT_CGROUP_MEMORY_H
 
 /*
- * Memory of control groups, of version 2 where it has the memory controller, of version 1 where that has it. The root group
- * is left out: that is the machine.
+ * Memory of control groups, of version 2 where it has the memory controller, of version 1 where that has it. The root
+ * group is left out: that is the machine.
  *
  * Runs in: the tool. Threads: the parsers are pure.
  */

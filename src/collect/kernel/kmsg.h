@@ -3,9 +3,9 @@
 #define COLLECT_KMSG_H
 
 /*
- * The OOM killer's lines in the kernel's log. The log is a ring: kills of long ago are not in it; what the kernel counted is
- * exact (OVERVIEW_OOM_KILLS). Anybody who may write into the log can put such lines there, but not as the kernel's own:
- * only those are taken.
+ * The OOM killer's lines in the kernel's log. The log is a ring: kills of long ago are not in it; what the kernel
+ * counted is exact (OVERVIEW_OOM_KILLS). Anybody who may write into the log can put such lines there, but not as the
+ * kernel's own: only those are taken.
  *
  * Runs in: the tool. Threads: one at a time. Owns: a log owns its descriptor and its kills, until kmsg_close().
  */

@@ -3,8 +3,8 @@
 #define COLLECT_OVERVIEW_READ_H
 
 /*
- * A look at the whole machine: all sources of struct overview, one after the other. What cannot be read is left unknown, and
- * said. No process can hold it up: see collect/process/processes.h and collect/process/process_query.h.
+ * A look at the whole machine: all sources of struct overview, one after the other. What cannot be read is left
+ * unknown, and said. No process can hold it up: see collect/process/processes.h and collect/process/process_query.h.
  *
  * Runs in: the tool. Threads: one at a time. Owns: what it keeps between looks, until overview_read_end().
  */

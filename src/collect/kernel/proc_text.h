@@ -3,8 +3,8 @@
 #define COLLECT_PROC_TEXT_H
 
 /*
- * Text files of the kernel, read whole (base/read_file.h), taken apart line by line. Nothing here trusts what it reads: lines that are
- * too long are cut, numbers that are too large are UINT64_MAX, and no number begins on the line after.
+ * Text files of the kernel, read whole (base/read_file.h), taken apart line by line. Nothing here trusts what it reads:
+ * lines that are too long are cut, numbers that are too large are UINT64_MAX, and no number begins on the line after.
  *
  * Runs in: the tool. Threads: pure.
  */
@@ -25,7 +25,10 @@ bool proc_text_value(const char *line, const char *key, uint64_t *value);
 uint64_t proc_text_times(uint64_t a, uint64_t b);
 /** Copies a word (up to a blank) after blanks, cut to fit, and moves behind it. False: there is none. */
 bool proc_text_word(const char **at, char *out, size_t size);
-/** A word of mountinfo or swaps as it is: the kernel writes blanks, ends of lines and backslashes as \040. The caller frees it. */
+/**
+ * A word of mountinfo or swaps as it is: the kernel writes blanks, ends of lines and backslashes as \040. The caller
+ * frees it.
+ */
 char *proc_text_unescape(const char *word, size_t len);
 
 #endif

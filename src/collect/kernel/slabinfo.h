@@ -5,8 +5,8 @@
 /*
  * The kernel's slab caches: rows of /proc/slabinfo, and by which other names a cache goes.
  *
- * SLUB merges caches that are alike: kmem_cache_create() then gives out one that is there already, under the name that it
- * got first. slabinfo and the kernel's events know that name alone; the others are links in /sys/kernel/slab.
+ * SLUB merges caches that are alike: kmem_cache_create() then gives out one that is there already, under the name that
+ * it got first. slabinfo and the kernel's events know that name alone; the others are links in /sys/kernel/slab.
  *
  * Runs in: the tool. Threads: one at a time. Owns: names and rows, until slab_release().
  * Invariant: nothing that is read is trusted; a line that is none is counted in `bad_lines`.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * /proc/vmstat and /proc/zoneinfo. Their names come and go: khugepaged, and what is asked for through memory.reclaim,
- * have scans of their own in newer kernels; before, they were in the direct ones. Reclaim for the limit of a cgroup is in no
- * counter of its own: it is what pgscan_anon and pgscan_file have beyond those of the machine's.
+ * have scans of their own in newer kernels; before, they were in the direct ones. Reclaim for the limit of a cgroup is
+ * in no counter of its own: it is what pgscan_anon and pgscan_file have beyond those of the machine's.
  */
 #include "collect/kernel/meminfo.h"
 

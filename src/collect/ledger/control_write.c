@@ -30,8 +30,9 @@ static int open_named(const struct ledger_entry *ledger, const char *path)
 }
 
 /*
- * What a process maps under that name may be somebody else's file that it can read, and we are about to write: an agent's has
- * the size of a page (or of one with lists behind it), is for its owner alone, and holds nothing or what was written here before.
+ * What a process maps under that name may be somebody else's file that it can read, and we are about to write: an
+ * agent's has the size of a page (or of one with lists behind it), is for its owner alone, and holds nothing or what
+ * was written here before.
  */
 static bool is_page(int fd, bool nameless)
 {

@@ -18,8 +18,9 @@ int control_open(const struct ledger_entry *ledger, struct error *e);
 /** The line for a failed operation on it; -code. */
 int control_failed(const struct ledger_entry *ledger, int code, struct error *e);
 /**
- * Changes the control word beside this ledger: first the bits of `clear` go, then those of `set` are added. It is done under
- * a lock, so that two of us do not undo each other. *now (may be NULL): the word after it. 0, or -errno with a line.
+ * Changes the control word beside this ledger: first the bits of `clear` go, then those of `set` are added. It is done
+ * under a lock, so that two of us do not undo each other. *now (may be NULL): the word after it. 0, or -errno with a
+ * line.
  */
 int control_change(const struct ledger_entry *ledger, uint64_t clear, uint64_t set, uint64_t *now,
                    struct error *e);

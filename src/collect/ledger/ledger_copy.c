@@ -74,8 +74,8 @@ _Static_assert(LEDGER_SITES > LEDGER_SITE_SUMS && LEDGER_SITES > LEDGER_FRAMES &
                "a table refers to those before it: they are copied from the last to the first");
 
 /*
- * A sparse file costs who makes it nothing, and us what it claims to hold. An agent's has memory behind all that is ready (but
- * not so a copy of one on a disk).
+ * A sparse file costs who makes it nothing, and us what it claims to hold. An agent's has memory behind all that is
+ * ready (but not so a copy of one on a disk).
  */
 static bool is_too_much(const struct ledger_copy *c, const struct stat *st)
 {
@@ -202,7 +202,8 @@ int ledger_copy_read(int fd, struct ledger_copy *c, struct error *e)
         settle_chunk(fd, c, i, n < CHUNK_RECORDS ? n : CHUNK_RECORDS);
     }
     settle_counts(fd, c);
-    /* What began before the end of this copying and was not done at its beginning may be in one sum and not in another. */
+    /* What began before the end of this copying and was not done at its beginning may be in one sum and not in
+     * another. */
     struct ledger_header end;
     if (!read_all(fd, &end, sizeof(end), 0))
         for (int i = 0; i < LEDGER_SHARDS; i++)

@@ -35,8 +35,8 @@ static bool parse_name(const char *name, const char *suffix, pid_t *pid, uint64_
 }
 
 /*
- * Who maps it has it open for writing, and then nobody gets a lease. We hold one for a moment only; should somebody break it
- * just then, the signal for that is one that is ignored.
+ * Who maps it has it open for writing, and then nobody gets a lease. We hold one for a moment only; should somebody
+ * break it just then, the signal for that is one that is ignored.
  */
 static int ask_lease(int fd)
 {
@@ -215,7 +215,8 @@ static bool has_image(const struct ledger_list *list, uint64_t image_id)
     return false;
 }
 
-/* The directory that ALLIUM_DIR names, if the agent would keep ledgers there. It may be one that was looked into before. */
+/* The directory that ALLIUM_DIR names, if the agent would keep ledgers there. It may be one that was looked into
+ * before. */
 static void scan_asked(const char *suffix, struct ledger_list *list)
 {
     const char *dir = getenv("ALLIUM_DIR");

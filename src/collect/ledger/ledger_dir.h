@@ -40,8 +40,9 @@ void ledger_dir_scan_all(struct ledger_list *list);
 void ledger_dir_scan_tags(struct ledger_list *list);
 void ledger_list_release(struct ledger_list *list);
 /**
- * Does anybody map this ledger, whatever he is called in whatever namespace? 1, 0, or -errno: the kernel does not tell us
- * (it is not ours, and we have neither CAP_LEASE nor CAP_SETUID; or leases are turned off). Of a file that never had a name it says 0 always.
+ * Does anybody map this ledger, whatever he is called in whatever namespace? 1, 0, or -errno: the kernel does not tell
+ * us (it is not ours, and we have neither CAP_LEASE nor CAP_SETUID; or leases are turned off). Of a file that never had
+ * a name it says 0 always.
  */
 int ledger_is_held(int fd);
 /** Opens a ledger for reading; a descriptor or -errno. */

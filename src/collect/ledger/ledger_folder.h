@@ -3,11 +3,12 @@
 #define COLLECT_LEDGER_FOLDER_H
 
 /*
- * Directories of ledgers, and what lies in them, by their paths: ".../allium-UID", ".../allium", and ".../run-NAME" in these.
+ * Directories of ledgers, and what lies in them, by their paths: ".../allium-UID", ".../allium", and ".../run-NAME" in
+ * these.
  *
- * They are their users' own, who may put a link in the place of each, also between two looks of ours, and we may be root. So
- * these parts of a path are walked one by one, and a link is as nothing. What is before them is the system's, or was chosen by
- * who started us.
+ * They are their users' own, who may put a link in the place of each, also between two looks of ours, and we may be
+ * root. So these parts of a path are walked one by one, and a link is as nothing. What is before them is the system's,
+ * or was chosen by who started us.
  *
  * Runs in: the tool. Owns: nothing; descriptors are the caller's.
  */

@@ -156,8 +156,8 @@ static void take_locations(struct work *w)
 }
 
 /*
- * Two threads that met the same stack for the first time at once may each have written it down (see target/intern_table.h): the
- * first one stands for both. The same goes for frames.
+ * Two threads that met the same stack for the first time at once may each have written it down (see
+ * target/intern_table.h): the first one stands for both. The same goes for frames.
  */
 static uint32_t *same_locations(const struct work *w)
 {
@@ -268,8 +268,8 @@ static void take_cells(struct work *w)
 }
 
 /*
- * What threads have not handed on yet (struct ledger_shard) may lift what is live above the peak that the header knows. Then
- * that is the peak.
+ * What threads have not handed on yet (struct ledger_shard) may lift what is live above the peak that the header knows.
+ * Then that is the peak.
  */
 static void take_peak(struct work *w)
 {
@@ -295,8 +295,8 @@ static uint32_t cell_of(struct work *w, uint32_t cell)
 }
 
 /*
- * There may be millions: what has been taken is given back on the way, or memory for twice as many were needed. The pages
- * read as zeros from then on: no samples.
+ * There may be millions: what has been taken is given back on the way, or memory for twice as many were needed. The
+ * pages read as zeros from then on: no samples.
  */
 static void give_back(struct work *w, uint64_t from, uint64_t to)
 {

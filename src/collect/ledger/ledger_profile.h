@@ -13,13 +13,13 @@
 #include "model/profile/profile.h"
 
 /**
- * A new profile with one image (number 0); its locations have no names yet. Never NULL. The samples of the copy, of which
- * there may be millions, are gone afterwards.
+ * A new profile with one image (number 0); its locations have no names yet. Never NULL. The samples of the copy, of
+ * which there may be millions, are gone afterwards.
  */
 struct profile *ledger_profile(struct ledger_copy *c);
 /**
- * Its stacks alone. *number: what each of the ledger's is called in the profile, PROFILE_NONE: it makes no sense; the caller
- * frees it.
+ * Its stacks alone. *number: what each of the ledger's is called in the profile, PROFILE_NONE: it makes no sense; the
+ * caller frees it.
  */
 struct profile *ledger_profile_stacks(struct ledger_copy *c, uint32_t **number);
 

@@ -115,7 +115,8 @@ void ledger_scan_all(struct ledger_scan *s)
     add_joint(s);
 }
 
-/* A ledger that names this pid and is held was made by another of that name, in another namespace: its own is different. */
+/* A ledger that names this pid and is held was made by another of that name, in another namespace: its own is
+ * different. */
 static void keep_named(struct ledger_list *list, pid_t pid, bool looked)
 {
     size_t kept = 0;

@@ -30,26 +30,26 @@ void ledger_scan_all(struct ledger_scan *s);
 void ledger_scan_process(struct ledger_scan *s, pid_t pid);
 void ledger_scan_release(struct ledger_scan *s);
 /**
- * Of those of one pid the one that lives, else the one that began last: a process that executes programs leaves one for each, and
- * others that had its number before it may have left theirs. NULL: there is none.
+ * Of those of one pid the one that lives, else the one that began last: a process that executes programs leaves one for
+ * each, and others that had its number before it may have left theirs. NULL: there is none.
  */
 const struct ledger_entry *ledger_scan_latest(const struct ledger_list *list);
 /** Why a process that was found and runs has a ledger that cannot be read: -errno with a line. 0: it has none such. */
 int ledger_scan_unread(const struct ledger_scan *s, struct error *e);
 /**
- * Those of the recorder with this directory that lie out of its sight: of processes in other roots and mount namespaces, in a
- * directory of its name or without a name. Both kinds: to be told apart by `tags`.
+ * Those of the recorder with this directory that lie out of its sight: of processes in other roots and mount
+ * namespaces, in a directory of its name or without a name. Both kinds: to be told apart by `tags`.
  */
 void ledger_scan_strays(const char *dir, struct ledger_list *list);
 /**
- * The process that maps this ledger, as we call it: its name may say what it is called in another namespace, which is somebody
- * else here. 0: there is none, or none that we may look at.
+ * The process that maps this ledger, as we call it: its name may say what it is called in another namespace, which is
+ * somebody else here. 0: there is none, or none that we may look at.
  */
 pid_t ledger_scan_holder(const struct ledger_entry *ledger);
 
 /**
- * Says why nothing of a process can be read: it has ended without a ledger, or belongs to another user, or the kernel refuses.
- * `what` it might have had: "ledger", "accounts". 0: none of these; the process has none.
+ * Says why nothing of a process can be read: it has ended without a ledger, or belongs to another user, or the kernel
+ * refuses. `what` it might have had: "ledger", "accounts". 0: none of these; the process has none.
  */
 int ledger_scan_explain(pid_t pid, bool unreadable, const char *what, struct error *e);
 

@@ -229,8 +229,8 @@ static int name_mapped(pid_t pid, const struct mapped_ledgers_file *f)
 }
 
 /*
- * The path within the root of the process. What we are told begins at the root of its mount namespace, or at ours if we share
- * that; its own root may lie below.
+ * The path within the root of the process. What we are told begins at the root of its mount namespace, or at ours if we
+ * share that; its own root may lie below.
  */
 static const char *path_in_root(pid_t pid, const struct mapped_ledgers_file *f)
 {

@@ -3,8 +3,8 @@
 #define COLLECT_MAPPED_LEDGERS_H
 
 /*
- * Ledgers as processes map them: found through /proc, whatever the namespaces and the root of a process, and also where a
- * ledger has no name (memfd) or has lost it.
+ * Ledgers as processes map them: found through /proc, whatever the namespaces and the root of a process, and also where
+ * a ledger has no name (memfd) or has lost it.
  *
  * Runs in: the tool. Owns: nothing; descriptors are the caller's.
  * Invariant: what is opened is the file that the process maps, a regular one on a tmpfs: no link, pipe, device or
@@ -56,8 +56,9 @@ static inline const struct mapped_ledgers_file *mapped_ledgers_control(const str
 bool mapped_ledgers_nameless(const struct mapped_ledgers_file *file);
 
 /**
- * Opens a file that mapped_ledgers_look() found, O_RDONLY or O_RDWR. A descriptor; -ESTALE: it is another file by now; -EPERM: not
- * a regular file of a tmpfs; -EACCES: no right to (a memfd takes CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN); or -errno.
+ * Opens a file that mapped_ledgers_look() found, O_RDONLY or O_RDWR. A descriptor; -ESTALE: it is another file by now;
+ * -EPERM: not a regular file of a tmpfs; -EACCES: no right to (a memfd takes CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN);
+ * or -errno.
  */
 int mapped_ledgers_open(pid_t pid, const struct mapped_ledgers_file *file, int how);
 

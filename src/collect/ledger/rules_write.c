@@ -156,7 +156,8 @@ static int compare_keys(const void *a, const void *b)
     return (x->key > y->key) - (x->key < y->key);
 }
 
-/* Of the places with these keys, each as often as it is there: changes are by key, in the order in which they are made. */
+/* Of the places with these keys, each as often as it is there: changes are by key, in the order in which they are
+ * made. */
 static void change_list(struct page *p, uint64_t *keys, size_t n, const struct ledger_query *change)
 {
     struct rules_list *list = &p->now.list;
@@ -206,8 +207,8 @@ static void settle(struct page *p, const struct rules_places *places)
 }
 
 /*
- * Places that are known though their modules are not settled: of them nothing is asked but what was found to be, so that the process
- * does not judge them by what little it knows.
+ * Places that are known though their modules are not settled: of them nothing is asked but what was found to be, so
+ * that the process does not judge them by what little it knows.
  */
 static void note_apart(struct page *p, const struct rules_places *places)
 {
@@ -223,7 +224,8 @@ static void note_apart(struct page *p, const struct rules_places *places)
         qsort(list->at, list->len, sizeof(*list->at), compare_keys);
 }
 
-/* Queries that ask for nothing any more go, and so does what they clear that none before them asks. `off`: places are, unless asked. */
+/* Queries that ask for nothing any more go, and so does what they clear that none before them asks. `off`: places
+ * are, unless asked. */
 static void drop_idle(struct rules_queries *queries, bool off)
 {
     uint32_t asked = off ? 1u << LEDGER_ASK_OFF : 0;
@@ -266,7 +268,8 @@ static enum rules_kept keep(struct page *p, const struct ledger_query *change,
     return taken_back ? RULES_TAKEN_BACK : RULES_NOT_KEPT;
 }
 
-/* The command as a query without a text. Its calls are counted from 0, whatever was asked before, and is asked no more. */
+/* The command as a query without a text. Its calls are counted from 0, whatever was asked before, and is asked no
+ * more. */
 static struct ledger_query change_of(const struct page *p, const struct rules_change *c)
 {
     struct ledger_query q = {

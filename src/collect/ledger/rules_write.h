@@ -3,8 +3,8 @@
 #define COLLECT_RULES_WRITE_H
 
 /*
- * What is asked of the places of a running process that has tags: the lists behind its control page (wire/ledger.h), and the queries
- * that are kept there for modules loaded later (wire/deferred_rules.h).
+ * What is asked of the places of a running process that has tags: the lists behind its control page (wire/ledger.h),
+ * and the queries that are kept there for modules loaded later (wire/deferred_rules.h).
  *
  * Runs in: the tool. Owns: what was read is freed by rules_release().
  */
@@ -60,8 +60,9 @@ struct rules {
 };
 
 /**
- * Of the places that are meant; and of those of modules loaded later that fit the query, if there is one (else NULL). It is
- * kept if it changes something there; what it takes back is kept no longer. It is done under a lock. 0, or -errno with a line.
+ * Of the places that are meant; and of those of modules loaded later that fit the query, if there is one (else NULL).
+ * It is kept if it changes something there; what it takes back is kept no longer. It is done under a lock. 0, or -errno
+ * with a line.
  */
 int rules_of_places(const struct ledger_entry *tags, const struct rules_places *places,
                     const struct rules_change *c, const struct rules_query *query, enum rules_kept *kept,

@@ -255,8 +255,9 @@ void page_faults_close(struct page_faults *f)
 /* ---- reading ---- */
 
 /*
- * Two events of a thread tell of a fault one behind the other, as nothing comes between them: with the same time and id where the
- * kernel makes these up once (6.18 does), else with others. Another fault has another time, and is told by the same event first.
+ * Two events of a thread tell of a fault one behind the other, as nothing comes between them: with the same time and id
+ * where the kernel makes these up once (6.18 does), else with others. Another fault has another time, and is told by
+ * the same event first.
  */
 static bool is_told_twice(const struct sample *before, const struct sample *s)
 {

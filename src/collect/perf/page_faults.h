@@ -3,14 +3,16 @@
 #define COLLECT_PAGE_FAULTS_H
 
 /*
- * The page faults of one process, with their addresses, from perf's software events: of all its threads, and of those that they make
- * later; not of children.
+ * The page faults of one process, with their addresses, from perf's software events: of all its threads, and of those
+ * that they make later; not of children.
  *
- * An event of a thread can only be mapped when it is of one CPU, so there are two (minor, major) for each thread and CPU; all of a CPU
- * write into one ring. A thread that was made while we looked for them may have two: what it tells twice is handed out once.
+ * An event of a thread can only be mapped when it is of one CPU, so there are two (minor, major) for each thread and
+ * CPU; all of a CPU write into one ring. A thread that was made while we looked for them may have two: what it tells
+ * twice is handed out once.
  *
- * Runs in: the tool. Threads: one. Takes what ptrace(2) takes, and kernel.perf_event_paranoid of at most 2; without CAP_PERFMON (or
- * one of at most 1) the kernel does not tell of faults in system calls, such as read(2) into memory that nobody touched.
+ * Runs in: the tool. Threads: one. Takes what ptrace(2) takes, and kernel.perf_event_paranoid of at most 2; without
+ * CAP_PERFMON (or one of at most 1) the kernel does not tell of faults in system calls, such as read(2) into memory
+ * that nobody touched.
  * Owns: descriptors and rings, until page_faults_close().
  */
 

@@ -3,8 +3,8 @@
 #define COLLECT_PERF_COUNTERS_H
 
 /*
- * Events of perf about memory, counted on all processors: page faults by the kernel, and what the hardware counts, where it
- * does. Nothing is sampled: a counter is read when it is looked at.
+ * Events of perf about memory, counted on all processors: page faults by the kernel, and what the hardware counts,
+ * where it does. Nothing is sampled: a counter is read when it is looked at.
  *
  * Runs in: the tool. Threads: one at a time. Owns: its descriptors, until perf_counters_close().
  */

@@ -13,8 +13,8 @@
 #include <linux/perf_event.h>
 
 /**
- * Opens an event of the thread `tid` (-1: of all threads) on the processor `cpu` (-1: on all), in no group. Returns a descriptor, closed by
- * exec and owned by the caller, or -errno.
+ * Opens an event of the thread `tid` (-1: of all threads) on the processor `cpu` (-1: on all), in no group. Returns a
+ * descriptor, closed by exec and owned by the caller, or -errno.
  */
 int perf_open(const struct perf_event_attr *attr, pid_t tid, int cpu);
 

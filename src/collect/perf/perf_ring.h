@@ -22,8 +22,8 @@ struct perf_ring {
 typedef void perf_ring_fn(void *arg, const struct perf_event_header *record);
 
 /**
- * Hands out what was written since the last release; a record is whole, and valid within the call. `*tail` gets what to release. False:
- * what is there makes no sense, and the rest was passed over.
+ * Hands out what was written since the last release; a record is whole, and valid within the call. `*tail` gets what to
+ * release. False: what is there makes no sense, and the rest was passed over.
  */
 bool perf_ring_read(const struct perf_ring *r, uint64_t *tail, perf_ring_fn *take, void *arg);
 /** Makes room for the kernel. */

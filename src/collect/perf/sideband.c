@@ -61,9 +61,9 @@ struct sideband {
 /* ---- rings ---- */
 
 /*
- * No build ids (.build_id): a kernel that writes a mapping with its build id for one event leaves the mark of it on the record
- * of the same mapping for the events that come after, and whoever listens to those, perf record as well, takes the device for a
- * build id. Seen with 6.18.
+ * No build ids (.build_id): a kernel that writes a mapping with its build id for one event leaves the mark of it on the
+ * record of the same mapping for the events that come after, and whoever listens to those, perf record as well, takes
+ * the device for a build id. Seen with 6.18.
  */
 static int open_event(const struct sideband *s, unsigned cpu)
 {
@@ -284,8 +284,8 @@ static int complain(struct error *why, int err)
 }
 
 /*
- * A thousand programs that live for a millisecond each leave some 17,000 records of 100 bytes: that many fit where CPUs are few,
- * as whoever reads may have to wait for a disk, or for its turn.
+ * A thousand programs that live for a millisecond each leave some 17,000 records of 100 bytes: that many fit where CPUs
+ * are few, as whoever reads may have to wait for a disk, or for its turn.
  */
 static size_t usual_ring_bytes(void)
 {

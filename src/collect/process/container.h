@@ -22,7 +22,9 @@ struct container {
 
 /** All false and 0 where it may not be asked, or is gone. */
 struct container container_of(pid_t pid);
-/** In a word: "mnt:[4026532281]" as lsns(8) has it, the root in our mount namespace, or "pid:[…]"; "": lives as we do. */
+/**
+ * In a word: "mnt:[4026532281]" as lsns(8) has it, the root in our mount namespace, or "pid:[…]"; "": lives as we do.
+ */
 void container_name(pid_t pid, const struct container *c, struct buf *out);
 
 /* Roots of processes, kept open: their files can be looked at after the process too. */
@@ -30,8 +32,8 @@ struct container_root;
 struct container_roots VEC(struct container_root *);
 
 /**
- * What goes before the paths of a process: "/proc/self/fd/N", the same for all that share a root; "": its paths are ours, or
- * its root cannot be had. Valid until container_roots_release().
+ * What goes before the paths of a process: "/proc/self/fd/N", the same for all that share a root; "": its paths are
+ * ours, or its root cannot be had. Valid until container_roots_release().
  */
 const char *container_root(struct container_roots *roots, pid_t pid);
 void container_roots_release(struct container_roots *roots);

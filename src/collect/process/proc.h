@@ -27,8 +27,8 @@ void proc_program(pid_t pid, struct buf *out);
 /** A thread's name, and when it began (CLOCK_BOOTTIME, in steps of 10 ms). False: there is none of that number. */
 bool proc_thread(pid_t pid, pid_t tid, char *name, size_t size, uint64_t *began_ns);
 /**
- * Does the process map exactly [start, start + bytes)? An image that was replaced by exec does not. 1, 0, or -errno: it may
- * not be looked at, or cannot be.
+ * Does the process map exactly [start, start + bytes)? An image that was replaced by exec does not. 1, 0, or -errno: it
+ * may not be looked at, or cannot be.
  */
 int proc_maps(pid_t pid, uint64_t start, uint64_t bytes);
 /** Is there such a process, and not only its zombie? */

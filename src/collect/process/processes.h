@@ -3,8 +3,9 @@
 #define COLLECT_PROCESSES_H
 
 /*
- * The memory of all processes, from files that wait for no process: /proc/PID/stat and status take no lock of its memory map,
- * and so are read also while it hangs in the midst of a change. What does take it is in collect/process/process_query.h.
+ * The memory of all processes, from files that wait for no process: /proc/PID/stat and status take no lock of its
+ * memory map, and so are read also while it hangs in the midst of a change. What does take it is in
+ * collect/process/process_query.h.
  *
  * Runs in: the tool. Threads: the parsers are pure.
  */

@@ -55,7 +55,8 @@ static int find_program(const char *cmd, char **path)
     return denied ? -EACCES : -ENOENT;
 }
 
-/* Allocators linked in under names of their own: jemalloc as its authors or Rust build it, mimalloc, tcmalloc, others. */
+/* Allocators linked in under names of their own: jemalloc as its authors or Rust build it, mimalloc, tcmalloc,
+ * others. */
 static const char *allocator_function(const char *name)
 {
     static const char *const names[] = {"malloc",    "je_malloc", "_rjem_malloc",   "_rjem_je_malloc",

@@ -17,8 +17,8 @@ enum program_kind {
 };
 
 /**
- * Finds CMD as execvp would (scripts: their interpreter) and looks at it. 0 with *kind and, unless PROGRAM_OK, a line in
- * `e`; -ENOENT or -EACCES with a line if there is nothing to execute. `*path` (may be NULL) is the caller's.
+ * Finds CMD as execvp would (scripts: their interpreter) and looks at it. 0 with *kind and, unless PROGRAM_OK, a line
+ * in `e`; -ENOENT or -EACCES with a line if there is nothing to execute. `*path` (may be NULL) is the caller's.
  */
 int program_check(const char *cmd, char **path, enum program_kind *kind, struct error *e);
 

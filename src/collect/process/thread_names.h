@@ -3,8 +3,8 @@
 #define COLLECT_THREAD_NAMES_H
 
 /*
- * What threads are called now. The ledger has the name that a thread had at its first sample, and many get theirs later,
- * from whoever made them; /proc knows, as long as a thread runs. What was seen is kept for when it has ended.
+ * What threads are called now. The ledger has the name that a thread had at its first sample, and many get theirs
+ * later, from whoever made them; /proc knows, as long as a thread runs. What was seen is kept for when it has ended.
  *
  * Runs in: the tool. Threads: one at a time. Owns: the names, until vec_release().
  */

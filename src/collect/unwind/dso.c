@@ -61,8 +61,9 @@ static void find_code(struct dso *f)
 }
 
 /*
- * The segment with the rules, as the unwinder of the agent wants it: as if it were loaded, wherever its bytes lie here. Rules
- * tell addresses by their distance, so addresses of code are asked for at the same distance; nothing is read there.
+ * The segment with the rules, as the unwinder of the agent wants it: as if it were loaded, wherever its bytes lie here.
+ * Rules tell addresses by their distance, so addresses of code are asked for at the same distance; nothing is read
+ * there.
  */
 static void place_rules(struct dso *f)
 {

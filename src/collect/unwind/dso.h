@@ -15,8 +15,8 @@
 struct dso;
 
 /**
- * The file at `path` within `root` ("" or NULL: here), of that inode (0: whatever lies there); NULL: it cannot be had, is another
- * one, or no ELF.
+ * The file at `path` within `root` ("" or NULL: here), of that inode (0: whatever lies there); NULL: it cannot be had,
+ * is another one, or no ELF.
  */
 struct dso *dso_open(const char *root, const char *path, uint64_t inode);
 /** An ELF image as it is loaded, the vdso; it is the caller's, and must live longer. NULL: it is none. */

@@ -3,8 +3,8 @@
 #define COLLECT_DSO_RULES_H
 
 /*
- * What the unwind rules of a file say, in the unwinder's own terms; apart from dso.h since the names of registers are in
- * <signal.h> too.
+ * What the unwind rules of a file say, in the unwinder's own terms; apart from dso.h since the names of registers are
+ * in <signal.h> too.
  *
  * Runs in: the tool. Threads: one.
  */

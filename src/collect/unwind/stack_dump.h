@@ -3,11 +3,11 @@
 #define COLLECT_STACK_DUMP_H
 
 /*
- * A stack that was taken from a process as it was: its registers and the bytes of its memory, walked by the unwind rules of
- * the files that were mapped. Nothing is asked of the process, which may have ended.
+ * A stack that was taken from a process as it was: its registers and the bytes of its memory, walked by the unwind
+ * rules of the files that were mapped. Nothing is asked of the process, which may have ended.
  *
- * Runs in: the tool. Threads: any. Owns: nothing. Invariant: nothing taken from a process may be trusted: what it holds can
- * make a walk wrong or short, no more.
+ * Runs in: the tool. Threads: any. Owns: nothing. Invariant: nothing taken from a process may be trusted: what it holds
+ * can make a walk wrong or short, no more.
  */
 
 #include "collect/unwind/dso_rules.h"

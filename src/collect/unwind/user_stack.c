@@ -105,7 +105,8 @@ static const char *root_of(struct user_stacks *u, pid_t pid, uint64_t time_ns)
     return u->root_paths.at[at];
 }
 
-/* By its name in the root, by its name here; at last, as when it has none any more, by the kernel's link to what is mapped. */
+/* By its name in the root, by its name here; at last, as when it has none any more, by the kernel's link to what is
+ * mapped. */
 static struct dso *open_file(const char *root, pid_t pid, const struct space_mapping *m)
 {
     const char *path = m->file->path;

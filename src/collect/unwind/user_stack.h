@@ -3,8 +3,8 @@
 #define COLLECT_USER_STACK_H
 
 /*
- * From the addresses of a user stack, as bpf_get_stack() has them, to what symbols_resolve() takes; also for processes that
- * have ended.
+ * From the addresses of a user stack, as bpf_get_stack() has them, to what symbols_resolve() takes; also for processes
+ * that have ended.
  *
  * Runs in: the tool. Threads: one. Owns: files and roots that it opened, until user_stacks_free().
  */
@@ -37,16 +37,16 @@ struct user_frame {
 };
 
 /**
- * Finds n frames of a process at a time: pcs[0] is where it was, the others are return addresses. Drain the spaces before. What
- * out[] points to is valid until the next call, and the next address_spaces_drain(). Returns how many can be trusted, and why not
- * more (may be NULL).
+ * Finds n frames of a process at a time: pcs[0] is where it was, the others are return addresses. Drain the spaces
+ * before. What out[] points to is valid until the next call, and the next address_spaces_drain(). Returns how many can
+ * be trusted, and why not more (may be NULL).
  */
 size_t user_stacks_find(struct user_stacks *u, pid_t pid, uint64_t time_ns, const uint64_t *pcs, size_t n,
                         struct user_frame *out, enum fp_chain_end *why);
 
 /**
- * The frames of a stack that was taken with its bytes, at most `max`: all of them can be trusted. Drain the spaces before; valid
- * as long as those of user_stacks_find(). Returns how many.
+ * The frames of a stack that was taken with its bytes, at most `max`: all of them can be trusted. Drain the spaces
+ * before; valid as long as those of user_stacks_find(). Returns how many.
  */
 size_t user_stacks_walk(struct user_stacks *u, pid_t pid, uint64_t time_ns, const struct stack_dump *c,
                         struct user_frame *out, size_t max, enum stack_dump_end *end);

@@ -3,12 +3,13 @@
 #define MODEL_ACCOUNTS_H
 
 /*
- * Exact accounts: what each place of a program has made, and what of that is gone, as programs built with tags and the agent's sites
- * count it. Copies of a place are merged, places added up by what they have in common, at one moment or at two. Where accounts come
- * from is not known here.
+ * Exact accounts: what each place of a program has made, and what of that is gone, as programs built with tags and the
+ * agent's sites count it. Copies of a place are merged, places added up by what they have in common, at one moment or
+ * at two. Where accounts come from is not known here.
  *
  * Runs in: the tool. Threads: one at a time.
- * Owns: texts are a struct alloc_texts' (alloc_sites.h), which the readings that are compared share; rows refer to them by number.
+ * Owns: texts are a struct alloc_texts' (alloc_sites.h), which the readings that are compared share; rows refer to them
+ * by number.
  * Invariant: counters only grow while a process lives; what is live is their difference, and may be less than 0.
  */
 
@@ -33,7 +34,8 @@ enum account_counter {
     ACCOUNT_FREED_HERE_CALLS, /* by code at this place, whoever had made them; 0: not known, as of tags */
     ACCOUNT_FREED_HERE_BYTES,
     ACCOUNT_FAILED, /* requests */
-    /* At least so much was live at once, and at most; 0: not known, as of sites. Of several places the most of one, and the sum. */
+    /* At least so much was live at once, and at most; 0: not known, as of sites. Of several places the most of one,
+     * and the sum. */
     ACCOUNT_PEAK_BYTES,
     ACCOUNT_PEAK_HIGH_BYTES,
     ACCOUNT_COUNTERS
@@ -104,7 +106,8 @@ enum account_loss {
     ACCOUNT_LOST_FREES,    /* gone past us; known since the address was handed out again */
     ACCOUNT_LOST_RECORDS,  /* that make no sense */
     ACCOUNT_FOREIGN_FREES, /* of objects that nobody follows: made before, or by code without an account */
-    ACCOUNT_LOST_VERSIONS, /* places compiled with another version of <allium/tag.h>; recordings add them to the lost places */
+    /* places compiled with another version of <allium/tag.h>; recordings add them to the lost places */
+    ACCOUNT_LOST_VERSIONS,
     ACCOUNT_LOSSES
 };
 
@@ -117,14 +120,20 @@ struct account_process {
     bool alive;
 };
 
-/** One reading. Its rows have their sums at ACCOUNT_AFTER, and are by process and place once accounts_merge() was called. */
+/**
+ * One reading. Its rows have their sums at ACCOUNT_AFTER, and are by process and place once accounts_merge() was
+ * called.
+ */
 struct accounts {
     struct account_rows rows;
     struct VEC(struct account_process) processes;
 };
 
 void accounts_release(struct accounts *a);
-/** Copies of a place become one row; of their functions it has the first by its letters, where a line tells places apart. */
+/**
+ * Copies of a place become one row; of their functions it has the first by its letters, where a line tells places
+ * apart.
+ */
 void accounts_merge(struct accounts *a, const struct alloc_texts *texts);
 /** The seconds between two readings of the same process, or 0: there is none that is in both. */
 double accounts_seconds(const struct accounts *before, const struct accounts *after);
@@ -140,8 +149,8 @@ enum account_group {
 };
 
 /**
- * The rows of one reading or of two, `before` may be NULL: by place, or, if `processes`, by process and place. Places of both are found
- * by their keys: what is in one of them alone was nothing in the other.
+ * The rows of one reading or of two, `before` may be NULL: by place, or, if `processes`, by process and place. Places
+ * of both are found by their keys: what is in one of them alone was nothing in the other.
  */
 void account_rows_join(struct account_rows *to, const struct accounts *before, const struct accounts *after,
                        bool processes);
@@ -154,7 +163,10 @@ void account_rows_keep_changed(struct account_rows *r);
 
 /* ---- queries, of rows by place, at the moment after ---- */
 
-/** class, name, func, file, dir, line, module, comm, pid, live, objects, peak, allocated, count, freed, frees, failed, average, accurate. */
+/**
+ * class, name, func, file, dir, line, module, comm, pid, live, objects, peak, allocated, count, freed, frees, failed,
+ * average, accurate.
+ */
 int account_query_parse(struct query **q, const char *text, struct error *e);
 /** Does it ask for the process? Then rows are to be joined by process, too. */
 bool account_query_needs_processes(const struct query *q);
@@ -164,8 +176,8 @@ bool account_row_fits(const struct account_row *row, const struct query *q, cons
 /** Does it ask for figures? Then a place may fit now and not later. */
 bool account_query_needs_figures(const struct query *q);
 /**
- * Appends it as a clause that the process of that row can judge for itself: of class, name, function, file and module. False: it
- * asks for more, or for too much.
+ * Appends it as a clause that the process of that row can judge for itself: of class, name, function, file and module.
+ * False: it asks for more, or for too much.
  */
 bool account_query_compile(const struct query *q, const struct account_row *row,
                            const struct alloc_texts *texts, struct buf *out);

@@ -3,8 +3,9 @@
 #define MODEL_ALLOC_SITES_H
 
 /*
- * Places in the source that allocate, with what they hold: bytes and calls, as the kernel's memory allocation profiling counts them.
- * Adds them up by what they have in common, at one moment or at two, and puts them in order. Where they come from is not known here.
+ * Places in the source that allocate, with what they hold: bytes and calls, as the kernel's memory allocation profiling
+ * counts them. Adds them up by what they have in common, at one moment or at two, and puts them in order. Where they
+ * come from is not known here.
  *
  * Runs in: the tool. Threads: one at a time.
  * Owns: texts are the struct alloc_texts' own; sites and rows refer to them by number and hold no pointers.

@@ -144,8 +144,8 @@ static int compare(const void *a, const void *b, void *arg)
 }
 
 /*
- * The first rows in that order, at least `top` if there are so many; the caller frees them. When twice as many have come they are sorted,
- * and the second half goes: from then on most rows take one comparison.
+ * The first rows in that order, at least `top` if there are so many; the caller frees them. When twice as many have
+ * come they are sorted, and the second half goes: from then on most rows take one comparison.
  */
 static struct place *put_in_order(const struct alloc_rows *r, const struct alloc_texts *texts,
                                   const struct alloc_shape *shape, size_t *n)

@@ -3,7 +3,8 @@
 #define MODEL_ALLOC_TABLE_H
 
 /*
- * Rows of places that allocate, put in order and made a table of: only of those that are shown, as there may be a million.
+ * Rows of places that allocate, put in order and made a table of: only of those that are shown, as there may be a
+ * million.
  *
  * Runs in: the tool. Threads: one at a time. Owns: nothing; the caller frees the table.
  */

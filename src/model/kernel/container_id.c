@@ -45,7 +45,8 @@ static bool are_digits(const char *text, size_t len)
     return true;
 }
 
-/* "ID", "docker-ID.scope", "cri-containerd-ID.scope", "kubepods-….slice:cri-containerd:ID"; not podman's "libpod-conmon-ID". */
+/* "ID", "docker-ID.scope", "cri-containerd-ID.scope", "kubepods-….slice:cri-containerd:ID"; not podman's
+ * "libpod-conmon-ID". */
 static bool take_id(struct part p, char *out)
 {
     p = without_end(p, ".scope");

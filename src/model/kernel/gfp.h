@@ -3,9 +3,10 @@
 #define MODEL_GFP_H
 
 /*
- * Names of GFP flags, as the kernel prints them (%pGg): "GFP_KERNEL|__GFP_ZERO". Bits have other numbers in other kernels,
- * so that a table of names is made of what one kernel says of itself: the "print fmt" of an event of kmem, which is its
- * own table, or its enum of bits (BTF, since 6.10), to which only the composed masks are added that it has no word for.
+ * Names of GFP flags, as the kernel prints them (%pGg): "GFP_KERNEL|__GFP_ZERO". Bits have other numbers in other
+ * kernels, so that a table of names is made of what one kernel says of itself: the "print fmt" of an event of kmem,
+ * which is its own table, or its enum of bits (BTF, since 6.10), to which only the composed masks are added that it has
+ * no word for.
  *
  * Runs in: the tool. Threads: pure. Owns: a table owns its names, until gfp_release().
  */

@@ -3,8 +3,8 @@
 #define MODEL_OVERVIEW_H
 
 /*
- * What a machine says of its memory at one moment: the shape that `allium sys` shows. Who fills it and who shows it know
- * nothing of each other. Sizes are bytes; what the kernel counts in pages or KiB was turned into them.
+ * What a machine says of its memory at one moment: the shape that `allium sys` shows. Who fills it and who shows it
+ * know nothing of each other. Sizes are bytes; what the kernel counts in pages or KiB was turned into them.
  *
  * Runs in: the tool. Threads: one at a time. Owns: its lists and their texts, until overview_release().
  */

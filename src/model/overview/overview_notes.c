@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What is out of the ordinary, in words: the first thing that is read at three in the morning. Each bound stands with its
- * note; none is about what a machine does all day.
+ * What is out of the ordinary, in words: the first thing that is read at three in the morning. Each bound stands with
+ * its note; none is about what a machine does all day.
  */
 #include "model/overview/overview.h"
 

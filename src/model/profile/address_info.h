@@ -33,11 +33,11 @@ struct address_info_block {
 
 struct address_info {
     uint64_t address;
-    /* The block's extent is what was asked for and, of a live one, what the allocator gave beyond. Live ones come first,
-     * then the freed ones, the latest first. */
+    /* The block's extent is what was asked for and, of a live one, what the allocator gave beyond. Live ones come
+     * first, then the freed ones, the latest first. */
     struct VEC(struct address_info_block) holding;
-    /* Only where none holds it: of each image the nearest live block and the nearest freed one on either side, the latest
-     * of equals. Live ones first, then by distance. */
+    /* Only where none holds it: of each image the nearest live block and the nearest freed one on either side, the
+     * latest of equals. Live ones first, then by distance. */
     struct VEC(struct address_info_block) near;
 };
 
@@ -52,7 +52,9 @@ struct address_info_frees {
 };
 struct address_info_frees address_info_frees_of(const struct profile *p);
 
-/** The probability that a block of this size is sampled: 1 - exp(-size / period); 1 at period 1. No bytes count as one. */
+/**
+ * The probability that a block of this size is sampled: 1 - exp(-size / period); 1 at period 1. No bytes count as one.
+ */
 double address_info_chance(uint64_t size_bytes, uint64_t period_bytes);
 /** How long a freed block had lived; 0 where clocks disagree. */
 static inline uint64_t address_info_lifetime_ns(const struct profile_free *f)

@@ -25,21 +25,23 @@ struct frame {
 struct frames VEC(struct frame);
 
 /**
- * Replaces the content of `out` by the stack's frames, leaf first, inlined functions before those they are inlined into.
- * The agent's frames at the leaf are left out. At least one: a stack that did not end whole has a marker at its root.
+ * Replaces the content of `out` by the stack's frames, leaf first, inlined functions before those they are inlined
+ * into. The agent's frames at the leaf are left out. At least one: a stack that did not end whole has a marker at its
+ * root.
  */
 void frames_of(struct frames *out, const struct profile *p, uint32_t stack);
 /** The same for one place in the code: all that is known of a stack of which only the caller was kept. */
 void frames_at(struct frames *out, const struct profile *p, uint32_t location);
 /**
  * Whose doing it is: the innermost frame outside libc, libstdc++, allocator libraries and the agent, inlined functions
- * aside, wrappers passed over; where there is none, the innermost one behind these. Of `frames`, which frames_of() or frames_at() has filled.
+ * aside, wrappers passed over; where there is none, the innermost one behind these. Of `frames`, which frames_of() or
+ * frames_at() has filled.
  */
 const struct frame *frames_owner(const struct profile *p, const struct frames *frames);
 /**
  * How many frames are passed over when it is asked who allocated: the innermost ones, as far as they are wrappers
- * (wrappers.h), and, of functions without a name, those that a wrapper of the same module called. Less than all: where there
- * is nothing else, the outermost wrapper stays. None where no wrapper is marked.
+ * (wrappers.h), and, of functions without a name, those that a wrapper of the same module called. Less than all: where
+ * there is nothing else, the outermost wrapper stays. None where no wrapper is marked.
  */
 size_t frames_passed_over(const struct profile *p, const struct frames *frames);
 /** The first one behind those. */
@@ -60,7 +62,9 @@ static inline const char *frame_basename(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/** Paths of a frame's source and module, "" unknown; its line, 0 unknown; whether it is part of the next frame's code. */
+/**
+ * Paths of a frame's source and module, "" unknown; its line, 0 unknown; whether it is part of the next frame's code.
+ */
 static inline const char *frame_file(const struct profile *p, const struct frame *f)
 {
     return f->line == PROFILE_NONE ? "" : profile_text(p, p->lines.at[f->line].file);

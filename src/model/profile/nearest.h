@@ -15,8 +15,8 @@
 /** Whether a function of the profile has a name that fits the pattern (base/sigsafe/pattern.h). */
 bool nearest_fits_any(const struct profile *p, const char *pattern);
 /**
- * Up to NEAREST_MAX strings of the profile, names of functions that are like `text`, the most alike first: those that have
- * it in them, or that a few other letters make of it. Case and the pattern's * and ? do not count. Their number.
+ * Up to NEAREST_MAX strings of the profile, names of functions that are like `text`, the most alike first: those that
+ * have it in them, or that a few other letters make of it. Case and the pattern's * and ? do not count. Their number.
  */
 size_t nearest_functions(const struct profile *p, const char *text, uint32_t nearest[static NEAREST_MAX]);
 

@@ -207,8 +207,8 @@ static inline const char *profile_text(const struct profile *p, uint32_t string)
     return p->strings.at[string];
 }
 /**
- * "redis-server/bio_close_file": a thread within its process; "redis-server" is the first one, "redis-server/thread" one that
- * was never given a name.
+ * "redis-server/bio_close_file": a thread within its process; "redis-server" is the first one, "redis-server/thread"
+ * one that was never given a name.
  */
 void profile_add_thread_name(struct buf *b, const struct profile *p, uint32_t thread);
 /** The period at which nothing at all was sampled; 0: something was, or it is not known. */
@@ -220,8 +220,8 @@ static inline uint64_t profile_silent_period(const struct profile *p)
 bool profile_valid(const struct profile *p);
 
 /**
- * For the one image of a profile that was read from the ledger it left behind: takes it back to its exit, or, where that
- * is not known, to the last thing that happened in it, which is the nearest to its end that the ledger tells.
+ * For the one image of a profile that was read from the ledger it left behind: takes it back to its exit, or, where
+ * that is not known, to the last thing that happened in it, which is the nearest to its end that the ledger tells.
  */
 void profile_end(struct profile *p);
 /** Age of a live sample when its image was read, or ended. */
@@ -229,8 +229,8 @@ uint64_t profile_age_ns(const struct profile *p, const struct profile_sample *s)
 /** allocated - freed. */
 struct profile_sums profile_live(const struct profile_cell *c);
 /**
- * What was temporary. The books keep its bytes and samples; the rest follows from all objects freed of the same cell, which
- * are of the same size within a factor of two.
+ * What was temporary. The books keep its bytes and samples; the rest follows from all objects freed of the same cell,
+ * which are of the same size within a factor of two.
  */
 struct profile_sums profile_temporary(const struct profile_cell *c);
 /** Adds the sums of one cell to an estimate of bytes, of objects, or of both. */

@@ -3,8 +3,8 @@
 #define MODEL_PROFILE_DIFF_H
 
 /*
- * What grew and what shrank from one profile to another: rows as a rollup has them, each with what it was before, what it
- * is after, and the change between with a 95 % interval of its own.
+ * What grew and what shrank from one profile to another: rows as a rollup has them, each with what it was before, what
+ * it is after, and the change between with a 95 % interval of its own.
  *
  * Runs in: the tool. Threads: pure functions of two profiles, which must not change while a diff of them is in use.
  * Owns: a diff owns its rows, their names, and the joint profile that their paths belong to.
@@ -26,16 +26,15 @@
  *
  * GREW and SHRANK share no object, and objects are sampled apart from each other: so the two estimates are independent,
  * each with its interval (estimate.h), and the change g - s has that of Zou and Donner ("Construction of confidence
- * limits about effect measures: a general approach", Statistics in Medicine 27 (2008) 1693-1702; the method of Newcombe's
- * interval 10 for differences of proportions, Statistics in Medicine 17 (1998) 873-890):
+ * limits about effect measures: a general approach", Statistics in Medicine 27 (2008) 1693-1702; the method of
+ * Newcombe's interval 10 for differences of proportions, Statistics in Medicine 17 (1998) 873-890):
  *
  *     low  = g - s - sqrt((g - low_g)^2 + (high_s - s)^2)
  *     high = g - s + sqrt((high_g - g)^2 + (s - low_s)^2)
  *
  * where the high end of g is no higher than that of all that there is after, and that of s than that of all before.
- * Where more samples stayed than is known, the interval is too wide, never too narrow: of moments in the past, and of two
- * peaks.
- * Where one part cannot be (nothing is allocated less; both moments are one) it is 0 exactly.
+ * Where more samples stayed than is known, the interval is too wide, never too narrow: of moments in the past, and of
+ * two peaks. Where one part cannot be (nothing is allocated less; both moments are one) it is 0 exactly.
  */
 
 #include "model/profile/profile_pair.h"

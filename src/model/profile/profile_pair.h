@@ -3,20 +3,21 @@
 #define MODEL_PROFILE_PAIR_H
 
 /*
- * Two profiles on one set of tables: the same process, thread, stack and cell of both is one here, with the sums of each
- * side. What profile_diff.h compares.
+ * Two profiles on one set of tables: the same process, thread, stack and cell of both is one here, with the sums of
+ * each side. What profile_diff.h compares.
  *
  * Runs in: the tool. Threads: one at a time. Owns: all it points to, but the two profiles.
  *
  * What is the same
  *
  *   images   those of the same id are one image at two moments. The rest are one for each name (of the executable, else
- *            of the process); where each source has only one program among the rest, these are one, whatever their names:
- *            two versions of it.
+ *            of the process); where each source has only one program among the rest, these are one, whatever their
+ *            names: two versions of it.
  *   stacks   as long as all that both sources hold are moments of the same images: the same code, address by address.
- *            Else the same functions, inlined ones too, in the same modules by name (without directories and what follows
- *            ".so"; the executables of two versions are one): so they match wherever they were loaded, and after the
- *            program was built anew. Line numbers are then those of the later source, 0 where one function has several.
+ *            Else the same functions, inlined ones too, in the same modules by name (without directories and what
+ *            follows ".so"; the executables of two versions are one): so they match wherever they were loaded, and
+ *            after the program was built anew. Line numbers are then those of the later source, 0 where one function
+ *            has several.
  *   threads  of one image at two moments: the same thread; else those of the same name.
  *
  * What stayed
@@ -25,10 +26,10 @@
  *   - by their serials, when the earlier moment knows its single samples;
  *   - else as those of the later moment that were born before the earlier one;
  *   - at least as many of a cell as were live and cannot have been freed, by the number of its frees between.
- * Of two peaks only the last is known: as many as were live at the first and cannot have been freed since, by the number
- * of all frees of the cell.
- * A moment in the past knows single samples only as far as they lived on: there may be more that stayed than are found.
- * Then both sides keep a sample that should have cancelled, which widens intervals and changes no estimate.
+ * Of two peaks only the last is known: as many as were live at the first and cannot have been freed since, by the
+ * number of all frees of the cell. A moment in the past knows single samples only as far as they lived on: there may be
+ * more that stayed than are found. Then both sides keep a sample that should have cancelled, which widens intervals and
+ * changes no estimate.
  */
 
 #include <stdbool.h>

@@ -77,9 +77,10 @@ struct rollup_options {
     enum rollup_sort sort;
     bool inclusive; /* sort by inclusive values */
     const char *
-        focus; /* a pattern (base/sigsafe/pattern.h): only stacks count that have a function of that name. NULL: all. Trees
-                        * begin there: with its outermost call for its callers, with the innermost for its callees, so
-                        * that a recursion counts once */
+        /* a pattern (base/sigsafe/pattern.h): only stacks count that have a function of that name. NULL: all. Trees
+         * begin there: with its outermost call for its callers, with the innermost for its callees, so that a
+         * recursion counts once */
+        focus;
     /* Which cells count. NULL: all. */
     bool (*keep)(void *arg, const struct profile *p, uint32_t cell);
     /* Which live samples count, of cells that do. Not NULL: live values and ages are of these, and the other metrics
@@ -101,8 +102,8 @@ struct rollup {
 /** Never NULL. The profile must be valid and outlive it; trees need a focus. */
 struct rollup *rollup_new(const struct profile *p, const struct rollup_options *o);
 /**
- * The rollup by process that is like these options but for the group, of which only the first `n` rows are to be seen: of
- * the others, and of the total, there may be nothing but what the order goes by. Never NULL.
+ * The rollup by process that is like these options but for the group, of which only the first `n` rows are to be seen:
+ * of the others, and of the total, there may be nothing but what the order goes by. Never NULL.
  */
 struct rollup *rollup_largest_processes(const struct profile *p, const struct rollup_options *like, size_t n);
 void rollup_free(struct rollup *r);

@@ -23,9 +23,9 @@ void calls_release(struct calls *c);
 /** Whether the function is on that stack. */
 bool calls_fit(struct calls *c, uint32_t stack);
 /**
- * A walk away from the function: to those that called it (from its outermost call, so that recursion is one step), frame
- * by frame upwards from *first; or to what it called (from its innermost call to who asked: wrappers are passed over
- * unless it is one), downwards. The number of frames. They are good until the next question.
+ * A walk away from the function: to those that called it (from its outermost call, so that recursion is one step),
+ * frame by frame upwards from *first; or to what it called (from its innermost call to who asked: wrappers are passed
+ * over unless it is one), downwards. The number of frames. They are good until the next question.
  */
 size_t calls_way(struct calls *c, uint32_t stack, bool to_callers, const struct frame **first);
 

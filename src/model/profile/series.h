@@ -3,21 +3,21 @@
 #define MODEL_SERIES_H
 
 /*
- * One process image over time: at each look the samples that are live and old, by stack, and from them how far each stack
- * has grown since any earlier look. Whether that is growth is decided in growth.h.
+ * One process image over time: at each look the samples that are live and old, by stack, and from them how far each
+ * stack has grown since any earlier look. Whether that is growth is decided in growth.h.
  *
  * Runs in: the tool. Threads: one at a time. Pure: no I/O, no clock. Owns: all of it, until series_free().
  *
- * A sample is known by its serial, never by its address. It arrives when it becomes old enough to count; it leaves when a
- * look does not find it any more. What a stack holds now less what it held at look j is then
+ * A sample is known by its serial, never by its address. It arrives when it becomes old enough to count; it leaves when
+ * a look does not find it any more. What a stack holds now less what it held at look j is then
  *
  *     (what arrived after j and is here)  -  (what was here at j and has left),
  *
- * in which samples that are in both have cancelled: two looks at one image share most of their samples, and the difference
- * is known far better than either.
+ * in which samples that are in both have cancelled: two looks at one image share most of their samples, and the
+ * difference is known far better than either.
  *
- * Invariant: bounded. At most SERIES_LOOKS looks are kept, dense near the end and ever sparser before; of samples only those
- * that the last look saw; of stacks those that ever had an old sample (no more than the ledger has).
+ * Invariant: bounded. At most SERIES_LOOKS looks are kept, dense near the end and ever sparser before; of samples only
+ * those that the last look saw; of stacks those that ever had an old sample (no more than the ledger has).
  */
 
 #include <stdbool.h>

@@ -3,8 +3,8 @@
 #define MODEL_WRAPPERS_H
 
 /*
- * Functions that only pass on what others ask for, such as xmalloc() and operator new: a list of patterns, and the marks it
- * leaves on a profile's names. frames.h says what is passed over then.
+ * Functions that only pass on what others ask for, such as xmalloc() and operator new: a list of patterns, and the
+ * marks it leaves on a profile's names. frames.h says what is passed over then.
  *
  * The list is a text, a pattern a line (share/allium/wrappers says how it is written); several texts make one list, of
  * which the last line that fits a name decides.

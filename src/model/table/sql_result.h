@@ -3,8 +3,8 @@
 #define MODEL_SQL_RESULT_H
 
 /*
- * Rows that answer a question somebody made up: nobody knows their columns before, and each value has a type of its own.
- * What is known before is a table (table.h).
+ * Rows that answer a question somebody made up: nobody knows their columns before, and each value has a type of its
+ * own. What is known before is a table (table.h).
  *
  * Runs in: the tool. Threads: one at a time. Owns: names and texts, until sql_result_release().
  */

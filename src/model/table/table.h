@@ -100,7 +100,10 @@ static inline bool table_hides(const struct table *t, uint32_t column)
 {
     return column < 64 && t->hidden >> column & 1;
 }
-/** Appends the name under which JSON and SQL know the column: "live_bytes", "net_bytes_per_s" of one that is called "net_per_s". */
+/**
+ * Appends the name under which JSON and SQL know the column: "live_bytes", "net_bytes_per_s" of one that is called
+ * "net_per_s".
+ */
 void table_add_key(struct buf *b, const struct table_column *c);
 /** Forgets all rows. */
 void table_clear(struct table *t);

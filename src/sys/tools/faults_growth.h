@@ -3,8 +3,8 @@
 #define SYS_FAULTS_GROWTH_H
 
 /*
- * By how much the resident memory of processes has grown: from what each had when we began, and what the kernel says at each
- * change (kmem:rss_stat, struct faults_resident).
+ * By how much the resident memory of processes has grown: from what each had when we began, and what the kernel says at
+ * each change (kmem:rss_stat, struct faults_resident).
  *
  * Runs in: the tool. Owns: what is known of each process, until growth_free().
  */

@@ -67,8 +67,9 @@ static void release(struct sys_session *s)
 }
 
 /*
- * Blocks that are followed are known by their frames' numbers, whose lower bits tell a block's beginning. By position an event has
- * the page's address alone, from which these bits come only if struct page is of a power of two of bytes, see frame_of() in kpages.bpf.c.
+ * Blocks that are followed are known by their frames' numbers, whose lower bits tell a block's beginning. By position
+ * an event has the page's address alone, from which these bits come only if struct page is of a power of two of bytes,
+ * see frame_of() in kpages.bpf.c.
  */
 static int check_frames(const struct sys_session *s, struct error *e)
 {

@@ -3,7 +3,8 @@
 #define VIEW_ACCOUNTS_VIEW_H
 
 /*
- * Exact accounts, of tags and of sites alike, on the screen, as JSON, in the format of the kernel's allocinfo or as OpenMetrics.
+ * Exact accounts, of tags and of sites alike, on the screen, as JSON, in the format of the kernel's allocinfo or as
+ * OpenMetrics.
  *
  * Runs in: the tool. Owns: nothing.
  */
@@ -31,13 +32,15 @@ struct accounts_view {
 };
 
 /**
- * Writes the report; its notes (view/text/notes.h) are appended. `before` is NULL where one reading is shown and none compared. False: no
- * place fits the query.
+ * Writes the report; its notes (view/text/notes.h) are appended. `before` is NULL where one reading is shown and none
+ * compared. False: no place fits the query.
  */
 bool accounts_view_write(struct sink *out, const struct accounts_view *o, struct alloc_texts *texts,
                          const struct accounts_reading *before, const struct accounts_reading *after,
                          struct buf *notes);
-/** Appends a note for each kind of loss that there was; `words` are those of each kind, as text_add_words() takes them. */
+/**
+ * Appends a note for each kind of loss that there was; `words` are those of each kind, as text_add_words() takes them.
+ */
 void accounts_view_note_losses(struct buf *notes, const struct accounts *a,
                                const char *const words[static ACCOUNT_LOSSES]);
 

@@ -3,8 +3,8 @@
 #define VIEW_ALLOCINFO_VIEW_H
 
 /*
- * One reading of the kernel's allocinfo, or two of them compared: a screen, JSON, or the kernel's own text; and the lines that were
- * skipped.
+ * One reading of the kernel's allocinfo, or two of them compared: a screen, JSON, or the kernel's own text; and the
+ * lines that were skipped.
  *
  * Runs in: the tool. Threads: one. Owns: nothing.
  */
@@ -32,7 +32,8 @@ struct allocinfo_view {
 };
 
 /**
- * Writes the report; its notes (view/text/notes.h) are appended. `before` is NULL where one reading is shown and none compared.
+ * Writes the report; its notes (view/text/notes.h) are appended. `before` is NULL where one reading is shown and none
+ * compared.
  */
 void allocinfo_view_write(struct sink *out, const struct allocinfo_view *o, struct alloc_texts *texts,
                           const struct allocinfo_reading *before, const struct allocinfo_reading *after,

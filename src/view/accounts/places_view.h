@@ -21,7 +21,9 @@ struct places_view {
     struct text_style style;
 };
 
-/** Writes the tags of one file, by source file and line; notes (view/text/notes.h) about what is missing are appended. */
+/**
+ * Writes the tags of one file, by source file and line; notes (view/text/notes.h) about what is missing are appended.
+ */
 void places_view_write(struct sink *out, const struct places_view *o, const struct accounts *a,
                        struct alloc_texts *texts, struct buf *notes);
 

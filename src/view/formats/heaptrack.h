@@ -12,19 +12,19 @@
  * and power of two of the size, so many allocations and frees that calls, bytes held at the peak and at the end, and
  * temporary allocations come out; spread over the time so that what is held together follows the points of the profile.
  *
- *   bytes at the peak and at the end   those of the profile, of each stack, rounded to whole bytes; objects of a stack and
- *                                      power of two have their mean size
- *   calls                              those of the profile, one event each; above HEAPTRACK_CALLS each event stands for
- *                                      several, as large as they are together (and at least one for what there was of a
- *                                      stack and size)
- *   temporary                          as calls, but for one or a few: the reader takes that to be temporary which is freed
- *                                      right after it was allocated
+ *   bytes at the peak and at the end   those of the profile, of each stack, rounded to whole bytes; objects of a stack
+ *                                      and power of two have their mean size
+ *   calls                              those of the profile, one event each; above HEAPTRACK_CALLS each event stands
+ *                                      for several, as large as they are together (and at least one for what there was
+ *                                      of a stack and size)
+ *   temporary                          as calls, but for one or a few: the reader takes that to be temporary which is
+ *                                      freed right after it was allocated
  *   time of the peak                   that of the process that held most
- *   who held how much at other times   not known. Until the peak all grow alike, then those shrink that held less in the
- *                                      end; what was live at neither fills what the curve has above that
+ *   who held how much at other times   not known. Until the peak all grow alike, then those shrink that held less in
+ *                                      the end; what was live at neither fills what the curve has above that
  *
- * Several processes are added, as if all had their peak at once. Of a past moment whose peak came later, the peak is what
- * is live then, or the highest point before.
+ * Several processes are added, as if all had their peak at once. Of a past moment whose peak came later, the peak is
+ * what is live then, or the highest point before.
  */
 
 #include "model/profile/profile.h"

@@ -3,7 +3,8 @@
 #define VIEW_HEAPTRACK_PARTS_H
 
 /*
- * What heaptrack.c (names, stacks, what is to happen), heaptrack_steps.c (when) and heaptrack_play.c (the events) share.
+ * What heaptrack.c (names, stacks, what is to happen), heaptrack_steps.c (when) and heaptrack_play.c (the events)
+ * share.
  *
  * Runs in: the tool. Threads: pure. Owns: see each.
  */

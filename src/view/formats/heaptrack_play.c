@@ -75,8 +75,9 @@ static void allocate(struct player *w, struct heaptrack_piece *c)
     pay(w, false);
 }
 
-/* Frees an object of the piece, and not as a temporary one. Both infos of a piece have the same size and stack, and the
- * reader does not pair frees with allocations: a free of either info does. An info without an allocation may not be used. */
+/* Frees an object of the piece, and not as a temporary one. Both infos of a piece have the same size and stack, and
+ * the reader does not pair frees with allocations: a free of either info does. An info without an allocation may not
+ * be used. */
 static void release(struct player *w, struct heaptrack_piece *c)
 {
     uint32_t info = info_of(w, c, c->gone++), other = c->info[c->gone & 1];
@@ -120,7 +121,8 @@ static void make_room(struct player *w, uint64_t more, double line)
         end_oldest(w);
 }
 
-/* Whether an object of this size that is allocated now stays below the peak. Only a free that is put off hinders that. */
+/* Whether an object of this size that is allocated now stays below the peak. Only a free that is put off hinders
+ * that. */
 static bool has_room(const struct player *w, uint64_t size)
 {
     return w->live + size < w->most || !w->owed.n;
@@ -172,8 +174,8 @@ static uint64_t due(const struct heaptrack_piece *c, double part)
     return part >= 1 ? c->n : (uint64_t)((double)c->n * part + c->phase);
 }
 
-/* Plays as many brief or temporary objects of a piece as are due. An object that finds no room, because the last free was
- * put off, waits for a later step. */
+/* Plays as many brief or temporary objects of a piece as are due. An object that finds no room, because the last
+ * free was put off, waits for a later step. */
 static void pass_by(struct player *w, uint32_t piece, const struct heaptrack_step *now, double limit)
 {
     struct heaptrack_piece *c = &w->pieces->at[piece];
@@ -191,7 +193,8 @@ static void pass_by(struct player *w, uint32_t piece, const struct heaptrack_ste
     }
 }
 
-/* What the curve has above what is live by now was brief: more of these than are due begin here, of each piece alike. */
+/* What the curve has above what is live by now was brief: more of these than are due begin here, of each piece
+ * alike. */
 static void fill(struct player *w, const struct heaptrack_step *now)
 {
     double line = below_peak(w, now), missing = line - (double)w->live, left = 0;

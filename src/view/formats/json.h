@@ -3,8 +3,8 @@
 #define VIEW_JSON_H
 
 /*
- * Writes one JSON text (RFC 8259), piece by piece. Integers keep all their digits, addresses are strings "0x1f", and what
- * is not known is null. A byte of a text that is no UTF-8 becomes the four characters \xNN.
+ * Writes one JSON text (RFC 8259), piece by piece. Integers keep all their digits, addresses are strings "0x1f", and
+ * what is not known is null. A byte of a text that is no UTF-8 becomes the four characters \xNN.
  *
  * Runs in: the tool. Threads: one at a time. Owns: nothing.
  * A key is NULL in an array and at the top, and given in an object; keys are ASCII without quotes.

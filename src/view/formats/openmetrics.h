@@ -8,10 +8,11 @@
  * Source: https://github.com/OpenObservability/OpenMetrics/blob/main/specification/OpenMetrics.md, 1.0.0
  *
  * Runs in: the tool. Threads: pure. Owns: nothing.
- * Invariant: while the counters of all places only grow, no sample of a counter is less than it was in an earlier text with the same
- * `top`, that of "other" included, and though nothing is remembered from one to the next: each family names the places that lead in
- * this family. What is left is a sum of order statistics: the (N+1)th largest, the (N+2)th ... of numbers that only grow. Each of them
- * only grows, whoever holds that rank. A place that is overtaken is no longer named, and comes back, if at all, with more.
+ * Invariant: while the counters of all places only grow, no sample of a counter is less than it was in an earlier text
+ * with the same `top`, that of "other" included, and though nothing is remembered from one to the next: each family
+ * names the places that lead in this family. What is left is a sum of order statistics: the (N+1)th largest, the
+ * (N+2)th ... of numbers that only grow. Each of them only grows, whoever holds that rank. A place that is overtaken is
+ * no longer named, and comes back, if at all, with more.
  */
 
 #include <stdint.h>

@@ -8,8 +8,8 @@
  *
  * Runs in: the tool. Threads: pure. Owns: nothing.
  *
- * Values are estimates of all objects, not counts of samples; intervals have no place in this format. A sample is a stack
- * and a power of two of the size (label "bytes": its lower end), and a process where there are several (label
+ * Values are estimates of all objects, not counts of samples; intervals have no place in this format. A sample is a
+ * stack and a power of two of the size (label "bytes": its lower end), and a process where there are several (label
  * "process"). Addresses are those in the process where the code was first seen.
  */
 

@@ -155,7 +155,8 @@ static int by_process(const void *a, const void *b)
     return order ? order : by_names(a, b);
 }
 
-/* What rounding leaves of one stack goes to the next one of the same names, so that they add up to their sum, rounded. */
+/* What rounding leaves of one stack goes to the next one of the same names, so that they add up to their sum,
+ * rounded. */
 static void weigh(struct writer *w, int metric)
 {
     double sum = 0, given = 0;

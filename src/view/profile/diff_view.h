@@ -32,7 +32,9 @@ struct diff_view_options {
 void diff_write(struct sink *out, const struct diff *d, const struct diff_view_options *o);
 void diff_json_write(struct sink *out, const struct diff *d, const struct diff_view_options *o);
 
-/** Time from before to after, of the images that both have; negative when after is the earlier one; 0: there is none. */
+/**
+ * Time from before to after, of the images that both have; negative when after is the earlier one; 0: there is none.
+ */
 int64_t diff_apart_ns(const struct diff *d);
 /** Whether all there is on both sides are moments of the same images: then there is such a thing as a rate. */
 bool diff_is_of_moments(const struct diff *d);

@@ -13,8 +13,8 @@
 #include "view/text/text.h"
 
 /**
- * A line that says what of, after the column's name, and one for each slot from the first to the last that is not empty: its bounds,
- * its count, a bar.
+ * A line that says what of, after the column's name, and one for each slot from the first to the last that is not
+ * empty: its bounds, its count, a bar.
  */
 void histogram_add_text(struct buf *below, const struct text_style *style, const struct table_column *c,
                         const uint64_t slots[static TABLE_SLOTS]);

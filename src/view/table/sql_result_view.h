@@ -23,9 +23,10 @@ struct sql_result_view {
 };
 
 /**
- * Writes a batch of rows; `more`: others may follow. As text, columns are as wide as the batch needs, numbers to the right;
- * NULL is "-". As JSON, {"schema":"allium-sql","version":1,"rows":[{...}]}, ended only by a batch without `more`, so that
- * half an answer is no JSON. As CSV (RFC 4180), NULL is an empty field. Bytes are X'6869', in JSON "6869".
+ * Writes a batch of rows; `more`: others may follow. As text, columns are as wide as the batch needs, numbers to the
+ * right; NULL is "-". As JSON, {"schema":"allium-sql","version":1,"rows":[{...}]}, ended only by a batch without
+ * `more`, so that half an answer is no JSON. As CSV (RFC 4180), NULL is an empty field. Bytes are X'6869', in JSON
+ * "6869".
  */
 void sql_result_view_write(struct sql_result_view *v, const struct sql_result *a, bool more);
 

@@ -22,8 +22,8 @@ void table_view_add_value(struct buf *b, const struct text_style *style, const s
 void table_view_add_lines(struct buf *below, const struct text_style *style, const struct table *t,
                           uint32_t row);
 /**
- * What is not known is "-". When there is no room, columns that may be dropped go, and those that give way do, or the last one of text
- * where none says so; then long names. In a file those that give way do not.
+ * What is not known is "-". When there is no room, columns that may be dropped go, and those that give way do, or the
+ * last one of text where none says so; then long names. In a file those that give way do not.
  */
 void table_view_text(struct sink *out, const struct table *t, const struct text_style *style);
 /** The row's values alone, as an object of one line: for streams. */

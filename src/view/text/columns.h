@@ -3,8 +3,8 @@
 #define VIEW_COLUMNS_H
 
 /*
- * Columns of text that line up, fitted to the width there is: columns that matter less go, and some give way; long names
- * of the others too, where that is not enough.
+ * Columns of text that line up, fitted to the width there is: columns that matter less go, and some give way; long
+ * names of the others too, where that is not enough.
  *
  * Runs in: the tool. Owns: a grid owns the texts of its cells, until columns_release().
  */
@@ -17,9 +17,11 @@ struct columns_column {
     bool left;          /* adjusted to the left */
     unsigned drop; /* 0: stays; else the columns with the largest number go first when there is no room */
     bool
-        elastic; /* gets what the others leave, its share where there are several. Its texts are shortened in the middle, */
+        /* gets what the others leave, its share where there are several. Its texts are shortened in the middle, */
+        elastic;
     bool
-        wrap; /* or, of one alone, continued on further lines: below the row, when there is little room beside the others */
+        /* or, of one alone, continued on further lines: below the row, when there is little room beside the others */
+        wrap;
     enum text_look look;
 };
 

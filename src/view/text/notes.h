@@ -3,8 +3,9 @@
 #define VIEW_NOTES_H
 
 /*
- * Notes: the lines that a report leaves for standard error, such as how many rows were left out and what was lost. A view collects them
- * in a buffer, one note a line; the command prints them (command_notes()) once the report itself has been written.
+ * Notes: the lines that a report leaves for standard error, such as how many rows were left out and what was lost. A
+ * view collects them in a buffer, one note a line; the command prints them (command_notes()) once the report itself has
+ * been written.
  *
  * Runs in: the tool. Owns: nothing; the buffer is the caller's.
  */

@@ -58,7 +58,8 @@ size_t text_sequence(const char *text)
     return overlong || surrogate || beyond ? 0 : len;
 }
 
-/* Controls, and what turns the direction of writing or hides: U+0080-9F, U+200B-200F, U+2028-202E, U+2060-206F, U+FEFF. */
+/* Controls, and what turns the direction of writing or hides: U+0080-9F, U+200B-200F, U+2028-202E, U+2060-206F,
+ * U+FEFF. */
 static bool is_printable(const unsigned char *t, size_t len)
 {
     if (len == 1)

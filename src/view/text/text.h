@@ -3,8 +3,8 @@
 #define VIEW_TEXT_H
 
 /*
- * Text for a terminal: how wide, which characters, which colours; names that may hold anything made harmless; figures with
- * their intervals; paragraphs. For the views that people read.
+ * Text for a terminal: how wide, which characters, which colours; names that may hold anything made harmless; figures
+ * with their intervals; paragraphs. For the views that people read.
  *
  * Runs in: the tool. Threads: pure, but for the time zone (localtime_r). Owns: nothing.
  * Invariant: no byte of a name reaches the terminal as a control character or as broken UTF-8.
@@ -43,7 +43,9 @@ const char *text_at_least(const struct text_style *s);
 
 /** Length of the well-formed UTF-8 sequence at `text`, 0 when there is none (RFC 3629; not at the NUL). */
 size_t text_sequence(const char *text);
-/** Appends a name from outside: what could move the cursor, is no UTF-8, or is no ASCII if that is asked for, as "?". */
+/**
+ * Appends a name from outside: what could move the cursor, is no UTF-8, or is no ASCII if that is asked for, as "?".
+ */
 void text_add_name(struct buf *b, const struct text_style *s, const char *name);
 /** Columns that a text of well-formed UTF-8 takes, one for each character. */
 size_t text_width(const char *text);
@@ -60,22 +62,28 @@ void text_add_figure(struct buf *b, const struct text_style *s, const struct est
                      enum text_unit unit);
 /** Appends "+12.3 MiB", "-3.10 KiB", "0 B": a change. */
 void text_add_change(struct buf *b, double change, enum text_unit unit);
-/** Appends "+8.10 to +16.9 MiB", "-1.20k to +3.40k", both in the unit of the larger one; nothing when the two are the same. */
+/**
+ * Appends "+8.10 to +16.9 MiB", "-1.20k to +3.40k", both in the unit of the larger one; nothing when the two are the
+ * same.
+ */
 void text_add_change_interval(struct buf *b, double low, double high, enum text_unit unit);
 /** Appends "34 %", "0.3 %", "< 0.1 %"; nothing when the whole is 0. */
 void text_add_share(struct buf *b, double part, double whole);
 /** Appends "1 sample", "12,345 samples": the plural is the noun and an s; NULL: the number alone. */
 void text_add_number(struct buf *b, uint64_t number, const char *noun);
 /**
- * Appends a number and words about so many: "12,345 frees of NULL" is of "{free|frees} of NULL", or, as "{s}" is short for "{|s}", of
- * "free{s} of NULL".
+ * Appends a number and words about so many: "12,345 frees of NULL" is of "{free|frees} of NULL", or, as "{s}" is short
+ * for "{|s}", of "free{s} of NULL".
  */
 void text_add_words(struct buf *b, uint64_t number, const char *words);
 /** Appends "--- 5.00 s after the start, the last 5.00 s: ", the beginning of one report of many. */
 void text_add_when(struct buf *b, uint64_t began_ns, uint64_t elapsed_ns);
 /** Appends "20 of 45 rows", or "45 rows" if all are shown. */
 void text_add_shown(struct buf *b, uint64_t shown, uint64_t all);
-/** False for 0, the time of a clock before 1970, and for the largest time that a recording holds and beyond: both are no time. */
+/**
+ * False for 0, the time of a clock before 1970, and for the largest time that a recording holds and beyond: both are no
+ * time.
+ */
 bool text_instant_known(uint64_t realtime_ns);
 /** Appends "2026-11-21 14:02:11 UTC", in the zone of TZ, or "unknown time". */
 void text_add_instant(struct buf *b, uint64_t realtime_ns);

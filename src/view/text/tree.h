@@ -18,8 +18,8 @@ struct tree {
 };
 
 /**
- * The `top` largest rows, 0: all; none that has nothing of what the tree is sorted by. With `lines`, rows that join others
- * are neither chosen nor counted.
+ * The `top` largest rows, 0: all; none that has nothing of what the tree is sorted by. With `lines`, rows that join
+ * others are neither chosen nor counted.
  */
 void tree_init(struct tree *t, const struct rollup *r, uint32_t top, bool lines);
 void tree_release(struct tree *t);
