@@ -4,7 +4,7 @@
 
 /*
  * The ledger's layout: the heap profile of one process image as a file of shared memory. The target writes it, any
- * reader may copy it at any time. This is the layout only; ledger_make.h makes and grows one.
+ * reader may copy it at any time. This is the layout only; ledger_make.h makes one, ledger_grow.h lets it grow.
  *
  * Runs in: target (writer) and tool (reader). Threads: any writer; counters change by single atomic adds.
  *

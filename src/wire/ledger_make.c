@@ -15,16 +15,9 @@
 #include "wire/headroom.h"
 #include "wire/ledger_sweep.h"
 
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
-#define TMPFS_MAGIC       0x01021994
-#define GROW_MIN_BYTES    LEDGER_PAGE_BYTES
-#define GROW_MAX_BYTES    (32u << 10) /* some 20 microseconds' work for one sample */
-#define LEASE_BYTES       (1u << 20)
-#define UNSEEN_BYTES      (64u << 10) /* taken before the first look at cgroups, half of the first sample's time */
-#define REFUSALS_PER_LOOK 1024
-#define SMALLEST_LIMIT    (256u << 10)
+#define TMPFS_MAGIC    0x01021994
+#define UNSEEN_BYTES   (64u << 10) /* taken before the first look at cgroups, half of the first sample's time */
+#define SMALLEST_LIMIT (256u << 10)
 
 /* What each table may take of the hard limit, in sixteenths, and the least it gets in any case. */
 static const struct {
@@ -60,11 +53,6 @@ static bool has_table(const struct ledger_config *config, int t)
     return config->samples || (t >= LEDGER_STRINGS && t <= LEDGER_STACKS);
 }
 
-static uint64_t page_up(uint64_t n)
-{
-    return (n + LEDGER_PAGE_BYTES - 1) & ~(uint64_t)(LEDGER_PAGE_BYTES - 1);
-}
-
 static uint64_t lay_out(struct ledger_region *regions, const struct ledger_config *config,
                         uint64_t limit_bytes)
 {
@@ -79,7 +67,7 @@ static uint64_t lay_out(struct ledger_region *regions, const struct ledger_confi
         if (!has_table(config, t))
             bytes = 0;
         regions[t] = (struct ledger_region){.offset = offset,
-                                            .limit_bytes = page_up(bytes),
+                                            .limit_bytes = ledger_page_up(bytes),
                                             .record_bytes = ledger_record_bytes((enum ledger_table)t)};
         offset += regions[t].limit_bytes;
     }
@@ -210,7 +198,7 @@ static bool write_at(long fd, const void *from, uint64_t bytes, uint64_t at)
 static bool write_behind(long fd, const struct ledger_control *asked, uint64_t from, uint64_t n, uint64_t at)
 {
     const char *part = (const char *)asked + from;
-    return n && !sys_call(SYS_mprotect, part, page_up(n), PROT_READ) && write_at(fd, part, n, at);
+    return n && !sys_call(SYS_mprotect, part, ledger_page_up(n), PROT_READ) && write_at(fd, part, n, at);
 }
 
 /* A list is stored as far as the file has room for it. The state changes, so that all readers of `asked` look again. */
@@ -266,16 +254,6 @@ void ledger_keep_control(struct ledger *l)
         l->control_stays = !sys_call(SYS_madvise, l->control, LEDGER_CONTROL_TAG_BYTES, MADV_DOFORK);
 }
 
-/*
- * What is not backed yet cannot be accessed either: else mlockall(2) in the target would back all of it, at once and
- * past every check. 0 or -errno.
- */
-static long back(char *from, uint64_t bytes)
-{
-    long bad = sys_call(SYS_mprotect, from, bytes, PROT_READ | PROT_WRITE);
-    return bad ? bad : sys_call(SYS_madvise, from, bytes, MADV_POPULATE_WRITE);
-}
-
 /* Backs the header and the first page of each table but those that many programs never reach; 0 or -errno. */
 static int back_first_pages(const struct ledger *l, char *map, struct ledger_region *regions,
                             const struct ledger_config *config)
@@ -285,7 +263,7 @@ static int back_first_pages(const struct ledger *l, char *map, struct ledger_reg
         if (t >= LEDGER_FREES || (!config->samples && t > LEDGER_MODULES) || !regions[t].limit_bytes)
             continue;
         if (l->regions[t] != to) {
-            long bad = back(from, (uint64_t)(to - from));
+            long bad = ledger_back(from, (uint64_t)(to - from));
             if (bad)
                 return (int)bad;
             from = l->regions[t];
@@ -293,7 +271,7 @@ static int back_first_pages(const struct ledger *l, char *map, struct ledger_reg
         to = l->regions[t] + LEDGER_PAGE_BYTES;
         regions[t].ready_bytes = LEDGER_PAGE_BYTES;
     }
-    return (int)back(from, (uint64_t)(to - from));
+    return (int)ledger_back(from, (uint64_t)(to - from));
 }
 
 /* What a ledger may reserve of an address space that is limited (ulimit -v): the rest is the program's. */
@@ -389,112 +367,4 @@ int ledger_make(struct ledger *l, const struct ledger_config *config)
     if (!sys_failed(dir))
         sys_call(SYS_close, dir);
     return bad;
-}
-
-bool ledger_refuse(struct ledger *l, enum ledger_full why)
-{
-    if (!load_relaxed(&l->header->full))
-        store_relaxed(&l->header->full, why);
-    atomic_add64(&l->header->losses[LEDGER_LOST_GROWTH], 1);
-    return false;
-}
-
-/* A refusal by the surroundings is believed for a while: looking again costs system calls. */
-static bool refused_lately(struct ledger_header *h)
-{
-    uint32_t full = load_relaxed(&h->full);
-    return full > LEDGER_FULL_LIMIT && load_relaxed(&h->losses[LEDGER_LOST_GROWTH]) % REFUSALS_PER_LOOK;
-}
-
-/* Looks around once for each LEASE_BYTES of growth. */
-static enum ledger_full look_around(struct ledger *l, uint64_t bytes)
-{
-    uint64_t approved = load_relaxed(&l->approved_bytes);
-    if (approved >= bytes) {
-        store_relaxed(&l->approved_bytes, approved - bytes);
-        return LEDGER_NOT_FULL;
-    }
-    uint64_t lease = bytes > LEASE_BYTES ? bytes : LEASE_BYTES;
-    enum ledger_full full = headroom_check(l->dir, load_relaxed(&l->header->ready_bytes), lease);
-    /* A small tmpfs (a container's, of 1 MiB) never has so much: then step by step. */
-    if (full == LEDGER_FULL_FILESYSTEM && lease > bytes) {
-        lease = bytes;
-        full = headroom_check(l->dir, load_relaxed(&l->header->ready_bytes), lease);
-    }
-    if (!full)
-        store_relaxed(&l->approved_bytes, lease - bytes);
-    return full;
-}
-
-void *ledger_private(struct ledger *l, uint64_t bytes)
-{
-    enum ledger_full full = headroom_may_call(&l->sealed) ? LEDGER_NOT_FULL : LEDGER_FULL_SECCOMP;
-    if (l->header && !full)
-        full = refused_lately(l->header) ? (enum ledger_full)l->header->full : look_around(l, bytes);
-    if (!full) {
-        int at_once = bytes <= LEDGER_PAGE_BYTES ? MAP_POPULATE : 0;
-        long p = sys_call(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE,
-                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | at_once, -1, 0);
-        if (!sys_failed(p))
-            return (void *)p;
-        full = LEDGER_FULL_REFUSED;
-    }
-    if (l->header)
-        ledger_refuse(l, full);
-    return NULL;
-}
-
-void ledger_empty_private(struct ledger *l, void *memory, uint64_t bytes)
-{
-    if (headroom_may_call(&l->sealed))
-        sys_call(SYS_madvise, memory, bytes, MADV_DONTNEED);
-}
-
-bool ledger_grow_cold(struct ledger *l, enum ledger_table table, uint64_t end_bytes)
-{
-    struct ledger_header *h = l->header;
-    struct ledger_region *r = &h->regions[table];
-    for (;;) {
-        uint64_t ready = load_acquire(&r->ready_bytes);
-        if (end_bytes <= ready)
-            return true;
-        uint64_t chunk = ready < GROW_MIN_BYTES   ? GROW_MIN_BYTES
-                         : ready > GROW_MAX_BYTES ? GROW_MAX_BYTES
-                                                  : ready;
-        if (ready + chunk < end_bytes)
-            chunk = page_up(end_bytes - ready);
-        if (ready + chunk > r->limit_bytes)
-            chunk = r->limit_bytes - ready;
-        if (ready + chunk < end_bytes || load_relaxed(&h->ready_bytes) + chunk > h->limit_bytes)
-            return ledger_refuse(l, LEDGER_FULL_LIMIT);
-        if (refused_lately(h))
-            return ledger_refuse(l, (enum ledger_full)h->full);
-        if (!headroom_may_call(&l->sealed))
-            return ledger_refuse(l, LEDGER_FULL_SECCOMP);
-        enum ledger_full full = look_around(l, chunk);
-        if (full)
-            return ledger_refuse(l, full);
-        /* Two threads may populate the same pages: harmless, one of them wins the swap. */
-        if (sys_failed(back(l->regions[table] + ready, chunk)))
-            return ledger_refuse(l, LEDGER_FULL_REFUSED);
-        if (atomic_swap_if64(&r->ready_bytes, ready, ready + chunk))
-            atomic_add64(&h->ready_bytes, chunk);
-    }
-}
-
-uint32_t ledger_append(struct ledger *l, enum ledger_table table, uint32_t count)
-{
-    struct ledger_region *r = &l->header->regions[table];
-    /* Looked at before it is asked for, so that a full table's `used` does not run away. */
-    if ((load_relaxed(&r->used) + count) * r->record_bytes > r->limit_bytes) {
-        if (table != LEDGER_THREADS) /* whose end is no lack of room: what follows is "other" */
-            ledger_refuse(l, LEDGER_FULL_LIMIT);
-        return LEDGER_NONE;
-    }
-    uint64_t index = atomic_fetch_add64(&r->used, count);
-    if (index + count < LEDGER_NONE && ledger_reach(l, table, (index + count) * r->record_bytes))
-        return (uint32_t)index;
-    /* Given back, unless somebody came after: else refusals would leave a hole that later growth had to back. */
-    atomic_swap_if64(&r->used, index + count, index);
-    return LEDGER_NONE;
 }

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "wire/ledger_grow.h"
+
+#include <stddef.h>
+#include <sys/mman.h>
+
+#include "base/sigsafe/syscall.h"
+#include "wire/headroom.h"
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+#define GROW_MIN_BYTES    LEDGER_PAGE_BYTES
+#define GROW_MAX_BYTES    (32u << 10) /* some 20 microseconds' work for one sample */
+#define LEASE_BYTES       (1u << 20)
+#define REFUSALS_PER_LOOK 1024
+
+long ledger_back(char *from, uint64_t bytes)
+{
+    long bad = sys_call(SYS_mprotect, from, bytes, PROT_READ | PROT_WRITE);
+    return bad ? bad : sys_call(SYS_madvise, from, bytes, MADV_POPULATE_WRITE);
+}
+
+bool ledger_refuse(struct ledger *l, enum ledger_full why)
+{
+    if (!load_relaxed(&l->header->full))
+        store_relaxed(&l->header->full, why);
+    atomic_add64(&l->header->losses[LEDGER_LOST_GROWTH], 1);
+    return false;
+}
+
+/* A refusal by the surroundings is believed for a while: looking again costs system calls. */
+static bool refused_lately(struct ledger_header *h)
+{
+    uint32_t full = load_relaxed(&h->full);
+    return full > LEDGER_FULL_LIMIT && load_relaxed(&h->losses[LEDGER_LOST_GROWTH]) % REFUSALS_PER_LOOK;
+}
+
+/* Looks around once for each LEASE_BYTES of growth. */
+static enum ledger_full look_around(struct ledger *l, uint64_t bytes)
+{
+    uint64_t approved = load_relaxed(&l->approved_bytes);
+    if (approved >= bytes) {
+        store_relaxed(&l->approved_bytes, approved - bytes);
+        return LEDGER_NOT_FULL;
+    }
+    uint64_t lease = bytes > LEASE_BYTES ? bytes : LEASE_BYTES;
+    enum ledger_full full = headroom_check(l->dir, load_relaxed(&l->header->ready_bytes), lease);
+    /* A small tmpfs (a container's, of 1 MiB) never has so much: then step by step. */
+    if (full == LEDGER_FULL_FILESYSTEM && lease > bytes) {
+        lease = bytes;
+        full = headroom_check(l->dir, load_relaxed(&l->header->ready_bytes), lease);
+    }
+    if (!full)
+        store_relaxed(&l->approved_bytes, lease - bytes);
+    return full;
+}
+
+void *ledger_private(struct ledger *l, uint64_t bytes)
+{
+    enum ledger_full full = headroom_may_call(&l->sealed) ? LEDGER_NOT_FULL : LEDGER_FULL_SECCOMP;
+    if (l->header && !full)
+        full = refused_lately(l->header) ? (enum ledger_full)l->header->full : look_around(l, bytes);
+    if (!full) {
+        int at_once = bytes <= LEDGER_PAGE_BYTES ? MAP_POPULATE : 0;
+        long p = sys_call(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | at_once, -1, 0);
+        if (!sys_failed(p))
+            return (void *)p;
+        full = LEDGER_FULL_REFUSED;
+    }
+    if (l->header)
+        ledger_refuse(l, full);
+    return NULL;
+}
+
+void ledger_empty_private(struct ledger *l, void *memory, uint64_t bytes)
+{
+    if (headroom_may_call(&l->sealed))
+        sys_call(SYS_madvise, memory, bytes, MADV_DONTNEED);
+}
+
+bool ledger_grow_cold(struct ledger *l, enum ledger_table table, uint64_t end_bytes)
+{
+    struct ledger_header *h = l->header;
+    struct ledger_region *r = &h->regions[table];
+    for (;;) {
+        uint64_t ready = load_acquire(&r->ready_bytes);
+        if (end_bytes <= ready)
+            return true;
+        uint64_t chunk = ready < GROW_MIN_BYTES   ? GROW_MIN_BYTES
+                         : ready > GROW_MAX_BYTES ? GROW_MAX_BYTES
+                                                  : ready;
+        if (ready + chunk < end_bytes)
+            chunk = ledger_page_up(end_bytes - ready);
+        if (ready + chunk > r->limit_bytes)
+            chunk = r->limit_bytes - ready;
+        if (ready + chunk < end_bytes || load_relaxed(&h->ready_bytes) + chunk > h->limit_bytes)
+            return ledger_refuse(l, LEDGER_FULL_LIMIT);
+        if (refused_lately(h))
+            return ledger_refuse(l, (enum ledger_full)h->full);
+        if (!headroom_may_call(&l->sealed))
+            return ledger_refuse(l, LEDGER_FULL_SECCOMP);
+        enum ledger_full full = look_around(l, chunk);
+        if (full)
+            return ledger_refuse(l, full);
+        /* Two threads may populate the same pages: harmless, one of them wins the swap. */
+        if (sys_failed(ledger_back(l->regions[table] + ready, chunk)))
+            return ledger_refuse(l, LEDGER_FULL_REFUSED);
+        if (atomic_swap_if64(&r->ready_bytes, ready, ready + chunk))
+            atomic_add64(&h->ready_bytes, chunk);
+    }
+}
+
+uint32_t ledger_append(struct ledger *l, enum ledger_table table, uint32_t count)
+{
+    struct ledger_region *r = &l->header->regions[table];
+    /* Looked at before it is asked for, so that a full table's `used` does not run away. */
+    if ((load_relaxed(&r->used) + count) * r->record_bytes > r->limit_bytes) {
+        if (table != LEDGER_THREADS) /* whose end is no lack of room: what follows is "other" */
+            ledger_refuse(l, LEDGER_FULL_LIMIT);
+        return LEDGER_NONE;
+    }
+    uint64_t index = atomic_fetch_add64(&r->used, count);
+    if (index + count < LEDGER_NONE && ledger_reach(l, table, (index + count) * r->record_bytes))
+        return (uint32_t)index;
+    /* Given back, unless somebody came after: else refusals would leave a hole that later growth had to back. */
+    atomic_swap_if64(&r->used, index + count, index);
+    return LEDGER_NONE;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef WIRE_LEDGER_GROW_H
+#define WIRE_LEDGER_GROW_H
+
+/*
+ * Growth of a ledger, and of the private tables beside it, from inside the target. ledger_make.h makes the ledger.
+ *
+ * Runs in: target, cold paths only. Threads: any; growth takes no lock.
+ * Owns: the private memory that it hands out, until the image ends.
+ * Invariant: no byte beyond a region's ready_bytes is ever touched, so a full file system cannot raise SIGBUS. Growth
+ * is mprotect and madvise(MADV_POPULATE_WRITE) (Linux 5.14): it needs no descriptor and no path, and so works after
+ * chroot, after dropping privileges and after closing every descriptor.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/sigsafe/atomic.h"
+#include "wire/ledger.h"
+
+#define LEDGER_PATH_BYTES 256
+
+/* The target's private side of a ledger. */
+struct ledger {
+    struct ledger_header *header; /* NULL: there is none */
+    char *regions[LEDGER_TABLES];
+    const struct ledger_control
+        *control;            /* never NULL once made; a page of zeros when no file could be had */
+    bool control_stays;      /* in fork children */
+    uint64_t approved_bytes; /* growth that the last look at the surroundings allowed, not yet used */
+    uint32_t sealed;         /* no further system call, for that many reasons */
+    char dir[LEDGER_PATH_BYTES];
+};
+
+static inline uint64_t ledger_page_up(uint64_t n)
+{
+    return (n + LEDGER_PAGE_BYTES - 1) & ~(uint64_t)(LEDGER_PAGE_BYTES - 1);
+}
+
+/**
+ * Makes pages of the ledger accessible and backs them with memory. Pages that are not backed are not accessible, or
+ * mlockall(2) in the target would back all of them, at once and past every check. Returns 0 or -errno.
+ */
+long ledger_back(char *from, uint64_t bytes);
+/** Backs the region up to `end_bytes`. False when it cannot grow: the reason stands in the header. */
+ONE_COPY bool ledger_grow_cold(struct ledger *l, enum ledger_table table, uint64_t end_bytes);
+
+/** True when the region is backed up to `end_bytes`, growing it if need be. */
+static inline bool ledger_reach(struct ledger *l, enum ledger_table table, uint64_t end_bytes)
+{
+    if (likely(end_bytes <= load_acquire(&l->header->regions[table].ready_bytes)))
+        return true;
+    return ledger_grow_cold(l, table, end_bytes);
+}
+
+/**
+ * Returns zeroed private memory for a table beside the ledger, after the same checks as growth of the ledger. NULL:
+ * there is none, and the header says why.
+ */
+ONE_COPY void *ledger_private(struct ledger *l, uint64_t bytes);
+/**
+ * Frees the pages of such memory, and keeps its addresses: they read as zeros then. Does nothing when no system call
+ * may be made.
+ */
+void ledger_empty_private(struct ledger *l, void *memory, uint64_t bytes);
+/** Counts a refusal to grow, and stores its reason if it is the first one. Always false. */
+bool ledger_refuse(struct ledger *l, enum ledger_full why);
+/** Reserves `count` records at the end of a table; the index of the first, or LEDGER_NONE. */
+ONE_COPY uint32_t ledger_append(struct ledger *l, enum ledger_table table, uint32_t count);
+
+#define ledger_at(l, table, type, index) ((type *)(l)->regions[table] + (index))
+
+#endif
