@@ -10,6 +10,7 @@
 #include "base/vec.h"
 #include "collect/ledger/ledger_dir.h"
 #include "collect/process/proc.h"
+#include "collect/process/program_check.h"
 
 #define PROGRAMS_MAX 1000 /* that are told apart */
 
@@ -88,7 +89,7 @@ int unobserved_count_store(struct unobserved_count *u, const char *dir, struct r
     ledger_run_each_folder(dir, take_marks, u);
     vec_each (struct kind, k, &u->kinds) {
         if (k->changed && !bad)
-            bad = recording_put_unobserved(recording, k->program, preload_check_reason(k->why), k->processes,
+            bad = recording_put_unobserved(recording, k->program, program_check_reason(k->why), k->processes,
                                            e);
         k->changed = false;
     }

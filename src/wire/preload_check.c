@@ -13,6 +13,9 @@
 #define SEGMENTS_MAX     64u
 #define DYNAMIC_MAX      1024u
 #define CHAIN_MAX        4096u
+#define NAME_BYTES       32  /* more than the longest name in `allocators` has */
+#define TRIALS_MAX       32u /* names that are looked up in a symbol table */
+#define SECTIONS_MAX     256u
 
 #if defined(__x86_64__)
 #define OUR_MACHINE EM_X86_64
@@ -131,15 +134,79 @@ static ONE_COPY bool defines(struct preload_check *f, const char *name)
     return false;
 }
 
-/* clang links the runtime of its sanitizers into the program, which exports its functions. */
-static bool holds_sanitizer(struct preload_check *f)
+/* Returns the first of `count` names that the program defines and exports, or NULL. */
+static const char *find_exported(struct preload_check *f, const char *const *names, size_t count)
 {
-    static const char *const functions[] = {"__asan_init", "__tsan_init", "__msan_init", "__lsan_init",
-                                            "__hwasan_init"};
-    for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++)
-        if (defines(f, functions[i]))
-            return true;
+    for (size_t i = 0; i < count; i++)
+        if (defines(f, names[i]))
+            return names[i];
+    return NULL;
+}
+
+/* clang links the runtime of its sanitizers into the program, which exports its functions. */
+static const char *const sanitizers[] = {"__asan_init", "__tsan_init", "__msan_init", "__lsan_init",
+                                         "__hwasan_init"};
+
+/* The functions of allocators that programs are linked with: jemalloc as its authors and as Rust build it, others. */
+static const char *const allocators[] = {"malloc",    "je_malloc", "_rjem_malloc",   "_rjem_je_malloc",
+                                         "mi_malloc", "tc_malloc", "rpmalloc",       "sn_malloc",
+                                         "nedmalloc", "dlmalloc",  "scalable_malloc"};
+
+#define ALLOCATORS (sizeof(allocators) / sizeof(*allocators))
+
+/* Reads the part of a section from `at` on that fits. Returns its length; 0: there is none. */
+static size_t read_piece(struct preload_check *f, const Elf64_Shdr *of, uint64_t at)
+{
+    uint64_t left = at < of->sh_size ? of->sh_size - at : 0;
+    size_t n = left < sizeof(f->piece) ? left : sizeof(f->piece);
+    return read_at(f->fd, &f->piece, n, of->sh_offset + at) ? n : 0;
+}
+
+/* Does the symbol table define a function whose name is at `name` in its strings? */
+static bool table_defines(struct preload_check *f, const Elf64_Shdr *table, uint64_t name, bool may_be_static)
+{
+    const Elf64_Sym *s = f->piece.symbols;
+    for (uint64_t at = 0, n; (n = read_piece(f, table, at)); at += n)
+        for (size_t i = 0; i < n / sizeof(*s); i++)
+            if (s[i].st_name == name && s[i].st_shndx && ELF64_ST_TYPE(s[i].st_info) == STT_FUNC &&
+                (may_be_static || ELF64_ST_BIND(s[i].st_info) != STB_LOCAL))
+                return true;
     return false;
+}
+
+/* A name may be the end of another one: linkers let them share the bytes. A static malloc() serves one source file. */
+static const char *find_in_table(struct preload_check *f, const Elf64_Shdr *table, const Elf64_Shdr *strings)
+{
+    const char *text = f->piece.text;
+    unsigned trials = 0;
+    for (uint64_t at = 0, n; (n = read_piece(f, strings, at)); at += sizeof(f->piece) - NAME_BYTES)
+        for (size_t end = 1; end < n; end++)
+            for (size_t i = text[end] || text[end - 1] != 'c' ? ALLOCATORS : 0; i < ALLOCATORS; i++) {
+                size_t length = text_length(allocators[i]);
+                if (end < length || !text_starts(text + end - length, allocators[i]))
+                    continue;
+                if (table_defines(f, table, at + end - length, i > 0))
+                    return allocators[i];
+                if (++trials == TRIALS_MAX || read_piece(f, strings, at) != n)
+                    return NULL;
+            }
+    return NULL;
+}
+
+static bool read_section(const struct preload_check *f, unsigned i, Elf64_Shdr *s)
+{
+    return i < f->header.e_shnum && i < SECTIONS_MAX && f->header.e_shentsize == sizeof(*s) &&
+           read_at(f->fd, s, sizeof(*s), f->header.e_shoff + (uint64_t)i * sizeof(*s));
+}
+
+/* Returns the allocator that the program's symbol table names, which a program has until it is stripped; or NULL. */
+static const char *find_in_symbols(struct preload_check *f)
+{
+    Elf64_Shdr table, strings;
+    for (unsigned i = 0; read_section(f, i, &table); i++)
+        if (table.sh_type == SHT_SYMTAB && read_section(f, table.sh_link, &strings))
+            return strings.sh_size <= f->strings_max ? find_in_table(f, &table, &strings) : NULL;
+    return NULL;
 }
 
 static bool gains_privilege(struct preload_check *f)
@@ -182,10 +249,13 @@ static ONE_COPY enum carrier judge(struct preload_check *f)
     if (!loader_is_ours(f->interpreter))
         return PRELOAD_CHECK_FOREIGN;
     read_tables(f);
-    if (needs_sanitizer(f) || holds_sanitizer(f))
+    if (needs_sanitizer(f) || find_exported(f, sanitizers, sizeof(sanitizers) / sizeof(*sanitizers)))
         return PRELOAD_CHECK_SANITIZER;
     /* The linker exports a malloc of the program's own, because libc refers to it. */
-    return defines(f, "malloc") ? PRELOAD_CHECK_OWN_MALLOC : PRELOAD_CHECK_YES;
+    f->allocator = find_exported(f, allocators, ALLOCATORS);
+    if (!f->allocator)
+        f->allocator = find_in_symbols(f);
+    return f->allocator ? PRELOAD_CHECK_OWN_MALLOC : PRELOAD_CHECK_YES;
 }
 
 /* "#! /usr/bin/env python3" -> "/usr/bin/env", in place. */
@@ -226,36 +296,4 @@ enum carrier preload_check_judge(struct preload_check *c, int dir_fd, const char
         dir_fd = AT_FDCWD;
     }
     return found;
-}
-
-const char *preload_check_reason(enum carrier why)
-{
-    switch (why) {
-    case PRELOAD_CHECK_PRIVILEGED:
-        return "gains privileges when it starts";
-    case PRELOAD_CHECK_FOREIGN:
-        return "is for another architecture, word size or C library";
-    case PRELOAD_CHECK_STATIC:
-        return "is statically linked";
-    case PRELOAD_CHECK_SANITIZER:
-        return "is built with a sanitizer";
-    case PRELOAD_CHECK_NO_AGENT:
-        return "runs where the agent cannot be found";
-    case PRELOAD_CHECK_SEALED:
-        return "was started under seccomp";
-    case PRELOAD_CHECK_HIDDEN:
-        return "keeps its ledger where only root can read it";
-    case PRELOAD_CHECK_OWN_MALLOC:
-        return "has an allocator of its own";
-    case PRELOAD_CHECK_FILE_SIZE:
-        return "may not make a file of a ledger's size (RLIMIT_FSIZE)";
-    case PRELOAD_CHECK_NO_ROOM:
-        return "found no room for a ledger on its tmpfs";
-    case PRELOAD_CHECK_NO_MEMORY:
-        return "found no memory for a ledger";
-    case PRELOAD_CHECK_NO_LEDGER:
-        return "could not make a ledger";
-    default:
-        return "can be observed";
-    }
 }

@@ -29,6 +29,12 @@ struct preload_check {
     char interpreter[PRELOAD_CHECK_NAME_BYTES]; /* the end of a longer name; "": none */
     char text[PRELOAD_CHECK_NAME_BYTES];
     char line[PRELOAD_CHECK_LINE_BYTES]; /* the first line of a script */
+    uint64_t strings_max;  /* set by the caller: a symbol table with more bytes of names is not searched */
+    const char *allocator; /* of PRELOAD_CHECK_OWN_MALLOC: the function that the program defines */
+    union {
+        Elf64_Sym symbols[170];
+        char text[170 * sizeof(Elf64_Sym)];
+    } piece; /* of the symbol table, of its strings */
 };
 
 enum carrier {
@@ -40,7 +46,7 @@ enum carrier {
     PRELOAD_CHECK_NO_AGENT,   /* its root directory has no agent: see agent/exec/exec.c */
     PRELOAD_CHECK_SEALED,     /* the process that starts it is under seccomp: see agent/exec/exec.c */
     PRELOAD_CHECK_HIDDEN, /* carries the agent, but the recorder may not read its ledger: see run/ledger_tracker.c */
-    PRELOAD_CHECK_OWN_MALLOC, /* carries the agent, but defines malloc itself: its requests go past the agent */
+    PRELOAD_CHECK_OWN_MALLOC, /* carries the agent, but has an allocator of its own that the agent does not see */
     /* The process carries the agent, which could not make a ledger: see agent/process.c. */
     PRELOAD_CHECK_FILE_SIZE, /* RLIMIT_FSIZE is smaller than a ledger */
     PRELOAD_CHECK_NO_ROOM,   /* its tmpfs is full */
@@ -49,8 +55,6 @@ enum carrier {
     PRELOAD_CHECK_KINDS
 };
 
-/** The reason in a few words, for people: "is statically linked". */
-const char *preload_check_reason(enum carrier why);
 /** Checks `path`, relative to `dir_fd` (AT_FDCWD) as in execveat(2). Of a script, its interpreter is checked. */
 ONE_COPY enum carrier preload_check_judge(struct preload_check *c, int dir_fd, const char *path);
 /** The same for a file that is open for reading. */

@@ -160,6 +160,18 @@ def nothing_else(place):
         equal(told["total"]["allocated_bytes"], None, "bound in JSON")
 
 
+def other_names(place):
+    """Children whose allocator has a name of its own: one that only their symbol table has, one that they export."""
+    shutil.copy(program("own_mi_malloc"), place.path("own_mi_malloc_stripped"))
+    tap.succeed(["strip", place.path("own_mi_malloc_stripped")])
+    own = [program("own_je_malloc"), program("own_mi_malloc"), place.path("own_mi_malloc_stripped")]
+    for name in [*own, program("child")]:
+        done = place.allium("run", "--force", "-o", "r.allium", "--", "sh", "-c", '"$@"; exit 0', "sh", name, "argument")
+        said = "1 start of %s, which has an allocator of its own\n" % name
+        for text in done.err, place.allium("report", "r.allium").out:
+            equal(said in text, name in own, "said of %s: %s" % (name, text))
+
+
 def without_ledger(place):
     """A process that can make no ledger is named with its reason, and so is what it starts without the agent."""
     install(place)
@@ -212,6 +224,7 @@ tap.main([(name, placed(test, "/var/tmp")) for name, test in [
     ("a program in another root does", other_root),
     ("what was not observed is said", said),
     ("a run of which nothing could be observed says so", nothing_else),
+    ("a child with an allocator of another name is named", other_names),
     ("a process that can make no ledger is named", without_ledger),
     ("threads open and close streams of popen", streams),
     ("the agent keeps its place before an allocator", before_its_allocator),

@@ -15,13 +15,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "collect/process/program_check.h"
 #include "wire/preload_check.h"
 
 #define MUTATIONS 20000
 
 static char program[4 << 20];
 static size_t program_bytes;
-static struct preload_check check;
+static struct preload_check check = {.strings_max = 1 << 20};
 
 static int read_program(void **state)
 {
@@ -147,8 +148,8 @@ static void each_reason_has_words(void **state)
     (void)state;
     for (int a = 0; a < PRELOAD_CHECK_KINDS; a++)
         for (int b = 0; b < a; b++)
-            assert_string_not_equal(preload_check_reason((enum carrier)a),
-                                    preload_check_reason((enum carrier)b));
+            assert_string_not_equal(program_check_reason((enum carrier)a),
+                                    program_check_reason((enum carrier)b));
 }
 
 int main(void)

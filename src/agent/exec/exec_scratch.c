@@ -9,8 +9,10 @@
 #include "base/sigsafe/syscall.h"
 
 #define PAGE          4096u
-#define FIRST_BYTES   (16u << 10) /* enough for some 1,000 variables; pages that are not touched cost nothing */
+#define FIRST_BYTES   (20u << 10) /* enough for some 1,000 variables; pages that are not touched cost nothing */
 #define LEFTOVERS_MAX 32u
+#define NAMES_BYTES_MAX                                                                                      \
+    (4u << 20) /* to search more names of functions would delay the exec by milliseconds */
 
 /*
  * The scratch of a vfork child. The child makes `owner` the word that the kernel clears when a task leaves the memory
@@ -88,6 +90,7 @@ struct exec_scratch *exec_scratch_take(void)
         return NULL;
     struct exec_scratch *s = (struct exec_scratch *)at;
     s->bytes = FIRST_BYTES;
+    s->check.strings_max = NAMES_BYTES_MAX;
     if (!shares_memory() || (s->own = enter_leftover(s)))
         return s;
     sys_call(SYS_munmap, s, FIRST_BYTES);

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <gelf.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,50 +54,6 @@ static int find_program(const char *cmd, char **path)
     return denied ? -EACCES : -ENOENT;
 }
 
-/* Allocators linked in under names of their own: jemalloc as its authors or Rust build it, mimalloc, tcmalloc,
- * others. */
-static const char *allocator_function(const char *name)
-{
-    static const char *const names[] = {"malloc",    "je_malloc", "_rjem_malloc",   "_rjem_je_malloc",
-                                        "mi_malloc", "tc_malloc", "rpmalloc",       "sn_malloc",
-                                        "nedmalloc", "dlmalloc",  "scalable_malloc"};
-    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-        if (!strcmp(name, names[i]))
-            return names[i];
-    return NULL;
-}
-
-static const char *find_allocator(Elf *elf, Elf_Scn *scn, const GElf_Shdr *sh)
-{
-    Elf_Data *data = elf_getdata(scn, NULL);
-    size_t n = sh->sh_entsize ? sh->sh_size / sh->sh_entsize : 0;
-    const char *found = NULL;
-    for (size_t i = 0; data && i < n && !found; i++) {
-        GElf_Sym sym;
-        const char *name = gelf_getsym(data, (int)i, &sym) ? elf_strptr(elf, sh->sh_link, sym.st_name) : NULL;
-        if (name && sym.st_shndx != SHN_UNDEF && GELF_ST_TYPE(sym.st_info) == STT_FUNC &&
-            (GELF_ST_BIND(sym.st_info) != STB_LOCAL || strcmp(name, "malloc")))
-            found = allocator_function(name);
-    }
-    return found;
-}
-
-/* The name of an allocator's function that the program defines, or NULL. */
-static const char *own_malloc(int fd)
-{
-    const char *found = NULL;
-    elf_version(EV_CURRENT);
-    Elf *elf = elf_begin(fd, ELF_C_READ_MMAP, NULL);
-    if (elf && elf_kind(elf) == ELF_K_ELF)
-        for (Elf_Scn *scn = NULL; !found && (scn = elf_nextscn(elf, scn));) {
-            GElf_Shdr sh;
-            if (gelf_getshdr(scn, &sh) && (sh.sh_type == SHT_DYNSYM || sh.sh_type == SHT_SYMTAB))
-                found = find_allocator(elf, scn, &sh);
-        }
-    elf_end(elf);
-    return found;
-}
-
 /* The interpreter of a script, as a heap string; NULL: not a script. */
 static char *script_interpreter(int fd)
 {
@@ -110,6 +65,38 @@ static char *script_interpreter(int fd)
     char *p = line + 2 + strspn(line + 2, " \t");
     p[strcspn(p, " \t\r\n")] = '\0';
     return *p ? mem_strdup(p) : NULL;
+}
+
+const char *program_check_reason(enum carrier why)
+{
+    switch (why) {
+    case PRELOAD_CHECK_PRIVILEGED:
+        return "gains privileges when it starts";
+    case PRELOAD_CHECK_FOREIGN:
+        return "is for another architecture, word size or C library";
+    case PRELOAD_CHECK_STATIC:
+        return "is statically linked";
+    case PRELOAD_CHECK_SANITIZER:
+        return "is built with a sanitizer";
+    case PRELOAD_CHECK_NO_AGENT:
+        return "runs where the agent cannot be found";
+    case PRELOAD_CHECK_SEALED:
+        return "was started under seccomp";
+    case PRELOAD_CHECK_HIDDEN:
+        return "keeps its ledger where only root can read it";
+    case PRELOAD_CHECK_OWN_MALLOC:
+        return "has an allocator of its own";
+    case PRELOAD_CHECK_FILE_SIZE:
+        return "may not make a file of a ledger's size (RLIMIT_FSIZE)";
+    case PRELOAD_CHECK_NO_ROOM:
+        return "found no room for a ledger on its tmpfs";
+    case PRELOAD_CHECK_NO_MEMORY:
+        return "found no memory for a ledger";
+    case PRELOAD_CHECK_NO_LEDGER:
+        return "could not make a ledger";
+    default:
+        return "can be observed";
+    }
 }
 
 static const char *advice(enum carrier why)
@@ -132,21 +119,20 @@ static const char *advice(enum carrier why)
 
 static enum program_kind judge(int fd, const char *path, struct error *e)
 {
-    struct preload_check check;
+    struct preload_check check = {.strings_max = UINT64_MAX};
     enum carrier why = preload_check_judge_file(&check, fd);
     if (why != PRELOAD_CHECK_YES && why != PRELOAD_CHECK_OWN_MALLOC) {
         const char *what = advice(why);
-        error_set(e, EINVAL, "%s %s%s%s", path, preload_check_reason(why),
+        error_set(e, EINVAL, "%s %s%s%s", path, program_check_reason(why),
                   *what == ':' || *what == ',' ? "" : " ", what);
         return PROGRAM_REFUSED;
     }
-    const char *allocator = own_malloc(fd);
-    if (!allocator)
+    if (why == PRELOAD_CHECK_YES)
         return PROGRAM_OK;
     error_set(
         e, EINVAL,
         "%s defines %s itself: what it allocates there goes past the agent and is not in this recording",
-        path, allocator);
+        path, check.allocator);
     return PROGRAM_OWN_MALLOC;
 }
 

@@ -9,6 +9,7 @@
  */
 
 #include "base/error.h"
+#include "wire/preload_check.h"
 
 enum program_kind {
     PROGRAM_OK,
@@ -21,5 +22,7 @@ enum program_kind {
  * in `e`; -ENOENT or -EACCES with a line if there is nothing to execute. `*path` (may be NULL) is the caller's.
  */
 int program_check(const char *cmd, char **path, enum program_kind *kind, struct error *e);
+/** The reason for which a process is not observed, as the end of a sentence: "is statically linked". */
+const char *program_check_reason(enum carrier why);
 
 #endif
