@@ -10,6 +10,7 @@
 #include "agent/hooks/operators.h"
 #include "agent/hooks/resolve.h"
 #include "agent/process.h"
+#include "agent/sampler/live_filter.h"
 #include "agent/sites_link.h"
 #include "target/seccomp_guard.h"
 #include "unwind/module.h"
@@ -117,6 +118,7 @@ void boot_agent(void)
     if (!process.generation) {
         atomic_settle();
         module_init();
+        live_filter_begin();
         process_init();
     }
     if (process.config.sites && !has_begun && !thread_self.busy) { /* not during hook_layers_probe() */

@@ -5,6 +5,7 @@
 #include <sys/prctl.h>
 
 #include "agent/process.h"
+#include "agent/sampler/live_filter.h"
 #include "agent/sampler/live_table.h"
 #include "base/sigsafe/atomic.h"
 #include "base/sigsafe/syscall.h"
@@ -253,6 +254,7 @@ void writer_reset(void)
 
 void writer_take_room(void)
 {
+    live_filter_open_all();
     live_table_take_room();
     ledger_stacks_take_room(&stacks, SEALED_SLOTS);
     intern_take_room(&cells, SEALED_SLOTS);

@@ -50,7 +50,7 @@ static void install_hooks(void)
     behind.realloc = *realloc;
     next_hot.free = free_with_tags;
     *realloc = realloc_with_tags;
-    if (jump_patch_is_applied())
+    if (jump_patch_is_applied() && live_filter_open_all())
         __builtin_memset(live_filter_counts, LIVE_FILTER_STUCK, sizeof(live_filter_counts));
 }
 

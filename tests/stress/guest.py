@@ -16,7 +16,7 @@ FOLDER = built("TEST_STRESS")
 EXACT = (1, 100)  # period, and bytes of a block: each is a sample
 SAMPLED = ("64K", 100_000)  # three of four are
 CERTAIN = ("4K", 100_000)  # all but one of 10^10
-MORE_RESIDENT_KIB = 12 << 10  # once memory is locked: the agent's own variables (9 MiB), and books
+MORE_RESIDENT_KIB = 5 << 10  # once memory is locked: the agent's own variables (2 MiB), and books
 SIGMAS = 6
 
 

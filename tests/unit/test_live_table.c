@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "agent/sampler/live_filter.c"
 #include "agent/sampler/live_table.c"
 #include "base/sigsafe/word_cache.h"
 

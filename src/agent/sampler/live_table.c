@@ -43,8 +43,6 @@ struct table {
     uint64_t overflows;
 };
 
-uint8_t live_filter_counts[LIVE_FILTER_BYTES] __attribute__((aligned(4096)));
-
 static uint64_t first_words[BUCKET_WORDS << FIRST_LOG2] __attribute__((aligned(64)));
 static struct table tables[TABLES_MAX] = {{.words = first_words, .log2 = FIRST_LOG2}};
 /* Own tables are [oldest, newest]; none yet when oldest > newest. Inherited ones are [inherited_from, inherited_to). */
@@ -268,7 +266,7 @@ bool live_table_insert_new(uintptr_t address, uint32_t record)
     uint64_t key = key_of(address);
     uint32_t n = load_acquire(&newest);
     const struct table *t = &tables[n];
-    if (unlikely(n != load_acquire(&oldest) || record >= RECORD_MASK - 1))
+    if (unlikely(n != load_acquire(&oldest) || record >= RECORD_MASK - 1 || !live_filter_reach(address)))
         return false;
     uint64_t *bucket = bucket_at(t, bucket_of(key, t->log2));
     if (live_filter_may_hold((const void *)address) && may_be_here(bucket, key))
@@ -291,7 +289,7 @@ bool live_table_insert_new(uintptr_t address, uint32_t record)
 bool live_table_insert(uintptr_t address, uint32_t record)
 {
     uint64_t key = key_of(address);
-    if (record >= RECORD_MASK - 1)
+    if (record >= RECORD_MASK - 1 || !live_filter_reach(address))
         return false;
     store_release(&process_sample(record)->address, address);
     for (;;) {
