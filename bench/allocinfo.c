@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * allocinfo ALLIUM FILE [LINES]: how many lines a second `allium sys allocinfo` takes of a file of so many, which is
- * made, in turns with what reads its lines and does nothing (read(2) and memchr for their ends) as a floor, and with
- * awk adding up two columns as a peer. At least a million a second, of the parser and of the whole command; all of CPU
- * time too, which other work on the machine changes less.
+ * allocinfo ALLIUM FILE [LINES]: how many lines a second `allium sys allocinfo` takes of a file of so many,
+ * which is made, in turns with what reads its lines and does nothing (read(2) and memchr for their ends) as a
+ * floor, and with awk adding up two columns as a peer. At least a million a second, of the parser and of the
+ * whole command; all of CPU time too, which other work on the machine changes less.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -71,14 +71,14 @@ static uint64_t floor_of(const char *path)
 static uint64_t parser(const char *path)
 {
     struct alloc_texts texts = {.bytes = BUF_INIT};
-    struct alloc_listing a;
+    struct accounts a;
     struct error e = {""};
-    if (allocinfo_read(&a, &texts, path, &e) || a.bad_lines) {
+    if (allocinfo_read(&a, &texts, path, &e) || a.text.bad_lines) {
         fprintf(stderr, "%s\n", e.text);
         exit(2);
     }
-    uint64_t lines = a.lines;
-    allocinfo_release(&a);
+    uint64_t lines = a.text.lines;
+    accounts_release(&a);
     alloc_texts_release(&texts);
     return lines;
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Fuzz target of src/collect/allocinfo and what is made of it: whatever the file says, each line is a row, a bad one or
- * none; groups have the sums of their sites; and what is written again is read back with the same numbers.
+ * Fuzz target of src/collect/accounts/allocinfo and what is made of it: whatever the file says, each line is a
+ * row, a bad one or none; groups have the sums of their sites; and what is written again is read back with the
+ * same numbers.
  */
 #include "require.h"
 
 #include "collect/accounts/allocinfo.h"
+#include "model/accounts/allocinfo_table.h"
 #include "view/formats/allocinfo_text.h"
 
 #include <errno.h>
@@ -15,7 +17,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void check_site(const struct alloc_texts *texts, const struct alloc_site *s)
+static void check_site(const struct alloc_texts *texts, const struct account_row *s)
 {
     const char *file = alloc_texts_get(texts, s->key.file), *module = alloc_texts_get(texts, s->key.module);
     const char *function = alloc_texts_get(texts, s->key.function);
@@ -24,89 +26,83 @@ static void check_site(const struct alloc_texts *texts, const struct alloc_site 
     require(!module || (*module && !strpbrk(module, "\n[")), "a module that is none");
 }
 
-static bool same(const struct alloc_sum *a, const struct alloc_sum *b)
+static bool same(const struct account_sum *a, const struct account_sum *b)
 {
-    return a->calls == b->calls && a->sites == b->sites && a->inexact == b->inexact && a->bytes == b->bytes;
+    return a->of[ACCOUNT_MADE_CALLS] == b->of[ACCOUNT_MADE_CALLS] && a->places == b->places &&
+           a->inexact == b->inexact && a->of[ACCOUNT_MADE_BYTES] == b->of[ACCOUNT_MADE_BYTES];
 }
 
-/* Sums that did not reach the end of what there is do not depend on the order. */
-static bool is_far_from_ends(const struct alloc_listing *a)
+static void check_groups(const struct accounts *a, struct alloc_texts *texts)
 {
-    uint64_t bytes = 0, calls = 0;
-    vec_each (const struct alloc_site, s, &a->sites)
-        if (__builtin_add_overflow(bytes, s->bytes < 0 ? -(uint64_t)s->bytes : (uint64_t)s->bytes, &bytes) ||
-            bytes > INT64_MAX || __builtin_add_overflow(calls, s->calls, &calls))
-            return false;
-    return true;
-}
-
-static void check_groups(const struct alloc_listing *a, struct alloc_texts *texts)
-{
-    struct alloc_rows sites = {.by_key = {0}};
-    alloc_rows_add(&sites, &a->sites, ALLOC_AFTER);
-    struct alloc_sum total = alloc_rows_total(&sites, ALLOC_AFTER);
-    require(total.sites == sites.all.len && total.sites <= a->sites.len, "more sites than there are");
-    for (enum alloc_group group = ALLOC_BY_SITE; group <= ALLOC_BY_FUNCTION && is_far_from_ends(a); group++) {
-        struct alloc_rows rows = {.by_key = {0}};
-        alloc_rows_group(&rows, &sites, group, texts);
-        struct alloc_sum sum = alloc_rows_total(&rows, ALLOC_AFTER);
-        require(same(&sum, &total), "another sum, by group %d", (int)group);
-        alloc_rows_release(&rows);
+    static const enum account_group groups[] = {ACCOUNT_BY_FILE, ACCOUNT_BY_DIRECTORY, ACCOUNT_BY_MODULE,
+                                                ACCOUNT_BY_MODULE_FUNCTION};
+    struct account_rows sites = {0};
+    account_rows_join(&sites, NULL, a, ACCOUNT_PART_FUNCTION);
+    struct account_sum total = account_rows_total(&sites, ACCOUNT_AFTER);
+    require(total.places == sites.len && total.places <= a->rows.len, "more sites than there are");
+    for (size_t i = 0; i < sizeof(groups) / sizeof(*groups); i++) {
+        struct account_rows rows = {0};
+        account_rows_group(&rows, &sites, groups[i], texts);
+        struct account_sum sum = account_rows_total(&rows, ACCOUNT_AFTER);
+        require(same(&sum, &total), "another sum, by group %d", (int)groups[i]);
+        vec_release(&rows);
     }
-    alloc_rows_release(&sites);
+    vec_release(&sites);
 }
 
-static void write_again(const struct alloc_listing *a, const struct alloc_texts *texts, struct buf *text)
+static void write_again(const struct accounts *a, const struct alloc_texts *texts, struct buf *text)
 {
     struct sink out = sink_to_buf(text);
     allocinfo_write_head(&out);
-    vec_each (const struct alloc_site, s, &a->sites) {
-        struct allocinfo_row row = {.bytes = s->bytes,
-                                    .calls = s->calls,
+    vec_each (const struct account_row, s, &a->rows) {
+        struct allocinfo_row row = {.bytes = allocinfo_bytes(s, ACCOUNT_AFTER),
+                                    .calls = s->of[ACCOUNT_AFTER].of[ACCOUNT_MADE_CALLS],
                                     .file = alloc_texts_get(texts, s->key.file),
                                     .line = s->key.line,
                                     .module = alloc_texts_get(texts, s->key.module),
                                     .function = alloc_texts_get(texts, s->key.function),
-                                    .accurate = !s->inexact};
+                                    .accurate = !s->of[ACCOUNT_AFTER].inexact};
         allocinfo_write_row(&out, &row);
     }
 }
 
-static void check_round_trip(const struct alloc_listing *a, struct alloc_texts *texts)
+static void check_round_trip(const struct accounts *a, struct alloc_texts *texts)
 {
     struct buf text = BUF_INIT;
-    struct alloc_listing again;
+    struct accounts again;
     struct error e = {""};
     write_again(a, texts, &text);
     require(!allocinfo_parse(&again, texts, text.data, text.len, &e), "not read back: %s", e.text);
-    require(!again.bad_lines && !again.cut && again.sites.len == a->sites.len, "other rows are read back");
-    for (size_t i = 0; i < a->sites.len; i++) {
-        const struct alloc_site *x = &a->sites.at[i], *y = &again.sites.at[i];
-        require(x->bytes == y->bytes && x->calls == y->calls && x->key.line == y->key.line &&
-                    x->inexact <= y->inexact,
+    require(!again.text.bad_lines && !again.text.cut && again.rows.len == a->rows.len,
+            "other rows are read back");
+    for (size_t i = 0; i < a->rows.len; i++) {
+        const struct account_row *x = &a->rows.at[i], *y = &again.rows.at[i];
+        const struct account_sum *was = &x->of[ACCOUNT_AFTER], *is = &y->of[ACCOUNT_AFTER];
+        require(!memcmp(was->of, is->of, sizeof(was->of)) && x->key.line == y->key.line &&
+                    was->inexact <= is->inexact,
                 "other numbers are read back");
     }
-    allocinfo_release(&again);
+    accounts_release(&again);
     buf_release(&text);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct alloc_texts texts = {.bytes = BUF_INIT};
-    struct alloc_listing a;
+    struct accounts a;
     struct error e = {""};
     char *text = mem_alloc(size); /* of just these bytes, so that none behind them is read unseen */
     memcpy(text, data, size);
     int bad = allocinfo_parse(&a, &texts, text, size, &e);
-    require(!bad || (bad == -EPROTO && !a.sites.len && *e.text), "it failed half way");
-    require(bad || a.sites.len + a.bad_lines < a.lines, "more rows than lines");
-    vec_each (const struct alloc_site, s, &a.sites)
+    require(!bad || (bad == -EPROTO && !a.rows.len && *e.text), "it failed half way");
+    require(bad || a.rows.len + a.text.bad_lines < a.text.lines, "more rows than lines");
+    vec_each (const struct account_row, s, &a.rows)
         check_site(&texts, s);
     if (!bad) {
         check_groups(&a, &texts);
         check_round_trip(&a, &texts);
     }
-    allocinfo_release(&a);
+    accounts_release(&a);
     alloc_texts_release(&texts);
     free(text);
     return 0;

@@ -99,7 +99,7 @@ static void two_readings_are_joined(void **state)
     put(&f, &f.b, "a.c", 1, "f", 9, 8)->key.pid = 8; /* another run of it */
     put(&f, &f.b, "new.c", 1, "n", 1, 0);
     put(&f, &f.b, "same.c", 1, "h", 2, 0);
-    account_rows_join(&rows, &f.a, &f.b, false);
+    account_rows_join(&rows, &f.a, &f.b, 0);
     assert_int_equal(rows.len, 4);
     assert_row(&f, &rows.at[0], "a.c", "f", 9, 1);
     assert_int_equal(rows.at[0].of[ACCOUNT_BEFORE].of[ACCOUNT_MADE_CALLS], 5);
@@ -107,7 +107,7 @@ static void two_readings_are_joined(void **state)
     account_rows_keep_changed(&rows);
     assert_int_equal(rows.len, 3);
     vec_release(&rows);
-    account_rows_join(&rows, &f.a, &f.b, true);
+    account_rows_join(&rows, &f.a, &f.b, ACCOUNT_PART_PROCESS);
     assert_int_equal(rows.len, 5);
     vec_release(&rows);
     release(&f);
@@ -131,7 +131,7 @@ static void groups_add_up(void **state)
     put(&f, &f.a, "src/a.c", 1, "f", 100000, 0)->key.pid = 8;
     for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++) {
         struct account_rows places = {0}, rows = {0};
-        account_rows_join(&places, NULL, &f.a, true);
+        account_rows_join(&places, NULL, &f.a, ACCOUNT_PART_PROCESS);
         account_rows_group(&rows, &places, wanted[i].group, &f.texts);
         assert_int_equal(rows.len, wanted[i].rows);
         struct account_sum total = account_rows_total(&rows, ACCOUNT_AFTER);
@@ -182,7 +182,7 @@ static void queries_hold_for_places(void **state)
         struct error e = {""};
         assert_int_equal(account_query_parse(&q, wanted[i].query, &e), 0);
         assert_int_equal(account_query_needs_processes(q), strstr(wanted[i].query, "pid") != NULL);
-        account_rows_join(&rows, NULL, &f.a, true);
+        account_rows_join(&rows, NULL, &f.a, ACCOUNT_PART_PROCESS);
         account_rows_keep(&rows, q, &f.texts);
         if (rows.len != wanted[i].rows)
             fail_msg("%s: %zu rows", wanted[i].query, rows.len);
@@ -222,7 +222,7 @@ static void tables_have_what_was_asked_for(void **state)
     put(&f, &f.a, "a.c", 1, "f", 100, 50);
     put(&f, &f.b, "a.c", 1, "f", 150, 110);
     put(&f, &f.b, "b.c", 1, "g", 40, 0);
-    account_rows_join(&rows, &f.a, &f.b, false);
+    account_rows_join(&rows, &f.a, &f.b, 0);
     struct account_shape shape = {.schema = "tags", .sort = ACCOUNT_SORT_ALLOCATIONS};
     struct table *t = accounts_table_new(&rows, &f.texts, &shape);
     assert_true(number(t, 0, "allocations") == 150 && number(t, 1, "live") == 400);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * src/collect/allocinfo, src/model/alloc_sites and alloc_table, src/view/allocinfo: the kernel's list of what its
- * places hold.
+ * The accounts of the kernel: collect/accounts/allocinfo, model/accounts/allocinfo_table,
+ * view/formats/allocinfo_text.
  */
 #include "test_kernel.h"
 
 #include "collect/accounts/allocinfo.h"
-#include "model/accounts/alloc_table.h"
+#include "model/accounts/allocinfo_table.h"
 #include "view/formats/allocinfo_text.h"
 
 #include <errno.h>
@@ -17,13 +17,13 @@
 
 struct fixture {
     struct alloc_texts texts;
-    struct alloc_listing info;
+    struct accounts info;
     struct error e;
 };
 
 static void release(struct fixture *f)
 {
-    allocinfo_release(&f->info);
+    accounts_release(&f->info);
     alloc_texts_release(&f->texts);
 }
 
@@ -43,12 +43,14 @@ static struct fixture parse(const char *text)
 static void assert_site(const struct fixture *f, size_t i, const char *words)
 {
     char text[512];
-    assert_in_range(i, 0, f->info.sites.len - 1);
-    const struct alloc_site *s = &f->info.sites.at[i];
+    assert_in_range(i, 0, f->info.rows.len - 1);
+    const struct account_row *s = &f->info.rows.at[i];
+    const struct account_sum *sum = &s->of[ACCOUNT_AFTER];
     const char *module = alloc_texts_get(&f->texts, s->key.module);
-    snprintf(text, sizeof(text), "%" PRIi64 " %" PRIu64 " %s:%" PRIu32 "%s%s%s %s%s", s->bytes, s->calls,
+    snprintf(text, sizeof(text), "%" PRIi64 " %" PRIu64 " %s:%" PRIu32 "%s%s%s %s%s",
+             allocinfo_bytes(s, ACCOUNT_AFTER), sum->of[ACCOUNT_MADE_CALLS],
              alloc_texts_get(&f->texts, s->key.file), s->key.line, module ? " [" : "", module ? module : "",
-             module ? "]" : "", alloc_texts_get(&f->texts, s->key.function), s->inexact ? " no" : "");
+             module ? "]" : "", alloc_texts_get(&f->texts, s->key.function), sum->inexact ? " no" : "");
     assert_string_equal(text, words);
 }
 
@@ -59,11 +61,11 @@ static void rows_are_read(void **state)
         parse(HEAD_1 "           0        0 init/main.c:1316 func:do_initcalls \n"
                      "    12345678     1234 mm/slub.c:2012 func:__alloc_pages_noprof\n"
                      "-9223372036854775808 18446744073709551615 drivers/foo.c:12 [mod] func:x  \n");
-    assert_int_equal(f.info.version, 1);
-    assert_int_equal(f.info.minor, 0);
-    assert_int_equal(f.info.sites.len, 3);
-    assert_int_equal(f.info.bad_lines, 0);
-    assert_false(f.info.cut);
+    assert_int_equal(f.info.text.version, 1);
+    assert_int_equal(f.info.text.minor, 0);
+    assert_int_equal(f.info.rows.len, 3);
+    assert_int_equal(f.info.text.bad_lines, 0);
+    assert_false(f.info.text.cut);
     assert_site(&f, 0, "0 0 init/main.c:1316 do_initcalls");
     assert_site(&f, 1, "12345678 1234 mm/slub.c:2012 __alloc_pages_noprof");
     assert_site(&f, 2, "-9223372036854775808 18446744073709551615 drivers/foo.c:12 [mod] x");
@@ -77,8 +79,8 @@ static void marks_of_version_2_are_read(void **state)
                                     "           8        1 a.c:2 [m] func:g accurate:no\n"
                                     "           8        1 a.c:3 func:h \n"
                                     "           8        1 a.c:4 func:accurate:no \n");
-    assert_int_equal(f.info.version, 2);
-    assert_int_equal(f.info.bad_lines, 0);
+    assert_int_equal(f.info.text.version, 2);
+    assert_int_equal(f.info.text.bad_lines, 0);
     assert_site(&f, 0, "8 1 a.c:1 f no");
     assert_site(&f, 1, "8 1 a.c:2 [m] g no");
     assert_site(&f, 2, "8 1 a.c:3 h");
@@ -92,7 +94,7 @@ static void names_may_hold_blanks_and_colons(void **state)
     struct fixture f = parse(HEAD_2 "1 1 /home/a b/c:d.c:7 func:operator new(unsigned long) \r\n"
                                     "\r\n"
                                     "1 1 a [b].c:7 [m] func:n::f func:g accurate:no \r\n");
-    assert_int_equal(f.info.bad_lines, 0);
+    assert_int_equal(f.info.text.bad_lines, 0);
     assert_site(&f, 0, "1 1 /home/a b/c:d.c:7 operator new(unsigned long)");
     assert_site(&f, 1, "1 1 a [b].c:7 [m] n::f func:g no");
     release(&f);
@@ -129,10 +131,10 @@ static void bad_lines_are_counted_with_their_numbers(void **state)
         char text[512];
         snprintf(text, sizeof(text), HEAD_1 "1 1 a.c:1 func:f\n%s\n2 2 a.c:2 func:g\n", cases[i].line);
         struct fixture f = parse(text);
-        assert_int_equal(f.info.sites.len, 2);
-        assert_int_equal(f.info.bad_lines, 1);
-        assert_int_equal(f.info.bad[0].line, 4);
-        assert_string_equal(f.info.bad[0].why, cases[i].why);
+        assert_int_equal(f.info.rows.len, 2);
+        assert_int_equal(f.info.text.bad_lines, 1);
+        assert_int_equal(f.info.text.bad[0].line, 4);
+        assert_string_equal(f.info.text.bad[0].why, cases[i].why);
         release(&f);
     }
 }
@@ -142,9 +144,9 @@ static void bytes_of_0_and_endless_lines_are_bad(void **state)
     (void)state;
     static const char zero[] = HEAD_1 "1 1 a.c:1 func:f\0g\n\0\n2 2 a.c:2 func:g \n";
     struct fixture f = parse_bytes(zero, sizeof(zero) - 1);
-    assert_int_equal(f.info.sites.len, 1);
-    assert_int_equal(f.info.bad_lines, 2);
-    assert_string_equal(f.info.bad[0].why, "it has a byte of 0");
+    assert_int_equal(f.info.rows.len, 1);
+    assert_int_equal(f.info.text.bad_lines, 2);
+    assert_string_equal(f.info.text.bad[0].why, "it has a byte of 0");
     release(&f);
     struct buf text = BUF_INIT;
     for (int more = 0; more < 2; more++) {
@@ -154,15 +156,15 @@ static void bytes_of_0_and_endless_lines_are_bad(void **state)
             buf_addch(&text, 'x');
         buf_addch(&text, '\n');
         f = parse(text.data);
-        assert_int_equal(f.info.sites.len, !more);
-        assert_int_equal(f.info.bad_lines, more);
+        assert_int_equal(f.info.rows.len, !more);
+        assert_int_equal(f.info.text.bad_lines, more);
         release(&f);
     }
     for (int i = 0; i < 20; i++)
         buf_addstr(&text, "bad\n");
     f = parse(text.data);
-    assert_int_equal(f.info.bad_lines, 21);
-    assert_int_equal(f.info.bad[ALLOC_BAD_KEPT - 1].line, 2 + ALLOC_BAD_KEPT);
+    assert_int_equal(f.info.text.bad_lines, 21);
+    assert_int_equal(f.info.text.bad[ACCOUNT_BAD_LINES - 1].line, 2 + ACCOUNT_BAD_LINES);
     release(&f);
     buf_release(&text);
 }
@@ -176,9 +178,9 @@ static void what_is_cut_off_is_told(void **state)
         bool at_end = len == strlen("allocinfo - version: 1.0") || whole[len - 1] == '\n';
         bool has_row = len > strlen(whole) - 3; /* from its function's one letter on */
         bool has_part = len > strlen(HEAD_1) && !has_row;
-        assert_int_equal(f.info.sites.len, has_row);
-        assert_int_equal(f.info.bad_lines, has_part);
-        assert_int_equal(f.info.cut, !at_end || len == strlen("allocinfo - version: 1.0"));
+        assert_int_equal(f.info.rows.len, has_row);
+        assert_int_equal(f.info.text.bad_lines, has_part);
+        assert_int_equal(f.info.text.cut, !at_end || len == strlen("allocinfo - version: 1.0"));
         release(&f);
     }
 }
@@ -209,11 +211,17 @@ static void what_is_none_is_refused(void **state)
 
 /* ---- sums ---- */
 
-static struct alloc_rows rows_of(const struct fixture *f)
+static struct account_rows rows_of(const struct fixture *f)
 {
-    struct alloc_rows rows = {.by_key = {0}};
-    alloc_rows_add(&rows, &f->info.sites, ALLOC_AFTER);
+    struct account_rows rows = {0};
+    account_rows_join(&rows, NULL, &f->info, ACCOUNT_PART_FUNCTION);
     return rows;
+}
+
+static int64_t bytes_of(const struct account_rows *rows)
+{
+    struct account_sum total = account_rows_total(rows, ACCOUNT_AFTER);
+    return account_live_bytes(&total);
 }
 
 static void a_site_that_comes_again_is_one_row(void **state)
@@ -221,56 +229,63 @@ static void a_site_that_comes_again_is_one_row(void **state)
     (void)state;
     struct fixture f = parse(HEAD_2 "8 1 a.h:1 func:f\n16 2 a.h:1 func:f accurate:no\n4 1 a.h:1 [m] func:f\n"
                                     "4 1 a.h:2 func:f\n4 1 a.h:1 func:g\n");
-    struct alloc_rows rows = rows_of(&f);
-    assert_int_equal(rows.all.len, 4);
-    assert_int_equal(rows.all.at[0].of[ALLOC_AFTER].bytes, 24);
-    assert_int_equal(rows.all.at[0].of[ALLOC_AFTER].calls, 3);
-    assert_int_equal(rows.all.at[0].of[ALLOC_AFTER].sites, 1);
-    assert_int_equal(rows.all.at[0].of[ALLOC_AFTER].inexact, 1);
-    alloc_rows_release(&rows);
+    struct account_rows rows = rows_of(&f);
+    assert_int_equal(rows.len, 4);
+    assert_int_equal(allocinfo_bytes(&rows.at[0], ACCOUNT_AFTER), 24);
+    assert_int_equal(rows.at[0].of[ACCOUNT_AFTER].of[ACCOUNT_MADE_CALLS], 3);
+    assert_int_equal(rows.at[0].of[ACCOUNT_AFTER].places, 1);
+    assert_int_equal(rows.at[0].of[ACCOUNT_AFTER].inexact, 1);
+    vec_release(&rows);
     release(&f);
 }
 
 static void groups_have_the_sums_of_their_sites(void **state)
 {
     (void)state;
-    static const size_t rows_by[] = {[ALLOC_BY_SITE] = 6,
-                                     [ALLOC_BY_FILE] = 4,
-                                     [ALLOC_BY_DIRECTORY] = 4,
-                                     [ALLOC_BY_MODULE] = 2,
-                                     [ALLOC_BY_FUNCTION] = 3};
+    static const struct {
+        enum account_group group;
+        size_t rows;
+    } by[] = {{ACCOUNT_BY_FILE, 4},
+              {ACCOUNT_BY_DIRECTORY, 4},
+              {ACCOUNT_BY_MODULE, 2},
+              {ACCOUNT_BY_FUNCTION, 2},
+              {ACCOUNT_BY_MODULE_FUNCTION, 3}};
     struct fixture f = parse(HEAD_2 "1 1 a/b/c.c:1 func:f\n2 1 a/b/c.c:2 func:f\n4 1 a/d.c:1 [m] func:f\n"
                                     "8 1 e.c:1 func:g\n-16 1 /e.c:1 func:g\n32 1 /e.c:2 func:g\n");
-    struct alloc_rows sites = rows_of(&f);
-    for (enum alloc_group group = ALLOC_BY_SITE; group <= ALLOC_BY_FUNCTION; group++) {
-        struct alloc_rows rows = {.by_key = {0}};
-        alloc_rows_group(&rows, &sites, group, &f.texts);
-        assert_int_equal(rows.all.len, rows_by[group]);
-        struct alloc_sum total = alloc_rows_total(&rows, ALLOC_AFTER);
-        assert_int_equal(total.bytes, 31);
-        assert_int_equal(total.calls, 6);
-        assert_int_equal(total.sites, 6);
-        if (group == ALLOC_BY_DIRECTORY) {
+    struct account_rows sites = rows_of(&f);
+    assert_int_equal(sites.len, 6);
+    for (size_t g = 0; g < sizeof(by) / sizeof(*by); g++) {
+        struct account_rows rows = {0};
+        account_rows_group(&rows, &sites, by[g].group, &f.texts);
+        assert_int_equal(rows.len, by[g].rows);
+        struct account_sum total = account_rows_total(&rows, ACCOUNT_AFTER);
+        assert_int_equal(account_live_bytes(&total), 31);
+        assert_int_equal(total.of[ACCOUNT_MADE_CALLS], 6);
+        assert_int_equal(total.places, 6);
+        if (by[g].group == ACCOUNT_BY_DIRECTORY) {
             static const char *const names[] = {"a/b", "a", ".", "/"};
-            for (size_t i = 0; i < rows.all.len; i++)
-                assert_string_equal(alloc_texts_get(&f.texts, rows.all.at[i].key.file), names[i]);
+            for (size_t i = 0; i < rows.len; i++)
+                assert_string_equal(alloc_texts_get(&f.texts, rows.at[i].key.file), names[i]);
         }
-        alloc_rows_release(&rows);
+        vec_release(&rows);
     }
-    alloc_rows_release(&sites);
+    vec_release(&sites);
     release(&f);
 }
 
-static void sums_end_where_numbers_end(void **state)
+/*
+ * Each of the kernel's counters has 64 bits, and so have their sums and differences: they wrap as the kernel's
+ * do.
+ */
+static void changes_are_signed(void **state)
 {
     (void)state;
-    struct alloc_row row = {.of = {{INT64_MIN, 0, 1, 0}, {INT64_MAX, UINT64_MAX, 1, 0}}};
-    struct alloc_row back = {.of = {{INT64_MAX, UINT64_MAX, 1, 0}, {INT64_MIN, 0, 1, 0}}};
-    assert_true(alloc_bytes_add(INT64_MAX, 1) == INT64_MAX);
-    assert_true(alloc_bytes_add(INT64_MIN, -1) == INT64_MIN);
-    assert_true(alloc_calls_add(UINT64_MAX, 1) == UINT64_MAX);
-    assert_true(alloc_bytes_change(&row) == INT64_MAX && alloc_calls_change(&row) == INT64_MAX);
-    assert_true(alloc_bytes_change(&back) == INT64_MIN && alloc_calls_change(&back) == INT64_MIN);
+    struct account_row row = {
+        .of = {{.of = {[ACCOUNT_MADE_BYTES] = 100, [ACCOUNT_MADE_CALLS] = 7}},
+               {.of = {[ACCOUNT_MADE_BYTES] = (uint64_t)-28, [ACCOUNT_MADE_CALLS] = 4}}}};
+    assert_int_equal(allocinfo_bytes(&row, ACCOUNT_AFTER), -28);
+    assert_int_equal(allocinfo_bytes_change(&row), -128);
+    assert_int_equal(allocinfo_calls_change(&row), -3);
 }
 
 static void queries_choose_sites(void **state)
@@ -291,14 +306,14 @@ static void queries_choose_sites(void **state)
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         struct fixture f = parse(HEAD_2 "1 1 a/b/c.c:1 func:f\n2 1 a/b/c.c:2 func:g accurate:no\n"
                                         "4 1 a/d.c:1 [m] func:f\n8 3 e.c:1 func:g\n");
-        struct alloc_rows rows = rows_of(&f);
+        struct account_rows rows = rows_of(&f);
         struct query *q;
-        assert_int_equal(alloc_query_parse(&q, cases[i].query, &f.e), 0);
-        alloc_rows_keep(&rows, q, &f.texts);
-        if (alloc_rows_total(&rows, ALLOC_AFTER).bytes != cases[i].bytes)
-            fail_msg("%s: %" PRIi64, cases[i].query, alloc_rows_total(&rows, ALLOC_AFTER).bytes);
+        assert_int_equal(account_query_parse_kernel(&q, cases[i].query, &f.e), 0);
+        account_rows_keep_kernel(&rows, q, &f.texts);
+        if (bytes_of(&rows) != cases[i].bytes)
+            fail_msg("%s: %" PRIi64, cases[i].query, bytes_of(&rows));
         query_free(q);
-        alloc_rows_release(&rows);
+        vec_release(&rows);
         release(&f);
     }
 }
@@ -307,33 +322,33 @@ static void rows_come_in_order(void **state)
 {
     (void)state;
     static const struct {
-        enum alloc_column sort;
+        enum allocinfo_column sort;
         enum table_order order;
         const char *functions;
     } cases[] = {
-        {ALLOC_SIZE, TABLE_USUAL, "cabd"},     {ALLOC_SIZE, TABLE_LEAST_FIRST, "dbac"},
-        {ALLOC_CALLS, TABLE_USUAL, "bacd"},    {ALLOC_AVERAGE, TABLE_USUAL, "cabd"},
-        {ALLOC_FUNCTION, TABLE_USUAL, "abcd"}, {ALLOC_FUNCTION, TABLE_MOST_FIRST, "dcba"},
-        {ALLOC_MODULE, TABLE_USUAL, "dabc"},   {ALLOC_FILE, TABLE_USUAL, "dbac"},
+        {ALLOCINFO_SIZE, TABLE_USUAL, "cabd"},     {ALLOCINFO_SIZE, TABLE_LEAST_FIRST, "dbac"},
+        {ALLOCINFO_CALLS, TABLE_USUAL, "bacd"},    {ALLOCINFO_AVERAGE, TABLE_USUAL, "cabd"},
+        {ALLOCINFO_FUNCTION, TABLE_USUAL, "abcd"}, {ALLOCINFO_FUNCTION, TABLE_MOST_FIRST, "dcba"},
+        {ALLOCINFO_MODULE, TABLE_USUAL, "dabc"},   {ALLOCINFO_FILE, TABLE_USUAL, "dbac"},
     };
     struct fixture f =
         parse(HEAD_2 "4 2 x.c:9 func:a\n2 3 x.c:5 func:b\n8 1 y.c:1 func:c\n-1 0 w.c:1 [m] func:d\n");
-    struct alloc_rows rows = rows_of(&f);
+    struct account_rows rows = rows_of(&f);
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        struct alloc_shape shape = {.sort = cases[i].sort, .order = cases[i].order, .seconds = 1};
-        struct table *t = alloc_table_new(&rows, &f.texts, &shape);
+        struct account_shape shape = {.column = cases[i].sort, .order = cases[i].order, .seconds = 1};
+        struct table *t = allocinfo_table_new(&rows, &f.texts, &shape);
         struct buf functions = BUF_INIT;
         for (uint32_t row = 0; row < table_rows(t); row++)
-            buf_addstr(&functions, table_at(t, row, ALLOC_FUNCTION)->text);
+            buf_addstr(&functions, table_at(t, row, ALLOCINFO_FUNCTION)->text);
         assert_string_equal(buf_str(&functions), cases[i].functions);
         buf_release(&functions);
         table_free(t);
         shape.top = 1;
-        t = alloc_table_new(&rows, &f.texts, &shape);
+        t = allocinfo_table_new(&rows, &f.texts, &shape);
         assert_int_equal(table_rows(t), 1);
         table_free(t);
     }
-    alloc_rows_release(&rows);
+    vec_release(&rows);
     release(&f);
 }
 
@@ -364,7 +379,7 @@ static void what_is_written_is_read_back(void **state)
     assert_memory_equal(text.data + strlen(HEAD_2),
                         "        4096        1 mm/slub.c:2012 func:alloc_slab_page \n", 59);
     struct fixture f = parse(text.data);
-    assert_int_equal(f.info.bad_lines, 0);
+    assert_int_equal(f.info.text.bad_lines, 0);
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
         assert_site(&f, i, read[i]);
     release(&f);
@@ -384,7 +399,7 @@ int main(void)
         TEST("what is no allocinfo is refused", what_is_none_is_refused),
         TEST("a site that comes again is one row", a_site_that_comes_again_is_one_row),
         TEST("groups have the sums of their sites", groups_have_the_sums_of_their_sites),
-        TEST("sums end where numbers end", sums_end_where_numbers_end),
+        TEST("sums end where numbers end", changes_are_signed),
         TEST("queries choose sites", queries_choose_sites),
         TEST("rows come in order", rows_come_in_order),
         TEST("what is written is read back", what_is_written_is_read_back),

@@ -34,22 +34,28 @@ static int read_moment(struct accounts_reading *r, const struct accounts_kind *k
     return bad;
 }
 
-int accounts_source_read(struct accounts_reading *r, const struct accounts_kind *kind, const char *text,
-                         struct alloc_texts *texts, struct symbols *symbols, struct error *e)
+static int read_any(struct accounts_reading *r, const struct accounts_show *s, const char *text,
+                    struct error *e)
 {
     char *path;
-    *r = (struct accounts_reading){.label = NULL};
     if (source_kind(text) == SOURCE_PROCESS)
-        return read_process(r, kind, text, texts, symbols, e);
+        return read_process(r, s->kind, text, s->texts, s->symbols, e);
     if (source_kind(text) == SOURCE_MOMENT)
-        return read_moment(r, kind, text, texts, e);
+        return read_moment(r, s->kind, text, s->texts, e);
     int bad = source_file(text, &path, e);
-    bad = bad ? bad : recording_load_accounts(&r->accounts, texts, path, kind->schema, NULL, e);
+    bad = bad ? bad : recording_load_accounts(&r->accounts, s->texts, path, s->kind->schema, NULL, e);
     if (bad)
         free(path);
     else
         r->label = path;
     return bad;
+}
+
+int accounts_source_read(const struct accounts_show *s, struct accounts_reading *r, const char *source)
+{
+    struct error e = {""};
+    *r = (struct accounts_reading){.label = NULL};
+    return read_any(r, s, source, &e) ? command_fail(EXIT_FAILED, "%s", e.text) : -1;
 }
 
 void accounts_reading_release(struct accounts_reading *r)

@@ -8,12 +8,13 @@
  * Runs in: the tool.
  */
 
-#include "cli/accounts/accounts_command.h"
-#include "view/accounts/accounts_view.h"
+#include "cli/accounts/accounts_show.h"
 
-/** Reads the accounts of that kind; `text` may be NULL. 0, or -errno with a line, and nothing to release. */
-int accounts_source_read(struct accounts_reading *r, const struct accounts_kind *kind, const char *text,
-                         struct alloc_texts *texts, struct symbols *symbols, struct error *e);
+/**
+ * Reads the accounts of a process or a recording; NULL: the newest recording. -1, or the exit code after a
+ * line.
+ */
+int accounts_source_read(const struct accounts_show *s, struct accounts_reading *r, const char *source);
 void accounts_reading_release(struct accounts_reading *r);
 
 #endif

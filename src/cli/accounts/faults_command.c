@@ -49,7 +49,7 @@ static void choose(struct watched *w)
 {
     struct account_rows all = {0};
     size_t kept = 0;
-    account_rows_join(&w->places, NULL, &w->accounts, false);
+    account_rows_join(&w->places, NULL, &w->accounts, 0);
     w->total = account_rows_total(&w->places, ACCOUNT_AFTER);
     if (w->o->query)
         account_rows_keep(&w->places, w->o->query, w->texts);

@@ -4,6 +4,7 @@
 
 #include "base/buf.h"
 #include "cli/accounts/accounts_command.h"
+#include "cli/accounts/accounts_source.h"
 #include "cli/accounts/call_details_show.h"
 #include "cli/accounts/sites_summary.h"
 #include "cli/wrapper_lists.h"
@@ -76,8 +77,8 @@ static int read_faults(struct accounts *a, struct alloc_texts *texts, pid_t pid,
 enum suggestion { UNMARKED, MARKED };
 
 /*
- * UNMARKED: by its name it only passes on what others ask for, and no list has it. MARKED: a list has it by now, but
- * the process had begun without, or its callers could not be found.
+ * UNMARKED: by its name it only passes on what others ask for, and no list has it. MARKED: a list has it by
+ * now, but the process had begun without, or its callers could not be found.
  */
 static bool is_wrapper(const struct account_row *r, const char *function, const char *class,
                        enum suggestion which)
@@ -145,6 +146,7 @@ static int run(int argc, char **argv)
                                               .schema = "sites",
                                               .sites = true,
                                               .advise = suggest_wrappers,
+                                              .read_source = accounts_source_read,
                                               .read = read_process,
                                               .find_objects = sites_find_objects,
                                               .read_faults = read_faults,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cli/accounts/accounts_command.h"
+#include "cli/accounts/accounts_source.h"
 #include "cli/accounts/call_details_show.h"
 #include "collect/accounts/tag_accounts.h"
 
@@ -57,6 +58,7 @@ static int run(int argc, char **argv)
 {
     static const struct accounts_kind kind = {.command = &command_tags,
                                               .schema = "tags",
+                                              .read_source = accounts_source_read,
                                               .read = tags_read,
                                               .read_binary = tags_read_binary,
                                               .find_objects = tags_find_objects,

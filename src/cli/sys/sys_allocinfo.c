@@ -1,22 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "base/sigsafe/clock_ns.h"
-#include "base/units.h"
-#include "cli/command.h"
-#include "cli/intervals.h"
+#include "cli/accounts/accounts_show.h"
 #include "cli/option_values.h"
-#include "cli/pager.h"
 #include "cli/terminal.h"
 #include "collect/accounts/allocinfo.h"
-#include "view/accounts/allocinfo_view.h"
+#include "model/accounts/allocinfo_table.h"
 
 #define TOP_DEFAULT 20
-#define SECOND_NS   1000000000u
 
 static const struct option_doc options[] = {
     {"by", 0, "GROUP", "site (default), file, directory, module or function"},
@@ -54,19 +47,12 @@ const struct command command_sys_allocinfo = {
     .run = run,
 };
 
-static const struct word groups[] = {{"site", ALLOC_BY_SITE},           {"file", ALLOC_BY_FILE},
-                                     {"directory", ALLOC_BY_DIRECTORY}, {"module", ALLOC_BY_MODULE},
-                                     {"function", ALLOC_BY_FUNCTION},   {NULL, 0}};
-
-/* All that one call was asked for. */
-struct request {
-    const char *files[ALLOC_MOMENTS]; /* NULL: the kernel's own */
-    int n_files;
-    struct allocinfo_view show;
-    struct query *query;
-    struct intervals interval;
-    bool paged;
-};
+static const struct word groups[] = {{"site", ACCOUNT_BY_PLACE},
+                                     {"file", ACCOUNT_BY_FILE},
+                                     {"directory", ACCOUNT_BY_DIRECTORY},
+                                     {"module", ACCOUNT_BY_MODULE},
+                                     {"function", ACCOUNT_BY_MODULE_FUNCTION},
+                                     {NULL, 0}};
 
 /* ---- options; each gives -1 to go on, or the exit code ---- */
 
@@ -75,200 +61,134 @@ static const char *value(const struct arguments *a, const char *name)
     return command_value(&command_sys_allocinfo, a, name);
 }
 
-static int refuse_sort(const struct alloc_shape *shape, const char *text)
+static int refuse_sort(const struct account_shape *shape, const char *text)
 {
     struct buf list = BUF_INIT;
-    for (unsigned i = 0; i < ALLOC_COLUMNS; i++)
-        if (alloc_column_has(shape->view, shape->group, i))
-            buf_printf(&list, "%s, ", alloc_columns[i].name);
+    for (unsigned i = 0; i < ALLOCINFO_COLUMNS; i++)
+        if (allocinfo_column_has(shape->view, shape->group, i))
+            buf_printf(&list, "%s, ", allocinfo_columns[i].name);
     int code = command_misuse(&command_sys_allocinfo, "--sort %s is not known here: it can be %sor name",
                               text, buf_str(&list));
     buf_release(&list);
     return code;
 }
 
-static int parse_sort(const struct arguments *a, struct alloc_shape *shape)
+static int parse_sort(const struct arguments *a, struct account_shape *shape)
 {
     const char *text = value(a, "sort"), *name = text;
-    shape->sort = alloc_column_usual(shape->view);
+    shape->column = allocinfo_column_usual(shape->view);
     if (!text)
         return -1;
     if (*name == '+' || *name == '-')
         shape->order = *name++ == '+' ? TABLE_LEAST_FIRST : TABLE_MOST_FIRST;
     if (!strcmp(name, "name")) {
-        shape->sort = alloc_column_name(shape->group);
+        shape->column = allocinfo_column_name(shape->group);
         return -1;
     }
-    for (unsigned i = 0; i < ALLOC_COLUMNS; i++)
-        if (!strcmp(name, alloc_columns[i].name) && alloc_column_has(shape->view, shape->group, i)) {
-            shape->sort = i;
+    for (unsigned i = 0; i < ALLOCINFO_COLUMNS; i++)
+        if (!strcmp(name, allocinfo_columns[i].name) && allocinfo_column_has(shape->view, shape->group, i)) {
+            shape->column = i;
             return -1;
         }
     return refuse_sort(shape, text);
 }
 
 /* Combinations that have no meaning. */
-static int refuse(const struct request *q, const struct arguments *a)
+static int refuse(const struct accounts_show *s, const struct arguments *a)
 {
     static const char *const not_with_text[] = {"by", "sort", "top", "json", "interval", NULL};
     const struct command *c = &command_sys_allocinfo;
-    if (a->n_rest > ALLOC_MOMENTS)
-        return command_misuse(c, "two files at most, not also %s", a->rest[ALLOC_MOMENTS]);
+    bool kernel_text = s->view.format == ACCOUNTS_ALLOCINFO;
+    if (a->n_rest > ACCOUNT_MOMENTS)
+        return command_misuse(c, "two files at most, not also %s", a->rest[ACCOUNT_MOMENTS]);
     if (a->n_rest == 2 && !strcmp(a->rest[0], "-") && !strcmp(a->rest[1], "-"))
         return command_misuse(c, "standard input can be one of the two files");
-    for (int i = 0; q->show.kernel_text && not_with_text[i]; i++)
+    for (int i = 0; kernel_text && not_with_text[i]; i++)
         if (value(a, not_with_text[i]))
             return command_misuse(c, "--allocinfo writes all sites as they are: leave out --%s",
                                   not_with_text[i]);
-    if (q->show.kernel_text && a->n_rest == 2)
+    if (kernel_text && a->n_rest == 2)
         return command_misuse(c, "--allocinfo writes one file again, not a change");
     if (value(a, "interval") && a->n_rest && (a->n_rest > 1 || !strcmp(a->rest[0], "-")))
         return command_misuse(c, "--interval reads one file again and again: not two, nor standard input");
     return -1;
 }
 
-static int parse_shape(struct request *q, const struct arguments *a)
+static int parse_shape(struct accounts_show *s, const struct arguments *a)
 {
-    struct alloc_shape *shape = &q->show.shape;
-    int group = ALLOC_BY_SITE;
+    struct account_shape *shape = &s->view.shape;
+    int group = ACCOUNT_BY_PLACE;
     int code = option_values_parse(&command_sys_allocinfo, "by", value(a, "by"), groups, &group);
-    shape->group = (enum alloc_group)group;
-    shape->view = q->interval.every_ns ? ALLOC_RATE : a->n_rest == 2 ? ALLOC_CHANGE : ALLOC_NOW;
-    shape->top = q->show.json ? 0 : TOP_DEFAULT;
-    shape->seconds = 1;
-    q->show.group = option_values_name(groups, group);
+    *shape = (struct account_shape){.schema = s->kind->schema,
+                                    .kind = ACCOUNT_OF_KERNEL,
+                                    .view = s->intervals.every_ns ? ACCOUNT_RATE
+                                            : a->n_rest == 2      ? ACCOUNT_CHANGE
+                                                                  : ACCOUNT_NOW,
+                                    .group = (enum account_group)group,
+                                    .top = s->view.format == ACCOUNTS_JSON ? 0 : TOP_DEFAULT};
+    s->view.group = option_values_name(groups, group);
     if (code < 0)
         code = option_values_parse_top(&command_sys_allocinfo, value(a, "top"), &shape->top);
     if (code < 0)
         code = parse_sort(a, shape);
+    s->view.order = allocinfo_columns[shape->column].name;
     return code;
 }
 
-static int parse(struct request *q, int argc, char **argv)
+static int parse(struct accounts_show *s, struct query **query, int argc, char **argv)
 {
     struct arguments a;
     struct error e = {""};
-    *q = (struct request){.show = {.style = terminal_style(stdout)}};
     int code = command_parse(&command_sys_allocinfo, argc, argv, false, &a);
     if (code >= 0)
         return code;
-    q->show.json = value(&a, "json") != NULL;
-    q->show.kernel_text = value(&a, "allocinfo") != NULL;
-    q->paged = !value(&a, "no-pager");
-    code = intervals_parse(&q->interval, &command_sys_allocinfo, &a);
+    s->view.format = value(&a, "allocinfo") ? ACCOUNTS_ALLOCINFO
+                     : value(&a, "json")    ? ACCOUNTS_JSON
+                                            : ACCOUNTS_SCREEN;
+    s->paged = !value(&a, "no-pager");
+    code = intervals_parse(&s->intervals, &command_sys_allocinfo, &a);
     if (code < 0)
-        code = refuse(q, &a);
+        code = refuse(s, &a);
     if (code < 0)
-        code = parse_shape(q, &a);
+        code = parse_shape(s, &a);
     if (code >= 0)
         return code;
-    for (; q->n_files < a.n_rest; q->n_files++)
-        q->files[q->n_files] = a.rest[q->n_files];
-    if (value(&a, "where") && alloc_query_parse(&q->query, value(&a, "where"), &e))
+    for (; s->n_sources < a.n_rest; s->n_sources++)
+        s->sources[s->n_sources] = a.rest[s->n_sources];
+    if (value(&a, "where") && account_query_parse_kernel(query, value(&a, "where"), &e))
         return command_misuse(&command_sys_allocinfo, "--where: %s", e.text);
-    q->show.query = q->query;
+    s->view.query = *query;
     return -1;
 }
 
 /* ---- work ---- */
 
-/* -1, or the exit code after a line. */
-static int read_one(struct allocinfo_reading *r, struct alloc_texts *texts, const char *path)
+static int read_source(const struct accounts_show *s, struct accounts_reading *r, const char *path)
 {
     struct error e = {""};
     bool live = !path || !strcmp(path, ALLOCINFO_PATH);
-    int bad = allocinfo_read(&r->info, texts, path, &e);
-    r->source = !path ? ALLOCINFO_PATH : strcmp(path, "-") ? path : "standard input";
-    if (!bad)
-        return -1;
-    return command_fail(live && (bad == -EOPNOTSUPP || bad == -EACCES) ? EXIT_IMPOSSIBLE : EXIT_FAILED, "%s",
-                        e.text);
-}
-
-static int show_once(struct request *q)
-{
-    struct allocinfo_reading of[ALLOC_MOMENTS] = {{.source = NULL}};
-    struct alloc_texts texts = {.bytes = BUF_INIT};
-    struct buf notes = BUF_INIT;
-    bool two = q->n_files == 2;
-    int code = two ? read_one(&of[ALLOC_BEFORE], &texts, q->files[0]) : -1;
-    if (code < 0)
-        code = read_one(&of[ALLOC_AFTER], &texts, q->files[two]);
-    if (code < 0) {
-        struct sink out = pager_sink(q->paged);
-        q->show.time_ns = q->n_files ? 0 : clock_ns(CLOCK_REALTIME);
-        allocinfo_view_write(&out, &q->show, &texts, two ? &of[ALLOC_BEFORE] : NULL, &of[ALLOC_AFTER],
-                             &notes);
-        code = pager_written(&out, EXIT_DONE);
-        for (int i = two ? ALLOC_BEFORE : ALLOC_AFTER; i < ALLOC_MOMENTS; i++)
-            allocinfo_view_note_losses(&notes, &of[i]);
-        command_notes(&notes);
-    }
-    for (int i = 0; i < ALLOC_MOMENTS; i++)
-        allocinfo_release(&of[i].info);
-    alloc_texts_release(&texts);
-    return code;
-}
-
-/* Losses are said when there are others than before. */
-static void note_new_losses(struct buf *notes, const struct allocinfo_reading *r, uint64_t *said)
-{
-    uint64_t lost = r->info.bad_lines * 2 + r->info.cut;
-    if (lost != *said)
-        allocinfo_view_note_losses(notes, r);
-    *said = lost;
-}
-
-/* Readings one after the other. */
-struct series {
-    struct request *q;
-    struct allocinfo_reading of[2];
-    int now;
-    struct alloc_texts texts;
-    struct sink out;
-    uint64_t said;
-};
-
-static int look(void *arg, uint64_t began_ns, uint64_t elapsed_ns)
-{
-    struct series *s = arg;
-    struct allocinfo_view *show = &s->q->show;
-    s->now = !s->now;
-    struct buf notes = BUF_INIT;
-    struct allocinfo_reading *before = &s->of[!s->now], *after = &s->of[s->now];
-    allocinfo_release(&after->info);
-    int code = read_one(after, &s->texts, s->q->files[0]);
-    if (code >= 0)
-        return code;
-    if (elapsed_ns) {
-        show->elapsed_ns = elapsed_ns;
-        show->began_ns = began_ns;
-        show->shape.seconds = (double)elapsed_ns / SECOND_NS;
-        show->time_ns = clock_ns(CLOCK_REALTIME);
-        allocinfo_view_write(&s->out, show, &s->texts, before, after, &notes);
-    }
-    note_new_losses(&notes, after, &s->said);
-    command_notes(&notes);
-    return sink_finish(&s->out) ? EXIT_DONE : -1;
-}
-
-static int show_series(struct request *q)
-{
-    struct series s = {.q = q, .texts = {.bytes = BUF_INIT}, .out = sink_to_file(stdout)};
-    q->show.line = true;
-    int code = intervals_run(&q->interval, look, &s);
-    for (int i = 0; i < 2; i++)
-        allocinfo_release(&s.of[i].info);
-    alloc_texts_release(&s.texts);
-    return command_written(&s.out, code);
+    int bad = allocinfo_read(&r->accounts, s->texts, path, &e);
+    if (bad)
+        return command_fail(live && (bad == -EOPNOTSUPP || bad == -EACCES) ? EXIT_IMPOSSIBLE : EXIT_FAILED,
+                            "%s", e.text);
+    r->label = mem_strdup(!path ? ALLOCINFO_PATH : strcmp(path, "-") ? path : "standard input");
+    return -1;
 }
 
 static int run(int argc, char **argv)
 {
-    struct request q;
-    int code = parse(&q, argc, argv);
+    static const struct accounts_kind kind = {
+        .command = &command_sys_allocinfo, .schema = "allocinfo", .read_source = read_source};
+    struct alloc_texts texts = {.bytes = BUF_INIT};
+    struct buf notes = BUF_INIT;
+    struct query *query = NULL;
+    struct accounts_show s = {
+        .kind = &kind, .view = {.style = terminal_style(stdout)}, .texts = &texts, .notes = &notes};
+    int code = parse(&s, &query, argc, argv);
     if (code < 0)
-        code = q.interval.every_ns ? show_series(&q) : show_once(&q);
-    query_free(q.query);
+        code = accounts_show(&s);
+    command_notes(&notes);
+    alloc_texts_release(&texts);
+    query_free(query);
     return code;
 }

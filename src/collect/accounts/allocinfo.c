@@ -51,7 +51,7 @@ static const char *without_blanks_behind(const char *begin, const char *end)
 /* ---- one line ---- */
 
 struct parse {
-    struct alloc_listing *to;
+    struct accounts *to;
     struct alloc_texts *texts;
     const char *file; /* the last one: it mostly comes again */
     size_t file_len;
@@ -84,7 +84,7 @@ static uint32_t file_text(struct parse *p, const char *file, size_t len)
 }
 
 /* "mm/slub.c:2012" or "mm/slub.c:2012 [module]". NULL, or why it is none. */
-static const char *parse_place(struct parse *p, const char *begin, const char *end, struct alloc_key *key)
+static const char *parse_place(struct parse *p, const char *begin, const char *end, struct account_key *key)
 {
     const char *line, *module = NULL;
     uint64_t number;
@@ -112,12 +112,15 @@ static const char *parse_row(struct parse *p, const char *at, const char *end)
 {
     static const char mark[] = " accurate:no";
     const size_t mark_len = sizeof(mark) - 1;
-    struct alloc_site site = {.inexact = false};
+    struct account_key key = {0};
+    int64_t bytes;
+    uint64_t calls;
+    bool inexact = false;
     skip_blanks(&at, end);
-    if (!read_signed(&at, end, &site.bytes) || at == end || *at != ' ')
+    if (!read_signed(&at, end, &bytes) || at == end || *at != ' ')
         return "its size is no number of 64 bits";
     skip_blanks(&at, end);
-    if (!read_whole(&at, end, &site.calls) || at == end || *at != ' ')
+    if (!read_whole(&at, end, &calls) || at == end || *at != ' ')
         return "its calls are no number of 64 bits";
     skip_blanks(&at, end);
     const char *function = find_function(at, end);
@@ -125,22 +128,28 @@ static const char *parse_row(struct parse *p, const char *at, const char *end)
         return "it has no func:";
     const char *name = function + strlen(" func:");
     if ((size_t)(end - name) >= mark_len && !memcmp(end - mark_len, mark, mark_len)) {
-        site.inexact = true;
+        inexact = true;
         end = without_blanks_behind(name, end - mark_len);
     }
     if (name == end)
         return "its function has no name";
-    const char *why = parse_place(p, at, function, &site.key);
+    const char *why = parse_place(p, at, function, &key);
     if (why)
         return why;
-    site.key.function = alloc_texts_put(p->texts, name, (size_t)(end - name));
-    *vec_push(&p->to->sites) = site;
+    key.function = alloc_texts_put(p->texts, name, (size_t)(end - name));
+    struct account_row *row = vec_push(&p->to->rows);
+    row->key = key;
+    row->copies = 1;
+    row->of[ACCOUNT_AFTER] =
+        (struct account_sum){.of = {[ACCOUNT_MADE_CALLS] = calls, [ACCOUNT_MADE_BYTES] = (uint64_t)bytes},
+                             .places = 1,
+                             .inexact = inexact};
     return NULL;
 }
 
 static void take_line(struct parse *p, const char *begin, const char *end)
 {
-    struct alloc_listing *a = p->to;
+    struct account_text *a = &p->to->text;
     const char *why, *bare = without_blanks_behind(begin, end);
     a->lines++;
     if (bare == begin || *begin == '#') /* the line of headings */
@@ -153,15 +162,15 @@ static void take_line(struct parse *p, const char *begin, const char *end)
         why = parse_row(p, begin, bare);
     if (!why)
         return;
-    if (a->bad_lines < ALLOC_BAD_KEPT)
-        a->bad[a->bad_lines] = (struct alloc_bad){a->lines, why};
+    if (a->bad_lines < ACCOUNT_BAD_LINES)
+        a->bad[a->bad_lines] = (struct account_bad_line){a->lines, why};
     a->bad_lines++;
 }
 
 /* ---- the whole ---- */
 
 /* The first line. */
-static int parse_head(struct alloc_listing *a, const char *at, const char *end, struct error *e)
+static int parse_head(struct account_text *a, const char *at, const char *end, struct error *e)
 {
     uint64_t version, minor;
     end = without_blanks_behind(at, end);
@@ -177,15 +186,15 @@ static int parse_head(struct alloc_listing *a, const char *at, const char *end, 
     return 0;
 }
 
-int allocinfo_parse(struct alloc_listing *a, struct alloc_texts *texts, const char *text, size_t len,
+int allocinfo_parse(struct accounts *a, struct alloc_texts *texts, const char *text, size_t len,
                     struct error *e)
 {
     struct parse p = {.to = a, .texts = texts};
     const char *at = text, *end = text + len, *newline = len ? memchr(at, '\n', len) : NULL;
-    *a = (struct alloc_listing){.bad_lines = 0};
+    *a = (struct accounts){.rows = {0}};
     if (len >= 2 && !memcmp(text, "\x1f\x8b", 2))
         return error_set(e, EPROTO, "it is compressed: zcat it into `allium sys allocinfo -`");
-    int bad = parse_head(a, at, newline ? newline : end, e);
+    int bad = parse_head(&a->text, at, newline ? newline : end, e);
     if (bad)
         return bad;
     while (newline) {
@@ -195,11 +204,6 @@ int allocinfo_parse(struct alloc_listing *a, struct alloc_texts *texts, const ch
         newline = memchr(at, '\n', (size_t)(end - at));
         take_line(&p, at, newline ? newline : end);
     }
-    a->cut = true;
+    a->text.cut = true;
     return 0;
-}
-
-void allocinfo_release(struct alloc_listing *a)
-{
-    vec_release(&a->sites);
 }

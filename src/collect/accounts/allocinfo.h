@@ -3,20 +3,22 @@
 #define COLLECT_ALLOCINFO_H
 
 /*
- * The kernel's memory allocation profiling (CONFIG_MEM_ALLOC_PROFILING, Linux 6.10 and later): /proc/allocinfo, or a
- * copy of it.
+ * The kernel's memory allocation profiling (CONFIG_MEM_ALLOC_PROFILING, Linux 6.10 and later): /proc/allocinfo,
+ * or a copy of it.
  *
  *     allocinfo - version: 1.0
  *     #     <size>  <calls> <tag info>
  *             4096        1 mm/slub.c:2012 [module] func:alloc_slab accurate:no
  *
- * As lib/alloc_tag.c writes it, "%12lli %8llu " and a blank at the end, and codetag_to_text() in lib/codetag.c, "%s:%u
- * func:%s" or "%s:%u [%s] func:%s". Version 2.0 (commit 39d117e04d15 of September 2025, "alloc_tag: mark inaccurate
- * allocation counters in /proc/allocinfo output") may have " accurate:no" before that blank. The size is that of a sum
- * of counters that lie on each CPU and are read one after the other: it may be less than 0.
+ * As lib/alloc_tag.c writes it, "%12lli %8llu " and a blank at the end, and codetag_to_text() in lib/codetag.c,
+ * "%s:%u func:%s" or "%s:%u [%s] func:%s". Version 2.0 (commit 39d117e04d15 of September 2025, "alloc_tag: mark
+ * inaccurate allocation counters in /proc/allocinfo output") may have " accurate:no" before that blank. The
+ * size is that of a sum of counters that lie on each CPU and are read one after the other: it may be less than
+ * 0. Each line becomes a row of struct accounts: its size is ACCOUNT_MADE_BYTES, read as a signed number, its
+ * calls are ACCOUNT_MADE_CALLS, and all other counters are 0. The kernel does not count frees apart.
  *
- * Runs in: the tool. Threads: one at a time. Owns: sites, until allocinfo_release(); texts are the caller's.
- * Invariant: nothing that is read is trusted; a line that is none is counted, with the reason for the first few.
+ * Runs in: the tool. Threads: one at a time. Owns: nothing; the caller frees the accounts with accounts_release().
+ * Invariant: the text is not trusted; a malformed line is counted, and the first few are kept with the reason.
  */
 
 #include <stdbool.h>
@@ -24,23 +26,22 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "model/accounts/alloc_sites.h"
+#include "model/accounts/accounts.h"
 
 #define ALLOCINFO_PATH "/proc/allocinfo"
 #define ALLOCINFO_LINE_BYTES                                                                                 \
     4352 /* of a line: a path of PATH_MAX and what stands around it; longer ones are none */
 
 /**
- * Reads a text that may hold anything; `texts` gets its names. 0; or -EPROTO, after a line that begins with what the
- * text is not: it does not begin as one, or is of a version that is not known.
+ * Reads a text that may hold anything; `texts` gets its names. 0; or -EPROTO, after a line that begins with
+ * what the text is not: it does not begin as one, or is of a version that is not known.
  */
-int allocinfo_parse(struct alloc_listing *a, struct alloc_texts *texts, const char *text, size_t len,
+int allocinfo_parse(struct accounts *a, struct alloc_texts *texts, const char *text, size_t len,
                     struct error *e);
 /**
  * Reads a file, "-": standard input, NULL: the kernel's own. 0; -EOPNOTSUPP, -EACCES: the kernel has none, counts
  * nothing, or may not be asked; -EPROTO as above; or what open(2) and read(2) gave. All with a line.
  */
-int allocinfo_read(struct alloc_listing *a, struct alloc_texts *texts, const char *path, struct error *e);
-void allocinfo_release(struct alloc_listing *a);
+int allocinfo_read(struct accounts *a, struct alloc_texts *texts, const char *path, struct error *e);
 
 #endif

@@ -53,11 +53,11 @@ static int read_text(const char *path, struct buf *text, struct error *e)
                      bad == -EFBIG ? "there is more than 1 GiB of it" : strerror(-bad));
 }
 
-int allocinfo_read(struct alloc_listing *a, struct alloc_texts *texts, const char *path, struct error *e)
+int allocinfo_read(struct accounts *a, struct alloc_texts *texts, const char *path, struct error *e)
 {
     struct buf text = BUF_INIT;
     struct error why = {""};
-    *a = (struct alloc_listing){.bad_lines = 0};
+    *a = (struct accounts){.rows = {0}};
     int bad = read_text(path, &text, e);
     if (!bad && !path && is_switched_on() == 0)
         bad = error_set(

@@ -123,23 +123,21 @@ double accounts_seconds(const struct accounts *before, const struct accounts *af
 /* ---- rows of one or of two ---- */
 
 /* A line tells places apart; without one the function does. Copies of another build may have other functions. */
-static struct account_key place_of(const struct account_key *key)
+static struct account_key place_of(const struct account_key *key, unsigned parts)
 {
     struct account_key place = *key;
-    place.function = key->line ? ALLOC_NO_TEXT : key->function;
-    place.comm = place.pid = 0;
+    if (key->line && !(parts & ACCOUNT_PART_FUNCTION))
+        place.function = ALLOC_NO_TEXT;
+    if (!(parts & ACCOUNT_PART_PROCESS))
+        place.comm = place.pid = 0;
     return place;
 }
 
 static void join(struct account_rows *to, struct map *by_key, const struct accounts *a,
-                 enum account_moment moment, bool processes)
+                 enum account_moment moment, unsigned parts)
 {
     vec_each (const struct account_row, r, &a->rows) {
-        struct account_key key = place_of(&r->key);
-        if (processes) {
-            key.comm = r->key.comm;
-            key.pid = r->key.pid;
-        }
+        struct account_key key = place_of(&r->key, parts);
         struct account_row *row = row_of(to, by_key, &key);
         struct account_sum *sum = &row->of[moment];
         row->key.function = r->key.function;
@@ -152,25 +150,39 @@ static void join(struct account_rows *to, struct map *by_key, const struct accou
 }
 
 void account_rows_join(struct account_rows *to, const struct accounts *before, const struct accounts *after,
-                       bool processes)
+                       unsigned parts)
 {
     struct map by_key = {0};
     if (before)
-        join(to, &by_key, before, ACCOUNT_BEFORE, processes);
-    join(to, &by_key, after, ACCOUNT_AFTER, processes);
+        join(to, &by_key, before, ACCOUNT_BEFORE, parts);
+    join(to, &by_key, after, ACCOUNT_AFTER, parts);
     map_release(&by_key);
 }
 
+/* The directory of each file, by the file's number; UINT32_MAX: not looked up yet. */
+struct directories VEC(uint32_t);
+
+static uint32_t directory_of(struct directories *known, struct alloc_texts *texts, uint32_t file)
+{
+    while (known->len <= file)
+        *vec_push(known) = UINT32_MAX;
+    if (known->at[file] == UINT32_MAX)
+        known->at[file] = alloc_texts_directory(texts, file);
+    return known->at[file];
+}
+
 static struct account_key coarser(const struct account_key *key, enum account_group group,
-                                  struct alloc_texts *texts)
+                                  struct alloc_texts *texts, struct directories *known)
 {
     switch (group) {
     case ACCOUNT_BY_FUNCTION:
         return (struct account_key){.function = key->function};
+    case ACCOUNT_BY_MODULE_FUNCTION:
+        return (struct account_key){.module = key->module, .function = key->function};
     case ACCOUNT_BY_FILE:
         return (struct account_key){.file = key->file};
     case ACCOUNT_BY_DIRECTORY:
-        return (struct account_key){.file = alloc_texts_directory(texts, key->file)};
+        return (struct account_key){.file = directory_of(known, texts, key->file)};
     case ACCOUNT_BY_MODULE:
         return (struct account_key){.module = key->module};
     case ACCOUNT_BY_CLASS:
@@ -178,7 +190,7 @@ static struct account_key coarser(const struct account_key *key, enum account_gr
     case ACCOUNT_BY_PROCESS:
         return (struct account_key){.comm = key->comm, .pid = key->pid};
     default:
-        return place_of(key);
+        return place_of(key, 0);
     }
 }
 
@@ -186,8 +198,9 @@ void account_rows_group(struct account_rows *to, const struct account_rows *from
                         struct alloc_texts *texts)
 {
     struct map by_key = {0};
+    struct directories known = {0};
     vec_each (const struct account_row, r, from) {
-        struct account_key key = coarser(&r->key, group, texts);
+        struct account_key key = coarser(&r->key, group, texts, &known);
         struct account_row *row = row_of(to, &by_key, &key);
         if (group == ACCOUNT_BY_PLACE)
             row->key.function = r->key.function;
@@ -196,6 +209,7 @@ void account_rows_group(struct account_rows *to, const struct account_rows *from
         row->copies += r->copies;
         row->code = r->code;
     }
+    vec_release(&known);
     map_release(&by_key);
 }
 

@@ -3,14 +3,15 @@
 #define MODEL_ACCOUNTS_H
 
 /*
- * Exact accounts: what each place of a program has made, and what of that is gone, as programs built with tags and the
- * agent's sites count it. Copies of a place are merged, places added up by what they have in common, at one moment or
- * at two. Where accounts come from is not known here.
+ * Exact accounts: the allocations and frees of each place of a program, counted by tags or by the agent's sites,
+ * and the memory that each place of the kernel holds (/proc/allocinfo). Copies of a place are merged; places are
+ * added up by what they have in common, at one moment or at two. The source of the accounts is not known here.
  *
  * Runs in: the tool. Threads: one at a time.
- * Owns: texts are a struct alloc_texts' (alloc_sites.h), which the readings that are compared share; rows refer to them
- * by number.
- * Invariant: counters only grow while a process lives; what is live is their difference, and may be less than 0.
+ * Owns: its rows. Texts belong to a struct alloc_texts, which readings that are compared share; rows refer to
+ * them by number.
+ * Invariant: a program's counters only grow while its process lives; live memory is their difference, and may be
+ * less than 0. The kernel's counters are what is held now.
  */
 
 #include <stdbool.h>
@@ -19,7 +20,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/vec.h"
-#include "model/accounts/alloc_sites.h"
+#include "model/accounts/alloc_texts.h"
 #include "query/query.h"
 
 /* ---- counters ---- */
@@ -120,13 +121,32 @@ struct account_process {
     bool alive;
 };
 
+#define ACCOUNT_BAD_LINES 8
+
+struct account_bad_line {
+    uint64_t line;   /* its number, from 1 */
+    const char *why; /* static */
+};
+
 /**
- * One reading. Its rows have their sums at ACCOUNT_AFTER, and are by process and place once accounts_merge() was
- * called.
+ * The text that accounts were read from, the kernel's /proc/allocinfo or a copy; all 0 where they came from
+ * elsewhere.
+ */
+struct account_text {
+    unsigned version, minor; /* of the format; 1.0: 1 and 0 */
+    uint64_t lines, bad_lines;
+    struct account_bad_line bad[ACCOUNT_BAD_LINES]; /* the first of the bad lines */
+    bool cut;                                       /* the last line has no newline */
+};
+
+/**
+ * One reading. Its rows have their sums at ACCOUNT_AFTER, and are by process and place once accounts_merge()
+ * was called.
  */
 struct accounts {
     struct account_rows rows;
     struct VEC(struct account_process) processes;
+    struct account_text text;
 };
 
 void accounts_release(struct accounts *a);
@@ -141,6 +161,7 @@ double accounts_seconds(const struct accounts *before, const struct accounts *af
 enum account_group {
     ACCOUNT_BY_PLACE,
     ACCOUNT_BY_FUNCTION,
+    ACCOUNT_BY_MODULE_FUNCTION,
     ACCOUNT_BY_FILE,
     ACCOUNT_BY_DIRECTORY,
     ACCOUNT_BY_MODULE,
@@ -149,11 +170,17 @@ enum account_group {
 };
 
 /**
- * The rows of one reading or of two, `before` may be NULL: by place, or, if `processes`, by process and place. Places
- * of both are found by their keys: what is in one of them alone was nothing in the other.
+ * What tells rows apart beside their place: its class, name, file, line and module. The function does without
+ * ACCOUNT_PART_FUNCTION where the line is unknown, and with it always: the kernel counts two functions of one
+ * line (a macro's, an inline function's of a header) separately.
+ */
+enum account_parts { ACCOUNT_PART_PROCESS = 1, ACCOUNT_PART_FUNCTION = 2 };
+/**
+ * Joins one reading or two (`before` may be NULL) to rows by place and by `parts`, a set of enum account_parts.
+ * A place that only one of the readings has was 0 in the other.
  */
 void account_rows_join(struct account_rows *to, const struct accounts *before, const struct accounts *after,
-                       bool processes);
+                       unsigned parts);
 /** Adds up rows. `to` is empty. Directories become texts: they stand in `file`. */
 void account_rows_group(struct account_rows *to, const struct account_rows *from, enum account_group group,
                         struct alloc_texts *texts);
@@ -164,10 +191,12 @@ void account_rows_keep_changed(struct account_rows *r);
 /* ---- queries, of rows by place, at the moment after ---- */
 
 /**
- * class, name, func, file, dir, line, module, comm, pid, live, objects, peak, allocated, count, freed, frees, failed,
- * average, accurate.
+ * class, name, func, file, dir, line, module, comm, pid, live, objects, peak, allocated, count, freed, frees,
+ * failed, average, accurate.
  */
 int account_query_parse(struct query **q, const char *text, struct error *e);
+/** The same for the accounts of the kernel: func, file, dir, module, line, size, calls, average, accurate. */
+int account_query_parse_kernel(struct query **q, const char *text, struct error *e);
 /** Does it ask for the process? Then rows are to be joined by process, too. */
 bool account_query_needs_processes(const struct query *q);
 /** Does it ask for what debug information says: function, file, line? */
@@ -176,12 +205,14 @@ bool account_row_fits(const struct account_row *row, const struct query *q, cons
 /** Does it ask for figures? Then a place may fit now and not later. */
 bool account_query_needs_figures(const struct query *q);
 /**
- * Appends it as a clause that the process of that row can judge for itself: of class, name, function, file and module.
- * False: it asks for more, or for too much.
+ * Appends it as a clause that the process of that row can judge for itself: of class, name, function, file and
+ * module. False: it asks for more, or for too much.
  */
 bool account_query_compile(const struct query *q, const struct account_row *row,
                            const struct alloc_texts *texts, struct buf *out);
 /** Drops rows for which it does not hold. */
 void account_rows_keep(struct account_rows *r, const struct query *q, const struct alloc_texts *texts);
+/** The same for a query of account_query_parse_kernel(). */
+void account_rows_keep_kernel(struct account_rows *r, const struct query *q, const struct alloc_texts *texts);
 
 #endif

@@ -48,6 +48,20 @@ static const struct query_field fields[] = {
     [ACCURATE] = {"accurate", QUERY_TEXT, "yes or no"},
 };
 
+/* The fields of the kernel's accounts, and the field above that each one is looked up as. */
+static const struct query_field kernel_fields[] = {
+    {"func", QUERY_TEXT, "the function"},
+    {"file", QUERY_PATH, "the source file"},
+    {"dir", QUERY_PATH, "its directory, and each one above that"},
+    {"module", QUERY_TEXT, "the kernel module; code that is built into the kernel has none"},
+    {"line", QUERY_NUMBER, "the line of the file"},
+    {"size", QUERY_SIZE, "bytes held"},
+    {"calls", QUERY_NUMBER, "calls whose memory is held"},
+    {"average", QUERY_SIZE, "bytes of one call"},
+    {"accurate", QUERY_TEXT, "yes or no"},
+};
+static const enum field kernel_field_is[] = {FUNC, PATH, DIR, MODULE, LINE, LIVE, COUNT, AVERAGE, ACCURATE};
+
 struct subject {
     const struct account_row *row;
     const struct alloc_texts *texts;
@@ -56,6 +70,11 @@ struct subject {
 int account_query_parse(struct query **q, const char *text, struct error *e)
 {
     return query_parse(q, text, fields, sizeof(fields) / sizeof(*fields), e, NULL);
+}
+
+int account_query_parse_kernel(struct query **q, const char *text, struct error *e)
+{
+    return query_parse(q, text, kernel_fields, sizeof(kernel_fields) / sizeof(*kernel_fields), e, NULL);
 }
 
 bool account_query_needs_processes(const struct query *q)
@@ -97,7 +116,7 @@ static void look_up_number(const struct account_sum *sum, enum field field, stru
     else if (field != AVERAGE)
         offer_count(probe, sum->of[counters[field]]);
     else if (calls)
-        query_offer_number(probe, llrint((double)sum->of[ACCOUNT_MADE_BYTES] / (double)calls));
+        query_offer_number(probe, llrint((double)(int64_t)sum->of[ACCOUNT_MADE_BYTES] / (double)calls));
 }
 
 static void look_up(void *subject, size_t field, struct query_probe *probe)
@@ -149,6 +168,22 @@ void account_rows_keep(struct account_rows *r, const struct query *q, const stru
     vec_each (const struct account_row, row, r)
         if (account_row_fits(row, q, texts))
             r->at[kept++] = *row;
+    r->len = kept;
+}
+
+static void look_up_kernel(void *subject, size_t field, struct query_probe *probe)
+{
+    look_up(subject, kernel_field_is[field], probe);
+}
+
+void account_rows_keep_kernel(struct account_rows *r, const struct query *q, const struct alloc_texts *texts)
+{
+    size_t kept = 0;
+    vec_each (const struct account_row, row, r) {
+        struct subject s = {row, texts};
+        if (query_match(q, look_up_kernel, &s))
+            r->at[kept++] = *row;
+    }
     r->len = kept;
 }
 

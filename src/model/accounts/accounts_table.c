@@ -2,6 +2,7 @@
 #include "model/accounts/accounts_table.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -240,7 +241,7 @@ static void put_name(struct table *t, const struct account_row *r, const struct 
 void accounts_table_choose(struct account_rows *r, const struct account_shape *shape)
 {
     size_t kept = 0;
-    if (shape->kind == ACCOUNT_OF_TAGS)
+    if (shape->kind == ACCOUNT_OF_TAGS || shape->kind == ACCOUNT_OF_KERNEL)
         return;
     vec_each (const struct account_row, row, r) {
         uint64_t made = 0, freed = 0;
@@ -281,22 +282,83 @@ void accounts_table_for_screen(struct table *t, const struct account_shape *shap
     t->hidden |= BIT(C_INEXACT) | BIT(C_ACCURATE);
 }
 
+/* ---- order ---- */
+
+static double change_of(const struct account_row *r, uint32_t column)
+{
+    const struct account_sum *before = &r->of[ACCOUNT_BEFORE], *after = &r->of[ACCOUNT_AFTER];
+    switch (column) {
+    case C_LIVE_CHANGE:
+        return (double)(account_live_bytes(after) - account_live_bytes(before));
+    case C_OBJECTS_CHANGE:
+        return (double)(account_live_objects(after) - account_live_objects(before));
+    case C_ALLOCATED_CHANGE:
+    case C_ALLOCATED_RATE:
+        return (double)grown(r, ACCOUNT_MADE_BYTES);
+    case C_ALLOCATIONS_CHANGE:
+    case C_ALLOCATIONS_RATE:
+        return (double)grown(r, ACCOUNT_MADE_CALLS);
+    default:
+        return (double)grown(r, ACCOUNT_FAILED);
+    }
+}
+
+/* The value of a column that rows are sorted by; NAN: unknown. */
+static double number_of(const struct account_row *r, uint32_t column)
+{
+    static const uint8_t counters[] = {[C_PEAK] = ACCOUNT_PEAK_BYTES,
+                                       [C_ALLOCATED] = ACCOUNT_MADE_BYTES,
+                                       [C_ALLOCATIONS] = ACCOUNT_MADE_CALLS,
+                                       [C_FREES] = ACCOUNT_GONE_CALLS,
+                                       [C_FREED_HERE] = ACCOUNT_FREED_HERE_BYTES,
+                                       [C_FAILED] = ACCOUNT_FAILED};
+    const struct account_sum *now = &r->of[ACCOUNT_AFTER];
+    bool known = account_slack_is_known(now);
+    switch (column) {
+    case C_LIVE:
+        return (double)account_live_bytes(now);
+    case C_OBJECTS:
+        return (double)account_live_objects(now);
+    case C_TOTAL:
+        return (double)now->of[known ? ACCOUNT_MADE_USABLE : ACCOUNT_MADE_BYTES];
+    case C_SLACK:
+        return known ? (double)(int64_t)(now->of[ACCOUNT_MADE_USABLE] - now->of[ACCOUNT_MADE_BYTES]) : NAN;
+    case C_PEAK:
+    case C_ALLOCATED:
+    case C_ALLOCATIONS:
+    case C_FREES:
+    case C_FREED_HERE:
+    case C_FAILED:
+        return (double)now->of[counters[column]];
+    default:
+        return change_of(r, column);
+    }
+}
+
+/* Of rows that are equal in it, such as by no change at all, those that allocate most come first. */
+static struct account_order_key order_key(const struct account_row *r, void *arg)
+{
+    const struct account_shape *shape = arg;
+    uint32_t then = shape->view == ACCOUNT_NOW ? C_ALLOCATED : C_ALLOCATED_CHANGE;
+    return (struct account_order_key){.number = number_of(r, column_of(shape)), .then = number_of(r, then)};
+}
+
 struct table *accounts_table_new(const struct account_rows *r, const struct alloc_texts *texts,
                                  const struct account_shape *shape)
 {
     struct table *t = table_new(shape->schema, 1, columns, COLUMNS);
     t->hidden = ~(uint64_t)columns_of(shape);
-    vec_each (const struct account_row, row, r) {
+    const struct account_order order = {.key = order_key, .arg = (void *)shape, .top = shape->top};
+    struct account_ordered ordered = {0};
+    account_rows_order(&ordered, r, &order);
+    vec_each (const uint32_t, at, &ordered) {
+        const struct account_row *row = &r->at[*at];
         table_row(t);
         put_now(t, row);
         put_site(t, row);
         put_change(t, row, shape->seconds);
         put_name(t, row, texts);
     }
-    /* Of those that are equal in it, such as by no change at all, the ones first that allocate most. */
-    table_sort(t, shape->view == ACCOUNT_NOW ? C_ALLOCATED : C_ALLOCATED_CHANGE, TABLE_MOST_FIRST);
-    table_sort(t, column_of(shape), TABLE_MOST_FIRST);
-    if (shape->top && table_rows(t) > shape->top)
-        table_cut(t, shape->top);
+    vec_release(&ordered);
     return t;
 }

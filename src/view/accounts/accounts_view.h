@@ -3,8 +3,8 @@
 #define VIEW_ACCOUNTS_VIEW_H
 
 /*
- * Exact accounts, of tags and of sites alike, on the screen, as JSON, in the format of the kernel's allocinfo or as
- * OpenMetrics.
+ * Exact accounts of tags, of sites and of the kernel, on the screen, as JSON, in the format of the kernel's
+ * allocinfo or as OpenMetrics.
  *
  * Runs in: the tool. Owns: nothing.
  */
@@ -27,21 +27,25 @@ struct accounts_view {
     const struct query *query; /* NULL: everything */
     enum accounts_format format;
     struct text_style style;
+    uint64_t time_ns;              /* of the kernel: when it was read, since 1970; 0: unknown, as of a copy */
     bool line;                     /* one of many: JSON in one line */
     uint64_t began_ns, elapsed_ns; /* of rates: since the first reading, and since the last one */
 };
 
 /**
- * Writes the report; its notes (view/text/notes.h) are appended. `before` is NULL where one reading is shown and none
- * compared. False: no place fits the query.
+ * Writes the report; its notes (view/text/notes.h) are appended. `before` is NULL where one reading is shown
+ * and none compared. False: no place fits the query.
  */
 bool accounts_view_write(struct sink *out, const struct accounts_view *o, struct alloc_texts *texts,
                          const struct accounts_reading *before, const struct accounts_reading *after,
                          struct buf *notes);
 /**
- * Appends a note for each kind of loss that there was; `words` are those of each kind, as text_add_words() takes them.
+ * Appends a note for each kind of loss that there was; `words` are those of each kind, as text_add_words()
+ * takes them.
  */
 void accounts_view_note_losses(struct buf *notes, const struct accounts *a,
                                const char *const words[static ACCOUNT_LOSSES]);
+/** Appends a note about the malformed lines of the text, if there are any. */
+void accounts_view_note_bad_lines(struct buf *notes, const struct accounts_reading *r);
 
 #endif

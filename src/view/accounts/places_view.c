@@ -143,7 +143,7 @@ void places_view_write(struct sink *out, const struct places_view *o, const stru
         [ACCOUNT_BY_CLASS] = ~(1ull << C_PLACES | 1 << C_COPIES | 1 << C_CLASS),
     };
     struct account_rows places = {0}, rows = {0};
-    account_rows_join(&places, NULL, a, false);
+    account_rows_join(&places, NULL, a, 0);
     if (o->query)
         account_rows_keep(&places, o->query, texts);
     account_rows_group(&rows, &places, o->group, texts);
