@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -112,6 +113,16 @@ static int watch(struct session *s, struct ledger_tracker *f, struct error *e)
     }
 }
 
+/* What this process has taken up to now; what closing the recording takes is not in it. */
+static int put_own_cost(struct session *s, struct error *e)
+{
+    struct rusage usage;
+    if (getrusage(RUSAGE_SELF, &usage))
+        return 0;
+    int bad = recording_set_number(s->recording, RECORDING_CPU, clock_ns(CLOCK_PROCESS_CPUTIME_ID), e);
+    return bad ? bad : recording_set_number(s->recording, RECORDING_MEMORY, usage.ru_maxrss * 1024, e);
+}
+
 static int finish(struct session *s, struct ledger_tracker *f, struct record_result *result, int bad,
                   struct error *e)
 {
@@ -129,6 +140,8 @@ static int finish(struct session *s, struct ledger_tracker *f, struct record_res
     uint64_t killed = WIFSIGNALED(result->wait_status) ? ledger_tracker_command_image(f) : 0;
     if (!bad && killed)
         bad = recording_set_number(s->recording, RECORDING_KILLED, (int64_t)killed, e);
+    if (!bad)
+        bad = put_own_cost(s, e);
     int closed = recording_close(s->recording, bad ? NULL : e);
     s->recording = NULL;
     return bad ? bad : closed;

@@ -367,6 +367,10 @@ static int load_facts(struct loader *l, struct error *e)
             killed = (uint64_t)sql_get_int(&s.row, INT64_MIN, INT64_MAX);
         else if (!strcmp(key, RECORDING_EXIT))
             status = sql_get_int(&s.row, INT32_MIN, INT32_MAX);
+        else if (!strcmp(key, RECORDING_CPU))
+            l->p->recorder_cpu_ns = sql_get_count(&s.row);
+        else if (!strcmp(key, RECORDING_MEMORY))
+            l->p->recorder_peak_bytes = sql_get_count(&s.row);
         else if (!strcmp(key, SCHEMA_DROPPED))
             l->p->images_dropped = sql_get_count(&s.row);
         else if (!strcmp(key, SCHEMA_DROPPED_PEAK))

@@ -52,6 +52,9 @@ struct recording;
 #define RECORDING_STARTED "started_ns"     /* number, CLOCK_REALTIME */
 #define RECORDING_ENDED   "ended_ns"       /* number; absent while it goes on, and after a crash */
 #define RECORDING_EXIT    "exit_status"    /* number: the wait status of the command */
+/* Numbers: CPU time and highest resident memory of the process that recorded, when the command had ended. */
+#define RECORDING_CPU    "recorder_cpu_ns"
+#define RECORDING_MEMORY "recorder_peak_bytes"
 #define RECORDING_KILLED                                                                                     \
     "killed_image" /* number: the id of the image that the signal in the wait status ended */
 #define RECORDING_ACCOUNTS                                                                                   \

@@ -3,12 +3,13 @@
 import json
 import os
 import re
+import subprocess
 import sys
 
 sys.dont_write_bytecode = True
 import tap
 from workdir import placed, program
-from tap import check, equal
+from tap import built, check, equal
 
 TABLE, NAMES, LEAVES, FORMATTED = 100 * 10000, 200 * 1000, 60 * 500, 50 * 20000
 
@@ -220,6 +221,21 @@ def peak_of_threads(place):
             place.allium("snapshot", source, "-o", "p.allium")
 
 
+def recorder(place):
+    """The CPU time and memory of `allium run` itself, against the kernel's account of it, which has all until its end."""
+    command = [built("ALLIUM"), "run", "--quiet", "--period", "1", "-o", "c.allium", "--", "sleep", "1"]
+    process = subprocess.Popen(command, cwd=place.folder, env=place.env)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = status
+    equal(status, 0, "wait status")
+    cost = report(place, "c.allium")["cost"]
+    cpu_ns = (usage.ru_utime + usage.ru_stime) * 1e9
+    check(0.3 * cpu_ns <= cost["recorder_cpu_ns"] <= cpu_ns, "CPU time", cost, cpu_ns)
+    check(0.5 * usage.ru_maxrss * 1024 <= cost["recorder_peak_bytes"] <= usage.ru_maxrss * 1024, "memory", cost, usage)
+    footer = place.allium("report", "c.allium").out
+    check(re.search(r"\n  The recorder \(allium run\) took [\d.]+ m?s of CPU and at most [\d.]+ MiB of memory\n", footer), footer)
+
+
 tap.main([(name, placed(function)) for name, function in [
     ("wrappers are passed over by function and owner, and shown with --raw and in stacks", wrappers),
     ("reports and summaries name who asked", wrappers_screen),
@@ -231,4 +247,5 @@ tap.main([(name, placed(function)) for name, function in [
     ("threads have the names that were seen last", threads),
     ("the peak of several threads is no less than what they hold", peak_of_threads),
     ("what was temporary, with counts and their intervals", temporary),
+    ("what recording takes itself is in the cost", recorder),
 ]])

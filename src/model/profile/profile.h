@@ -192,7 +192,9 @@ struct profile {
     uint64_t lifetime_ns[PROFILE_LIFETIMES - 1]; /* upper bounds of all but the last class */
     uint64_t images_dropped;                     /* images of which only a count was kept */
     double images_dropped_peak_bytes;            /* sum of their peaks */
-    uint64_t taken_ns;                           /* CLOCK_REALTIME of the reading */
+    /* CPU time and highest resident memory of the process that recorded; 0: not known. */
+    uint64_t recorder_cpu_ns, recorder_peak_bytes;
+    uint64_t taken_ns;     /* CLOCK_REALTIME of the reading */
     uint64_t period_bytes; /* that a recording which is complete was asked for; 0: not known. See the cells */
     struct map string_index;
 };

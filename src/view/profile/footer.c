@@ -147,6 +147,17 @@ void report_unobserved(struct sink *out, const struct profile *p, const struct t
 
 /* ---- cost ---- */
 
+static void write_recorder(const struct closing *c, struct buf *b)
+{
+    char cpu[UNITS_TEXT_BYTES], memory[UNITS_TEXT_BYTES];
+    if (!c->p->recorder_cpu_ns)
+        return;
+    buf_printf(b, "The recorder (allium run) took %s of CPU and at most %s of memory",
+               units_format_duration(cpu, (double)c->p->recorder_cpu_ns),
+               units_format_size(memory, (double)c->p->recorder_peak_bytes));
+    write_words(c, b, TEXT_PLAIN);
+}
+
 static void write_cost(const struct closing *c)
 {
     const struct profile_summary *f = c->f;
@@ -170,6 +181,7 @@ static void write_cost(const struct closing *c)
         buf_printf(&b, " of %s", units_format_duration(observed, (double)f->observed_ns));
     }
     write_words(c, &b, TEXT_PLAIN);
+    write_recorder(c, &b);
     buf_release(&b);
 }
 

@@ -159,6 +159,8 @@ static void write_whole(struct json *j, const struct profile *p, const struct pr
     json_whole(j, "ledger_limit_bytes", f->ledger_limit_bytes);
     piece_whole_or_null(j, "cpu_ns", !f->past, f->cold_ns);
     json_whole(j, "observed_ns", f->observed_ns);
+    piece_whole_or_null(j, "recorder_cpu_ns", p->recorder_cpu_ns, p->recorder_cpu_ns);
+    piece_whole_or_null(j, "recorder_peak_bytes", p->recorder_cpu_ns, p->recorder_peak_bytes);
     json_close(j, '}');
     bool is_known = f->resident.rss_anon_bytes != 0;
     json_open(j, "resident", '{');
