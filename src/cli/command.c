@@ -44,7 +44,7 @@ static void print_help(const struct command *c)
     print_usage(c);
     printf("\n%s\n", c->summary);
     if (strstr(c->usage, "[SOURCE"))
-        printf("\nSOURCE: a recording, FILE@TIME (a moment in it), or a process id; %s if left out\n",
+        printf("\nSOURCE: a recording, FILE@TIME (a moment in it), or a process id (default: %s)\n",
                c->source ? c->source : "the newest recording here");
     else if (strstr(c->usage, "SOURCE"))
         printf("\nSOURCE: a recording, FILE@TIME (a moment in it), or a process id\n");
@@ -58,7 +58,7 @@ static void print_help(const struct command *c)
         /* Without a letter the line begins with the long option: its first dash stands for the letter's. */
         printf("  %-*s %s\n", COLUMN_OF_DOC - 3, o->letter ? left : left + 1, o->doc);
     }
-    printf("  %-*s %s\n", COLUMN_OF_DOC - 3, "-h, --help", "this text");
+    printf("  %-*s %s\n", COLUMN_OF_DOC - 3, "-h, --help", "print this text");
     if (c->examples)
         printf("\nexamples:\n");
     for (const char *const *e = c->examples; e && *e; e += 2)

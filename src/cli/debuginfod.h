@@ -15,8 +15,8 @@
 /* An entry for the command's table of options; command_parse() does the rest. */
 #define DEBUGINFOD_OPTION                                                                                    \
     {                                                                                                        \
-        DEBUGINFOD_OPTION_NAME, 0, "TIME",                                                                   \
-            "wait so long in all for debug files from DEBUGINFOD_URLS (2s); wait: to the end; off", false    \
+        DEBUGINFOD_OPTION_NAME, 0, "DURATION",                                                               \
+            "total time to wait for debug files from DEBUGINFOD_URLS (2s); wait: no limit; off", false       \
     }
 #define DEBUGINFOD_OPTION_NAME "debuginfod"
 

@@ -21,10 +21,10 @@ struct intervals {
 
 /** Lines of a table of options. */
 #define INTERVALS_OPTIONS                                                                                    \
-    {"interval", 0, "TIME", "read it so often, and show what changes in a second"},                          \
-        {"count", 0, "N", "end after so many intervals"},                                                    \
+    {"interval", 0, "INTERVAL", "read it at each INTERVAL, and print the changes per second"},               \
+        {"count", 0, "N", "stop after N intervals"},                                                         \
     {                                                                                                        \
-        "duration", 0, "TIME", "end after so long"                                                           \
+        "duration", 0, "DURATION", "stop after DURATION"                                                     \
     }
 
 /** -1: fine; else the exit code, after a line on stderr. */

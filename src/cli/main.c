@@ -20,13 +20,15 @@ static const struct command *const commands[] = {
 static int print_overview(int code)
 {
     struct sink out = sink_to_file(stdout);
-    printf("usage: allium COMMAND [options]\n\nWho holds this memory, why does it grow, and what does it "
-           "cost to find "
-           "out?\n\ncommands:\n");
+    printf("usage: allium COMMAND [options]\n\nShow who holds memory, why it grows, and what observing it "
+           "costs.\n\n"
+           "commands:\n");
     for (size_t i = 0; i < N_COMMANDS; i++)
         printf("  %-10s %s\n", commands[i]->name, commands[i]->summary);
-    printf("\noptions:\n  -h, --help     this text; `allium COMMAND --help` for one command\n"
-           "  --version      version and what it was built for\n\nstart with:\n  allium run -- PROGRAM "
+    printf("\noptions:\n  -h, --help     print this text; `allium COMMAND --help` prints the options of a "
+           "command\n"
+           "  --version      print the version and the system that it was built for\n\nstart with:\n  allium "
+           "run -- PROGRAM "
            "ARGS...\n");
     return command_written(&out, code);
 }

@@ -13,15 +13,16 @@
 
 /** Lines of its table of options, with the orders that there are. */
 #define ACCOUNTS_OPTIONS(orders)                                                                             \
-    {"by", 0, "GROUP", "place (default), function, file, directory, module, class or process"},              \
+    {"by", 0, "GROUP",                                                                                       \
+     "group rows by place (default), function, file, directory, module, class or process"},                  \
         {"sort", 0, "ORDER", orders},                                                                        \
-        {"where", 0, "QUERY", "only what fits: 'file:src/* live>1M', see allium-query(7)"},                  \
-        {"top", 0, "N", "so many rows (12; of JSON, all; of OpenMetrics, 20); 0: all"},                      \
-        {"json", 0, NULL, "as JSON, see allium-json(5)"}, INTERVALS_OPTIONS,                                 \
-        {"allocinfo", 0, NULL, "every place, in the format of the kernel's /proc/allocinfo"},                \
-        {"openmetrics", 0, NULL, "the leading places of each figure, for Prometheus and others"},            \
+        {"where", 0, "QUERY", "show only matching places: 'file:src/* live>1M', see allium-query(7)"},       \
+        {"top", 0, "N", "print N rows (12; with --json all, with --openmetrics 20); 0: all"},                \
+        {"json", 0, NULL, "print JSON, see allium-json(5)"}, INTERVALS_OPTIONS,                              \
+        {"allocinfo", 0, NULL, "print all places in the format of /proc/allocinfo"},                         \
+        {"openmetrics", 0, NULL, "print the top places of each figure as OpenMetrics, for Prometheus"},      \
     {                                                                                                        \
-        "no-pager", 0, NULL, "print a long screen at once, not through $PAGER"                               \
+        "no-pager", 0, NULL, "print long output directly, not through $PAGER"                                \
     }
 
 /** Does all of it; returns the exit code. */

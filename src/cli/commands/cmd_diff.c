@@ -17,26 +17,27 @@
 #define CONDITIONS_MAX 16
 
 static const struct option_doc options[] = {
-    {"by", 0, "GROUP", "stack (default), function, file, module, owner, thread, size or process"},
-    {"sort", 0, "ORDER", "whose change: live (default), peak, allocated, allocations or temporary"},
-    {"where", 0, "QUERY", "only what fits: 'func:parse_* !comm:bash', see allium-query(7)"},
-    {"fail-if", 0, "CONDITION", "exit code 4 if it grew by more: live+10%, peak+50MiB; may be repeated",
+    {"by", 0, "GROUP",
+     "group rows by stack (default), function, file, module, owner, thread, size or process"},
+    {"sort", 0, "ORDER", "sort by the change of live (default), peak, allocated, allocations or temporary"},
+    {"where", 0, "QUERY", "compare only matching objects: 'func:parse_* !comm:bash', see allium-query(7)"},
+    {"fail-if", 0, "CONDITION", "exit with 4 if it grew by more: live+10%, peak+50MiB; may be repeated",
      .many = true},
-    {"raw", 0, NULL, "show wrappers such as xmalloc and operator new, too"},
-    {"top", 0, "N", "so many rows (12); 0: all"},
-    {"json", 0, NULL, "as JSON, see allium-json(5)"},
+    {"raw", 0, NULL, "show wrappers such as xmalloc and operator new"},
+    {"top", 0, "N", "print N rows (12); 0: all"},
+    {"json", 0, NULL, "print JSON, see allium-json(5)"},
     DEBUGINFOD_OPTION,
-    {"no-pager", 0, NULL, "print a long screen at once, not through $PAGER"},
+    {"no-pager", 0, NULL, "print long output directly, not through $PAGER"},
     {NULL, 0, NULL, NULL},
 };
 
 static const char *const examples[] = {
     "allium diff server.4711.allium@10m 4711",
-    "what a running process holds more than ten minutes after it began",
+    "show what a running process holds more than ten minutes after it began",
     "allium diff old.allium new.allium --sort allocations --by function",
-    "who calls malloc more often in the new version",
+    "show which functions call malloc more often in the new version",
     "allium diff main.allium branch.allium --fail-if live+10% --fail-if allocations+20%",
-    "a check for CI",
+    "check in CI that a branch does not take more memory",
     NULL,
 };
 
@@ -45,8 +46,8 @@ static int run(int argc, char **argv);
 const struct command command_diff = {
     .name = "diff",
     .usage = "SOURCE SOURCE [--by GROUP] [--sort ORDER] [--where QUERY] [--fail-if CONDITION]... [--raw] "
-             "[--top N] [--debuginfod TIME] [--json] [--no-pager]",
-    .summary = "what grew and what shrank: between two moments, or two runs",
+             "[--top N] [--debuginfod DURATION] [--json] [--no-pager]",
+    .summary = "show what grew and what shrank, between two moments or two runs",
     .examples = examples,
     .options = options,
     .run = run,

@@ -27,7 +27,7 @@
 #endif
 
 static const struct option_doc options[] = {
-    {"json", 0, NULL, "as JSON, see allium-json(5)"},
+    {"json", 0, NULL, "print JSON, see allium-json(5)"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -36,7 +36,7 @@ static int run(int argc, char **argv);
 const struct command command_doctor = {
     .name = "doctor",
     .usage = "[--json]",
-    .summary = "what works on this machine, what does not, why, and what to do about it",
+    .summary = "check what works on this machine, and say how to fix the rest",
     .options = options,
     .run = run,
 };

@@ -13,22 +13,22 @@
 #include "run/record.h"
 
 static const struct option_doc options[] = {
-    {"shell", 0, NULL, "lines for a shell or an init script (default)"},
-    {"systemd", 0, NULL, "a drop-in for a unit"},
-    {"docker", 0, NULL, "lines for a Dockerfile"},
-    {"period", 0, "SIZE", "one sample every SIZE bytes on average (512K); 1: every allocation"},
-    {"ledger-size", 0, "SIZE", "most shared memory of each process (64M; 2G with --period 1)"},
-    {"sites", 0, NULL, "exact accounts of call sites besides, for allium sites"},
-    {"wrapper", 0, "NAMES", "functions whose callers are the sites, besides those of the lists of wrappers"},
-    {"no-follow", 0, NULL, "not the programs that it starts"},
+    {"shell", 0, NULL, "print lines for a shell or an init script (default)"},
+    {"systemd", 0, NULL, "print a drop-in file for a systemd unit"},
+    {"docker", 0, NULL, "print lines for a Dockerfile"},
+    {"period", 0, "SIZE", "take a sample for each SIZE bytes on average (512K); 1: every allocation"},
+    {"ledger-size", 0, "SIZE", "limit the ledger of each process (64M; 2G with --period 1)"},
+    {"sites", 0, NULL, "also keep exact accounts of call sites, for allium sites"},
+    {"wrapper", 0, "NAMES", "with --sites, charge these functions' callers, as for the lists of wrappers"},
+    {"no-follow", 0, NULL, "do not observe programs that it starts"},
     {NULL, 0, NULL, NULL},
 };
 
 static const char *const examples[] = {
     "eval \"$(allium env)\"; service/start",
-    "a service comes up with the agent, and no allium near it",
+    "start a service with the agent, without allium run",
     "allium env --systemd | sudo systemctl edit --stdin redis-server",
-    "the same for a unit, from systemd 256 on; else into the file that it names",
+    "the same for a systemd unit (systemd 256; before, write the file that it names)",
     NULL,
 };
 
@@ -38,7 +38,7 @@ const struct command command_env = {
     .name = "env",
     .usage = "[--shell|--systemd|--docker] [--period SIZE] [--ledger-size SIZE] [--sites] [--wrapper NAMES] "
              "[--no-follow]",
-    .summary = "what to set so that a service is observed that others start, and how to undo it",
+    .summary = "print the environment that profiles a service you do not start yourself",
     .examples = examples,
     .options = options,
     .run = run,

@@ -20,26 +20,26 @@
 #include "view/formats/speedscope.h"
 
 static const struct option_doc options[] = {
-    {"pprof", 0, NULL, "for `go tool pprof` and whatever reads its format"},
-    {"folded", 0, "METRIC", "a line a stack: live, peak, allocated, allocations or temporary"},
-    {"speedscope", 0, NULL, "for speedscope.app: all metrics in one file"},
-    {"heaptrack", 0, NULL, "for heaptrack_gui and heaptrack_print"},
-    {"output", 'o', "FILE", "where to (standard output); compressed if the name ends in .gz"},
+    {"pprof", 0, NULL, "write the format of `go tool pprof`"},
+    {"folded", 0, "METRIC", "write a line for each stack: live, peak, allocated, allocations or temporary"},
+    {"speedscope", 0, NULL, "write all metrics for speedscope.app"},
+    {"heaptrack", 0, NULL, "write the format of heaptrack_gui and heaptrack_print"},
+    {"output", 'o', "FILE", "write to FILE (standard output); compress it if the name ends in .gz"},
     {"force", 0, NULL, "replace FILE if it exists"},
-    {"where", 0, "QUERY", "only what fits, see allium-query(7)"},
+    {"where", 0, "QUERY", "export only matching objects, see allium-query(7)"},
     DEBUGINFOD_OPTION,
     {NULL, 0, NULL, NULL},
 };
 
 static const char *const examples[] = {
     "allium export server.4711.allium --pprof -o heap.pb.gz && go tool pprof -http=: heap.pb.gz",
-    "look at it with pprof",
+    "show a profile with pprof",
     "allium export --folded live | flamegraph.pl > live.svg",
-    "a flame graph of the newest recording",
+    "draw a flame graph of the newest recording",
     "allium export --speedscope -o heap.speedscope.json",
-    "open it in https://www.speedscope.app, which reads it in the browser and uploads nothing",
+    "write a file for https://www.speedscope.app, which reads it in the browser and uploads nothing",
     "allium export --heaptrack -o heap.heaptrack.gz && heaptrack_gui heap.heaptrack.gz",
-    "with heaptrack's timeline; heaptrack_print prints it",
+    "show a profile over time with heaptrack; heaptrack_print prints it",
     NULL,
 };
 
@@ -51,8 +51,8 @@ static int run(int argc, char **argv);
 const struct command command_export = {
     .name = "export",
     .usage = "[SOURCE] --pprof|--folded METRIC|--speedscope|--heaptrack [-o FILE] [--force] [--where QUERY] "
-             "[--debuginfod TIME]",
-    .summary = "a profile in a file format that other tools read",
+             "[--debuginfod DURATION]",
+    .summary = "write a profile for other tools: pprof, flame graphs, speedscope, heaptrack",
     .examples = examples,
     .options = options,
     .run = run,

@@ -15,20 +15,19 @@
 #define TOP_DEFAULT 20
 
 static const struct option_doc options[] = {
-    {"where", 0, "QUERY", "only what fits: 'func:close_* size>4k age<1ms', see allium-query(7)"},
-    {"top", 0, "N", "so many rows (20); 0: all"},
-    {"json", 0, NULL, "as JSON, see allium-json(5)"},
+    {"where", 0, "QUERY", "show only matching frees: 'func:close_* size>4k age<1ms', see allium-query(7)"},
+    {"top", 0, "N", "print N rows (20); 0: all"},
+    {"json", 0, NULL, "print JSON, see allium-json(5)"},
     DEBUGINFOD_OPTION,
-    {"no-pager", 0, NULL, "print a long screen at once, not through $PAGER"},
+    {"no-pager", 0, NULL, "print long output directly, not through $PAGER"},
     {NULL, 0, NULL, NULL},
 };
 
 static const char *const examples[] = {
     "allium frees",
-    "what was freed last, and by whom, in the newest recording here",
+    "show the last frees in the newest recording here",
     "allium frees 4711 --where 'func:parse_* age<1ms'",
-    "of a running process: what parse_...() had allocated or freed, and that lived for less than a "
-    "millisecond",
+    "show blocks of a running process that parse_*() allocated or freed within a millisecond",
     NULL,
 };
 
@@ -36,8 +35,8 @@ static int run(int argc, char **argv);
 
 const struct command command_frees = {
     .name = "frees",
-    .usage = "[SOURCE] [--where QUERY] [--top N] [--debuginfod TIME] [--json] [--no-pager]",
-    .summary = "which blocks were freed or reallocated lately, by whom, and who had allocated them",
+    .usage = "[SOURCE] [--where QUERY] [--top N] [--debuginfod DURATION] [--json] [--no-pager]",
+    .summary = "list the blocks that were freed lately, and the functions that allocated and freed them",
     .examples = examples,
     .options = options,
     .run = run,

@@ -23,13 +23,13 @@
 
 static const struct option_doc options[] = {
     {"prune", 0, NULL, "remove the ledgers of processes that have ended"},
-    {"json", 0, NULL, "as JSON, see allium-json(5)"},
+    {"json", 0, NULL, "print JSON, see allium-json(5)"},
     {NULL, 0, NULL, NULL},
 };
 
 static const char *const examples[] = {
     "allium ps",
-    "what can be asked for with `allium report PID`",
+    "list the processes that `allium report PID` can show",
     NULL,
 };
 
@@ -38,7 +38,7 @@ static int run(int argc, char **argv);
 const struct command command_ps = {
     .name = "ps",
     .usage = "[--prune] [--json]",
-    .summary = "every ledger on this machine: program, pid, age, live estimate, losses",
+    .summary = "list all ledgers on this machine: program, process id, age, live memory, losses",
     .examples = examples,
     .options = options,
     .run = run,

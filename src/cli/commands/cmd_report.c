@@ -16,30 +16,32 @@
 #include "view/profile/report_json.h"
 
 static const struct option_doc options[] = {
-    {"by", 0, "GROUP", "stack (default), function, file, module, owner, thread, size or process"},
-    {"sort", 0, "ORDER", "live (default), peak, allocated, allocations, temporary or age"},
-    {"older-than", 0, "TIME", "only what is live and older than TIME: 30s, 5m, 1h"},
-    {"where", 0, "QUERY", "only what fits: 'func:parse_* size>4k !comm:bash', see allium-query(7)"},
-    {"callers", 0, "FUNC", "who called FUNC (a name, or a pattern such as 'parse_*'), and who called them"},
-    {"callees", 0, "FUNC", "what FUNC called, and where in there memory was allocated"},
-    {"temporary", 0, NULL, "what was freed at once: short for --sort temporary"},
-    {"raw", 0, NULL, "show wrappers such as xmalloc and operator new, too"},
-    {"top", 0, "N", "so many rows (12, of a tree of calls 30); 0: all"},
-    {"json", 0, NULL, "as JSON, see allium-json(5)"},
+    {"by", 0, "GROUP",
+     "group rows by stack (default), function, file, module, owner, thread, size or process"},
+    {"sort", 0, "ORDER", "sort by live (default), peak, allocated, allocations, temporary or age"},
+    {"older-than", 0, "DURATION", "show only live objects of this age or older: 30s, 5m, 1h"},
+    {"where", 0, "QUERY",
+     "show only matching objects: 'func:parse_* size>4k !comm:bash', see allium-query(7)"},
+    {"callers", 0, "FUNC", "print the callers of FUNC (a name, or a pattern such as 'parse_*') as a tree"},
+    {"callees", 0, "FUNC", "print the callees of FUNC, down to the function that allocated, as a tree"},
+    {"temporary", 0, NULL, "show memory that was freed at once: short for --sort temporary"},
+    {"raw", 0, NULL, "show wrappers such as xmalloc and operator new"},
+    {"top", 0, "N", "print N rows (12, 30 of a tree of calls); 0: all"},
+    {"json", 0, NULL, "print JSON, see allium-json(5)"},
     DEBUGINFOD_OPTION,
-    {"no-pager", 0, NULL, "print a long screen at once, not through $PAGER"},
+    {"no-pager", 0, NULL, "print long output directly, not through $PAGER"},
     {NULL, 0, NULL, NULL},
 };
 
 static const char *const examples[] = {
     "allium report",
-    "who holds memory, in the newest recording here",
+    "show who holds memory, in the newest recording here",
     "allium report server.4711.allium@10m --by function",
-    "ten minutes after it began",
+    "show who held memory ten minutes after the recording began",
     "allium report 4711 --older-than 1h --top 5",
-    "a running process: what has been there for an hour",
+    "show objects of a running process that are an hour old or older",
     "allium report --callers 'g_hash_table_*'",
-    "whose hash tables these are",
+    "show the callers that create hash tables",
     NULL,
 };
 
@@ -47,10 +49,10 @@ static int run(int argc, char **argv);
 
 const struct command command_report = {
     .name = "report",
-    .usage =
-        "[SOURCE] [--by GROUP|--callers FUNC|--callees FUNC] [--sort ORDER|--temporary] [--older-than TIME] "
-        "[--where QUERY] [--raw] [--top N] [--debuginfod TIME] [--json] [--no-pager]",
-    .summary = "who holds memory: from a recording, a moment in it, or a running process",
+    .usage = "[SOURCE] [--by GROUP|--callers FUNC|--callees FUNC] [--sort ORDER|--temporary] [--older-than "
+             "DURATION] "
+             "[--where QUERY] [--raw] [--top N] [--debuginfod DURATION] [--json] [--no-pager]",
+    .summary = "show who holds memory, from a recording, a moment in it, or a process",
     .examples = examples,
     .options = options,
     .run = run,

@@ -17,16 +17,15 @@
 #include "view/profile/report.h"
 
 static const struct option_doc options[] = {
-    {"period", 0, "SIZE",
-     "one sample in SIZE bytes (64K, 1.5M) on average (512K); 1: every allocation, exact"},
-    {"output", 'o', "FILE", "the recording (NAME.PID.allium)"},
+    {"period", 0, "SIZE", "take a sample for each SIZE bytes on average (512K); 1: every allocation, exact"},
+    {"output", 'o', "FILE", "write the recording to FILE (NAME.PID.allium)"},
     {"force", 0, NULL, "replace FILE if it exists"},
-    {"sites", 0, NULL, "exact accounts of call sites besides, see allium-sites(1)"},
-    {"wrapper", 0, "NAMES", "functions whose callers are the sites, besides those of the lists of wrappers"},
-    {"no-follow", 0, NULL, "leave the processes alone that CMD starts"},
+    {"sites", 0, NULL, "also keep exact accounts of call sites, see allium-sites(1)"},
+    {"wrapper", 0, "NAMES", "with --sites, charge these functions' callers, as for the lists of wrappers"},
+    {"no-follow", 0, NULL, "do not observe processes that CMD starts"},
     {"no-args", 0, NULL, "do not keep command lines in the recording"},
-    {"quiet", 0, NULL, "print no summary"},
-    {"ledger-size", 0, "SIZE", "memory each process may use for its books (64M; 2G with --period 1)"},
+    {"quiet", 0, NULL, "print no summary and no warning about CMD"},
+    {"ledger-size", 0, "SIZE", "limit the ledger of each process (64M; 2G with --period 1)"},
     DEBUGINFOD_OPTION,
     {NULL, 0, NULL, NULL},
 };
@@ -35,9 +34,9 @@ static const char *const examples[] = {
     "allium run -- ./server --port 8080",
     "sample its heap, print who held memory, keep server.PID.allium",
     "allium run --period 1 -o exact.allium -- python3 script.py",
-    "book every single allocation",
+    "record every single allocation",
     "allium run --sites -- ./server",
-    "also count what each call of malloc and its family makes, for allium sites",
+    "also count the allocations of each call site, for allium sites",
     NULL,
 };
 
@@ -47,8 +46,8 @@ const struct command command_run = {
     .name = "run",
     .usage =
         "[--period SIZE] [-o FILE] [--force] [--sites] [--wrapper NAMES] [--no-follow] [--no-args] [--quiet] "
-        "[--ledger-size SIZE] [--debuginfod TIME] -- CMD ARG...",
-    .summary = "run a program, sample its heap, print who holds memory, keep a recording",
+        "[--ledger-size SIZE] [--debuginfod DURATION] -- CMD ARG...",
+    .summary = "run a program, sample its heap, print who held memory, keep a recording",
     .examples = examples,
     .options = options,
     .run = run,

@@ -24,39 +24,37 @@
 
 static const struct option_doc options[] = {
     {"where", 0, "QUERY",
-     "all processes that fit, by comm and pid; or places in them, by class, name, func, file ..."},
-    {"for", 0, "DURATION", "for so long, then as before: on, off, stacks, latency and fail of places"},
+     "select processes by comm and pid, or tags and sites by class, name, func, file ..."},
+    {"for", 0, "DURATION", "end actions on tags and sites after DURATION"},
     {NULL, 0, NULL, NULL},
 };
 
 static const char *const examples[] = {
     "allium set 4711 period=64K",
-    "eight times as many samples from now on",
+    "take eight times as many samples from now on",
     "allium set --where comm:nginx off",
-    "all nginx processes: no new samples, tags not counted, until `on`",
+    "stop sampling and counting in all nginx processes, until `on`",
     "allium set 4711 free-stacks=all",
-    "the stack of each sampled free, for a use after free",
+    "keep the stack of each sampled free, to find a use after free",
     "allium set 4711 --where 'func:parse_*' stacks --for 60s",
-    "who calls these functions when they allocate, for a minute: of a program built with <allium/tag.h>, or "
-    "run --sites",
+    "count the callers of these functions for a minute, in a program with tags or under run --sites",
     "allium set 4711 --where class:cache fail=every:100",
-    "each hundredth allocation of these places fails",
+    "let one allocation in a hundred of these tags fail",
     NULL,
 };
 
 static void list_actions(void)
 {
-    printf(
-        "\nactions, of processes:\n"
-        "  period=SIZE, period=default              one sample every SIZE bytes on average\n"
-        "  off, on                                  samples and tags, or not\n"
-        "  free-stacks=all, free-stacks=some        stacks of sampled frees\n"
-        "\nactions, of places, of those that fit --where:\n"
-        "  off, on                                  what tags make from now on is counted, or not\n"
-        "  stacks, stacks=off                       each call with its stack; of call sites (--sites), too\n"
-        "  latency, latency=off                     each call of a tag is timed\n"
-        "  fail=once, fail=nth:N, fail=every:N, fail=p:CHANCE, fail=off\n"
-        "                                           calls of a tag fail\n");
+    printf("\nactions for processes:\n"
+           "  period=SIZE, period=default              take a sample for each SIZE bytes on average\n"
+           "  off, on                                  stop or start sampling and counting\n"
+           "  free-stacks=all, free-stacks=some        keep the stacks of all sampled frees, or of some\n"
+           "\nactions for the tags that match --where:\n"
+           "  off, on                                  stop or start counting\n"
+           "  stacks, stacks=off                       count each call by stack; also for sites (--sites)\n"
+           "  latency, latency=off                     measure the duration of each call\n"
+           "  fail=once, fail=nth:N, fail=every:N, fail=p:CHANCE, fail=off\n"
+           "                                           let calls fail\n");
 }
 
 static int run(int argc, char **argv);
@@ -64,7 +62,7 @@ static int run(int argc, char **argv);
 const struct command command_set = {
     .name = "set",
     .usage = "[PID] [--where QUERY] [--for DURATION] ACTION...",
-    .summary = "change what is observed of a running process: its samples, its tags",
+    .summary = "change what is observed of a running process: samples, tags, sites",
     .examples = examples,
     .options = options,
     .more = list_actions,

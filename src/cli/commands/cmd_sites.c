@@ -11,23 +11,22 @@
 #include "collect/accounts/site_accounts.h"
 
 static const struct option_doc options[] = {
-    ACCOUNTS_OPTIONS(
-        "total (default), slack, live, objects, allocations, frees or failed; freed, with --freed"),
-    {"faults", 0, "TIME", "count the page faults of its objects, for so long"},
-    {"freed", 0, NULL, "rows are callers of free, and what they free, whoever had made it"},
-    {"stacks", 0, NULL, "who made the calls of which `allium set` asked for stacks"},
-    {"folded", 0, NULL, "these as folded lines, for flame graphs"},
+    ACCOUNTS_OPTIONS("sort by total (default), slack, live, objects, allocations, frees, failed, freed"),
+    {"faults", 0, "DURATION", "count page faults in the objects for DURATION"},
+    {"freed", 0, NULL, "show the sites that free, instead of the sites that allocate"},
+    {"stacks", 0, NULL, "print the stacks of calls for which `allium set` requested them"},
+    {"folded", 0, NULL, "print these stacks as folded lines, for flame graphs"},
     {NULL, 0, NULL, NULL}};
 
 static const char *const examples[] = {
     "allium sites 4711",
-    "what each call of process 4711 to the allocator has made, to the byte",
+    "show the account of each call site of process 4711",
     "allium sites 4711 --by module --sort allocations",
-    "which library allocates most often",
+    "show which library allocates most often",
     "allium sites server.allium --freed",
-    "who freed what, in a recording of allium run --sites",
+    "show the sites that free, in a recording of allium run --sites",
     "allium sites 4711 --stacks --where func:parse_line",
-    "by which ways it was called, once `allium set 4711 --where func:parse_line stacks` has asked",
+    "show the stacks of its calls, after `allium set 4711 --where func:parse_line stacks`",
     NULL,
 };
 
@@ -35,11 +34,11 @@ static int run(int argc, char **argv);
 
 const struct command command_sites = {
     .name = "sites",
-    .usage =
-        "[SOURCE] [NEWER] [--freed] [--by GROUP] [--sort ORDER] [--where QUERY] [--top N] "
-        "[--interval TIME] [--count N] [--duration TIME] [--faults TIME] [--json|--allocinfo|--openmetrics] "
-        "[--no-pager] [--stacks|--folded]",
-    .summary = "exact accounts of the calls to the allocator of a program that was started with --sites",
+    .usage = "[SOURCE] [NEWER] [--freed] [--by GROUP] [--sort ORDER] [--where QUERY] [--top N] "
+             "[--interval INTERVAL] [--count N] [--duration DURATION] [--faults DURATION] "
+             "[--json|--allocinfo|--openmetrics] "
+             "[--no-pager] [--stacks|--folded]",
+    .summary = "show exact accounts of the calls that reach the allocator, of a program started with --sites",
     .examples = examples,
     .options = options,
     .run = run,

@@ -14,7 +14,7 @@
 #include "store/recording.h"
 
 static const struct option_doc options[] = {
-    {"output", 'o', "FILE", "the recording (NAME.PID.snapshot.allium)"},
+    {"output", 'o', "FILE", "write the recording to FILE (NAME.PID.snapshot.allium)"},
     {"force", 0, NULL, "replace FILE if it exists"},
     DEBUGINFOD_OPTION,
     {NULL, 0, NULL, NULL},
@@ -22,7 +22,7 @@ static const struct option_doc options[] = {
 
 static const char *const examples[] = {
     "allium snapshot 4711 && allium report",
-    "keep what process 4711 holds now, and look at it",
+    "store the memory of process 4711 now, and show it",
     NULL,
 };
 
@@ -30,8 +30,8 @@ static int run(int argc, char **argv);
 
 const struct command command_snapshot = {
     .name = "snapshot",
-    .usage = "PID [-o FILE] [--force] [--debuginfod TIME]",
-    .summary = "keep what the ledger of a process holds now, dead or alive, without touching it",
+    .usage = "PID [-o FILE] [--force] [--debuginfod DURATION]",
+    .summary = "store the ledger of a process, running or ended, in a recording",
     .examples = examples,
     .options = options,
     .run = run,

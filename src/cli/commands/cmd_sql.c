@@ -16,18 +16,18 @@
 #include "view/table/sql_result_view.h"
 
 static const struct option_doc options[] = {
-    {"json", 0, NULL, "as JSON, see allium-json(5)"},
-    {"csv", 0, NULL, "as comma-separated values"},
+    {"json", 0, NULL, "print JSON, see allium-json(5)"},
+    {"csv", 0, NULL, "print comma-separated values"},
     DEBUGINFOD_OPTION,
-    {"no-pager", 0, NULL, "print a long screen at once, not through $PAGER"},
+    {"no-pager", 0, NULL, "print long output directly, not through $PAGER"},
     {NULL, 0, NULL, NULL},
 };
 
 static const char *const examples[] = {
     "allium sql 'SELECT pid, peak_bytes FROM image ORDER BY peak_bytes DESC'",
-    "of the newest recording here: which process held most; allium-sql(1) has more",
+    "show which process of the newest recording here held most; allium-sql(1) has more",
     "allium sql 4711 'SELECT size_bytes, count(*) FROM live_sample GROUP BY 1 ORDER BY 2 DESC LIMIT 5'",
-    "of a running process: the commonest sizes of what is live",
+    "show the most frequent sizes of live samples in a running process",
     NULL,
 };
 
@@ -35,8 +35,8 @@ static int run(int argc, char **argv);
 
 const struct command command_sql = {
     .name = "sql",
-    .usage = "[SOURCE] QUERY [--debuginfod TIME] [--json|--csv] [--no-pager]",
-    .summary = "answer a question in SQL, for what no option answers",
+    .usage = "[SOURCE] QUERY [--debuginfod DURATION] [--json|--csv] [--no-pager]",
+    .summary = "run an SQL query on a recording",
     .examples = examples,
     .options = options,
     .run = run,

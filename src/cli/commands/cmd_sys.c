@@ -22,11 +22,11 @@ static const struct option_doc options[] = {
 
 static const char *const examples[] = {
     "allium sys",
-    "the memory of this machine on one screen",
+    "show the memory of this machine on one screen",
     "allium sys -p 4711",
-    "where the memory of one process lies",
+    "show the mappings of one process",
     "sudo allium sys kmem --duration 10s",
-    "who asks the kernel's slab allocator for how much",
+    "show which code allocates from the kernel's slab allocator",
     NULL,
 };
 
@@ -62,7 +62,7 @@ static int run(int argc, char **argv);
 const struct command command_sys = {
     .name = "sys",
     .usage = "[NAME] [options] [-- CMD ARG...]",
-    .summary = "the machine's memory, on one screen; with NAME the kernel's side of it, which needs root",
+    .summary = "show the memory of the machine on one screen; with NAME observe the kernel (needs root)",
     .examples = examples,
     .options = options,
     .more = list_tools,

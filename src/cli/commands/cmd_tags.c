@@ -5,27 +5,27 @@
 #include "collect/accounts/tag_accounts.h"
 
 static const struct option_doc options[] = {
-    ACCOUNTS_OPTIONS("live (default), objects, peak, allocated, allocations or failed"),
-    {"faults", 0, "TIME", "count the page faults of its objects, for so long"},
-    {"stacks", 0, NULL, "who made the calls of which `allium set` asked for stacks"},
-    {"folded", 0, NULL, "these as folded lines, for flame graphs"},
-    {"latency", 0, NULL, "how long the calls took of which `allium set` asked for that"},
+    ACCOUNTS_OPTIONS("sort by live (default), objects, peak, allocated, allocations or failed"),
+    {"faults", 0, "DURATION", "count page faults in the objects for DURATION"},
+    {"stacks", 0, NULL, "print the stacks of calls for which `allium set` requested them"},
+    {"folded", 0, NULL, "print these stacks as folded lines, for flame graphs"},
+    {"latency", 0, NULL, "print the durations of calls for which `allium set` requested them"},
     {NULL, 0, NULL, NULL},
 };
 
 static const char *const examples[] = {
     "allium tags 4711",
-    "what each place in the source of process 4711 holds, to the byte",
+    "show the account of each place in the source of process 4711",
     "allium tags 4711 --by directory --sort allocations",
-    "which part of the program allocates most often",
+    "show which part of the program allocates most often",
     "allium tags 4711 --where 'file:src/* live>1M'",
-    "of some files, the places that hold more than a mebibyte",
+    "show places in some files that hold more than a mebibyte",
     "allium tags ./server --by file",
-    "in which of its files a program allocates that does not run",
+    "list the files in which a program allocates, without running it",
     "allium tags server.allium@10m server.allium",
-    "what has changed since ten minutes after a recording began, and how fast",
+    "show what changed since ten minutes after a recording began, and how fast",
     "allium tags 4711 --faults 10s",
-    "which allocations' memory is touched for the first time, or read back from swap",
+    "show whose memory is touched for the first time, or read back from swap",
     NULL,
 };
 
@@ -33,11 +33,12 @@ static int run(int argc, char **argv);
 
 const struct command command_tags = {
     .name = "tags",
-    .usage =
-        "[SOURCE|PROGRAM] [NEWER] [--by GROUP] [--sort ORDER] [--where QUERY] [--top N] [--interval TIME] "
-        "[--count N] [--duration TIME] [--faults TIME] [--json|--allocinfo|--openmetrics] [--no-pager] "
-        "[--stacks|--folded|--latency]",
-    .summary = "exact accounts of the places in a program that is built with <allium/tag.h>",
+    .usage = "[SOURCE|PROGRAM] [NEWER] [--by GROUP] [--sort ORDER] [--where QUERY] [--top N] [--interval "
+             "INTERVAL] "
+             "[--count N] [--duration DURATION] [--faults DURATION] [--json|--allocinfo|--openmetrics] "
+             "[--no-pager] "
+             "[--stacks|--folded|--latency]",
+    .summary = "show exact accounts of the places that allocate, of a program built with <allium/tag.h>",
     .examples = examples,
     .options = options,
     .run = run,

@@ -19,27 +19,28 @@
 #define OLDER_DEFAULT "5m"
 
 static const struct option_doc options[] = {
-    {"every", 0, "TIME", "look so often (" EVERY_DEFAULT ")"},
-    {"older-than", 0, "TIME", "what is old (" OLDER_DEFAULT ")"},
-    {"where", 0, "QUERY", "only what fits, see allium-query(7)"},
-    {"top", 0, "N", "so many rows for each process (12); 0: all"},
-    {"once", 0, NULL, "one look"},
-    {"state", 0, "FILE", "keep there what was dismissed"},
-    {"alert", 0, "CONDITION", "say when it comes true: 'live>1G for 5m', growing, or both with \"or\""},
-    {"exec", 0, "CMD", "and run CMD with sh, see allium-watch(1) for its environment"},
-    {"json", 0, NULL, "a line of JSON for each look, see allium-json(5)"},
+    {"every", 0, "INTERVAL", "take a snapshot at each INTERVAL (" EVERY_DEFAULT ")"},
+    {"older-than", 0, "DURATION", "list live samples older than DURATION (" OLDER_DEFAULT ")"},
+    {"where", 0, "QUERY", "show only matching objects, see allium-query(7)"},
+    {"top", 0, "N", "print N rows for each process (12); 0: all"},
+    {"once", 0, NULL, "take one snapshot, then exit"},
+    {"state", 0, "FILE", "store dismissed samples in FILE"},
+    {"alert", 0, "CONDITION",
+     "print a line when it becomes true: 'live>1G for 5m', growing, or both with \"or\""},
+    {"exec", 0, "CMD", "run CMD with sh at each alert, see allium-watch(1) for its environment"},
+    {"json", 0, NULL, "print a line of JSON for each snapshot, see allium-json(5)"},
     DEBUGINFOD_OPTION,
     {NULL, 0, NULL, NULL},
 };
 
 static const char *const examples[] = {
     "allium watch",
-    "every ten minutes, what all processes with the agent hold for longer than five",
+    "every ten minutes, list memory of all processes with the agent that is older than five minutes",
     "allium watch 4711 --every 1m --older-than 1h --state known",
-    "one process; what is dismissed with the key d, or SIGUSR1, stays so the next time",
+    "watch one process; samples dismissed by the key d or SIGUSR1 stay so the next time",
     "allium watch --alert 'live>1G for 5m or growing for 2h' --exec 'mail -s \"$ALLIUM_ALERT\" me "
     "</dev/null'",
-    "for those who do not sit there",
+    "send a mail at each alert",
     NULL,
 };
 
@@ -47,10 +48,11 @@ static int run(int argc, char **argv);
 
 const struct command command_watch = {
     .name = "watch",
-    .usage = "[SOURCE] [--every TIME] [--older-than TIME] [--where QUERY] [--top N] [--once] [--state FILE] "
-             "[--alert CONDITION] [--exec CMD] [--debuginfod TIME] [--json]",
-    .summary = "what is held for long, again and again: what is new of it, and what grows",
-    .source = "all processes of one's own that have a ledger",
+    .usage = "[SOURCE] [--every INTERVAL] [--older-than DURATION] [--where QUERY] [--top N] [--once] "
+             "[--state FILE] "
+             "[--alert CONDITION] [--exec CMD] [--debuginfod DURATION] [--json]",
+    .summary = "show repeatedly which memory is held for long, what is new, and what grows",
+    .source = "all processes of the user that have a ledger",
     .examples = examples,
     .options = options,
     .run = run,

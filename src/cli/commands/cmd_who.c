@@ -20,19 +20,19 @@
 #define PID_DIGITS_MAX 9
 
 static const struct option_doc options[] = {
-    {"size", 0, "SIZE", "of an unknown address: how likely a block of SIZE had been seen"},
-    {"top", 0, "N", "so many blocks (12); 0: all"},
-    {"json", 0, NULL, "as JSON, see allium-json(5)"},
+    {"size", 0, "SIZE", "for an unknown address, print how likely a block of SIZE is sampled"},
+    {"top", 0, "N", "print N blocks (12); 0: all"},
+    {"json", 0, NULL, "print JSON, see allium-json(5)"},
     DEBUGINFOD_OPTION,
-    {"no-pager", 0, NULL, "print a long screen at once, not through $PAGER"},
+    {"no-pager", 0, NULL, "print long output directly, not through $PAGER"},
     {NULL, 0, NULL, NULL},
 };
 
 static const char *const examples[] = {
     "allium who 0x55d0c0a2b6d8",
-    "the address in a crash, asked of the newest recording here",
+    "identify an address from a crash in the newest recording here",
     "allium who 4711 7f3a1c0012f0",
-    "what a pointer of a running process points to",
+    "identify a pointer of a running process",
     NULL,
 };
 
@@ -40,8 +40,8 @@ static int run(int argc, char **argv);
 
 const struct command command_who = {
     .name = "who",
-    .usage = "[SOURCE] ADDRESS [--size SIZE] [--top N] [--debuginfod TIME] [--json] [--no-pager]",
-    .summary = "what an address is: a live block, or one freed lately, by whom and when",
+    .usage = "[SOURCE] ADDRESS [--size SIZE] [--top N] [--debuginfod DURATION] [--json] [--no-pager]",
+    .summary = "identify an address: a live block, or a block that was freed lately",
     .examples = examples,
     .options = options,
     .run = run,

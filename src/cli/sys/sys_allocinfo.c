@@ -12,25 +12,24 @@
 #define TOP_DEFAULT 20
 
 static const struct option_doc options[] = {
-    {"by", 0, "GROUP", "site (default), file, directory, module or function"},
-    {"sort", 0, "COLUMN",
-     "rows with the most of it first, with +COLUMN the least: size, calls, average, name ..."},
-    {"where", 0, "QUERY", "only sites that fit: 'dir:drivers size>1M !module:*', see allium-query(7)"},
-    {"top", 0, "N", "so many rows (20); 0: all"},
+    {"by", 0, "GROUP", "group rows by site (default), file, directory, module or function"},
+    {"sort", 0, "COLUMN", "sort by size, calls, average, name ...; with +COLUMN in ascending order"},
+    {"where", 0, "QUERY", "show only matching sites: 'dir:drivers size>1M !module:*', see allium-query(7)"},
+    {"top", 0, "N", "print N rows (20); 0: all"},
     INTERVALS_OPTIONS,
-    {"allocinfo", 0, NULL, "as the kernel writes it, version 2.0"},
-    {"json", 0, NULL, "as JSON, see allium-json(5)"},
-    {"no-pager", 0, NULL, "print a long screen at once, not through $PAGER"},
+    {"allocinfo", 0, NULL, "print the kernel's format, version 2.0"},
+    {"json", 0, NULL, "print JSON, see allium-json(5)"},
+    {"no-pager", 0, NULL, "print long output directly, not through $PAGER"},
     {NULL, 0, NULL, NULL},
 };
 
 static const char *const examples[] = {
     "sudo allium sys allocinfo",
-    "which places in the kernel's source hold most memory, now",
+    "show the lines of the kernel's source that hold most memory now",
     "allium sys allocinfo before after --by directory",
-    "what has changed between two copies that were saved with cat",
+    "show the changes between two copies that were saved with cat",
     "sudo allium sys allocinfo --interval 5s --where 'module:nf_*'",
-    "what grows, in a second, of some modules",
+    "show the growth per second of some modules",
     NULL,
 };
 
@@ -38,10 +37,10 @@ static int run(int argc, char **argv);
 
 const struct command command_sys_allocinfo = {
     .name = "sys allocinfo",
-    .usage =
-        "[FILE [NEWER]] [--by GROUP] [--sort COLUMN] [--where QUERY] [--top N] [--interval TIME] [--count N] "
-        "[--duration TIME] [--allocinfo] [--json] [--no-pager]",
-    .summary = "what each place in the kernel's source holds, from /proc/allocinfo or a copy of it",
+    .usage = "[FILE [NEWER]] [--by GROUP] [--sort COLUMN] [--where QUERY] [--top N] [--interval INTERVAL] "
+             "[--count N] "
+             "[--duration DURATION] [--allocinfo] [--json] [--no-pager]",
+    .summary = "show the memory that each line of the kernel's source holds, from /proc/allocinfo or a copy",
     .examples = examples,
     .options = options,
     .run = run,

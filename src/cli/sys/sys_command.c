@@ -10,57 +10,57 @@
 #define HELP_COLUMNS 100
 
 static const struct option_doc common[] = {
-    {"pid", 'p', "PID", "only this process, all its threads; not its children"},
-    {"tid", 't', "TID", "only this thread"},
-    {"uid", 'u', "UID", "only this user, a name or number"},
-    {"comm", 0, "NAME", "only processes of this name"},
-    {"cgroup", 0, "PATH", "only this cgroup and those below it"},
+    {"pid", 'p', "PID", "show only this process, all its threads, not its children"},
+    {"tid", 't', "TID", "show only this thread"},
+    {"uid", 'u', "UID", "show only this user, a name or number"},
+    {"comm", 0, "NAME", "show only threads with this name"},
+    {"cgroup", 0, "PATH", "show only this cgroup and its descendants"},
     {"user", 0, "USER", "start CMD as this user"},
-    {"duration", 0, "TIME", "end after so long"},
-    {"attach", 0, "RUNG", "attach this way, see allium doctor"},
-    {"json", 0, NULL, "an object a line, see allium-json(5)"},
-    {"output", 'o', "FILE", "record rows there instead of showing them"},
-    {"from", 0, "FILE", "show what was recorded"},
-    {"where", 0, "QUERY", "only rows that fit, see allium-query(7); columns are its fields"},
+    {"duration", 0, "DURATION", "stop after DURATION"},
+    {"attach", 0, "METHOD", "use only this way to attach, see allium doctor"},
+    {"json", 0, NULL, "print JSON, one object a line, see allium-json(5)"},
+    {"output", 'o', "FILE", "record rows in FILE instead of printing them"},
+    {"from", 0, "FILE", "show a recorded FILE"},
+    {"where", 0, "QUERY", "show only matching rows, see allium-query(7); the fields are the columns"},
     {"alert", 0, "CONDITION", NULL},
-    {"exec", 0, "CMD", "and run CMD with sh; ALLIUM_ROW is the row, as JSON"},
-    {"stacks", 0, "WHICH", "user, kernel, both or none"},
-    {"folded", 0, NULL, "stacks as folded lines, for flame graphs"},
-    {"stack-slots", 0, "N", "room for about so many different stacks (16384)"},
-    {"quiet", 0, NULL, "say nothing on stderr"},
+    {"exec", 0, "CMD", "run CMD with sh at each alert; ALLIUM_ROW is the row, as JSON"},
+    {"stacks", 0, "WHICH", "take user stacks, kernel stacks, both or none"},
+    {"folded", 0, NULL, "print stacks as folded lines, for flame graphs"},
+    {"stack-slots", 0, "N", "reserve room for about N different stacks (16384)"},
+    {"quiet", 0, NULL, "print only errors and alerts on stderr"},
     {NULL, 0, NULL, NULL},
 };
 
 /* Of tools that take user stacks. */
 static const struct option_doc of_samples[] = {
-    {"sample", 0, "N", "of one event in N the user stack's bytes: for code without frame pointers"},
-    {"sample-ring", 0, "SIZE", "room for samples that were not read yet, a power of two (8M)"},
+    {"sample", 0, "N", "copy the user stack of one event in N, for code without frame pointers"},
+    {"sample-ring", 0, "SIZE", "reserve room for unread samples, a power of two (8M)"},
     {NULL, 0, NULL, NULL},
 };
 
 /* Of tools that name code of the kernel. */
 static const struct option_doc of_kernel_code[] = {
-    {"lines", 0, NULL, "with files and lines of the kernel's source"},
-    {"vmlinux", 0, "FILE", "they come from this file, the kernel's with debug information"},
+    {"lines", 0, NULL, "print files and lines of the kernel's source"},
+    {"vmlinux", 0, "FILE", "read the kernel's debug information from FILE"},
     DEBUGINFOD_OPTION,
     {NULL, 0, NULL, NULL},
 };
 
 static const struct option_doc of_rows[] = {
-    {"interval", 0, "TIME", "a report so often; without it, one at the end"},
+    {"interval", 0, "INTERVAL", "print a report at each INTERVAL; without it, one at the end"},
     {"by", 0, "PART", NULL},
-    {"sort", 0, "COLUMN", "rows with the most of it first; with +COLUMN the least"},
-    {"top", 0, "N", "at most so many rows (20); 0: all"},
-    {"rows", 0, "N", "room for so many rows, counted on each CPU (16384 for each of up to 4 CPUs)"},
+    {"sort", 0, "COLUMN", "sort by COLUMN, largest first; with +COLUMN smallest first"},
+    {"top", 0, "N", "print at most N rows (20); 0: all"},
+    {"rows", 0, "N", "reserve room for N rows, counted on each CPU (16384 for each of up to 4 CPUs)"},
     {NULL, 0, NULL, NULL},
 };
 
 static const struct option_doc of_events[] = {
-    {"interval", 0, "TIME", "keep events, and show those of so long together"},
-    {"sort", 0, "COLUMN", "keep events, and show those with the most of it first; with +COLUMN the least"},
-    {"top", 0, "N", "keep events, and show the first so many (20); 0: all"},
-    {"rows", 0, "N", "room to keep so many events (16384)"},
-    {"ring", 0, "SIZE", "room for events that were not read yet, a power of two"},
+    {"interval", 0, "INTERVAL", "keep events, and print them at each INTERVAL"},
+    {"sort", 0, "COLUMN", "keep events, and sort them, largest first; with +COLUMN smallest first"},
+    {"top", 0, "N", "keep events, and print the first N (20); 0: all"},
+    {"rows", 0, "N", "reserve room to keep N events (16384)"},
+    {"ring", 0, "SIZE", "reserve room for unread events, a power of two"},
     {NULL, 0, NULL, NULL},
 };
 
@@ -103,7 +103,7 @@ static char *parts_doc(const struct sys_tool *tool)
 {
     struct buf b = BUF_INIT;
     for (const struct sys_part *p = tool->parts; p->name; p++)
-        buf_printf(&b, "%s%s", p == tool->parts ? "rows by " : p[1].name ? ", " : " or ", p->name);
+        buf_printf(&b, "%s%s", p == tool->parts ? "group rows by " : p[1].name ? ", " : " or ", p->name);
     return buf_detach(&b);
 }
 
@@ -114,9 +114,10 @@ static char *alert_doc(const struct sys_tool *tool)
     const struct table_column *c = &tool->columns[tool->weight];
     const char *much = c->unit == TABLE_BYTES ? "1G" : c->unit == TABLE_DURATION ? "100ms" : "1000";
     if (tool->parts)
-        buf_printf(&b, "say when a row fits a query: '%s>%s', '%s>%s for 30s'", c->name, much, c->name, much);
+        buf_printf(&b, "print a line when a row matches: '%s>%s', '%s>%s for 30s'", c->name, much, c->name,
+                   much);
     else
-        buf_printf(&b, "say when an event fits a query, each time: '%s>%s'", c->name, much);
+        buf_printf(&b, "print a line for each event that matches: '%s>%s'", c->name, much);
     return buf_detach(&b);
 }
 
@@ -124,7 +125,7 @@ static char *alert_doc(const struct sys_tool *tool)
 static char *measure_doc(const struct sys_tool *tool)
 {
     struct buf b = BUF_INIT;
-    buf_printf(&b, "%s, as a histogram %s", tool->measure->doc,
+    buf_printf(&b, "show %s, as a histogram %s", tool->measure->doc,
                tool->parts ? "below each row" : "instead of events");
     return buf_detach(&b);
 }
@@ -150,7 +151,7 @@ static void explain(struct option_doc *o, const struct sys_tool *tool)
     if (made_for(o) < MADE)
         o->doc = made[made_for(o)].doc(tool);
     else if (!strcmp(o->name, "interval") && tool->interval_ns)
-        o->doc = "a report so often (1s)";
+        o->doc = "print a report at each INTERVAL (1s)";
 }
 
 static const struct sys_tool *helped;

@@ -12,15 +12,16 @@
 
 /* Rows of an option table. */
 #define SYS_OVERVIEW_OPTIONS                                                                                 \
-    {"pid", 'p', "PID", "each mapping of one process"},                                                      \
-        {"interval", 0, "TIME", "a screen every so often, 1s as may be, until interrupted"},                 \
-        {"duration", 0, "TIME", "so long; without --interval: rates are of that time (1s)"},                 \
-        {"sort", 0, "ORDER", "processes by memory (RSS and swap), rss, swap, anon, file, shmem or faults"},  \
-        {"top", 0, "N", "so many rows of each list (6; of mappings 20); 0: all"},                            \
-        {"pss", 0, NULL, "also the proportional set size of the processes that are listed"},                 \
-        {"json", 0, NULL, "as JSON, an object a line, see allium-json(5)"},                                  \
+    {"pid", 'p', "PID", "show each mapping of one process"},                                                 \
+        {"interval", 0, "INTERVAL", "print a screen at each INTERVAL, until interrupted"},                   \
+        {"duration", 0, "DURATION", "stop after DURATION; without --interval: take rates over it (1s)"},     \
+        {"sort", 0, "ORDER",                                                                                 \
+         "sort processes by memory (RSS and swap), rss, swap, anon, file, shmem, faults"},                   \
+        {"top", 0, "N", "print N rows of each list (6; 20 mappings); 0: all"},                               \
+        {"pss", 0, NULL, "also print the proportional set size of listed processes"},                        \
+        {"json", 0, NULL, "print JSON, one object a line, see allium-json(5)"},                              \
     {                                                                                                        \
-        "no-pager", 0, NULL, "print a long screen at once, not through $PAGER"                               \
+        "no-pager", 0, NULL, "print long output directly, not through $PAGER"                                \
     }
 
 /** Does what the options say. Returns the exit code, after a line on stderr when something failed. */

@@ -179,9 +179,9 @@ static const struct sys_attach_method rungs[] = {
 
 static const char *const examples[] = {
     "allium sys drsnoop",
-    "who had to reclaim memory himself before he got any, for how long, and what came of it",
+    "show tasks that stalled in direct reclaim, for how long, and how much they reclaimed",
     "allium sys drsnoop --where 'duration>10ms' --stacks kernel",
-    "the long ones, and what they were at",
+    "show long stalls with their kernel stacks",
     NULL,
 };
 
@@ -193,13 +193,13 @@ static const struct table_column summary[SYS_SUMMARY_COLUMNS] = {
 };
 
 static const struct sys_measure measure = {
-    .doc = "how long each took", .summary = summary, .columns = 1ull << DURATION};
+    .doc = "how long each stall took", .summary = summary, .columns = 1ull << DURATION};
 
 SYS_OBJECT_OF(drsnoop);
 
 const struct sys_tool sys_drsnoop = {
     .name = "drsnoop",
-    .summary = "tasks that stall in direct reclaim: how long, for what, how much it gave",
+    .summary = "show tasks that stall in direct reclaim: duration, request, reclaimed memory",
     .examples = examples,
     SYS_OBJECT(drsnoop),
     .rungs = rungs,

@@ -300,8 +300,8 @@ static const struct sys_part parts[] = {
 };
 
 static const struct sys_option options[] = {
-    {"only", "COLUMNS", "only faults that these columns count, as major,heap"},
-    {"growth", NULL, "also by how much the resident memory of each process grew", 1ull << GROWTH},
+    {"only", "COLUMNS", "count only faults of these columns: major,heap"},
+    {"growth", NULL, "also print the growth of each process's resident memory", 1ull << GROWTH},
     {NULL},
 };
 
@@ -353,13 +353,13 @@ static const struct sys_attach_method rungs[] = {
 
 static const char *const examples[] = {
     "allium sys faults --duration 10s",
-    "which processes had page faults: how many waited for a disk, and where the memory lay",
+    "show the page faults of each process, how many waited for a disk, and the kind of mapping",
     "allium sys faults --by file --only major",
-    "which files had to be read for a page fault, until Ctrl-C",
+    "show the files that were read because of page faults, until Ctrl-C",
     "allium sys faults --by stack --folded -- ./server > faults.folded",
-    "which code of a program touches memory for the first time",
+    "write the stacks of a program that touch memory for the first time",
     "allium sys faults --growth --interval 1s --sort growth",
-    "whose resident memory grows, every second",
+    "show every second which processes grow",
     NULL,
 };
 
@@ -370,7 +370,7 @@ SYS_OBJECT_OF(faults);
 
 const struct sys_tool sys_faults = {
     .name = "faults",
-    .summary = "page faults by the process, code or file that has them",
+    .summary = "show page faults by process, code or file",
     .examples = examples,
     SYS_OBJECT(faults),
     .rungs = rungs,

@@ -182,9 +182,9 @@ static const struct sys_part parts[] = {
 };
 
 static const struct sys_option options[] = {
-    {"live", NULL, "follow each object until it is freed, and tell what is live",
+    {"live", NULL, "follow each object until it is freed, and show live memory",
      1u << LIVE | 1u << LIVE_OBJECTS},
-    {"live-objects", "N", "at most so many of them (512K); implies --live", 1u << LIVE | 1u << LIVE_OBJECTS},
+    {"live-objects", "N", "follow at most N objects (512K); implies --live", 1u << LIVE | 1u << LIVE_OBJECTS},
     {NULL},
 };
 
@@ -206,11 +206,11 @@ static const struct sys_attach_method rungs[] = {
 
 static const char *const examples[] = {
     "allium sys kmem --duration 10s",
-    "which calls in the kernel asked for objects, for how much, and how much of it was never asked for",
+    "show which calls in the kernel allocate objects, the bytes, and the slack",
     "allium sys kmem --live --interval 5s --sort live --top 20",
-    "what is held, every five seconds",
+    "show live memory every five seconds",
     "allium sys kmem --by stack --where 'allocated>1M' -- find / -xdev",
-    "what one command costs the kernel, with stacks",
+    "show the kernel allocations of one command, with stacks",
     NULL,
 };
 
@@ -221,7 +221,7 @@ SYS_OBJECT_OF(kmem);
 
 const struct sys_tool sys_kmem = {
     .name = "kmem",
-    .summary = "kernel objects (slab) by the call, stack, process or source that asks for them",
+    .summary = "show kernel objects (slab) by the call, stack, process or source that allocates them",
     .examples = examples,
     SYS_OBJECT(kmem),
     .rungs = rungs,

@@ -218,9 +218,9 @@ static const struct sys_part parts[] = {
 };
 
 static const struct sys_option options[] = {
-    {"live", NULL, "follow each block until it is freed, and tell what is live",
+    {"live", NULL, "follow each block until it is freed, and show live memory",
      1u << LIVE | 1u << LIVE_BLOCKS},
-    {"live-blocks", "N", "at most so many of them (256K); implies --live", 1u << LIVE | 1u << LIVE_BLOCKS},
+    {"live-blocks", "N", "follow at most N blocks (256K); implies --live", 1u << LIVE | 1u << LIVE_BLOCKS},
     {NULL},
 };
 
@@ -248,22 +248,21 @@ static const struct sys_attach_method rungs[] = {
 
 static const char *const examples[] = {
     "allium sys kpages --duration 10s",
-    "on which ways through the kernel pages were taken, and given back",
+    "show the kernel stacks that allocate and free pages",
     "allium sys kpages --by order --interval 1s",
-    "blocks of which size, every second",
+    "show the orders of blocks every second",
     "allium sys kpages --live --where 'live>1M' -- make",
-    "what a command left behind in the kernel, by stack",
+    "show the pages that a command left in the kernel, by stack",
     NULL,
 };
 
-static const struct sys_measure measure = {.doc = "how large each block was that was allocated",
-                                           .column = HISTOGRAM};
+static const struct sys_measure measure = {.doc = "the size of each allocated block", .column = HISTOGRAM};
 
 SYS_OBJECT_OF(kpages);
 
 const struct sys_tool sys_kpages = {
     .name = "kpages",
-    .summary = "kernel page allocations by stack, process, order or migrate type",
+    .summary = "show kernel page allocations by stack, process, order or migrate type",
     .examples = examples,
     SYS_OBJECT(kpages),
     .rungs = rungs,

@@ -290,9 +290,9 @@ static const struct sys_attach_method rungs[] = {
 
 static const char *const examples[] = {
     "allium sys oomkill",
-    "each kill as a few lines: who asked, who died, which limit was met, who else was large",
+    "print each kill in a few lines: triggering task, victim, limit, largest processes",
     "allium sys oomkill --where 'scope = memcg' --json",
-    "kills at the limit of a memory cgroup, for programs",
+    "print kills at the limit of a memory cgroup as JSON",
     NULL,
 };
 
@@ -303,7 +303,7 @@ static const struct table_column summary[SYS_SUMMARY_COLUMNS] = {
     [SYS_SUMMARY_HISTOGRAM] = {"resident_histogram", TABLE_BYTES, TABLE_HISTOGRAM},
 };
 
-static const struct sys_measure measure = {.doc = "how much each victim had resident",
+static const struct sys_measure measure = {.doc = "the resident memory of each victim",
                                            .summary = summary,
                                            .columns = BIT(ANON) | BIT(FILE_PAGES) | BIT(SHMEM)};
 
@@ -311,7 +311,7 @@ SYS_OBJECT_OF(oomkill);
 
 const struct sys_tool sys_oomkill = {
     .name = "oomkill",
-    .summary = "processes that the kernel kills for their memory: who triggered, who died, why",
+    .summary = "show OOM kills: triggering task, victim, reason",
     .examples = examples,
     SYS_OBJECT(oomkill),
     .rungs = rungs,

@@ -216,22 +216,21 @@ static const struct sys_attach_method rungs[] = {
 
 static const char *const examples[] = {
     "allium sys slabratetop",
-    "which slab caches are allocated from and freed to most, every second",
+    "show every second the slab caches with most allocations and frees",
     "allium sys slabratetop --sort net_per_s --interval 10s",
-    "which ones grow",
+    "show the caches that grow",
     "allium sys slabratetop --interval 1h -- find / -xdev",
-    "what one command does to them, on the whole machine, in one report",
+    "show the caches of the whole machine while one command runs, in one report",
     NULL,
 };
 
-static const struct sys_measure measure = {.doc = "how long each object lived that was freed",
-                                           .column = HISTOGRAM};
+static const struct sys_measure measure = {.doc = "the lifetime of each freed object", .column = HISTOGRAM};
 
 SYS_OBJECT_OF(slabratetop);
 
 const struct sys_tool sys_slabratetop = {
     .name = "slabratetop",
-    .summary = "slab caches by how much they are allocated from and freed to",
+    .summary = "show slab caches by the rates of allocations and frees",
     .examples = examples,
     SYS_OBJECT(slabratetop),
     .rungs = rungs,

@@ -221,21 +221,21 @@ static const struct sys_attach_method rungs[] = {
 
 static const char *const examples[] = {
     "allium sys vmscan",
-    "each second: which kinds of reclaim ran, for how long, how many pages they looked at and got",
+    "show each second the kinds of reclaim, their duration, scanned and reclaimed pages",
     "allium sys vmscan --by process --sort duration --interval 10s",
-    "who pays for it",
+    "show the processes that pay for it",
     "allium sys vmscan --by shrinker --hist --duration 1m --interval 1m",
-    "which slab caches are shrunk, and how long each turn takes",
+    "show the shrinkers of slab caches, and the duration of each call",
     NULL,
 };
 
-static const struct sys_measure measure = {.doc = "how long each took", .column = HISTOGRAM};
+static const struct sys_measure measure = {.doc = "how long each phase took", .column = HISTOGRAM};
 
 SYS_OBJECT_OF(vmscan);
 
 const struct sys_tool sys_vmscan = {
     .name = "vmscan",
-    .summary = "what reclaim costs and gives, by its kind: direct, memory cgroups, kswapd, node, slab",
+    .summary = "show cost and yield of reclaim by kind: direct, memory cgroups, kswapd, node, slab",
     .examples = examples,
     SYS_OBJECT(vmscan),
     .rungs = rungs,
