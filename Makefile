@@ -20,9 +20,10 @@ build:
 demo: build
 	@tools/demo '$(BUILD)'
 
+# CI also compiles the benchmarks, which nobody runs there.
 check:
 	@tools/setup check
-	@tools/build '$(BUILD)' $(options) -Dtests=true
+	@tools/build '$(BUILD)' $(options) -Dtests=true $(if $(CI),-Dbenchmarks=true)
 	@tests/run '$(BUILD)'
 
 # The same tests, then the slow ones, then what other compilers and sanitizers see. Sanitizers refuse a preloaded
@@ -45,7 +46,7 @@ check-kernels:
 
 bench:
 	@tools/setup bench
-	@tools/build '$(BUILD)' $(options)
+	@tools/build '$(BUILD)' $(options) -Dbenchmarks=true
 	@meson test -C '$(BUILD)' --benchmark --verbose --num-processes 1
 
 install:
