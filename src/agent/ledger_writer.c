@@ -7,6 +7,7 @@
 #include "agent/process.h"
 #include "agent/sampler/live_filter.h"
 #include "agent/sampler/live_table.h"
+#include "agent/tag_bridge.h"
 #include "base/sigsafe/atomic.h"
 #include "base/sigsafe/syscall.h"
 #include "target/ledger_stacks.h"
@@ -15,6 +16,9 @@
 
 #define SEALED_ROOM  (256u << 10) /* of each table that grows with use, when the process enters seccomp */
 #define SEALED_SLOTS 16384u
+#define ROOM_TICKS   (1ull << 28) /* some 100 ms */
+#define ROOM_BYTES   (8ull << 20)
+#define FIRST_SLOTS  8192u /* of an index, which has two slots for each entry */
 #define HASH_FACTOR  0x9e3779b97f4a7c15u
 
 static struct word_cache known; /* cells, each + 1, by known_key() */
@@ -252,12 +256,41 @@ void writer_reset(void)
     word_cache_forget(&known);
 }
 
+/* Private memory: the table of live samples, and `slots` for each index. */
+static void take_room_of_tables(uint64_t slots)
+{
+    live_table_take_room();
+    ledger_stacks_take_room(&stacks, slots);
+    intern_take_room(&cells, slots);
+}
+
+void writer_take_first_room_cold(uint64_t samples, uint64_t ticks)
+{
+    static const uint32_t ends[LEDGER_TABLES] = {
+        [LEDGER_FRAMES] = 32u << 10,
+        [LEDGER_STACK_FRAMES] = 256u << 10, /* of 2,000 stacks, with 32 frames each */
+        [LEDGER_STACKS] = 48u << 10,        /* and of 1,000 stacks of frees */
+        [LEDGER_CELLS] = 480u << 10,
+        [LEDGER_SAMPLES] = 980u << 10, /* 20,900 */
+        [LEDGER_FREES] = 64u << 10,    /* the rings of two threads */
+    };
+    uint64_t bytes = samples * process_period(load_relaxed(&process.in_force));
+    if (ticks - process.began_ticks < ROOM_TICKS && bytes < ROOM_BYTES)
+        return;
+    if (__atomic_exchange_n(&process.has_room, 1, __ATOMIC_RELAXED))
+        return;
+    if (!ledger_take_room(&process.ledger, ends, LIVE_TABLE_ROOM_BYTES + 3 * INTERN_ROOM_BYTES(FIRST_SLOTS)))
+        return;
+    take_room_of_tables(FIRST_SLOTS);
+    /* The map of objects of tags and of call sites grows with the addresses in any case. */
+    if (!agent_api_tags && !process.config.sites && headroom_in_limits(0, LIVE_FILTER_BYTES))
+        live_filter_open_all();
+}
+
 void writer_take_room(void)
 {
     live_filter_open_all();
-    live_table_take_room();
-    ledger_stacks_take_room(&stacks, SEALED_SLOTS);
-    intern_take_room(&cells, SEALED_SLOTS);
+    take_room_of_tables(SEALED_SLOTS);
     static const enum ledger_table growing[] = {LEDGER_FRAMES, LEDGER_STACK_FRAMES, LEDGER_STACKS,
                                                 LEDGER_CELLS,  LEDGER_SAMPLES,      LEDGER_FREES};
     for (unsigned i = 0; i < sizeof(growing) / sizeof(*growing); i++) {

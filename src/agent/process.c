@@ -118,7 +118,8 @@ void process_init(void)
     clock_init();
     headroom_begin();
     process.pid = (int32_t)sys_call(SYS_getpid, 0);
-    process.config.image_id = process.seed ^ clock_ticks();
+    process.began_ticks = clock_ticks();
+    process.config.image_id = process.seed ^ process.began_ticks;
     process.config.image_id = draw_next(&process.config.image_id);
     if (process.seed_given)
         process.seed = process.seed_given & ~(1ull << 63);
@@ -152,7 +153,7 @@ static void become_child(void)
         process.parent_pid = (int32_t)sys_call(SYS_getppid, 0);
         process.pid = (int32_t)sys_call(SYS_getpid, 0);
     }
-    process.forked_ticks = clock_ticks();
+    process.forked_ticks = process.began_ticks = clock_ticks();
     if (!process.seed_given ||
         !process.forked) /* children of a bare clone() differ in nothing but their pid */
         mix ^= process.forked_ticks ^ (uint64_t)process.pid << 20;
@@ -163,6 +164,7 @@ static void become_child(void)
     leave_control();
     process.control_word = 0;
     process.stage = process.alone ? LEDGER_STAGE_FAILED : LEDGER_STAGE_NONE;
+    process.has_room = 0;
     process.threads = 0;
     process.forks = 0;
     process.forked = false;

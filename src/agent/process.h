@@ -35,6 +35,8 @@ struct process {
     const char *exec_name; /* the path that execve() was called with (AT_EXECFN) */
     int32_t parent_pid;
     uint64_t parent_image_id, forked_ticks;
+    uint64_t began_ticks;                 /* of this image */
+    uint32_t has_room;                    /* writer_take_first_room_cold() has taken room, or tried to */
     uint64_t early_losses[LEDGER_LOSSES]; /* until there is a ledger */
     bool alone; /* ALLIUM_FOLLOW=0: neither fork children nor the programs they execute are observed */
     uint32_t

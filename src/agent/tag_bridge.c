@@ -70,6 +70,7 @@ static enum agent_api_answer open_ledger(struct ledger *l)
         return AGENT_API_LATER;
     ledger_keep_control(&process.ledger);
     *l = process.ledger;
+    l->pool = NULL; /* the agent's own */
     return AGENT_API_OPEN;
 }
 

@@ -3,8 +3,6 @@
 
 #include <stddef.h>
 
-#include "base/sigsafe/syscall.h"
-
 #define FIRST_SLOTS 512u
 
 static bool grow(struct intern *in, uint32_t count)
@@ -18,7 +16,7 @@ static bool grow(struct intern *in, uint32_t count)
         if (!p)
             return false;
         if (!__atomic_compare_exchange_n(&t->slots, &expected, p, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-            sys_call(SYS_munmap, p, slots * 8);
+            ledger_give_back(in->ledger, p, slots * 8);
     }
     store_relaxed(&t->mask, slots - 1);
     __atomic_compare_exchange_n(&in->count, &count, count + 1, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);

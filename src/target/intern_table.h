@@ -40,6 +40,8 @@ typedef bool (*intern_same_fn)(const void *key, uint32_t number);
 
 /** Adds a number under a hash; false when there is no memory (then it is simply not found again). */
 bool intern_add(struct intern *in, uint32_t hash, uint32_t number);
+/** What intern_take_room() takes at most: the tables up to the one of `slots`, a power of two. */
+#define INTERN_ROOM_BYTES(slots) ((slots)*2u * 8u)
 /** Makes it `slots` wide at least, for when there will be no more memory. */
 void intern_take_room(struct intern *in, uint64_t slots);
 /** Forgets everything (in a fork child, whose numbers are others). */

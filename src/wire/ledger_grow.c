@@ -14,6 +14,7 @@
 #define GROW_MAX_BYTES    (32u << 10) /* some 20 microseconds' work for one sample */
 #define LEASE_BYTES       (1u << 20)
 #define REFUSALS_PER_LOOK 1024
+#define ROOM_SHARE        16u /* room in advance is at most one part in so many of what is free */
 
 long ledger_back(char *from, uint64_t bytes)
 {
@@ -56,17 +57,38 @@ static enum ledger_full look_around(struct ledger *l, uint64_t bytes)
     return full;
 }
 
+static void *map_private(uint64_t bytes, int flags)
+{
+    long p = sys_call(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
+    return sys_failed(p) ? NULL : (void *)p;
+}
+
+/* NULL: the pool has not so much left. */
+static void *take_from_pool(struct ledger *l, uint64_t bytes)
+{
+    char *pool = load_acquire(&l->pool);
+    uint64_t used = load_relaxed(&l->pool_used);
+    while (pool && used + bytes <= l->pool_bytes) {
+        if (atomic_swap_if64(&l->pool_used, used, used + ledger_page_up(bytes)))
+            return pool + used;
+        used = load_relaxed(&l->pool_used);
+    }
+    return NULL;
+}
+
 void *ledger_private(struct ledger *l, uint64_t bytes)
 {
+    void *at_hand = take_from_pool(l, bytes);
+    if (at_hand)
+        return at_hand;
     enum ledger_full full = headroom_may_call(&l->sealed) ? LEDGER_NOT_FULL : LEDGER_FULL_SECCOMP;
     if (l->header && !full)
         full = refused_lately(l->header) ? (enum ledger_full)l->header->full : look_around(l, bytes);
     if (!full) {
-        int at_once = bytes <= LEDGER_PAGE_BYTES ? MAP_POPULATE : 0;
-        long p = sys_call(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE,
-                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | at_once, -1, 0);
-        if (!sys_failed(p))
-            return (void *)p;
+        void *p = map_private(bytes, bytes <= LEDGER_PAGE_BYTES ? MAP_POPULATE : 0);
+        if (p)
+            return p;
         full = LEDGER_FULL_REFUSED;
     }
     if (l->header)
@@ -74,10 +96,25 @@ void *ledger_private(struct ledger *l, uint64_t bytes)
     return NULL;
 }
 
+void ledger_give_back(struct ledger *l, void *memory, uint64_t bytes)
+{
+    if ((uintptr_t)memory - (uintptr_t)l->pool >= l->pool_bytes)
+        sys_call(SYS_munmap, memory, bytes);
+}
+
 void ledger_empty_private(struct ledger *l, void *memory, uint64_t bytes)
 {
     if (headroom_may_call(&l->sealed))
         sys_call(SYS_madvise, memory, bytes, MADV_DONTNEED);
+}
+
+/* Two threads may back the same pages: harmless, one of them wins the swap. Returns 0 or -errno. */
+static long extend(struct ledger *l, enum ledger_table table, uint64_t ready, uint64_t bytes)
+{
+    long bad = ledger_back(l->regions[table] + ready, bytes);
+    if (!bad && atomic_swap_if64(&l->header->regions[table].ready_bytes, ready, ready + bytes))
+        atomic_add64(&l->header->ready_bytes, bytes);
+    return bad;
 }
 
 bool ledger_grow_cold(struct ledger *l, enum ledger_table table, uint64_t end_bytes)
@@ -104,12 +141,40 @@ bool ledger_grow_cold(struct ledger *l, enum ledger_table table, uint64_t end_by
         enum ledger_full full = look_around(l, chunk);
         if (full)
             return ledger_refuse(l, full);
-        /* Two threads may populate the same pages: harmless, one of them wins the swap. */
-        if (sys_failed(ledger_back(l->regions[table] + ready, chunk)))
+        if (extend(l, table, ready, chunk))
             return ledger_refuse(l, LEDGER_FULL_REFUSED);
-        if (atomic_swap_if64(&r->ready_bytes, ready, ready + chunk))
-            atomic_add64(&h->ready_bytes, chunk);
     }
+}
+
+/* What the table lacks up to `end`, in whole pages. */
+static uint64_t missing_bytes(const struct ledger *l, int table, uint64_t end)
+{
+    const struct ledger_region *r = &l->header->regions[table];
+    uint64_t ready = load_acquire(&r->ready_bytes),
+             most = end < r->limit_bytes ? ledger_page_up(end) : r->limit_bytes;
+    return most > ready ? most - ready : 0;
+}
+
+bool ledger_take_room(struct ledger *l, const uint32_t ends[static LEDGER_TABLES], uint64_t pool_bytes)
+{
+    uint64_t bytes = 0, held = load_relaxed(&l->header->ready_bytes);
+    for (int t = 0; t < LEDGER_TABLES; t++)
+        bytes += missing_bytes(l, t, ends[t]);
+    if (l->pool || held + bytes > l->header->limit_bytes / 8 || !headroom_may_call(&l->sealed) ||
+        !headroom_in_limits(pool_bytes, pool_bytes) || headroom_check(l->dir, held, ROOM_SHARE * bytes))
+        return false;
+    char *pool = map_private(pool_bytes, 0);
+    if (!pool)
+        return false;
+    l->pool_bytes = pool_bytes;
+    l->pool_used = 0;
+    store_release(&l->pool, pool);
+    for (int t = 0; t < LEDGER_TABLES; t++) {
+        uint64_t more = missing_bytes(l, t, ends[t]);
+        if (more && extend(l, (enum ledger_table)t, load_relaxed(&l->header->regions[t].ready_bytes), more))
+            return false;
+    }
+    return true;
 }
 
 uint32_t ledger_append(struct ledger *l, enum ledger_table table, uint32_t count)

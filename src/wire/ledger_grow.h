@@ -29,6 +29,8 @@ struct ledger {
     bool control_stays;      /* in fork children */
     uint64_t approved_bytes; /* growth that the last look at the surroundings allowed, not yet used */
     uint32_t sealed;         /* no further system call, for that many reasons */
+    char *pool; /* private memory that ledger_private() gives out without a system call; NULL: none */
+    uint64_t pool_bytes, pool_used;
     char dir[LEDGER_PATH_BYTES];
 };
 
@@ -58,6 +60,14 @@ static inline bool ledger_reach(struct ledger *l, enum ledger_table table, uint6
  * there is none, and the header says why.
  */
 ONE_COPY void *ledger_private(struct ledger *l, uint64_t bytes);
+/** Gives back memory that ledger_private() has just returned and that nobody else has seen. */
+void ledger_give_back(struct ledger *l, void *memory, uint64_t bytes);
+/**
+ * Takes room in advance, so that later growth needs no system call: backs each table up to `ends` (bytes; 0: leave it),
+ * and maps a pool of private memory, of which no page is touched yet. False, without a refusal counted: the file
+ * system, a memory cgroup or a limit of the program is not much larger than the room, or no system call may be made.
+ */
+bool ledger_take_room(struct ledger *l, const uint32_t ends[static LEDGER_TABLES], uint64_t pool_bytes);
 /**
  * Frees the pages of such memory, and keeps its addresses: they read as zeros then. Does nothing when no system call
  * may be made.

@@ -359,6 +359,7 @@ int ledger_make(struct ledger *l, const struct ledger_config *config)
         l->approved_bytes = UNSEEN_BYTES - l->header->ready_bytes;
         l->control = &ledger_no_control;
         l->control_stays = false;
+        l->pool = NULL; /* a fork child's: the tables of its parent go on using it */
         make_control(l, config, dir, pid);
         l->header->pid = pid;
         l->header->version = LEDGER_VERSION;

@@ -72,6 +72,48 @@ def raw_filter():
                         consistent(ledger, blocks)
 
 
+ROOM_BLOCKS, ROOM_STACKS = 23_500, 2000  # of 1 MiB, of which 86 % are samples at the default period: 20,300
+ROOM_SAMPLES = 20_000
+
+
+def room_is_enough(ledger):
+    tap.no_losses(ledger)
+    check(ledger["live_samples"] >= ROOM_SAMPLES, "live samples:", ledger["live_samples"])
+    check(not ledger["inconsistent"], "inconsistent")
+
+
+def calls_after_first_second(ledgers, preload):
+    """The system calls that the program makes between its two marks, as strace writes them."""
+    log = os.path.join(ledgers, "strace")
+    settings = ["-E", "LD_PRELOAD=" + preload, "-E", "ALLIUM_DIR=" + ledgers]
+    done = succeed(["strace", "-f", "-o", log, *settings, program("room"), "marked", str(ROOM_BLOCKS), str(ROOM_STACKS)])
+    equal(numbers(done.stdout.decode())["made"], ROOM_BLOCKS, "blocks made")
+    with open(log) as file:
+        calls = [line.split(None, 1)[1] for line in file]
+    os.unlink(log)
+    marks = [i for i, call in enumerate(calls) if call.startswith("getsid(")]
+    equal(len(marks), 2, "marks")
+    return calls[marks[0] + 1:marks[1]]
+
+
+def room_at_start():
+    with private_dir() as ledgers:
+        equal(calls_after_first_second(ledgers, ""), [], "system calls of the program itself")
+        equal(calls_after_first_second(ledgers, built("ALLIUM_AGENT")), [], "system calls with the agent")
+        (ledger,) = totals(ledgers)
+    room_is_enough(ledger)
+
+
+def raw_filter_without_prctl():
+    """The filter kills on any system call but write and exit."""
+    with private_dir() as ledgers:
+        done = run([program("room"), "confined", str(ROOM_BLOCKS), str(ROOM_STACKS)], env=agent_env(ledgers, "512K"))
+        (ledger,) = totals(ledgers)
+    equal((done.returncode, done.stderr), (0, b""), "code (-31: the filter killed it)")
+    equal(numbers(done.stdout.decode())["made"], ROOM_BLOCKS, "blocks made")
+    room_is_enough(ledger)
+
+
 def unconfined():
     with private_dir() as ledgers:
         succeed([program("sandbox"), "none", "100000", "16384"], env=agent_env(ledgers, 1))
@@ -219,6 +261,8 @@ tap.main([
     ("a seccomp filter by prctl: the program lives, and losses are counted", sandboxed("filter")),
     ("a seccomp filter by its system call: the program lives, and losses are counted", sandboxed("filter-syscall")),
     ("a seccomp filter past libc that allows prctl: the program lives, and losses are counted", raw_filter),
+    ("after its first second a program with 20,000 live samples of 2,000 stacks makes no system call of ours", room_at_start),
+    ("a seccomp filter past libc that kills on prctl, too: the program lives as long as nothing grows", raw_filter_without_prctl),
     ("a limit on the address space: the program does what it did", address_space),
     ("a full tmpfs: the program does what it did, and losses are counted", full_filesystem),
     ("a memory cgroup near its limit: the program lives, and losses are counted", near_the_limit),

@@ -13,7 +13,7 @@
 #define BUCKET_ENTRIES  7u
 #define PROBE_BUCKETS   8u
 #define FIRST_LOG2      9u  /* buckets of the first table: key bits that the bucket implies */
-#define ROOM_LOG2       12u /* buckets of the table that is taken along into seccomp */
+#define ROOM_LOG2       13u /* buckets of the table of live_table_take_room(): LIVE_TABLE_ROOM_BYTES */
 #define KEYS_LOG2       11u /* from here on an entry tells whether it lies in its home bucket */
 #define TABLES_MAX      64u
 #define MOVE_PER_INSERT 2u
@@ -33,6 +33,8 @@
 #define PAGE_BITS    35u
 #define PAGE_MASK    ((1ull << PAGE_BITS) - 1)
 #define PLACE_BITS   4u
+
+_Static_assert(LIVE_TABLE_ROOM_BYTES == BUCKET_WORDS * 8u << ROOM_LOG2, "a table is its buckets");
 
 struct table {
     uint64_t claim; /* words | log2, set once by whoever makes the table */
@@ -131,7 +133,7 @@ static bool grow(uint32_t after, uint32_t log2)
             return false;
         if (!__atomic_compare_exchange_n(&t->claim, &claim, (uint64_t)words | log2, false, __ATOMIC_ACQ_REL,
                                          __ATOMIC_ACQUIRE))
-            sys_call(SYS_munmap, words, (uint64_t)BUCKET_WORDS * 8 << log2);
+            ledger_give_back(&process.ledger, words, (uint64_t)BUCKET_WORDS * 8 << log2);
         else
             claim = (uint64_t)words | log2;
     }

@@ -44,7 +44,8 @@ bool live_table_insert_new(uintptr_t address, uint32_t record);
 bool live_table_insert(uintptr_t address, uint32_t record);
 /** Takes an address out: its filter unit is gone and the record's `address` is 0. */
 enum live_table_taken live_table_take(uintptr_t address, uint32_t *record);
-/** Before system calls become impossible: room for some 20,000 entries. */
+#define LIVE_TABLE_ROOM_BYTES (512u << 10)
+/** Makes a table for some 30,000 entries, of LIVE_TABLE_ROOM_BYTES, unless there is one. */
 void live_table_take_room(void);
 /** In a fork child: what is in the table is the parent's; begins a table of its own. */
 void live_table_disinherit(void);

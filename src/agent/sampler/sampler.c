@@ -204,6 +204,8 @@ static struct sample_made book_made(struct thread *t, const struct walk_start *s
         made = (struct sample_made){serial, whole_bytes(w, serial)};
     }
     op_end(shard, mine, ticks);
+    if (unlikely(!load_relaxed(&process.has_room)))
+        writer_take_first_room_cold(load_relaxed(&shard->serials), ticks);
     return made;
 }
 
