@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Prints the time in ns of the first large malloc of a process, which the agent samples (it makes the ledger for it), and
- * of the second, which it samples too.
+ * Prints the time in ns of the first large malloc of a process, for which the agent creates the ledger, and of the
+ * second one. The agent samples both.
  */
 #include <stdio.h>
 #include <stdlib.h>
