@@ -119,7 +119,7 @@ void boot_agent(void)
         atomic_settle();
         module_init();
         live_filter_begin();
-        process_init();
+        process_update();
     }
     if (process.config.sites && !has_begun && !thread_self.busy) { /* not during hook_layers_probe() */
         has_begun = true;
@@ -139,8 +139,5 @@ __attribute__((constructor)) static void construct(void)
 
 __attribute__((destructor)) static void destruct(void)
 {
-    if (!process_is_current() || process.stage != LEDGER_STAGE_MADE)
-        return;
-    process.ledger.header->ended_ticks = clock_ticks();
-    store_release(&process.ledger.header->state, LEDGER_EXITED);
+    process_end();
 }

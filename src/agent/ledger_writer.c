@@ -274,10 +274,10 @@ void writer_take_first_room_cold(uint64_t samples, uint64_t ticks)
         [LEDGER_SAMPLES] = 980u << 10, /* 20,900 */
         [LEDGER_FREES] = 64u << 10,    /* the rings of two threads */
     };
-    uint64_t bytes = samples * process_period(load_relaxed(&process.in_force));
+    uint64_t bytes = samples * process_period(load_relaxed(&agent_state.in_force));
     if (ticks - process.began_ticks < ROOM_TICKS && bytes < ROOM_BYTES)
         return;
-    if (__atomic_exchange_n(&process.has_room, 1, __ATOMIC_RELAXED))
+    if (__atomic_exchange_n(&agent_state.has_room, 1, __ATOMIC_RELAXED))
         return;
     if (!ledger_take_room(&process.ledger, ends, LIVE_TABLE_ROOM_BYTES + 3 * INTERN_ROOM_BYTES(FIRST_SLOTS)))
         return;

@@ -30,10 +30,6 @@ void sites_before_fork(void)
 {
 }
 
-void sites_after_fork(void)
-{
-}
-
 void sites_become_child(void)
 {
 }

@@ -37,8 +37,6 @@ void sites_begin_thread(struct thread *t);
 
 /** In the parent, before libc's fork. */
 void sites_before_fork(void);
-/** In the child, after libc's fork. */
-void sites_after_fork(void);
 /** In a fork child, when it notices that it is one: forgets the parent's objects. */
 void sites_become_child(void);
 /**

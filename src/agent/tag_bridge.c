@@ -58,7 +58,7 @@ static enum agent_api_answer open_ledger(struct ledger *l)
 {
     struct thread *t = &thread_self;
     for (int tries = 0; tries < 2; tries++) {
-        process_wait_for_others(t);
+        process_wait();
         if (process_ensure_current(t) && process_open_ledger())
             break;
     }

@@ -12,7 +12,7 @@ allium_agent_api(const struct agent_api_tags *tags);
 
 static bool holds(const void *p)
 {
-    return tag_ledger_is_ours() && object_map_has((uintptr_t)p);
+    return process_has_ledger() && object_map_has((uintptr_t)p);
 }
 
 /* A thread that has nothing to do with tags does not begin to have because it frees something. */

@@ -13,7 +13,7 @@
 #define UNDERWAY  1024u
 #define PROBES    8u
 
-#define AT(table, type, index) ledger_at(&tag_ledger, table, type, index)
+#define AT(table, type, index) ledger_at(&process.ledger, table, type, index)
 
 /* Which of them are cut is seen in themselves; the agent's counts are of samples. */
 static void lost(enum ledger_loss what)
@@ -22,9 +22,9 @@ static void lost(enum ledger_loss what)
 }
 
 static struct word_cache rules; /* of the walk */
-static struct ledger_stacks stacks = LEDGER_STACKS_OF(&tag_ledger, &rules, lost);
-static struct stack_calls called = STACK_CALLS_OF(&tag_ledger);
-static struct intern timed = {.ledger = &tag_ledger};
+static struct ledger_stacks stacks = LEDGER_STACKS_OF(&process.ledger, &rules, lost);
+static struct stack_calls called = STACK_CALLS_OF(&process.ledger);
+static struct intern timed = {.ledger = &process.ledger};
 
 static __thread struct stack_bounds bounds __attribute__((tls_model("initial-exec")));
 
@@ -84,7 +84,7 @@ static struct ledger_latency *times_of(uint32_t account)
 {
     uint32_t hash = account * 0x9e3779b9u, at = intern_find(&timed, hash, same_timed, &account);
     if (at == INTERN_NONE) {
-        at = ledger_append(&tag_ledger, LEDGER_LATENCIES, 1);
+        at = ledger_append(&process.ledger, LEDGER_LATENCIES, 1);
         if (at == LEDGER_NONE)
             return NULL;
         store_release(&AT(LEDGER_LATENCIES, struct ledger_latency, at)->account, account);

@@ -123,7 +123,7 @@ struct allium_tag *callsite_tag(const void *returns_to, const void *entry, const
     struct allium_tag *tag = known(returns_to, hash);
     if (!tag)
         tag = add(returns_to, hash, entry, text);
-    if (!tag && tag_ledger_is_ours())
+    if (!tag && process_has_ledger())
         tag_ledger_count_loss(LEDGER_LOST_TAGS);
     return tag;
 }

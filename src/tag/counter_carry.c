@@ -121,7 +121,7 @@ void tag_ledger_add(uint32_t number, uint32_t shard, bool gone, unsigned calls, 
 void tag_ledger_carry(struct ledger_count *count, uint32_t shard, uint64_t bytes)
 {
     uint64_t at = (uintptr_t)count - (uintptr_t)tag_ledger_counters(shard);
-    if (!tag_ledger_is_ours() || at >= tag_ledger.header->regions[LEDGER_ACCOUNTS].ready_bytes)
+    if (!process_has_ledger() || at >= process.ledger.header->regions[LEDGER_ACCOUNTS].ready_bytes)
         return; /* in the child of a handler that forked: it is of its parent's books */
     bool full = add(count, 0, 0);
     if (full && !(at & sizeof(*count)))

@@ -5,7 +5,7 @@
 
 #include "base/sigsafe/atomic.h"
 #include "base/sigsafe/draw.h"
-#include "tag/spin_wait.h"
+#include "target/spin_wait.h"
 #include "target/vm_reserve.h"
 #include "wire/object_map_layout.h"
 
@@ -35,7 +35,7 @@ static struct ranges *table(void)
 
 static bool lock(struct ranges *r)
 {
-    struct waiting w = {0};
+    struct spin_wait w = {0};
     if (inside)
         return false;
     inside = true;
@@ -44,7 +44,7 @@ static bool lock(struct ranges *r)
         uint32_t open = 0;
         if (__atomic_compare_exchange_n(&r->locked, &open, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
             return true;
-    } while (!load_relaxed(&stuck) && spin_turn(&w));
+    } while (!load_relaxed(&stuck) && spin_wait_turn(&w, !vm_reserve_is_sealed()));
     store_relaxed(&stuck, true);
     inside = false;
     return false;

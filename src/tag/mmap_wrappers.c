@@ -55,7 +55,7 @@ static void not_followed(uint32_t account)
 
 static void take(struct span s, struct parts *p)
 {
-    *p = (struct parts){.generation = tag_ledger_generation()};
+    *p = (struct parts){.generation = process.generation};
     if (mmap_ranges_any() && tag_ledger_attach() &&
         mmap_ranges_take(s.start, s.end, &p->taken) == MMAP_RANGES_BUSY)
         tag_ledger_count_loss(LEDGER_LOST_TAGGED);
@@ -63,7 +63,7 @@ static void take(struct span s, struct parts *p)
 
 static void settle(const struct parts *p, ranges_book_fn book)
 {
-    if (!p->taken.first || !tag_ledger_attach() || p->generation != tag_ledger_generation())
+    if (!p->taken.first || !tag_ledger_attach() || p->generation != process.generation)
         return;
     if (book ? !mmap_ranges_gone(&p->taken, book) : !mmap_ranges_put_back(&p->taken))
         not_followed(p->taken.account);
@@ -91,7 +91,7 @@ static void bury(struct span s, bool unseen)
 /* Not in the child of a handler that forked meanwhile: the account is its parent's. */
 static void enter(struct span s, uint32_t account)
 {
-    if (!tag_ledger_is_ours())
+    if (!process_has_ledger())
         return;
     if (mmap_ranges_enter(s.start, s.end, account) == MMAP_RANGES_DONE) {
         tag_allocated(account, s.end - s.start);

@@ -2,17 +2,18 @@
 #include "allium/tag.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "base/sigsafe/atomic.h"
 #include "base/sigsafe/clock_ns.h"
 #include "tag/agent_bridge.h"
 #include "tag/call_details.h"
-#include "tag/fork_placeholder.h"
 #include "tag/helper_scope.h"
 #include "tag/tag_control.h"
 #include "tag/tag_internal.h"
 #include "tag/tag_ledger.h"
+#include "target/fork_placeholder.h"
 #include "target/object_map.h"
 #include "target/shards.h"
 #include "unwind/module.h"
@@ -39,7 +40,7 @@ static __thread struct {
 /* The thread has words in the books that are open. */
 static void thread_attach(void)
 {
-    uint32_t generation = tag_ledger_generation() + 1;
+    uint32_t generation = process.generation + 1;
     if (self.generation == generation)
         return;
     self.shard = SHARDS_SHARED; /* for handlers that come in between */
@@ -48,7 +49,7 @@ static void thread_attach(void)
     uintptr_t *objects = object_map_tables();
     if (objects) {
         tag_ledger_show_objects(objects);
-        self.shard = shards_claim(tag_ledger_process());
+        self.shard = shards_claim(process.ledger.header->pid);
     }
     allium_thread.counters = tag_ledger_counters(self.shard);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -58,8 +59,7 @@ static void thread_attach(void)
 
 void tag_use_cold_paths(bool all)
 {
-    bool own =
-        self.generation && self.generation == tag_ledger_generation() + 1 && self.shard != SHARDS_SHARED;
+    bool own = self.generation && self.generation == process.generation + 1 && self.shard != SHARDS_SHARED;
     uintptr_t *objects = own && !all && !agent_bridge_has_sites() ? object_map_tables() : NULL;
     allium_thread.objects = objects ? objects : object_map_none;
 }
@@ -199,7 +199,7 @@ TAG_EXPORT void allium_track_cold(struct allium_tag *tag, const void *object, si
 /* The object, out of the map; false: it is not ours. A fork child knows none of its parent's. */
 bool tag_ledger_attach(void)
 {
-    if (!tag_ledger_is_ours())
+    if (!process_has_ledger())
         return false;
     thread_attach();
     return true;
@@ -349,11 +349,34 @@ TAG_EXPORT int allium_real_posix_memalign(void **out, size_t alignment, size_t b
     return posix_memalign(out, alignment, bytes);
 }
 
+/* The parts of the ledger that are written to while an event is booked. */
+enum { PART_HEADER, PART_TAGS, PART_ACCOUNTS };
+
+static void before_fork(void)
+{
+    const struct ledger *l = &process.ledger;
+    const struct ledger_region *r = process_has_ledger() ? l->header->regions : NULL;
+    fork_placeholder_note(PART_HEADER, l->header, r ? LEDGER_HEADER_BYTES : 0);
+    fork_placeholder_note(PART_TAGS, l->regions[LEDGER_TAGS], r ? r[LEDGER_TAGS].ready_bytes : 0);
+    fork_placeholder_note(PART_ACCOUNTS, l->regions[LEDGER_ACCOUNTS], r ? r[LEDGER_ACCOUNTS].ready_bytes : 0);
+}
+
+/*
+ * The counters of the thread that forked are in the ledger of the parent, also if another thread has updated the
+ * child already.
+ */
+static void in_child(void)
+{
+    if (!process_has_ledger())
+        allium_thread.objects = object_map_none;
+    fork_placeholder_put();
+}
+
 /* While there is one thread, and no seccomp: later, several would come at once, and wait for one. */
 __attribute__((constructor)) static void begin(void)
 {
     module_init();
-    fork_placeholder_begin();
+    pthread_atfork(before_fork, NULL, in_child);
     if (tag_ledger_open())
         thread_attach();
 }

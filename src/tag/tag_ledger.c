@@ -3,36 +3,27 @@
 
 #include <dlfcn.h>
 #include <elf.h>
-#include <fcntl.h>
 #include <link.h>
-#include <signal.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <sys/auxv.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <time.h>
 
 #include "base/sigsafe/clock_ns.h"
-#include "target/object_map.h"
-#include "target/ledger_stacks.h"
-#include "base/sigsafe/draw.h"
-#include "base/sigsafe/syscall.h"
 #include "base/sigsafe/str.h"
-#include "target/vm_reserve.h"
-#include "tag/tag_control.h"
-#include "tag/call_details.h"
 #include "tag/agent_bridge.h"
+#include "tag/call_details.h"
+#include "tag/mmap_ranges.h"
+#include "tag/tag_control.h"
 #include "tag/tag_index.h"
 #include "tag/tag_strings.h"
 #include "tag/tags_met.h"
-#include "tag/mmap_ranges.h"
-#include "tag/spin_wait.h"
+#include "target/ledger_stacks.h"
+#include "target/object_map.h"
+#include "target/vm_reserve.h"
 #include "wire/deferred_rules.h"
-#include "wire/headroom.h"
-#include "wire/ledger_make.h"
 
 #define LIMIT_BYTES (64ull << 20)
+#define OPEN_TRIES  2 /* whoever begins to make the ledger after the first wait is waited for, too */
 
 /* As tag_index.c knows it, too. */
 _Static_assert(TAGS_MET_MOST *LEDGER_ACCOUNT_SHARDS <= 1u << (32 - ALLIUM_BYTES_BITS) &&
@@ -40,25 +31,9 @@ _Static_assert(TAGS_MET_MOST *LEDGER_ACCOUNT_SHARDS <= 1u << (32 - ALLIUM_BYTES_
                "an entry has no more bits, and a table no more room");
 _Static_assert(sizeof(struct ledger_words) == 1 << (ALLIUM_BYTES_BITS - 7), "ALLIUM_COUNTERS_OF() knows it");
 
-enum stage { STAGE_NONE, STAGE_MAKING, STAGE_MADE, STAGE_FAILED };
-
-struct ledger tag_ledger = {.control = &ledger_no_control};
-static struct ledger_config config;
-static uint32_t stage, generation;
-/* What the process knows of itself, in a page that the kernel wipes in fork children. */
-enum { UNAWARE, AWARE, LEARNING };
-static uint32_t alive_fallback = AWARE, *alive = &alive_fallback;
-static uint64_t parent_image_id;
-static union {
-    struct ledger_control control;
-    char page[LEDGER_PAGE_BYTES];
-} asked_at_start;
-static bool began;
-
-static bool in_vain;                          /* was waited for who makes them */
 static uint32_t accounts, accounts_of_parent; /* one more than the highest number */
 
-#define AT(table, type, index) ledger_at(&tag_ledger, table, type, index)
+#define AT(table, type, index) ledger_at(&process.ledger, table, type, index)
 
 static const char *variable(const char *name)
 {
@@ -66,69 +41,35 @@ static const char *variable(const char *name)
     return value ? value : "";
 }
 
-static void describe_image(void)
-{
-    struct ledger_header *h = tag_ledger.header;
-    char exe[LEDGER_PATH_BYTES * 4];
-    h->clock = LEDGER_CLOCK_NS;
-    h->began_ticks = h->began_monotonic_ns = clock_ns(CLOCK_MONOTONIC);
-    h->began_realtime_ns = clock_ns(CLOCK_REALTIME);
-    h->parent_pid = (int32_t)sys_call(SYS_getppid, 0);
-    h->parent_image_id = parent_image_id;
-    h->forked_ticks = parent_image_id ? h->began_ticks : 0;
-    sys_call(SYS_prctl, PR_GET_NAME, h->comm);
-    long length = sys_call(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", exe, sizeof(exe) - 1);
-    exe[sys_failed(length) ? 0 : length] = '\0';
-    ledger_stacks_add_string(&tag_ledger, ""); /* string 0 */
-    h->exe = ledger_stacks_add_string(&tag_ledger, exe);
-}
-
-static void begin_process(void)
+void process_begin_library(void)
 {
     const void *random = (const void *)getauxval(AT_RANDOM);
-    long page = sys_call(SYS_mmap, 0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    text_copy(config.dir, sizeof(config.dir), variable("ALLIUM_DIR"));
-    text_copy(config.runtime_dir, sizeof(config.runtime_dir), variable("XDG_RUNTIME_DIR"));
-    config.limit_bytes = LIMIT_BYTES;
-    config.tags = true;
-    config.asked = &asked_at_start.control;
-    asked_at_start.control.word = text_starts(variable("ALLIUM_TAGS"), "off") ? LEDGER_CONTROL_TAGS_OFF : 0;
+    text_copy(process.config.dir, sizeof(process.config.dir), variable("ALLIUM_DIR"));
+    text_copy(process.config.runtime_dir, sizeof(process.config.runtime_dir), variable("XDG_RUNTIME_DIR"));
+    process.config.limit_bytes = LIMIT_BYTES;
+    process.config.tags = true;
+    process_control_at_start(text_starts(variable("ALLIUM_TAGS"), "off") ? LEDGER_CONTROL_TAGS_OFF : 0);
     if (random)
-        __builtin_memcpy(&config.image_id, random, sizeof(config.image_id));
-    if (!sys_failed(page)) {
-        *(uint32_t *)page = AWARE;
-        alive = (uint32_t *)page;
-        sys_call(SYS_madvise, page, 4096, MADV_WIPEONFORK);
-    }
-    headroom_begin();
+        __builtin_memcpy(&process.config.image_id, random, sizeof(process.config.image_id));
+    process.exec_name = (const char *)getauxval(AT_EXECFN);
     agent_bridge_begin();
     tag_index_init();
     tags_met_begin();
 }
 
-bool tag_ledger_is_ours(void)
+uint64_t process_ticks(void)
 {
-    return load_acquire(&stage) == STAGE_MADE && load_relaxed(alive) == AWARE;
-}
-
-int32_t tag_ledger_process(void)
-{
-    return tag_ledger.header->pid;
-}
-
-uint32_t tag_ledger_generation(void)
-{
-    return generation;
+    return clock_ns(CLOCK_MONOTONIC);
 }
 
 /* Room for the account's words, up to the end of its block. */
 static bool back_account(uint32_t number)
 {
-    const struct ledger_region *r = &tag_ledger.header->regions[LEDGER_ACCOUNTS];
+    const struct ledger_region *r = &process.ledger.header->regions[LEDGER_ACCOUNTS];
     while (load_acquire(&r->used) <= number / LEDGER_ACCOUNTS_TOGETHER)
-        if (ledger_append(&tag_ledger, LEDGER_ACCOUNTS, 1) == LEDGER_NONE)
+        if (ledger_append(&process.ledger, LEDGER_ACCOUNTS, 1) == LEDGER_NONE)
             return false;
-    return ledger_reach(&tag_ledger, LEDGER_ACCOUNTS,
+    return ledger_reach(&process.ledger, LEDGER_ACCOUNTS,
                         (number / LEDGER_ACCOUNTS_TOGETHER + 1) * sizeof(struct ledger_accounts));
 }
 
@@ -155,18 +96,18 @@ static void add_build_id(struct ledger_module *m, const char *image)
 static uint32_t module_of(const struct dl_find_object *found)
 {
     const struct link_map *map = found->dlfo_link_map;
-    const struct ledger_region *r = &tag_ledger.header->regions[LEDGER_MODULES];
+    const struct ledger_region *r = &process.ledger.header->regions[LEDGER_MODULES];
     struct ledger_module m = {.start = (uint64_t)found->dlfo_map_start,
                               .end = (uint64_t)found->dlfo_map_end,
                               .bias = map->l_addr,
-                              .path =
-                                  map->l_name[0] ? tag_strings_number(map->l_name) : tag_ledger.header->exe};
+                              .path = map->l_name[0] ? tag_strings_number(map->l_name)
+                                                     : process.ledger.header->exe};
     for (uint32_t i = 0; i < load_acquire(&r->used); i++) {
         const struct ledger_module *known = AT(LEDGER_MODULES, struct ledger_module, i);
         if (known->start == m.start && known->end == m.end && known->path == m.path)
             return i;
     }
-    uint32_t at = ledger_append(&tag_ledger, LEDGER_MODULES, 1);
+    uint32_t at = ledger_append(&process.ledger, LEDGER_MODULES, 1);
     if (at == LEDGER_NONE)
         return at;
     m.seen_ticks = clock_ns(CLOCK_MONOTONIC);
@@ -267,7 +208,7 @@ static uint32_t number_for(struct tag_met *of, uint64_t identity)
 {
     uint32_t number = identity ? tag_index_account(identity, 0) : 0;
     if (!number)
-        return ledger_append(&tag_ledger, LEDGER_TAGS, 1);
+        return ledger_append(&process.ledger, LEDGER_TAGS, 1);
     of->calls = tags_met[number].calls;
     return number;
 }
@@ -319,7 +260,7 @@ bool tag_ledger_register(struct allium_tag *tag)
     }
     if (identity)
         tag_index_account(identity, number);
-    tag_control_show(tag_ledger.control, tag);
+    tag_control_show(process.ledger.control, tag);
     return true;
 }
 
@@ -328,7 +269,7 @@ static bool inherit(void)
 {
     struct dl_find_object found, texts;
     for (uint32_t n = 1; n < accounts_of_parent; n++) {
-        if (ledger_append(&tag_ledger, LEDGER_TAGS, 1) == LEDGER_NONE || !back_account(n))
+        if (ledger_append(&process.ledger, LEDGER_TAGS, 1) == LEDGER_NONE || !back_account(n))
             return false;
         bool there = tags_met[n].place.code && tag_index_module(tags_met[n].place.code, &found);
         const char *text =
@@ -343,120 +284,73 @@ static bool inherit(void)
     return true;
 }
 
-/* A ledger of our own. */
-static bool make_own(void)
+/* Without the agent the library has a ledger of its own. */
+static enum agent_api_answer open_ledger(void)
 {
-    config.image_id ^= clock_ns(CLOCK_MONOTONIC) ^ (uint64_t)sys_call(SYS_getpid, 0) << 40;
-    config.image_id = draw_next(&config.image_id);
-    if (ledger_make(&tag_ledger, &config))
-        return false;
-    describe_image();
-    return true;
+    if (agent_api_agent)
+        return agent_api_agent->open(&process.ledger);
+    if (ledger_make(&process.ledger, &process.config))
+        return AGENT_API_NEVER;
+    process_describe(LEDGER_CLOCK_NS);
+    return AGENT_API_OPEN;
 }
 
-static enum stage make(void)
+enum ledger_stage process_begin_ledger(void)
 {
-    const struct ledger_control *inherited = config.asked;
-    enum agent_api_answer answer = agent_api_agent ? agent_api_agent->open(&tag_ledger)
-                                   : make_own()    ? AGENT_API_OPEN
-                                                   : AGENT_API_NEVER;
+    const struct ledger_control *inherited = process.config.asked;
+    enum agent_api_answer answer = open_ledger();
     if (answer != AGENT_API_OPEN)
-        return answer == AGENT_API_LATER ? STAGE_NONE : STAGE_FAILED;
-    vm_reserve_count_ledger(ledger_mapped_bytes(tag_ledger.header));
-    if (tag_ledger.control == &ledger_no_control)
-        tag_ledger.control = inherited;
-    if (!back_account(0) || ledger_append(&tag_ledger, LEDGER_TAGS, 1) || !inherit()) /* account 0: none */
-        return STAGE_FAILED;
-    tag_control_show_again(tag_ledger.control);
-    if (inherited != &asked_at_start.control && tag_ledger.control != inherited)
-        sys_call(SYS_munmap, inherited, LEDGER_CONTROL_TAG_BYTES);
-    tag_ledger.header->magic = LEDGER_MAGIC;
-    return STAGE_MADE;
+        return answer == AGENT_API_LATER ? LEDGER_STAGE_NONE : LEDGER_STAGE_FAILED;
+    vm_reserve_count_ledger(ledger_mapped_bytes(process.ledger.header));
+    if (process.ledger.control == &ledger_no_control)
+        process.ledger.control = inherited;
+    if (!back_account(0) || ledger_append(&process.ledger, LEDGER_TAGS, 1) ||
+        !inherit()) /* account 0: none */
+        return LEDGER_STAGE_FAILED;
+    tag_control_show_again(process.ledger.control);
+    process_drop_control(inherited);
+    process.ledger.header->magic = LEDGER_MAGIC;
+    return LEDGER_STAGE_MADE;
 }
 
-/* The parent's ledger is not mapped here (MADV_DONTFORK), and nothing of it was booked by us. */
-static void become_child(void)
+void process_become_child(void)
 {
-    if (stage == STAGE_MADE)
-        parent_image_id = config.image_id;
     accounts_of_parent = load_relaxed(&accounts);
-    tag_ledger.header = NULL;
-    if (tag_ledger.control != &ledger_no_control)
-        config.asked = tag_ledger.control;
     object_map_begin_anew();
     mmap_ranges_reset();
     call_details_reset();
     tag_strings_reset();
-    generation++;
-    in_vain = false;
-    store_release(&stage, STAGE_NONE);
 }
 
-/* True when somebody has seen that this is a fork child, if it is one. */
-static bool know_ourselves(void)
-{
-    uint32_t unaware = UNAWARE;
-    if (load_acquire(alive) == AWARE)
-        return true;
-    if (!__atomic_compare_exchange_n(alive, &unaware, LEARNING, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-        return spin_while(alive, LEARNING, &in_vain);
-    become_child();
-    store_release(alive, AWARE);
-    return true;
-}
-
-static bool begin_books(void)
-{
-    if (!know_ourselves())
-        return false;
-    uint32_t now = load_acquire(&stage);
-    if (now == STAGE_NONE &&
-        __atomic_compare_exchange_n(&stage, &now, STAGE_MAKING, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
-        if (!began)
-            begin_process();
-        began = true;
-        now = make();
-        store_release(&stage, now);
-        return now == STAGE_MADE;
-    }
-    return now == STAGE_MADE || (now == STAGE_MAKING && spin_while(&stage, STAGE_MAKING, &in_vain) &&
-                                 load_acquire(&stage) == STAGE_MADE);
-}
-
-/* A handler in the midst of the making would find no books, and have nowhere to say what it could not book. */
 bool tag_ledger_open(void)
 {
-    static const uint64_t all = ~0ull;
-    uint64_t mask;
-    bool aware = load_acquire(alive) == AWARE;
-    uint32_t now = load_acquire(&stage);
-    if ((aware && (now == STAGE_MADE || now == STAGE_FAILED)) || vm_reserve_is_sealed())
-        return aware && now == STAGE_MADE;
-    sys_call(SYS_rt_sigprocmask, SIG_SETMASK, &all, &mask, sizeof(all));
-    bool open = begin_books();
-    sys_call(SYS_rt_sigprocmask, SIG_SETMASK, &mask, 0, sizeof(mask));
-    return open;
+    for (int tries = 0; tries < OPEN_TRIES && !process_has_ledger(); tries++) {
+        if (process_update() && process_open_ledger())
+            return true;
+        process_wait();
+    }
+    return process_has_ledger();
 }
 
 char *tag_ledger_counters(uint32_t shard)
 {
-    return tag_ledger.regions[LEDGER_ACCOUNTS] +
+    return process.ledger.regions[LEDGER_ACCOUNTS] +
            shard * LEDGER_ACCOUNTS_TOGETHER * sizeof(struct ledger_words);
 }
 
 void tag_ledger_show_objects(const void *tables)
 {
-    store_relaxed(&tag_ledger.header->tagged, (uintptr_t)tables);
+    store_relaxed(&process.ledger.header->tagged, (uintptr_t)tables);
 }
 
 void tag_ledger_show_ranges(const void *table)
 {
-    store_relaxed(&tag_ledger.header->ranges, (uintptr_t)table);
+    store_relaxed(&process.ledger.header->ranges, (uintptr_t)table);
 }
 
 void tag_ledger_count_loss(enum ledger_loss what)
 {
-    __atomic_fetch_add(&tag_ledger.header->losses[what], 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&process.ledger.header->losses[what], 1, __ATOMIC_RELAXED);
 }
 
 void tag_ledger_count_unseen_free(uint32_t number)
@@ -471,8 +365,6 @@ void tag_ledger_count_failure(uint32_t number)
 
 __attribute__((destructor)) static void end(void)
 {
-    if (agent_api_agent || !tag_ledger_is_ours())
-        return;
-    tag_ledger.header->ended_ticks = clock_ns(CLOCK_MONOTONIC);
-    store_release(&tag_ledger.header->state, LEDGER_EXITED);
+    if (!agent_api_agent)
+        process_end();
 }

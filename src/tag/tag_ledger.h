@@ -5,8 +5,8 @@
 /*
  * The ledger of tags: which tags were met, and their accounts.
  *
- * Runs in: target, cold paths. Threads: any, signal handlers included; no lock. A fork child begins a ledger of its own
- * at its first tagged request, in which the accounts have the numbers that its inherited descriptors know.
+ * Runs in: target, cold paths. Threads: any, signal handlers included; no lock. A fork child begins a ledger of its
+ * own at its first tagged request, in which the accounts have the numbers that its inherited descriptors know.
  */
 
 #include <stdbool.h>
@@ -14,7 +14,7 @@
 
 #include "allium/tag.h"
 #include "target/deferred_match.h"
-#include "wire/ledger_make.h"
+#include "target/process_image.h"
 
 /** A descriptor that does not lie beside its code: `version` is TAG_LEDGER_FAR, and code and text are told here. */
 struct tag_ledger_far {
@@ -34,10 +34,9 @@ static inline uint32_t tag_ledger_offset(uint32_t number)
     return ledger_index_of(number, LEDGER_ACCOUNTS_TOGETHER) * (uint32_t)sizeof(struct ledger_words);
 }
 
-extern struct ledger tag_ledger;
-
 /**
- * There is a ledger of this process's own. False: there is none and cannot be, or somebody else is making it just now.
+ * There is a ledger of this process's own. False: there is none and cannot be, or somebody else is making it just
+ * now.
  */
 bool tag_ledger_open(void);
 /** The descriptor is met: it has an account. False: there is no room for one. */
@@ -54,12 +53,6 @@ char *tag_ledger_counters(uint32_t shard);
 void tag_ledger_add(uint32_t number, uint32_t shard, bool gone, unsigned calls, uint64_t bytes);
 /** The count, to which a call of so many bytes was added, is to hand its calls on. */
 void tag_ledger_carry(struct ledger_count *count, uint32_t shard, uint64_t bytes);
-/** This process is one that has its books open: false in a fork child that has not begun. */
-bool tag_ledger_is_ours(void);
-/** Whose books they are. */
-int32_t tag_ledger_process(void);
-/** A new number in each fork child. */
-uint32_t tag_ledger_generation(void);
 /** The ledger tells where the map of objects lies; and where that of mappings. */
 void tag_ledger_show_objects(const void *tables);
 void tag_ledger_show_ranges(const void *table);

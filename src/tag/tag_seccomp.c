@@ -21,9 +21,9 @@ static void take_room(void)
                                                 LEDGER_STACK_FRAMES, LEDGER_STACKS,     LEDGER_ACCOUNTS,
                                                 LEDGER_TAGS,         LEDGER_TAG_STACKS, LEDGER_LATENCIES};
     for (unsigned i = 0; i < sizeof(growing) / sizeof(*growing); i++) {
-        const struct ledger_region *r = &tag_ledger.header->regions[growing[i]];
+        const struct ledger_region *r = &process.ledger.header->regions[growing[i]];
         uint64_t end = r->ready_bytes + SEALED_ROOM;
-        ledger_reach(&tag_ledger, growing[i], end < r->limit_bytes ? end : r->limit_bytes);
+        ledger_reach(&process.ledger, growing[i], end < r->limit_bytes ? end : r->limit_bytes);
     }
     object_map_take_room(OBJECT_MAP_ROOM_TAGS);
 }
@@ -32,13 +32,13 @@ static void take_room(void)
 struct seccomp_way seccomp_begin(struct seccomp_way w)
 {
     bool first = w.seals && !vm_reserve_is_sealed();
-    if (first && tag_ledger_open() && tag_ledger_process() != sys_call(SYS_getpid, 0))
+    if (first && tag_ledger_open() && process.ledger.header->pid != sys_call(SYS_getpid, 0))
         w.seals = false;
-    else if (first && tag_ledger_is_ours())
+    else if (first && process_has_ledger())
         take_room();
     if (w.seals) {
         vm_reserve_seal(1);
-        __atomic_fetch_add(&tag_ledger.sealed, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&process.ledger.sealed, 1, __ATOMIC_RELAXED);
     }
     return w;
 }
@@ -46,7 +46,7 @@ struct seccomp_way seccomp_begin(struct seccomp_way w)
 void seccomp_end(struct seccomp_way w, bool failed)
 {
     if (failed && w.seals) {
-        __atomic_fetch_sub(&tag_ledger.sealed, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_sub(&process.ledger.sealed, 1, __ATOMIC_RELAXED);
         vm_reserve_seal(-1);
     }
 }

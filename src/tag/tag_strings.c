@@ -6,12 +6,12 @@
 #include "target/intern_table.h"
 #include "target/ledger_stacks.h"
 
-static struct intern strings = {.ledger = &tag_ledger};
+static struct intern strings = {.ledger = &process.ledger};
 
 /* A stored string may be cut to the length that the ledger has room for. */
 static bool same_string(const void *key, uint32_t number)
 {
-    const char *stored = ledger_at(&tag_ledger, LEDGER_STRINGS, char, number), *text = key;
+    const char *stored = ledger_at(&process.ledger, LEDGER_STRINGS, char, number), *text = key;
     size_t length = text_length(stored);
     return text_starts(text, stored) && (!text[length] || length == LEDGER_STACKS_STRING_MAX);
 }
@@ -24,7 +24,7 @@ uint32_t tag_strings_number(const char *text)
     uint32_t number = intern_find(&strings, hash, same_string, text);
     if (number != INTERN_NONE)
         return number;
-    number = ledger_stacks_add_string(&tag_ledger, text);
+    number = ledger_stacks_add_string(&process.ledger, text);
     if (number)
         intern_add(&strings, hash, number);
     return number;

@@ -240,7 +240,8 @@ static void make_control(struct ledger *l, const struct ledger_config *config, l
     }
     sys_call(SYS_close, fd);
     if (page) {
-        if (config->samples) /* until ledger_keep_control() */
+        l->control_stays = !config->samples; /* else not until ledger_keep_control() */
+        if (!l->control_stays)
             sys_call(SYS_madvise, page, bytes, MADV_DONTFORK);
         l->control = (const struct ledger_control *)page;
     } else if (!sys_failed(dir)) {

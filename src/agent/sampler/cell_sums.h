@@ -55,7 +55,7 @@ static inline void cell_sums_change_live(struct ledger_shard *shard, bool mine, 
     struct ledger_header *h = process.ledger.header;
     if (!atomic_alone()) {
         uint64_t pending = atomic_fetch_add64_known(mine, &shard->pending_bytes_q, delta_q) + delta_q;
-        uint64_t lot = process_period(load_relaxed(&process.in_force)) * CELL_SUMS_LOT_PERIODS;
+        uint64_t lot = process_period(load_relaxed(&agent_state.in_force)) * CELL_SUMS_LOT_PERIODS;
         lot = lot > CELL_SUMS_LOT_LEAST ? lot : CELL_SUMS_LOT_LEAST;
         int64_t level = (int64_t)pending / (1 << LEDGER_Q);
         if (level < (int64_t)lot && level > -(int64_t)lot)

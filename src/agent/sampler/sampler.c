@@ -32,7 +32,7 @@ bool sample_is_due(struct thread *t, size_t size)
     uint8_t outside = ledger_enter(t);
     process_apply_control();
     ledger_exit(t, outside);
-    uint64_t in_force = load_acquire(&process.in_force), period = process_period(in_force);
+    uint64_t in_force = load_acquire(&agent_state.in_force), period = process_period(in_force);
     uint8_t index = process_period_index(in_force);
     if (unlikely(in_force & LEDGER_CONTROL_OFF)) {
         t->left = LEDGER_CONTROL_BYTES;
@@ -204,7 +204,7 @@ static struct sample_made book_made(struct thread *t, const struct walk_start *s
         made = (struct sample_made){serial, whole_bytes(w, serial)};
     }
     op_end(shard, mine, ticks);
-    if (unlikely(!load_relaxed(&process.has_room)))
+    if (unlikely(!load_relaxed(&agent_state.has_room)))
         writer_take_first_room_cold(load_relaxed(&shard->serials), ticks);
     return made;
 }
@@ -234,7 +234,7 @@ static void remember_free(struct thread *t, struct ledger_shard *shard, bool min
                           const struct walk_start *start, const struct ledger_sample *s, uintptr_t address,
                           uint64_t ticks, bool reallocated)
 {
-    bool whole = (load_relaxed(&process.in_force) & LEDGER_CONTROL_FREE_STACKS) || stack_is_due(ticks);
+    bool whole = (load_relaxed(&agent_state.in_force) & LEDGER_CONTROL_FREE_STACKS) || stack_is_due(ticks);
     uint32_t stack = whole ? writer_stack(t, start) : LEDGER_NONE;
     uint32_t caller = whole ? LEDGER_NONE : writer_caller(start->pc);
     uint64_t number;

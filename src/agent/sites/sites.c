@@ -230,25 +230,25 @@ static bool enter_patiently(struct thread *t, uint8_t *outside)
 {
     if (likely(ledger_enter_own(t, outside)))
         return true;
-    process_wait_for_others(t);
+    process_wait();
     return ledger_enter_own(t, outside);
 }
 
 /* Who comes to open it right after somebody else has begun to make it is not told to wait: so that is asked again. */
-static bool open_ledger(const struct thread *t)
+static bool open_ledger(void)
 {
-    process_wait_for_others(t);
+    process_wait();
     if (process_open_ledger())
         return true;
-    process_wait_for_others(t);
+    process_wait();
     return load_acquire(&process.stage) == LEDGER_STAGE_MADE;
 }
 
 /* The thread has words in the ledger that is open. */
 static ONE_COPY bool settle(struct thread *t)
 {
-    if (!open_ledger(t) || load_acquire(&process.ledger.header->regions[LEDGER_SITE_SUMS].ready_bytes) <
-                               sizeof(struct ledger_site_sums))
+    if (!open_ledger() || load_acquire(&process.ledger.header->regions[LEDGER_SITE_SUMS].ready_bytes) <
+                              sizeof(struct ledger_site_sums))
         return false;
     /* Handlers that interrupt this add to the shared words, atomically: without tables they take the slow path. */
     t->objects = object_map_none;
@@ -481,7 +481,7 @@ void sites_begin(void)
     if (!next.malloc || !modules || !vm_reserve_open(modules, SITES_MOST * sizeof(*modules)) ||
         !site_tables_begin(process.generation) || !object_map_tables())
         return;
-    wrappers_begin(process.wrappers);
+    wrappers_begin(agent_state.wrappers);
     sites_asked_begin();
     sites_heads_tell = heads_tell_usable();
     sites_on = 1;
