@@ -85,8 +85,8 @@ static void write_setting(const struct setting *it, char quote, const char *spec
 
 static void write_shell(const struct settings *s)
 {
-    printf(
-        "# From here on, what this shell starts is observed, as far as it can be; `allium ps` lists it.\n");
+    printf("# Programs that this shell starts from now on are observed, if they can carry the agent.\n"
+           "# `allium ps` lists them.\n");
     printf("export LD_PRELOAD='");
     write_escaped(s->agent, "'", SHELL_QUOTE);
     printf("'\"${LD_PRELOAD:+:$LD_PRELOAD}\"\n");
@@ -114,9 +114,10 @@ static void write_systemd(const struct settings *s)
 {
     printf("# /etc/systemd/system/NAME.service.d/allium.conf, with the unit's NAME; then:\n"
            "#   systemctl daemon-reload && systemctl restart NAME\n"
-           "# To undo it: remove the file, and the same again.\n"
-           "# Where the unit sets LD_PRELOAD itself (systemctl show NAME -p Environment), put that behind a "
-           "colon here.\n"
+           "# To undo it: remove the file, and run the two commands again.\n"
+           "# If the unit sets LD_PRELOAD itself (systemctl show NAME -p Environment), append that value "
+           "here, after "
+           "a colon.\n"
            "[Service]\nEnvironment=\"LD_PRELOAD=");
     write_unit_text(s->agent);
     printf("\"\n");
@@ -129,7 +130,7 @@ static void write_systemd(const struct settings *s)
 
 static void write_docker(const struct settings *s)
 {
-    printf("# At the end of the Dockerfile of an image with glibc, with %s beside it:\n"
+    printf("# Append this to the Dockerfile of an image with glibc, with %s beside the Dockerfile:\n"
            "COPY %s /usr/local/lib/allium/\n"
            "ENV LD_PRELOAD=/usr/local/lib/allium/%s${LD_PRELOAD:+:$LD_PRELOAD}\n",
            s->agent_name, s->agent_name, s->agent_name);
@@ -137,10 +138,11 @@ static void write_docker(const struct settings *s)
         printf("ENV ");
         write_setting(&s->of[i], '"', "\"\\$", "\\%c");
     }
-    printf("# Ledgers lie in the container's /dev/shm, which has 64 MiB unless --shm-size says otherwise.\n"
-           "# To undo it: remove these lines and build the image again.\n"
-           "# The agent to copy is %s\n",
-           s->agent_file);
+    printf(
+        "# Ledgers are in the container's /dev/shm, which has 64 MiB unless --shm-size sets another size.\n"
+        "# To undo it: remove these lines and build the image again.\n"
+        "# The agent to copy is %s\n",
+        s->agent_file);
 }
 
 static void set(struct settings *s, const char *name, uint64_t value)
