@@ -80,6 +80,7 @@ EXPORT const struct agent_api_agent *allium_agent_api(const struct agent_api_tag
     boot_agent();
     if (tags->version != AGENT_API_VERSION || agent_api_tags || !process.generation)
         return NULL;
+    ours.space = headroom_own_space();
     if (sites_on)
         ours.charged = sites_charge_tag;
     agent_api_tags = tags;

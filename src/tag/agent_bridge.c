@@ -47,4 +47,6 @@ void agent_bridge_begin(void)
         .version = AGENT_API_VERSION, .holds = holds, .gone = gone, .take = take, .moved = moved};
     if (allium_agent_api)
         agent_api_agent = allium_agent_api(&ours);
+    if (agent_api_agent)
+        headroom_share_space(agent_api_agent->space);
 }

@@ -301,7 +301,7 @@ enum ledger_stage process_begin_ledger(void)
     enum agent_api_answer answer = open_ledger();
     if (answer != AGENT_API_OPEN)
         return answer == AGENT_API_LATER ? LEDGER_STAGE_NONE : LEDGER_STAGE_FAILED;
-    vm_reserve_count_ledger(ledger_mapped_bytes(process.ledger.header));
+    headroom_set_ledger(ledger_mapped_bytes(process.ledger.header)); /* the agent's, too */
     if (process.ledger.control == &ledger_no_control)
         process.ledger.control = inherited;
     if (!back_account(0) || ledger_append(&process.ledger, LEDGER_TAGS, 1) ||

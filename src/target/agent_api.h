@@ -16,10 +16,11 @@
 #include <stdint.h>
 
 #include "target/object_map.h"
+#include "wire/headroom.h"
 #include "wire/ledger_make.h"
 
 /** Another number: of another build, with which nothing is shared. */
-#define AGENT_API_VERSION (LEDGER_VERSION << 8 | 1u)
+#define AGENT_API_VERSION (LEDGER_VERSION << 8 | 2u)
 
 /** The library's side. Its objects are those of tags; they leave its map before they are given back. */
 struct agent_api_tags {
@@ -48,6 +49,8 @@ struct agent_api_agent {
      * With accounts of call sites, else NULL: the object just made is the tag's that has this account, and no call's.
      */
     void (*charged)(const void *p, uint32_t account);
+    /** Where both count the address space that they take: an eighth of a limit is for both together. */
+    struct headroom_space *space;
 };
 
 /** What the agent exports; NULL: it is of another build. Called once, in a process that is not under seccomp yet. */

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 
 #include "base/sigsafe/syscall.h"
 #include "wire/headroom.h"
@@ -12,6 +11,7 @@
 #define PIECES_MAX        4096u
 #define REFUSALS_PER_LOOK 1024u /* a look at the limits takes some system calls */
 #define PAGE              4096u
+#define LEDGER_LEAST      (16u << 20) /* address space that is left to the ledger */
 #define ARRAY_STEP        (64u << 10)
 
 static struct {
@@ -19,7 +19,6 @@ static struct {
     uint64_t bytes; /* written last; 0: none, or given back */
 } pieces[PIECES_MAX];
 static uint32_t n_pieces;
-static uint64_t reserved_bytes, ledger_bytes;
 static uint32_t refused_reserve, refused_open; /* since the last success */
 static int sealed;
 
@@ -36,26 +35,6 @@ bool vm_reserve_is_sealed(void)
 bool vm_reserve_may_call(void)
 {
     return !load_relaxed(&sealed) && !sys_call(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0);
-}
-
-void vm_reserve_count_ledger(uint64_t bytes)
-{
-    store_relaxed(&ledger_bytes, bytes);
-}
-
-uint64_t vm_reserve_bytes(void)
-{
-    return load_relaxed(&reserved_bytes);
-}
-
-/* An eighth of a limit of the address space, at most, is for the ledger and all that is reserved. */
-static bool is_within_share(uint64_t bytes)
-{
-    struct rlimit limit;
-    if (sys_call(SYS_getrlimit, RLIMIT_AS, &limit))
-        return false;
-    bytes += load_relaxed(&reserved_bytes) + load_relaxed(&ledger_bytes);
-    return limit.rlim_cur == RLIM_INFINITY || bytes <= limit.rlim_cur / 8;
 }
 
 /* Under strict overcommit, what is reserved now could not be made writable later without taking it from the program. */
@@ -107,19 +86,20 @@ void *vm_reserve(uint64_t bytes, bool wiped)
 {
     if (refused_lately(&refused_reserve))
         return NULL;
-    bool may = vm_reserve_may_call() && !overcommit_is_strict() && is_within_share(bytes) &&
-               headroom_in_limits(bytes, 0);
+    bool may = vm_reserve_may_call() && !overcommit_is_strict() && headroom_in_limits(bytes, 0) &&
+               headroom_take_space(bytes, LEDGER_LEAST);
     void *p = may ? map_zeros(bytes, wiped) : NULL;
     if (p && !note((uintptr_t)p, bytes)) {
         sys_call(SYS_munmap, p, bytes);
         p = NULL;
     }
     if (!p) {
+        if (may)
+            headroom_give_space(bytes);
         __atomic_fetch_add(&refused_reserve, 1, __ATOMIC_RELAXED);
         return NULL;
     }
     store_relaxed(&refused_reserve, 0);
-    __atomic_fetch_add(&reserved_bytes, bytes, __ATOMIC_RELAXED);
     return p;
 }
 
@@ -157,7 +137,7 @@ void vm_reserve_release(void *memory, uint64_t bytes)
     for (uint32_t i = 0; i < PIECES_MAX && i < load_relaxed(&n_pieces); i++)
         if (pieces[i].start == (uintptr_t)memory)
             store_relaxed(&pieces[i].bytes, 0);
-    __atomic_fetch_sub(&reserved_bytes, bytes, __ATOMIC_RELAXED);
+    headroom_give_space(bytes);
     sys_call(SYS_munmap, memory, bytes);
 }
 

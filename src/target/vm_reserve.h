@@ -47,10 +47,6 @@ static inline bool vm_array_reach(struct vm_array *a, const void *records, uint3
     return likely(number < load_acquire(&a->writable)) || vm_array_reach_cold(a, records, number);
 }
 
-/** Address space that the ledger takes: it belongs to the same eighth. Replaces what was said before. */
-void vm_reserve_count_ledger(uint64_t bytes);
-/** Address space that is reserved by now, without the ledger. */
-uint64_t vm_reserve_bytes(void);
 /**
  * Adds to the reasons for which no system call may be made. While there is one, nothing is reserved or made writable.
  */

@@ -119,6 +119,44 @@ static uint64_t limit_of(int resource)
     return sys_call(SYS_getrlimit, resource, &limit) ? 0 : limit.rlim_cur;
 }
 
+static struct headroom_space own_space, *space = &own_space;
+
+void headroom_set_ledger(uint64_t bytes)
+{
+    store_relaxed(&space->ledger, bytes);
+}
+
+bool headroom_has_space(uint64_t bytes)
+{
+    uint64_t most = limit_of(RLIMIT_AS);
+    return most == RLIM_INFINITY ||
+           load_relaxed(&space->ledger) + load_relaxed(&space->other) + bytes <= most / 8;
+}
+
+bool headroom_take_space(uint64_t bytes, uint64_t spare)
+{
+    if (!headroom_has_space(bytes + spare))
+        return false;
+    __atomic_fetch_add(&space->other, bytes, __ATOMIC_RELAXED);
+    return true;
+}
+
+void headroom_give_space(uint64_t bytes)
+{
+    __atomic_fetch_sub(&space->other, bytes, __ATOMIC_RELAXED);
+}
+
+struct headroom_space *headroom_own_space(void)
+{
+    return &own_space;
+}
+
+void headroom_share_space(struct headroom_space *with)
+{
+    __atomic_fetch_add(&with->other, own_space.other, __ATOMIC_RELAXED);
+    space = with;
+}
+
 static bool began_under_seccomp;
 
 void headroom_begin(void)

@@ -31,6 +31,21 @@ bool headroom_may_call(uint32_t *sealed);
  * so much more private memory made writable? True where it has no limit. A few system calls where it has one.
  */
 bool headroom_in_limits(uint64_t address_space, uint64_t data);
+/**
+ * Of a limit of the address space (RLIMIT_AS) the ledger and all tables beside it together take an eighth at most.
+ * headroom_set_ledger() says how much address space the ledger takes, in place of what was said before. The other
+ * three are for all else: takes `bytes`, if `spare` bytes more are left then; gives them back; asks only.
+ */
+struct headroom_space {
+    uint64_t ledger, other;
+};
+void headroom_set_ledger(uint64_t bytes);
+bool headroom_take_space(uint64_t bytes, uint64_t spare);
+void headroom_give_space(uint64_t bytes);
+bool headroom_has_space(uint64_t bytes);
+/** The counters of this library, for the other library of ours in the process; which counts there from now on. */
+struct headroom_space *headroom_own_space(void);
+void headroom_share_space(struct headroom_space *with);
 /** `held_bytes`: what the ledger has already. LEDGER_NOT_FULL when there is room; otherwise the reason why not. */
 enum ledger_full headroom_check(const char *dir, uint64_t held_bytes, uint64_t bytes);
 

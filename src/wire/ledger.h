@@ -109,7 +109,8 @@ enum ledger_full {
     LEDGER_FULL_CGROUP,     /* memory cgroup nearly full */
     LEDGER_FULL_SECCOMP,    /* the process entered seccomp: no system call may be added */
     LEDGER_FULL_REFUSED,    /* the kernel said no */
-    LEDGER_FULL_SHARE,      /* the ledger has the share of a memory cgroup's limit that it may have */
+    LEDGER_FULL_OWN_LIMIT, /* too little of a limit of the program itself (RLIMIT_AS, RLIMIT_DATA) would be left */
+    LEDGER_FULL_SHARE, /* the ledger has the share of a memory cgroup's limit that it may have */
 };
 
 /* The ledger takes at most one part in so many of a memory cgroup's limit: the program may need the rest. */

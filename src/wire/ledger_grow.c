@@ -57,6 +57,12 @@ static enum ledger_full look_around(struct ledger *l, uint64_t bytes)
     return full;
 }
 
+/* Writable private memory counts against RLIMIT_AS and RLIMIT_DATA. headroom_give_space() gives it back. */
+static bool take_from_limits(uint64_t bytes)
+{
+    return headroom_in_limits(bytes, bytes) && headroom_take_space(bytes, 0);
+}
+
 static void *map_private(uint64_t bytes, int flags)
 {
     long p = sys_call(SYS_mmap, 0, bytes, PROT_READ | PROT_WRITE,
@@ -85,10 +91,13 @@ void *ledger_private(struct ledger *l, uint64_t bytes)
     enum ledger_full full = headroom_may_call(&l->sealed) ? LEDGER_NOT_FULL : LEDGER_FULL_SECCOMP;
     if (l->header && !full)
         full = refused_lately(l->header) ? (enum ledger_full)l->header->full : look_around(l, bytes);
+    if (!full)
+        full = take_from_limits(bytes) ? LEDGER_NOT_FULL : LEDGER_FULL_OWN_LIMIT;
     if (!full) {
         void *p = map_private(bytes, bytes <= LEDGER_PAGE_BYTES ? MAP_POPULATE : 0);
         if (p)
             return p;
+        headroom_give_space(bytes);
         full = LEDGER_FULL_REFUSED;
     }
     if (l->header)
@@ -98,8 +107,10 @@ void *ledger_private(struct ledger *l, uint64_t bytes)
 
 void ledger_give_back(struct ledger *l, void *memory, uint64_t bytes)
 {
-    if ((uintptr_t)memory - (uintptr_t)l->pool >= l->pool_bytes)
-        sys_call(SYS_munmap, memory, bytes);
+    if (l->pool && (uintptr_t)memory - (uintptr_t)l->pool < l->pool_bytes)
+        return;
+    headroom_give_space(bytes);
+    sys_call(SYS_munmap, memory, bytes);
 }
 
 void ledger_empty_private(struct ledger *l, void *memory, uint64_t bytes)
@@ -161,11 +172,13 @@ bool ledger_take_room(struct ledger *l, const uint32_t ends[static LEDGER_TABLES
     for (int t = 0; t < LEDGER_TABLES; t++)
         bytes += missing_bytes(l, t, ends[t]);
     if (l->pool || held + bytes > l->header->limit_bytes / 8 || !headroom_may_call(&l->sealed) ||
-        !headroom_in_limits(pool_bytes, pool_bytes) || headroom_check(l->dir, held, ROOM_SHARE * bytes))
+        headroom_check(l->dir, held, ROOM_SHARE * bytes) || !take_from_limits(pool_bytes))
         return false;
     char *pool = map_private(pool_bytes, 0);
-    if (!pool)
+    if (!pool) {
+        headroom_give_space(pool_bytes);
         return false;
+    }
     l->pool_bytes = pool_bytes;
     l->pool_used = 0;
     store_release(&l->pool, pool);

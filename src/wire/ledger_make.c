@@ -275,22 +275,13 @@ static int back_first_pages(const struct ledger *l, char *map, struct ledger_reg
     return (int)ledger_back(from, (uint64_t)(to - from));
 }
 
-/* What a ledger may reserve of an address space that is limited (ulimit -v): the rest is the program's. */
-static uint64_t address_space_share(void)
-{
-    struct rlimit as;
-    if (sys_call(SYS_getrlimit, RLIMIT_AS, &as) || as.rlim_cur == RLIM_INFINITY)
-        return UINT64_MAX;
-    return as.rlim_cur / 8;
-}
-
 /* File and mapping for a hard limit; 0 or -errno. */
 static int make_sized(struct ledger *l, long dir, const char *name, uint64_t limit_bytes,
                       const struct ledger_config *config)
 {
     struct ledger_region regions[LEDGER_TABLES];
     uint64_t bytes = lay_out(regions, config, limit_bytes);
-    if (bytes > address_space_share())
+    if (!headroom_has_space(bytes + bytes / 3)) /* a third for its private tables */
         return -ENOMEM;
     long fd = create_file(dir, name, bytes);
     if (sys_failed(fd))
@@ -318,6 +309,7 @@ static int make_sized(struct ledger *l, long dir, const char *name, uint64_t lim
         h->limit_bytes = limit_bytes;
         h->image_id = config->image_id;
         l->header = h;
+        headroom_set_ledger(bytes);
     }
     if (bad) {
         if (map)
@@ -353,6 +345,7 @@ int ledger_make(struct ledger *l, const struct ledger_config *config)
     file_name(name, config, dir, pid, config->samples ? LEDGER_SUFFIX : LEDGER_TAGS_SUFFIX);
     if (!sys_failed(dir))
         sweep(dir, l->dir);
+    headroom_set_ledger(0); /* that of a parent is not mapped here */
     int bad = headroom_in_filesystem(l->dir, SMALLEST_LIMIT) ? -ENOMEM : -ENOSPC;
     for (uint64_t limit = config->limit_bytes; bad != -ENOSPC && bad && limit >= SMALLEST_LIMIT; limit /= 4)
         bad = make_sized(l, dir, name, limit, config);

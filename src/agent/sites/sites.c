@@ -82,7 +82,6 @@ static bool back_sums(uint32_t number)
 
 void sites_begin_ledger(void)
 {
-    vm_reserve_count_ledger(ledger_mapped_bytes(process.ledger.header));
     if (sites_on)
         site_tables_take(process.generation);
     sites_asked_begin_ledger();

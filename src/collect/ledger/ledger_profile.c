@@ -68,6 +68,8 @@ static const char *full_text(uint32_t full)
         return "the program entered seccomp";
     case LEDGER_FULL_REFUSED:
         return "the kernel refused more memory";
+    case LEDGER_FULL_OWN_LIMIT:
+        return "too little of a limit of the program would be left (ulimit -v, ulimit -d)";
     case LEDGER_FULL_SHARE:
         return "it may have no more than a twelfth of the limit of a memory cgroup";
     }
