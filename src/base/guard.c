@@ -26,7 +26,7 @@ struct worker {
     pid_t tid; /* 0: it has not begun yet */
 };
 
-static struct worker *current; /* idle, between two calls; NULL: none yet */
+static _Thread_local struct worker *current; /* idle, between two calls of this thread; NULL: none yet */
 
 static void release(struct worker *w)
 {

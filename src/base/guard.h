@@ -7,7 +7,7 @@
  * system that nobody serves. They run in a thread of their own; one that does not come back is left behind, with what
  * it has, and ends with us: the kernel waits for such things so that a kill ends it.
  *
- * Runs in: the tool. Threads: one caller at a time.
+ * Runs in: the tool. Threads: any.
  */
 
 #include <stddef.h>

@@ -41,13 +41,12 @@
 #define COMMIT_LAST_NS    (5000 * MS)
 #define STORED_NS         (500 * MS) /* what has ended is committed, and its ledger removed, after so long */
 #define STORED_MAX        64         /* or when there are so many */
-#define HARVEST_NS                                                                                           \
-    (100 * MS) /* what has ended is stored for so long before what came up meanwhile is looked for */
-#define WAIT_NS        (50 * MS)
-#define WAITING_MAX    32 /* that have ended and are not stored yet; other images' names come with theirs */
-#define BACKLOG_MAX    400 /* more than that at once: they end faster than they can be stored, and are counted */
-#define IMAGES_MAX     1000 /* stored in full; further ones are counted, with their peaks */
-#define ARGS_BYTES_MAX 1000
+#define HARVEST_NS        (100 * MS) /* of storing images that have ended, between two scans */
+#define WAIT_NS           (50 * MS)
+#define WAITING_MAX       32 /* that have ended and are not stored yet; other images' names come with theirs */
+#define BACKLOG_MAX       400 /* more than that at once: they end faster than they can be stored, and are counted */
+#define IMAGES_MAX        1000 /* stored in full; further ones are counted, with their peaks */
+#define ARGS_BYTES_MAX    1000
 
 _Static_assert(RECORD_PERIOD_DEFAULT_BYTES == LEDGER_PERIOD_DEFAULT &&
                    RECORD_PERIOD_MAX_BYTES == LEDGER_PERIOD_MAX,
@@ -74,7 +73,7 @@ struct ledger_tracker {
     struct ledger_tracker_options o;
     struct VEC(struct track) tracks;
     int inotify_fd;
-    struct stray_search strays;
+    struct stray_search *strays;
     uint64_t next_scan, scan_ns, next_commit, commit_ns;
     struct container_roots roots;
     uint64_t naming_ns; /* of the latest image: most of the first moment's time, and of no later one's */
@@ -96,6 +95,7 @@ struct ledger_tracker *ledger_tracker_new(const struct ledger_tracker_options *o
     if (o->own_allocator)
         unobserved_count_add(f->unseen, PRELOAD_CHECK_OWN_MALLOC, o->own_allocator);
     f->tags = tag_tracker_new(o->dir, o->recording, o->symbols);
+    f->strays = stray_search_new(o->dir);
     f->sites = site_tracker_new(o->recording, o->symbols, o->sites);
     f->inotify_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     if (f->inotify_fd >= 0 && inotify_add_watch(f->inotify_fd, o->dir, IN_CREATE) < 0) {
@@ -122,6 +122,7 @@ void ledger_tracker_free(struct ledger_tracker *f)
     vec_each (struct track, t, &f->tracks)
         release(t);
     vec_release(&f->tracks);
+    stray_search_free(f->strays);
     unobserved_count_free(f->unseen);
     tag_tracker_free(f->tags);
     site_tracker_free(f->sites);
@@ -163,8 +164,6 @@ static void take_up(struct ledger_tracker *f, struct ledger_entry *e, uint64_t n
                       .next_point = now,
                       .root = ""};
     t.fd = ledger_entry_open(e);
-    if (e->mapped && (t.fd == -EACCES || t.fd == -EPERM))
-        unobserved_count_add_hidden(f->unseen, e->pid, e->image_id);
     if (t.fd < 0)
         return;
     if (ledger_copy_header(t.fd, &h, NULL)) {
@@ -199,26 +198,27 @@ static void take_up_all(struct ledger_tracker *f, struct ledger_list *list, uint
     ledger_list_release(list);
 }
 
-/*
- * Processes first, then directories, of which the entries count: a stray that lies in sight, too, would else be found
- * once more by its name, when it has ended and is stored.
- */
+/* Directories go first: a stray in sight would else be found again by its name after it has ended and is stored. */
 static void scan(struct ledger_tracker *f, uint64_t now, bool last)
 {
-    struct ledger_list strays = {0}, list = {0};
+    struct ledger_strays strays = {.list = {0}};
+    struct ledger_list list = {0};
     char events[4096];
-    bool appeared = false;
+    bool appeared = last;
     size_t tracks = f->tracks.len;
     while (f->inotify_fd >= 0 && read(f->inotify_fd, events, sizeof(events)) > 0)
         appeared = true;
-    if (!last && !appeared && now < f->next_scan && now < f->strays.next)
+    if (last)
+        stray_search_finish(f->strays, &strays);
+    else if (!stray_search_step(f->strays, now, &strays) && !appeared && now < f->next_scan)
         return;
-    if (last || now >= f->strays.next)
-        stray_search_run(&f->strays, f->o.dir, &strays);
     ledger_run_scan(f->o.dir, &list);
     tag_tracker_scan(f->tags);
     take_up_all(f, &list, now, last);
-    take_up_all(f, &strays, now, last);
+    take_up_all(f, &strays.list, now, last);
+    vec_each (const struct ledger_mark, mark, &strays.marks)
+        unobserved_count_add_mark(f->unseen, mark);
+    ledger_strays_release(&strays);
     /* A ledger that was not whole yet is found by one of the next scans. */
     bool quiet = !appeared && f->tracks.len == tracks;
     f->scan_ns = quiet && f->scan_ns * 2 < SCAN_LAST_NS ? f->scan_ns * 2
@@ -466,7 +466,8 @@ int ledger_tracker_step(struct ledger_tracker *f, int *wait_ms, struct error *e)
     }
     next = tag_tracker_due(f->tags);
     next = next < f->next_scan ? next : f->next_scan;
-    next = next < f->strays.next ? next : f->strays.next;
+    uint64_t search = stray_search_due(f->strays, now);
+    next = next < search ? next : search;
     vec_each (const struct track, t, &f->tracks)
         if (!t->stored && t->next_point < next)
             next = t->next_point;

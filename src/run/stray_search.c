@@ -1,28 +1,162 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "run/stray_search.h"
 
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
 #include <time.h>
 
+#include "base/mem.h"
 #include "base/sigsafe/clock_ns.h"
-#include "collect/ledger/ledger_scan.h"
 
-/* A busy machine, or a process that does not answer, makes us wait: that must not keep us from our other work. */
-#define WAIT_SHARE       3
+#define WAIT_SHARE       3 /* between two searches passes this many times the time of the first, or more */
 #define COST_SHARE_FIRST 50
 #define COST_SHARE_LAST  2000
 #define WAIT_LAST_NS     10000000000u
+#define POLL_NS          20000000u /* how often a search that runs is looked after */
 
-void stray_search_run(struct stray_search *s, const char *dir, struct ledger_list *list)
+enum state { IDLE, SEARCHING, FOUND, STOPPED };
+
+struct stray_search {
+    const char *dir;
+    pthread_t thread;
+    bool has_thread; /* else searches run where they are asked for */
+    uint64_t next;   /* when the next search begins (CLOCK_MONOTONIC) */
+    uint64_t share;  /* that is after this many times the processor time of the last one; 0 at first */
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    enum state state;           /* under the lock */
+    struct ledger_strays found; /* the thread's while SEARCHING, else the recorder's */
+    uint64_t took_ns, cost_ns;  /* the same */
+};
+
+static void search(struct stray_search *s)
 {
-    size_t before = list->len;
     uint64_t began = clock_ns(CLOCK_MONOTONIC), worked = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-    ledger_scan_strays(dir, list);
-    uint64_t now = clock_ns(CLOCK_MONOTONIC), cost = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - worked;
-    if (!s->share || list->len > before)
+    ledger_scan_strays(s->dir, &s->found);
+    s->took_ns = clock_ns(CLOCK_MONOTONIC) - began;
+    s->cost_ns =
+        clock_ns(CLOCK_PROCESS_CPUTIME_ID) - worked; /* the recorder's work meanwhile is in it, too */
+    s->cost_ns = s->cost_ns < s->took_ns ? s->cost_ns : s->took_ns;
+}
+
+static void *serve(void *stray_search)
+{
+    struct stray_search *s = stray_search;
+    pthread_mutex_lock(&s->lock);
+    while (s->state != STOPPED) {
+        if (s->state != SEARCHING) {
+            pthread_cond_wait(&s->changed, &s->lock);
+            continue;
+        }
+        pthread_mutex_unlock(&s->lock);
+        search(s);
+        pthread_mutex_lock(&s->lock);
+        s->state = FOUND;
+        pthread_cond_broadcast(&s->changed);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return NULL;
+}
+
+static void set_state(struct stray_search *s, enum state state)
+{
+    pthread_mutex_lock(&s->lock);
+    s->state = state;
+    pthread_cond_broadcast(&s->changed);
+    pthread_mutex_unlock(&s->lock);
+}
+
+static void begin(struct stray_search *s)
+{
+    if (!s->has_thread)
+        search(s);
+    set_state(s, s->has_thread ? SEARCHING : FOUND);
+}
+
+static enum state state_of(struct stray_search *s, bool wait)
+{
+    pthread_mutex_lock(&s->lock);
+    while (wait && s->state == SEARCHING)
+        pthread_cond_wait(&s->changed, &s->lock);
+    enum state state = s->state;
+    pthread_mutex_unlock(&s->lock);
+    return state;
+}
+
+struct stray_search *stray_search_new(const char *dir)
+{
+    struct stray_search *s = mem_alloc(sizeof(*s));
+    sigset_t all, before;
+    s->dir = dir;
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->changed, NULL);
+    sigfillset(&all); /* signals are the recorder's */
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    s->has_thread = !pthread_create(&s->thread, NULL, serve, s);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return s;
+}
+
+void stray_search_free(struct stray_search *s)
+{
+    state_of(s, true);
+    set_state(s, STOPPED);
+    if (s->has_thread)
+        pthread_join(s->thread, NULL);
+    ledger_strays_release(&s->found);
+    pthread_cond_destroy(&s->changed);
+    pthread_mutex_destroy(&s->lock);
+    free(s);
+}
+
+/* Decides when the next search begins. */
+static void plan(struct stray_search *s)
+{
+    uint64_t now = clock_ns(CLOCK_MONOTONIC), least = s->took_ns * WAIT_SHARE;
+    if (!s->share || s->found.list.len || s->found.marks.len)
         s->share = COST_SHARE_FIRST;
     else if (s->share < COST_SHARE_LAST)
         s->share += s->share / 2;
-    uint64_t wait = cost * s->share, least = (now - began) * WAIT_SHARE;
-    wait = wait < WAIT_LAST_NS ? wait : WAIT_LAST_NS;
+    uint64_t wait = s->cost_ns * s->share < WAIT_LAST_NS ? s->cost_ns * s->share : WAIT_LAST_NS;
     s->next = now + (wait > least ? wait : least);
+}
+
+static bool take(struct stray_search *s, bool wait, struct ledger_strays *found)
+{
+    if (state_of(s, wait) != FOUND)
+        return false;
+    plan(s);
+    *found = s->found;
+    s->found = (struct ledger_strays){.list = {0}};
+    set_state(s, IDLE);
+    return true;
+}
+
+bool stray_search_step(struct stray_search *s, uint64_t now, struct ledger_strays *found)
+{
+    if (take(s, false, found))
+        return true;
+    if (now >= s->next && state_of(s, false) == IDLE)
+        begin(s);
+    return false;
+}
+
+void stray_search_finish(struct stray_search *s, struct ledger_strays *found)
+{
+    struct ledger_strays earlier = {.list = {0}};
+    take(s, true, &earlier);
+    begin(s);
+    take(s, true, found);
+    vec_each (struct ledger_entry, e, &earlier.list)
+        *vec_push(&found->list) = *e;
+    vec_each (struct ledger_mark, mark, &earlier.marks)
+        *vec_push(&found->marks) = *mark;
+    vec_release(&earlier.list);
+    vec_release(&earlier.marks);
+}
+
+uint64_t stray_search_due(struct stray_search *s, uint64_t now)
+{
+    return state_of(s, false) == SEARCHING ? now + POLL_NS : s->next;
 }

@@ -3,22 +3,29 @@
 #define RUN_STRAY_SEARCH_H
 
 /*
- * When to look through all processes for ledgers that lie out of sight: no event tells of them. The search takes a
- * small share of one processor, and of time. While it finds nothing that share shrinks.
+ * Searches all processes, again and again, for ledgers and marks that are out of the recorder's sight: no event tells
+ * of them. A search takes a small share of one processor, and of time; while searches find nothing, that share shrinks.
+ * It runs in a thread of its own, because a process that does not answer makes it wait.
  *
- * Runs in: the tool. Threads: one.
+ * Runs in: the tool. Threads: the functions are for the recorder's thread. Owns: its own thread.
  */
 
+#include <stdbool.h>
 #include <stdint.h>
 
-#include "collect/ledger/ledger_dir.h"
+#include "collect/ledger/ledger_scan.h"
 
-struct stray_search {
-    uint64_t next;  /* CLOCK_MONOTONIC */
-    uint64_t share; /* the next search may begin after this many times the cost of the last one; 0 at first */
-};
+struct stray_search;
 
-/** Appends to `list` what the recorder of `dir` has out of sight. */
-void stray_search_run(struct stray_search *s, const char *dir, struct ledger_list *list);
+/** Never NULL. `dir` is the recorder's directory, and stays valid. */
+struct stray_search *stray_search_new(const char *dir);
+/** Waits for a search that runs. */
+void stray_search_free(struct stray_search *s);
+/** Begins a search if it is time for one, and does not wait. True: one has ended, and `found` is the caller's. */
+bool stray_search_step(struct stray_search *s, uint64_t now, struct ledger_strays *found);
+/** Makes a whole search, and waits for it; what an earlier one has found is in `found`, too. */
+void stray_search_finish(struct stray_search *s, struct ledger_strays *found);
+/** When the next step is due (CLOCK_MONOTONIC). */
+uint64_t stray_search_due(struct stray_search *s, uint64_t now);
 
 #endif

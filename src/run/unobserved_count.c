@@ -5,11 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/mem.h"
 #include "base/vec.h"
 #include "collect/ledger/ledger_dir.h"
-#include "collect/process/proc.h"
 #include "collect/process/program_check.h"
 
 #define PROGRAMS_MAX 1000 /* that are told apart */
@@ -24,7 +22,7 @@ struct kind {
 
 struct unobserved_count {
     struct VEC(struct kind) kinds;
-    struct VEC(uint64_t) hidden; /* images that are counted */
+    struct VEC(uint64_t) marked; /* images of marks that are counted */
     uint64_t read_bytes;         /* of the file that agents write */
 };
 
@@ -38,7 +36,7 @@ void unobserved_count_free(struct unobserved_count *u)
     vec_each (struct kind, k, &u->kinds)
         free(k->program);
     vec_release(&u->kinds);
-    vec_release(&u->hidden);
+    vec_release(&u->marked);
     free(u);
 }
 
@@ -64,16 +62,13 @@ void unobserved_count_add(struct unobserved_count *u, enum carrier why, const ch
     count(u, why, program, 1);
 }
 
-void unobserved_count_add_hidden(struct unobserved_count *u, pid_t pid, uint64_t image_id)
+void unobserved_count_add_mark(struct unobserved_count *u, const struct ledger_mark *mark)
 {
-    struct buf program = BUF_INIT;
-    vec_each (const uint64_t, id, &u->hidden)
-        if (*id == image_id)
+    vec_each (const uint64_t, id, &u->marked)
+        if (*id == mark->id)
             return;
-    *vec_push(&u->hidden) = image_id;
-    proc_program(pid, &program);
-    count(u, PRELOAD_CHECK_HIDDEN, buf_str(&program), 1);
-    buf_release(&program);
+    *vec_push(&u->marked) = mark->id;
+    count(u, (enum carrier)abs(mark->why), mark->program, mark->why < 0 ? -1 : 1);
 }
 
 static void take_marks(void *u, const char *folder)

@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "collect/ledger/ledger_scan.h"
 #include "collect/ledger/unobserved_read.h"
 #include "store/recording.h"
 
@@ -21,8 +22,8 @@ struct unobserved_count;
 /** Never NULL. */
 struct unobserved_count *unobserved_count_new(void);
 void unobserved_count_free(struct unobserved_count *u);
-/** The ledger of this image is there, and not for us. It is counted once. */
-void unobserved_count_add_hidden(struct unobserved_count *u, pid_t pid, uint64_t image_id);
+/** Counts a process that a search has found, once. */
+void unobserved_count_add_mark(struct unobserved_count *u, const struct ledger_mark *mark);
 /** A process of `program` that the recorder itself knows of; the program's name is copied. */
 void unobserved_count_add(struct unobserved_count *u, enum carrier why, const char *program);
 /** Takes up what agents have noted in the directory of ledgers, and stores what is new. 0, or the recording's error. */

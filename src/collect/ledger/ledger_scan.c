@@ -3,16 +3,19 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/mem.h"
 #include "collect/ledger/ledger_copy.h"
 #include "collect/ledger/mapped_ledgers.h"
 #include "collect/process/container.h"
 #include "collect/process/proc.h"
+#include "wire/preload_check.h"
 
 static struct ledger_entry *find_file(struct ledger_list *list, dev_t device, ino_t inode)
 {
@@ -187,7 +190,8 @@ int ledger_scan_unread(const struct ledger_scan *s, struct error *e)
 }
 
 struct stray_search {
-    struct ledger_scan found;
+    struct ledger_strays *found;
+    struct ledger_scan ledgers;
     const char *name; /* "run-…" */
 };
 
@@ -199,6 +203,26 @@ static bool is_for(const struct mapped_ledgers_file *f, const char *name)
     return slash > f->path + len && !strncmp(slash - len, name, len) && strchr("/:", slash[-1 - (int)len]);
 }
 
+static void add_mark(struct ledger_strays *s, uint64_t id, int why, const char *program)
+{
+    *vec_push(&s->marks) = (struct ledger_mark){.id = id, .why = why, .program = mem_strdup(program)};
+}
+
+/* Takes a ledger that the process maps. One that may not be read becomes a mark: the process has a name now. */
+static void take_stray(struct stray_search *s, pid_t pid, const struct mapped_ledger *m, bool tags)
+{
+    struct buf program = BUF_INIT;
+    take_file(&s->ledgers.list, pid, m, tags);
+    int fd = mapped_ledgers_open(pid, tags ? &m->tags : &m->ledger, O_RDONLY);
+    if (fd >= 0)
+        close(fd);
+    else if (fd == -EACCES || fd == -EPERM) {
+        proc_program(pid, &program);
+        add_mark(s->found, tags ? m->tags_image_id : m->image_id, PRELOAD_CHECK_HIDDEN, buf_str(&program));
+    }
+    buf_release(&program);
+}
+
 static void look_for_stray(void *search, pid_t pid)
 {
     struct stray_search *s = search;
@@ -206,18 +230,27 @@ static void look_for_stray(void *search, pid_t pid)
     if (!container_of(pid).files || mapped_ledgers_look(pid, &m))
         return;
     if (mapped_ledgers_any(&m) && is_for(&m.ledger, s->name))
-        take_file(&s->found.list, pid, &m, false);
+        take_stray(s, pid, &m, false);
     if (m.tags.end && is_for(&m.tags, s->name))
-        take_file(&s->found.list, pid, &m, true);
+        take_stray(s, pid, &m, true);
 }
 
-void ledger_scan_strays(const char *dir, struct ledger_list *list)
+void ledger_scan_strays(const char *dir, struct ledger_strays *strays)
 {
-    struct stray_search s = {.name = strrchr(dir, '/') + 1};
+    struct stray_search s = {.found = strays, .name = strrchr(dir, '/') + 1};
+    *strays = (struct ledger_strays){0};
     each_process(look_for_stray, &s);
-    vec_each (struct ledger_entry, e, &s.found.list)
-        *vec_push(list) = *e;
-    vec_release(&s.found.list);
+    vec_each (struct ledger_entry, e, &s.ledgers.list)
+        *vec_push(&strays->list) = *e;
+    vec_release(&s.ledgers.list);
+}
+
+void ledger_strays_release(struct ledger_strays *s)
+{
+    ledger_list_release(&s->list);
+    vec_each (struct ledger_mark, mark, &s->marks)
+        free(mark->program);
+    vec_release(&s->marks);
 }
 
 struct holder_search {
@@ -236,11 +269,25 @@ static void look_for_holder(void *search, pid_t pid)
         s->found = pid;
 }
 
+/* Is there a process to search for? Short processes end between two looks, and their memory goes some time later. */
+static bool is_held_still(const struct ledger_entry *ledger)
+{
+    struct ledger_header h;
+    if (!ledger->path)
+        return true;
+    int fd = ledger_entry_open(ledger);
+    if (fd < 0)
+        return fd != -ENOENT;
+    bool held = ledger_is_held(fd) && (ledger_copy_header(fd, &h, NULL) || h.state != LEDGER_EXITED);
+    close(fd);
+    return held;
+}
+
 pid_t ledger_scan_holder(const struct ledger_entry *ledger)
 {
     struct holder_search s = {.ledger = ledger};
     look_for_holder(&s, ledger->pid); /* as its name says, most likely */
-    if (!s.found && ledger->alive)
+    if (!s.found && ledger->alive && is_held_still(ledger))
         each_process(look_for_holder, &s);
     return s.found;
 }

@@ -24,6 +24,18 @@ struct ledger_scan {
     struct VEC(pid_t) without; /* processes that carry the agent and have no ledger */
 };
 
+/* A process that has no ledger, or one that may not be read. */
+struct ledger_mark {
+    uint64_t id;   /* of its image */
+    int why;       /* an enum carrier; negative: a start that is taken back */
+    char *program; /* "": not known */
+};
+
+struct ledger_strays {
+    struct ledger_list list;
+    struct VEC(struct ledger_mark) marks;
+};
+
 /** Everything. */
 void ledger_scan_all(struct ledger_scan *s);
 /** Only what process `pid` maps, or, if that is nothing, what is left of one that was called so. */
@@ -37,10 +49,12 @@ const struct ledger_entry *ledger_scan_latest(const struct ledger_list *list);
 /** Why a process that was found and runs has a ledger that cannot be read: -errno with a line. 0: it has none such. */
 int ledger_scan_unread(const struct ledger_scan *s, struct error *e);
 /**
- * Those of the recorder with this directory that lie out of its sight: of processes in other roots and mount
- * namespaces, in a directory of its name or without a name. Both kinds: to be told apart by `tags`.
+ * Searches all processes for ledgers and marks of the recorder with this directory that are out of its sight: of
+ * processes in another root or mount namespace, in a directory of its name or without one. Ledgers of both kinds are in
+ * the list, told apart by `tags`. Threads: any.
  */
-void ledger_scan_strays(const char *dir, struct ledger_list *list);
+void ledger_scan_strays(const char *dir, struct ledger_strays *strays);
+void ledger_strays_release(struct ledger_strays *strays);
 /**
  * The process that maps this ledger, as we call it: its name may say what it is called in another namespace, which is
  * somebody else here. 0: there is none, or none that we may look at.

@@ -17,6 +17,7 @@
 
 #include "base/guard.h"
 #include "base/mem.h"
+#include "base/sigsafe/atomic.h"
 #include "wire/ledger.h"
 
 #define CHUNK_BYTES    (64u << 10)
@@ -29,7 +30,7 @@
 /* A process whose memory map stays locked must not keep us; where there is one there may be many. */
 #define FIRST_MS 2000
 #define LATER_MS 50
-static unsigned patience_ms = FIRST_MS;
+static unsigned patience_ms = FIRST_MS; /* of all threads */
 
 /* ---- finding ---- */
 
@@ -173,10 +174,10 @@ static void look_guarded(void *work)
 int mapped_ledgers_look(pid_t pid, struct mapped_ledger *m)
 {
     struct watch_snapshot l = {.pid = pid};
-    int bad = guard_run(look_guarded, &l, sizeof(l), patience_ms);
+    int bad = guard_run(look_guarded, &l, sizeof(l), load_relaxed(&patience_ms));
     *m = l.found;
     if (bad)
-        patience_ms = LATER_MS;
+        store_relaxed(&patience_ms, LATER_MS);
     return bad ? bad : l.bad;
 }
 
@@ -308,6 +309,6 @@ static void open_guarded(void *work)
 int mapped_ledgers_open(pid_t pid, const struct mapped_ledgers_file *f, int how)
 {
     struct opening o = {.pid = pid, .file = *f, .how = how};
-    int bad = guard_run(open_guarded, &o, sizeof(o), patience_ms);
+    int bad = guard_run(open_guarded, &o, sizeof(o), load_relaxed(&patience_ms));
     return bad ? bad : o.fd;
 }
