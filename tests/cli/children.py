@@ -196,6 +196,43 @@ def without_ledger(place):
         equal(left, [], "what is left beside the recording")
 
 
+ELSEWHERE = r'''
+import os, resource, sys, time
+def child():
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+    if os.environ.get("NEW_ROOT"):
+        os.chroot(os.environ["NEW_ROOT"])
+        os.chdir("/")
+    if os.fork() == 0:
+        kept = [bytearray(1000) for _ in range(100)]  # samples: it would make a ledger
+        time.sleep(2)
+        os._exit(0)
+    os.wait()
+child()
+'''
+
+
+def without_mark(place):
+    """A process that can leave no file at all is found while it lives: in a root without a tmpfs, on a tmpfs without an inode."""
+    os.mkdir(place.path("root"))
+    few = "mount -t tmpfs -o nr_inodes=4,mode=1777 none /dev/shm && exec "
+    command = [built("ALLIUM"), "run", "--force", "--period", "1", "-o", "r.allium", "--", "/usr/bin/python3", "-c", ELSEWHERE]
+    ways = [(command, dict(place.env, NEW_ROOT=place.path("root")))] if os.geteuid() == 0 else []
+    ways.append(([*tap.unshare(), "sh", "-c", few + '"$@"', "sh", *command], {k: v for k, v in place.env.items() if k != "XDG_RUNTIME_DIR"}))
+    for words, env in ways:
+        done = tap.run(words, cwd=place.folder, env=env)
+        equal(done.returncode, 0, "code, after " + done.stderr.decode())
+        found = recording_reader.rows(place.path("r.allium"), """
+            SELECT p.text, r.text, processes FROM unobserved JOIN string p ON p.id = program JOIN string r ON r.id = reason""")
+        reason = "may not make a file of a ledger's size (RLIMIT_FSIZE)"
+        check(("/usr/bin/python3", reason, 1) in found, "table", found)
+        report = place.allium("report", "r.allium").out
+        for text in report, done.stderr.decode():
+            check("1 start of /usr/bin/python3, which " + reason in text, "said", text)
+        check({"program": "/usr/bin/python3", "reason": reason, "processes": 1} in
+              json.loads(place.allium("report", "r.allium", "--json").out)["unobserved"], "JSON")
+
+
 def streams(place):
     """Threads open and close streams of popen all the time: none looks at what another has closed."""
     env = dict(place.env, LD_PRELOAD=built("ALLIUM_AGENT"))
@@ -226,6 +263,7 @@ tap.main([(name, placed(test, "/var/tmp")) for name, test in [
     ("a run of which nothing could be observed says so", nothing_else),
     ("a child with an allocator of another name is named", other_names),
     ("a process that can make no ledger is named", without_ledger),
+    ("a process that can leave no file at all is named", without_mark),
     ("threads open and close streams of popen", streams),
     ("the agent keeps its place before an allocator", before_its_allocator),
 ]])

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -15,7 +16,7 @@
 #include "collect/ledger/mapped_ledgers.h"
 #include "collect/process/container.h"
 #include "collect/process/proc.h"
-#include "wire/preload_check.h"
+#include "collect/ledger/unobserved_read.h"
 
 static struct ledger_entry *find_file(struct ledger_list *list, dev_t device, ino_t inode)
 {
@@ -193,6 +194,7 @@ struct stray_search {
     struct ledger_strays *found;
     struct ledger_scan ledgers;
     const char *name; /* "run-…" */
+    bool everywhere;  /* a process may lack a file though it could have one in our directory */
 };
 
 /* Is it in a directory of that name, or labelled with it? */
@@ -206,6 +208,17 @@ static bool is_for(const struct mapped_ledgers_file *f, const char *name)
 static void add_mark(struct ledger_strays *s, uint64_t id, int why, const char *program)
 {
     *vec_push(&s->marks) = (struct ledger_mark){.id = id, .why = why, .program = mem_strdup(program)};
+}
+
+static void take_mark(struct ledger_strays *s, const struct mapped_ledgers_file *f)
+{
+    char *name = mem_strdup(strrchr(f->path, '/') + 1);
+    int why;
+    uint64_t id;
+    const char *program = unobserved_parse_mark(name, &why, &id);
+    if (program)
+        add_mark(s, id, why, program);
+    free(name);
 }
 
 /* Takes a ledger that the process maps. One that may not be read becomes a mark: the process has a name now. */
@@ -223,21 +236,31 @@ static void take_stray(struct stray_search *s, pid_t pid, const struct mapped_le
     buf_release(&program);
 }
 
+/*
+ * The ledger of a process is out of sight if the process lives in another root or mount namespace. Where a process has
+ * changed to another user, it may have found no directory for it; only root can look at such a process.
+ */
 static void look_for_stray(void *search, pid_t pid)
 {
     struct stray_search *s = search;
+    struct container c = container_of(pid);
     struct mapped_ledger m;
-    if (!container_of(pid).files || mapped_ledgers_look(pid, &m))
+    bool other_user = !geteuid() && c.user != 0 && c.user != (uid_t)-1;
+    if ((!c.files && !other_user && !s->everywhere) || mapped_ledgers_look(pid, &m))
         return;
     if (mapped_ledgers_any(&m) && is_for(&m.ledger, s->name))
         take_stray(s, pid, &m, false);
     if (m.tags.end && is_for(&m.tags, s->name))
         take_stray(s, pid, &m, true);
+    if (m.mark.end && is_for(&m.mark, s->name))
+        take_mark(s->found, &m.mark);
 }
 
 void ledger_scan_strays(const char *dir, struct ledger_strays *strays)
 {
+    struct statvfs fs;
     struct stray_search s = {.found = strays, .name = strrchr(dir, '/') + 1};
+    s.everywhere = !statvfs(dir, &fs) && fs.f_files && !fs.f_ffree;
     *strays = (struct ledger_strays){0};
     each_process(look_for_stray, &s);
     vec_each (struct ledger_entry, e, &s.ledgers.list)

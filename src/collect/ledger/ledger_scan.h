@@ -50,8 +50,8 @@ const struct ledger_entry *ledger_scan_latest(const struct ledger_list *list);
 int ledger_scan_unread(const struct ledger_scan *s, struct error *e);
 /**
  * Searches all processes for ledgers and marks of the recorder with this directory that are out of its sight: of
- * processes in another root or mount namespace, in a directory of its name or without one. Ledgers of both kinds are in
- * the list, told apart by `tags`. Threads: any.
+ * processes in another root or mount namespace, or of another user, in a directory of its name or without one. Ledgers
+ * of both kinds are in the list, told apart by `tags`. Threads: any.
  */
 void ledger_scan_strays(const char *dir, struct ledger_strays *strays);
 void ledger_strays_release(struct ledger_strays *strays);

@@ -19,6 +19,7 @@
 #include "base/mem.h"
 #include "base/sigsafe/atomic.h"
 #include "wire/ledger.h"
+#include "wire/unobserved_list.h"
 
 #define CHUNK_BYTES    (64u << 10)
 #define MAPS_BYTES_MAX (64u << 20) /* some half a million mappings */
@@ -34,13 +35,18 @@ static unsigned patience_ms = FIRST_MS; /* of all threads */
 
 /* ---- finding ---- */
 
-static bool cut_end(char *text, const char *end)
+static bool ends(const char *text, const char *end)
 {
     size_t len = strlen(text), n = strlen(end);
-    if (len < n || strcmp(text + len - n, end) != 0)
-        return false;
-    text[len - n] = '\0';
-    return true;
+    return len >= n && !strcmp(text + len - n, end);
+}
+
+static bool cut_end(char *text, const char *end)
+{
+    bool cut = ends(text, end);
+    if (cut)
+        text[strlen(text) - strlen(end)] = '\0';
+    return cut;
 }
 
 /* "…/PID-IMAGE.ledger" and "….control": its parts. */
@@ -119,6 +125,8 @@ static void take_line(struct found *all, const char *line)
         m->tags_image_id = id;
     } else if (parse_name(f.path, LEDGER_CONTROL_SUFFIX, &pid, &id)) {
         take_control(all, &f, id);
+    } else if (mapped_ledgers_nameless(&f) && ends(f.path, UNOBSERVED_SUFFIX)) {
+        m->mark = f;
     }
 }
 

@@ -28,6 +28,7 @@ struct mapped_ledgers_file {
 struct mapped_ledger {
     struct mapped_ledgers_file ledger, control;
     struct mapped_ledgers_file tags, tags_control; /* its ledger of tags */
+    struct mapped_ledgers_file mark; /* left by an agent that could make no ledger: unobserved_list.h */
     pid_t inner_pid; /* in the name of a ledger: what the process called itself when it made it */
     uint64_t image_id, tags_image_id;
     bool agent; /* it maps the agent's library */

@@ -28,33 +28,35 @@ static bool differs(const char *who, const char *name)
            strcmp(own, other) != 0;
 }
 
-/* The last number of "NSpid:", which begins with the one of the /proc that is asked. */
-static pid_t innermost_pid(pid_t pid)
+/* Reads the user, and the last number of "NSpid:", which begins with the number of the /proc that is asked. */
+static void read_status(pid_t pid, struct container *c)
 {
     char path[64], line[512];
-    long number = 0;
+    unsigned user;
     snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
     FILE *file = fopen(path, "re");
     while (file && fgets(line, sizeof(line), file)) {
+        if (sscanf(line, "Uid:\t%*u\t%u", &user) == 1)
+            c->user = user;
         if (strncmp(line, "NSpid:", 6) != 0)
             continue;
         const char *last = strrchr(line, '\t');
-        number = strtol(last ? last : line + 6, NULL, 10);
+        long number = strtol(last ? last : line + 6, NULL, 10);
+        c->inner_pid = number > 0 && number <= INT_MAX ? (pid_t)number : 0;
         break;
     }
     if (file)
         fclose(file);
-    return number > 0 && number <= INT_MAX ? (pid_t)number : 0;
 }
 
 struct container container_of(pid_t pid)
 {
     char who[24], root[8];
     snprintf(who, sizeof(who), "%d", (int)pid);
-    struct container c = {.files = differs(who, "ns/mnt"), .pids = differs(who, "ns/pid")};
+    struct container c = {.files = differs(who, "ns/mnt"), .pids = differs(who, "ns/pid"), .user = (uid_t)-1};
     if (!c.files) /* within one mount namespace the kernel tells roots as we see them */
         c.files = read_link(who, "root", root, sizeof(root)) && strcmp(root, "/") != 0;
-    c.inner_pid = innermost_pid(pid);
+    read_status(pid, &c);
     return c;
 }
 

@@ -17,10 +17,11 @@
 struct container {
     bool files;      /* another mount namespace or another root: its paths are not ours */
     bool pids;       /* another PID namespace */
+    uid_t user;      /* its effective user id, as we call it; (uid_t)-1: not known */
     pid_t inner_pid; /* what the process is called in its own; 0: not known */
 };
 
-/** All false and 0 where it may not be asked, or is gone. */
+/** All false, 0 and unknown where it may not be asked, or is gone. */
 struct container container_of(pid_t pid);
 /**
  * In a word: "mnt:[4026532281]" as lsns(8) has it, the root in our mount namespace, or "pid:[…]"; "": lives as we do.
