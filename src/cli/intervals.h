@@ -3,20 +3,28 @@
 #define CLI_INTERVALS_H
 
 /*
- * --interval, --count and --duration: one thing looked at again and again.
+ * The loop of every command that repeats: --interval, --count and --duration, the signals that end it, and
+ * SIGWINCH.
  *
- * Runs in: the tool. Threads: one.
+ * intervals_run() is the whole loop for a command that only waits for time. A command that also waits for
+ * descriptors calls intervals_begin(), then intervals_wait() (or intervals_next() and a wait of its own) until
+ * INTERVALS_OVER, and intervals_end(). Signals are blocked from begin to end of the process, and are read
+ * between two steps: a step that is under way is finished first.
+ *
+ * Runs in: the tool. Threads: one. Owns: a signalfd, until intervals_end().
  */
 
+#include <poll.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/buf.h"
 #include "cli/command.h"
 
 struct intervals {
-    uint64_t every_ns; /* 0: once */
-    uint64_t duration_ns;
-    uint32_t count;
+    uint64_t every_ns;    /* 0: no ticks */
+    uint64_t duration_ns; /* 0: until a signal comes */
+    uint32_t count;       /* ticks; 0: no limit */
 };
 
 /** Lines of a table of options. */
@@ -27,14 +35,49 @@ struct intervals {
         "duration", 0, "DURATION", "stop after DURATION"                                                     \
     }
 
-/** -1: fine; else the exit code, after a line on stderr. */
-int intervals_parse(struct intervals *i, const struct command *c, const struct arguments *a);
 /**
- * A look: so long after the first one, and after the last one; both 0: it is the first. -1 to go on; else the exit
- * code.
+ * --interval, --duration and, where the command has it, --count. -1: fine; else the exit code, after a line on
+ * stderr.
  */
-typedef int intervals_look_fn(void *arg, uint64_t began_ns, uint64_t elapsed_ns);
-/** The exit code. Looks that take longer than an interval are late, and not made up for. */
-int intervals_run(const struct intervals *i, intervals_look_fn *look, void *arg);
+int intervals_parse(struct intervals *i, const struct command *c, const struct arguments *a);
+
+/** Called first with 0 and 0, then every interval with the time since the first and since the last call. -1 to go on;
+ * else the exit code. */
+typedef int intervals_tick_fn(void *arg, uint64_t began_ns, uint64_t elapsed_ns);
+/** Calls `tick` until it ends the loop, or the count, the duration or a signal does. Returns the exit code. */
+int intervals_run(const struct intervals *i, intervals_tick_fn *tick, void *arg);
+
+enum intervals_event {
+    INTERVALS_NOTHING, /* a descriptor is ready, or the patience is over */
+    INTERVALS_TICK,
+    INTERVALS_SIGNAL,  /* one of the command's own signals */
+    INTERVALS_RESIZED, /* SIGWINCH: the terminal has another size */
+    INTERVALS_OVER,    /* the count or the duration is reached, or SIGINT, SIGTERM or SIGHUP came */
+};
+
+struct intervals_loop {
+    struct intervals of;
+    const int *own_signals; /* ends with 0 */
+    bool
+        reports_at_end; /* the command reports once more when it is over: a tick due at that moment is left out */
+    int signal_fd;
+    int signal;                        /* of INTERVALS_SIGNAL */
+    uint64_t due_ns, end_ns, began_ns; /* CLOCK_MONOTONIC */
+    uint32_t ticks;
+};
+
+/**
+ * Begins the loop; the first tick is due after one interval, or now if the caller sets due_ns to began_ns.
+ * `own_signals` (NULL: none) come as INTERVALS_SIGNAL. 0, or -errno: signals cannot be waited for.
+ */
+int intervals_begin(struct intervals_loop *l, const struct intervals *of, const int *own_signals);
+/** The next event that is due, without waiting. A tick that came late is not made up for. */
+enum intervals_event intervals_next(struct intervals_loop *l);
+/** Nanoseconds until the next tick or the end, at most. */
+uint64_t intervals_left_ns(const struct intervals_loop *l);
+/** Waits for the next event, for one of the descriptors, or `patience_ms` (-1: for ever). */
+enum intervals_event intervals_wait(struct intervals_loop *l, struct pollfd *fds, unsigned n_fds,
+                                    int patience_ms);
+void intervals_end(struct intervals_loop *l);
 
 #endif

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <termios.h>
@@ -20,6 +19,7 @@
 
 #include "base/buf.h"
 #include "cli/command.h"
+#include "cli/intervals.h"
 #include "cli/option_values.h"
 #include "cli/terminal.h"
 #include "view/profile/watch_view.h"
@@ -28,7 +28,7 @@ enum wish { NOTHING, LIST, FREES, DISMISS, HELP, QUIT };
 
 struct loop {
     const struct watch_loop *o;
-    int signal_fd;
+    struct intervals_loop intervals;
     int process_fd; /* pidfd of the watched process until its end is noticed; -1: none */
     bool keys;      /* the terminal is ours to read */
     struct termios before;
@@ -110,19 +110,12 @@ static enum wish wish_of_key(char key)
     }
 }
 
-/* One wish at a time; what is still there is found at the next call. */
-static enum wish read_wish(struct loop *l)
+/* What the pressed key wishes. */
+static enum wish read_key(void)
 {
-    struct signalfd_siginfo info;
     char key;
-    if (read(l->signal_fd, &info, sizeof(info)) == sizeof(info))
-        return wish_of_signal(l, (int)info.ssi_signo);
-    struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};
-    if (l->keys && poll(&in, 1, 0) > 0) {
-        ssize_t n = read(STDIN_FILENO, &key, 1);
-        return n == 1 ? wish_of_key(key) : n < 0 && errno == EINTR ? NOTHING : QUIT;
-    }
-    return NOTHING;
+    ssize_t n = read(STDIN_FILENO, &key, 1);
+    return n == 1 ? wish_of_key(key) : n < 0 && errno == EINTR ? NOTHING : QUIT;
 }
 
 static void print_help(void)
@@ -268,21 +261,6 @@ static void step_hook(struct loop *l)
         fprintf(stderr, "allium: the command of --exec was killed by signal %d\n", WTERMSIG(status));
 }
 
-/* Waits for the next snapshot, a signal, a key, or the end of a process; true if the watched process has ended. */
-static bool wait_until(struct loop *l, uint64_t due_ns)
-{
-    struct pollfd fds[] = {{.fd = l->process_fd, .events = POLLIN},
-                           {.fd = l->signal_fd, .events = POLLIN},
-                           {.fd = l->keys ? STDIN_FILENO : -1, .events = POLLIN},
-                           {.fd = l->o->hook ? alert_exec_fd(l->o->hook) : -1, .events = POLLIN}};
-    uint64_t now = clock_ns(CLOCK_MONOTONIC), left = due_ns > now ? due_ns - now : 0;
-    int patience_ms = alert_exec_patience_ms(l->o->hook);
-    if (patience_ms >= 0 && left > (uint64_t)patience_ms * 1000000u)
-        left = (uint64_t)patience_ms * 1000000u;
-    struct timespec t = {.tv_sec = (time_t)(left / 1000000000u), .tv_nsec = (long)(left % 1000000000u)};
-    return ppoll(fds, sizeof(fds) / sizeof(*fds), &t, NULL) > 0 && fds[0].revents;
-}
-
 static void close_process(struct loop *l)
 {
     if (l->process_fd >= 0)
@@ -290,47 +268,48 @@ static void close_process(struct loop *l)
     l->process_fd = -1;
 }
 
+/* Waits for the next snapshot, a signal, a key, the end of the watched process or that of the command of --exec. */
+static void step(struct loop *l)
+{
+    enum { PROCESS, KEYS, HOOK };
+    struct pollfd fds[] = {[PROCESS] = {.fd = l->process_fd, .events = POLLIN},
+                           [KEYS] = {.fd = l->keys ? STDIN_FILENO : -1, .events = POLLIN},
+                           [HOOK] = {.fd = l->o->hook ? alert_exec_fd(l->o->hook) : -1, .events = POLLIN}};
+    enum intervals_event event =
+        intervals_wait(&l->intervals, fds, sizeof(fds) / sizeof(*fds), alert_exec_patience_ms(l->o->hook));
+    step_hook(l);
+    if (event == INTERVALS_SIGNAL)
+        grant(l, wish_of_signal(l, l->intervals.signal));
+    else if (event == INTERVALS_OVER)
+        grant(l, QUIT);
+    else if (event == INTERVALS_TICK)
+        look(l, WATCH_SNAPSHOT_CHANGES);
+    if (l->code < 0 && fds[KEYS].revents)
+        grant(l, read_key());
+    if (fds[PROCESS].revents) {
+        close_process(l); /* it stays readable */
+        l->intervals.due_ns = clock_ns(CLOCK_MONOTONIC);
+    }
+}
+
 static void run(struct loop *l)
 {
-    uint64_t due = clock_ns(CLOCK_MONOTONIC);
+    l->intervals.due_ns = l->intervals.began_ns; /* the first snapshot is taken at once */
     while (l->code < 0) {
-        enum wish wish = read_wish(l);
-        step_hook(l);
-        if (wish != NOTHING) {
-            grant(l, wish);
-        } else if (clock_ns(CLOCK_MONOTONIC) >= due) {
-            look(l, WATCH_SNAPSHOT_CHANGES);
-            due += l->o->every_ns;
-            if (due < clock_ns(CLOCK_MONOTONIC)) /* it takes longer than that, or we were stopped */
-                due = clock_ns(CLOCK_MONOTONIC) + l->o->every_ns;
-        } else if (wait_until(l, due)) {
-            close_process(l); /* it stays readable */
-            due = clock_ns(CLOCK_MONOTONIC);
-        }
+        step(l);
         if (l->code < 0 && (l->o->once || watch_is_over(l->o->watch)))
             l->code = EXIT_DONE;
     }
 }
 
-static int open_signals(void)
-{
-    static const int wanted[] = {SIGINT, SIGTERM, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2, SIGTSTP};
-    sigset_t set;
-    sigemptyset(&set);
-    for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++)
-        sigaddset(&set, wanted[i]);
-    signal(SIGCHLD, SIG_DFL); /* some who start us ignore it: the command of --exec had no status then */
-    if (sigprocmask(SIG_BLOCK, &set, NULL))
-        return -1;
-    return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-}
-
 int watch_loop(const struct watch_loop *o)
 {
+    static const int own_signals[] = {SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2, SIGTSTP, 0};
     struct loop l = {.o = o, .code = -1, .process_fd = -1};
-    l.signal_fd = open_signals();
-    if (l.signal_fd < 0)
-        return command_fail(EXIT_FAILED, "cannot wait for signals: %s", strerror(errno));
+    signal(SIGCHLD, SIG_DFL); /* where the parent ignored it, the command of --exec would have no status */
+    int bad = intervals_begin(&l.intervals, &(struct intervals){.every_ns = o->every_ns}, own_signals);
+    if (bad)
+        return command_fail(EXIT_FAILED, "cannot wait for signals: %s", strerror(-bad));
     if (!o->once && may_read_keys()) {
         take_terminal(&l);
         fprintf(stderr, "allium: a look every now and then; press ? for keys, q to quit\n");
@@ -345,6 +324,6 @@ int watch_loop(const struct watch_loop *o)
     if (o->hook && alert_exec_waiting(o->hook))
         fprintf(stderr, "allium: %u alerts were still waiting for the command of --exec\n",
                 alert_exec_waiting(o->hook));
-    close(l.signal_fd);
+    intervals_end(&l.intervals);
     return l.code;
 }

@@ -137,7 +137,7 @@ def series_that_end():
     """With its process; with as many looks as were asked for; and it reads processes alone."""
     with phases() as p:
         p.made(0, 1, 10)
-        for words, line in ((["--interval", "1ms"], "use 10 ms or more"), (["--count", "3"], "--count is of --interval"),
+        for words, line in ((["--interval", "1ms"], "use 10 ms or more"), (["--count", "3"], "--count needs --interval"),
                             (["--interval", "1s", "--count", "0"], "out of range"), (["x.allium", "--interval", "1s"], "one process"),
                             (["--interval", "1s", "--allocinfo"], "leave out --interval")):
             done = p.tags(*([] if "x.allium" in words else [p.pid]), *words, code=2)

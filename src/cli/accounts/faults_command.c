@@ -2,9 +2,11 @@
 #include "cli/accounts/faults_command.h"
 
 #include <signal.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/sigsafe/clock_ns.h"
+#include "cli/intervals.h"
 #include "cli/pager.h"
 #include "cli/terminal.h"
 #include "collect/accounts/object_faults.h"
@@ -26,23 +28,24 @@ struct watched {
 
 /* ---- counting ---- */
 
-/* What was counted so far is shown when it is told to end. */
-static void count(struct watched *w, struct object_faults *f)
+/* Counts for the duration, or until the process ends or a signal comes: what was counted so far is shown then. */
+static int count(struct watched *w, struct object_faults *f, struct error *e)
 {
-    sigset_t ends, before;
-    uint64_t began = clock_ns(CLOCK_MONOTONIC);
-    sigemptyset(&ends);
-    sigaddset(&ends, SIGINT);
-    sigaddset(&ends, SIGTERM);
-    sigprocmask(SIG_BLOCK, &ends, &before);
-    while (clock_ns(CLOCK_MONOTONIC) - began < w->o->duration_ns && !object_faults_step(f, STEP_MS))
-        if (sigtimedwait(&ends, NULL, &(struct timespec){0}) > 0)
-            break;
-    w->seconds = (double)(clock_ns(CLOCK_MONOTONIC) - began) / 1e9;
+    sigset_t before;
+    struct intervals_loop loop;
+    sigprocmask(SIG_BLOCK, NULL, &before);
+    int bad = intervals_begin(&loop, &(struct intervals){.duration_ns = w->o->duration_ns}, NULL);
+    if (bad)
+        return error_set(e, -bad, "cannot wait for signals: %s", strerror(-bad));
+    while (intervals_next(&loop) != INTERVALS_OVER && !object_faults_step(f, STEP_MS))
+        ;
+    w->seconds = (double)(clock_ns(CLOCK_MONOTONIC) - loop.began_ns) / 1e9;
     object_faults_finish(f);
+    intervals_end(&loop);
     sigprocmask(SIG_SETMASK, &before, NULL);
     w->rest = object_faults_rest(f);
     w->user_alone = object_faults_user_alone(f);
+    return 0;
 }
 
 static void choose(struct watched *w)
@@ -70,8 +73,8 @@ static int read_all(struct watched *w, const struct accounts_kind *kind, struct 
     bad = bad ? bad : object_faults_open(&f, w->o->pid, &where, e);
     if (bad)
         return bad;
-    count(w, f);
-    bad = kind->read_faults(&w->accounts, w->texts, w->o->pid, f, symbols, e);
+    bad = count(w, f, e);
+    bad = bad ? bad : kind->read_faults(&w->accounts, w->texts, w->o->pid, f, symbols, e);
     object_faults_close(f);
     if (!bad)
         choose(w);

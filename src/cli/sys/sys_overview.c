@@ -2,7 +2,6 @@
 #include "cli/sys/sys_overview.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -10,6 +9,7 @@
 
 #include "base/sigsafe/clock_ns.h"
 #include "base/units.h"
+#include "cli/intervals.h"
 #include "cli/option_values.h"
 #include "cli/pager.h"
 #include "cli/source.h"
@@ -25,12 +25,11 @@
 
 #define TOP_LISTS    6
 #define TOP_MAPPINGS 20
-#define TIME_LEAST   UINT64_C(10000000)
 
 struct overview_screen {
-    uint64_t interval_ns; /* 0: once */
-    uint64_t duration_ns; /* 0: until interrupted; once: what the rates are of, 0 for a second */
-    uint32_t top;         /* 0: all */
+    struct intervals
+        intervals; /* without an interval: once; then the duration is the time that rates are measured */
+    uint32_t top;  /* 0: all */
     enum overview_sort sort;
     bool pss, json, paged;
     int pid; /* 0: the machine */
@@ -43,31 +42,6 @@ static const struct word orders[] = {
     {"faults", OVERVIEW_BY_FAULTS}, {NULL, 0},
 };
 
-/* Those that end a series of screens; they are blocked, and waited for between two. */
-static sigset_t ends(void)
-{
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGHUP);
-    return set;
-}
-
-/* False: it is to end now. */
-static bool wait_until(uint64_t due_ns)
-{
-    sigset_t set = ends();
-    for (;;) {
-        uint64_t now = clock_ns(CLOCK_MONOTONIC), left = due_ns > now ? due_ns - now : 0;
-        struct timespec t = {.tv_sec = (time_t)(left / SECOND_NS), .tv_nsec = (long)(left % SECOND_NS)};
-        if (sigtimedwait(&set, NULL, &t) > 0)
-            return false;
-        if (errno == EAGAIN)
-            return true;
-    }
-}
-
 static void write_machine(const struct overview_screen *o, struct sink *out, const struct overview *m)
 {
     struct text_style style = terminal_style(stdout);
@@ -75,7 +49,7 @@ static void write_machine(const struct overview_screen *o, struct sink *out, con
         overview_json_write(out, m, o->top);
         return;
     }
-    if (o->interval_ns && isatty(STDOUT_FILENO))
+    if (o->intervals.every_ns && isatty(STDOUT_FILENO))
         sink_text(out, CLEAR_SCREEN);
     overview_write(out, m, o->top, &style);
 }
@@ -125,7 +99,7 @@ static int show(const struct overview_screen *o, struct overview_reader *l, stru
 
 static int show_once(const struct overview_screen *o, struct overview_reader *l)
 {
-    uint64_t wait_ns = o->duration_ns ? o->duration_ns : SECOND_NS;
+    uint64_t wait_ns = o->intervals.duration_ns ? o->intervals.duration_ns : SECOND_NS;
     struct timespec t = {.tv_sec = (time_t)(wait_ns / SECOND_NS), .tv_nsec = (long)(wait_ns % SECOND_NS)};
     if (!o->pid) {
         overview_read_count(l);
@@ -138,28 +112,35 @@ static int show_once(const struct overview_screen *o, struct overview_reader *l)
     return bad ? failed(o, bad) : code;
 }
 
+struct series {
+    const struct overview_screen *o;
+    struct overview_reader *reader;
+    struct sink out;
+};
+
+/* One screen of a series; the first call counts what the rates of the first screen begin with. */
+static int show_next(void *arg, uint64_t began_ns, uint64_t elapsed_ns)
+{
+    struct series *s = arg;
+    (void)began_ns;
+    if (!elapsed_ns) {
+        if (!s->o->pid)
+            overview_read_count(s->reader);
+        return -1;
+    }
+    int bad = show(s->o, s->reader, &s->out);
+    if (bad)
+        return failed(s->o, bad);
+    if (!s->o->json)
+        sink_char(&s->out, '\n');
+    return sink_finish(&s->out) ? EXIT_DONE : -1;
+}
+
 static int show_series(const struct overview_screen *o, struct overview_reader *l)
 {
-    sigset_t set = ends();
-    sigprocmask(SIG_BLOCK, &set, NULL);
-    uint64_t due = clock_ns(CLOCK_MONOTONIC), end = o->duration_ns ? due + o->duration_ns : UINT64_MAX;
-    struct sink out = sink_to_file(stdout);
-    int bad = 0;
-    if (!o->pid)
-        overview_read_count(l);
-    while (!bad) {
-        due += o->interval_ns;
-        if (due > end || !wait_until(due))
-            break;
-        bad = show(o, l, &out);
-        if (!bad && !o->json)
-            sink_char(&out, '\n');
-        if (sink_finish(&out))
-            break;
-        if (due < clock_ns(CLOCK_MONOTONIC)) /* it takes longer than that, or we were stopped */
-            due = clock_ns(CLOCK_MONOTONIC);
-    }
-    return bad ? failed(o, bad) : command_written(&out, EXIT_DONE);
+    struct series s = {o, l, sink_to_file(stdout)};
+    int code = intervals_run(&o->intervals, show_next, &s);
+    return command_written(&s.out, code);
 }
 
 static int parse_pid(const struct command *c, const struct arguments *a, int *pid)
@@ -174,11 +155,7 @@ static int parse_pid(const struct command *c, const struct arguments *a, int *pi
 static int parse(const struct command *c, const struct arguments *a, struct overview_screen *o)
 {
     int sort = OVERVIEW_BY_MEMORY;
-    int code =
-        option_values_parse_time(c, "interval", command_value(c, a, "interval"), TIME_LEAST, &o->interval_ns);
-    if (code < 0)
-        code = option_values_parse_time(c, "duration", command_value(c, a, "duration"), TIME_LEAST,
-                                        &o->duration_ns);
+    int code = intervals_parse(&o->intervals, c, a);
     if (code < 0)
         code = parse_pid(c, a, &o->pid);
     if (code < 0)
@@ -197,13 +174,13 @@ static int parse(const struct command *c, const struct arguments *a, struct over
 
 int sys_overview(const struct command *c, const struct arguments *a)
 {
-    struct overview_screen o = {.interval_ns = 0};
+    struct overview_screen o = {.pid = 0};
     struct overview_reader l;
     int code = parse(c, a, &o);
     if (code >= 0)
         return code;
     overview_read_begin(&l);
-    code = o.interval_ns ? show_series(&o, &l) : show_once(&o, &l);
+    code = o.intervals.every_ns ? show_series(&o, &l) : show_once(&o, &l);
     overview_read_end(&l);
     return code;
 }

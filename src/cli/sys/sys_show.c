@@ -4,19 +4,17 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
-#include <signal.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/signalfd.h>
-#include <sys/timerfd.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/sigsafe/clock_ns.h"
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/intervals.h"
 #include "cli/sys/sys_columns.h"
 #include "cli/sys/sys_measured.h"
 #include "cli/sys/event_buffer.h"
@@ -29,6 +27,7 @@
 #include "view/table/table_view.h"
 
 #define COMMIT_NS    1000000000u
+#define NS_PER_MS    1000000u
 #define ENDING_MS    100
 #define CLEAR_SCREEN "\033[H\033[2J"
 
@@ -42,7 +41,7 @@ struct show {
     struct sys_measured measured;
     struct event_buffer kept;
     struct buf heading; /* of the next report; empty: it has none */
-    int signals, ticks, end;
+    struct intervals_loop intervals;
     uint64_t began_ns, shown_ns, committed_ns;
     uint64_t recorded;         /* rows */
     const char *recorded_name; /* of what is shown again */
@@ -52,40 +51,6 @@ struct show {
     bool over;
     int code;
 };
-
-static int timer(int poll, uint64_t first_ns, uint64_t every_ns)
-{
-    int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-    struct itimerspec when = {{(time_t)(every_ns / 1000000000u), (long)(every_ns % 1000000000u)},
-                              {(time_t)(first_ns / 1000000000u), (long)(first_ns % 1000000000u)}};
-    struct epoll_event ev = {.events = EPOLLIN, .data.fd = fd};
-    if (fd >= 0 && (timerfd_settime(fd, 0, &when, NULL) || epoll_ctl(poll, EPOLL_CTL_ADD, fd, &ev))) {
-        close(fd);
-        fd = -1;
-    }
-    return fd;
-}
-
-static int watch_signals(int poll)
-{
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGHUP);
-    sigprocmask(SIG_BLOCK, &set, NULL);
-    int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-    struct epoll_event ev = {.events = EPOLLIN, .data.fd = fd};
-    if (fd >= 0)
-        epoll_ctl(poll, EPOLL_CTL_ADD, fd, &ev);
-    return fd;
-}
-
-static bool fired(int fd)
-{
-    uint64_t times;
-    return fd >= 0 && read(fd, &times, sizeof(times)) == sizeof(times);
-}
 
 /* Alerts are about all rows, not only about those that are shown. */
 static void alert(struct show *w)
@@ -289,14 +254,9 @@ static void close_report(struct show *w)
         say_recorded(w);
 }
 
-static void look_at_ends(struct show *w)
+static void look_at_command(struct show *w)
 {
-    struct signalfd_siginfo info;
     struct workload *command = w->o->command;
-    if (w->signals >= 0 && read(w->signals, &info, sizeof(info)) == sizeof(info))
-        w->over = true;
-    if (fired(w->end))
-        w->over = true;
     siginfo_t ended = {0};
     if (command && command->pid > 0 &&
         !waitid(P_PID, (id_t)command->pid, &ended, WEXITED | WNOHANG | WNOWAIT) && ended.si_pid) {
@@ -305,20 +265,47 @@ static void look_at_ends(struct show *w)
     }
 }
 
+/* Waits for events until the next report, the end, a signal, or something else that poll_fd has. */
+static int wait_for_events(struct show *w)
+{
+    uint64_t left_ms = (intervals_left_ns(&w->intervals) + NS_PER_MS - 1) / NS_PER_MS;
+    int timeout = left_ms > INT_MAX ? -1 : (int)left_ms, patience = alert_exec_patience_ms(w->o->alert.hook);
+    if (patience >= 0 && (timeout < 0 || timeout > patience))
+        timeout = patience;
+    int n = sys_wait(w->o->session, timeout, w->table);
+    return n < 0 && n != -EINTR ? n : 0;
+}
+
+static int step(struct show *w)
+{
+    int bad = wait_for_events(w);
+    if (bad)
+        return command_fail(EXIT_FAILED, "cannot wait for events: %s", strerror(-bad));
+    look_at_command(w);
+    sys_alert_step(&w->o->alert);
+    if (w->tool->event)
+        write_table(w);
+    switch (intervals_next(&w->intervals)) {
+    case INTERVALS_TICK:
+        return w->over ? EXIT_DONE : report(w);
+    case INTERVALS_RESIZED:
+        w->style = terminal_style(stdout);
+        break;
+    case INTERVALS_OVER:
+        w->over = true;
+        break;
+    default:
+        break;
+    }
+    return EXIT_DONE;
+}
+
 static int loop(struct show *w)
 {
     struct sys_session *s = w->o->session;
-    while (!w->over) {
-        int n = sys_wait(s, alert_exec_patience_ms(w->o->alert.hook), w->table);
-        if (n < 0 && n != -EINTR)
-            return command_fail(EXIT_FAILED, "cannot wait for events: %s", strerror(-n));
-        look_at_ends(w);
-        sys_alert_step(&w->o->alert);
-        if (s->tool->event)
-            write_table(w);
-        if (fired(w->ticks) && !w->over && report(w))
+    while (!w->over)
+        if (step(w))
             return EXIT_FAILED;
-    }
     /* What was under way when we stopped is in the ring, or in the rows, or did not happen yet. */
     sys_stop(s);
     if (s->tool->event) {
@@ -373,31 +360,33 @@ static void end(struct show *w)
     table_free(w->table);
     event_buffer_release(&w->kept);
     buf_release(&w->heading);
-    for (int *fd = (int[]){w->signals, w->ticks, w->end, -2}; *fd != -2; fd++)
-        if (*fd >= 0)
-            close(*fd);
 }
 
 int sys_show(struct sys_show *o)
 {
     struct sys_session *s = o->session;
-    struct show w = {.o = o, .tool = s->tool, .signals = -1, .ticks = -1, .end = -1};
+    struct show w = {.o = o, .tool = s->tool};
     begin(&w);
     w.redraws = s->tool->interval_ns && isatty(STDOUT_FILENO);
-    w.signals = watch_signals(s->poll_fd);
+    const struct intervals intervals = {.every_ns = o->interval_ns, .duration_ns = o->duration_ns};
+    int error = -intervals_begin(&w.intervals, &intervals, NULL), code;
+    if (error) {
+        end(&w);
+        return command_fail(EXIT_FAILED, "cannot wait for signals: %s", strerror(error));
+    }
+    w.intervals.reports_at_end = true;
+    struct epoll_event ev = {.events = EPOLLIN, .data.fd = w.intervals.signal_fd};
+    epoll_ctl(s->poll_fd, EPOLL_CTL_ADD, w.intervals.signal_fd, &ev);
     if (!o->quiet) /* from here on Ctrl-C ends with a report */
         say_ready(s);
-    w.began_ns = w.shown_ns = clock_ns(CLOCK_MONOTONIC);
-    if (o->interval_ns)
-        w.ticks = timer(s->poll_fd, o->interval_ns, o->interval_ns);
-    if (o->duration_ns)
-        w.end = timer(s->poll_fd, o->duration_ns, 0);
-    int error = o->command ? begin_command(&w) : 0, code;
+    w.began_ns = w.shown_ns = w.intervals.began_ns;
+    error = o->command ? begin_command(&w) : 0;
     if (error)
         code = command_fail(error == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN, "cannot run %s: %s",
                             o->command_name, strerror(error));
     else
         code = loop(&w);
+    intervals_end(&w.intervals);
     end(&w);
     return code;
 }
@@ -446,7 +435,7 @@ int sys_show_recorded(struct sys_show *o, const struct sys_tool *tool, const cha
 {
     struct error e = {""};
     char name[64];
-    struct show w = {.o = o, .tool = tool, .signals = -1, .ticks = -1, .end = -1, .recorded_name = path};
+    struct show w = {.o = o, .tool = tool, .recorded_name = path};
     begin(&w);
     snprintf(name, sizeof(name), "sys_%s", tool->name);
     int bad = recording_load_rows(path, name, w.table, show_recorded, &w, &e);
