@@ -16,7 +16,7 @@
 
 #include "base/error.h"
 #include "bpf/sys.h"
-#include "model/table/table.h"
+#include "model/table/table_measure.h"
 
 struct sys_session;
 
@@ -99,17 +99,9 @@ struct sys_live {
 struct sys_measure {
     const char *doc; /* of --hist: "how long each took" */
     uint32_t column; /* of rows */
-    const struct table_column *
-        summary; /* of events: SYS_SUMMARY_COLUMNS, how many there were, all together, the most, the histogram */
+    const struct table_column
+        *summary; /* of events: MEASURE_COLUMNS, how many there were, all together, the most, the histogram */
     uint64_t columns; /* of events: bits of those that are added; one without a value leaves the event out */
-};
-
-enum sys_summary_column {
-    SYS_SUMMARY_EVENTS,
-    SYS_SUMMARY_TOTAL,
-    SYS_SUMMARY_MOST,
-    SYS_SUMMARY_HISTOGRAM,
-    SYS_SUMMARY_COLUMNS
 };
 
 struct sys_tool {

@@ -6,150 +6,100 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
+#include "cli/command.h"
 #include "sys/stack_samples.h"
-#include "view/formats/json.h"
-#include "view/text/text.h"
+#include "view/table/losses_view.h"
 
-struct said {
+struct loss {
     uint32_t count;
     const char *words, *key;
     bool lost;
 };
 
-static const struct said losses[] = {
+static const struct loss losses[] = {
     {SYS_RING_FULL, "event{s} lost: the ring was full (--ring makes it larger)", "lost_events", true},
     {SYS_TABLE_FULL, "event{s} lost: the table of rows was full (--rows makes it larger)", "lost_rows", true},
     {SYS_STACK_FAILED, "stack{s} could not be read", "stacks_failed", true},
-    {SYS_STACKS_FULL, "stack{s} lost: no room for more (--stack-slots makes it)", "stacks_lost", true},
+    {SYS_STACKS_FULL, "stack{s} lost: no room for more (--stack-slots makes room)", "stacks_lost", true},
     {SYS_MISSED,
-     "event{s}, wanted or not, came while our program for {it|them} was at work on that CPU, and {was|were} "
-     "missed",
+     "event{s} {was|were} missed: {it|they} came while the program that counts {it|them} was running on that "
+     "CPU",
      "missed_events", true},
     {SYS_LIVE_FULL, "live object{s} lost: no room for more", "lost_live_objects", true},
     {SYS_SAMPLE_LOST,
-     "sample{s} of user stacks lost: no room for {it|them} (--sample-ring makes it), or no program of 64 "
-     "bits",
+     "sample{s} of user stacks lost: no room for {it|them} (--sample-ring makes room), or not a 64-bit "
+     "program",
      "lost_samples", true},
-    {SYS_MAPS_LOST,
-     "record{s} of what processes map {was|were} lost: code of some that ended since has no name",
+    {SYS_MAPS_LOST, "record{s} of memory mappings {was|were} lost: code of some ended processes has no name",
      "lost_mappings", true},
     {SYS_OWN, "event{s} of allium itself, left out", "own_events", false},
     {SYS_UNTRUSTED,
      "frame{s} of user stacks {is|are} marked ?: code without frame pointers, see allium-sys(1)",
      "untrusted_frames", false},
     {SYS_NAMELESS,
-     "frames of user stacks have no name: what lay there is gone, or may not be read (CAP_SYS_PTRACE)",
+     "frame{s} of user stacks {has|have} no name: the code is gone, or may not be read (CAP_SYS_PTRACE)",
      "nameless_frames", false},
 };
 
 #define LOSSES (sizeof(losses) / sizeof(*losses))
 
-static const struct stack_samples_counts *samples_of(const struct sys_losses *l)
+static void add(struct losses_counts *to, uint64_t n, const char *words, const char *key, bool lost)
 {
-    return l->session ? stack_samples_counted(l->session) : NULL;
+    *vec_push(to) = (struct losses_count){n, words, key, lost};
 }
 
-/* A line: so many of what the words say. */
-static void say(uint64_t n, const char *words)
+static void add_samples(struct losses_samples *to, const struct stack_samples_counts *c,
+                        const struct sys_losses *l)
 {
-    struct buf b = BUF_INIT;
-    text_add_words(&b, n, words);
-    fprintf(stderr, "allium: %s\n", buf_str(&b));
-    buf_release(&b);
-}
-
-/* How walks of sampled stacks ended. */
-static void say_samples(const struct sys_losses *l)
-{
-    const struct stack_samples_counts *c = samples_of(l);
-    if (!c)
-        return;
-    uint32_t n = l->session->settings.config.sample;
-    struct buf b = BUF_INIT;
-    text_add_words(&b, c->taken, "user stack{s} {was|were} sampled, one for ");
-    if (n == 1)
-        buf_addstr(&b, "each event");
-    else
-        buf_printf(&b, "every %" PRIu32 " events%s", n,
-                   l->tool->event ? "" : "; figures are estimates, _low and _high their 95 % interval");
-    fprintf(stderr, "allium: %s\n", buf_str(&b));
-    for (enum stack_dump_end end = STACK_DUMP_DEEP; end < STACK_DUMP_ENDS; end++) {
-        buf_reset(&b);
-        buf_printf(&b, "of them {is|are} not whole: %s", stack_samples_end_words(end));
-        if (c->ends[end])
-            say(c->ends[end], buf_str(&b));
-    }
-    buf_reset(&b);
-    text_add_number(&b, c->frames, NULL);
-    char *frames = buf_detach(&b);
-    buf_printf(&b, "of their %s frames {lies|lie} in nothing that is known", frames);
-    if (c->not_found)
-        say(c->not_found, buf_str(&b));
-    free(frames);
-    buf_release(&b);
-}
-
-static void write_samples_json(const struct sys_losses *l, struct json *j)
-{
-    const struct stack_samples_counts *c = samples_of(l);
-    if (!c)
-        return;
-    json_open(j, "samples", '{');
-    json_whole(j, "events_each", l->session->settings.config.sample);
-    json_whole(j, "taken", c->taken);
-    json_whole(j, "in_exec", c->in_exec);
-    json_whole(j, "whole", c->ends[STACK_DUMP_WHOLE]);
+    *to = (struct losses_samples){.events_each = l->session->settings.config.sample,
+                                  .estimates = !l->tool->event,
+                                  .taken = c->taken,
+                                  .in_exec = c->in_exec,
+                                  .whole = c->ends[STACK_DUMP_WHOLE],
+                                  .frames = c->frames,
+                                  .not_found = c->not_found};
     for (enum stack_dump_end end = STACK_DUMP_DEEP; end < STACK_DUMP_ENDS; end++)
-        json_whole(j, stack_samples_end_key(end), c->ends[end]);
-    json_whole(j, "frames", c->frames);
-    json_whole(j, "frames_not_found", c->not_found);
-    json_close(j, '}');
+        add(&to->ends, c->ends[end], stack_samples_end_words(end), stack_samples_end_key(end), true);
 }
 
-static void say_count(uint64_t n, const char *words, bool is_loss, unsigned *lost)
+/* Fills the view; counts and samples are the caller's, and released by it. */
+static struct losses_view view_of(const struct sys_losses *l, struct losses_counts *counts,
+                                  struct losses_samples *samples)
 {
-    if (!n)
-        return;
-    *lost += is_loss;
-    say(n, words);
+    const struct stack_samples_counts *c = l->session ? stack_samples_counted(l->session) : NULL;
+    if (!l->counted)
+        return (struct losses_view){.counts = NULL};
+    for (size_t i = 0; i < LOSSES; i++)
+        add(counts, l->counted[losses[i].count], losses[i].words, losses[i].key, losses[i].lost);
+    for (const struct sys_counted *own = l->tool->counted; own && own->words; own++)
+        add(counts, l->counted[own->count], own->words, own->key, own->lost);
+    add(counts, l->not_kept, "event{s} not shown: no room to keep {it|them} (--rows makes room)",
+        l->tool->event ? "not_kept_events" : NULL, true);
+    if (c)
+        add_samples(samples, c, l);
+    return (struct losses_view){counts, c ? samples : NULL};
 }
 
 void sys_losses_say(const struct sys_losses *l)
 {
-    unsigned lost = 0;
-    if (!l->counted) {
-        fprintf(stderr, "allium: what was lost is not known: the recording goes on still, or was cut off\n");
-        return;
-    }
-    for (size_t i = 0; i < LOSSES; i++)
-        say_count(l->counted[losses[i].count], losses[i].words, losses[i].lost, &lost);
-    for (const struct sys_counted *c = l->tool->counted; c && c->words; c++)
-        say_count(l->counted[c->count], c->words, c->lost, &lost);
-    say_count(l->not_kept, "event{s} not shown: no room to keep {it|them} (--rows makes it)", true, &lost);
-    say_samples(l);
-    if (!lost)
-        fprintf(stderr, "allium: nothing was lost\n");
+    struct losses_counts counts = {0};
+    struct losses_samples samples = {0};
+    struct buf notes = BUF_INIT;
+    const struct losses_view view = view_of(l, &counts, &samples);
+    losses_view_note(&notes, &view);
+    command_notes(&notes);
+    vec_release(&counts);
+    vec_release(&samples.ends);
 }
 
 void sys_losses_write_json(const struct sys_losses *l, struct sink *out)
 {
-    struct json j = {.out = out, .line = true};
-    json_open(&j, NULL, '{');
-    if (!l->counted) {
-        json_null(&j, "lost");
-        json_close(&j, '}');
-        return;
-    }
-    json_open(&j, "lost", '{');
-    for (size_t i = 0; i < LOSSES; i++)
-        json_whole(&j, losses[i].key, l->counted[losses[i].count]);
-    for (const struct sys_counted *c = l->tool->counted; c && c->words; c++)
-        json_whole(&j, c->key, l->counted[c->count]);
-    if (l->tool->event)
-        json_whole(&j, "not_kept_events", l->not_kept);
-    json_close(&j, '}');
-    write_samples_json(l, &j);
-    json_close(&j, '}');
+    struct losses_counts counts = {0};
+    struct losses_samples samples = {0};
+    const struct losses_view view = view_of(l, &counts, &samples);
+    losses_view_json(out, &view);
+    vec_release(&counts);
+    vec_release(&samples.ends);
 }
 
 /* Calls for each key under which a count is recorded; stops at what is not 0. */

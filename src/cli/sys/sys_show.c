@@ -16,8 +16,7 @@
 #include "cli/command.h"
 #include "cli/intervals.h"
 #include "cli/sys/sys_columns.h"
-#include "cli/sys/sys_measured.h"
-#include "cli/sys/event_buffer.h"
+#include "model/table/event_buffer.h"
 #include "cli/sys/sys_losses.h"
 #include "cli/terminal.h"
 #include "sys/resolver.h"
@@ -38,7 +37,7 @@ struct show {
     struct sink out;
     struct text_style style;
     struct table_stream stream;
-    struct sys_measured measured;
+    struct table_measure measured;
     struct event_buffer kept;
     struct buf heading; /* of the next report; empty: it has none */
     struct intervals_loop intervals;
@@ -129,7 +128,7 @@ static void write_table(struct show *w)
     if (o->recording)
         record(w);
     else if (w->tool->event && o->histogram)
-        sys_measured_add(&w->measured, w->tool->measure, t);
+        table_measure_add(&w->measured, w->tool->measure->columns, t);
     else if (w->tool->event && o->keep)
         event_buffer_add(&w->kept, t);
     else {
@@ -164,14 +163,19 @@ static void report_events(struct show *w)
     if (w->o->recording || (!w->o->keep && !w->o->histogram))
         return;
     if (w->o->histogram) {
-        w->all = w->shown = w->measured.events;
+        w->all = w->shown = w->measured.rows;
         put_heading(w);
-        sys_measured_write(&w->measured, w->tool->measure, &w->out, &w->style, w->o->json, w->report_ns);
-        w->measured = (struct sys_measured){0};
+        struct table *t = table_measure_table(&w->measured, w->tool->measure->summary);
+        if (w->o->json)
+            table_view_json_row_at(&w->out, t, 0, w->report_ns);
+        else
+            table_view_text(&w->out, t, &w->style);
+        table_free(t);
+        w->measured = (struct table_measure){0};
         return;
     }
     w->all = k->come;
-    event_buffer_settle(k);
+    event_buffer_sort(k);
     w->shown = table_rows(k->table);
     w->stream.rows = 0;
     draw(w, k->table);

@@ -185,11 +185,11 @@ static const char *const examples[] = {
     NULL,
 };
 
-static const struct table_column summary[SYS_SUMMARY_COLUMNS] = {
-    [SYS_SUMMARY_EVENTS] = {"events", TABLE_COUNT, TABLE_WHOLE},
-    [SYS_SUMMARY_TOTAL] = {"duration", TABLE_DURATION, TABLE_WHOLE},
-    [SYS_SUMMARY_MOST] = {"longest", TABLE_DURATION, TABLE_WHOLE},
-    [SYS_SUMMARY_HISTOGRAM] = {"duration_histogram", TABLE_DURATION, TABLE_HISTOGRAM},
+static const struct table_column summary[MEASURE_COLUMNS] = {
+    [MEASURE_ROWS] = {"events", TABLE_COUNT, TABLE_WHOLE},
+    [MEASURE_TOTAL] = {"duration", TABLE_DURATION, TABLE_WHOLE},
+    [MEASURE_MOST] = {"longest", TABLE_DURATION, TABLE_WHOLE},
+    [MEASURE_HISTOGRAM] = {"duration_histogram", TABLE_DURATION, TABLE_HISTOGRAM},
 };
 
 static const struct sys_measure measure = {

@@ -296,11 +296,11 @@ static const char *const examples[] = {
     NULL,
 };
 
-static const struct table_column summary[SYS_SUMMARY_COLUMNS] = {
-    [SYS_SUMMARY_EVENTS] = {"events", TABLE_COUNT, TABLE_WHOLE},
-    [SYS_SUMMARY_TOTAL] = {"resident", TABLE_BYTES, TABLE_WHOLE},
-    [SYS_SUMMARY_MOST] = {"largest", TABLE_BYTES, TABLE_WHOLE},
-    [SYS_SUMMARY_HISTOGRAM] = {"resident_histogram", TABLE_BYTES, TABLE_HISTOGRAM},
+static const struct table_column summary[MEASURE_COLUMNS] = {
+    [MEASURE_ROWS] = {"events", TABLE_COUNT, TABLE_WHOLE},
+    [MEASURE_TOTAL] = {"resident", TABLE_BYTES, TABLE_WHOLE},
+    [MEASURE_MOST] = {"largest", TABLE_BYTES, TABLE_WHOLE},
+    [MEASURE_HISTOGRAM] = {"resident_histogram", TABLE_BYTES, TABLE_HISTOGRAM},
 };
 
 static const struct sys_measure measure = {.doc = "the resident memory of each victim",

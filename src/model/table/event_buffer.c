@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "cli/sys/event_buffer.h"
+#include "model/table/event_buffer.h"
 
 #define SORTED_EVERY 1024u /* rows, at least: then sorting is a small part of what an event costs */
 
@@ -23,7 +23,7 @@ void event_buffer_add(struct event_buffer *k, struct table *t)
         trim(k);
 }
 
-void event_buffer_settle(struct event_buffer *k)
+void event_buffer_sort(struct event_buffer *k)
 {
     trim(k);
     uint64_t wanted = k->top && k->top < k->come ? k->top : k->come;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#ifndef CLI_EVENT_BUFFER_H
-#define CLI_EVENT_BUFFER_H
+#ifndef MODEL_EVENT_BUFFER_H
+#define MODEL_EVENT_BUFFER_H
 
 /*
  * Events that are not shown as they come but kept, until the end of an interval or of all: then sorted, and the first
@@ -27,7 +27,7 @@ struct event_buffer {
 /** Takes over all rows of `t`, which is empty then. */
 void event_buffer_add(struct event_buffer *k, struct table *t);
 /** For a report: sorts what is kept and cuts it to what is shown. Once for each. */
-void event_buffer_settle(struct event_buffer *k);
+void event_buffer_sort(struct event_buffer *k);
 /** Begins anew, for the next report. */
 void event_buffer_clear(struct event_buffer *k);
 void event_buffer_release(struct event_buffer *k);
