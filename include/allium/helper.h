@@ -3,19 +3,22 @@
 #define ALLIUM_HELPER_H
 
 /*
- * Helpers of a program's own, which ask for memory for others: xmalloc(), a string's grow(), operator new.
+ * For a program's own functions that allocate on behalf of their callers: xmalloc(), the grow() of a string
+ * class, operator new.
  *
  *     void *xmalloc(size_t n)
  *     {
- *         ALLIUM_HELPER(xmalloc);      from here to the end of the function, what is asked for is charged to the caller
- *         void *p = malloc(n);
+ *         ALLIUM_HELPER(xmalloc);      from here to the end of the function,
+ *         void *p = malloc(n);         allocations are charged to the caller
  *         ...
  *
- * Each call of the helper is a place, by where it returns to; so callers need not be built with tags, and calls by
- * pointer, with any number of arguments and by templates are places, too. Where one helper calls another, its call is
- * the place: the innermost wins; or with ALLIUM_HELPER_OUTERMOST() the caller of the outer one.
+ * Each call of the helper is a place, identified by its return address. So callers need not be built with
+ * tags, and calls by pointer, calls with any number of arguments and calls in templates are places, too. If
+ * one helper calls another, the call of the inner one is the place; with ALLIUM_HELPER_OUTERMOST(), the call
+ * of the outer one is.
  *
- * It ends where the function is left, by return, by an exception or by longjmp(). The function is not inlined.
+ * The effect ends when the function is left: by return, by an exception or by longjmp(). The function is not
+ * inlined.
  */
 
 #include "allium/tag.h"
@@ -27,7 +30,11 @@ extern "C" {
 #define ALLIUM_CODE(function) ((const void *)(function))
 #endif
 
-/* Who is charged, for a helper that has its return address behind this frame; a helper keeps what was so before. */
+/*
+ * The caller that is charged while a helper runs. A helper saves the thread's previous scope here and restores
+ * it at its end. `frame` is the helper's frame: frame[1] holds `returns_to`, its return address, while the
+ * helper runs.
+ */
 struct allium_helper_scope {
     struct allium_tag *tag;
     void *const *frame;
@@ -47,13 +54,15 @@ ALLIUM_INLINE void allium_helper_left(const struct allium_helper_scope *before)
 }
 
 /*
- * The first declaration in a helper; `function` is its name, or 0 where that names several. If it is told, calls of a
- * function that jumps to the helper as the last thing it does are charged to that function, and not to its caller.
+ * The first declaration in a helper. `function` is the helper's name, or 0 if several functions have the
+ * name. If it is given, and another function calls the helper in tail position (by a jump), the allocation is
+ * charged to that function and not to its caller.
  */
 #define ALLIUM_HELPER(function)           ALLIUM_HELPER_IS("helper", #function, function, 0)
 #define ALLIUM_HELPER_OUTERMOST(function) ALLIUM_HELPER_IS("helper", #function, function, 1)
 
-/* No copy is made of a function that has the address of a label in a static variable: so it is not inlined. */
+/* A static variable holds the address of a label in the function. Compilers make no copy of such a function,
+ * so it is not inlined. */
 #define ALLIUM_HELPER_IS(class, name, function, outermost)                                                   \
     struct allium_helper_scope allium_scope_ __attribute__((__cleanup__(allium_helper_left), __unused__)) =  \
         __extension__({                                                                                      \

@@ -3,18 +3,18 @@
 #define ALLIUM_MALLOC_HOOKS_H
 
 /*
- * Tags each call of malloc() and its family, with no change to the source:
+ * Tags each call of malloc() and its family without a change to the source:
  *
  *     cc $(pkg-config --cflags allium) -include allium/malloc_hooks.h ... $(pkg-config --libs allium)
  *
- * The functions become inline ones of the same name, which book what the real ones give: so `std::malloc`, members and
- * variables of these names, prototypes of one's own and _GNU_SOURCE defined later all stay what they were. Where one of
- * these is not called but pointed to, it is the real one: such objects have no tag. Lines come from the debug
- * information (-g).
+ * The most frequent functions become inline functions of the same name that call the real ones and account
+ * for the result. So `std::malloc`, members and variables of these names, the program's own prototypes, and a
+ * later _GNU_SOURCE keep their meaning. A pointer to one of these functions points to the real function:
+ * objects allocated through it have no tag. Line numbers come from the debug information (-g).
  *
- * Others are renamed for the assembler, and the library knows the place by where the call returns to: those of which
- * the C library has inline versions itself, those that take any number of arguments, and those that a source may not
- * want to see.
+ * The assembler renames the other functions, and the library identifies the place by the return address of
+ * the call. These are the functions of which the C library has inline versions, the functions with any number
+ * of arguments, and the functions whose names a source may use for itself.
  */
 
 #include "allium/helper.h"
@@ -35,8 +35,10 @@ extern "C" {
 
 #define ALLIUM_CALL_TAG(name) ALLIUM_DESCRIPTOR_UNIQUE("0", ALLIUM_TEXT("malloc", name))
 /*
- * A call of the function: `real` makes it, `object` is what came of it or NULL, of so many bytes (asked where there is
- * one); `fails` stands for it when the tag is to fail.
+ * Makes one call of the function `name` and accounts for it. `real` is the statement that makes the call.
+ * `object` is an expression for the object that it allocated, or NULL, and `bytes` for its size; `bytes` is
+ * evaluated only if there is an object. `fails` is the statement to run instead of `real` if the tag is to
+ * fail.
  */
 #define ALLIUM_TAGGED(name, real, object, bytes, fails)                                                      \
     do {                                                                                                     \
@@ -113,8 +115,8 @@ ALLIUM_INLINE void ALLIUM_DEFINES(free(void *p))
     allium_real_free(p);
 }
 
-/* Where the C library gives it another name for large files, it does so later, and this is what is called all the
- * same. */
+/* If the C library redirects mmap to mmap64 for large files, it does so later; this function is called all
+ * the same. */
 void *mmap(void *, size_t, int, int, int, long) ALLIUM_NOTHROW;
 ALLIUM_INLINE void *ALLIUM_DEFINES(mmap(void *at, size_t bytes, int protection, int flags, int fd, long from))
 {
@@ -124,8 +126,9 @@ ALLIUM_INLINE void *ALLIUM_DEFINES(mmap(void *at, size_t bytes, int protection, 
 #endif
 
 /*
- * What the C library declares beyond ISO C. A source that asks for ISO C alone may have functions of its own by these
- * names; and clang, which inlines only those that it knows, does not know them there.
+ * Functions that the C library declares beyond ISO C. A source that selects ISO C alone may have functions of
+ * its own by these names. There clang does not know the functions, and it inlines only functions that it
+ * knows.
  */
 #if defined(__STRICT_ANSI__) && defined(__clang__) && defined(__cplusplus)
 int posix_memalign(void **, size_t, size_t) ALLIUM_REAL(allium_posix_memalign);
@@ -190,7 +193,7 @@ ALLIUM_INLINE char *ALLIUM_DEFINES(strndup(const char *s, size_t most))
 
 #endif
 
-/* What realpath() calls where it is checked against the size of its buffer. */
+/* realpath() calls this function where the compiler checks the size of its buffer. */
 char *__realpath_alias(const char *__restrict__, char *__restrict__) ALLIUM_NOTHROW;
 ALLIUM_INLINE char *ALLIUM_DEFINES(__realpath_alias(const char *__restrict__ path, char *__restrict__ into))
 {
@@ -198,7 +201,7 @@ ALLIUM_INLINE char *ALLIUM_DEFINES(__realpath_alias(const char *__restrict__ pat
 }
 
 #if defined(__clang__) && defined(__cplusplus)
-/* clang has a word to say at each member of a class that is called as what such a pragma renames. */
+/* clang warns at each class member that has the name of a function that such a pragma renames. */
 struct _IO_FILE;
 void *mmap64(void *, size_t, int, int, int, long) ALLIUM_REAL(allium_mmap64);
 int munmap(void *, size_t) ALLIUM_REAL(allium_munmap);
@@ -228,8 +231,8 @@ long getdelim(char **, size_t *, int, struct _IO_FILE *) __asm__("allium_getdeli
 
 #if defined(__clang__) && defined(_FORTIFY_SOURCE)
 /*
- * glibc 2.40 and later have a checked asprintf() for clang. It takes any number of arguments, is never inlined, and
- * would be the place of all calls in a source. clang prefers an overload that has enable_if.
+ * glibc 2.40 and later have a checked asprintf() for clang. It takes any number of arguments and is never
+ * inlined, so that all calls in a source would share one place. clang prefers an overload that has enable_if.
  */
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wgcc-compat"

@@ -3,12 +3,13 @@
 #define ALLIUM_OPERATOR_NEW_HH
 
 /*
- * operator new and delete of a C++ program, with which each call of `new` is a place, and each call of a container. For
- * one source of the program, which includes it before all else:
+ * operator new and delete for a C++ program, which make a place of each call of `new` and of each call of a
+ * container. One source of the program includes this header before everything else:
  *
  *     #include <allium/operator_new.hh>
  *
- * Optimized code has containers inlined, and the line that uses one is the place; else it is the container's.
+ * In optimized code containers are inlined, and the place is the line that uses the container; otherwise it
+ * is a line of the container.
  */
 
 #include "allium/malloc_hooks.h"
@@ -41,8 +42,9 @@
 #endif
 
 /*
- * clang's thread sanitizer links operators of its own into each program, and a second definition would be refused:
- * there ours are weak, its own are used, and what it makes has no tag.
+ * clang's thread sanitizer links operators of its own into each program and would refuse a second definition.
+ * In such a program the operators here are weak, the sanitizer's operators are used, and the objects that
+ * they allocate have no tag.
  */
 #define ALLIUM_NEW_REPLACES
 #ifdef __has_feature
@@ -67,9 +69,9 @@ ALLIUM_NEW_OPERATORS(new)
 ALLIUM_NEW_OPERATORS(new[])
 
 /*
- * Each form of delete, too. The standard library's would end in the plain one, but a form that is left out is the
- * allocator's or the sanitizer's own where the program has one: what new[] above made would be freed past the account,
- * or called a mismatch.
+ * All forms of delete are defined, too. The forms in the standard library end in the plain one, but the
+ * program may have an allocator or a sanitizer that defines a missing form. That form would free the objects
+ * of new[] above without accounting for them, or report a mismatch.
  */
 #define ALLIUM_DELETE_OPERATORS(name)                                                                        \
     ALLIUM_NEW_REPLACES void operator name(void *p) noexcept                                                 \

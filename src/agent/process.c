@@ -201,7 +201,7 @@ static enum carrier why_unobserved(int bad)
 
 enum ledger_stage process_begin_ledger(void)
 {
-    const struct ledger_control *inherited = process.config.asked;
+    const struct ledger_control *inherited = process.config.initial_control;
     if (process.generation > 1)
         writer_reset(); /* here and not at the fork: most children of shells make no ledger */
     int bad = ledger_make(&process.ledger, &process.config);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The agent without accounts of call sites: liballium-agent.so. It takes the place of the folder sites/.
+ * The agent without accounts of call sites: liballium-agent.so. This file takes the place of the folder
+ * sites/.
  */
 #include "agent/sites_link.h"
 

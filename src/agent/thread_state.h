@@ -21,14 +21,14 @@
 enum thread_busy { THREAD_FREE, THREAD_CALLING, THREAD_NESTED };
 
 struct thread {
-    uint64_t
-        left; /* bytes until the next request that takes the cold path; 0: each request (exact mode, or a new thread) */
+    /* bytes until the next request that takes the cold path; 0: each request (exact mode, or a new thread) */
+    uint64_t left;
     uint64_t rest; /* bytes to the next sample beyond `left` */
     uint64_t random;
     uint64_t last_serial; /* of the thread's latest sample */
     uint64_t left_mark;   /* `left` right after that sample */
-    uintptr_t *
-        objects; /* map of objects of exact sites; object_map_none until `counts` is set, and in a fork child */
+    /* map of objects of exact sites; object_map_none until `counts` is set, and in a fork child */
+    uintptr_t *objects;
     /* The thread's sums of exact sites. In a fork child: memory for code that a forking signal handler interrupted. */
     char *sums;
     struct stack_bounds stack;
@@ -41,8 +41,8 @@ struct thread {
     uint8_t shard;  /* of the ledger's counters */
     uint8_t busy;   /* enum thread_busy */
     uint8_t weighed_period;
-    uint8_t
-        reentry_depth; /* of ledger_enter(): signal handlers interrupt each other while they write to the ledger */
+    /* of ledger_enter(): signal handlers interrupt each other while they write to the ledger */
+    uint8_t reentry_depth;
     uint8_t period; /* index of the period that `left` and `rest` were drawn with */
 };
 

@@ -111,7 +111,7 @@ TAG_EXPORT void allium_account_cold(struct allium_tag *tag, size_t bytes, int si
     struct asked a = look(tag);
     if (a.asked & TAG_CONTROL_COUNTED)
         add(a.account, sign < 0, bytes);
-    if (sign > 0 && tag_control_asks(a.asked, LEDGER_ASK_STACKS))
+    if (sign > 0 && tag_control_asks(a.asked, LEDGER_ACTION_STACKS))
         call_details_stack(a.account, bytes, &start);
 }
 
@@ -234,12 +234,12 @@ TAG_EXPORT void allium_failed(struct allium_tag *tag)
 static bool begin_call(struct allium_tag *tag, const struct walk_start *start)
 {
     struct asked a = look(helper_scope_of(tag));
-    if (tag_control_asks(a.asked, LEDGER_ASK_FAIL) &&
+    if (tag_control_asks(a.asked, LEDGER_ACTION_FAIL) &&
         tag_control_fails(&a.action, tag_ledger_rule_calls(a.account))) {
         errno = ENOMEM;
         return false;
     }
-    if (tag_control_asks(a.asked, LEDGER_ASK_LATENCY))
+    if (tag_control_asks(a.asked, LEDGER_ACTION_LATENCY))
         call_details_begin(a.account, start->sp);
     return true;
 }
@@ -247,9 +247,9 @@ static bool begin_call(struct allium_tag *tag, const struct walk_start *start)
 /* It has been made; what came of it is counted elsewhere. */
 static void end_call(struct asked a, const struct walk_start *start, const void *object, size_t bytes)
 {
-    if (tag_control_asks(a.asked, LEDGER_ASK_LATENCY))
+    if (tag_control_asks(a.asked, LEDGER_ACTION_LATENCY))
         call_details_end(a.account, start->sp);
-    if (object && tag_control_asks(a.asked, LEDGER_ASK_STACKS))
+    if (object && tag_control_asks(a.asked, LEDGER_ACTION_STACKS))
         call_details_stack(a.account, bytes, start);
 }
 
@@ -261,7 +261,7 @@ void tag_request_ended(struct allium_tag *tag, const void *what, size_t bytes)
 
 TAG_EXPORT uint64_t allium_latency_start_cold(struct allium_tag *tag)
 {
-    return tag_control_asks(look(tag).asked, LEDGER_ASK_LATENCY) ? clock_ns(CLOCK_MONOTONIC) : 0;
+    return tag_control_asks(look(tag).asked, LEDGER_ACTION_LATENCY) ? clock_ns(CLOCK_MONOTONIC) : 0;
 }
 
 TAG_EXPORT void allium_latency_stop_cold(struct allium_tag *tag, uint64_t started)
@@ -275,7 +275,7 @@ TAG_EXPORT void allium_latency_stop_cold(struct allium_tag *tag, uint64_t starte
 TAG_EXPORT int allium_should_fail_cold(struct allium_tag *tag)
 {
     struct asked a = look(tag);
-    if (!tag_control_asks(a.asked, LEDGER_ASK_FAIL) ||
+    if (!tag_control_asks(a.asked, LEDGER_ACTION_FAIL) ||
         !tag_control_fails(&a.action, tag_ledger_rule_calls(a.account)))
         return 0;
     if (a.asked & TAG_CONTROL_COUNTED)

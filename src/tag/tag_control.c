@@ -44,10 +44,10 @@ uint32_t tag_control_lookup(struct allium_tag *tag, struct deferred_target *plac
     bool more = false, off = c && load_relaxed(&c->word) & LEDGER_CONTROL_TAGS_OFF;
     uint32_t asked = c ? rules_lookup(c, state, place, a, &more) : 0;
     bool counted =
-        !tag_control_asks(asked, LEDGER_ASK_OFF) && (!off || tag_control_asks(asked, LEDGER_ASK_ON));
+        !tag_control_asks(asked, LEDGER_ACTION_OFF) && (!off || tag_control_asks(asked, LEDGER_ACTION_ON));
     if (!counted)
-        asked &= ~(1u << LEDGER_ASK_FAIL); /* nobody would see these failures */
-    more |= asked >> LEDGER_ASK_STACKS != 0;
+        asked &= ~(1u << LEDGER_ACTION_FAIL); /* nobody would see these failures */
+    more |= asked >> LEDGER_ACTION_STACKS != 0;
     /* Whatever stands there, it is compared with itself later on. */
     store_release(&tag->state, (int32_t)((uint32_t)state + (more ? -1u : counted ? 1u : 0u)));
     return asked | (counted ? TAG_CONTROL_COUNTED : 0);

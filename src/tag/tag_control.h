@@ -17,9 +17,9 @@
 #include "target/deferred_match.h"
 #include "wire/ledger.h"
 
-#define TAG_CONTROL_COUNTED (1u << 31) /* beside bits of enum ledger_ask */
+#define TAG_CONTROL_COUNTED (1u << 31) /* beside bits of enum ledger_action_kind */
 
-static inline bool tag_control_asks(uint32_t asked, enum ledger_ask what)
+static inline bool tag_control_asks(uint32_t asked, enum ledger_action_kind what)
 {
     return asked >> what & 1;
 }

@@ -297,7 +297,7 @@ static enum agent_api_answer open_ledger(void)
 
 enum ledger_stage process_begin_ledger(void)
 {
-    const struct ledger_control *inherited = process.config.asked;
+    const struct ledger_control *inherited = process.config.initial_control;
     enum agent_api_answer answer = open_ledger();
     if (answer != AGENT_API_OPEN)
         return answer == AGENT_API_LATER ? LEDGER_STAGE_NONE : LEDGER_STAGE_FAILED;

@@ -23,14 +23,14 @@ struct known {
     char path[ELF_SYMBOLS_PATH_BYTES], function[ELF_SYMBOLS_NAME_BYTES];
 };
 
-static bool is_settled(const struct ledger_kept *k, uint64_t module)
+static bool is_resolved(const struct ledger_deferred *k, uint64_t module)
 {
-    uint64_t low = 0, high = k->n_settled <= LEDGER_SETTLED_MOST ? k->n_settled : 0;
+    uint64_t low = 0, high = k->n_resolved <= LEDGER_RESOLVED_MOST ? k->n_resolved : 0;
     while (low < high) {
         uint64_t mid = low + (high - low) / 2;
-        if (k->settled[mid] == module)
+        if (k->resolved[mid] == module)
             return true;
-        if (k->settled[mid] < module)
+        if (k->resolved[mid] < module)
             low = mid + 1;
         else
             high = mid;
@@ -79,7 +79,7 @@ static void begin(struct known *k, const struct deferred_target *place)
                          k->path); /* the record's may be of an earlier time that it was loaded */
 }
 
-uint32_t deferred_fits(const struct ledger_kept *k, uint32_t queries, uint32_t state,
+uint32_t deferred_fits(const struct ledger_deferred *k, uint32_t queries, uint32_t state,
                        struct deferred_target *place)
 {
     uint64_t before = load_relaxed(&place->fits);
@@ -87,7 +87,7 @@ uint32_t deferred_fits(const struct ledger_kept *k, uint32_t queries, uint32_t s
     struct known known;
     if (before >> STATE_SHIFT == state)
         return (uint32_t)before;
-    if (!is_settled(k, place->module)) {
+    if (!is_resolved(k, place->module)) {
         begin(&known, place);
         for (uint32_t i = 0; i < queries; i++) {
             const struct ledger_query *q = &k->queries[i];

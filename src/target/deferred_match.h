@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct ledger_kept;
+struct ledger_deferred;
 
 /* What the process knows of a place. */
 struct deferred_target {
@@ -27,7 +27,7 @@ struct deferred_target {
 /**
  * Bits, by query, of those that fit; none where the module is settled. It is found out once for each state of the page.
  */
-uint32_t deferred_fits(const struct ledger_kept *k, uint32_t queries, uint32_t state,
+uint32_t deferred_fits(const struct ledger_deferred *k, uint32_t queries, uint32_t state,
                        struct deferred_target *place);
 
 #endif

@@ -30,7 +30,7 @@ static union {
 void process_control_at_start(uint64_t word)
 {
     control_at_start.control.word = word;
-    process.config.asked = &control_at_start.control;
+    process.config.initial_control = &control_at_start.control;
 }
 
 /* The value of *alive while this thread updates the process. */
@@ -91,7 +91,7 @@ static void begin(void)
 void process_leave_control(void)
 {
     if (process.ledger.control_stays)
-        process.config.asked = process.ledger.control;
+        process.config.initial_control = process.ledger.control;
     process.ledger.control_stays = false;
     process.ledger.control = &ledger_no_control;
 }
@@ -186,7 +186,7 @@ void process_drop_control(const struct ledger_control *inherited)
     const char *page = (const char *)inherited;
     sys_call(SYS_mmap, page, LEDGER_PAGE_BYTES, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
     sys_call(SYS_munmap, page + LEDGER_PAGE_BYTES, LEDGER_CONTROL_TAG_BYTES - LEDGER_PAGE_BYTES);
-    process.config.asked = NULL;
+    process.config.initial_control = NULL;
 }
 
 void process_describe(enum ledger_clock clock)

@@ -42,13 +42,13 @@ static const struct ledger_action *list_of(const struct ledger_control *c, uint3
 }
 
 /* What is kept beside it; NULL: nothing. */
-static const struct ledger_kept *kept_of(const struct ledger_control *c, uint32_t *queries)
+static const struct ledger_deferred *kept_of(const struct ledger_control *c, uint32_t *queries)
 {
     uint32_t listed = load_acquire(&c->listed);
-    const void *kept = (const char *)c + ledger_kept_offset(listed);
+    const void *kept = (const char *)c + ledger_deferred_offset(listed);
     *queries = ledger_listed_queries(listed);
     if (!*queries || *queries > LEDGER_QUERIES_MOST ||
-        !can_read(kept, 2 + side(listed), LEDGER_KEPT_BYTES(*queries)))
+        !can_read(kept, 2 + side(listed), LEDGER_DEFERRED_BYTES(*queries)))
         return NULL;
     return kept;
 }
@@ -56,8 +56,8 @@ static const struct ledger_kept *kept_of(const struct ledger_control *c, uint32_
 /* What is asked at this time; `timed`: later it may be something else. */
 static uint32_t asked_now(const struct ledger_action *a, bool *timed)
 {
-    uint32_t asked = a->asked;
-    for (unsigned ask = 0; ask < LEDGER_ASKS; ask++)
+    uint32_t asked = a->actions;
+    for (unsigned ask = 0; ask < LEDGER_ACTION_KINDS; ask++)
         if (asked >> ask & 1 && a->until_ns[ask]) {
             if (clock_ns(CLOCK_MONOTONIC) >= a->until_ns[ask])
                 asked &= ~(1u << ask);
@@ -90,13 +90,13 @@ static bool find_kept(const struct ledger_control *c, int32_t state, struct defe
                       struct ledger_action *a)
 {
     uint32_t count;
-    const struct ledger_kept *k = kept_of(c, &count);
+    const struct ledger_deferred *k = kept_of(c, &count);
     uint32_t fits = k ? deferred_fits(k, count, (uint32_t)state, place) : 0;
     *a = (struct ledger_action){.key = place->key};
     for (uint32_t i = 0; i < count && fits >> i; i++)
         if (fits >> i & 1)
             ledger_action_change(a, &k->queries[i]);
-    return a->asked;
+    return a->actions;
 }
 
 uint32_t rules_lookup(const struct ledger_control *c, int32_t state, struct deferred_target *place,

@@ -17,8 +17,9 @@
 #include "wire/ledger.h"
 
 /**
- * What is asked now of that place, as bits of enum ledger_ask, where the page is at that state. `a`: the action, if any
- * is asked. `timed`: later it may be something else, though the page stays as it is; else as it was.
+ * Returns the actions in force for the place, as bits of enum ledger_action_kind; `state` is the state of the
+ * page. `a` gets the action, if there is one. `timed` becomes true if the result may change with time, without a
+ * change of the page; else it stays as it was.
  */
 uint32_t rules_lookup(const struct ledger_control *c, int32_t state, struct deferred_target *place,
                       struct ledger_action *a, bool *timed);

@@ -7,8 +7,8 @@
 #include "base/sigsafe/syscall.h"
 
 #define PAGE 4096u
-#define MAIN_STACK_REACH                                                                                     \
-    (120ull << 20) /* the kernel keeps 128 MiB below the main stack free of other mappings */
+/* the kernel keeps 128 MiB below the main stack free of other mappings */
+#define MAIN_STACK_REACH   (120ull << 20)
 #define THREAD_STACK_MOST  (1ull << 36)
 #define DESCRIPTOR_BYTES   4096u /* struct pthread and the static TLS below it; it has 2304 in glibc 2.36 */
 #define FOREIGN_FRAME_MOST (256u << 10)

@@ -7,8 +7,8 @@
  * differ in more than the innermost frames: the second one ends at the first frame that it has in common with the
  * cache.
  *
- * Runs in: target. Threads: one at a time, and no signal handler while its thread is in here. Plain memory, zero at
- * first.
+ * Runs in: target.
+ * Threads: one at a time, and no signal handler while its thread is in here. Plain memory, zero at first.
  *
  * The start of a walk, and the words of the stack that the walk reads, determine its frames as long as no module on the
  * stack can be unloaded. These words are the return addresses, and the saved rbp if a rule uses rbp. So if the walk
@@ -42,14 +42,14 @@ struct walk_cache_place {
 /* A frame whose rule uses rbp. */
 struct walk_cache_fp {
     const struct walk_cache_place *place;
-    const uintptr_t
-        *at; /* the slot that a cached frame saved rbp in; NULL or a slot below the cached frames: none did */
+    /* the slot that a cached frame saved rbp in; NULL or a slot below the cached frames: none did */
+    const uintptr_t *at;
     uintptr_t value;
 };
 
 struct walk_cache {
-    struct walk_cache_place
-        at[WALK_CACHE_END + 1];        /* the last one differs from each stack: a comparison ends there */
+    /* the last one differs from each stack: a comparison ends there */
+    struct walk_cache_place at[WALK_CACHE_END + 1];
     uint64_t hash[WALK_CACHE_END + 1]; /* of the frames from here outwards */
     uint32_t id[WALK_CACHE_END];
     uint32_t generation; /* of the numbers of its frames */
@@ -57,8 +57,8 @@ struct walk_cache {
     unsigned top;        /* [top, WALK_CACHE_END) are kept, the innermost first */
     uint32_t stack;      /* the owner's number of the stack from `top` outwards; WALK_CACHE_NONE: none yet */
     unsigned fps;
-    struct walk_cache_fp
-        fp[WALK_CACHE_MAX + 1];   /* [0]: for the last place; the others: the outermost first */
+    /* [0]: for the last place; the others: the outermost first */
+    struct walk_cache_fp fp[WALK_CACHE_MAX + 1];
 } __attribute__((aligned(4096))); /* the fields that each walk uses lie in one page */
 
 /* The same of the walk under way. */

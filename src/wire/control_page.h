@@ -3,11 +3,12 @@
 #define WIRE_CONTROL_PAGE_H
 
 /*
- * The control page: what a user changes in a running process. A file of its own beside the ledger; written under a lock
- * by the owner or root, read by the target: an agent's at least every LEDGER_CONTROL_BYTES of a thread's allocations,
- * that of tags, and of call sites, at each call of such a place, which compares `state` with what it knows.
+ * The control page: the settings that a user can change in a running process. It is a file of its own beside
+ * the ledger. The owner or root writes it under a lock, and the target reads it. The agent reads it at least
+ * every LEDGER_CONTROL_BYTES of a thread's allocations. A tag or a call site reads it at each call: it
+ * compares `state` with the state that it last saw.
  *
- * Runs in: the tool (writer) and target (reader). Invariant: nothing that stands there may be trusted.
+ * Runs in: the tool (writer) and target (reader). Invariant: the reader trusts nothing that it finds here.
  */
 
 #include <stdint.h>
@@ -16,53 +17,56 @@
 #define LEDGER_CONTROL_BYTES (4u << 20)
 struct ledger_control {
     uint64_t magic;
-    uint64_t
-        word; /* a period, 0: as started, otherwise 1 .. 2^40; and LEDGER_CONTROL_*. Anything else is ignored */
-    /* Of tags and sites alone. */
-    int32_t state; /* even, > 0; two more with each change, which is the last thing written */
-    uint32_t
-        listed; /* what is in force, see wire/deferred_rules.h: actions, queries, and in which of the two places */
+    /* LEDGER_CONTROL_* flags, and a sampling period from 1 to 2^40, or 0 for the period at start. Other
+     * values are ignored */
+    uint64_t word;
+    /* The members from here on are for tags and sites only. */
+    int32_t state; /* even, > 0; grows by 2 with each change, and is written last */
+    /* which rules are in force (wire/deferred_rules.h): the numbers of actions and of queries, and which of
+     * the two lists */
+    uint32_t listed;
 };
 #define LEDGER_STATE_FIRST    2
 #define LEDGER_CONTROL_PERIOD ((1ull << 48) - 1)
-/* No new samples; those that are live are followed to their end. */
+/* No new samples are taken. Samples that are live are followed until they are freed. */
 #define LEDGER_CONTROL_OFF (1ull << 63)
-/* Tags with no action of their own are off. */
+/* Tags without an action of their own are not counted. */
 #define LEDGER_CONTROL_TAGS_OFF (1ull << 61)
-#define LEDGER_CONTROL_FREE_STACKS                                                                           \
-    (1ull << 62) /* the stack of each sampled free, not of some hundred a second */
+/* Take the stack of each sampled free, not only of some hundred a second. */
+#define LEDGER_CONTROL_FREE_STACKS (1ull << 62)
 
-/* What is asked of one place: bits, with a time for each. The lists lie behind the page, backed before they are put
- * in force. */
-enum ledger_ask {
-    LEDGER_ASK_OFF,     /* what it makes from now on is not counted */
-    LEDGER_ASK_ON,      /* where LEDGER_CONTROL_TAGS_OFF says off */
-    LEDGER_ASK_STACKS,  /* each call with its stack */
-    LEDGER_ASK_LATENCY, /* each call timed */
-    LEDGER_ASK_FAIL,    /* by `fail` and `n` */
-    LEDGER_ASKS
+/* What a rule can do to one place (a tag or a call site). A place has one bit and one end time for each kind.
+ * The lists of actions lie behind the control page; their pages are backed before they come into force. */
+enum ledger_action_kind {
+    LEDGER_ACTION_OFF,     /* objects allocated from now on are not counted */
+    LEDGER_ACTION_ON,      /* overrides LEDGER_CONTROL_TAGS_OFF */
+    LEDGER_ACTION_STACKS,  /* the stack of each call is recorded */
+    LEDGER_ACTION_LATENCY, /* each call is timed */
+    LEDGER_ACTION_FAIL,    /* calls fail, as `fail` and `n` say */
+    LEDGER_ACTION_KINDS
 };
 enum ledger_fail {
-    LEDGER_FAIL_NTH,    /* the n-th call from now, that alone */
-    LEDGER_FAIL_EVERY,  /* each n-th */
-    LEDGER_FAIL_CHANCE, /* n of a million */
+    LEDGER_FAIL_NTH,    /* only the n-th call from now on fails */
+    LEDGER_FAIL_EVERY,  /* every n-th call fails */
+    LEDGER_FAIL_CHANCE, /* n calls of a million fail, at random */
 };
 struct ledger_action {
-    uint64_t key;                   /* ledger_action_key() */
-    uint64_t until_ns[LEDGER_ASKS]; /* CLOCK_MONOTONIC; 0: until it is taken back */
-    uint32_t asked;                 /* 1 << enum ledger_ask */
-    uint16_t fail;                  /* enum ledger_fail */
-    uint16_t serial;                /* another one: the calls are counted from 0 again */
+    uint64_t key; /* ledger_action_key() */
+    /* end time on CLOCK_MONOTONIC; 0: until the user takes the action back */
+    uint64_t until_ns[LEDGER_ACTION_KINDS];
+    uint32_t actions; /* bits: 1 << enum ledger_action_kind */
+    uint16_t fail;    /* enum ledger_fail */
+    uint16_t serial;  /* a new value restarts the count of calls at 0 */
     uint32_t n;
     uint32_t pad;
 };
 #define LEDGER_ACTIONS_MOST   32768u
-#define LEDGER_ACTIONS_BYTES  (LEDGER_ACTIONS_MOST * sizeof(struct ledger_action)) /* of a list */
+#define LEDGER_ACTIONS_BYTES  (LEDGER_ACTIONS_MOST * sizeof(struct ledger_action)) /* size of one list */
 #define LEDGER_ACTIONS_SECOND (1u << 31)
 
 /**
- * A place in the code, wherever it is loaded: by the build id of its file, or the path of one that has none, and the
- * address in it.
+ * The key of a place in the code, whatever address it is loaded at. `id` is the build id of its ELF file, or
+ * the path if the file has none; `code` is the address in the file.
  */
 static inline uint64_t ledger_action_key(const void *id, uint64_t bytes, uint64_t code)
 {
@@ -72,7 +76,7 @@ static inline uint64_t ledger_action_key(const void *id, uint64_t bytes, uint64_
     return h ^ h >> 32;
 }
 
-/** The same of a call site, by the address that the call returns to: no place of a tag has that key. */
+/** The key of a call site, by the return address of the call. It differs from the key of each tag. */
 static inline uint64_t ledger_site_key(const void *id, uint64_t bytes, uint64_t code)
 {
     return ledger_action_key(id, bytes, ~code);

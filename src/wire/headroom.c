@@ -15,9 +15,9 @@
 
 #define UNLIMITED   UINT64_MAX
 #define BEGIN_BYTES (4ull << 20)
-#define LEFT_BYTES  (128ull << 20) /* of a limit of the program, that growth leaves to it */
+#define LEFT_BYTES  (128ull << 20) /* of the program's own limit; growth leaves so much to the program */
 
-/* Reads the beginning of a small file as text; the length, or -errno. */
+/* Reads the beginning of a small file as text. Returns the length, or -errno. */
 static long read_text(const char *path, char *out, size_t size)
 {
     long fd = sys_call(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC);
@@ -29,7 +29,7 @@ static long read_text(const char *path, char *out, size_t size)
     return len;
 }
 
-/* The target's stack may be small: texts go into pages of their own, for as long as a look takes. */
+/* Buffers for one check. They lie in pages of their own, because the target's stack may be small. */
 struct scratch {
     char groups[2048], dir[512], path[512], text[2048];
 };
@@ -42,7 +42,7 @@ static uint64_t read_number(struct scratch *s, const char *name)
     return text_number(s->text);
 }
 
-/* File pages the kernel would drop before it killed anybody. */
+/* Returns the bytes of file pages that the kernel would drop before it kills a process. */
 static uint64_t read_reclaimable(struct scratch *s, const char *key)
 {
     text_join(s->path, sizeof(s->path), s->dir, "/memory.stat");
@@ -52,8 +52,8 @@ static uint64_t read_reclaimable(struct scratch *s, const char *key)
     return found ? text_number(found + text_length(key)) : 0;
 }
 
-/* One level of the hierarchy: would the cgroup stand above 95 % of its limit, or the ledger above its share of the
- * limit? */
+/* Checks one level of the hierarchy: whether the cgroup would use more than 95 % of its limit, or the ledger more
+ * than its share of the limit. */
 static enum ledger_full check_level(struct scratch *s, bool v2, uint64_t held, uint64_t bytes)
 {
     uint64_t limit = read_number(s, v2 ? "/memory.max" : "/memory.limit_in_bytes");
@@ -85,7 +85,8 @@ static enum ledger_full check_cgroups(struct scratch *s, uint64_t held, uint64_t
     while (*path && *path != '\n' && len + 1 < sizeof(s->dir))
         s->dir[len++] = *path++;
     s->dir[len] = '\0';
-    /* From our group up to the root; inside a container the outer part of the path does not exist: harmless. */
+    /* From the cgroup of the process up to the root. Inside a container the outer part of the path does not exist;
+     * reading it fails and does no harm. */
     for (;;) {
         enum ledger_full full = check_level(s, v2, held, bytes);
         if (full || len <= root)
@@ -96,7 +97,7 @@ static enum ledger_full check_cgroups(struct scratch *s, uint64_t held, uint64_t
     }
 }
 
-/* The address space and the private writable memory that the process has. */
+/* Reads the size of the address space and of the private writable memory of the process. */
 static bool read_sizes(uint64_t *address_space, uint64_t *data)
 {
     char text[128]; /* "SIZE RESIDENT SHARED TEXT 0 DATA 0", in pages; DATA includes the stack */
@@ -189,8 +190,9 @@ static uint64_t at_most(uint64_t bytes, uint64_t most)
     return bytes < most ? bytes : most;
 }
 
-/* What is free in the file system beyond what we leave to others; its size. False: it is not told. */
-static bool ask_filesystem(const char *dir, uint64_t *left, uint64_t *total)
+/* Reads the free bytes of the file system, less the part that is left to others, and its size. Returns false if the
+ * file system cannot be examined. */
+static bool measure_filesystem(const char *dir, uint64_t *left, uint64_t *total)
 {
     struct statfs fs;
     if (!dir[0] || sys_failed(sys_call(SYS_statfs, dir, &fs)) || !fs.f_blocks)
@@ -205,14 +207,14 @@ static bool ask_filesystem(const char *dir, uint64_t *left, uint64_t *total)
 bool headroom_in_filesystem(const char *dir, uint64_t bytes)
 {
     uint64_t left, total;
-    /* Out of our sight (chroot): the kernel refuses the pages itself when there are none. */
-    return !ask_filesystem(dir, &left, &total) || left >= bytes;
+    /* The directory may be out of reach (chroot). Then the kernel refuses the pages if there are none. */
+    return !measure_filesystem(dir, &left, &total) || left >= bytes;
 }
 
 bool headroom_is_short(const char *dir)
 {
     uint64_t left, total;
-    return ask_filesystem(dir, &left, &total) && left < at_most(total / 2, BEGIN_BYTES);
+    return measure_filesystem(dir, &left, &total) && left < at_most(total / 2, BEGIN_BYTES);
 }
 
 enum ledger_full headroom_check(const char *dir, uint64_t held_bytes, uint64_t bytes)

@@ -3,10 +3,10 @@
 #define WIRE_HEADROOM_H
 
 /*
- * Would `bytes` more of tmpfs memory bring the target into danger? Looks at the file system and at the memory cgroups
- * that are charged for it.
+ * Decides whether the target can take `bytes` more of tmpfs memory without danger. It examines the file
+ * system and the memory cgroups that are charged for the memory.
  *
- * Runs in: target, at growth only: a few opens and reads. No state.
+ * Runs in: target, only when a ledger grows: a few opens and reads. It keeps no state.
  */
 
 #include <stdbool.h>
@@ -14,24 +14,30 @@
 
 #include "wire/ledger.h"
 
-/** The file system alone. `dir`: where the ledger is; "" where it has no name. */
+/**
+ * Checks the file system only. `dir` is the directory of the ledger, or "" if the ledger's file has no name.
+ */
 bool headroom_in_filesystem(const char *dir, uint64_t bytes);
-/** Is there too little for a ledger that begins now and grows a while? */
+/** Returns true if there is too little room for a ledger that starts now and grows for a while. */
 bool headroom_is_short(const char *dir);
-/** Once, when the process begins: is it under seccomp from the start, as in most containers? */
+/** Called once when the process starts. Records whether the process is under seccomp from the start, as in
+ * most containers. */
 void headroom_begin(void);
 /**
- * May a system call be made that the program does not expect? Where the process has entered seccomp since it began, by
- * whatever way, it counts one more reason in `sealed`, and asks no more. Only prctl() is called for this. In a process
- * that began under seccomp a later filter cannot be told from the first one: there `sealed` alone counts.
+ * Returns true if the agent may make a system call that the program does not expect. Once the process has
+ * entered seccomp, by whatever way, the function adds a reason to `sealed` and returns false from then on. It
+ * calls only prctl(). If the process started under seccomp, a later filter cannot be told from the first one:
+ * then only `sealed` counts.
  */
 bool headroom_may_call(uint32_t *sealed);
 /**
- * Does the program keep enough of its own limits (RLIMIT_AS, RLIMIT_DATA) if so much more address space is taken, and
- * so much more private memory made writable? True where it has no limit. A few system calls where it has one.
+ * Returns true if the process, after taking `address_space` more bytes of address space and making `data`
+ * more bytes of private memory writable, stays far enough below RLIMIT_AS and RLIMIT_DATA. Without a limit it
+ * returns true and makes only the calls that read the limits.
  */
 bool headroom_in_limits(uint64_t address_space, uint64_t data);
 /**
+<<<<<<< HEAD
  * Of a limit of the address space (RLIMIT_AS) the ledger and all tables beside it together take an eighth at most.
  * headroom_set_ledger() says how much address space the ledger takes, in place of what was said before. The other
  * three are for all else: takes `bytes`, if `spare` bytes more are left then; gives them back; asks only.
@@ -47,6 +53,10 @@ bool headroom_has_space(uint64_t bytes);
 struct headroom_space *headroom_own_space(void);
 void headroom_share_space(struct headroom_space *with);
 /** `held_bytes`: what the ledger has already. LEDGER_NOT_FULL when there is room; otherwise the reason why not. */
+=======
+ * `held_bytes` is the present size of the ledger. Returns LEDGER_NOT_FULL if there is room, else the reason.
+ */
+>>>>>>> ee2e257 (all)
 enum ledger_full headroom_check(const char *dir, uint64_t held_bytes, uint64_t bytes);
 
 #endif

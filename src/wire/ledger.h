@@ -3,18 +3,23 @@
 #define WIRE_LEDGER_H
 
 /*
- * The ledger's layout: the heap profile of one process image as a file of shared memory. The target writes it, any
- * reader may copy it at any time. This is the layout only; ledger_make.h makes one, ledger_grow.h lets it grow.
+ * The layout of the ledger: the heap profile of one process image, as a file of shared memory. The target
+ * writes the file, and any reader may copy it at any time. ledger_make.h makes a ledger,
+ * ledger_grow.h lets it grow.
  *
- * Runs in: target (writer) and tool (reader). Threads: any writer; counters change by single atomic adds.
+ * Runs in: target (writer) and tool (reader).
+ * Threads: any thread writes; counters change by single atomic additions.
  *
- * A file is a header of one page and LEDGER_TABLES regions at fixed offsets, each an array of records that grows at its
- * end. The file is sparse: its apparent size is address space, `ready_bytes` of each region is what it really holds.
+ * A file is a header of one page and LEDGER_TABLES regions at fixed offsets. Each region is an array of
+ * records that grows at its end. The file is sparse: its apparent size is reserved address space;
+ * `ready_bytes` of each region is the part that is backed by memory.
  *
- * Consistency: counters are words, each right by itself; sums taken over several of them may differ by the operations
- * that were under way. A sample is whole if its `check` fits its `serial`, in two copies taken one after the other.
+ * Consistency: each counter is a word and correct by itself. Sums over several counters may differ by the
+ * operations in progress. A sample is whole if its `check` matches its `serial` in two copies taken one after
+ * the other.
  *
- * Invariant: nothing a reader finds here may be trusted. An index, a length or an offset is checked at every use.
+ * Invariant: a reader trusts nothing that it finds here. It checks each index, length and offset at every
+ * use.
  */
 
 #include <stdint.h>
@@ -23,55 +28,56 @@
 #include "wire/ledger_accounts.h"
 
 #define LEDGER_MAGIC        0x3152454744454c41u /* "ALEDGER1", little endian */
-#define LEDGER_VERSION      7u                  /* another layout, or another meaning, is another one */
+#define LEDGER_VERSION      7u                  /* changes with the layout and with the meaning of a member */
 #define LEDGER_HEADER_BYTES 4096u
 #define LEDGER_PAGE_BYTES   4096u
 #define LEDGER_NONE         UINT32_MAX
 
-/* What a name in the ledger's directory ends with; the name before it is PID-IMAGE (decimal, 16 hex digits). */
+/* The suffix of a file name in the ledger's directory. The name before it is PID-IMAGE (decimal, 16 hex
+ * digits). */
 #define LEDGER_SUFFIX         ".ledger"
 #define LEDGER_CONTROL_SUFFIX ".control"
-#define LEDGER_TAGS_SUFFIX                                                                                   \
-    ".tags" /* of accounts of tags alone, by liballium.so in a process without the agent */
-/* What a recorder's own directory begins with. It lies in its user's directory of ledgers; see ledger_make.h. */
+/* A ledger of tags only, made by liballium.so in a process without the agent. */
+#define LEDGER_TAGS_SUFFIX ".tags"
+/* The prefix of a recorder's own directory. It lies in the user's directory of ledgers; see ledger_make.h. */
 #define LEDGER_RUN_PREFIX "run-"
 
 /*
- * As they lie in the file: each refers only to those before it, which readers rely on; and small ones first, so that
- * what is there from the beginning lies close together.
+ * The tables in the order of their regions. A table refers only to tables before it; readers rely on that.
+ * Small tables come first, so that the pages used from the start lie close together.
  */
 enum ledger_table {
     LEDGER_PERIODS,      /* struct ledger_period */
-    LEDGER_THREADS,      /* struct ledger_thread; record 0 is "other" */
-    LEDGER_STRINGS,      /* bytes: NUL-terminated */
+    LEDGER_THREADS,      /* record 0 is "other" */
+    LEDGER_STRINGS,      /* NUL-terminated bytes */
     LEDGER_MODULES,      /* struct ledger_module */
     LEDGER_FRAMES,       /* uint64_t, see LEDGER_FRAME_* */
     LEDGER_STACK_FRAMES, /* uint32_t: indices of frames, leaf first */
     LEDGER_STACKS,       /* struct ledger_stack */
     LEDGER_CELLS,        /* struct ledger_cell */
     LEDGER_SAMPLES,      /* struct ledger_sample */
-    LEDGER_FREES,        /* struct ledger_free: rings, one for each shard, one behind the other */
-    LEDGER_ACCOUNTS,     /* struct ledger_accounts; account 0 is none */
+    LEDGER_FREES,        /* struct ledger_free: one ring for each shard, one behind the other */
+    LEDGER_ACCOUNTS,     /* struct ledger_accounts; account 0 is not used */
     LEDGER_TAGS,         /* struct ledger_tag */
     LEDGER_TAG_STACKS,   /* struct ledger_tag_stack */
     LEDGER_LATENCIES,    /* struct ledger_latency */
-    LEDGER_SITE_SUMS,    /* struct ledger_site_sums: of 64 sites each */
-    LEDGER_SITES,        /* struct ledger_site; in processes that were started so */
+    LEDGER_SITE_SUMS,    /* struct ledger_site_sums: 64 sites each */
+    LEDGER_SITES,        /* struct ledger_site; only in processes started with exact sites */
     LEDGER_TABLES
 };
 
 struct ledger_region {
-    uint64_t offset;       /* of the first record in the file */
-    uint64_t limit_bytes;  /* address space set aside */
-    uint64_t ready_bytes;  /* backed by memory; grows */
-    uint64_t used;         /* records ever asked for; may exceed what fits */
+    uint64_t offset;       /* offset of the first record in the file */
+    uint64_t limit_bytes;  /* reserved address space */
+    uint64_t ready_bytes;  /* bytes backed by memory; grows */
+    uint64_t used;         /* records ever requested; may exceed what fits */
     uint32_t record_bytes; /* size of a record */
     uint32_t pad;
 };
 
 /*
- * Weighted sums of samples. `seen` and `samples` are plain; the weighted ones have LEDGER_Q fraction bits and are
- * unbiased estimates of what all allocations would have added up to.
+ * Weighted sums of samples. `seen_bytes` and `samples` are plain sums. The weighted sums have LEDGER_Q
+ * fraction bits; they are unbiased estimates of the sums over all allocations.
  */
 #define LEDGER_Q 8
 struct ledger_sums {
@@ -81,29 +87,31 @@ struct ledger_sums {
     uint64_t count_q;
 };
 
-/* What could not be kept or seen. Each is a count of events. */
+/* What could not be recorded or observed. Each is a count of events. */
 enum ledger_loss {
-    LEDGER_LOST_SAMPLES, /* sampled, but no room for its stack or counters: missing everywhere */
-    LEDGER_LOST_LIVE,    /* counted as allocated, but no room to follow it: missing among the live ones */
-    LEDGER_LOST_FREES_UNSEEN, /* an address came back from malloc while we held it live: its free went past us */
-    LEDGER_LOST_STACK_CUT,    /* deeper than is kept */
-    LEDGER_LOST_STACK_BROKEN, /* the walk met code without rules, or a stack that does not add up */
-    LEDGER_LOST_THREADS,      /* samples of threads beyond the table: under "other" */
+    LEDGER_LOST_SAMPLES, /* sampled, but no room for the stack or the counters: missing everywhere */
+    LEDGER_LOST_LIVE,    /* counted as allocated, but no room to follow it: missing among the live objects */
+    /* malloc returned an address that was still live for us: its free was not seen */
+    LEDGER_LOST_FREES_UNSEEN,
+    LEDGER_LOST_STACK_CUT,    /* the stack is deeper than the limit */
+    LEDGER_LOST_STACK_BROKEN, /* the walk met code without unwind rules, or an inconsistent stack */
+    LEDGER_LOST_THREADS,      /* samples of threads that found the table full: counted for "other" */
     LEDGER_LOST_GROWTH,       /* refused attempts to grow the ledger */
     LEDGER_LOST_CHILDREN, /* programs started without the agent that could not be noted (unobserved_list.h) */
-    LEDGER_FAILED_REQUESTS,   /* requests that failed, as far as they came by the cold path */
+    LEDGER_FAILED_REQUESTS,   /* failed requests, as far as they took the cold path */
     LEDGER_INHERITED_FREES,   /* sampled objects of the parent that this fork child freed */
     LEDGER_LOST_TAGS,         /* tags without an account */
-    LEDGER_LOST_TAGGED,       /* objects of tags that are charged to nobody */
-    LEDGER_LOST_TAGGED_FREES, /* objects of tags whose address came again: their free went past us */
+    LEDGER_LOST_TAGGED,       /* objects of tags that no account is charged for */
+    LEDGER_LOST_TAGGED_FREES, /* objects of tags whose address came again: their free was not seen */
     LEDGER_LOST_DETAILS,      /* calls of tags whose stack or time found no room */
-    LEDGER_LOST_TAG_VERSIONS, /* tags of another ALLIUM_TAG_VERSION: they are not counted */
+    LEDGER_LOST_TAG_VERSIONS, /* tags of another ALLIUM_TAG_VERSION, which are not counted */
     LEDGER_LOSSES
 };
 
-/* Why the ledger stopped growing, first reason met. */
+/* Why the ledger stopped growing: the first reason. */
 enum ledger_full {
     LEDGER_NOT_FULL,
+<<<<<<< HEAD
     LEDGER_FULL_LIMIT,      /* its own hard limit */
     LEDGER_FULL_FILESYSTEM, /* tmpfs nearly full */
     LEDGER_FULL_CGROUP,     /* memory cgroup nearly full */
@@ -111,9 +119,19 @@ enum ledger_full {
     LEDGER_FULL_REFUSED,    /* the kernel said no */
     LEDGER_FULL_OWN_LIMIT, /* too little of a limit of the program itself (RLIMIT_AS, RLIMIT_DATA) would be left */
     LEDGER_FULL_SHARE, /* the ledger has the share of a memory cgroup's limit that it may have */
+=======
+    LEDGER_FULL_LIMIT,      /* the ledger's own hard limit */
+    LEDGER_FULL_FILESYSTEM, /* the tmpfs is nearly full */
+    LEDGER_FULL_CGROUP,     /* the memory cgroup is nearly full */
+    LEDGER_FULL_SECCOMP,    /* the process entered seccomp: the agent may make no system call */
+    LEDGER_FULL_REFUSED,    /* the kernel refused */
+    LEDGER_FULL_SHARE,      /* the ledger has its full share of the memory cgroup's limit */
+>>>>>>> ee2e257 (all)
 };
 
-/* The ledger takes at most one part in so many of a memory cgroup's limit: the program may need the rest. */
+/*
+ * The ledger takes at most 1/LEDGER_CGROUP_SHARE of a memory cgroup's limit: the program may need the rest.
+ */
 #define LEDGER_CGROUP_SHARE 12u
 
 enum ledger_state {
@@ -127,44 +145,45 @@ enum ledger_clock {
 };
 
 /*
- * What every operation counts, spread over some cache lines so that threads seldom share one. Sums over all shards
- * are what is meant; so that the peak need not be looked for at every operation, live bytes are handed on to the header
- * in lots (at once while the process has one thread).
+ * Counters that every cold operation changes, spread over several shards so that threads seldom share a cache
+ * line. The value of a counter is the sum over all shards. Live bytes are moved to the header in lots (at
+ * once while the process has one thread), so that the peak is not computed at every operation.
  */
 #define LEDGER_SHARDS 24
-#define LEDGER_SHARDS_OWNED                                                                                  \
-    16 /* the first ones belong to one thread each, so that their counters need no lock */
+/* The first LEDGER_SHARDS_OWNED shards belong to one thread each, so that their counters need no lock. */
+#define LEDGER_SHARDS_OWNED 16
 #define LEDGER_SERIAL_SHIFT 48 /* a serial is shard << 48 | count */
 struct ledger_shard {
-    uint64_t begun, done; /* operations on samples */
-    uint64_t cold_ticks;  /* time spent in them: an estimate, one in 64 is timed */
+    uint64_t begun, done; /* operations on samples: started and finished */
+    uint64_t cold_ticks;  /* time spent in them, estimated: one operation of 64 is timed */
     uint64_t allocated_bytes_q;
     uint64_t pending_bytes_q; /* signed: not yet in the header's live_bytes_q */
     uint64_t serials;
-    uint64_t vacant;             /* tag << 32 | index of the first vacant sample, LEDGER_NONE: none */
-    uint64_t next_free;          /* in this shard's share of the ring of frees */
+    uint64_t vacant;             /* tag << 32 | index of the first unused sample record; LEDGER_NONE: none */
+    uint64_t next_free;          /* index into this shard's ring of frees */
 } __attribute__((aligned(128))); /* two lines: processors fetch them in pairs */
 
 struct ledger_header {
     uint64_t magic;
     uint32_t version;
     uint32_t header_bytes;
-    uint64_t image_id; /* random; survives neither exec nor fork */
+    uint64_t image_id; /* random; a new one after exec and after fork */
     int32_t pid;       /* in the target's own PID namespace */
     int32_t parent_pid;
-    uint64_t parent_image_id; /* of the image this one was forked from; 0: began with exec */
-    uint64_t forked_ticks;    /* when this image began, as far as it knows; 0 with exec */
+    uint64_t parent_image_id; /* image from which this one was forked; 0: it started with exec */
+    uint64_t forked_ticks;    /* when this image was forked, as far as it knows; 0: it started with exec */
     uint32_t clock;           /* enum ledger_clock */
     uint32_t state;           /* enum ledger_state */
-    uint64_t began_ticks, began_monotonic_ns, began_realtime_ns; /* one moment, on three clocks */
-    uint64_t ended_ticks;          /* when it exited; of no meaning before `state` says so */
-    uint64_t off_ticks;            /* for so long sampling was off, without the time since off_since_ticks */
-    uint64_t off_since_ticks;      /* 0: it is on */
-    uint64_t map_start, map_bytes; /* where the target maps this header: tells whether the image still runs */
-    uint64_t
-        objects; /* in the target: its map of objects, by site, see wire/object_map_layout.h; 0: none yet */
-    uint64_t tagged;      /* the same, by tag */
-    uint64_t ranges;      /* in the target: its tree of mappings, see wire/object_map_layout.h; 0: none yet */
+    uint64_t began_ticks, began_monotonic_ns, began_realtime_ns; /* the start, on three clocks */
+    uint64_t ended_ticks;          /* when the image exited; undefined before `state` is LEDGER_EXITED */
+    uint64_t off_ticks;            /* how long sampling was off, up to off_since_ticks */
+    uint64_t off_since_ticks;      /* since when sampling is off; 0: it is on */
+    uint64_t map_start, map_bytes; /* where the target maps this header: shows whether the image still runs */
+    /* address in the target of the map of objects, by site (wire/object_map_layout.h); 0: none yet */
+    uint64_t objects;
+    uint64_t tagged; /* the same for the map of objects by tag */
+    /* address in the target of the tree of mappings (wire/object_map_layout.h); 0: none yet */
+    uint64_t ranges;
     uint64_t limit_bytes; /* hard limit of all ready_bytes together */
     uint64_t ready_bytes; /* header included */
     uint32_t full;        /* enum ledger_full */
@@ -173,10 +192,10 @@ struct ledger_header {
     uint64_t seed;
     struct ledger_region regions[LEDGER_TABLES];
 
-    /* Changing from here on. */
-    uint64_t live_bytes_q __attribute__((aligned(64))); /* without what the shards have pending */
+    /* The members from here on change all the time. */
+    uint64_t live_bytes_q __attribute__((aligned(64))); /* without the pending bytes of the shards */
     uint64_t peak_bytes_q;
-    uint64_t peak_epoch; /* counts the moments at which live_bytes_q stood at a new height */
+    uint64_t peak_epoch; /* grows by 1 each time live_bytes_q reaches a new maximum */
     uint64_t peak_ticks;
     uint64_t losses[LEDGER_LOSSES];
     struct ledger_shard shards[LEDGER_SHARDS];
@@ -185,18 +204,19 @@ _Static_assert(sizeof(struct ledger_header) <= LEDGER_HEADER_BYTES, "the header 
 
 #define LEDGER_BUILD_ID_BYTES 20
 struct ledger_module {
-    uint64_t start, end; /* addresses it covered */
+    uint64_t start, end; /* addresses that it covers */
     uint64_t bias;       /* run-time address - address in the ELF file */
-    uint64_t seen_ticks; /* when the agent first met it */
-    uint32_t path;       /* string, as the target's loader knows it */
+    uint64_t seen_ticks; /* when the agent first saw it */
+    uint32_t path;       /* string: the path that the target's loader knows */
     uint8_t build_id_len;
     uint8_t build_id[LEDGER_BUILD_ID_BYTES];
     uint8_t pad[7];
 };
 
 /*
- * A frame: which module (its generation: a library loaded again is another record) and the address in its ELF file.
- * Callers are named by their return address: the call is one byte before. An interrupted pc is exact.
+ * A frame: the number of a module record and the address in its ELF file. A library that was loaded again has
+ * a new record. The address of a caller is its return address: the call is one byte before. The pc of an
+ * interrupted function is exact.
  */
 #define LEDGER_FRAME_EXACT        (1ull << 63)
 #define LEDGER_FRAME_MODULE_SHIFT 48
@@ -206,10 +226,10 @@ struct ledger_module {
 
 enum ledger_stack_end {
     LEDGER_STACK_WHOLE,
-    LEDGER_STACK_CUT,     /* deeper than is kept */
-    LEDGER_STACK_NO_CODE, /* went on in code outside every module (JIT) */
-    LEDGER_STACK_NO_RULE, /* the module has no rule for that pc */
-    LEDGER_STACK_BROKEN,  /* the frames do not add up */
+    LEDGER_STACK_CUT,     /* the stack is deeper than the limit */
+    LEDGER_STACK_NO_CODE, /* the caller is code outside every module (JIT) */
+    LEDGER_STACK_NO_RULE, /* the module has no unwind rule for the pc */
+    LEDGER_STACK_BROKEN,  /* the frames contradict each other */
 };
 
 struct ledger_stack {
@@ -221,7 +241,7 @@ struct ledger_stack {
 };
 
 struct ledger_thread {
-    int32_t tid; /* 0: a thread that could not be asked */
+    int32_t tid; /* 0: a thread that could not be identified */
     uint32_t ordinal;
     uint64_t first_ticks;
     char name[16]; /* at its first sample */
@@ -233,17 +253,19 @@ struct ledger_period {
 };
 
 #define LEDGER_LIFETIMES 16
-/* Lifetime class k holds samples that lived less than 2^(2k+14) ticks, the last one all others. */
+/* Lifetime class k counts samples that lived less than 2^(2k+14) ticks; the last class counts all others. */
 #define LEDGER_LIFETIME_FIRST_SHIFT 14
 
-/* The books of one stack in one thread, one size class (2^k <= size < 2^(k+1); 0 is class 0) and one period. */
+/* The counters of one stack in one thread, one size class (2^k <= size < 2^(k+1); 0 is in class 0) and one
+ * period. */
 struct ledger_cell {
     uint32_t stack;
     uint16_t thread;
     uint8_t size_class;
     uint8_t period;
-    uint64_t
-        peak_epoch; /* `at_peak` is of this epoch; behind the header's: what is live now was live at the peak */
+    /* `at_peak` belongs to this epoch. If it is older than the header's epoch, what is live now was live at
+     * the peak. */
+    uint64_t peak_epoch;
     struct ledger_sums allocated;
     uint64_t temporary_samples;
     uint64_t temporary_bytes_q;
@@ -256,45 +278,48 @@ struct ledger_cell {
 };
 
 struct ledger_sample {
-    uint64_t address; /* 0: vacant */
+    uint64_t address; /* 0: the record is unused */
     uint64_t serial;
     uint64_t size_bytes; /* as requested */
     uint64_t born_ticks;
     uint32_t cell;
     uint32_t slack_bytes; /* usable - requested, or LEDGER_SLACK_UNKNOWN */
-    uint32_t next;        /* in the list of vacant ones */
+    uint32_t next;        /* in the list of unused records */
     uint32_t check;       /* ledger_check(serial) */
 };
 
 struct ledger_free {
-    uint64_t number; /* in its shard, + 1; 0: never written; written last */
+    uint64_t number; /* number in its shard + 1; 0: never written; written last */
     uint64_t serial; /* of the sample */
     uint64_t address;
     uint64_t size_bytes;
     uint64_t born_ticks, freed_ticks;
-    uint32_t cell;   /* who had allocated it */
-    uint32_t stack;  /* who freed it; LEDGER_NONE: only the caller is known */
-    uint32_t caller; /* frame of the call that freed it; LEDGER_NONE: unknown */
-    uint16_t thread; /* that freed it */
+    uint32_t cell;   /* cell of the stack that allocated the object */
+    uint32_t stack;  /* stack that freed the object; LEDGER_NONE: only the caller is known */
+    uint32_t caller; /* frame of the call that freed the object; LEDGER_NONE: unknown */
+    uint16_t thread; /* the thread that freed the object */
     uint8_t reallocated;
     uint8_t pad;
 };
 
-/* Calls of a tag, or of a call site, that came from one stack, while that was asked for. */
+/* The calls of a tag or of a call site that came from one stack, counted while LEDGER_ACTION_STACKS was in
+ * force. */
 #define LEDGER_STACK_OF_SITE (1u << 31)
 struct ledger_tag_stack {
-    uint32_t account; /* of the tag; the site's number with LEDGER_STACK_OF_SITE; 0: being entered */
+    /* account of the tag, or number of the site with LEDGER_STACK_OF_SITE; 0: the record is being written */
+    uint32_t account;
     uint32_t stack;
     uint64_t calls, bytes;
 };
 
 /*
- * How long calls of a tag took, while that was asked for. Classes are exact below 8 ns; then each power of two has
- * eight, so that a time is known to an eighth.
+ * How long the calls of a tag took, counted while LEDGER_ACTION_LATENCY was in force. Below 8 ns each class is
+ * one nanosecond. Above that, each power of two has eight classes, so that a time is known to an eighth.
  */
-#define LEDGER_LATENCY_CLASSES 288u /* to 2^38 ns, some four and a half minutes; the last one all others */
+/* up to 2^38 ns, some four and a half minutes; the last class counts all others */
+#define LEDGER_LATENCY_CLASSES 288u
 struct ledger_latency {
-    uint32_t account; /* 0: being entered */
+    uint32_t account; /* 0: the record is being written */
     uint32_t pad;
     uint64_t calls, sum_ns, most_ns;
     uint64_t of[LEDGER_LATENCY_CLASSES];
@@ -309,15 +334,16 @@ static inline uint32_t ledger_latency_class(uint64_t ns)
     return class < LEDGER_LATENCY_CLASSES ? class : LEDGER_LATENCY_CLASSES - 1;
 }
 
-/** The least time of a class. */
+/** Returns the least time of a class. */
 static inline uint64_t ledger_latency_least(uint32_t class)
 {
     return class < 8 ? class : (8 + (uint64_t) class % 8) << (class / 8 - 1);
 }
 
 /*
- * The account of a call site: what it has made, what of that is gone, whoever freed it, and what was freed by the site
- * itself, whoever had made it. Shards as above; a site's words in one of them are a cache line.
+ * The account of a call site. `made` counts the objects that the site allocated; `gone` counts those of them
+ * that were freed, by any site; `freed` counts the objects that the site itself freed, allocated by any site.
+ * Shards are as in ledger_accounts.h. The counters of a site in one shard fill one cache line.
  */
 #define LEDGER_SITES_TOGETHER 64u
 struct ledger_site_words {
@@ -330,24 +356,29 @@ struct ledger_site_sums {
 };
 
 /*
- * A call instruction that reaches the allocator. The first records are no sites: LEDGER_SITE_NOBODY's sums are objects
- * that could not be followed (made), objects whose address came again before their free was seen (gone), and frees of
- * objects that nobody follows (freed); LEDGER_SITE_OTHER is all sites that have no record of their own.
+ * A call instruction that reaches the allocator. The first records are not sites. The sums of
+ * LEDGER_SITE_NOBODY count objects that could not be followed (`made`), objects whose address came again
+ * before their free was seen (`gone`), and frees of objects that are not followed (`freed`).
+ * LEDGER_SITE_OTHER counts all sites without a record of their own.
  */
 enum { LEDGER_SITE_NOBODY, LEDGER_SITE_OTHER, LEDGER_SITE_FIRST };
 struct ledger_site {
-    uint64_t failed; /* requests */
-    uint32_t frame;  /* of the caller; LEDGER_NONE: not known */
-    uint32_t
-        wrapper; /* the site within a wrapper through which it is the caller; 0: it calls the allocator itself */
+    uint64_t failed; /* failed requests */
+    uint32_t frame;  /* frame of the caller; LEDGER_NONE: not known */
+    /* The site inside a wrapper function through which this caller reaches the allocator. 0: the caller calls
+     * the allocator itself. */
+    uint32_t wrapper;
     uint32_t flags; /* LEDGER_SITE_* */
-    uint32_t
-        tag; /* its account: it is no call but what the tag has made, of which no call has any; 0: it is a call */
+    /* The account of a tag: then this record counts what the tag has allocated, and is no call. 0: it is a
+     * call. */
+    uint32_t tag;
 };
-#define LEDGER_SITE_UNFOLLOWED 1u /* of NOBODY: there is no address space for it, no object is followed */
-#define LEDGER_SITE_WRAPPER    2u /* its callers have sites of their own, as far as they are known */
+/* of LEDGER_SITE_NOBODY: no address space for the map, so no object is followed */
+#define LEDGER_SITE_UNFOLLOWED 1u
+/* the function is a wrapper: its callers have sites of their own, as far as they are known */
+#define LEDGER_SITE_WRAPPER 2u
 
-/** Size of a table's records. */
+/** Returns the size of a record of the table. */
 static inline uint32_t ledger_record_bytes(enum ledger_table table)
 {
     static const uint32_t bytes[LEDGER_TABLES] = {
@@ -371,7 +402,7 @@ static inline uint32_t ledger_record_bytes(enum ledger_table table)
     return bytes[table];
 }
 
-/** Sum of live bytes, of operations and so on, over the header of a copy. */
+/** Returns the sum over the header and the shards, in the copy of a ledger; never below 0. */
 static inline uint64_t ledger_live_bytes_q(const struct ledger_header *h)
 {
     uint64_t sum = h->live_bytes_q;

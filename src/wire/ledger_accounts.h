@@ -12,16 +12,18 @@
 #include <stdint.h>
 
 /*
- * An account: what one place in the code has made, and what of that is gone; the difference is live. Each shard of it
- * is written by one thread at a time, the last by all that have none of their own; they lie apart, so that threads do
- * not share lines.
+ * An account counts what one place in the code has allocated and what of that was freed; the difference is
+ * live. An account has one set of counters in each shard. One thread at a time writes to a shard; all threads
+ * without a shard of their own write to the last one. The shards lie apart, so that threads do not share
+ * cache lines.
  */
 #define LEDGER_ACCOUNT_SHARDS    16u
 #define LEDGER_ACCOUNTS_TOGETHER 128u
 
 /*
- * Accounts lie in blocks of so many, a block of each shard behind that of the one before. Of an account: the index that
- * its words have in an array of them; what the map of objects has for it. And the other way round.
+ * Accounts lie in blocks of `together`. A block has the counters of shard 0 for all of its accounts, then
+ * those of shard 1, and so on. ledger_index_of() returns the index of the account's counters in shard 0, in
+ * the flat array of counters; the map of objects stores this index. ledger_number_at() is the inverse.
  */
 static inline uint32_t ledger_index_of(uint32_t number, uint32_t together)
 {
@@ -34,18 +36,23 @@ static inline uint32_t ledger_number_at(uint32_t index, uint32_t together)
 }
 
 /*
- * `now` has bytes, and above LEDGER_CALLS_SHIFT, signed, how many calls may come before they are handed on to `more`:
- * an event is one addition, whoever looks sees all of it or nothing, and its result is negative when it is time. `more`
- * less those is the calls; bytes are handed on to it in units of LEDGER_BYTES_CARRY, above LEDGER_MORE_SHIFT. Both
- * words are changed together then, and in each a phase changes: where these differ one word was read before that and
- * the other one after it.
+ * A count of calls and bytes, written without a lock.
+ *
+ * `now` has bytes in its low bits and, from bit LEDGER_CALLS_SHIFT on, a signed number: how many more calls
+ * fit before the count must be carried over to `more`. So an event is a single addition: a reader sees all of
+ * it or nothing, and a negative result tells the writer to carry. `more` has the calls in its low
+ * LEDGER_MORE_SHIFT bits; the number of calls is `more` less the signed number in `now`. Above them `more`
+ * has bytes in units of LEDGER_BYTES_CARRY.
+ *
+ * A carry changes both words, and flips a phase bit in each. If the phase bits differ, the reader read one
+ * word before the carry and the other one after it.
  */
 struct ledger_count {
     uint64_t now, more;
 };
 #define LEDGER_CALLS_SHIFT 53
-#define LEDGER_CALLS_MOST  1023u                              /* until they are handed on */
-#define LEDGER_NOW_PHASE   (1ull << (LEDGER_CALLS_SHIFT - 1)) /* above the bytes */
+#define LEDGER_CALLS_MOST  1023u                              /* before a carry */
+#define LEDGER_NOW_PHASE   (1ull << (LEDGER_CALLS_SHIFT - 1)) /* the bit above the bytes */
 #define LEDGER_BYTES_CARRY (1ull << (LEDGER_CALLS_SHIFT - 2))
 #define LEDGER_MORE_SHIFT  48
 #define LEDGER_MORE_PHASE  (1ull << 63)
@@ -73,22 +80,25 @@ struct ledger_accounts {
     struct ledger_words words[LEDGER_ACCOUNT_SHARDS][LEDGER_ACCOUNTS_TOGETHER];
 };
 
-/* A descriptor that was used at least once. */
+/* A tag (struct allium_tag of the program) that was used at least once. */
 struct ledger_tag {
-    uint64_t code;    /* address of the place in its ELF file */
-    uint64_t failed;  /* requests */
-    uint64_t unseen;  /* objects that others freed, as came to light, or that could not be followed */
-    uint32_t account; /* its index; 0: being entered */
-    uint32_t module;  /* record; LEDGER_NONE: code outside every module */
-    uint32_t class, name, file; /* strings */
+    uint64_t code;   /* address of the place in its ELF file */
+    uint64_t failed; /* failed requests */
+    /* objects whose free was not seen (their address came again), or that could not be followed */
+    uint64_t unseen;
+    uint32_t account;           /* index of the account; 0: the record is being written */
+    uint32_t module;            /* record number; LEDGER_NONE: code outside every module */
+    uint32_t class, name, file; /* offsets in LEDGER_STRINGS */
     uint32_t line;              /* 0: not known */
     /*
-     * The peak of live bytes is looked for now and then: this much was live at once, surely, and at most that plus what
-     * each shard makes between two looks: the most it ever was, or since its last one, whose sum of bytes made is here.
+     * The peak of live bytes is sampled from time to time. `peak_bytes` is the most that was seen: a lower
+     * bound. The upper bound adds, for each shard, the most that it allocated between two samples
+     * (`between_bytes`), or what it has allocated since the last sample if that is more.
      */
     uint64_t peak_bytes;
     uint32_t between_bytes;
-    uint32_t looked_bytes[LEDGER_ACCOUNT_SHARDS]; /* lower half of it */
+    /* bytes allocated in each shard at the last sample; the low 32 bits */
+    uint32_t looked_bytes[LEDGER_ACCOUNT_SHARDS];
 };
 
 #endif

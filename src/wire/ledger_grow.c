@@ -11,9 +11,9 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 #define GROW_MIN_BYTES    LEDGER_PAGE_BYTES
-#define GROW_MAX_BYTES    (32u << 10) /* some 20 microseconds' work for one sample */
+#define GROW_MAX_BYTES    (32u << 10) /* some 20 microseconds of work for one sample */
 #define LEASE_BYTES       (1u << 20)
-#define REFUSALS_PER_LOOK 1024
+#define REFUSALS_PER_CHECK 1024
 #define ROOM_SHARE        16u /* room in advance is at most one part in so many of what is free */
 
 long ledger_back(char *from, uint64_t bytes)
@@ -30,15 +30,15 @@ bool ledger_refuse(struct ledger *l, enum ledger_full why)
     return false;
 }
 
-/* A refusal by the surroundings is believed for a while: looking again costs system calls. */
+/* Returns true if a check of the surroundings refused growth a short time ago. Checking costs system calls. */
 static bool refused_lately(struct ledger_header *h)
 {
     uint32_t full = load_relaxed(&h->full);
-    return full > LEDGER_FULL_LIMIT && load_relaxed(&h->losses[LEDGER_LOST_GROWTH]) % REFUSALS_PER_LOOK;
+    return full > LEDGER_FULL_LIMIT && load_relaxed(&h->losses[LEDGER_LOST_GROWTH]) % REFUSALS_PER_CHECK;
 }
 
-/* Looks around once for each LEASE_BYTES of growth. */
-static enum ledger_full look_around(struct ledger *l, uint64_t bytes)
+/* Checks the surroundings once for each LEASE_BYTES of growth. */
+static enum ledger_full check_surroundings(struct ledger *l, uint64_t bytes)
 {
     uint64_t approved = load_relaxed(&l->approved_bytes);
     if (approved >= bytes) {
@@ -47,7 +47,7 @@ static enum ledger_full look_around(struct ledger *l, uint64_t bytes)
     }
     uint64_t lease = bytes > LEASE_BYTES ? bytes : LEASE_BYTES;
     enum ledger_full full = headroom_check(l->dir, load_relaxed(&l->header->ready_bytes), lease);
-    /* A small tmpfs (a container's, of 1 MiB) never has so much: then step by step. */
+    /* A small tmpfs (1 MiB in a container) never has so much room: then ask for each step. */
     if (full == LEDGER_FULL_FILESYSTEM && lease > bytes) {
         lease = bytes;
         full = headroom_check(l->dir, load_relaxed(&l->header->ready_bytes), lease);
@@ -90,9 +90,13 @@ void *ledger_private(struct ledger *l, uint64_t bytes)
         return at_hand;
     enum ledger_full full = headroom_may_call(&l->sealed) ? LEDGER_NOT_FULL : LEDGER_FULL_SECCOMP;
     if (l->header && !full)
+<<<<<<< HEAD
         full = refused_lately(l->header) ? (enum ledger_full)l->header->full : look_around(l, bytes);
     if (!full)
         full = take_from_limits(bytes) ? LEDGER_NOT_FULL : LEDGER_FULL_OWN_LIMIT;
+=======
+        full = refused_lately(l->header) ? (enum ledger_full)l->header->full : check_surroundings(l, bytes);
+>>>>>>> ee2e257 (all)
     if (!full) {
         void *p = map_private(bytes, bytes <= LEDGER_PAGE_BYTES ? MAP_POPULATE : 0);
         if (p)
@@ -149,7 +153,7 @@ bool ledger_grow_cold(struct ledger *l, enum ledger_table table, uint64_t end_by
             return ledger_refuse(l, (enum ledger_full)h->full);
         if (!headroom_may_call(&l->sealed))
             return ledger_refuse(l, LEDGER_FULL_SECCOMP);
-        enum ledger_full full = look_around(l, chunk);
+        enum ledger_full full = check_surroundings(l, chunk);
         if (full)
             return ledger_refuse(l, full);
         if (extend(l, table, ready, chunk))
@@ -193,16 +197,16 @@ bool ledger_take_room(struct ledger *l, const uint32_t ends[static LEDGER_TABLES
 uint32_t ledger_append(struct ledger *l, enum ledger_table table, uint32_t count)
 {
     struct ledger_region *r = &l->header->regions[table];
-    /* Looked at before it is asked for, so that a full table's `used` does not run away. */
+    /* Checks before it reserves, so that `used` of a full table does not grow without end. */
     if ((load_relaxed(&r->used) + count) * r->record_bytes > r->limit_bytes) {
-        if (table != LEDGER_THREADS) /* whose end is no lack of room: what follows is "other" */
+        if (table != LEDGER_THREADS) /* if that is full, no room is missing: further threads are "other" */
             ledger_refuse(l, LEDGER_FULL_LIMIT);
         return LEDGER_NONE;
     }
     uint64_t index = atomic_fetch_add64(&r->used, count);
     if (index + count < LEDGER_NONE && ledger_reach(l, table, (index + count) * r->record_bytes))
         return (uint32_t)index;
-    /* Given back, unless somebody came after: else refusals would leave a hole that later growth had to back. */
+    /* Gives the records back unless another thread appended behind them: later growth would have to back the hole. */
     atomic_swap_if64(&r->used, index + count, index);
     return LEDGER_NONE;
 }

@@ -3,13 +3,15 @@
 #define WIRE_LEDGER_GROW_H
 
 /*
- * Growth of a ledger, and of the private tables beside it, from inside the target. ledger_make.h makes the ledger.
+ * Growth of a ledger, and of the private tables beside it, from inside the target. ledger_make.h makes the
+ * ledger.
  *
  * Runs in: target, cold paths only. Threads: any; growth takes no lock.
  * Owns: the private memory that it hands out, until the image ends.
- * Invariant: no byte beyond a region's ready_bytes is ever touched, so a full file system cannot raise SIGBUS. Growth
- * is mprotect and madvise(MADV_POPULATE_WRITE) (Linux 5.14): it needs no descriptor and no path, and so works after
- * chroot, after dropping privileges and after closing every descriptor.
+ * Invariant: no byte beyond `ready_bytes` of a region is ever touched, so a full file system cannot raise
+ * SIGBUS. A region grows by mprotect() and madvise(MADV_POPULATE_WRITE) (Linux 5.14), which need neither a
+ * descriptor nor a path. So growth works after chroot, after dropping privileges and after closing every
+ * descriptor.
  */
 
 #include <stdbool.h>
@@ -20,15 +22,16 @@
 
 #define LEDGER_PATH_BYTES 256
 
-/* The target's private side of a ledger. */
+/* The target's private data of a ledger. */
 struct ledger {
-    struct ledger_header *header; /* NULL: there is none */
+    struct ledger_header *header; /* NULL: there is no ledger */
     char *regions[LEDGER_TABLES];
-    const struct ledger_control
-        *control;            /* never NULL once made; a page of zeros when no file could be had */
-    bool control_stays;      /* in fork children */
-    uint64_t approved_bytes; /* growth that the last look at the surroundings allowed, not yet used */
-    uint32_t sealed;         /* no further system call, for that many reasons */
+    /* Never NULL once the ledger is made; points to ledger_no_control if no file could be made. */
+    const struct ledger_control *control;
+    bool control_stays; /* fork children inherit the mapping of the control page */
+    /* growth that the last check of the surroundings approved and that is not used yet */
+    uint64_t approved_bytes;
+    uint32_t sealed; /* number of reasons not to make a system call any more */
     char *pool; /* private memory that ledger_private() gives out without a system call; NULL: none */
     uint64_t pool_bytes, pool_used;
     char dir[LEDGER_PATH_BYTES];
@@ -44,10 +47,10 @@ static inline uint64_t ledger_page_up(uint64_t n)
  * mlockall(2) in the target would back all of them, at once and past every check. Returns 0 or -errno.
  */
 long ledger_back(char *from, uint64_t bytes);
-/** Backs the region up to `end_bytes`. False when it cannot grow: the reason stands in the header. */
+/** Backs the region up to `end_bytes`. Returns false if it cannot grow; the header tells the reason. */
 ONE_COPY bool ledger_grow_cold(struct ledger *l, enum ledger_table table, uint64_t end_bytes);
 
-/** True when the region is backed up to `end_bytes`, growing it if need be. */
+/** Makes sure that the region is backed up to `end_bytes`. Returns false if it cannot grow. */
 static inline bool ledger_reach(struct ledger *l, enum ledger_table table, uint64_t end_bytes)
 {
     if (likely(end_bytes <= load_acquire(&l->header->regions[table].ready_bytes)))
@@ -56,8 +59,8 @@ static inline bool ledger_reach(struct ledger *l, enum ledger_table table, uint6
 }
 
 /**
- * Returns zeroed private memory for a table beside the ledger, after the same checks as growth of the ledger. NULL:
- * there is none, and the header says why.
+ * Returns zeroed private memory for a table beside the ledger, after the same checks as for growth of the ledger. NULL:
+ * there is none; the header tells the reason.
  */
 ONE_COPY void *ledger_private(struct ledger *l, uint64_t bytes);
 /** Gives back memory that ledger_private() has just returned and that nobody else has seen. */
@@ -75,7 +78,7 @@ bool ledger_take_room(struct ledger *l, const uint32_t ends[static LEDGER_TABLES
 void ledger_empty_private(struct ledger *l, void *memory, uint64_t bytes);
 /** Counts a refusal to grow, and stores its reason if it is the first one. Always false. */
 bool ledger_refuse(struct ledger *l, enum ledger_full why);
-/** Reserves `count` records at the end of a table; the index of the first, or LEDGER_NONE. */
+/** Reserves `count` records at the end of a table. Returns the index of the first one, or LEDGER_NONE. */
 ONE_COPY uint32_t ledger_append(struct ledger *l, enum ledger_table table, uint32_t count);
 
 #define ledger_at(l, table, type, index) ((type *)(l)->regions[table] + (index))

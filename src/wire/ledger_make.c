@@ -15,15 +15,16 @@
 #include "wire/headroom.h"
 #include "wire/ledger_sweep.h"
 
-#define TMPFS_MAGIC    0x01021994
-#define UNSEEN_BYTES   (64u << 10) /* taken before the first look at cgroups, half of the first sample's time */
-#define SMALLEST_LIMIT (256u << 10)
+#define TMPFS_MAGIC 0x01021994
+/* taken before the first check of the cgroups, which takes half of the time of the first sample */
+#define UNCHECKED_BYTES (64u << 10)
+#define SMALLEST_LIMIT  (256u << 10)
 
-/* What each table may take of the hard limit, in sixteenths, and the least it gets in any case. */
+/* The share of the hard limit that each table may take, in sixteenths, and the bounds of its size. */
 static const struct {
     uint32_t sixteenths;
     uint32_t least_bytes;
-    uint32_t most_bytes; /* 0: no further bound */
+    uint32_t most_bytes; /* 0: no upper bound */
 } tables[LEDGER_TABLES] = {
     [LEDGER_PERIODS] = {0, LEDGER_PAGE_BYTES, LEDGER_PAGE_BYTES},
     [LEDGER_THREADS] = {1, 40u << 10, 40u << 10},
@@ -43,7 +44,8 @@ static const struct {
     [LEDGER_SITES] = {1, 64u << 10, 1u << 20},
 };
 
-/* Strings to stacks are everybody's; of the others each kind of ledger has its own. */
+/* Every ledger has the tables from LEDGER_STRINGS to LEDGER_STACKS. Each other table belongs to one kind of
+ * account. */
 static bool has_table(const struct ledger_config *config, int t)
 {
     if (t == LEDGER_SITE_SUMS || t == LEDGER_SITES)
@@ -56,7 +58,8 @@ static bool has_table(const struct ledger_config *config, int t)
 static uint64_t lay_out(struct ledger_region *regions, const struct ledger_config *config,
                         uint64_t limit_bytes)
 {
-    /* A page that is never touched keeps the header a mapping of its own, which can be looked for. */
+    /* An untouched page behind the header keeps the header a mapping of its own, which the tool can find in
+     * /proc/PID/maps. */
     uint64_t offset = LEDGER_HEADER_BYTES + LEDGER_PAGE_BYTES;
     for (int t = 0; t < LEDGER_TABLES; t++) {
         uint64_t bytes = limit_bytes / 16 * tables[t].sixteenths;
@@ -74,7 +77,7 @@ static uint64_t lay_out(struct ledger_region *regions, const struct ledger_confi
     return offset;
 }
 
-/* Opens DIR if it is a directory of ours that nobody else can write, on tmpfs; a descriptor or -errno. */
+/* Opens `dir` if it is on tmpfs, belongs to our user and is closed to all others. Returns a descriptor or -errno. */
 static ONE_COPY long open_dir(const char *dir, bool make)
 {
     const int how = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
@@ -101,23 +104,23 @@ static ONE_COPY long open_dir(const char *dir, bool make)
     return fd;
 }
 
-/* The last part of the directory that was asked for, "/run-…", if it is a recorder's; else "". */
-const char *ledger_recorder_name(const char *asked)
+const char *ledger_recorder_name(const char *requested)
 {
-    const char *last = asked;
-    for (; *asked; asked++)
-        if (*asked == '/')
-            last = asked;
+    const char *last = requested;
+    for (; *requested; requested++)
+        if (*requested == '/')
+            last = requested;
     return text_starts(last, "/" LEDGER_RUN_PREFIX) ? last : "";
 }
 
-/* PARENT/NAME, and below it the directory that is called as the recorder's that was asked for. */
+/* Opens PARENT/NAME. If `requested` is a recorder's directory, opens the directory of the same name below
+ * PARENT/NAME. */
 static long open_own(char dir[static LEDGER_PATH_BYTES], const char *parent, const char *name,
-                     const char *asked, bool make)
+                     const char *requested, bool make)
 {
     size_t len = text_join(dir, LEDGER_PATH_BYTES, parent, name);
     long fd = open_dir(dir, make);
-    const char *last = ledger_recorder_name(asked);
+    const char *last = ledger_recorder_name(requested);
     if (sys_failed(fd) || !*last)
         return fd;
     sys_call(SYS_close, fd);
@@ -125,7 +128,7 @@ static long open_own(char dir[static LEDGER_PATH_BYTES], const char *parent, con
     return open_dir(dir, make);
 }
 
-/* The first usable directory of: the one asked for, the user's runtime directory, the user's corner of /dev/shm. */
+/* Tries the requested directory, then the user's runtime directory, then the user's directory in /dev/shm. */
 long ledger_open_dir(const struct ledger_config *config, char dir[static LEDGER_PATH_BYTES], bool make)
 {
     long fd = -ENOENT;
@@ -147,8 +150,8 @@ long ledger_open_dir(const struct ledger_config *config, char dir[static LEDGER_
 
 #define NAME_BYTES 128
 
-/* "PID-IMAGE.ledger". Of a file without a name it is the kernel's label, which tells a recorder that the file is for
- * it: "run-…/PID-IMAGE.ledger". */
+/* "PID-IMAGE.ledger". If the file has no name in a directory, this is the label that the kernel shows for it. Then it
+ * begins with the recorder's name, "run-…/PID-IMAGE.ledger", so that the recorder knows that the file is for it. */
 static void file_name(char out[static NAME_BYTES], const struct ledger_config *config, long dir, int pid,
                       const char *suffix)
 {
@@ -160,7 +163,7 @@ static void file_name(char out[static NAME_BYTES], const struct ledger_config *c
     text_copy(out + n, NAME_BYTES - n, suffix);
 }
 
-/* A new file of `bytes` in the directory, or, where no directory can be had, without a name. */
+/* Creates a file of `bytes` in the directory, or a file without a name (memfd) if there is no directory. */
 static long create_file(long dir, const char *name, uint64_t bytes)
 {
     struct rlimit fsize;
@@ -194,31 +197,32 @@ static bool write_at(long fd, const void *from, uint64_t bytes, uint64_t at)
     return !bytes || (uint64_t)sys_call(SYS_pwrite64, fd, from, bytes, at) == bytes;
 }
 
-/* What lies so far behind the page that it was taken from, if it can be read; else nothing. */
-static bool write_behind(long fd, const struct ledger_control *asked, uint64_t from, uint64_t n, uint64_t at)
+/* Copies `n` bytes that lie `from` bytes behind the start of the control page `page`, if they can be read. */
+static bool write_behind(long fd, const struct ledger_control *page, uint64_t from, uint64_t n, uint64_t at)
 {
-    const char *part = (const char *)asked + from;
+    const char *part = (const char *)page + from;
     return n && !sys_call(SYS_mprotect, part, ledger_page_up(n), PROT_READ) && write_at(fd, part, n, at);
 }
 
-/* A list is stored as far as the file has room for it. The state changes, so that all readers of `asked` look again. */
-static bool write_asked(long fd, const struct ledger_control *asked)
+/* Writes the control page to start with. The numbers in `page` are checked against the limits of the file. The new
+ * state differs from that of `page`, so that each tag that knows the old state reads the page again. */
+static bool write_initial_control(long fd, const struct ledger_control *page)
 {
-    if (asked == &ledger_no_control)
-        return write_at(fd, asked, sizeof(*asked), 0);
-    uint32_t count = ledger_listed_actions(asked->listed), kept = ledger_listed_queries(asked->listed);
+    if (page == &ledger_no_control)
+        return write_at(fd, page, sizeof(*page), 0);
+    uint32_t count = ledger_listed_actions(page->listed), queries = ledger_listed_queries(page->listed);
     struct ledger_control c = {.magic = LEDGER_CONTROL_MAGIC,
-                               .word = asked->word & LEDGER_CONTROL_TAGS_OFF,
-                               .state = (int32_t)((((uint32_t)asked->state | 1) + 1) & INT32_MAX)};
+                               .word = page->word & LEDGER_CONTROL_TAGS_OFF,
+                               .state = (int32_t)((((uint32_t)page->state | 1) + 1) & INT32_MAX)};
     if (count <= LEDGER_ACTIONS_MOST &&
-        write_behind(fd, asked, ledger_list_offset(asked->listed), count * sizeof(struct ledger_action),
+        write_behind(fd, page, ledger_list_offset(page->listed), count * sizeof(struct ledger_action),
                      ledger_list_offset(0)))
         c.listed = count;
-    if (kept <= LEDGER_QUERIES_MOST && write_behind(fd, asked, ledger_kept_offset(asked->listed),
-                                                    LEDGER_KEPT_BYTES(kept), ledger_kept_offset(0)))
-        c.listed |= kept << LEDGER_QUERIES_SHIFT;
-    return write_at(fd, &c, sizeof(c), 0) &&
-           write_at(fd, asked + 1, LEDGER_PAGE_BYTES - sizeof(c), sizeof(c));
+    if (queries <= LEDGER_QUERIES_MOST &&
+        write_behind(fd, page, ledger_deferred_offset(page->listed), LEDGER_DEFERRED_BYTES(queries),
+                     ledger_deferred_offset(0)))
+        c.listed |= queries << LEDGER_QUERIES_SHIFT;
+    return write_at(fd, &c, sizeof(c), 0) && write_at(fd, page + 1, LEDGER_PAGE_BYTES - sizeof(c), sizeof(c));
 }
 
 static void make_control(struct ledger *l, const struct ledger_config *config, long dir, int pid)
@@ -230,11 +234,12 @@ static void make_control(struct ledger *l, const struct ledger_config *config, l
     long fd = create_file(dir, name, bytes);
     if (sys_failed(fd))
         return;
-    /* The page is backed before it is read: a read fault on a full tmpfs would be SIGBUS. */
+    /* Back the page before it is read: on a full tmpfs a read fault would raise SIGBUS. */
     char *page = map_file(fd, bytes, PROT_NONE);
-    if (page && (sys_failed(sys_call(SYS_fallocate, fd, 0, 0, LEDGER_PAGE_BYTES)) ||
-                 !write_asked(fd, config->asked ? config->asked : &ledger_no_control) ||
-                 sys_call(SYS_mprotect, page, LEDGER_PAGE_BYTES, PROT_READ))) {
+    if (page &&
+        (sys_failed(sys_call(SYS_fallocate, fd, 0, 0, LEDGER_PAGE_BYTES)) ||
+         !write_initial_control(fd, config->initial_control ? config->initial_control : &ledger_no_control) ||
+         sys_call(SYS_mprotect, page, LEDGER_PAGE_BYTES, PROT_READ))) {
         sys_call(SYS_munmap, page, bytes);
         page = NULL;
     }
@@ -255,7 +260,8 @@ void ledger_keep_control(struct ledger *l)
         l->control_stays = !sys_call(SYS_madvise, l->control, LEDGER_CONTROL_TAG_BYTES, MADV_DOFORK);
 }
 
-/* Backs the header and the first page of each table but those that many programs never reach; 0 or -errno. */
+/* Backs the header and the first page of each table, except tables that many programs never use. Returns 0 or
+ * -errno. */
 static int back_first_pages(const struct ledger *l, char *map, struct ledger_region *regions,
                             const struct ledger_config *config)
 {
@@ -275,7 +281,20 @@ static int back_first_pages(const struct ledger *l, char *map, struct ledger_reg
     return (int)ledger_back(from, (uint64_t)(to - from));
 }
 
+<<<<<<< HEAD
 /* File and mapping for a hard limit; 0 or -errno. */
+=======
+/* Returns how much a ledger may reserve if the address space is limited (ulimit -v): the rest is for the program. */
+static uint64_t address_space_share(void)
+{
+    struct rlimit as;
+    if (sys_call(SYS_getrlimit, RLIMIT_AS, &as) || as.rlim_cur == RLIM_INFINITY)
+        return UINT64_MAX;
+    return as.rlim_cur / 8;
+}
+
+/* Makes file and mapping for a hard limit. Returns 0 or -errno. */
+>>>>>>> ee2e257 (all)
 static int make_sized(struct ledger *l, long dir, const char *name, uint64_t limit_bytes,
                       const struct ledger_config *config)
 {
@@ -290,7 +309,8 @@ static int make_sized(struct ledger *l, long dir, const char *name, uint64_t lim
     sys_call(SYS_close, fd);
     int bad = map ? 0 : -ENOMEM;
     if (!bad) {
-        sys_call(SYS_munlock, map, bytes); /* after mlockall(MCL_FUTURE): the room to lock is the program's */
+        /* after mlockall(MCL_FUTURE): the lockable memory is for the program */
+        sys_call(SYS_munlock, map, bytes);
         sys_call(SYS_madvise, map, bytes, MADV_DONTFORK);
         sys_call(SYS_madvise, map, bytes, MADV_DONTDUMP);
         for (int t = 0; t < LEDGER_TABLES; t++)
@@ -321,8 +341,9 @@ static int make_sized(struct ledger *l, long dir, const char *name, uint64_t lim
     return bad;
 }
 
-/* In the directory where it will be; a recorder takes away what is in its own, and lies in one where others may be
- * left. */
+/* Removes left-over ledgers from the directory of the new ledger. A recorder empties its own directory; then only a
+ * shortage of room matters, and ledgers are removed from the parent directory, where other processes may have left
+ * some. */
 static ONE_COPY void sweep(long dir, const char *path)
 {
     bool recorded = text_find(path, "/" LEDGER_RUN_PREFIX);
@@ -350,7 +371,7 @@ int ledger_make(struct ledger *l, const struct ledger_config *config)
     for (uint64_t limit = config->limit_bytes; bad != -ENOSPC && bad && limit >= SMALLEST_LIMIT; limit /= 4)
         bad = make_sized(l, dir, name, limit, config);
     if (!bad) {
-        l->approved_bytes = UNSEEN_BYTES - l->header->ready_bytes;
+        l->approved_bytes = UNCHECKED_BYTES - l->header->ready_bytes;
         l->control = &ledger_no_control;
         l->control_stays = false;
         l->pool = NULL; /* a fork child's: the tables of its parent go on using it */

@@ -17,35 +17,36 @@
 #include "wire/ledger_grow.h"
 
 struct ledger_config {
-    char dir[LEDGER_PATH_BYTES];         /* asked for by who started us; "": the user's default directory */
-    char runtime_dir[LEDGER_PATH_BYTES]; /* XDG_RUNTIME_DIR, "": none */
+    /* the directory that the starter requested; "": the user's default directory */
+    char dir[LEDGER_PATH_BYTES];
+    char runtime_dir[LEDGER_PATH_BYTES]; /* XDG_RUNTIME_DIR; "": not set */
     uint64_t limit_bytes;
     uint64_t image_id;
     uint64_t period_bytes;
-    bool samples, tags, sites; /* what it is for */
-    /* What tags are asked when it begins: a whole page, and a list behind it. NULL: nothing. */
-    const struct ledger_control *asked;
+    bool samples, tags, sites; /* the kinds of account it has */
+    /* The control page to start with, and the lists behind it. NULL: no rules. */
+    const struct ledger_control *initial_control;
 };
 
-/** A control page that asks for nothing. */
+/** A control page without any rule. */
 extern const struct ledger_control ledger_no_control __attribute__((visibility("hidden")));
 /**
- * Creates file, mapping, header and first pages. 0 or -errno; on failure nothing is left behind.
- * A process that may not use the recorder's directory it was told (by now it runs as another user, say) makes one of
- * the same name in its own user's directory of ledgers, where the recorder looks as well.
+ * Creates file, mapping, header and first pages. Returns 0 or -errno; on failure nothing is left behind.
+ *
+ * A process may have no access to the recorder's directory, for example because it runs as another user by
+ * now. Then the ledger is made in a directory of the same name in that user's directory of ledgers, where the
+ * recorder searches as well.
  */
 ONE_COPY int ledger_make(struct ledger *l, const struct ledger_config *config);
-/** Fork children shall find its control page, too: tags look at it until they have their own. */
+/** Lets fork children inherit the control page: their tags read it until the child has its own. */
 void ledger_keep_control(struct ledger *l);
-/**
- * The directory it makes a ledger in, opened; its path, "" on failure. `make`: if it is not there. -errno: there is
- * none.
- */
+/** Opens the directory in which a ledger is made and stores its path in `dir` ("" on failure). `make`: create
+ * the directory if it does not exist. Returns a descriptor or -errno. */
 ONE_COPY long ledger_open_dir(const struct ledger_config *config, char dir[static LEDGER_PATH_BYTES],
                               bool make);
-/** The last part of the directory `asked`, "/run-...", if it is a recorder's; else "". */
-const char *ledger_recorder_name(const char *asked);
-/** How much of the target's address space the ledger takes. */
+/** Returns the last component of `requested`, "/run-...", if it is a recorder's directory; else "". */
+const char *ledger_recorder_name(const char *requested);
+/** Returns how many bytes of the target's address space the ledger takes. */
 static inline uint64_t ledger_mapped_bytes(const struct ledger_header *h)
 {
     const struct ledger_region *last = &h->regions[LEDGER_TABLES - 1];

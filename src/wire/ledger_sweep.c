@@ -15,15 +15,16 @@
 #include "wire/headroom.h"
 #include "wire/ledger.h"
 
-#define PIECES_MAX 64 /* of the directory: some thousands of files; who comes later sees the rest */
-#define PIECES_FEW 8  /* so many, of some 300 files, take no time */
+/* directory blocks to read at most: some thousand files; the next sweep sees the rest */
+#define PIECES_MAX 64
+#define PIECES_FEW 8 /* up to so many blocks (some 300 files) a sweep takes no time worth saving */
 
-/* That many files have been gone through. The mark is the directory's time of access, to which no reading of it
- * gives these ns. */
+/* After a sweep of many files, the directory rests for REST_SECONDS. The mark is the directory's access time with the
+ * nanoseconds REST_NS, which an ordinary read of the directory does not produce. */
 #define REST_SECONDS 60
 #define REST_NS      271828182
 
-/* As getdents64(2) gives them. */
+/* The layout that getdents64(2) writes. */
 struct entry {
     uint64_t inode;
     int64_t offset;
@@ -34,8 +35,8 @@ struct entry {
 
 struct sweep {
     long dir;
-    int64_t now, kept_seconds;
-    const char *until_room; /* in this directory; NULL: all whose time has come */
+    int64_t now, retention_seconds;
+    const char *until_room; /* stop when this directory has room; NULL: remove all whose time has come */
 };
 
 static bool ends_in(const char *name, const char *suffix)
@@ -44,10 +45,9 @@ static bool ends_in(const char *name, const char *suffix)
     return length > end && text_starts(name + length - end, suffix);
 }
 
-/*
- * A pid says nothing where others share the directory from namespaces of their own. The kernel does: who maps the file
- * has it open for writing, and then nobody gets a lease. Should somebody break ours, the signal is one that is ignored.
- */
+/* Returns true if no process maps the file. The pid in the name proves nothing if other pid namespaces share the
+ * directory. A process that maps the file has it open for writing, and then the kernel refuses a read lease. If
+ * another process breaks our lease, the signal is SIGURG, which is ignored by default. */
 static bool is_left(long dir, const char *name)
 {
     long fd = sys_call(SYS_openat, dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -58,8 +58,8 @@ static bool is_left(long dir, const char *name)
     return left;
 }
 
-/* Looks at one file; removes it if its time has come. */
-static void look(const struct sweep *s, const char *name)
+/* Examines one file: marks it, or removes it if its time has come. */
+static void sweep_file(const struct sweep *s, const char *name)
 {
     struct stat st;
     uint64_t pid = text_number(name);
@@ -72,7 +72,7 @@ static void look(const struct sweep *s, const char *name)
     const struct timespec mark[] = {{.tv_sec = 0}, {.tv_sec = s->now}};
     if (st.st_atim.tv_sec)
         sys_call(SYS_utimensat, s->dir, name, mark, AT_SYMLINK_NOFOLLOW);
-    else if (s->now - st.st_mtim.tv_sec >= s->kept_seconds)
+    else if (s->now - st.st_mtim.tv_sec >= s->retention_seconds)
         sys_call(SYS_unlinkat, s->dir, name, 0);
 }
 
@@ -81,10 +81,10 @@ static bool is_done(const struct sweep *s)
     return s->until_room && !headroom_is_short(s->until_room);
 }
 
-/* -> how many pieces of the directory there were */
+/* Returns the number of blocks that the directory has. */
 static int go_through(const struct sweep *s)
 {
-    static _Alignas(struct entry) char entries[2048]; /* the stack may be small */
+    static _Alignas(struct entry) char entries[2048]; /* static, because the stack may be small */
     int piece = 0;
     sys_call(SYS_lseek, s->dir, 0, SEEK_SET);
     for (; piece < PIECES_MAX; piece++) {
@@ -94,7 +94,7 @@ static int go_through(const struct sweep *s)
         const struct entry *e;
         for (long at = 0; at < n && !is_done(s); at += e->bytes) {
             e = (const struct entry *)(entries + at);
-            look(s, e->name);
+            sweep_file(s, e->name);
         }
     }
     return piece;
@@ -105,8 +105,8 @@ static int64_t now_seconds(void)
     return (int64_t)(clock_ns(CLOCK_REALTIME) / 1000000000u);
 }
 
-/* A program that starts others by the thousand, as a shell does, shall not wait each time until all that these left
- * is looked at. */
+/* True if the directory was swept less than REST_SECONDS ago. A shell starts programs by the thousand; they must not
+ * wait each time until all files that their predecessors left are examined. */
 static bool is_resting(long dir, int64_t now)
 {
     struct stat st;
@@ -120,16 +120,17 @@ void ledger_sweep(long dir)
     const struct timespec rest[] = {{now, REST_NS}, {.tv_nsec = UTIME_OMIT}};
     if (is_resting(dir, now))
         return;
-    if (go_through(&(struct sweep){.dir = dir, .now = now, .kept_seconds = LEDGER_KEPT_SECONDS}) > PIECES_FEW)
+    if (go_through(&(struct sweep){.dir = dir, .now = now, .retention_seconds = LEDGER_RETENTION_SECONDS}) >
+        PIECES_FEW)
         sys_call(SYS_utimensat, dir, NULL, rest, 0);
 }
 
 void ledger_sweep_for_room(long dir, const char *path)
 {
     struct sweep s = {
-        .dir = dir, .now = now_seconds(), .kept_seconds = LEDGER_KEPT_SECONDS, .until_room = path};
-    while (!is_done(&s) && s.kept_seconds) {
-        s.kept_seconds /= 4;
+        .dir = dir, .now = now_seconds(), .retention_seconds = LEDGER_RETENTION_SECONDS, .until_room = path};
+    while (!is_done(&s) && s.retention_seconds) {
+        s.retention_seconds /= 4;
         go_through(&s);
     }
 }

@@ -3,26 +3,30 @@
 #define WIRE_LEDGER_SWEEP_H
 
 /*
- * Ledgers that nobody fetched. Where no recorder takes them away, an agent that makes one first removes those beside it
- * whose process has been gone for LEDGER_KEPT_SECONDS: a service that starts once a minute does not fill its tmpfs.
- * Where that is nearly full already, those that were left first go sooner: who runs comes before who ran.
+ * Removes ledgers that no recorder has collected. If no recorder owns the directory, an agent that makes a
+ * ledger first removes the ledgers beside it whose process ended more than LEDGER_RETENTION_SECONDS ago. So a
+ * service that starts once a minute does not fill its tmpfs. If the tmpfs is nearly full already, the oldest
+ * left-over ledgers are removed sooner: a running process matters more than an ended one.
  *
- * When a process ended is not known of all: whoever first finds it gone sets the ledger's times, that of modification
- * to now and that of access to 0, as a mark. Who reads a marked one may so prolong its time.
+ * The time at which a process ended is not always known. The first agent that finds the process gone marks
+ * its ledger: it sets the modification time to now and the access time to 0. Reading a marked ledger may
+ * reset the access time, and so prolong the ledger's life.
  *
- * Where there are many, they are gone through once a minute, and not by each process that begins.
+ * In a large directory the agents sweep once a minute, not at each start of a process.
  *
  * Runs in: target, before its ledger is made; only one thread at a time.
- * Invariant: what a process maps stays, whatever that is called in whatever namespace.
+ * Invariant: a file that some process maps stays, whatever the pid of that process is in other pid
+ * namespaces.
  */
 
 #include "base/sigsafe/compiler.h"
 
-#define LEDGER_KEPT_SECONDS (7l * 24 * 3600)
+#define LEDGER_RETENTION_SECONDS (7l * 24 * 3600)
 
-/** `dir`: the directory, opened. */
+/** Removes ledgers whose time has come. `dir` is the open directory. */
 ONE_COPY void ledger_sweep(long dir);
-/** Removes left ledgers in `dir`, the oldest first, until the file system of `path` is not short of room any more. */
+/** Removes left-over ledgers in `dir`, the oldest first, until the file system of `path` has enough room
+ * again. */
 ONE_COPY void ledger_sweep_for_room(long dir, const char *path);
 
 #endif

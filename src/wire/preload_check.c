@@ -9,7 +9,7 @@
 #include "base/sigsafe/str.h"
 #include "base/sigsafe/syscall.h"
 
-#define INTERPRETERS_MAX 4 /* of a script that has a script as its interpreter */
+#define INTERPRETERS_MAX 4 /* a script may have a script as its interpreter */
 #define SEGMENTS_MAX     64u
 #define DYNAMIC_MAX      1024u
 #define CHAIN_MAX        4096u
@@ -27,7 +27,7 @@ static ONE_COPY bool read_at(int fd, void *out, size_t bytes, uint64_t at)
     return sys_call(SYS_pread64, fd, out, bytes, at) == (long)bytes;
 }
 
-/* Reads a text of the file, cut to what fits. */
+/* Reads text from the file, cut to the size of the buffer. */
 static ONE_COPY bool read_text(int fd, char *out, size_t size, uint64_t at)
 {
     long n = sys_call(SYS_pread64, fd, out, size - 1, at);
@@ -41,7 +41,7 @@ static ONE_COPY bool read_segment(const struct preload_check *f, unsigned i, Elf
            read_at(f->fd, p, sizeof(*p), f->header.e_phoff + (uint64_t)i * sizeof(*p));
 }
 
-/* Returns the offset in the file of an address of its image; 0: no segment has it. */
+/* Returns the offset in the file of an address in the image; 0: no segment contains it. */
 static ONE_COPY uint64_t offset_of(const struct preload_check *f, uint64_t address)
 {
     Elf64_Phdr p;
@@ -85,7 +85,7 @@ static void read_tables(struct preload_check *f)
     }
 }
 
-/* gcc links the runtime of its sanitizers as a library. */
+/* gcc links the runtime of its sanitizers as a shared library. */
 static bool needs_sanitizer(struct preload_check *f)
 {
     static const char *const libraries[] = {"libasan.so", "libtsan.so", "liblsan.so", "libhwasan.so"};
@@ -110,7 +110,8 @@ static bool is_called(struct preload_check *f, uint32_t symbol, const char *name
            text_length(f->text) == text_length(name) && text_starts(f->text, name);
 }
 
-/* Looks an exported symbol up in the hash table, as the loader does: some programs export hundreds of thousands. */
+/* Looks up an exported symbol in the hash table, as the loader does: some programs export hundreds of thousands of
+ * symbols. */
 static ONE_COPY bool defines(struct preload_check *f, const char *name)
 {
     uint32_t head[4], bucket, link, hash = 5381;
@@ -143,18 +144,18 @@ static const char *find_exported(struct preload_check *f, const char *const *nam
     return NULL;
 }
 
-/* clang links the runtime of its sanitizers into the program, which exports its functions. */
+/* clang links the runtime of its sanitizers into the program and exports the functions of the runtime. */
 static const char *const sanitizers[] = {"__asan_init", "__tsan_init", "__msan_init", "__lsan_init",
                                          "__hwasan_init"};
 
-/* The functions of allocators that programs are linked with: jemalloc as its authors and as Rust build it, others. */
+/* Functions of allocators that programs are linked with: jemalloc (as its authors and as Rust build it), others. */
 static const char *const allocators[] = {"malloc",    "je_malloc", "_rjem_malloc",   "_rjem_je_malloc",
                                          "mi_malloc", "tc_malloc", "rpmalloc",       "sn_malloc",
                                          "nedmalloc", "dlmalloc",  "scalable_malloc"};
 
 #define ALLOCATORS (sizeof(allocators) / sizeof(*allocators))
 
-/* Reads the part of a section from `at` on that fits. Returns its length; 0: there is none. */
+/* Reads as much of a section, from `at` on, as `piece` holds. Returns its length; 0: the end. */
 static size_t read_piece(struct preload_check *f, const Elf64_Shdr *of, uint64_t at)
 {
     uint64_t left = at < of->sh_size ? of->sh_size - at : 0;
@@ -162,7 +163,7 @@ static size_t read_piece(struct preload_check *f, const Elf64_Shdr *of, uint64_t
     return read_at(f->fd, &f->piece, n, of->sh_offset + at) ? n : 0;
 }
 
-/* Does the symbol table define a function whose name is at `name` in its strings? */
+/* Returns whether the symbol table defines a function with its name at offset `name` in the strings. */
 static bool table_defines(struct preload_check *f, const Elf64_Shdr *table, uint64_t name, bool may_be_static)
 {
     const Elf64_Sym *s = f->piece.symbols;
@@ -226,7 +227,7 @@ static bool loader_is_ours(const char *interpreter)
     return length >= ours && text_starts(interpreter + length - ours, OUR_LOADER);
 }
 
-/* Checks the open file. Of a script, `line` is its first line afterwards, else "". */
+/* Checks the open file. Afterwards `line` is the first line if the file is a script, else "". */
 static ONE_COPY enum carrier judge(struct preload_check *f)
 {
     f->line[0] = f->interpreter[0] = '\0';
@@ -251,7 +252,7 @@ static ONE_COPY enum carrier judge(struct preload_check *f)
     read_tables(f);
     if (needs_sanitizer(f) || find_exported(f, sanitizers, sizeof(sanitizers) / sizeof(*sanitizers)))
         return PRELOAD_CHECK_SANITIZER;
-    /* The linker exports a malloc of the program's own, because libc refers to it. */
+    /* If the program defines malloc, the linker exports it, because libc refers to it. */
     f->allocator = find_exported(f, allocators, ALLOCATORS);
     if (!f->allocator)
         f->allocator = find_in_symbols(f);
@@ -281,7 +282,7 @@ enum carrier preload_check_judge(struct preload_check *c, int dir_fd, const char
 {
     enum carrier found = PRELOAD_CHECK_YES;
     for (int n = 0; n < INTERPRETERS_MAX; n++) {
-        /* stat() before open(): to open a pipe would wait for its other end */
+        /* stat() before open(): opening a FIFO would wait for its other end */
         if (sys_failed(sys_call(SYS_newfstatat, dir_fd, path, &c->st, 0)) || !S_ISREG(c->st.st_mode))
             return PRELOAD_CHECK_YES;
         long fd = sys_call(SYS_openat, dir_fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);

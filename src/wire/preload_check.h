@@ -3,11 +3,12 @@
 #define WIRE_PRELOAD_CHECK_H
 
 /*
- * Decides whether the program in a file can carry the agent. The command asks before it starts a program, the agent
- * before its target does: a program that cannot carry it would end at its start, or the loader would print a complaint.
+ * Decides whether the program in a file can carry the agent. `allium` checks a program before it starts it,
+ * and the agent before its target executes one: a program that cannot carry the agent would end at its start,
+ * or the loader would print a complaint.
  *
- * Runs in: the tool, and target: no malloc, no state, some 30 system calls for an ELF file. Threads: any, vfork
- * children and signal handlers included.
+ * Runs in: the tool and target: no malloc, no state, some 30 system calls for an ELF file.
+ * Threads: any, including vfork children and signal handlers.
  */
 
 #include <elf.h>
@@ -19,14 +20,16 @@
 #define PRELOAD_CHECK_NAME_BYTES 64
 #define PRELOAD_CHECK_LINE_BYTES 256
 
-/* The working memory of one check, in the caller's hands: in a target it is too much for the stack of a thread. */
+/* The working memory of one check. The caller provides it: in a target it is too large for the stack of a
+ * thread. */
 struct preload_check {
     int fd;
     struct stat st;
     Elf64_Ehdr header;
-    uint64_t dynamic_at, dynamic_bytes;  /* offset and length of the dynamic section */
-    uint64_t strings, symbols, gnu_hash; /* offsets of its tables; 0: the section does not name the table */
-    char interpreter[PRELOAD_CHECK_NAME_BYTES]; /* the end of a longer name; "": none */
+    uint64_t dynamic_at, dynamic_bytes; /* offset and length of the dynamic section */
+    /* offsets of the tables in the file; 0: the section does not name the table */
+    uint64_t strings, symbols, gnu_hash;
+    char interpreter[PRELOAD_CHECK_NAME_BYTES]; /* of a longer name the end; "": none */
     char text[PRELOAD_CHECK_NAME_BYTES];
     char line[PRELOAD_CHECK_LINE_BYTES]; /* the first line of a script */
     uint64_t strings_max;  /* set by the caller: a symbol table with more bytes of names is not searched */
@@ -38,26 +41,28 @@ struct preload_check {
 };
 
 enum carrier {
-    PRELOAD_CHECK_YES, /* nothing speaks against it; a file that is no program is refused by the kernel */
+    PRELOAD_CHECK_YES,        /* no obstacle found; the kernel refuses a file that is not a program */
     PRELOAD_CHECK_PRIVILEGED, /* set-uid, set-gid, file capabilities: the loader ignores LD_PRELOAD */
     PRELOAD_CHECK_FOREIGN,    /* another architecture, word size or C library */
     PRELOAD_CHECK_STATIC,     /* no loader that could preload anything */
-    PRELOAD_CHECK_SANITIZER,  /* replaces malloc itself, and ends if another library comes first */
-    PRELOAD_CHECK_NO_AGENT,   /* its root directory has no agent: see agent/exec/exec.c */
+    PRELOAD_CHECK_SANITIZER,  /* replaces malloc itself, and aborts if another library comes first */
+    PRELOAD_CHECK_NO_AGENT,   /* the agent does not exist in its root directory: see agent/exec/exec.c */
     PRELOAD_CHECK_SEALED,     /* the process that starts it is under seccomp: see agent/exec/exec.c */
-    PRELOAD_CHECK_HIDDEN, /* carries the agent, but the recorder may not read its ledger: see run/ledger_tracker.c */
-    PRELOAD_CHECK_OWN_MALLOC, /* carries the agent, but has an allocator of its own that the agent does not see */
-    /* The process carries the agent, which could not make a ledger: see agent/process.c. */
+    /* carries the agent, but the recorder cannot read its ledger: see run/ledger_tracker.c */
+    PRELOAD_CHECK_HIDDEN,
+    /* carries the agent, but has an allocator of its own that the agent does not see */
+    PRELOAD_CHECK_OWN_MALLOC,
+    /* The process carries the agent, but the agent could not make a ledger: see agent/process.c. */
     PRELOAD_CHECK_FILE_SIZE, /* RLIMIT_FSIZE is smaller than a ledger */
-    PRELOAD_CHECK_NO_ROOM,   /* its tmpfs is full */
+    PRELOAD_CHECK_NO_ROOM,   /* the tmpfs of the ledgers is full */
     PRELOAD_CHECK_NO_MEMORY, /* RLIMIT_AS, memory cgroup */
     PRELOAD_CHECK_NO_LEDGER, /* another reason */
     PRELOAD_CHECK_KINDS
 };
 
-/** Checks `path`, relative to `dir_fd` (AT_FDCWD) as in execveat(2). Of a script, its interpreter is checked. */
+/** Checks `path`, relative to `dir_fd` (AT_FDCWD) as in execveat(2). For a script, checks its interpreter. */
 ONE_COPY enum carrier preload_check_judge(struct preload_check *c, int dir_fd, const char *path);
-/** The same for a file that is open for reading. */
+/** Checks a file that is open for reading. */
 ONE_COPY enum carrier preload_check_judge_file(struct preload_check *c, int fd);
 
 #endif

@@ -15,9 +15,9 @@
 #define LINE_BYTES       (UNOBSERVED_PATH_BYTES + 8)
 #define MARK_PATH_BYTES  160
 #define MARK_BYTES       (MARK_PATH_BYTES + 60)
-#define MARK_LABEL_BYTES 24 /* of a recorder's name; a name of a memfd may have 249 bytes in all */
+#define MARK_LABEL_BYTES 24 /* for the recorder's name; the name of a memfd has at most 249 bytes */
 
-/* Makes the line, with '?' for each control character of the path. */
+/* Writes a line into `line`, with '?' for each control character of the path. */
 static size_t make_line(char line[static LINE_BYTES], enum carrier why, const char *path, bool started)
 {
     size_t length = text_length(path), n = text_copy(line, 2, started ? "" : "-");
@@ -31,7 +31,7 @@ static size_t make_line(char line[static LINE_BYTES], enum carrier why, const ch
     return n;
 }
 
-/* The name of a mark; a longer path keeps its end. */
+/* Writes the name of a mark into `name`. Of a path that is too long the end is kept. */
 static void name_mark(char name[static MARK_BYTES], uint64_t id, enum carrier why, const char *path,
                       bool started)
 {
@@ -48,7 +48,7 @@ static void name_mark(char name[static MARK_BYTES], uint64_t id, enum carrier wh
     text_copy(name + n, MARK_BYTES - n, UNOBSERVED_SUFFIX);
 }
 
-/* A page of a file without a name and without a byte. A child that is forked does not have it. */
+/* Maps a page of an empty file without a name. Fork children do not inherit the mapping. */
 static bool map_mark(const struct ledger_config *config, const char *name)
 {
     char label[MARK_BYTES + MARK_LABEL_BYTES];
@@ -88,7 +88,7 @@ bool unobserved_mark(const struct ledger_config *config, uint64_t id, enum carri
     return made || map_mark(config, name);
 }
 
-/* Would a write at the end of the file send SIGXFSZ to the process? */
+/* Returns true if a write up to `bytes` would raise SIGXFSZ. */
 static bool passes_limit(uint64_t bytes)
 {
     struct rlimit fsize;
@@ -98,7 +98,7 @@ static bool passes_limit(uint64_t bytes)
 bool unobserved_note(const struct ledger_config *config, enum carrier why, const char *path, bool started)
 {
     const int how = O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK;
-    char line[LINE_BYTES]; /* at first the folder's name: the stack may be small */
+    char line[LINE_BYTES]; /* First the name of the directory, then the line: the stack may be small. */
     _Static_assert(LINE_BYTES >= LEDGER_PATH_BYTES, "the name of a folder fits into a line");
     struct stat st;
     long dir = ledger_open_dir(config, line, false);

@@ -3,11 +3,12 @@
 #define WIRE_UNOBSERVED_LIST_H
 
 /*
- * A file beside the ledgers, with a line for each program that was started without the agent, because it cannot carry
- * it: "WHY PATH\n", WHY a number (enum carrier); "-WHY PATH\n": it did not start after all. Only ever appended to. Past
- * UNOBSERVED_NAMED_BYTES lines have no path any more, past UNOBSERVED_BYTES_MAX there are no more lines.
+ * A file beside the ledgers with one line for each program that was started without the agent because it
+ * cannot carry the agent: "WHY PATH\n", where WHY is a number (enum carrier). "-WHY PATH\n" takes a line
+ * back: the program did not start after all. Lines are only appended. From UNOBSERVED_NAMED_BYTES on, lines
+ * have no path; from UNOBSERVED_BYTES_MAX on, no lines are added.
  *
- * Runs in: target, at exec. Threads: any, vfork children and signal handlers included.
+ * Runs in: target, at exec. Threads: any, including vfork children and signal handlers.
  */
 
 #include "wire/ledger_make.h"
@@ -16,22 +17,21 @@
 #define UNOBSERVED_FILE        "unobserved"
 #define UNOBSERVED_NAMED_BYTES (256 << 10)
 #define UNOBSERVED_BYTES_MAX   (1 << 20)
-#define UNOBSERVED_PATH_BYTES  256 /* a longer path keeps its end */
+#define UNOBSERVED_PATH_BYTES  256 /* of a longer path the end is kept */
 
 /*
- * Where no byte can be written (RLIMIT_FSIZE, a full tmpfs), an empty file says the same by its name: "PID-ID-WHY" and
- * the path, with \\ for /, and UNOBSERVED_SUFFIX; WHY is negative where a line would begin with "-". Where no file can
- * be had, a memfd of that name is mapped, which /proc/PID/maps shows as long as the process lives.
+ * A mark: an empty file whose name has the contents of a line. It is made if no byte can be written
+ * (RLIMIT_FSIZE, a full tmpfs). The name is "PID-ID-WHY PATH", with \\ for /, and UNOBSERVED_SUFFIX; WHY is
+ * negative where a line would begin with "-". If no file can be made, a memfd of that name is mapped:
+ * /proc/PID/maps shows it as long as the process lives.
  */
 #define UNOBSERVED_SUFFIX ".unobserved"
 
-/** Leaves such a mark; `id` makes its name a new one. False: that failed, too. */
+/** Leaves a mark; `id` makes its name unique. Returns false if that failed, too. */
 ONE_COPY bool unobserved_mark(const struct ledger_config *config, uint64_t id, enum carrier why,
                               const char *path, bool started);
-/**
- * Adds a line, or a mark, if the directory of ledgers is there already; false: neither could be had. `started`: or it
- * takes one back.
- */
+/** Adds a line to the file, or leaves a mark, if the directory of ledgers exists already. `started` is false
+ * to take a line back. Returns false if neither could be written. */
 ONE_COPY bool unobserved_note(const struct ledger_config *config, enum carrier why, const char *path,
                               bool started);
 

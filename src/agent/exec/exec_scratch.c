@@ -11,8 +11,8 @@
 #define PAGE          4096u
 #define FIRST_BYTES   (20u << 10) /* enough for some 1,000 variables; pages that are not touched cost nothing */
 #define LEFTOVERS_MAX 32u
-#define NAMES_BYTES_MAX                                                                                      \
-    (4u << 20) /* to search more names of functions would delay the exec by milliseconds */
+/* to search more names of functions would delay the exec by milliseconds */
+#define NAMES_BYTES_MAX (4u << 20)
 
 /*
  * The scratch of a vfork child. The child makes `owner` the word that the kernel clears when a task leaves the memory

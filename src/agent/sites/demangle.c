@@ -32,7 +32,7 @@ static void put_text(struct name *n, const char *text)
     put(n, text, text_length(text));
 }
 
-/* "4name"; NULL: the text ends before. */
+/* Reads "4name". NULL: the text ends too early. */
 static const char *source_name(const char *p, const char **start, size_t *len)
 {
     for (*len = 0; is_digit(*p) && *len < 65536; p++)
@@ -44,7 +44,7 @@ static const char *source_name(const char *p, const char **start, size_t *len)
     return p;
 }
 
-/* "S_", "S1A_", "St", "T0_": behind it. */
+/* Skips "S_", "S1A_", "St" or "T0_". */
 static const char *skip_substitution(const char *p)
 {
     if (*p == 'S' && is_lower(p[1]))
@@ -54,7 +54,7 @@ static const char *skip_substitution(const char *p)
     return *p == '_' ? p + 1 : NULL;
 }
 
-/* "5_", of arrays and lambdas. */
+/* Skips "5_", the index of an array or a lambda. */
 static const char *skip_index(const char *p)
 {
     while (is_digit(*p))
@@ -62,9 +62,9 @@ static const char *skip_index(const char *p)
     return *p == '_' ? p + 1 : p;
 }
 
-#define NESTED_MOST 16u /* of what is skipped; stacks may be small, and names are anybody's */
+#define NESTED_MOST 16u /* levels to skip at most: stacks may be small, and a symbol may have any name */
 
-/* One thing, with all that it has up to its E. NULL: it makes no sense. */
+/* Skips one item with all that belongs to it up to its E. NULL: not understood. */
 static const char *skip_nested(const char *p, unsigned within)
 {
     const char *start;
@@ -127,13 +127,14 @@ static const char *operator_name(struct name *n, const char *p)
     return p[1] && !text_starts(p, "cv") ? p + 2 : NULL;
 }
 
-/* One component; `last`: where the one before it stands, for constructors. NULL: not understood. */
+/* Writes one component. `last` and `last_end`: where the previous component lies in the output, for
+ * constructors. NULL: not understood. */
 static const char *component(struct name *n, const char *p, size_t last, size_t last_end)
 {
     const char *start;
     size_t len;
     if (*p == 'L')
-        p++; /* of this file alone */
+        p++; /* local to its file */
     if (is_digit(*p)) {
         p = source_name(p, &start, &len);
         if (p && len == 12 && text_starts(start, "_GLOBAL__N_1"))
@@ -155,7 +156,7 @@ static const char *component(struct name *n, const char *p, size_t last, size_t 
     return is_lower(*p) ? operator_name(n, p) : NULL;
 }
 
-/* What St, Sa and the like stand for. */
+/* Writes the name that St, Sa and the like abbreviate. */
 static const char *abbreviation(struct name *n, const char *p)
 {
     static const char *const names[][2] = {{"St", "std"},
@@ -173,7 +174,7 @@ static const char *abbreviation(struct name *n, const char *p)
     return NULL;
 }
 
-/* What may follow a component: its tags, and template arguments. */
+/* Skips what may follow a component: ABI tags and template arguments. */
 static const char *arguments(struct name *n, const char *p)
 {
     while (p && *p == 'B')

@@ -3,25 +3,24 @@
 #define AGENT_DEMANGLE_H
 
 /*
- * Names of functions as people know them, from those of ELF symbols: enough of the Itanium C++ ABI's mangling to
- * compare them with patterns.
+ * Turns names of ELF symbols into readable names of functions. It knows enough of the mangling of the Itanium
+ * C++ ABI to compare the names with patterns.
  *
- * Runs in: target, cold paths. Threads: pure functions. Source:
- * https://itanium-cxx-abi.github.io/cxx-abi/abi.html#mangling
+ * Runs in: target, cold paths. Threads: pure functions.
+ * Source: https://itanium-cxx-abi.github.io/cxx-abi/abi.html#mangling
  */
 
 #include <stddef.h>
 
 /**
- * The qualified name of a function, without parameters; template arguments are <>, and what is within a function is
- * "function::{local}". Names that are not mangled stay, without what compilers put behind a point (.part.0). What it
- * does not understand ends it. Returns the length.
+ * Writes the qualified name of a function, without parameters. Template arguments become <>, and a function
+ * inside another one becomes "function::{local}". A name that is not mangled stays, without a suffix after a
+ * point (.part.0). The output ends at the first part that is not understood. Returns the length.
  */
 size_t demangle_name(const char *symbol, char *out, size_t size);
 
-/**
- * Where the first three characters of that name stand, found at once; NULL: that takes the whole name, or it has fewer.
- */
+/** Returns a pointer to the first three characters of that name, without demangling it. NULL: that would take
+ * the whole name, or it has fewer characters. */
 const char *demangle_beginning(const char *symbol);
 
 #endif

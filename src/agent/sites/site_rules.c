@@ -11,17 +11,18 @@
 
 #define AT(table, type, index) ledger_at(&process.ledger, table, type, index)
 
-/* By number, for SITES_GENERATIONS in turn. A fork child, which counts its sites anew, finds them wiped. */
+/* The rules' target for each site, by number, for SITES_GENERATIONS in turn. A fork child numbers its sites
+ * anew, and finds this array wiped. */
 static struct deferred_target (*all_places)[SITES_MOST], *places;
-static struct vm_array extents[SITES_GENERATIONS], *extent; /* of them */
+static struct vm_array extents[SITES_GENERATIONS], *extent; /* writable part of each array */
 static struct stack_calls calls = STACK_CALLS_OF(&process.ledger);
 
-void sites_asked_begin(void)
+void site_rules_begin(void)
 {
     all_places = vm_reserve(SITES_GENERATIONS * sizeof(*all_places), true);
 }
 
-void sites_asked_begin_ledger(void)
+void site_rules_begin_ledger(void)
 {
     rules_begin();
     places = all_places ? all_places[process.generation % SITES_GENERATIONS] : NULL;
@@ -33,8 +34,9 @@ void sites_asked_begin_ledger(void)
 }
 
 /*
- * NULL: the ledger does not know its module, or there is no memory. No file has a list of its sites: a reader from
- * outside settles those that were met, and the queries say the rest.
+ * Returns NULL if the ledger does not know the module, or if there is no memory. No file has a list of its
+ * sites. So a tool can put only sites that were met into the list of actions; for the others the process
+ * applies the queries.
  */
 static struct deferred_target *place_of(uint32_t number, uint32_t module, uintptr_t pc)
 {
@@ -54,13 +56,13 @@ static struct deferred_target *place_of(uint32_t number, uint32_t module, uintpt
     return place;
 }
 
-bool sites_stacks_asked(const struct ledger_control *c, int32_t state, uint32_t number, uint32_t module,
-                        uintptr_t pc)
+bool site_rules_want_stacks(const struct ledger_control *c, int32_t state, uint32_t number, uint32_t module,
+                            uintptr_t pc)
 {
     struct ledger_action a;
     bool timed;
     struct deferred_target *place = places && load_relaxed(&c->listed) ? place_of(number, module, pc) : NULL;
-    return place && rules_lookup(c, state, place, &a, &timed) >> LEDGER_ASK_STACKS & 1;
+    return place && rules_lookup(c, state, place, &a, &timed) >> LEDGER_ACTION_STACKS & 1;
 }
 
 void sites_count_stack(struct thread *t, const struct walk_start *from, uint32_t number, size_t size)

@@ -3,7 +3,7 @@
 #define AGENT_SITE_RULES_H
 
 /*
- * Call sites of which `allium set` asks for more than to count them: who makes these calls.
+ * Rules that `allium set` gives call sites: recording the stacks of their calls.
  *
  * Runs in: target, cold paths. Threads: any, signal handlers included; no lock.
  */
@@ -15,17 +15,15 @@
 #include "agent/process.h"
 #include "unwind/walk.h"
 
-/** Takes what memory it needs; once. */
-void sites_asked_begin(void);
-/** A new ledger is there, and its control page. */
-void sites_asked_begin_ledger(void);
-/**
- * Are stacks asked for of the site with that number, whose call in that module returns to pc, while the page is at that
- * state?
- */
-bool sites_stacks_asked(const struct ledger_control *c, int32_t state, uint32_t number, uint32_t module,
-                        uintptr_t pc);
-/** One more call of it, that `from` comes from. */
+/** Reserves memory; called once. */
+void site_rules_begin(void);
+/** Called when there is a new ledger with its control page. */
+void site_rules_begin_ledger(void);
+/** Returns true if the rules in force record the stacks of site `number`. Its call in `module` returns to
+ * `pc`; `state` is the state of the control page. */
+bool site_rules_want_stacks(const struct ledger_control *c, int32_t state, uint32_t number, uint32_t module,
+                            uintptr_t pc);
+/** Records the stack of one more call of the site. `from` is the caller. */
 void sites_count_stack(struct thread *t, const struct walk_start *from, uint32_t number, size_t size);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include "target/vm_reserve.h"
 
-#define PROBES_MOST    64u /* slots that are looked at for an address; no more than SITES_SLOTS_LEAST */
+#define PROBES_MOST    64u /* slots to try for one address; at most SITES_SLOTS_LEAST */
 #define SLOTS_FOR_EACH 8u
 
 struct sites_slots sites_slots;
@@ -17,8 +17,8 @@ void sites_slots_begin(struct sites_slot *empty)
     store_relaxed(&sites_slots.mask, SITES_SLOTS_MASK(SITES_SLOTS_LEAST));
 }
 
-/* Of a part of the table: the address's slot, or the first empty one. */
-static struct sites_slot *look(uintptr_t pc, uint64_t mask, uint64_t *is)
+/* Finds the slot of the address in a part of the table, or the first empty slot. NULL: all are occupied. */
+static struct sites_slot *find_slot(uintptr_t pc, uint64_t mask, uint64_t *is)
 {
     for (uint32_t i = 0; i < PROBES_MOST; i++) {
         struct sites_slot *slot = sites_slot_at(pc, mask, i);
@@ -29,12 +29,12 @@ static struct sites_slot *look(uintptr_t pc, uint64_t mask, uint64_t *is)
     return NULL;
 }
 
-/* What was said of the address when less of the table was looked at; 0: nothing. */
+/* Returns the id that the address had when a smaller part of the table was in use; 0: none. */
 static uint32_t id_before(uintptr_t pc, uint64_t mask)
 {
     uint64_t is;
     for (uint64_t slots = SITES_SLOTS_LEAST; SITES_SLOTS_MASK(slots) < mask; slots *= 2) {
-        struct sites_slot *slot = look(pc, SITES_SLOTS_MASK(slots), &is);
+        struct sites_slot *slot = find_slot(pc, SITES_SLOTS_MASK(slots), &is);
         uint32_t id = slot && is == pc ? load_acquire(&slot->id) : 0;
         if (id)
             return id;
@@ -55,9 +55,9 @@ struct sites_slot *sites_slots_take(uintptr_t pc)
 {
     uint64_t is, mask = load_relaxed(&sites_slots.mask);
     struct sites_slot *slot;
-    while ((slot = look(pc, mask, &is)) && is != pc) {
+    while ((slot = find_slot(pc, mask, &is)) && is != pc) {
         if (!__atomic_compare_exchange_n(&slot->pc, &is, pc, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-            continue; /* another address came first, or another thread with this one */
+            continue; /* another address, or another thread with the same address, came first */
         count_taken(mask);
         break;
     }
@@ -67,7 +67,8 @@ struct sites_slot *sites_slots_take(uintptr_t pc)
     return slot;
 }
 
-/* Those that lie elsewhere since the table doubled may be found again when it does so once more. */
+/* Slots of addresses that lie elsewhere since the table doubled are included: they may be found again when it
+ * doubles once more. */
 void sites_slots_cool(bool (*which)(uint32_t id))
 {
     uint64_t slots = load_relaxed(&sites_slots.mask) / sizeof(struct sites_slot) + 1;

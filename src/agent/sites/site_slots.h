@@ -3,13 +3,13 @@
 #define AGENT_SITE_SLOTS_H
 
 /*
- * The table of return addresses: which site an address is.
+ * The table of return addresses: it gives the site of an address.
  *
  * Runs in: target. Threads: any, signal handlers included; no lock.
- * Owns: nothing: the memory of the table belongs to sites.c, which has reserved all of it. Only a part of it is used,
- * with eight slots for each address, so that hot calls read few pages. When more than an eighth of the part is taken it
- * doubles, and its second half is made writable. Addresses whose slot lies elsewhere after that come to the cold half
- * once, which enters them again.
+ * Owns: nothing. The memory of the table belongs to site_tables.c, which has reserved all of it. Only a part
+ * is in use, with eight slots for each address, so that hot calls read few pages. When more than one eighth
+ * of the part is taken, the part doubles, and its second half is made writable. An address whose slot then
+ * lies elsewhere reaches the cold function once more, which enters it again.
  */
 
 #include <stdbool.h>
@@ -20,9 +20,10 @@
 #include "base/sigsafe/compiler.h"
 
 /*
- * It is an address's for good; `id` comes later, with SITES_*. The hot half counts where `state` is the control page's,
- * which is never 0: a change there, of what is asked of sites, sends each to the cold half once, and those of which
- * something is asked each time, as those that have to be looked at closer anyway.
+ * A slot belongs to one address for ever; `id` is stored later, with SITES_* flags. The hot function counts
+ * if `state` equals the state of the control page, which is never 0. So a change of the rules on sites sends
+ * each site to the cold function once. A site with a rule never becomes hot, nor does a site that needs a
+ * closer look for another reason.
  */
 struct sites_slot {
     uint64_t pc;
@@ -34,23 +35,24 @@ struct sites_slot {
 
 struct sites_slots {
     struct sites_slot *at;
-    uint64_t mask; /* of bytes: SITES_SLOTS_MASK() of how many are looked at, a power of two */
+    uint64_t mask; /* in bytes: SITES_SLOTS_MASK() of the slots in use, a power of two */
 };
 #define SITES_SLOTS_MASK(slots) (((slots)-1ull) * sizeof(struct sites_slot))
 extern struct sites_slots sites_slots __attribute__((visibility("hidden")));
 extern const struct sites_slot sites_slot_none __attribute__((visibility("hidden")));
 
-/**
- * Begins with an empty table of SITES_SLOTS, at the beginning of a page, of which the first SITES_SLOTS_LEAST are
- * writable.
- */
+/** Starts with an empty table of SITES_SLOTS that begins on a page. Its first SITES_SLOTS_LEAST slots are
+ * writable. */
 void sites_slots_begin(struct sites_slot *empty);
-/** The address's, taken if it is new; NULL: too many others are where it would be. */
+/** Returns the slot of the address, and takes one for a new address. NULL: other addresses occupy all slots
+ * where it could be. */
 ONE_COPY struct sites_slot *sites_slots_take(uintptr_t pc);
-/** The hot half counts at none any more of which `which` says so by its id, until `state` is set again. */
+/** Sets `state` to 0 in each slot for whose id `which` returns true, so that the hot function does not count
+ * there. */
 void sites_slots_cool(bool (*which)(uint32_t id));
 
-/* By the address without its lower three bits. The first two lie on one cache line. */
+/* The slot number comes from the address without its low three bits. The first two slots lie on one cache
+ * line. */
 static inline struct sites_slot *sites_slot_at(uintptr_t pc, uint64_t mask, uint32_t next_but)
 {
     return (struct sites_slot *)(((uintptr_t)load_relaxed(&sites_slots.at) + (2 * pc & mask)) ^
@@ -62,7 +64,8 @@ static inline struct sites_slot *sites_slot_first(uintptr_t pc)
     return sites_slot_at(pc, load_relaxed(&sites_slots.mask), 0);
 }
 
-/** The address's, if it is one of the first two; else one that is nobody's, and never hot. */
+/** Returns the slot of the address if it is one of the first two; else a slot that belongs to no address and
+ * is never hot. */
 static inline const struct sites_slot *sites_slot_known(uintptr_t pc)
 {
     struct sites_slot *slot = sites_slot_first(pc);

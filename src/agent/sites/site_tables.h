@@ -7,8 +7,9 @@
  * sites.
  *
  * Runs in: target, cold paths.
- * Owns: memory for SITES_GENERATIONS of tables, wiped by the kernel in fork children. A child switches to the next
- * generation: code that a forking signal handler interrupted may still write to the tables of the parent.
+ * Owns: memory for SITES_GENERATIONS of tables, wiped by the kernel in fork children. A child switches to the
+ * next generation: code that a forking signal handler interrupted may still write to the tables of the
+ * parent.
  */
 
 #include <stdbool.h>
@@ -18,7 +19,8 @@
 bool site_tables_begin(uint32_t generation);
 /** Begins with empty tables. False: there is no memory, and the tables stay those of the parent, wiped. */
 bool site_tables_take(uint32_t generation);
-/** Where the number is that the tag of this account has among sites; 0 there: it has none. NULL: there is no memory. */
+/** Returns where the number of the tag with this account among the sites is stored; 0 there: it has none yet.
+ * NULL: there is no memory. */
 uint32_t *site_tables_of_tag(uint32_t account);
 
 #endif

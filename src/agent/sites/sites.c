@@ -16,17 +16,18 @@
 #include "target/vm_reserve.h"
 #include "unwind/module.h"
 
-#define WRAPPERS_NESTED 64 /* within each other: the C++ library, without optimisation, has many */
+/* wrappers inside each other: the C++ library has many when compiled without optimisation */
+#define WRAPPERS_NESTED 64
 
-uint32_t sites_on, sites_heads_tell;
+uint32_t sites_on, sites_heads_have_size;
 
-static uint16_t *modules; /* of sites, by number: as the unwinder counts them */
-/* What came while there was no ledger; moved into it when there is. */
+static uint16_t *modules; /* module number (the unwinder's) of each site */
+/* Requests while there was no ledger; they are moved into the ledger as soon as there is one. */
 static struct {
     uint64_t made, freed;
 } missed;
 
-enum what { MADE = 0, GONE = 3, FREED = 6 }; /* the first of their words */
+enum what { MADE = 0, GONE = 3, FREED = 6 }; /* index of the first word of each sum */
 
 #define AT(table, type, index) ledger_at(&process.ledger, table, type, index)
 
@@ -53,7 +54,7 @@ static void add(const struct thread *t, uint64_t number, enum what what, uint64_
         __atomic_fetch_add(word + 2, usable, __ATOMIC_RELAXED);
 }
 
-/* Undoes add() of one made. */
+/* Undoes add() of an allocation. */
 static void take_back(const struct thread *t, uint64_t number, uint64_t bytes, uint64_t usable)
 {
     struct ledger_site_words *w = sites_words(t->sums, SITES_ID((uint32_t)number));
@@ -69,7 +70,7 @@ static void take_back(const struct thread *t, uint64_t number, uint64_t bytes, u
     }
 }
 
-/* Room for the site's sums, up to the end of its block. */
+/* Backs memory for the site's sums, up to the end of its block. */
 static bool back_sums(uint32_t number)
 {
     const struct ledger_region *r = &process.ledger.header->regions[LEDGER_SITE_SUMS];
@@ -84,7 +85,7 @@ void sites_begin_ledger(void)
 {
     if (sites_on)
         site_tables_take(process.generation);
-    sites_asked_begin_ledger();
+    site_rules_begin_ledger();
     if (ledger_append(&process.ledger, LEDGER_SITES, LEDGER_SITE_FIRST) || !back_sums(LEDGER_SITE_OTHER))
         return;
     AT(LEDGER_SITES, struct ledger_site, LEDGER_SITE_NOBODY)->frame = LEDGER_NONE;
@@ -93,7 +94,8 @@ void sites_begin_ledger(void)
         AT(LEDGER_SITES, struct ledger_site, LEDGER_SITE_NOBODY)->flags = LEDGER_SITE_UNFOLLOWED;
 }
 
-/* A record for the address; its number, with SITES_WRAPPER if it lies in one, or LEDGER_SITE_OTHER. */
+/* Appends a record for the address. Returns its number, with SITES_WRAPPER if it lies in a wrapper, or
+ * LEDGER_SITE_OTHER. */
 static uint32_t add_site(uintptr_t pc, uint32_t module)
 {
     uint32_t number = ledger_append(&process.ledger, LEDGER_SITES, 1);
@@ -108,22 +110,22 @@ static uint32_t add_site(uintptr_t pc, uint32_t module)
     return number | SITES_WRAPPER | (unwind_modules.at[module].permanent ? SITES_STAYS : 0);
 }
 
-#define JIT_PC 1u /* what stands for all code outside every module */
+#define JIT_PC 1u /* the address that stands for all code outside every module */
 
-/* With what it says of the site, as add_site() has it. */
+/* Returns number and flags of an id, as add_site() returns them. */
 static uint32_t number_in(uint32_t id)
 {
     return SITES_NUMBER(id & SITES_PLAIN) | (id & ~SITES_PLAIN);
 }
 
-/* Gives the slot a site. Of two that come at once the later one's number stays unused. */
-static uint32_t settle_slot(struct sites_slot *slot, uintptr_t pc, uint32_t was)
+/* Gives the slot a site. If two threads do so at once, the number of the later one stays unused. */
+static uint32_t assign_site(struct sites_slot *slot, uintptr_t pc, uint32_t was)
 {
     uint32_t module = pc == JIT_PC ? MODULE_NONE : module_find(pc);
     if (module == MODULE_NONE && pc != JIT_PC) {
         slot = sites_slots_take(JIT_PC);
         uint32_t jit = slot ? load_acquire(&slot->id) : SITES_ID(LEDGER_SITE_OTHER);
-        return jit ? number_in(jit) : settle_slot(slot, JIT_PC, 0);
+        return jit ? number_in(jit) : assign_site(slot, JIT_PC, 0);
     }
     uint32_t number = add_site(pc, module), id = SITES_ID(number & SITES_PLAIN) | (number & ~SITES_PLAIN);
     if (!__atomic_compare_exchange_n(&slot->id, &was, id, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
@@ -131,8 +133,8 @@ static uint32_t settle_slot(struct sites_slot *slot, uintptr_t pc, uint32_t was)
     return number;
 }
 
-/* Is more asked of the site than to count it? If nothing is, the hot half is told that it may, where the module
- * stays. */
+/* Adds SITES_STACKS to the number if a rule records the stacks of the site. If there is no such rule, and the
+ * module cannot vanish unnoticed, marks the slot as hot. */
 static uint32_t judge(struct sites_slot *slot, uint32_t number, uintptr_t pc)
 {
     const struct ledger_control *c = process.ledger.control;
@@ -140,9 +142,9 @@ static uint32_t judge(struct sites_slot *slot, uint32_t number, uintptr_t pc)
     uint32_t module = number >= LEDGER_SITE_FIRST ? modules[number & SITES_PLAIN] : module_find(pc);
     if (number & SITES_WRAPPER || module >= MODULE_MAX)
         return number;
-    if (number >= LEDGER_SITE_FIRST && sites_stacks_asked(c, state, number, module, pc))
-        return number | SITES_ASKED;
-    if (sites_unload_will_tell(&unwind_modules.at[module]))
+    if (number >= LEDGER_SITE_FIRST && site_rules_want_stacks(c, state, number, module, pc))
+        return number | SITES_STACKS;
+    if (sites_unload_is_noticed(&unwind_modules.at[module]))
         store_release(&slot->state, state);
     return number;
 }
@@ -160,8 +162,8 @@ void sites_forget_unloadable(void)
 }
 
 /*
- * The site's number, as add_site() gives it, and SITES_ASKED. Where a module may have been unloaded, it is asked each
- * time whether it is there still.
+ * Returns the site's number, as add_site() does, with SITES_STACKS if it applies. If the site's module may
+ * have been unloaded, checks each time whether it is still there.
  */
 static uint32_t number_at(uintptr_t pc)
 {
@@ -172,11 +174,13 @@ static uint32_t number_at(uintptr_t pc)
     if (id && sites_is_hot(slot, pc))
         return number;
     if (!id || (plain >= LEDGER_SITE_FIRST && !module_is_current(modules[plain], pc)))
-        number = settle_slot(slot, pc, id);
+        number = assign_site(slot, pc, id);
     return judge(slot, number, pc);
 }
 
-/* The first caller that is no wrapper; where none is found, the wrapper itself has it. */
+/*
+ * Returns the site of the first caller outside all wrappers; if none is found, the site inside the wrapper.
+ */
 static ONE_COPY uint32_t number_of_caller(struct thread *t, struct walk_start at, uint32_t wrapper)
 {
     uint32_t inner = wrapper & SITES_PLAIN;
@@ -205,7 +209,7 @@ const struct sites_slot *sites_pass_wrappers(const struct walk_start *from)
     return &sites_slot_none;
 }
 
-static uint32_t number_asked(struct thread *t, const struct walk_start *from)
+static uint32_t number_with_flags(struct thread *t, const struct walk_start *from)
 {
     uint32_t number = number_at(from->pc);
     return likely(!(number & SITES_WRAPPER)) ? number : number_of_caller(t, *from, number);
@@ -213,7 +217,7 @@ static uint32_t number_asked(struct thread *t, const struct walk_start *from)
 
 static uint32_t number_of(struct thread *t, const struct walk_start *from)
 {
-    return number_asked(t, from) & SITES_PLAIN;
+    return number_with_flags(t, from) & SITES_PLAIN;
 }
 
 static void move_missed(void)
@@ -233,7 +237,8 @@ static bool enter_patiently(struct thread *t, uint8_t *outside)
     return ledger_enter_own(t, outside);
 }
 
-/* Who comes to open it right after somebody else has begun to make it is not told to wait: so that is asked again. */
+/* A thread that arrives just after another one has begun to make the ledger is not told to wait. So check
+ * again. */
 static bool open_ledger(void)
 {
     process_wait();
@@ -243,13 +248,14 @@ static bool open_ledger(void)
     return load_acquire(&process.stage) == LEDGER_STAGE_MADE;
 }
 
-/* The thread has words in the ledger that is open. */
-static ONE_COPY bool settle(struct thread *t)
+/* Makes sure that the ledger is open, and gives the thread its words in it. */
+static ONE_COPY bool attach_thread(struct thread *t)
 {
     if (!open_ledger() || load_acquire(&process.ledger.header->regions[LEDGER_SITE_SUMS].ready_bytes) <
                               sizeof(struct ledger_site_sums))
         return false;
-    /* Handlers that interrupt this add to the shared words, atomically: without tables they take the slow path. */
+    /* A signal handler that interrupts this adds to the shared words, atomically: without tables it takes the
+     * slow path. */
     t->objects = object_map_none;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     t->sums = sums_of(SHARDS_SHARED);
@@ -266,16 +272,16 @@ static ONE_COPY bool settle(struct thread *t)
     return true;
 }
 
-static bool is_settled(struct thread *t)
+static bool thread_is_attached(struct thread *t)
 {
-    if (unlikely(!t->counts) && !settle(t))
+    if (unlikely(!t->counts) && !attach_thread(t))
         return false;
     if (unlikely(load_relaxed(&missed.made) | load_relaxed(&missed.freed)))
         move_missed();
     return true;
 }
 
-/* What the map still says of memory that was handed out again: its free went past us. */
+/* The map still has an object at an address that was handed out again: its free was not seen. */
 static void book_unseen(const struct thread *t, struct object old)
 {
     add(t, SITES_NUMBER(old.account), GONE, old.bytes, old.bytes);
@@ -289,14 +295,14 @@ static void enter(const struct thread *t, uint32_t number, void *p, size_t size)
         book_unseen(t, old);
     if (size > OBJECTS_BYTES_INLINE && object_map_take_from_page((uintptr_t)p, &old))
         book_unseen(t, old);
-    bool kept = object_map_put((uintptr_t)p, (struct object){SITES_ID(number), size});
-    add(t, kept ? number : LEDGER_SITE_NOBODY, MADE, size, sites_usable(p, size));
+    bool stored = object_map_put((uintptr_t)p, (struct object){SITES_ID(number), size});
+    add(t, stored ? number : LEDGER_SITE_NOBODY, MADE, size, sites_usable(p, size));
 }
 
 static void enter_call(struct thread *t, const struct walk_start *from, void *p, size_t size)
 {
-    uint32_t number = number_asked(t, from);
-    if (number & SITES_ASKED)
+    uint32_t number = number_with_flags(t, from);
+    if (number & SITES_STACKS)
         sites_count_stack(t, from, number & SITES_PLAIN, size);
     enter(t, number & SITES_PLAIN, p, size);
 }
@@ -311,7 +317,7 @@ void sites_made_cold(const struct walk_start *from, void *p, size_t size)
         __atomic_fetch_add(&missed.made, 1, __ATOMIC_RELAXED);
         return;
     }
-    if (unlikely(!is_settled(t)))
+    if (unlikely(!thread_is_attached(t)))
         __atomic_fetch_add(&missed.made, 1, __ATOMIC_RELAXED);
     else if (unlikely(!p))
         __atomic_fetch_add(&AT(LEDGER_SITES, struct ledger_site, number_of(t, from))->failed, 1,
@@ -326,7 +332,7 @@ void *sites_book_cold(void *p, size_t size)
     struct walk_start from = WALK_CALLER();
     const struct sites_slot *slot = sites_pass_wrappers(&from);
     uintptr_t pc = load_relaxed(&slot->pc);
-    if (likely(p && pc) && sites_made_hot(slot, pc, p, size, sites_heads_tell))
+    if (likely(p && pc) && sites_made_hot(slot, pc, p, size, sites_heads_have_size))
         return p;
     sites_made_cold(&from, p, size);
     return p;
@@ -346,7 +352,8 @@ void sites_recharge_cold(const struct walk_start *from, void *p, size_t size)
     ledger_exit(t, outside);
 }
 
-/* The number of the record that a tag has among sites. Of two that come at once the later one's stays unused. */
+/* Returns the number of the tag's record among the sites. If two threads add one at once, the record of the
+ * later one stays unused. */
 static uint32_t number_of_tag(uint32_t account)
 {
     uint32_t *known = site_tables_of_tag(account), number = known ? load_acquire(known) : 0;
@@ -380,12 +387,13 @@ void sites_charge_tag(const void *object, uint32_t account)
     ledger_exit(t, outside);
 }
 
-/* Takes it out of the map. A process that has not begun its books has nothing in there, and does not begin them for
- * this. */
+/* Takes the object out of the map. If the process has no ledger yet, the map is empty, and no ledger is made
+ * for a free. */
 static bool take(struct thread *t, void *p, struct object *o)
 {
     *o = (struct object){0};
-    if (unlikely(!t->counts) && (load_acquire(&process.stage) != LEDGER_STAGE_MADE || !is_settled(t))) {
+    if (unlikely(!t->counts) &&
+        (load_acquire(&process.stage) != LEDGER_STAGE_MADE || !thread_is_attached(t))) {
         __atomic_fetch_add(&missed.freed, 1, __ATOMIC_RELAXED);
         return false;
     }
@@ -422,8 +430,8 @@ struct sites_taken sites_take(void *p)
     return taken;
 }
 
-/* The old object is gone. One that was in another process's map, as a handler forked meanwhile, is none of this
- * one's. */
+/* Accounts for the old object of realloc(), which is gone. If a signal handler forked meanwhile, the object
+ * was in the parent's map and does not count here. */
 static void book_moved(struct thread *t, const struct walk_start *from, const struct sites_taken *taken)
 {
     if (taken->object.account && taken->generation == t->generation) {
@@ -434,7 +442,7 @@ static void book_moved(struct thread *t, const struct walk_start *from, const st
     }
 }
 
-/* It is where it was. */
+/* realloc() failed: the object is where it was. */
 static void put_back(const struct thread *t, void *old, const struct sites_taken *taken)
 {
     if (taken->object.account && taken->generation == t->generation &&
@@ -460,9 +468,9 @@ void sites_moved(const struct walk_start *from, void *old, struct sites_taken ta
         sites_made_cold(from, p, size);
 }
 
-/* glibc's chunks have their size before them; whether so in this one is tried on two, as its debugging aids change
- * it. */
-static bool heads_tell_usable(void)
+/* glibc's chunks have their size in the word before the object. glibc's debugging aids change this, so two
+ * chunks are tried. */
+static bool heads_have_size(void)
 {
     bool so = next.is_glibc && next.malloc_usable_size;
     for (size_t size = 24; so && size < 200; size += 101) {
@@ -481,8 +489,8 @@ void sites_begin(void)
         !site_tables_begin(process.generation) || !object_map_tables())
         return;
     wrappers_begin(agent_state.wrappers);
-    sites_asked_begin();
-    sites_heads_tell = heads_tell_usable();
+    site_rules_begin();
+    sites_heads_have_size = heads_have_size();
     sites_on = 1;
     sites_hooks_begin();
     sites_operators_begin();

@@ -3,17 +3,21 @@
 #define AGENT_SITES_H
 
 /*
- * Exact accounts of call sites (ALLIUM_SITES=1): what each call instruction that reaches the allocator, known by its
- * return address, has made, what of that is gone, and what it has freed. Samples are drawn beside as ever.
+ * Exact accounts of call sites (ALLIUM_SITES=1). A site is a call instruction that reaches the allocator,
+ * identified by its return address. Its account counts what it has allocated, what of that was freed, and
+ * what the site itself has freed. Samples are taken as well.
  *
  * Runs in: target. Threads: any, signal handlers included; no lock.
- * Owns: a map of all live objects (target/object_map.h), a table of return addresses, the ledger's sums of sites.
+ * Owns: a map of all live objects (target/object_map.h), a table of return addresses, the ledger's sums of
+ * sites.
  *
- * The hot halves here stand between those of hooks.c and the real functions. An object is in the map from right after
- * the real call that made it until right before the one that frees it: its entry belongs to whoever does the one or the
- * other. Sums are the thread's own words, added to by single instructions: a handler never finds them half done. A fork
- * child finds the map and the table of addresses empty (MADV_WIPEONFORK), which sends each request to the cold half:
- * that knows that the sums of the parent are not mapped any more.
+ * The hot functions here stand between the hooks of hooks.c and the real functions. An object is in the map
+ * from just after the real call that allocated it until just before the call that frees it. So only the
+ * thread that allocates or frees the object writes to its entry. A thread adds to its own words by single
+ * instructions, so a signal handler never finds them half done.
+ *
+ * A fork child finds the map and the table of addresses empty (MADV_WIPEONFORK). This sends each request to
+ * the cold functions, which know that the child does not have the parent's sums mapped.
  */
 
 #include <stdbool.h>
@@ -29,50 +33,53 @@
 #include "unwind/walk.h"
 #include "wire/ledger.h"
 
-#define SITES_GENERATIONS 4u /* of handlers that fork upon each other */
+#define SITES_GENERATIONS 4u /* after so many nested forks in signal handlers, tables are used again */
 
 #define SITES_MOST    (1u << 16)
-#define SITES_WRAPPER (1u << 31) /* it lies in a wrapper, and its callers are looked at each time */
-#define SITES_STAYS   (1u << 30) /* and is never unloaded */
-#define SITES_ASKED   (1u << 29) /* beside a number: its stacks are asked for */
-#define SITES_PLAIN   (SITES_ASKED - 1)
+#define SITES_WRAPPER (1u << 31) /* the site lies in a wrapper: its caller is looked up at each call */
+#define SITES_STAYS   (1u << 30) /* and the wrapper's module is never unloaded */
+/* a flag beside a number: the stacks of the site's calls are to be recorded */
+#define SITES_STACKS (1u << 29)
+#define SITES_PLAIN  (SITES_STACKS - 1)
 
 /*
- * A site's number as entries of the map and slots have it: shifted by 6 it is where its words lie in a shard, whose
- * sites lie 64 to a block of all shards.
+ * The id of a site, as entries of the map and slots store it. Shifted left by 6 it is the offset of the
+ * site's words in a shard. (64 sites lie in a block that has all shards.)
  */
 #define SITES_ID(number) ledger_index_of(number, LEDGER_SITES_TOGETHER)
 #define SITES_NUMBER(id) ledger_number_at(id, LEDGER_SITES_TOGETHER)
 
-extern uint32_t sites_heads_tell
-    __attribute__((visibility("hidden"))); /* usable bytes stand before each object, as glibc has it */
+/* The word before each object has its usable size, as in glibc. */
+extern uint32_t sites_heads_have_size __attribute__((visibility("hidden")));
 
-/** As sites_made_cold(), for the caller of the function that jumps to this one; returns the object. */
+/** Like sites_made_cold(), for the caller of the function that jumps to this one. Returns the object. */
 ONE_COPY void *sites_book_cold(void *p, size_t size);
 
 /**
- * A function of the allocator that called another one of the family through its symbol has made it, for the call that
- * `from` comes from: what was booked for the allocator's own call is the caller's.
+ * Moves an object that was counted for the allocator's own call to the caller's site. This happens if a
+ * function of the allocator calls another function of the family through its symbol. `from` is the caller.
  */
 ONE_COPY void sites_recharge_cold(const struct walk_start *from, void *p, size_t size);
 
-/** The hot half counts at no site of a module that may be unloaded, until that site was looked at again. */
+/** Removes the hot state of each site in a module that may be unloaded. The hot functions count at such a
+ * site again only after the cold function has checked it. */
 void sites_forget_unloadable(void);
 
-/** Usable bytes of an object. */
+/** Returns the usable bytes of an object. */
 static inline uint64_t sites_usable(void *p, size_t size)
 {
-    if (likely(sites_heads_tell)) {
+    if (likely(sites_heads_have_size)) {
         uint64_t head = ((const uint64_t *)p)[-1];
-        return (head & ~(uint64_t)7) - 8 - ((head & 2) << 2); /* of a mapping of its own, 8 less */
+        /* a chunk with a mapping of its own has 8 less */
+        return (head & ~(uint64_t)7) - 8 - ((head & 2) << 2);
     }
     if (!next.malloc_usable_size)
         return 0; /* unknown: a reader sees that less is usable than was requested */
     size_t usable = next.malloc_usable_size(p);
-    return usable > size ? usable : size; /* tcmalloc says 0 of what is made before it has begun */
+    return usable > size ? usable : size; /* tcmalloc returns 0 for objects allocated before its own start */
 }
 
-/* As sites_usable(). False: it is in a mapping of its own. */
+/* Like sites_usable(). Returns false if the object has a mapping of its own. */
 static inline __attribute__((always_inline)) bool sites_usable_hot(void *p, size_t size, bool heads,
                                                                    uint64_t *usable)
 {
@@ -90,7 +97,8 @@ static inline struct ledger_site_words *sites_words(char *sums, uint32_t id)
     return (struct ledger_site_words *)(sums + ((uint64_t)id << 6));
 }
 
-/* One instruction each: a signal handler never finds it half done. Nobody else writes to the thread's own words. */
+/* Each sum takes one instruction, so a signal handler never finds it half done. Only the thread itself writes
+ * to its words. */
 static inline void sites_add3(struct ledger_site_words *w, unsigned gone, uint64_t bytes, uint64_t usable)
 {
     __asm__ volatile("incq (%0)\n\taddq %1, 8(%0)\n\taddq %2, 16(%0)"
@@ -105,11 +113,12 @@ static inline void sites_add2(struct ledger_site_words *w, uint64_t bytes)
 }
 
 /*
- * May the fast path count at the slot? Asked after `table` and `sums` were loaded: slot, table and sums must belong to
- * one generation of the process. If a handler forked before, the slot was wiped in the child and belongs to no address
- * (its state and the control page's may both be 0); if a handler forks later, the child writes to memory that nobody
- * reads (sites_forked.c). The slot's `id` is loaded after this: another thread may just give the slot its site, and it
- * stores `id` before `state`.
+ * Returns true if the fast path may count at the slot. The caller has loaded `table` and `sums` before: slot,
+ * table and sums must belong to one generation of the process. If a signal handler forked before, the child's
+ * slot was wiped and belongs to no address (its state and that of the control page may both be 0). If a
+ * handler forks later, the child writes to memory that nobody reads (sites_forked.c). The caller loads the
+ * slot's `id` after this: another thread may be giving the slot its site at this moment, and it stores `id`
+ * before `state`.
  */
 static inline __attribute__((always_inline)) bool sites_is_hot(const struct sites_slot *slot, uintptr_t pc)
 {
@@ -119,8 +128,9 @@ static inline __attribute__((always_inline)) bool sites_is_hot(const struct site
 }
 
 /**
- * What was just made. False: nothing is done, the cold half is to do it. `slot`: perhaps the address's. `heads`: usable
- * bytes stand before objects.
+ * Accounts for an object that was just allocated. Returns false if it has done nothing, so that the cold
+ * function must do it. `slot`: the slot in which the address is looked up first. `heads`: a word before each
+ * object has its usable size.
  */
 static inline __attribute__((always_inline)) bool sites_made_hot(const struct sites_slot *slot, uintptr_t pc,
                                                                  void *p, size_t size, bool heads)
@@ -128,7 +138,7 @@ static inline __attribute__((always_inline)) bool sites_made_hot(const struct si
     uintptr_t a = (uintptr_t)p;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     uintptr_t table = objects_table_of(thread_self.objects, a);
-    __atomic_signal_fence(__ATOMIC_SEQ_CST); /* a thread that has tables has sums */
+    __atomic_signal_fence(__ATOMIC_SEQ_CST); /* if the thread has tables, it has sums */
     uint32_t *entry = (uint32_t *)table + (a >> 4);
     char *sums = load_relaxed(&thread_self.sums);
     uint64_t usable;
@@ -141,14 +151,14 @@ static inline __attribute__((always_inline)) bool sites_made_hot(const struct si
     return true;
 }
 
-/** What was taken out of the map, and by whom. */
+/** An object that was taken out of the map, and the site that frees it. */
 struct sites_held {
     char *sums;
     uint64_t usable;
     uint32_t had, id;
 };
 
-/** Takes what is about to be freed by that call out of the map. False: as above. */
+/** Takes the object that the call is about to free out of the map. Returns false if it has done nothing. */
 static inline __attribute__((always_inline)) bool sites_take_hot(const struct sites_slot *slot, uintptr_t pc,
                                                                  void *p, bool heads, struct sites_held *held)
 {
@@ -168,7 +178,7 @@ static inline __attribute__((always_inline)) bool sites_take_hot(const struct si
     return true;
 }
 
-/** It was freed. */
+/** Accounts for the object after it was freed. */
 static inline __attribute__((always_inline)) void sites_freed_hot(const struct sites_held *held)
 {
     uint32_t bytes = held->had & OBJECTS_BYTES_INLINE;
@@ -176,7 +186,7 @@ static inline __attribute__((always_inline)) void sites_freed_hot(const struct s
     sites_add2(sites_words(held->sums, held->id), bytes);
 }
 
-/** Both. */
+/** Does both before the real free(). */
 static inline __attribute__((always_inline)) bool sites_gone_hot(const struct sites_slot *slot, uintptr_t pc,
                                                                  void *p, bool heads)
 {
@@ -187,7 +197,8 @@ static inline __attribute__((always_inline)) bool sites_gone_hot(const struct si
     return true;
 }
 
-/** Of the first return address from there that is in no wrapper; one that is nobody's: the cold half is to find out. */
+/** Returns the slot of the first return address from `from` on that lies in no wrapper. If the fast path
+ * cannot tell, returns a slot without an address; then the cold function finds out. */
 const struct sites_slot *sites_pass_wrappers(const struct walk_start *from);
 
 #endif

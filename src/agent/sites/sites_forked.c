@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Children of handlers that fork in the midst of a hot half of sites.h: that half goes on adding to sums of the
- * parent, which are not mapped there.
+ * Fork children of signal handlers that interrupted a hot function of sites.h. After the handler, the hot
+ * function goes on and adds to sums of the parent, which are not mapped in the child. So other memory is
+ * mapped at their addresses.
  */
 #include "agent/sites/sites.h"
 #include "target/fork_placeholder.h"
 
-/* The memory is no larger than it must be: mlockall(2) in the child takes it for the program's own. */
+/* The memory is no larger than it must be: mlockall(2) in the child takes it for memory of the program. */
 void sites_before_fork(void)
 {
     bool counts = sites_on && process_has_ledger();

@@ -4,7 +4,7 @@
 #include "agent/hooks/cold.h"
 #include "agent/sites/sites.h"
 
-/* Leaves but for the real call: what is cold is reached by tail jumps. */
+/* These functions call nothing but the real function; the cold functions are reached by tail jumps. */
 static HOT void *sites_malloc(size_t size)
 {
     void *p = next.malloc(size);
@@ -18,7 +18,7 @@ COLD void sites_free_cold(void *p)
     struct walk_start from = COLD_CALLER();
     const struct sites_slot *slot = sites_pass_wrappers(&from);
     uintptr_t pc = load_relaxed(&slot->pc);
-    if (unlikely(!pc) || !sites_gone_hot(slot, pc, p, sites_heads_tell))
+    if (unlikely(!pc) || !sites_gone_hot(slot, pc, p, sites_heads_have_size))
         sites_gone_cold(&from, p);
     next.free(p);
 }
@@ -32,13 +32,13 @@ static HOT void sites_free(void *p)
     sites_free_cold(p);
 }
 
-/* Of other allocators, which are asked for usable bytes. */
-static void *sites_malloc_asks(size_t size)
+/* For other allocators, where malloc_usable_size() gives the usable bytes. */
+static void *sites_malloc_other(size_t size)
 {
     return sites_book(SITES_CALLER, next.malloc(size), size);
 }
 
-static void sites_free_asks(void *p)
+static void sites_free_other(void *p)
 {
     if (likely(sites_gone_hot(sites_slot_first(SITES_CALLER), SITES_CALLER, p, false))) {
         next.free(p);
@@ -47,7 +47,7 @@ static void sites_free_asks(void *p)
     sites_free_cold(p);
 }
 
-/* The product did not overflow, or we would not be here. */
+/* The product did not overflow: the hook has checked it. */
 static HOT void *sites_calloc(size_t count, size_t each)
 {
     void *p = next.calloc(count, each);
@@ -57,7 +57,7 @@ static HOT void *sites_calloc(size_t count, size_t each)
     return sites_book_cold(p, count * each);
 }
 
-static void *sites_calloc_asks(size_t count, size_t each)
+static void *sites_calloc_other(size_t count, size_t each)
 {
     return sites_book(SITES_CALLER, next.calloc(count, each), count * each);
 }
@@ -71,7 +71,8 @@ static COLD void *sites_realloc_cold(void *old, size_t size)
     return p;
 }
 
-/* The rest of one that began hot: `had` is what the map had, and above that the generation. */
+/* Completes a realloc() that began hot. `had` has the entry of the map in its low 32 bits and the generation
+ * above them. */
 static COLD void *sites_moved_cold(void *old, size_t size, void *p, uint64_t had, uint64_t usable)
 {
     struct walk_start from = COLD_CALLER();
@@ -84,7 +85,7 @@ static COLD void *sites_moved_cold(void *old, size_t size, void *p, uint64_t had
     return p;
 }
 
-/* If a handler forked meanwhile, this may be a child: what was taken is none of its own. */
+/* If a signal handler forked meanwhile, this may be the child, in whose map the object was not. */
 static HOT void *sites_realloc(void *old, size_t size)
 {
     uint32_t generation = thread_self.generation;
@@ -129,8 +130,9 @@ static void *sites_pvalloc(size_t size)
 }
 
 /*
- * Where a function of the allocator calls another one of the family through its symbol, that one has counted, for the
- * allocator. What realloc() freed stays freed by the allocator's own call.
+ * If a function of the allocator calls another function of the family through its symbol, the other function
+ * has counted the object for the allocator's call. These functions move it to the caller. What realloc()
+ * freed stays counted for the allocator's call.
  */
 #define THROUGH(name, parameters, arguments, size)                                                           \
     static void *through_##name parameters                                                                   \
@@ -175,10 +177,10 @@ static void stand_before_entries(void)
 void sites_hooks_begin(void)
 {
     stand_before_entries();
-    next_hot = (struct next_hot){.malloc = sites_heads_tell ? sites_malloc : sites_malloc_asks,
-                                 .calloc = sites_heads_tell ? sites_calloc : sites_calloc_asks,
-                                 .realloc = sites_heads_tell ? sites_realloc : sites_realloc_cold,
-                                 .free = sites_heads_tell ? sites_free : sites_free_asks,
+    next_hot = (struct next_hot){.malloc = sites_heads_have_size ? sites_malloc : sites_malloc_other,
+                                 .calloc = sites_heads_have_size ? sites_calloc : sites_calloc_other,
+                                 .realloc = sites_heads_have_size ? sites_realloc : sites_realloc_cold,
+                                 .free = sites_heads_have_size ? sites_free : sites_free_other,
                                  .posix_memalign = sites_posix_memalign,
                                  .aligned_alloc = sites_aligned_alloc,
                                  .memalign = sites_memalign,

@@ -9,7 +9,7 @@
 #include "agent/sites/sites_hooks.h"
 #include "base/sigsafe/str.h"
 
-/* ---- the allocator's own operators ---- */
+/* ---- operators of the allocator ---- */
 
 #define X(field, symbol)                                                                                     \
     static void *sites_##field(size_t size, size_t second, size_t third)                                     \
@@ -35,7 +35,7 @@ NEXT_NEW_FORMS(X)
 NEXT_DELETE_FORMS(X)
 #undef X
 
-/* Of those that call another function of the family, that one has counted. */
+/* Operators that call another function of the family, which has counted the object already. */
 #define X(field, symbol)                                                                                     \
     static void *through_##field(size_t size, size_t second, size_t third)                                   \
     {                                                                                                        \
@@ -62,7 +62,7 @@ void sites_operators_begin(void)
 #undef X
 }
 
-/* ---- the C++ library's ---- */
+/* ---- operators of the C++ library ---- */
 
 static COLD void *direct_cold(size_t size, size_t second, size_t third, next_new_fn *real)
 {
@@ -76,7 +76,7 @@ static COLD void *direct_cold(size_t size, size_t second, size_t third, next_new
     return p;
 }
 
-/* As libstdc++ has them: only when there is no memory does it matter which of them was called. */
+/* These do what libstdc++ does. Which operator was called matters only when there is no memory. */
 #define X(field, symbol)                                                                                     \
     static void *direct_##field(size_t size, size_t second, size_t third)                                    \
     {                                                                                                        \
@@ -139,7 +139,8 @@ static bool is_cxx_library(const struct link_map *m)
     return m && m->l_name && text_find(m->l_name, "/libstdc++.so");
 }
 
-/* What the others call, through the symbol: a program that replaces one of these means all. */
+/* The other operators call these four through their symbols: if a program replaces one of the four, it
+ * changes all operators. */
 static bool is_library_whole(void)
 {
     static const char *const basic[] = {"_Znwm", "_ZdlPv", "_ZnwmSt11align_val_t", "_ZdlPvSt11align_val_t"};

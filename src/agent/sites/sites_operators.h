@@ -3,17 +3,17 @@
 #define AGENT_SITES_OPERATORS_H
 
 /*
- * C++ operators of processes that keep accounts of call sites: the site is who called the operator.
+ * The C++ operators of processes that keep accounts of call sites. The site is the call of the operator.
  *
- * libstdc++'s operators only call malloc, aligned_alloc and free, which would make the operator the site. So it is
- * passed over as long as there is memory: what it would do then is done here.
+ * The operators of libstdc++ only call malloc, aligned_alloc and free, so that the site would be inside the
+ * operator. The agent bypasses them and does the same itself, as long as there is memory.
  *
  * Runs in: target. Threads: any.
  */
 
 #include "agent/hooks/operators.h"
 
-/** Those of an allocator that brings its own: from now on with accounts. */
+/** Puts accounting operators in place of those that the allocator defines. */
 void sites_operators_begin(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What threads and fork children have of the map of objects. */
+/* The part of the map of objects that belongs to a thread or to a fork child. */
 #include "agent/sites/sites.h"
 #include "target/vm_reserve.h"
 

@@ -11,15 +11,16 @@
 #include "base/sigsafe/str.h"
 
 static int (*next_dlclose)(void *);
-static uint32_t under_way; /* calls of dlclose(): what destructors do meanwhile is looked at, too */
+/* calls of dlclose() in progress: destructors run meanwhile, and sites that they use must not become hot */
+static uint32_t under_way;
 
 void sites_find_next(void)
 {
     next_dlclose = (int (*)(void *))resolve_next("dlclose", NULL);
 }
 
-/* libc's own conversions of character sets are unloaded by ways of its own. */
-bool sites_unload_will_tell(const struct unwind_module *m)
+/* libc unloads its modules for character sets without dlclose(). */
+bool sites_unload_is_noticed(const struct unwind_module *m)
 {
     return m->permanent || (next_dlclose && !load_acquire(&under_way) && !text_find(m->name, "/gconv/"));
 }

@@ -3,18 +3,18 @@
 #define AGENT_SITES_UNLOAD_H
 
 /*
- * Modules that may be unloaded: from before one is until after, the hot half counts at no site that is in such a
- * module, so that what comes to lie at its addresses is looked at first.
+ * Modules that may be unloaded. While dlclose() runs, the hot functions count at no site in such a module:
+ * other code may come to lie at its addresses, and the cold function must look at it first.
  *
- * Runs in: target. Threads: any, signal handlers included; no lock.
- * Owns: dlclose().
+ * Runs in: target. Threads: any, signal handlers included; no lock. Owns: dlclose().
  */
 
 #include <stdbool.h>
 
 #include "unwind/module.h"
 
-/** May the hot half count there from now on? `m`: covers code that is being run. */
-ONE_COPY bool sites_unload_will_tell(const struct unwind_module *m);
+/** Returns true if an unloading of the module will be noticed, so that the hot function may count there. `m`
+ * covers code that is running. */
+ONE_COPY bool sites_unload_is_noticed(const struct unwind_module *m);
 
 #endif

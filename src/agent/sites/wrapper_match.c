@@ -15,10 +15,11 @@
 #include "unwind/module.h"
 
 #define PATTERNS_MOST 16384u
-#define SYMBOLS_MOST  (256ull << 20) /* bytes, and of their names: what has more is taken to have none */
-#define NAME_BYTES    256u
-#define BEGINNINGS    1024u
-#define ID_BYTES      64u
+/* bytes of symbols, and of their names; a larger file counts as a file without symbols */
+#define SYMBOLS_MOST (256ull << 20)
+#define NAME_BYTES   256u
+#define BEGINNINGS   1024u
+#define ID_BYTES     64u
 
 static char shipped[] =
 #include "wrappers_shipped.inc"
@@ -26,19 +27,20 @@ static char shipped[] =
 
 struct pattern {
     const char *text;
-    uint32_t next; /* the one before it of those that begin alike, + 1; 0: none */
-    bool no;       /* takes names away */
+    uint32_t next; /* the previous pattern with the same beginning, + 1; 0: none */
+    bool no;       /* the pattern excludes functions ('!') */
 };
 
 static struct pattern *patterns;
 static uint32_t n_patterns;
 /*
- * The last pattern of those that begin alike, + 1; of ten thousands of symbols most begin as none does. Their first
- * three characters tell; [BEGINNINGS]: of those where one of the three may be any, or missing.
+ * The last pattern for each hash of the first three characters, + 1. Most of a module's many thousand symbols
+ * begin like no pattern. [BEGINNINGS] has the patterns in which one of the first three characters is a
+ * wildcard or missing.
  */
 static uint32_t latest[BEGINNINGS + 1];
 
-/* `touched`: all of it is about to be, so that its pages may come at once. */
+/* `touched`: all of the memory will be used, so its pages are populated at once. */
 static void *take_memory(uint64_t bytes, bool touched)
 {
     int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (touched ? MAP_POPULATE : 0);
@@ -51,7 +53,7 @@ static uint32_t beginning(const char *text)
     return ((uint8_t)text[0] * 73u + (uint8_t)text[1] * 37u + (uint8_t)text[2]) % BEGINNINGS;
 }
 
-/* The last one ends with the text, those before it with ';'. */
+/* The last pattern ends with the text, the others with ';'. */
 static uint32_t beginning_of_pattern(const char *text)
 {
     for (unsigned i = 0; i < 3; i++)
@@ -60,7 +62,7 @@ static uint32_t beginning_of_pattern(const char *text)
     return beginning(text);
 }
 
-/* Takes the text to pieces where it stands. */
+/* Splits the text in place. */
 static void add_patterns(char *text)
 {
     while (*text && n_patterns < PATTERNS_MOST) {
@@ -89,7 +91,7 @@ void wrappers_begin(const char *own)
     add_patterns(memory);
 }
 
-/* The last of those which fits, + 1. */
+/* Returns the last pattern of the chain that matches, + 1. */
 static uint32_t last_fit(uint32_t at, const char *name, size_t length)
 {
     while (at && !pattern_glob(patterns[at - 1].text, name, length))
@@ -109,7 +111,7 @@ static bool is_wrapper(const char *symbol)
     return last && !patterns[last - 1].no;
 }
 
-/* Where wrappers lie in a module's file. */
+/* The addresses of wrappers in a module's file. */
 struct functions {
     uint64_t count;
     struct {
@@ -131,7 +133,7 @@ static bool read_at(long fd, void *to, uint64_t bytes, uint64_t offset)
     return true;
 }
 
-/* Another file may lie there by now: the build id tells, where there is one. */
+/* Compares the build ids, if the module has one: another file may have replaced the module's file. */
 static bool is_file_of(const struct unwind_module *m, long fd, const Elf64_Ehdr *eh)
 {
     Elf64_Phdr ph;
@@ -149,7 +151,8 @@ static bool is_file_of(const struct unwind_module *m, long fd, const Elf64_Ehdr 
     return false;
 }
 
-/* The section of symbols, or those for the loader where it was stripped; and that of its names. */
+/* Finds the section of symbols, or in a stripped file the symbols for the loader, and the section of their
+ * names. */
 static bool find_symbols(long fd, const Elf64_Ehdr *eh, Elf64_Shdr *symbols, Elf64_Shdr *names)
 {
     Elf64_Shdr sh;
@@ -166,7 +169,7 @@ static bool find_symbols(long fd, const Elf64_Ehdr *eh, Elf64_Shdr *symbols, Elf
            names->sh_size <= SYMBOLS_MOST;
 }
 
-/* Of the symbols behind it, those of wrappers take their place. */
+/* The symbols lie behind `f`. Replaces them in place by the addresses of those that are wrappers. */
 static void select_wrappers(struct functions *f, uint64_t symbols, const char *names, uint64_t names_bytes)
 {
     const Elf64_Sym *symbol = (const Elf64_Sym *)(f + 1);
@@ -193,7 +196,7 @@ static const struct functions *read_functions(const struct unwind_module *m, lon
         return &no_functions;
     uint64_t bytes = PAGES(sizeof(struct functions) + symbols.sh_size);
     struct functions *f = take_memory(bytes, true);
-    char *names = take_memory(strings.sh_size + 1, true); /* a byte more, which is 0 */
+    char *names = take_memory(strings.sh_size + 1, true); /* one byte more, which is 0 */
     bool good = f && names && read_at(fd, f + 1, symbols.sh_size, symbols.sh_offset) &&
                 read_at(fd, names, strings.sh_size, strings.sh_offset);
     uint64_t kept = 0;
@@ -208,7 +211,7 @@ static const struct functions *read_functions(const struct unwind_module *m, lon
     return kept ? f : &no_functions;
 }
 
-/* Two threads may look at once: each finds the same. */
+/* If two threads do this at once, both find the same. */
 static const struct functions *functions_of(uint32_t module)
 {
     const struct functions *have = load_acquire(&functions[module]);

@@ -3,11 +3,12 @@
 #define AGENT_WRAPPER_MATCH_H
 
 /*
- * Functions that only pass on what others ask for: by patterns of their names, those of share/allium/wrappers, built
- * in, and those that the process was started with.
+ * Wrappers: functions that only pass on the requests of their callers. They are found by patterns of their
+ * names: the lists of share/allium/wrappers, which are built in, and the patterns that the process was
+ * started with.
  *
  * Runs in: target, cold paths. Threads: any, signal handlers included; no lock.
- * Owns: for each module that allocates, where such functions lie in it, from the symbols of its file; found once.
+ * Owns: for each module that allocates, the addresses of its wrappers, found once in the symbols of its file.
  */
 
 #include <stdbool.h>
@@ -15,9 +16,9 @@
 
 #include "base/sigsafe/compiler.h"
 
-/** Once, from boot. `own`: patterns, each with a ';' behind it but the last, as lists have them a line; NULL: none. */
+/** Called once, from boot. `own`: patterns separated by ';', where a list file has one a line; NULL: none. */
 void wrappers_begin(const char *own);
-/** Is the code at pc, which the module covers, part of one? */
+/** Returns true if the code at pc, which lies in the module, belongs to a wrapper. */
 ONE_COPY bool wrappers_have(uint32_t module, uintptr_t pc);
 
 #endif

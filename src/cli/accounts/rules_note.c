@@ -9,36 +9,36 @@
 #define QUERIES_MOST    4u
 #define TEXT_BYTES_MOST 40u
 
-static const char *const names[LEDGER_ASKS] = {[LEDGER_ASK_OFF] = "off",
-                                               [LEDGER_ASK_ON] = "on",
-                                               [LEDGER_ASK_STACKS] = "stacks",
-                                               [LEDGER_ASK_LATENCY] = "latency",
-                                               [LEDGER_ASK_FAIL] = "fail"};
+static const char *const names[LEDGER_ACTION_KINDS] = {[LEDGER_ACTION_OFF] = "off",
+                                                       [LEDGER_ACTION_ON] = "on",
+                                                       [LEDGER_ACTION_STACKS] = "stacks",
+                                                       [LEDGER_ACTION_LATENCY] = "latency",
+                                                       [LEDGER_ACTION_FAIL] = "fail"};
 
 static void add_places(const struct rules *a, const char *noun, struct buf *note)
 {
-    uint32_t n[LEDGER_ASKS] = {0};
+    uint32_t n[LEDGER_ACTION_KINDS] = {0};
     vec_each (const struct ledger_action, action, &a->list)
-        for (unsigned ask = 0; ask < LEDGER_ASKS; ask++)
-            n[ask] += action->asked >> ask & 1;
+        for (unsigned ask = 0; ask < LEDGER_ACTION_KINDS; ask++)
+            n[ask] += action->actions >> ask & 1;
     if (a->off)
         buf_addstr(note, "tags off");
-    if (a->off && n[LEDGER_ASK_ON])
-        buf_printf(note, " but for %u", n[LEDGER_ASK_ON]);
-    if (!a->off && n[LEDGER_ASK_OFF])
-        buf_printf(note, "%u tags off", n[LEDGER_ASK_OFF]);
-    for (unsigned ask = LEDGER_ASK_STACKS; ask < LEDGER_ASKS; ask++)
+    if (a->off && n[LEDGER_ACTION_ON])
+        buf_printf(note, " but for %u", n[LEDGER_ACTION_ON]);
+    if (!a->off && n[LEDGER_ACTION_OFF])
+        buf_printf(note, "%u tags off", n[LEDGER_ACTION_OFF]);
+    for (unsigned ask = LEDGER_ACTION_STACKS; ask < LEDGER_ACTION_KINDS; ask++)
         if (n[ask])
             buf_printf(note, "%s%s of %u %s", note->len ? "; " : "", names[ask], n[ask], noun);
 }
 
 static void add_query(const struct ledger_query *q, bool whole, struct buf *note)
 {
-    const uint32_t either = 1u << LEDGER_ASK_OFF | 1u << LEDGER_ASK_ON;
-    uint32_t clear = q->action.asked & either ? q->clear & ~either : q->clear;
+    const uint32_t either = 1u << LEDGER_ACTION_OFF | 1u << LEDGER_ACTION_ON;
+    uint32_t clear = q->action.actions & either ? q->clear & ~either : q->clear;
     const char *before = "";
-    for (unsigned ask = 0; ask < LEDGER_ASKS; ask++) {
-        bool asked = q->action.asked >> ask & 1;
+    for (unsigned ask = 0; ask < LEDGER_ACTION_KINDS; ask++) {
+        bool asked = q->action.actions >> ask & 1;
         if (!asked && !(clear >> ask & 1))
             continue;
         buf_printf(note, "%s%s%s", before, asked ? "" : "no ", names[ask]);

@@ -16,7 +16,7 @@
 #include "collect/ledger/profile_names.h"
 #include "collect/process/container.h"
 
-#define BIT(ask)    (1u << LEDGER_ASK_##ask)
+#define BIT(action) (1u << LEDGER_ACTION_##action)
 #define CHANCE_UNIT 1000000.0
 
 static void ask(struct set_rules *s, uint32_t clear, uint32_t set)
@@ -192,17 +192,17 @@ static void say(const struct set_rules *s, const struct reading *of, size_t mean
 }
 
 /* What has become of the query: for modules loaded later, and of sites those first called later, too. */
-static const char *kept_words(const struct reading *of, enum rules_kept kept, bool known)
+static const char *stored_note(const struct reading *of, enum rules_stored stored, bool known)
 {
     static const char *const tags[] = {
-        [RULES_NOT_KEPT] = "",
-        [RULES_KEPT] = "; kept for modules loaded later",
+        [RULES_NOT_STORED] = "",
+        [RULES_STORED] = "; kept for modules loaded later",
         [RULES_TAKEN_BACK] = "; no longer kept for modules loaded later",
         [RULES_FULL] =
             "; not for modules loaded later: no more queries can be kept (`allium ps` shows them)"};
     static const char *const sites[] = {
-        [RULES_NOT_KEPT] = "",
-        [RULES_KEPT] = "; kept for those first called later",
+        [RULES_NOT_STORED] = "",
+        [RULES_STORED] = "; kept for those first called later",
         [RULES_TAKEN_BACK] = "; no longer kept for those first called later",
         [RULES_FULL] =
             "; not for those first called later: no more queries can be kept (`allium ps` shows them)"};
@@ -210,7 +210,7 @@ static const char *kept_words(const struct reading *of, enum rules_kept kept, bo
         return of->of_sites ? "; not for those first called later, of which module and func alone are told"
                             : "; not for modules loaded later, which tell class, name, module, func and file "
                               "alone";
-    return of->of_sites ? sites[kept] : tags[kept];
+    return of->of_sites ? sites[stored] : tags[stored];
 }
 
 static int change_places(const struct set_rules *s, struct reading *of, struct error *e)
@@ -218,17 +218,18 @@ static int change_places(const struct set_rules *s, struct reading *of, struct e
     struct rules_places places = {.fits = fits, .arg = of};
     struct buf clause = BUF_INIT;
     struct rules_query query;
-    enum rules_kept kept = RULES_NOT_KEPT;
+    enum rules_stored stored = RULES_NOT_STORED;
     size_t meant = find_places(s, of, &places);
     bool known = compile(s, of, &clause, &query);
-    int bad =
-        meant || known ? rules_of_places(of->entry, &places, &s->change, known ? &query : NULL, &kept, e) : 0;
-    if (!bad && (meant || kept == RULES_KEPT || kept == RULES_TAKEN_BACK))
-        say(s, of, meant, kept_words(of, kept, known));
+    int bad = meant || known
+                  ? rules_of_places(of->entry, &places, &s->change, known ? &query : NULL, &stored, e)
+                  : 0;
+    if (!bad && (meant || stored == RULES_STORED || stored == RULES_TAKEN_BACK))
+        say(s, of, meant, stored_note(of, stored, known));
     else if (!bad)
         bad = error_set(e, ENOENT, "no %s of process %d (%s) fits --where; `allium %ss %d` shows them%s",
                         of->of_sites ? "site" : "tag", of->entry->pid, comm_of(of),
-                        of->of_sites ? "site" : "tag", of->entry->pid, kept_words(of, kept, true));
+                        of->of_sites ? "site" : "tag", of->entry->pid, stored_note(of, stored, true));
     vec_release(&places.at);
     vec_release(&places.whole);
     buf_release(&clause);

@@ -18,16 +18,16 @@ struct page {
     int fd;
     struct ledger_control control;
     struct rules now;
-    struct VEC(uint64_t) settled; /* by number */
+    struct VEC(uint64_t) resolved; /* by number */
 };
 
 /* What has run out is asked no more. */
 static void let_go(struct ledger_action *a, uint64_t now)
 {
-    for (unsigned ask = 0; ask < LEDGER_ASKS; ask++)
+    for (unsigned ask = 0; ask < LEDGER_ACTION_KINDS; ask++)
         if (a->until_ns[ask] && a->until_ns[ask] <= now)
-            a->asked &= ~(1u << ask);
-    a->asked &= (1u << LEDGER_ASKS) - 1;
+            a->actions &= ~(1u << ask);
+    a->actions &= (1u << LEDGER_ACTION_KINDS) - 1;
 }
 
 static bool read_part(const struct page *p, void *to, size_t bytes, uint64_t at)
@@ -46,7 +46,7 @@ static int read_list(struct page *p)
         if (!read_part(p, &a, sizeof(a), ledger_list_offset(p->control.listed) + i * sizeof(a)))
             return -EIO;
         let_go(&a, now);
-        if (a.asked)
+        if (a.actions)
             *vec_push(&p->now.list) = a;
     }
     return 0;
@@ -64,10 +64,10 @@ static int read_kept(struct page *p)
     uint64_t now = clock_ns(CLOCK_MONOTONIC);
     if (!count || count > LEDGER_QUERIES_MOST)
         return 0; /* see above */
-    struct ledger_kept *k = mem_alloc(sizeof(*k));
-    bool done = read_part(p, k, LEDGER_KEPT_BYTES(count), ledger_kept_offset(p->control.listed));
-    for (uint64_t i = 0; done && i < k->n_settled && i < LEDGER_SETTLED_MOST; i++)
-        *vec_push(&p->settled) = k->settled[i];
+    struct ledger_deferred *k = mem_alloc(sizeof(*k));
+    bool done = read_part(p, k, LEDGER_DEFERRED_BYTES(count), ledger_deferred_offset(p->control.listed));
+    for (uint64_t i = 0; done && i < k->n_resolved && i < LEDGER_RESOLVED_MOST; i++)
+        *vec_push(&p->resolved) = k->resolved[i];
     for (uint32_t i = 0; done && i < count; i++) {
         struct ledger_query *q = &k->queries[i];
         q->text[sizeof(q->text) - 1] = '\0';
@@ -75,8 +75,8 @@ static int read_kept(struct page *p)
         *vec_push(&p->now.queries) = *q;
     }
     free(k);
-    if (p->settled.len)
-        qsort(p->settled.at, p->settled.len, sizeof(*p->settled.at), compare_numbers);
+    if (p->resolved.len)
+        qsort(p->resolved.at, p->resolved.len, sizeof(*p->resolved.at), compare_numbers);
     return done ? 0 : -EIO;
 }
 
@@ -97,7 +97,7 @@ static void close_page(struct page *p)
     if (p->fd >= 0)
         close(p->fd);
     rules_release(&p->now);
-    vec_release(&p->settled);
+    vec_release(&p->resolved);
 }
 
 /* Backed before it is written: the process reads it as memory. */
@@ -112,13 +112,13 @@ static int write_part(const struct page *p, const void *from, size_t bytes, uint
 
 static int write_kept(const struct page *p, uint32_t side)
 {
-    struct ledger_kept *k = mem_alloc(sizeof(*k));
+    struct ledger_deferred *k = mem_alloc(sizeof(*k));
     size_t n = p->now.queries.len;
-    for (size_t i = 0; i < p->settled.len && i < LEDGER_SETTLED_MOST; i++)
-        k->settled[k->n_settled++] = p->settled.at[i];
+    for (size_t i = 0; i < p->resolved.len && i < LEDGER_RESOLVED_MOST; i++)
+        k->resolved[k->n_resolved++] = p->resolved.at[i];
     if (n)
         memcpy(k->queries, p->now.queries.at, n * sizeof(*k->queries));
-    int bad = write_part(p, k, LEDGER_KEPT_BYTES(n), ledger_kept_offset(side));
+    int bad = write_part(p, k, LEDGER_DEFERRED_BYTES(n), ledger_deferred_offset(side));
     free(k);
     return bad;
 }
@@ -161,7 +161,7 @@ static int compare_keys(const void *a, const void *b)
 static void change_list(struct page *p, uint64_t *keys, size_t n, const struct ledger_query *change)
 {
     struct rules_list *list = &p->now.list;
-    size_t known = list->len, kept = 0;
+    size_t known = list->len, stored = 0;
     if (n)
         qsort(keys, n, sizeof(*keys), compare_numbers);
     for (size_t i = 0; i < n; i++) {
@@ -175,16 +175,17 @@ static void change_list(struct page *p, uint64_t *keys, size_t n, const struct l
         ledger_action_change(a, change);
     }
     vec_each (const struct ledger_action, a, list)
-        if (a->asked)
-            list->at[kept++] = *a;
-    list->len = kept;
-    if (kept)
-        qsort(list->at, kept, sizeof(*list->at), compare_keys);
+        if (a->actions)
+            list->at[stored++] = *a;
+    list->len = stored;
+    if (stored)
+        qsort(list->at, stored, sizeof(*list->at), compare_keys);
 }
 
-static bool has_settled(const struct page *p, uint64_t module)
+static bool is_resolved(const struct page *p, uint64_t module)
 {
-    return p->settled.len && bsearch(&module, p->settled.at, p->settled.len, sizeof(module), compare_numbers);
+    return p->resolved.len &&
+           bsearch(&module, p->resolved.at, p->resolved.len, sizeof(module), compare_numbers);
 }
 
 /* What is kept is asked of the places of modules that were loaded since, now that they are known. */
@@ -193,21 +194,21 @@ static void settle(struct page *p, const struct rules_places *places)
     vec_each (const struct ledger_query, q, &p->now.queries) {
         struct VEC(uint64_t) keys = {0};
         for (size_t i = 0; i < places->at.len; i++)
-            if (!has_settled(p, places->at.at[i].module) && places->fits(places->arg, i, q->text))
+            if (!is_resolved(p, places->at.at[i].module) && places->fits(places->arg, i, q->text))
                 *vec_push(&keys) = places->at.at[i].key;
         change_list(p, keys.at, keys.len, q);
         vec_release(&keys);
     }
-    size_t known = p->settled.len;
+    size_t known = p->resolved.len;
     vec_each (const uint64_t, module, &places->whole)
-        if (!known || !bsearch(module, p->settled.at, known, sizeof(*module), compare_numbers))
-            *vec_push(&p->settled) = *module;
-    if (p->settled.len)
-        qsort(p->settled.at, p->settled.len, sizeof(*p->settled.at), compare_numbers);
+        if (!known || !bsearch(module, p->resolved.at, known, sizeof(*module), compare_numbers))
+            *vec_push(&p->resolved) = *module;
+    if (p->resolved.len)
+        qsort(p->resolved.at, p->resolved.len, sizeof(*p->resolved.at), compare_numbers);
 }
 
 /*
- * Places that are known though their modules are not settled: of them nothing is asked but what was found to be, so
+ * Places that are known though their modules are not resolved: of them nothing is asked but what was found to be, so
  * that the process does not judge them by what little it knows.
  */
 static void note_apart(struct page *p, const struct rules_places *places)
@@ -228,30 +229,30 @@ static void note_apart(struct page *p, const struct rules_places *places)
  * are, unless asked. */
 static void drop_idle(struct rules_queries *queries, bool off)
 {
-    uint32_t asked = off ? 1u << LEDGER_ASK_OFF : 0;
-    size_t kept = 0;
+    uint32_t actions = off ? 1u << LEDGER_ACTION_OFF : 0;
+    size_t stored = 0;
     vec_each (struct ledger_query, q, queries) {
-        q->clear &= asked;
-        if (!(asked >> LEDGER_ASK_OFF & 1))
-            q->action.asked &= ~(1u << LEDGER_ASK_ON); /* they are */
-        asked |= q->action.asked;
-        if (q->clear || q->action.asked)
-            queries->at[kept++] = *q;
+        q->clear &= actions;
+        if (!(actions >> LEDGER_ACTION_OFF & 1))
+            q->action.actions &= ~(1u << LEDGER_ACTION_ON); /* they are */
+        actions |= q->action.actions;
+        if (q->clear || q->action.actions)
+            queries->at[stored++] = *q;
     }
-    queries->len = kept;
+    queries->len = stored;
 }
 
 /* What it says replaces what the same query said, and the one of all places what any did. */
-static enum rules_kept keep(struct page *p, const struct ledger_query *change,
-                            const struct rules_query *query)
+static enum rules_stored keep(struct page *p, const struct ledger_query *change,
+                              const struct rules_query *query)
 {
     struct ledger_query q = *change;
     uint32_t taken_back = 0;
     vec_each (struct ledger_query, earlier, &p->now.queries)
         if (!*query->text || !strcmp(earlier->text, query->text)) {
-            taken_back |= earlier->action.asked & (q.clear | q.action.asked);
-            earlier->action.asked &= ~(q.clear | q.action.asked);
-            earlier->clear &= ~(q.clear | q.action.asked);
+            taken_back |= earlier->action.actions & (q.clear | q.action.actions);
+            earlier->action.actions &= ~(q.clear | q.action.actions);
+            earlier->clear &= ~(q.clear | q.action.actions);
         }
     memcpy(q.text, query->text, strlen(query->text) + 1);
     memcpy(q.clause, query->clause, query->clause_bytes);
@@ -264,30 +265,31 @@ static enum rules_kept keep(struct page *p, const struct ledger_query *change,
         return RULES_FULL;
     }
     if (last && !strcmp(last->text, q.text))
-        return RULES_KEPT;
-    return taken_back ? RULES_TAKEN_BACK : RULES_NOT_KEPT;
+        return RULES_STORED;
+    return taken_back ? RULES_TAKEN_BACK : RULES_NOT_STORED;
 }
 
 /* The command as a query without a text. Its calls are counted from 0, whatever was asked before, and is asked no
  * more. */
 static struct ledger_query change_of(const struct page *p, const struct rules_change *c)
 {
-    struct ledger_query q = {
-        .clear = c->clear,
-        .action = {
-            .asked = c->set, .fail = (uint16_t)c->fail, .n = c->n, .serial = (uint16_t)(next_state(p) / 2)}};
-    for (unsigned ask = 0; ask < LEDGER_ASKS; ask++)
+    struct ledger_query q = {.clear = c->clear,
+                             .action = {.actions = c->set,
+                                        .fail = (uint16_t)c->fail,
+                                        .n = c->n,
+                                        .serial = (uint16_t)(next_state(p) / 2)}};
+    for (unsigned ask = 0; ask < LEDGER_ACTION_KINDS; ask++)
         q.action.until_ns[ask] = c->until_ns;
     return q;
 }
 
 int rules_of_places(const struct ledger_entry *tags, const struct rules_places *places,
-                    const struct rules_change *c, const struct rules_query *query, enum rules_kept *kept,
+                    const struct rules_change *c, const struct rules_query *query, enum rules_stored *stored,
                     struct error *e)
 {
     struct VEC(uint64_t) keys = {0};
     struct page p;
-    *kept = RULES_NOT_KEPT;
+    *stored = RULES_NOT_STORED;
     int bad = open_page(&p, tags, e);
     if (!bad) {
         struct ledger_query change = change_of(&p, c);
@@ -297,7 +299,7 @@ int rules_of_places(const struct ledger_entry *tags, const struct rules_places *
                 *vec_push(&keys) = place->key;
         change_list(&p, keys.at, keys.len, &change);
         if (query)
-            *kept = keep(&p, &change, query);
+            *stored = keep(&p, &change, query);
         if (p.now.list.len > LEDGER_ACTIONS_MOST)
             bad = error_set(e, E2BIG, "something is asked of %zu places; at most %u can be: ask less of them",
                             p.now.list.len, LEDGER_ACTIONS_MOST);
@@ -313,7 +315,7 @@ int rules_of_places(const struct ledger_entry *tags, const struct rules_places *
 
 int rules_of_all(const struct ledger_entry *tags, bool off, struct error *e)
 {
-    const struct ledger_query change = {.clear = 1u << LEDGER_ASK_OFF | 1u << LEDGER_ASK_ON};
+    const struct ledger_query change = {.clear = 1u << LEDGER_ACTION_OFF | 1u << LEDGER_ACTION_ON};
     struct page p;
     int bad = open_page(&p, tags, e);
     if (!bad) {
@@ -323,7 +325,7 @@ int rules_of_all(const struct ledger_entry *tags, bool off, struct error *e)
         change_list(&p, keys.at, keys.len, &change);
         vec_release(&keys);
         vec_each (struct ledger_query, q, &p.now.queries)
-            q->action.asked &= ~change.clear;
+            q->action.actions &= ~change.clear;
         drop_idle(&p.now.queries, off);
         p.control.word = (p.control.word & ~LEDGER_CONTROL_TAGS_OFF) | (off ? LEDGER_CONTROL_TAGS_OFF : 0);
         bad = write_page(&p);
