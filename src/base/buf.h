@@ -5,8 +5,9 @@
 /*
  * A growable byte string, always NUL-terminated. Not for the target.
  *
- * Runs in: the tool. Owns: `data` (heap), until buf_release().
- * A failed allocation ends the tool: out of memory while reporting is not a state worth carrying on in.
+ * Runs in: the tool.
+ * Owns: `data` (heap), until buf_release(). If an allocation fails, the tool ends: a report cannot go on
+ * without memory.
  */
 
 #include <stdarg.h>
@@ -31,7 +32,7 @@ void buf_addstr(struct buf *b, const char *text);
 void buf_addch(struct buf *b, char c);
 void buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void buf_vprintf(struct buf *b, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
-/** The text, "" when nothing was added; owned by the buffer. */
+/** Returns the text, or "" when nothing was added. The buffer owns it. */
 const char *buf_str(const struct buf *b);
 /** Hands the heap string over to the caller, who frees it; the buffer is empty afterwards. Never NULL. */
 char *buf_detach(struct buf *b);

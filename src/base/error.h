@@ -3,8 +3,8 @@
 #define BASE_ERROR_H
 
 /*
- * The one error scheme of the tool: functions return 0 or -errno, and put one line for a person (what is wrong,
- * where, what to do) into a struct error that the caller owns. Only src/cli prints it.
+ * The error scheme of the tool. A function returns 0 or -errno, and puts one line for a person (what is
+ * wrong, where, what to do) into a struct error that the caller owns. Only src/cli prints it.
  */
 
 struct error {

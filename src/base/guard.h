@@ -3,22 +3,23 @@
 #define BASE_GUARD_H
 
 /*
- * Calls that may never return, because they ask a stranger: the memory map of a process that keeps it locked, a file
- * system that nobody serves. They run in a thread of their own; one that does not come back is left behind, with what
- * it has, and ends with us: the kernel waits for such things so that a kill ends it.
+ * Runs calls that may never return because they wait for somebody else: reading the memory map of a process
+ * that holds its lock, or a file system whose server does not answer. Each call runs in a thread of its own.
+ * A thread that does not return is abandoned with its memory and ends together with the tool: such waits in
+ * the kernel end at a kill.
  *
  * Runs in: the tool. Threads: any.
  */
 
 #include <stddef.h>
 
-/** Must not touch anything but `*work`, and may be left in its midst. */
+/** Touches nothing but `*work`. The thread may be abandoned at any point of the function. */
 typedef void guarded_fn(void *work);
 
 /**
- * Runs call(copy) on a copy of the `bytes` of `*work`, and copies it back. 0; or -ETIMEDOUT: it waits for something,
- * and has done so for so many ms; `*work` is as it was. What only waits for a processor gets up to ten seconds more.
- * Where no thread can be had it is called as it is.
+ * Runs call(copy) on a copy of the `bytes` of `*work`, and copies the result back. Returns 0. Returns
+ * -ETIMEDOUT, with `*work` unchanged, if the call sleeps and has done so for `ms`; a call that only waits for
+ * a processor gets up to ten seconds more. If no thread can be started, the call runs directly.
  */
 int guard_run(guarded_fn *call, void *work, size_t bytes, unsigned ms);
 

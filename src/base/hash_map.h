@@ -3,7 +3,7 @@
 #define BASE_HASH_MAP_H
 
 /*
- * A hash map from bytes (or a 64-bit integer) to an index, for interning: keys are copied, never removed.
+ * A hash map from bytes (or a 64-bit integer) to an index, for interning. Keys are copied and never removed.
  *
  * Runs in: the tool. Owns: the copied keys, until map_release().
  */
@@ -15,18 +15,18 @@
 struct map {
     struct map_slot *slots;
     size_t len, cap; /* cap is 0 or a power of two */
-    char *keys;      /* those that do not fit into their slots */
+    char *keys;      /* keys that do not fit into their slots */
     size_t keys_bytes, keys_room;
 };
 
 #define MAP_NONE SIZE_MAX
 
 void map_release(struct map *m);
-/** The value stored for the key, or MAP_NONE. */
+/** Returns the value stored for the key, or MAP_NONE. */
 size_t map_get(const struct map *m, const void *key, size_t key_len);
 /**
- * Stores `value` for the key unless it has one; returns what is stored now. `*added` (may be NULL) says whether it is
- * new.
+ * Stores `value` for the key unless the key has one. Returns the value that is stored now. `*added` (may be
+ * NULL) is set to whether the key is new.
  */
 size_t map_put(struct map *m, const void *key, size_t key_len, size_t value, bool *added);
 

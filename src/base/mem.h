@@ -3,9 +3,11 @@
 #define BASE_MEM_H
 
 /*
- * Heap memory for the tool: never NULL, or the tool ends with one line on stderr and exit code 125.
+ * Heap memory for the tool. The result is never NULL: without memory the tool prints one line on stderr and
+ * exits with code 125.
  *
- * Runs in: the tool only; a target never links this. Owns: nothing, free(3) everything.
+ * Runs in: the tool only; code in a target never links this.
+ * Owns: nothing; the caller frees the memory with free(3).
  */
 
 #include <stddef.h>

@@ -3,7 +3,7 @@
 #define BASE_READ_FILE_H
 
 /*
- * Files of the kernel (/proc, /sys) read whole: they have no size before they are read.
+ * Reads whole files of the kernel (/proc, /sys), which show no size before they are read.
  *
  * Runs in: the tool. Threads: any.
  */
@@ -13,13 +13,13 @@
 #include "base/buf.h"
 
 /**
- * Appends what is in the file, at most `max` bytes. 0; or what open(2) or read(2) gave; or -EFBIG: there is more, `out`
- * has the beginning. A text of no bytes is "", not NULL.
+ * Appends the contents of the file, at most `max` bytes. Returns 0, the error of open(2) or read(2), or
+ * -EFBIG if the file is longer; then `out` has its beginning. For an empty file the text is "", not NULL.
  */
 int file_read(const char *path, size_t max, struct buf *out);
-/** The same of a file below `folder`, an open one, or AT_FDCWD. */
+/** Like file_read(), for a file below the open directory `folder` (or AT_FDCWD). */
 int file_read_at(int folder, const char *path, size_t max, struct buf *out);
-/** The same of a file that is open, from where it stands. */
+/** Like file_read(), for an open file, from its present position on. */
 int file_read_open(int fd, size_t max, struct buf *out);
 
 #endif

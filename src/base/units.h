@@ -11,15 +11,18 @@
 
 #define UNITS_TEXT_BYTES 32
 
-/** "512", "64K", "1.5MiB", "1T" (powers of 1024, case ignored, optional i and B) -> bytes. 0, -EINVAL or -ERANGE. */
+/** Parses "512", "64K", "1.5MiB", "1T" (powers of 1024, case ignored, optional i and B). Returns 0, -EINVAL
+ * or -ERANGE. */
 int units_parse_size(const char *text, uint64_t *bytes);
-/** "250ms", "5m", "1h30m", "2d", "1.5s"; a bare number is seconds. 0, -EINVAL or -ERANGE. */
+/** Parses "250ms", "5m", "1h30m", "2d", "1.5s"; a bare number is seconds. Returns 0, -EINVAL or -ERANGE. */
 int units_parse_duration(const char *text, uint64_t *ns);
-/** "0 B", "812 B", "1.50 KiB", "12.3 MiB", "512 KiB": three digits that matter. Returns out. */
+/**
+ * Formats "0 B", "812 B", "1.50 KiB", "12.3 MiB", "512 KiB", with three significant digits. Returns `out`.
+ */
 char *units_format_size(char out[static UNITS_TEXT_BYTES], double bytes);
-/** "85 ns", "1.20 ms", "3.2 s", "4m10s", "2h05m", "3d04h". Returns out. */
+/** Formats "85 ns", "1.20 ms", "3.2 s", "4m10s", "2h05m", "3d04h". Returns `out`. */
 char *units_format_duration(char out[static UNITS_TEXT_BYTES], double ns);
-/** "0", "999", "12.3k", "4.56M": counts. Returns out. */
+/** Formats the counts "0", "999", "12.3k", "4.56M". Returns `out`. */
 char *units_format_count(char out[static UNITS_TEXT_BYTES], double count);
 
 #endif

@@ -207,8 +207,8 @@ struct seqcount {
 
 struct mm_struct {
     struct maple_tree mm_mt; /* since 6.1 */
-    struct seqcount
-        mm_lock_seq; /* changes whenever its lock is taken for writing, and given back: odd meanwhile */
+    /* changes whenever its lock is taken for writing, and given back: odd meanwhile */
+    struct seqcount mm_lock_seq;
     unsigned long mmap_base, start_brk, brk, start_stack;
     atomic_long_t pgtables_bytes;
     unsigned long total_vm;

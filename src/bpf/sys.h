@@ -37,8 +37,8 @@ enum sys_stacks {
 /** Set before the programs are loaded; what it does not ask for, the verifier takes out. */
 struct sys_config {
     __u32 own_tgid; /* the tool's own process, whose events are left out; 0: none are */
-    __u32
-        pid_namespace; /* allium's, by its inode: numbers of processes are those that it sees; 0: the initial one */
+    /* allium's, by its inode: numbers of processes are those that it sees; 0: the initial one */
+    __u32 pid_namespace;
     __u32 filters; /* enum sys_filter */
     __u32 tgid, tid, uid;
     __u32 cgroup_level; /* steps from the hierarchy's root */
@@ -49,8 +49,8 @@ struct sys_config {
     char comm[SYS_COMM_BYTES];
     __u32 stacks; /* enum sys_stacks */
     __u32 parts;  /* bits of the tool's own: by what its rows are told apart */
-    __u32
-        sample; /* of so many events one brings its user stack's bytes; 0: user stacks go by frame pointers */
+    /* of so many events one brings its user stack's bytes; 0: user stacks go by frame pointers */
+    __u32 sample;
     __u32 urgent; /* each event wakes the reader */
     __u32 backlog_bytes;
     __u32 stack_slots; /* a power of two */
@@ -144,8 +144,8 @@ enum sys_stack_state { SYS_STACK_FREE, SYS_STACK_WRITTEN, SYS_STACK_READY };
 
 /** A slot of the table of stacks: what its number leads to. */
 struct sys_stack {
-    __u32
-        state; /* enum sys_stack_state; a CPU that has made it SYS_STACK_WRITTEN has it to itself until it is ready */
+    /* enum sys_stack_state; a CPU that has made it SYS_STACK_WRITTEN has it to itself until it is ready */
+    __u32 state;
     __u32 n; /* frames */
     __u64 hash;
     struct sys_frames frames;

@@ -3,16 +3,17 @@
 #define QUERY_ALERT_H
 
 /*
- * The conditions of `watch --alert`: a text becomes a list of terms, and each term is judged again and again, whenever
- * somebody looks. Pure: no I/O, no clock, no globals.
+ * The conditions of `watch --alert`. A text becomes a list of terms, and each term is evaluated at every
+ * snapshot. Pure: no I/O, no clock, no globals.
  *
  *     alert = term { "or" term }
  *     term  = ( "live" ">" SIZE | "growing" ) [ "for" DURATION ]
  *
- * Of live that is how long it has been so at every look. Growth is found in a stretch of time anyhow: there it is how
- * long that must be, and an hour if nothing is said, since what a service adds while it warms up is growth, too.
+ * For `live`, DURATION is how long the condition must have held at every snapshot. Growth always spans some
+ * time: for `growing`, DURATION is the least length of that time. It is an hour if none is given, because
+ * memory that a service adds while it warms up is growth, too.
  *
- * Runs in: the tool. Threads: a parsed alert never changes. Owns: an alert owns all it points to.
+ * Runs in: the tool. Threads: a parsed alert never changes. Owns: an alert owns all that it points to.
  */
 
 #include <stdbool.h>
@@ -22,7 +23,7 @@
 #include "base/error.h"
 
 #define ALERT_TERMS_MAX  8
-#define ALERT_GROWING_NS 3600000000000ull /* of growing without a time */
+#define ALERT_GROWING_NS 3600000000000ull /* of `growing` without a DURATION */
 
 enum alert_kind {
     ALERT_LIVE_ABOVE,
@@ -36,17 +37,18 @@ struct alert_term {
     char *text;      /* as it was written, without blanks around it */
 };
 
-/** What terms are about, at one look. */
+/** The values that terms are compared with, at one snapshot. */
 struct alert_facts {
-    uint64_t time_ns;    /* of the look; may go back */
-    double live_bytes;   /* no less than that, for certain */
-    uint64_t growing_ns; /* over so long something grows, and lasts; 0: nothing does */
+    uint64_t time_ns;  /* time of the snapshot; the clock may go back */
+    double live_bytes; /* lower bound of the live bytes */
+    /* the longest time over which something has grown and still does; 0: nothing grows */
+    uint64_t growing_ns;
 };
 
-/** What is known of one term from look to look; begins as zero. */
+/** The state of one term between snapshots; zero at first. */
 struct alert_state {
     bool holds;
-    uint64_t since_ns; /* it has been so, or not so, at every look */
+    uint64_t since_ns; /* since when `holds` has had its value at every snapshot */
     bool told;
 };
 
@@ -56,12 +58,13 @@ struct alert {
 };
 
 /**
- * 0, or -EINVAL with nothing to release: then `e` says in one line what is wrong, where, and what to write, and *column
- * is the place, in bytes from 1. `e` and `column` may be NULL.
+ * Returns 0, or -EINVAL with nothing to release. Then `e` says in one line what is wrong, where, and what to
+ * write instead, and *column is the place, in bytes from 1. `e` and `column` may be NULL.
  */
 int alert_parse(struct alert *a, const char *text, struct error *e, size_t *column);
 void alert_release(struct alert *a);
-/** One more look: true if it is to be told now. That is once, and not again before it has been false for its time. */
+/** Evaluates the term at one more snapshot. Returns true if the alert is to be reported now. An alert re-arms
+ * once its condition has been false for as long as it had to be true. */
 bool alert_judge(const struct alert_term *t, struct alert_state *s, const struct alert_facts *f);
 
 #endif

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #define NAME_MAX_BYTES 32 /* longer names are not compared for closeness */
-#define LISTED_MAX_BYTES                                                                                     \
-    360 /* of the list of fields: with the rest of the message it must fit struct error */
+/* of the list of fields: with the rest of the message it must fit struct error */
+#define LISTED_MAX_BYTES 360
 
 size_t query_field_find(const struct query_field *fields, size_t n_fields, const char *name, size_t len)
 {

@@ -3,7 +3,8 @@
 #define QUERY_FIELD_H
 
 /*
- * Field names: finding one, and what to say when there is none. For src/query, and for other names that people type.
+ * Field names: the search for a field, and the hint when there is none. For src/query, and for other names
+ * that people type.
  */
 
 #include "base/buf.h"
@@ -11,11 +12,12 @@
 
 #define QUERY_NO_FIELD SIZE_MAX
 
-/** The field's index, or QUERY_NO_FIELD. The name is `len` bytes. */
+/** Returns the index of the field, or QUERY_NO_FIELD. The name has `len` bytes. */
 size_t query_field_find(const struct query_field *fields, size_t n_fields, const char *name, size_t len);
-/** The field that is meant, perhaps, where there is none of that name; or QUERY_NO_FIELD. */
+/** Returns the field with the most similar name, for a name that does not exist; or QUERY_NO_FIELD. */
 size_t query_field_closest(const struct query_field *fields, size_t n_fields, const char *name, size_t len);
-/** Appends `did you mean "func"? fields are func, module, size`, the question only when a field is close. */
+/** Appends `did you mean "func"? fields are func, module, size`; the question only when there is a similar
+ * field. */
 void query_field_suggest(const struct query_field *fields, size_t n_fields, const char *name, size_t len,
                          struct buf *out);
 

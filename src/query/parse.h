@@ -3,7 +3,7 @@
 #define QUERY_PARSE_H
 
 /*
- * The state of one parse, shared by parse.c (how terms combine) and term.c (one term). For src/query only.
+ * The state of one parse, shared by parse.c (combines terms) and term.c (reads one term). For src/query only.
  *
  * Owns: the scratch buffer; the query until the parse is done.
  */
@@ -22,15 +22,16 @@ struct query_parser {
     size_t *column;
 };
 
-/** Reports "query: WHAT at column N; HINT" for the place `where`; `hint` may be NULL. Returns -code. */
+/** Reports "query: WHAT at column N; HINT" for the position `where`; `hint` may be NULL. Returns -code. */
 int query_fail(struct query_parser *ps, int code, const char *where, const char *hint, const char *what, ...)
     __attribute__((format(printf, 5, 6)));
-/** How many of the `len` bytes a message may quote: not too many, and no UTF-8 character cut in two. */
+/** Returns how many of the `len` bytes a message may quote: not too many, and without cutting a UTF-8
+ * character. */
 int query_excerpt(const char *text, size_t len);
 
-/** Reads one term and adds it to the query as one node. 0 or -EINVAL. */
+/** Reads one term and adds it to the query as one node. Returns 0 or -EINVAL. */
 int query_term_parse(struct query_parser *ps);
-/** The length of the name (a field's, or a bare word) at `p`, 0 when there is none. */
+/** Returns the length of the name (of a field, or a bare word) at `p`; 0: there is none. */
 size_t query_name_len(const char *p);
 
 static inline bool query_is_blank(char c)

@@ -9,11 +9,12 @@
 #include "base/buf.h"
 #include "query/query.h"
 
-/** "4k", "-1.5MiB", "5m", "1h30m", "42" -> bytes, ns, count; fractions of one are cut. 0, -EINVAL or -ERANGE. */
+/** Parses "4k", "-1.5MiB", "5m", "1h30m", "42" into bytes, ns or a count; fractions are cut off. Returns 0,
+ * -EINVAL or -ERANGE. */
 int query_number_read(enum query_type type, const char *text, int64_t *value);
 /** Appends the shortest whole number with a unit that reads back as exactly this value. */
 void query_number_print(enum query_type type, int64_t value, struct buf *out);
-/** What such a value is called and looks like, for error messages: `a size`, `4k or 1.5MiB`. */
+/** Returns the name of such a value for error messages: `a size`. */
 const char *query_number_name(enum query_type type);
 const char *query_number_example(enum query_type type);
 

@@ -3,12 +3,12 @@
 #define QUERY_QUERY_TREE_H
 
 /*
- * What a parsed query is made of. For src/query only.
+ * The tree of a parsed query. For src/query only.
  *
- * Owns: struct query owns its vectors, its pattern bytes and its text.
- * Invariant: `nodes` is the tree in prefix order: a node's first child follows it, a node and all below it take `span`
- * places. A group has two children or more. The depth is at most twice QUERY_NESTING_MAX and a little, so that walking
- * the tree may recurse. Equal spelling and equal trees are not the same: `a (b c)` prints as `a b c`.
+ * Owns: struct query owns its vectors, its pattern bytes and its text. Invariant: `nodes` is the tree in
+ * prefix order: a node's first child follows it, and a node with all nodes below it takes `span` places. A
+ * group has two children or more. The depth is at most about twice QUERY_NESTING_MAX, so that a walk of the
+ * tree may recurse. Two trees that differ may have the same spelling: `a (b c)` prints as `a b c`.
  */
 
 #include "base/buf.h"
@@ -19,13 +19,13 @@
 enum query_kind {
     QUERY_ALL,  /* every child holds */
     QUERY_ANY,  /* one child holds */
-    QUERY_TERM, /* a value of the field fits one of the alternatives */
+    QUERY_TERM, /* a value of the field matches one of the alternatives */
 };
 
 struct query_node {
     enum query_kind kind;
     bool negated;
-    enum query_type type; /* of the field, for a term; so are the next three */
+    enum query_type type; /* the field's type; this member and the next three are for terms only */
     size_t span;
     size_t field;
     size_t first_alt, n_alts; /* in `alts` */
@@ -57,18 +57,18 @@ struct query {
     struct buf text;
 };
 
-/** The types whose terms are patterns. */
+/** Returns whether terms of that type are patterns. */
 static inline bool query_type_is_text(enum query_type type)
 {
     return type == QUERY_TEXT || type == QUERY_PATH || type == QUERY_MODULE;
 }
 
-/** How the pattern of an alternative is meant, as pattern_fits() has it. */
+/** Returns how the pattern of an alternative is to be matched, as flags of pattern_fits(). */
 unsigned query_alt_how(const struct query_node *term, const struct query_alt *alt);
-/** Whether what stands at that node and below it holds. */
+/** Returns whether the node, with the nodes below it, holds for the subject. */
 bool query_node_holds(const struct query *q, const struct query_node *node, query_lookup_fn get,
                       void *subject);
-/** Appends the canonical spelling of the query. Field names come from the table it was parsed with. */
+/** Appends the canonical spelling of the query. Field names come from the table that it was parsed with. */
 void query_tree_print(const struct query *q, const struct query_field *fields, struct buf *out);
 
 #endif

@@ -2,11 +2,7 @@
 #ifndef RUN_IMAGE_ALIVE_H
 #define RUN_IMAGE_ALIVE_H
 
-/*
- * Does a process still map a ledger?
- *
- * Runs in: the tool. Threads: one.
- */
+/* Finds out whether a process still maps a ledger. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,11 +13,11 @@ struct image_alive {
     const struct ledger_entry *entry;
     int fd;
     uint64_t map_start, map_bytes; /* where the process maps the ledger's header */
-    bool known;                    /* entry->pid is the number of the process in our namespace */
+    bool known;                    /* entry->pid is the process's number in our pid namespace */
 };
 
 bool image_is_alive(const struct image_alive *i);
-/** The same for the last time: waits up to 200 ms for a process that is about to end. */
+/** Like image_is_alive(), for the last check: waits up to 200 ms for a process that is about to end. */
 bool image_is_alive_still(const struct image_alive *i);
 
 #endif

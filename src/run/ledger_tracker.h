@@ -3,10 +3,8 @@
 #define RUN_LEDGER_TRACKER_H
 
 /*
- * Follows the ledgers of one directory over time and keeps them in a recording: points and moments while an image
- * lives, all of it when it has ended; then its ledger is removed.
- *
- * Runs in: the tool. Threads: one. Owns: descriptors of ledgers, until ledger_tracker_free().
+ * Follows the ledgers of one directory and stores them in a recording: points and snapshots while an image
+ * lives, and everything when it has ended. Then its ledger is removed.
  */
 
 #include <stdbool.h>
@@ -25,23 +23,29 @@ struct ledger_tracker_options {
     struct recording *recording;
     struct symbols *symbols;
     bool keep_args;
-    pid_t pid;                    /* the command */
+    pid_t pid;                    /* pid of the command */
     const struct wrappers *sites; /* see record.h */
-    const char *own_allocator; /* the program that was started, if it has an allocator of its own; or NULL */
+    const char *own_allocator;    /* the started program, if it has an allocator of its own; or NULL */
 };
 
-/** Never NULL. What the options point to stays the caller's and must outlive it. */
+/**
+ * Never returns NULL. The data that the options point to belongs to the caller and must outlive the tracker.
+ */
 struct ledger_tracker *ledger_tracker_new(const struct ledger_tracker_options *o);
 void ledger_tracker_free(struct ledger_tracker *f);
 /**
- * A descriptor that is readable when a ledger has appeared; -1: there is none, ledger_tracker_step() looks by itself.
+ * Returns a descriptor that is readable when a ledger has appeared; -1: there is none, and
+ * ledger_tracker_step() polls.
  */
 int ledger_tracker_fd(const struct ledger_tracker *f);
-/** Does what is due; *wait_ms says when to come again. 0, or the recording's error. */
+/**
+ * Does the work that is due; *wait_ms is the time until the next call. Returns 0, or the recording's error.
+ */
 int ledger_tracker_step(struct ledger_tracker *f, int *wait_ms, struct error *e);
-/** The image that the command was when it ended, after ledger_tracker_finish(); 0: it has no ledger. */
+/** Returns the image of the command at its end, after ledger_tracker_finish(); 0: it has no ledger. */
 uint64_t ledger_tracker_command_image(const struct ledger_tracker *f);
-/** The last look: what has ended is stored and removed, what runs on is stored as running and left alone. */
+/** The last step: ledgers of ended processes are stored and removed; ledgers of processes that run on are
+ * stored as running, and stay. */
 int ledger_tracker_finish(struct ledger_tracker *f, struct error *e);
 
 #endif

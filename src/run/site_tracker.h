@@ -3,9 +3,10 @@
 #define RUN_SITE_TRACKER_H
 
 /*
- * Keeps the accounts of call sites of the ledgers that are followed, whenever a moment or the end of one is kept.
+ * Stores the accounts of call sites of the ledgers that are followed, at each snapshot and at the end of a
+ * process.
  *
- * Runs in: the tool. Threads: one. Owns: what it was told to keep last, until site_tracker_free().
+ * Runs in: the tool. Threads: one. Owns: the accounts that were stored last, until site_tracker_free().
  */
 
 #include <stdbool.h>
@@ -17,11 +18,14 @@
 
 struct site_tracker;
 
-/** NULL: `wrappers` is NULL, and none are to be kept. All that it is given outlives it. */
+/**
+ * Returns NULL if `wrappers` is NULL: no accounts are to be stored. All arguments must outlive the tracker.
+ */
 struct site_tracker *site_tracker_new(struct recording *recording, struct symbols *symbols,
                                       const struct wrappers *wrappers);
 void site_tracker_free(struct site_tracker *s);
-/** Those in the ledger `fd` of process `pid`; nothing if it has none. 0, or the recording's error. */
+/** Stores the accounts in the ledger `fd` of process `pid`; does nothing if it has none. Returns 0, or the
+ * recording's error. */
 int site_tracker_keep(struct site_tracker *s, int fd, pid_t pid, bool alive, const char *root,
                       struct error *e);
 

@@ -3,15 +3,14 @@
 #define RUN_TAG_TRACKER_H
 
 /*
- * Follows the ledgers of tags of a recorder, beside those of the agent (ledger_tracker.h): keeps their accounts in the
- * recording while their processes live, and when they have ended; then they are removed.
+ * Follows the ledgers of tags of a recorder, besides those of the agent (ledger_tracker.h). Stores their
+ * accounts in the recording while their processes live, and when they have ended; then the ledgers are
+ * removed.
  *
- * How often: every TAGS_FIRST_NS at first, then half as often each time that TAGS_TOGETHER moments were kept. So a
- * recording holds some 64 moments for each doubling of its length, and of the time t after its beginning the moment
- * kept is at most t / 32 away; but where there is so much to read that it takes long, a moment is kept at most every 25
- * times what the last one took.
- *
- * Runs in: the tool. Threads: one. Owns: descriptors of ledgers, until tag_tracker_free().
+ * Snapshots are taken every TAGS_FIRST_NS at first; the interval doubles each time that TAGS_TOGETHER
+ * snapshots were stored. So a recording holds some 64 snapshots for each doubling of its length, and a time t
+ * after its beginning is at most t / 32 away from a snapshot. If reading takes long, the interval is at least
+ * 25 times the duration of the last reading.
  */
 
 #include <stdbool.h>
@@ -24,23 +23,24 @@
 
 struct tag_tracker;
 
-/** Never NULL. What it is given stays the caller's and must outlive it. */
+/** Never returns NULL. The arguments belong to the caller and must outlive the tracker. */
 struct tag_tracker *tag_tracker_new(const char *dir, struct recording *recording, struct symbols *symbols);
 void tag_tracker_free(struct tag_tracker *f);
-/** Looks for ledgers in the directory. */
+/** Searches the directory for new ledgers. */
 void tag_tracker_scan(struct tag_tracker *f);
-/** Takes up a ledger, if it is none that is known; what it takes of the entry is its own then. */
+/** Adds a ledger, unless it is known already. The tracker takes over the parts of the entry that it needs. */
 void tag_tracker_take(struct tag_tracker *f, struct ledger_entry *e);
 /**
- * The accounts in the agent's ledger `fd` of process `pid`, when a moment or the end of it is kept; nothing if it has
- * none.
+ * Stores the accounts in the agent's ledger `fd` of process `pid`, at a snapshot or at its end; does nothing
+ * if it has none.
  */
 int tag_tracker_keep(struct tag_tracker *f, int fd, pid_t pid, bool alive, const char *root, struct error *e);
-/** Keeps what is due at `now` (CLOCK_MONOTONIC), with `last` everything. 0, or the recording's error. */
+/** Stores what is due at `now` (CLOCK_MONOTONIC); with `last`, everything. Returns 0, or the recording's
+ * error. */
 int tag_tracker_step(struct tag_tracker *f, uint64_t now, bool last, struct error *e);
-/** When the next step is due; UINT64_MAX: none is. */
+/** Returns when the next step is due; UINT64_MAX: none is. */
 uint64_t tag_tracker_due(const struct tag_tracker *f);
-/** What was kept is safe now: ledgers of processes that have ended go. */
+/** Called when the recording was committed: ledgers of ended processes are removed. */
 void tag_tracker_committed(struct tag_tracker *f);
 
 #endif

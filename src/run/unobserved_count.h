@@ -3,10 +3,8 @@
 #define RUN_UNOBSERVED_COUNT_H
 
 /*
- * Processes that a recorder knows of and could not observe, counted by program and reason: those that agents started
- * without themselves, and those whose ledgers it may not read.
- *
- * Runs in: the tool. Threads: one.
+ * Counts, by program and reason, the processes that a recorder knows of and could not observe: those that
+ * agents started without the agent, and those whose ledgers the recorder cannot read.
  */
 
 #include <stdint.h>
@@ -19,14 +17,21 @@
 
 struct unobserved_count;
 
-/** Never NULL. */
+/** Never returns NULL. */
 struct unobserved_count *unobserved_count_new(void);
 void unobserved_count_free(struct unobserved_count *u);
+<<<<<<< HEAD
 /** Counts a process that a search has found, once. */
 void unobserved_count_add_mark(struct unobserved_count *u, const struct ledger_mark *mark);
 /** A process of `program` that the recorder itself knows of; the program's name is copied. */
+=======
+/** Counts an image whose ledger exists but is not readable for us; once. */
+void unobserved_count_add_hidden(struct unobserved_count *u, pid_t pid, uint64_t image_id);
+/** Counts a process of `program` that the recorder found itself. Copies the name. */
+>>>>>>> ee2e257 (all)
 void unobserved_count_add(struct unobserved_count *u, enum carrier why, const char *program);
-/** Takes up what agents have noted in the directory of ledgers, and stores what is new. 0, or the recording's error. */
+/** Reads the notes of agents in the directory of ledgers, and stores the new ones. Returns 0, or the
+ * recording's error. */
 int unobserved_count_store(struct unobserved_count *u, const char *dir, struct recording *recording,
                            struct error *e);
 

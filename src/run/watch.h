@@ -3,11 +3,11 @@
 #define RUN_WATCH_H
 
 /*
- * `allium watch`: looks at ledgers again and again, and knows what has changed. It reads them as any reader does; the
- * processes are not asked. When to look, and what to show of it, is the caller's affair.
+ * `allium watch`: reads ledgers again and again, and finds out what has changed. It reads them as any reader
+ * does, without a word to the processes. The caller decides when to read, and what to show.
  *
- * Runs in: the tool. Threads: one. Owns: what it knows of each image, until watch_free().
- * Invariant: what it keeps is bounded by what runs: an image that has ended is forgotten.
+ * Runs in: the tool. Threads: one. Owns: its data about each image, until watch_free().
+ * Invariant: its size is bounded by the running processes: data of an image that has ended is removed.
  */
 
 #include <stdbool.h>
@@ -23,10 +23,10 @@ struct symbol_servers;
 
 struct watch_options {
     int32_t pid;                     /* 0: all processes of this user that have a ledger */
-    struct rollup_options old, live; /* what counts as old, and as live: keep, keep_sample and arg */
-    uint64_t older_than_ns;          /* as `old` has it */
-    bool named;                      /* these need names */
-    const struct wrappers *wrappers; /* told apart where there are names; borrowed */
+    struct rollup_options old, live; /* which samples count as old and as live: keep, keep_sample and arg */
+    uint64_t older_than_ns;          /* the age in `old` */
+    bool named;                      /* the options need names */
+    const struct wrappers *wrappers; /* marked where there are names; borrowed */
     const struct alert *alert;       /* NULL: no alerts; borrowed */
     struct suppressions *dismissed;  /* borrowed */
     struct symbol_servers *servers;  /* for debug files; NULL: none; borrowed */
@@ -34,20 +34,21 @@ struct watch_options {
 
 struct watch;
 
-/** Never NULL. */
+/** Never returns NULL. */
 struct watch *watch_new(const struct watch_options *o);
 void watch_free(struct watch *w);
 
 /**
- * Takes a look at all there is; the caller frees it with watch_snapshot_free(). Of what cannot be read a line is in `e`
- * ("" if all could be); the look is there even so.
+ * Takes a snapshot of all ledgers; the caller frees it with watch_snapshot_free(). `e` gets a line about
+ * ledgers that could not be read ("" if all could); the snapshot is valid even so.
  */
 struct watch_snapshot *watch_look(struct watch *w, enum watch_snapshot_kind kind, struct error *e);
-/** The same of a profile that does not change (a recording), which it takes. */
+/** Like watch_look(), for a profile that does not change (a recording). Takes over the profile. */
 struct watch_snapshot *watch_look_once(const struct watch_options *o, struct profile *p);
-/** All that the last look saw is known from now on, and not shown. How many samples that are. */
+/** Suppresses all samples of the last snapshot. Returns their number. */
 uint64_t watch_dismiss(struct watch *w);
-/** The process that was asked for has ended, and the last look has told so if it ever had a ledger. */
+/** Returns true if the watched process has ended and, if it ever had a ledger, the last snapshot has shown
+ * its end. */
 bool watch_is_over(const struct watch *w);
 
 #endif

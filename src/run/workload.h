@@ -3,10 +3,8 @@
 #define RUN_WORKLOAD_H
 
 /*
- * A command that runs while something else is watched: started when that is ready, without the agent, perhaps as
- * another user than we are.
- *
- * Runs in: the tool. Threads: one. Owns: the descriptors, until workload_release().
+ * A command that runs without the agent while something else is observed. It starts when the observer is
+ * ready, possibly as another user.
  */
 
 #include <sys/types.h>
@@ -19,13 +17,14 @@ struct workload {
     int gate_fd, answer_fd;
 };
 
-/** Forks; the child waits. `user`: whom it runs as, a name or number; NULL: as we do. 0 or -errno with a line. */
+/** Forks; the child waits. `user`: name or number of the user that the command runs as; NULL: our own.
+ * Returns 0, or -errno with a line. */
 int workload_prepare(struct workload *b, char **argv, const char *user, struct error *e);
-/** Lets it begin. 0, or -errno: -ENOENT and -EACCES are exec's own answers. */
+/** Lets the command begin. Returns 0 or -errno; -ENOENT and -EACCES are the errors of exec. */
 int workload_go(struct workload *b);
-/** Reaps the command, which has ended; its exit code as a shell gives it. */
+/** Reaps the command, which has ended. Returns its exit code as a shell gives it. */
 int workload_reap(struct workload *b);
-/** One that was never let go ends without a trace. */
+/** A child that still waits ends. */
 void workload_release(struct workload *b);
 
 #endif

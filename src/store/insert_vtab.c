@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define TEXTS_KEPT                                                                                           \
-    (1u << 20) /* bytes of room that stay; a row may have texts that are longer than all others */
+/* bytes of room that stay; a row may have texts that are longer than all others */
+#define TEXTS_KEPT (1u << 20)
 
 struct value {
     enum { VALUE_NULL, VALUE_INT, VALUE_REAL, VALUE_TEXT } type;

@@ -3,10 +3,8 @@
 #define STORE_INSERT_VTAB_H
 
 /*
- * Rows that wait for one statement to put them into a table. SQLite reads them as a virtual table: a value passes from
- * here into the record that is written, while one that is bound as a parameter is copied three times on its way.
- *
- * Runs in: the tool. Threads: one at a time. Owns: the values and their texts, until they are cleared.
+ * Rows that wait for one statement to put them into a table. SQLite reads them as a virtual table: a value is
+ * copied once, from here into the record that is written; a value bound as a parameter is copied three times.
  */
 
 #include <sqlite3.h>
@@ -18,20 +16,22 @@
 struct insert_vtab;
 
 /**
- * Registers, for this connection, a table "feed_NAME" of `width` columns that yields the rows that wait. Released with
- * insert_vtab_release(), not before the statements that read it are finalized. An SQLite result code.
+ * Registers, for this connection, a table "feed_NAME" of `width` columns that yields the waiting rows.
+ * Release it with insert_vtab_release() after the statements that read it are finalized. Returns an SQLite
+ * result code.
  */
 int insert_vtab_create(struct insert_vtab **out, sqlite3 *db, const char *name, int width);
 void insert_vtab_release(struct insert_vtab *f);
 
-/* The next value, in the order of the columns, row by row. */
+/* Each appends the next value, in the order of the columns, row by row. */
 void insert_vtab_put_int(struct insert_vtab *f, int64_t value);
 void insert_vtab_put_real(struct insert_vtab *f, double value);
 void insert_vtab_put_null(struct insert_vtab *f);
 void insert_vtab_put_text(struct insert_vtab *f, const char *text, int bytes); /* copied */
 
 bool insert_vtab_is_empty(const struct insert_vtab *f);
-bool insert_vtab_is_full(const struct insert_vtab *f); /* INSERT_VTAB_ROWS rows wait: no value more */
+/* INSERT_VTAB_ROWS rows wait: no more values may be added */
+bool insert_vtab_is_full(const struct insert_vtab *f);
 void insert_vtab_clear(struct insert_vtab *f);
 
 #endif

@@ -3,22 +3,22 @@
 #define STORE_PROFILE_ROWS_H
 
 /*
- * One row of each table, put and got: the two functions of a pair name the same columns in the same order.
- * What refers to another row does so by that row's id here, not by an index into some profile.
+ * Stores and loads one row of each table. The two functions of a pair name the same columns in the same
+ * order. References to other rows are row ids here, not indices into a profile.
  *
  * Runs in: the tool. Threads: pure functions of their arguments. Owns: nothing.
- * Invariant: what is got refers only to rows below the limits, or the statement is marked bad.
+ * Invariant: a loaded row refers only to rows below the limits, or the statement is marked bad.
  */
 
 #include "model/profile/profile.h"
 #include "store/sql_statement.h"
 
-/** How many rows there are that may be referred to: ids are 0, 1, 2, ... without a gap. */
+/** The numbers of rows that may be referred to: ids are 0, 1, 2, ... without a gap. */
 struct row_limits {
     uint64_t strings, images, modules, locations, stacks, threads, cells;
 };
 
-/* A module of a profile without what differs from image to image, which is in its mappings. */
+/* The part of a module that all images share. The rest is in its mappings. */
 struct row_module {
     uint32_t path, build_id;
     uint64_t size_bytes;
@@ -40,7 +40,9 @@ struct row_line {
     struct profile_line line;
 };
 
-/* A stack is its leaf and the stack that called it. The first rows, one for each way to end, have neither. */
+/*
+ * A stack is a leaf and the row of the calling stack. The first rows, one for each kind of end, have neither.
+ */
 #define ROW_STACK_ENDS (PROFILE_STACK_BROKEN + 1)
 struct row_stack {
     uint32_t caller, location;
@@ -79,12 +81,13 @@ void row_put_cell(struct sql *s, uint32_t id, const struct profile_cell *c);
     "allocated_samples, allocated_seen_bytes, allocated_bytes, allocated_count,"                             \
     "freed_samples, freed_seen_bytes, freed_bytes, freed_count"
 #define ROW_CELL_SUMS ROW_MOMENT_SUMS ", " ROW_CELL_PEAK ", temporary_samples, temporary_bytes"
-/** The columns of a cell in their order: ROW_CELL, ROW_CELL_SUMS (which has ROW_CELL_PEAK in it), the lifetimes. */
+/** These load the columns of a cell in their order: ROW_CELL, ROW_CELL_SUMS (which contains ROW_CELL_PEAK),
+ * the lifetimes. */
 void row_get_cell(struct sql *s, const struct row_limits *l, struct profile_cell *c);
 void row_get_cell_sums(struct sql *s, struct profile_cell *c);
 void row_get_cell_peak(struct sql *s, struct profile_cell *c);
 void row_get_lifetimes(struct sql *s, struct profile_cell *c);
-/* The image of a live sample or a recent free is that of its cell, and given apart. */
+/* The image of a live sample or a recent free is that of its cell; it is a separate argument. */
 void row_put_sample(struct sql *s, uint32_t image, const struct profile_sample *v);
 void row_get_sample(struct sql *s, const struct row_limits *l, uint32_t *image, struct profile_sample *v);
 void row_put_free(struct sql *s, uint32_t image, const struct profile_free *f);
@@ -92,7 +95,7 @@ void row_get_free(struct sql *s, const struct row_limits *l, uint32_t *image, st
 void row_put_point(struct sql *s, const struct row_point *q);
 void row_get_point(struct sql *s, const struct row_limits *l, struct row_point *q);
 void row_put_moment_cell(struct sql *s, const struct row_moment_cell *m);
-/** The key of a moment's cell, and the columns after it, which are ROW_MOMENT_SUMS. */
+/** These load the key of a cell at a snapshot, and the columns after it, ROW_MOMENT_SUMS. */
 void row_get_moment_key(struct sql *s, const struct row_limits *l, struct row_moment_cell *m);
 void row_get_moment_sums(struct sql *s, struct row_moment_cell *m);
 void row_put_unobserved(struct sql *s, const struct profile_unobserved *u);

@@ -3,10 +3,8 @@
 #define STORE_SQL_HINTS_H
 
 /*
- * What SQLite says of a question that is wrong is short ("incomplete input"). Here it gets what is missing for a
- * person: where, what is meant perhaps, what to do.
- *
- * Runs in: the tool. Owns: nothing.
+ * Completes SQLite's error messages about a query, which are short ("incomplete input"): where the error is,
+ * what may be meant, what to do.
  */
 
 #include "base/buf.h"
@@ -14,9 +12,9 @@
 #include <sqlite3.h>
 
 /**
- * Appends a line for what SQLite said (of which no more than SQL_HINTS_SAID_BYTES are kept; what it does not know it
- * leaves as it is). `*at`: the place in `sql`, in bytes, or negative where SQLite knows none, and set where it is known
- * all the same.
+ * Appends a line for the message `said`, of which at most SQL_HINTS_SAID_BYTES are used. A message that is
+ * not known stays as it is. `*at`: the position in `sql` in bytes, or negative if SQLite does not know it; it
+ * is set if the function can find it.
  */
 void sql_hints_add(struct buf *out, sqlite3 *db, const char *sql, const char *said, int *at);
 

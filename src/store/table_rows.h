@@ -3,17 +3,15 @@
 #define STORE_TABLE_ROWS_H
 
 /*
- * Tables of a recording that hold rows of typed columns (model/table/table.h), one for each source of such rows:
- * "sys_kmem"; and those of exact accounts (account_tables.h): "account_place".
+ * Tables of a recording that hold rows of typed columns (model/table/table.h): one table for each source of
+ * rows, such as "sys_kmem", and those of exact accounts (account_tables.h), such as "account_place".
  *
  *     CREATE TABLE sys_kmem(
  *       taken_ns INTEGER, call_site TEXT, allocated_bytes INTEGER, ...
  *     )
  *
- * Names are those of the JSON keys, and taken_ns is when the rows were taken. Which columns there are, the table's text
- * says and nothing else; so a stranger's is held to that form, byte for byte.
- *
- * Runs in: the tool. Threads: one at a time.
+ * The names are the JSON keys, and taken_ns is the time of the rows. Only the text of the table tells its
+ * columns. So a text from a stranger must have exactly that form, byte for byte.
  */
 
 #include <stdbool.h>
@@ -21,13 +19,13 @@
 #include "model/table/table.h"
 #include "store/sql_statement.h"
 
-/** Asks which there are: one name a row. */
+/** Selects the names of these tables, one a row. */
 #define ROWS_TABLES_QUERY                                                                                    \
     "SELECT name FROM sqlite_schema WHERE type = 'table' AND (name GLOB 'sys_*' OR name GLOB 'account_*') "  \
     "AND name NOT GLOB '*[^a-z_]*' "                                                                         \
     "ORDER BY name"
 
-/** Is this the text of a table of rows? */
+/** Returns whether this is the text of a table of rows. */
 bool rows_is_ours(const char *name, const char *sql);
 
 /** A table of rows that is being written. */
@@ -36,10 +34,10 @@ struct rows_writer {
     struct sql put;
 };
 
-/** Makes the table and prepares it. An SQLite result code. */
+/** Creates the table and prepares it. Returns an SQLite result code. */
 int rows_create(struct rows_writer *w, sqlite3 *db, const char *name, const struct table *like);
 void rows_finalize(struct rows_writer *w);
-/** Puts one row; it waits in the feed. */
+/** Puts one row, which waits in the feed. */
 void rows_put(struct rows_writer *w, const struct table *t, uint32_t row, uint64_t time_ns);
 
 #endif

@@ -3,9 +3,9 @@
 #define SYMBOL_CALLS_H
 
 /*
- * What a call instruction calls, as the module's file tells. x86-64 only.
+ * Finds the target of a call instruction in the module's file. x86-64 only.
  *
- * Runs in: the tool. Owns: the open file, until symbol_calls_free(); names are the file's.
+ * Runs in: the tool. Owns: the open file, until symbol_calls_free(). Names belong to the file.
  */
 
 #include "symbol/symbol.h"
@@ -13,10 +13,10 @@
 struct symbol_calls;
 
 enum symbol_call {
-    SYMBOL_CALL_NONE,    /* no call instruction ends there */
-    SYMBOL_CALL_POINTER, /* one does, through a pointer: where to is not known */
-    SYMBOL_CALL_SYMBOL,  /* a function of whichever module has it, by name */
-    SYMBOL_CALL_CODE,    /* code of this module */
+    SYMBOL_CALL_NONE,    /* no call instruction ends at the address */
+    SYMBOL_CALL_POINTER, /* a call through a pointer: its target is not known */
+    SYMBOL_CALL_SYMBOL,  /* a call by name of a function in the module that defines it */
+    SYMBOL_CALL_CODE,    /* a call of code in this module */
 };
 
 struct symbol_called {
@@ -26,32 +26,34 @@ struct symbol_called {
 };
 
 /**
- * A function that is called: code of this module (0: elsewhere), or of the module that has the symbol (NULL: it has
- * none).
+ * A function that is called. `code`: its address in this module, or 0 if it is elsewhere. `symbol`: its
+ * exported name in another module, or NULL if it has none.
  */
 struct symbol_target {
     const char *symbol;
     uint64_t code;
 };
 
-/** A call of a target, or a jump to it: from where, and behind it. */
+/** A call of a target, or a jump to it: the address of the instruction, and the address behind the
+ * instruction. */
 struct symbol_site {
     uint64_t at, behind;
     bool jumps;
 };
 typedef void symbol_site_fn(void *arg, const struct symbol_target *target, const struct symbol_site *site);
 
-/** The module's file, if it is there and is the one that was loaded; NULL: it is not. */
+/** Opens the module's file. Returns NULL if the file does not exist or is not the one that was loaded. */
 struct symbol_calls *symbol_calls_open(const struct symbol_module *module);
 void symbol_calls_free(struct symbol_calls *c);
-/** The call that returns to that address of the file. */
+/** Returns the call whose return address is that address of the file. */
 struct symbol_called symbol_calls_before(const struct symbol_calls *c, uint64_t return_address);
-/** Every call and jump in the module that leads to one of these; not what goes by a pointer. */
+/** Calls `fn` for each call and jump in the module that leads to one of the targets, except calls through
+ * pointers. */
 void symbol_calls_of(const struct symbol_calls *c, const struct symbol_target *targets, size_t n,
                      symbol_site_fn *fn, void *arg);
-/** Where the function begins that has this code, by .eh_frame_hdr; 0: not known. */
+/** Returns where the function that contains the address begins, according to .eh_frame_hdr; 0: not known. */
 uint64_t symbol_calls_function(const struct symbol_calls *c, uint64_t address);
-/** The name by which other modules know the function that begins there; NULL: they do not. */
+/** Returns the exported name of the function that begins at `entry`, or NULL. */
 const char *symbol_calls_exported(const struct symbol_calls *c, uint64_t entry);
 
 #endif

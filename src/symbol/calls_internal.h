@@ -2,7 +2,8 @@
 #ifndef SYMBOL_CALLS_INTERNAL_H
 #define SYMBOL_CALLS_INTERNAL_H
 
-/* What of a module's file tells what its instructions call: calls.c looks at one, calls_of.c for all of a function. */
+/* The data of a module's file that show the targets of its call instructions. calls.c examines one
+ * instruction, calls_of.c all instructions of a function. */
 
 #include <string.h>
 
@@ -22,7 +23,7 @@ struct symbol_calls {
     struct symbol_slots slots;
 };
 
-/** As an instruction has it, or another offset of 32 bits. */
+/** Reads a 32-bit offset, of an instruction for example, and extends its sign. */
 static inline uint64_t symbol_calls_distance(const uint8_t *at)
 {
     int32_t d;

@@ -3,14 +3,15 @@
 #define SYMBOL_KALLSYMS_H
 
 /*
- * /proc/kallsyms as a table: from an address to the symbol of code that holds it.
+ * /proc/kallsyms as a table: from an address to the code symbol that contains it.
  *
- * kallsyms has no sizes. A symbol ends where the next one begins, be it code or data, at _etext or _einittext, and at
- * the end of its module (/proc/modules). Code that the kernel made itself ([bpf], [__builtin__ftrace]...) ends at the
- * latest at the next border of 2 MiB, the size of the packs in which BPF programs lie.
+ * kallsyms has no sizes. A symbol ends where the next one begins, be it code or data, at _etext or
+ * _einittext, and at the end of its module (/proc/modules). Code that the kernel generated ([bpf],
+ * [__builtin__ftrace]...) ends at the latest at the next border of 2 MiB, the size of the packs in which BPF
+ * programs lie.
  *
- * Where several symbols have one address, the one is chosen that people would call it by, by the first difference of:
- * a name that is no mark and no prefix of the build (__pfx_, __cfi_, __pi_, __traceiter_, ..._start, ..._end, _text);
+ * If several symbols have one address, the most usual name is chosen, by the first difference of: a name that
+ * is no mark and has no prefix of the build (__pfx_, __cfi_, __pi_, __traceiter_, ..._start, ..._end, _text);
  * global or weak before local; fewer leading underscores; the shorter one; the first one in order of bytes.
  *
  * Runs in: the tool. Threads: one at a time. Owns: its names, until kallsyms_release().
@@ -30,46 +31,50 @@
 
 struct kallsyms_symbol {
     uint64_t address;
-    uint32_t name;      /* where it begins in kallsyms.texts; 0: not code, only an end of what is before */
+    /* offset of the name in kallsyms.texts; 0: not code, but the end of the symbol before */
+    uint32_t name;
     uint16_t module;    /* index into kallsyms.modules; 0: the kernel itself */
     uint8_t global : 1; /* or weak */
-    uint8_t gone : 1;   /* it was there in an earlier table */
+    uint8_t gone : 1;   /* from an earlier table; no longer in the kernel */
 };
 
 struct kallsyms_module {
     uint32_t name;  /* "ext4", "bpf", "__builtin__ftrace" */
-    bool made;      /* no module: code that the kernel made */
-    uint64_t begin; /* of its code, and */
-    uint64_t bytes; /* at most so much; 0: not known */
+    bool made;      /* not a module, but code that the kernel generated */
+    uint64_t begin; /* start of its code */
+    uint64_t bytes; /* upper bound of its size; 0: not known */
 };
 
 struct kallsyms {
-    struct VEC(struct kallsyms_symbol) all; /* by address, one for each, once sorted */
+    struct VEC(struct kallsyms_symbol) all; /* sorted by address, one symbol for each address */
     struct VEC(struct kallsyms_module) modules;
     struct map by_module;
     struct buf texts; /* names, each with its NUL */
     size_t lines, bad_lines;
-    uint64_t stext; /* address of the kernel's first code; 0: not told */
-    size_t hidden;  /* code at address 0: the kernel does not tell */
+    uint64_t stext; /* address of the kernel's first code; 0: not known */
+    size_t hidden;  /* code symbols at address 0: the kernel hides addresses */
 };
 
 /**
- * Makes a table of what /proc/kallsyms and /proc/modules say; both as they are, NUL-terminated. `modules` may be "".
+ * Makes a table of the texts of /proc/kallsyms and /proc/modules, unchanged and NUL-terminated. `modules` may
+ * be "".
  */
 void kallsyms_parse(struct kallsyms *k, const char *symbols, const char *modules);
 void kallsyms_release(struct kallsyms *k);
 
 /**
- * Takes over from an earlier table what is no more: modules' code and what the kernel made, where nothing else is now.
+ * Copies symbols of modules and of generated code that have vanished since the earlier table, unless
+ * something else lies there now.
  */
 void kallsyms_inherit(struct kallsyms *k, const struct kallsyms *earlier);
 
-/** The symbol that holds the address, as index; KALLSYMS_NONE: there is none. */
+/** Returns the index of the symbol that contains the address, or KALLSYMS_NONE. */
 size_t kallsyms_find(const struct kallsyms *k, uint64_t address);
 const char *kallsyms_name(const struct kallsyms *k, size_t at);
-/** "": the kernel itself. */
+/** Returns "" for the kernel itself. */
 const char *kallsyms_module_name(const struct kallsyms *k, size_t at);
-/** Can it go while the kernel runs: is it a module's, or made by the kernel? */
+/** Returns whether the symbol can vanish while the kernel runs, because it belongs to a module or to
+ * generated code. */
 bool kallsyms_passes(const struct kallsyms *k, size_t at);
 
 #endif

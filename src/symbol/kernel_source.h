@@ -3,14 +3,15 @@
 #define SYMBOL_KERNEL_SOURCE_H
 
 /*
- * Where in the kernel's source the code at an address comes from: files, lines and inlined functions, by a vmlinux with
- * debug information. Of the kernel's own code only: modules have files of their own, which are not read.
+ * The source of an address in the kernel: files, lines and inlined functions, from a vmlinux with debug
+ * information. Only for the kernel's own code: the files of modules are not read.
  *
- * Files are named as from the top of the kernel's tree ("mm/slub.c"): what stands before "init/main.c" in the file of
- * start_kernel() is taken off. Where there is no such function, or a file lies elsewhere, its name is what the compiler
- * was given.
+ * File names are relative to the top of the kernel's tree ("mm/slub.c"). The prefix to remove is what
+ * precedes "init/main.c" in the file of start_kernel(). If there is no such function, or a file has another
+ * prefix, the name stays as the compiler got it.
  *
- * Runs in: the tool. Threads: one at a time. Owns: nothing that it hands out: names and frames belong to `symbols`.
+ * Runs in: the tool. Threads: one at a time.
+ * Owns: nothing that it returns: names and frames belong to `symbols`.
  */
 
 #include <stdbool.h>
@@ -22,24 +23,25 @@
 
 struct kernel_source;
 
-/** Never NULL. All three must live longer. */
+/** Never returns NULL. All three arguments must live longer than the result. */
 struct kernel_source *kernel_source_new(const struct vmlinux *v, struct kernel_symbols *k,
                                         struct symbols *symbols);
 /** NULL is allowed. */
 void kernel_source_free(struct kernel_source *s);
 
 /**
- * The functions that an address of a byte inside the instruction meant (for a return address, one less) is part of,
- * innermost first, as symbols_resolve() has them. False: there are none, as it is a module's, BPF's, none of the
- * kernel's, or not described.
+ * Fills `out` with the functions at an address, innermost first, as symbols_resolve() does. The address is
+ * that of a byte inside the instruction: for a return address, one less. Returns false if there are none: the
+ * address belongs to a module, to BPF, to no kernel code, or to code without debug information.
  */
 bool kernel_source_frames(struct kernel_source *s, uint64_t address, struct symbol_frames *out);
-/** The frame's file, as from the top of the tree; NULL: not known. */
+/** Returns the frame's file, relative to the top of the tree; NULL: not known. */
 const char *kernel_source_file(const struct kernel_source *s, const struct symbol_frame *frame);
 
 /**
- * The place that people mean by a call at the address: of the functions that are inlined there, the innermost that no
- * header has. What a header has (kmalloc(), alloc_skb()) is part of whoever includes it. NULL: not known.
+ * Returns the source line that people mean by a call at the address: that of the innermost inlined function
+ * that no header defines. A function from a header (kmalloc(), alloc_skb()) counts as part of the file that
+ * includes it. NULL: not known.
  */
 const struct symbol_frame *kernel_source_call(struct kernel_source *s, uint64_t address);
 

@@ -3,16 +3,16 @@
 #define SYMBOL_KERNEL_SYMBOLS_H
 
 /*
- * Names for addresses of the kernel's code: its own, its modules', BPF programs', trampolines. Not files and lines:
- * symbol/kernel_source.h; not user space: symbol/symbol.h.
+ * Names for addresses of kernel code: the kernel's own, its modules, BPF programs, trampolines. Files and
+ * lines are in symbol/kernel_source.h, user space in symbol/symbol.h.
  *
- * Modules and BPF programs come and go. The table is read again when an address falls into no symbol, and when it falls
- * into one that may have gone meanwhile and the modules or BPF programs are others than before; at most once a second.
- * What was there once and is not replaced keeps its name.
+ * Modules and BPF programs come and go. The table is read again when an address lies in no symbol, or when it
+ * lies in a symbol that may have vanished and the set of modules or BPF programs has changed; at most once a
+ * second. A vanished symbol keeps its name unless something else lies there.
  *
- * Runs in: the tool. Threads: one at a time.
- * Owns: every text handed out, until kernel_symbols_free().
- * Invariant: no name is guessed: beyond the end of the kernel's code, of a module or of what BPF can be there is none.
+ * Runs in: the tool. Threads: one at a time. Owns: every text it returns, until kernel_symbols_free().
+ * Invariant: no name is guessed. An address beyond the end of the kernel's code, of a module or of possible
+ * BPF code has none.
  */
 
 #include <stdbool.h>
@@ -25,32 +25,34 @@ struct kernel_symbols;
 
 struct kernel_symbol {
     const char *name;     /* as kallsyms has it: "ext4_free_inode.part.0" */
-    const char *function; /* to group by: without what the compiler added, "ext4_free_inode" */
+    const char *function; /* without the suffixes that the compiler added, for grouping: "ext4_free_inode" */
     const char *module;   /* "ext4", "bpf", "__builtin__ftrace"; "": the kernel itself */
-    uint64_t offset;      /* from where the symbol begins, bytes */
-    bool gone;            /* it is there no more */
+    uint64_t offset;      /* bytes from the beginning of the symbol */
+    bool gone;            /* the symbol is not in the kernel any more */
 };
 
 /**
- * Reads the table, some 0.1 s. `root` goes before "/proc", "/sys", "/boot" and so on: "" but for tests. 0; or -EPERM:
- * the kernel shows no addresses to us; -ENOENT: it has no kallsyms; what reading it gave.
+ * Reads the table, which takes some 0.1 s. `root` is put before "/proc", "/sys", "/boot" and so on; it is ""
+ * except in tests. Returns 0, -EPERM if the kernel shows no addresses to us, -ENOENT if it has no kallsyms,
+ * or the error of reading it.
  */
 int kernel_symbols_new(const char *root, struct kernel_symbols **out, struct error *e);
 /** NULL is allowed. */
 void kernel_symbols_free(struct kernel_symbols *k);
-/** From now on it does with what it has read, also where that is old: reading takes some MiB of memory. */
+/** From now on the table is not read again, even if it is out of date: reading takes some MiB of memory. */
 void kernel_symbols_settle(struct kernel_symbols *k);
 
-/** An address of a byte inside the instruction meant: for a return address, one less. False: no symbol is there. */
+/** `address` is that of a byte inside the instruction: for a return address, one less. Returns false if no
+ * symbol contains it. */
 bool kernel_symbols_find(struct kernel_symbols *k, uint64_t address, struct kernel_symbol *out);
 
-/** "ext4_free_inode.part.0" -> "ext4_free_inode"; owned by k. */
+/** Removes the compiler's suffixes: "ext4_free_inode.part.0" -> "ext4_free_inode". k owns the result. */
 const char *kernel_symbols_function(struct kernel_symbols *k, const char *name);
 
-/** Where the kernel's own code begins, as it lies in memory (_stext); 0: not told. */
+/** Returns the address in memory where the kernel's own code begins (_stext); 0: not known. */
 uint64_t kernel_symbols_begin(const struct kernel_symbols *k);
 
-/** How often the table was read, the first time counts. */
+/** Returns how often the table was read, including the first time. */
 unsigned kernel_symbols_reads(const struct kernel_symbols *k);
 
 #endif

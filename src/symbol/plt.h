@@ -28,12 +28,12 @@ struct symbol_slot {
 
 struct symbol_slots VEC(struct symbol_slot);
 
-/** All of them, in order; the caller releases `out`. */
+/** Reads all slots, sorted by address. The caller releases `out`. */
 void symbol_plt_read_slots(Elf *elf, struct symbol_slots *out);
-/** The symbol of the slot at that address, or NULL. */
+/** Returns the symbol of the slot at that address, or NULL. */
 const char *symbol_slot_name(const struct symbol_slots *slots, uint64_t address);
 
-/** Adds what .plt, .plt.sec and .plt.got hold; the caller releases `out`. */
+/** Adds the stubs of .plt, .plt.sec and .plt.got. The caller releases `out`. */
 void symbol_plt_read(Elf *elf, struct symbol_stubs *out);
 
 #endif

@@ -3,7 +3,7 @@
 #define SYMBOL_SPANS_H
 
 /*
- * Address ranges that may overlap or nest, and the question which of them hold an address.
+ * Address ranges that may overlap or nest, and the search for all ranges that contain an address.
  *
  * Runs in: the tool. Owns: the ranges, until symbol_spans_release().
  */
@@ -23,15 +23,16 @@ struct symbol_span {
 struct symbol_spans VEC(struct symbol_span);
 
 void symbol_spans_release(struct symbol_spans *s);
-/** Empty ranges are left out. */
+/** Adds a range. Empty ranges are left out. */
 void symbol_spans_add(struct symbol_spans *s, uint64_t low, uint64_t high, size_t id);
-/** By low, the longer one first where two begin together; then by id. Before any search. */
+/** Sorts by low; ranges with the same low by length, the longer one first; then by id. Must precede any
+ * search. */
 void symbol_spans_sort(struct symbol_spans *s);
 
 /**
- * Walks those that hold the address, the one that begins last first:
+ * Visits the ranges that contain the address, the range with the greatest low first:
  *     for (size_t i = symbol_spans_seek(s, a); symbol_spans_next(s, a, &i);) use(&s->at[i]);
- * It gives up after 65536 ranges that do not, which no sound file has.
+ * It gives up after 65536 ranges that do not contain the address; no valid file has so many.
  */
 size_t symbol_spans_seek(const struct symbol_spans *s, uint64_t address);
 bool symbol_spans_next(const struct symbol_spans *s, uint64_t address, size_t *i);

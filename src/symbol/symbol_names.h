@@ -3,10 +3,11 @@
 #define SYMBOL_SYMBOL_NAMES_H
 
 /*
- * Raw symbols and paths made readable, each text kept once.
+ * Makes raw symbols and paths readable, and stores each text once.
  *
  * Runs in: the tool. Owns: every string it returns, until symbol_names_release().
- * Invariant: no string it returns has a control character, so that no ELF file can steer a terminal.
+ * Invariant: no string it returns has a control character, so that no ELF file can send escape sequences to a
+ * terminal.
  */
 
 #include "base/hash_map.h"
@@ -21,18 +22,20 @@ struct symbol_names {
 
 void symbol_names_release(struct symbol_names *n);
 
-/** The text itself, kept once. */
+/** Stores the text once and returns the stored copy. */
 const char *symbol_names_keep(struct symbol_names *n, const char *text);
 
 /**
- * A function's readable name: version, clone suffixes (.cold, .part.N, ...) and glibc's __GI_ removed, C++, Rust and D
- * demangled, with template arguments and without parameters, return type and Rust hash. NULL when raw is NULL or "".
+ * Returns the readable name of a function. Removes version, clone suffixes (.cold, .part.N, ...) and glibc's
+ * __GI_. Demangles C++, Rust and D, with template arguments and without parameters, return type and Rust
+ * hash. Returns NULL when raw is NULL or "".
  */
 const char *symbol_names_function(struct symbol_names *n, const char *raw);
 
 /**
- * A path without "./", "//" and, as far as the text alone allows, "x/../"; a relative one after `dir`, the compiler's
- * directory, if that is absolute or the path leads out of it. NULL for NULL, "" and "???".
+ * Returns a path without "./", "//" and, as far as the text alone allows, "x/../". A relative path is put
+ * behind `dir`, the compiler's directory, if `dir` is absolute or the path leads out of it. Returns NULL for
+ * NULL, "" and "???".
  */
 const char *symbol_names_path(struct symbol_names *n, const char *dir, const char *raw);
 

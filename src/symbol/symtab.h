@@ -16,17 +16,17 @@
 
 struct symbol_table;
 
-/** `main` or `debug` may be NULL. Never NULL. */
+/** `main` or `debug` may be NULL. Never returns NULL. */
 struct symbol_table *symbol_table_new(Elf *main, Elf *debug, struct symbol_names *names);
 void symbol_table_free(struct symbol_table *t);
 
-/** Readable name of the function that holds the address, or NULL. */
+/** Returns the readable name of the function that contains the address, or NULL. */
 const char *symbol_table_find(struct symbol_table *t, uint64_t address);
 
 /**
- * Readable name for the function at `entry` that DWARF calls `raw`: people call malloc what libc calls
- * __GI___libc_malloc, so the name with the fewest leading underscores wins. Mangled names are left alone; a plain name
- * gives way to a mangled one, which says more. NULL when raw is NULL and there is no symbol.
+ * Returns the readable name of the function at `entry` that DWARF calls `raw`. The name with the fewest
+ * leading underscores wins: for __GI___libc_malloc in libc that is malloc. A mangled name stays; a plain name
+ * is replaced by a mangled one, which says more. Returns NULL when raw is NULL and there is no symbol.
  */
 const char *symbol_table_alias(struct symbol_table *t, uint64_t entry, const char *raw);
 

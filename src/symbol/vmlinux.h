@@ -3,11 +3,12 @@
 #define SYMBOL_VMLINUX_H
 
 /*
- * The file that the running kernel was linked as, with its symbols and debug information: the search for it, and
- * whether a file is it.
+ * The vmlinux of the running kernel, with its symbols and debug information: the search for the file, and the
+ * check whether a file belongs to this kernel.
  *
  * Runs in: the tool. Owns: the path, until vmlinux_release().
- * Invariant: it has the build id that /sys/kernel/notes tells, or `unchecked` says that nobody could compare them.
+ * Invariant: the file has the build id in /sys/kernel/notes, or `unchecked` is true because the two could not
+ * be compared.
  */
 
 #include <stdbool.h>
@@ -20,26 +21,31 @@
 struct vmlinux {
     char *path; /* with the root; NULL: there is none */
     unsigned char build_id[SYMBOL_BUILD_ID_MAX];
-    size_t build_id_len;   /* 0: it has none */
-    bool unchecked;        /* it has none, or the kernel does not tell its own */
-    bool sent;             /* by a server */
-    uint64_t stext;        /* address of _stext, as linked */
-    uint64_t in_init_main; /* of start_kernel(), which is in init/main.c; 0: it has no such symbol */
+    size_t build_id_len; /* 0: the file has none */
+    bool unchecked;      /* the file has no build id, or the kernel does not show its own */
+    bool sent;           /* the file came from a server */
+    uint64_t stext;      /* address of _stext in the file */
+    /* address of start_kernel(), which is in init/main.c; 0: there is no such symbol */
+    uint64_t in_init_main;
 };
 
-/** Looks where distributions and builds put it: below /usr/lib/debug, /boot and /lib/modules, after `root`. */
+/** Searches below /usr/lib/debug, /boot and /lib/modules in `root`, where distributions and builds put the
+ * file. */
 void vmlinux_seek(struct vmlinux *v, const char *root);
 /**
- * Takes the file at `path` for that of the kernel that runs, below `root` ("" but for tests) of which /sys tells the
- * build id. 0; or the line is in `e` and nothing is taken: -ESTALE it is of another kernel, -ENOEXEC no ELF file,
- * -ENODATA it has no debug information or no symbol _stext, or what opening it gave.
+ * Takes the file at `path` as that of the running kernel. `root` ("" except in tests) is the directory whose
+ * /sys has the kernel's build id. Returns 0, or, with a line in `e` and nothing taken: -ESTALE it belongs to
+ * another kernel, -ENOEXEC it is not an ELF file, -ENODATA it has no debug information or no symbol _stext,
+ * or the error of opening it.
  */
 int vmlinux_open(struct vmlinux *v, const char *root, const char *path, struct error *e);
 void vmlinux_release(struct vmlinux *v);
 
-/** The running kernel's GNU build id, of which `root` has /sys. Its length in bytes; 0: it does not tell. */
+/** Reads the running kernel's GNU build id from /sys below `root`. Returns its length in bytes; 0: the kernel
+ * does not show it. */
 size_t vmlinux_kernel_build_id(const char *root, unsigned char out[static SYMBOL_BUILD_ID_MAX]);
-/** The GNU build id in a list of ELF notes, of `max` bytes at most. Its length in bytes; 0: none. */
+/** Reads the GNU build id from a list of ELF notes, at most `max` bytes. Returns its length in bytes; 0:
+ * none. */
 size_t vmlinux_build_id(const void *notes, size_t len, unsigned char *out, size_t max);
 
 #endif

@@ -28,8 +28,8 @@ struct sys_attachment {
     const char *tracepoint; /* whose arguments it takes by position; NULL: it asks for them by name */
     const char *arguments;  /* "call_site,ptr": the names of the first ones, in their order */
     const char *if_type;    /* left out where the kernel has no such struct; NULL: needed */
-    uint32_t
-        software_event; /* of SEC("perf_event"): PERF_COUNT_SW_*; 0: its section says what it is attached to */
+    /* of SEC("perf_event"): PERF_COUNT_SW_*; 0: its section says what it is attached to */
+    uint32_t software_event;
 };
 
 #define SYS_ATTACHMENTS_MAX 20
@@ -99,8 +99,13 @@ struct sys_live {
 struct sys_measure {
     const char *doc; /* of --hist: "how long each took" */
     uint32_t column; /* of rows */
+<<<<<<< HEAD
     const struct table_column
         *summary; /* of events: MEASURE_COLUMNS, how many there were, all together, the most, the histogram */
+=======
+    /* of events: SYS_SUMMARY_COLUMNS, how many there were, all together, the most, the histogram */
+    const struct table_column *summary;
+>>>>>>> ee2e257 (all)
     uint64_t columns; /* of events: bits of those that are added; one without a value leaves the event out */
 };
 
@@ -118,14 +123,13 @@ struct sys_tool {
     const struct sys_option *options;  /* ends with a name of NULL; NULL: none */
     const struct sys_counted *counted; /* ends with words of NULL; NULL: none */
     uint32_t ring_bytes;               /* of a tool with events: a power of two */
-    uint64_t
-        /* rows come so often unless --interval says otherwise, on a terminal each in the last one's place */
-        interval_ns;
+    /* rows come so often unless --interval says otherwise, on a terminal each in the last one's place */
+    uint64_t interval_ns;
 
     /* A tool with rows: */
     const struct sys_part *parts; /* the first is the default; ends with a name of NULL. NULL: events */
-    uint32_t
-        container; /* the column of whose container it is, which comes of itself where rows are of processes; 0: none */
+    /* the column of whose container it is, which comes of itself where rows are of processes; 0: none */
+    uint32_t container;
     size_t key_bytes, value_bytes; /* the latter a multiple of 8 */
     size_t user_stack_at;          /* in the key: the number of a user stack (__s32); 0: it has none */
     void (*add)(void *sum, const void *value); /* one CPU's values to the sum of all */

@@ -21,8 +21,8 @@
 static const size_t sizes[] = {8,   24,   4104, 16,   48,   4112,  32,    64,     128,    256,
                                512, 1024, 2048, 4096, 8192, 16384, 65536, 262144, 1 << 20};
 #define CLASSES (sizeof(sizes) / sizeof(*sizes))
-#define ODD                                                                                                  \
-    3 /* classes before are of alignment 8, those before UNEVEN of 16; the others are aligned to their size */
+/* classes before are of alignment 8, those before UNEVEN of 16; the others are aligned to their size */
+#define ODD     3
 #define UNEVEN  6
 #define GRANULE 8
 #define LARGE   4094 /* beyond it, a second one in its page tells the library that the first is gone */

@@ -20,8 +20,8 @@ extern "C" {
 
 #define BELOW_PLACES  1024
 #define BELOW_FOREIGN 0 /* code without tags */
-#define BELOW_WHOLE                                                                                          \
-    (1 << 16) /* and a place: what it calls is one request, for which below_done() says what came of it */
+/* and a place: what it calls is one request, for which below_done() says what came of it */
+#define BELOW_WHOLE (1 << 16)
 /* Tagged code that only frees, unmaps or moves: what it does is counted where the object was made. */
 #define BELOW_FREES  1
 #define BELOW_UNMAPS 2

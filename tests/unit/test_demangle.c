@@ -42,8 +42,8 @@ static const char *const names[][2] = {
      "alloc::boxed::Box$LT$T$GT$::new::h0123456789abcdef"},
 };
 
-#define TAKE_THE_WHOLE                                                                                       \
-    6 /* of those: ".text", two operators, an abbreviation, a local one, an anonymous namespace */
+/* of those: ".text", two operators, an abbreviation, a local one, an anonymous namespace */
+#define TAKE_THE_WHOLE 6
 
 static void they_are_as_people_know_them(void **state)
 {

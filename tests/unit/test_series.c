@@ -235,8 +235,8 @@ struct scenario {
     const char *name;
     behaviour behave;
     double parameter, size_bytes;
-    bool
-        long_ramp; /* it adds for more than an hour, and frees nothing: who looks meanwhile cannot know better */
+    /* it adds for more than an hour, and frees nothing: who looks meanwhile cannot know better */
+    bool long_ramp;
 };
 
 #define KIB 1024.0

@@ -16,8 +16,8 @@
 
 #define ADDRESSES 30000u
 #define THREADS   4u
-#define HOT_PERCENT                                                                                          \
-    97u /* at eight slots for each address some 2 % at most find the first two taken; here 1 to 2 */
+/* at eight slots for each address some 2 % at most find the first two taken; here 1 to 2 */
+#define HOT_PERCENT 97u
 
 static uintptr_t addresses[ADDRESSES];
 

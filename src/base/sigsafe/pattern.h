@@ -20,10 +20,10 @@
 bool pattern_glob(const char *pattern, const char *text, size_t len);
 
 /* Flags of a pattern. */
-#define PATTERN_ANYWHERE                                                                                     \
-    1u /* also matches the text behind any slash; the pattern begins with PATTERN_ANYWHERE_BYTES bytes, "*" and "/" */
-#define PATTERN_MODULE                                                                                       \
-    2u /* also matches the name of a shared object without .so and the rest, and without -VERSION before that */
+/* also matches the text behind any slash; the pattern begins with PATTERN_ANYWHERE_BYTES bytes, "*" and "/" */
+#define PATTERN_ANYWHERE 1u
+/* also matches the name of a shared object without .so and the rest, and without -VERSION before that */
+#define PATTERN_MODULE 2u
 
 #define PATTERN_ANYWHERE_BYTES 2
 

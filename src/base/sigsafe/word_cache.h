@@ -5,8 +5,9 @@
 /*
  * A cache of words under keys of 64 bits; no word is 0. A new word may replace an old one. A word may be stored twice.
  *
- * Runs in: target. Threads: any, signal handlers included, without a lock. An entry is two words, key ^ word and word:
- * if a reader sees halves of two writes, they do not match its key. Plain memory, zero at first.
+ * Runs in: target.
+ * Threads: any, signal handlers included, without a lock. An entry is two words, key ^ word and word: if a
+ * reader sees halves of two writes, they do not match its key. Plain memory, zero at first.
  *
  * The cache is small at first, as the first use of a page costs as much as the page would save.
  */
@@ -34,8 +35,8 @@ struct word_cache {
 #define WORD_CACHE_SET_BYTES  (WORD_CACHE_WAYS * sizeof(struct word_cache_entry))
 #define WORD_CACHE_MASK_FIRST (WORD_CACHE_SETS_FIRST * WORD_CACHE_SET_BYTES - sizeof(struct word_cache_entry))
 #define WORD_CACHE_MASK_LAST  (WORD_CACHE_SETS * WORD_CACHE_SET_BYTES - sizeof(struct word_cache_entry))
-#define WORD_CACHE_EVICTED_MOST                                                                              \
-    32u /* words that are replaced before the cache grows; each is computed once more */
+/* words that are replaced before the cache grows; each is computed once more */
+#define WORD_CACHE_EVICTED_MOST 32u
 
 /** The bits of an entry's offset that are in use. */
 static inline uint64_t word_cache_mask(const struct word_cache *c)

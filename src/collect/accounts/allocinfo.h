@@ -17,8 +17,10 @@
  * 0. Each line becomes a row of struct accounts: its size is ACCOUNT_MADE_BYTES, read as a signed number, its
  * calls are ACCOUNT_MADE_CALLS, and all other counters are 0. The kernel does not count frees apart.
  *
- * Runs in: the tool. Threads: one at a time. Owns: nothing; the caller frees the accounts with accounts_release().
- * Invariant: the text is not trusted; a malformed line is counted, and the first few are kept with the reason.
+ * Runs in: the tool. Threads: one at a time.
+ * Owns: nothing; the caller frees the accounts with accounts_release().
+ * Invariant: the text is not trusted; a malformed line is counted, and the first few are kept with the
+ * reason.
  */
 
 #include <stdbool.h>
@@ -29,8 +31,8 @@
 #include "model/accounts/accounts.h"
 
 #define ALLOCINFO_PATH "/proc/allocinfo"
-#define ALLOCINFO_LINE_BYTES                                                                                 \
-    4352 /* of a line: a path of PATH_MAX and what stands around it; longer ones are none */
+/* of a line: a path of PATH_MAX and what stands around it; longer ones are none */
+#define ALLOCINFO_LINE_BYTES 4352
 
 /**
  * Reads a text that may hold anything; `texts` gets its names. 0; or -EPROTO, after a line that begins with

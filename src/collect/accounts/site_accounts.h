@@ -5,7 +5,7 @@
 /*
  * The accounts of call sites of a process, from its agent's ledger.
  *
- * Runs in: the tool. Nothing in the ledger is trusted: what does not add up is left out, and counted.
+ * Runs in: the tool. Nothing in the ledger is trusted: inconsistent records are left out and counted.
  */
 
 #include <sys/types.h>
@@ -18,15 +18,16 @@
 #include "symbol/symbol.h"
 
 /*
- * How a site becomes a place of an account: function, file and line are those of the innermost frame that is no
- * wrapper; `name` has the functions that it is inlined into, `class` one of these words.
+ * How a site becomes a place of an account. Function, file and line are those of the innermost frame that is
+ * no wrapper. `name` has the functions that it is inlined into. `class` is one of these words.
  */
-#define SITES_WRAPPER                                                                                        \
-    "wrapper" /* the function itself is one, and was not known as such, or its callers cannot be found */
-#define SITES_TAIL_CALL "tail call" /* of a function that it calls, which jumped to the allocator */
-#define SITES_TAG       "tag" /* no call but the place of a tag: what is charged to it is charged to no call */
-#define SITES_OTHER     "[sites without a record]" /* function, of all that the ledger had no room for */
-#define SITES_NO_MODULE "[JIT or unknown code]"    /* function, of all code outside every module */
+/* the site's function is a wrapper that was not known as such, or whose callers could not be found */
+#define SITES_WRAPPER   "wrapper"
+#define SITES_TAIL_CALL "tail call" /* the function calls another one, which jumped to the allocator */
+#define SITES_TAG       "tag" /* not a call but the place of a tag, whose objects are charged to no call */
+/* the function of all sites that the ledger had no room for */
+#define SITES_OTHER     "[sites without a record]"
+#define SITES_NO_MODULE "[JIT or unknown code]" /* the function of all code outside every module */
 
 struct sites_module {
     char *path;
@@ -34,51 +35,53 @@ struct sites_module {
     size_t build_id_len;
 };
 
-/** What is read of one ledger before it has names. */
+/** The contents of one ledger before its sites have names. */
 struct sites_reading {
     struct account_rows rows;    /* one for each site; `code` is its return address in the module's file */
-    struct VEC(uint32_t) module; /* of each row, or LEDGER_NONE */
-    struct VEC(bool) by_wrapper; /* it calls a wrapper, which calls the allocator */
-    struct VEC(uint64_t) key;    /* of each row: ledger_site_key(); 0: nothing can be asked of it */
+    struct VEC(uint32_t) module; /* of each row; or LEDGER_NONE */
+    struct VEC(bool) by_wrapper; /* of each row: it calls a wrapper, which calls the allocator */
+    struct VEC(uint64_t) key;    /* of each row: ledger_site_key(); 0: no rule can apply to it */
     struct VEC(uint32_t) number; /* of each row, in the ledger */
-    bool idle;                   /* those of which nothing was counted, too */
+    bool idle;                   /* include sites whose counts are 0 */
     struct VEC(struct sites_module) modules;
     struct account_process process;
-    const struct object_faults *faults; /* NULL: none were counted */
-    bool kept;                          /* the process was started so that it keeps them */
-    bool unfollowed;                    /* but has no address space for it */
+    const struct object_faults *faults; /* NULL: not counted */
+    bool kept;                          /* the process was started with accounts of sites */
+    bool unfollowed;                    /* but has no address space for the map of objects */
 };
 
-/** The accounts of a copy, without names. */
+/** Reads the accounts in a copy, without names. */
 void sites_from_copy(struct sites_reading *r, const struct ledger_copy *c, struct alloc_texts *texts);
 void sites_reading_release(struct sites_reading *r);
 
 /**
- * The same of an open ledger, with names from below `root` ("": our own). 0, or -errno with a line: -ENOENT it has no
- * accounts.
+ * Reads the accounts in an open ledger. Files for names are below `root` ("": our own root). Returns 0, or
+ * -errno with a line; -ENOENT: it has no accounts.
  */
 int sites_read_places(struct sites_reading *r, struct alloc_texts *texts, int fd, struct symbols *symbols,
                       const struct wrappers *wrappers, const char *root, struct error *e);
-/** The ledger of a process that lives, else the one that was left last: its descriptor, or -errno with a line. */
+/** Opens the ledger of a running process, or the last one that it left. Returns a descriptor, or -errno with
+ * a line. */
 int sites_open(pid_t pid, bool *alive, struct error *e);
 
 /**
- * The accounts in an open ledger, with names from below `root` ("": our own), added to `a` as those of process `pid`,
- * which is alive or not. Its rows are by place. 0, or -errno with a line.
+ * Adds the accounts in an open ledger to `a`, as those of process `pid`, with names from files below `root`
+ * ("": our own root). The rows are by place. Returns 0, or -errno with a line.
  */
 int sites_read_file(struct accounts *a, struct alloc_texts *texts, int fd, pid_t pid, bool alive,
                     struct symbols *symbols, const struct wrappers *wrappers, const char *root,
                     struct error *e);
 /**
- * Those of a process, or what it left: 0, or -errno with a line: -ESRCH no such process, -ENOENT it has no accounts.
+ * Reads the accounts of a process, or of its left-over ledger. Returns 0, or -errno with a line: -ESRCH no
+ * such process, -ENOENT it has no accounts.
  */
 int sites_read(struct accounts *a, struct alloc_texts *texts, pid_t pid, struct symbols *symbols,
                const struct wrappers *wrappers, struct error *e);
-/** The same with the faults that were counted for each account. */
+/** Like sites_read(), with the faults that were counted for each account. */
 int sites_read_faults(struct accounts *a, struct alloc_texts *texts, pid_t pid,
                       const struct object_faults *faults, struct symbols *symbols,
                       const struct wrappers *wrappers, struct error *e);
-/** As tags_find_objects(). */
+/** Like tags_find_objects(). */
 int sites_find_objects(struct object_lookup_where *where, pid_t pid, struct error *e);
 
 #endif

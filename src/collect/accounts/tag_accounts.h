@@ -5,7 +5,7 @@
 /*
  * The accounts of tags of a process, from its ledger.
  *
- * Runs in: the tool. Nothing in the ledger is trusted: what does not add up is left out, and counted.
+ * Runs in: the tool. Nothing in the ledger is trusted: inconsistent records are left out and counted.
  */
 
 #include <sys/types.h>
@@ -21,69 +21,72 @@
 struct tags_module {
     char *path;
     uint64_t key; /* ledger_module_key() */
-    bool whole;   /* all its places are there: those of its file, too */
+    bool whole;   /* all its places are here, including those of its file */
     uint8_t build_id[LEDGER_BUILD_ID_BYTES];
     size_t build_id_len;
 };
 
-/** What is read of one ledger before it has names. */
+/** The contents of one ledger before its tags have names. */
 struct tags_reading {
     struct account_rows rows;     /* one for each descriptor */
-    struct VEC(uint32_t) module;  /* of each row, or LEDGER_NONE */
+    struct VEC(uint32_t) module;  /* of each row; or LEDGER_NONE */
     struct VEC(uint64_t) key;     /* of each row: ledger_action_key() */
     struct VEC(uint32_t) account; /* of each row, in the ledger */
-    struct VEC(bool) filed;       /* of each row: its module's file has it; only if `unmet` is asked for */
-    bool idle;                    /* those of which nothing was counted, too */
-    bool unmet; /* and those of these modules' files that were never called; their account is 0 */
+    /* of each row: its module's file has the descriptor; set only with `unmet` */
+    struct VEC(bool) filed;
+    bool idle;  /* include places whose counts are 0 */
+    bool unmet; /* include places in the modules' files that were never called; their account is 0 */
     struct VEC(struct tags_module) modules;
     struct account_process process;
-    const struct object_faults *faults; /* NULL: none were counted */
+    const struct object_faults *faults; /* NULL: not counted */
 };
 
-/** The accounts of a copy, without names but the program's own. */
+/** Reads the accounts in a copy, without names but the program's own. */
 void tags_from_copy(struct tags_reading *r, const struct ledger_copy *c, struct alloc_texts *texts);
 void tags_reading_release(struct tags_reading *r);
 
 /**
- * The same of an open ledger, with names from below `root` ("": our own) if there are `symbols`. 0, or -errno with a
- * line.
+ * Reads the accounts in an open ledger, with names from files below `root` ("": our own root) if there are
+ * `symbols`. Returns 0, or -errno with a line.
  */
 int tags_read_places(struct tags_reading *r, struct alloc_texts *texts, int fd, struct symbols *symbols,
                      const char *root, struct error *e);
 
 /**
- * The accounts in an open ledger, with names from below `root` ("": our own), added to `a` as those of process `pid`,
- * which is alive or not. Its rows are by place. 0, or -errno with a line.
+ * Adds the accounts in an open ledger to `a`, as those of process `pid`, with names from files below `root`
+ * ("": our own root). The rows are by place. Returns 0, or -errno with a line.
  */
 int tags_read_file(struct accounts *a, struct alloc_texts *texts, int fd, pid_t pid, bool alive,
                    struct symbols *symbols, const char *root, struct error *e);
-/** The ledger of a process that runs, else the one that it left last. */
+/** The ledger of a running process, or the last one that it left. */
 struct tags_source {
     int fd;
     bool alive;
-    const char *root; /* where its files are */
+    const char *root; /* prefix of the paths of its files */
     struct container_roots roots;
 };
 
-/** 0, or -errno with a line: -ESRCH no such process, -ENOENT it has no accounts. */
+/** Returns 0, or -errno with a line: -ESRCH no such process, -ENOENT it has no accounts. */
 int tags_open(struct tags_source *s, pid_t pid, struct error *e);
 void tags_close(struct tags_source *s);
 /**
- * Those of a process, or what it left: 0, or -errno with a line: -ESRCH no such process, -ENOENT it has no accounts.
+ * Reads the accounts of a process, or of its left-over ledger. Returns 0, or -errno with a line: -ESRCH no
+ * such process, -ENOENT it has no accounts.
  */
 int tags_read(struct accounts *a, struct alloc_texts *texts, pid_t pid, struct symbols *symbols,
               struct error *e);
-/** The same with the faults that were counted for each account. */
+/** Like tags_read(), with the faults that were counted for each account. */
 int tags_read_faults(struct accounts *a, struct alloc_texts *texts, pid_t pid,
                      const struct object_faults *faults, struct symbols *symbols, struct error *e);
 /**
- * Where the process has its map of objects (object_faults_open()). 0, or -errno with a line: it has no accounts, has
- * ended, or follows no objects.
+ * Finds the process's map of objects (for object_faults_open()). Returns 0, or -errno with a line: it has no
+ * accounts, has ended, or follows no objects.
  */
 int tags_find_objects(struct object_lookup_where *where, pid_t pid, struct error *e);
 /**
- * The places of a program or library that does not run: of them nothing is counted. Its one process has no pid, and
- * ACCOUNT_LOST_RECORDS of what was not understood. 0, or -errno with a line, as tags_file_open().
+ * Reads the places of a program or library file; all counts are 0. Its one process has no pid, and counts
+ * parts that were not understood in ACCOUNT_LOST_RECORDS. Returns 0, or -errno with a line, as
+ * tags_file_open().
  */
 int tags_read_binary(struct accounts *a, struct alloc_texts *texts, const char *path, struct symbols *symbols,
                      struct error *e);

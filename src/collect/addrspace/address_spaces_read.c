@@ -10,8 +10,8 @@
 #include "collect/kernel/proc_text.h"
 #include "collect/process/proc.h"
 
-#define BIRTH_SLACK_NS                                                                                       \
-    1000000000u /* a start is told by another clock, in steps, and from before the fork was through */
+/* a start is told by another clock, in steps, and from before the fork was through */
+#define BIRTH_SLACK_NS 1000000000u
 
 /* When the process of that number began, by CLOCK_BOOTTIME; false: there is none. */
 static bool start_of(pid_t pid, uint64_t *boot_ns, char name[static PROCESS_LIFE_NAME_BYTES])

@@ -6,9 +6,9 @@
 
 #include "collect/addrspace/proc_maps.h"
 
-#define HEAP_REACH                                                                                           \
-    (2ull << 30)        /* how far behind the program brk may begin: the kernel adds up to 1 GiB by chance */
-#define STALE_MIN 16384 /* so many mappings come before the process is looked at: most must be gone */
+/* how far behind the program brk may begin: the kernel adds up to 1 GiB by chance */
+#define HEAP_REACH (2ull << 30)
+#define STALE_MIN  16384 /* so many mappings come before the process is looked at: most must be gone */
 
 /* The one that a record is about, made if it was there before we listened. */
 static struct process_life *find_or_make(struct address_spaces *s, pid_t pid, uint64_t time_ns)

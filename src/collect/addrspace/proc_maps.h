@@ -3,9 +3,9 @@
 #define COLLECT_PROC_MAPS_H
 
 /*
- * /proc/PID/maps as mappings, and what kind of memory a mapping is.
+ * Reads /proc/PID/maps as mappings, and classifies a mapping.
  *
- * Runs in: the tool. Owns: nothing; what is read holds references to its files, which are the caller's to put.
+ * Runs in: the tool. Owns: nothing; the mappings hold references to files, which the caller puts.
  */
 
 #include <sys/types.h>
@@ -15,15 +15,16 @@
 struct mapping_list VEC(struct space_mapping);
 
 /**
- * Appends what the process maps now. 0; -ESRCH: there is no such process; -EACCES: it may not be looked at; -E2BIG: it
- * maps too much; -ETIMEDOUT: its memory map is locked; or -errno.
+ * Appends the present mappings of the process. Returns 0; -ESRCH: no such process; -EACCES: no permission;
+ * -E2BIG: too many mappings; -ETIMEDOUT: its memory map is locked; or -errno.
  */
 int proc_maps_read(pid_t pid, struct mapped_files *files, struct mapping_list *out);
-/** Appends one line, without its newline; false: it is none. */
+/** Appends the mapping of one line, without its newline. Returns false if the line is not one. */
 bool proc_maps_take_line(const char *line, struct mapped_files *files, struct mapping_list *out);
 void proc_maps_release(struct mapped_files *files, struct mapping_list *list);
 
-/** By its name and its MAP_* flags. What the kernel calls heap may be more than it says: see address_spaces.h. */
+/** Classifies a mapping by its name and its MAP_* flags. The heap may be larger than the kernel's "[heap]":
+ * see address_spaces.h. */
 enum mapping_kind proc_maps_kind(const char *path, uint32_t flags);
 
 #endif

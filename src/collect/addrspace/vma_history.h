@@ -3,13 +3,15 @@
 #define COLLECT_VMA_HISTORY_H
 
 /*
- * The mappings of one address space over time: what was mapped where, at any moment that is not too long ago.
+ * The mappings of one address space over time: what was mapped where, at any moment not too long ago.
  *
- * A space is a layer of mappings, each with its time, upon another layer or nothing. The latest mapping of an address
- * wins, so nothing has to be cut when something is mapped over something else, and what is told too late finds its
- * place. A fork puts a new layer for each of the two upon the one they had in common: nothing is copied.
+ * A space is a layer of mappings, each with its time, upon another layer or nothing. The latest mapping of an
+ * address wins. So nothing has to be cut when something is mapped over something else, and a late record
+ * finds its place. A fork puts a new layer for each of the two processes upon their common layer: nothing is
+ * copied.
  *
- * Runs in: the tool. Threads: one. Owns: layers count their references, and so do files, which a table keeps unique.
+ * Runs in: the tool. Threads: one.
+ * Owns: layers are reference-counted, and so are files, which a table keeps unique.
  */
 
 #include <stdbool.h>
@@ -20,43 +22,43 @@
 #include "base/vec.h"
 
 enum mapping_kind {
-    MAPPING_NONE,      /* not mapped, as far as is known */
-    MAPPING_HEAP,      /* what brk made */
-    MAPPING_STACK,     /* the main thread's; those of other threads are anonymous memory like any other */
-    MAPPING_FILE,      /* a file's pages, also the private copies */
-    MAPPING_ANONYMOUS, /* private memory of no file */
+    MAPPING_NONE,      /* not mapped, as far as known */
+    MAPPING_HEAP,      /* made by brk */
+    MAPPING_STACK,     /* of the main thread; stacks of other threads are anonymous memory */
+    MAPPING_FILE,      /* pages of a file, including private copies */
+    MAPPING_ANONYMOUS, /* private memory without a file */
     MAPPING_HUGETLB,
     MAPPING_SHARED, /* shared anonymous memory, memfd, /dev/shm, System V */
-    MAPPING_VDSO,   /* code and data that the kernel put there: [vdso], [vvar], [vsyscall] */
+    MAPPING_VDSO,   /* code and data provided by the kernel: [vdso], [vvar], [vsyscall] */
     MAPPING_UNKNOWN,
     MAPPING_KINDS
 };
 
-/** What is mapped, other than anonymous memory. */
+/** The object of a mapping that is not anonymous memory. */
 struct mapping_file {
-    char *
-        path; /* as the process sees it, with " (deleted)" behind what had no name by then; "[stack]" and its like */
+    /* as the process sees it, with " (deleted)" behind if the name was gone; or "[stack]" and the like */
+    char *path;
     uint32_t major, minor;
     uint64_t inode; /* 0: not known */
     size_t refs;
 };
 
 struct space_mapping {
-    uint64_t start, end;        /* some of it may be covered by later ones */
+    uint64_t start, end;        /* parts of it may be covered by later mappings */
     uint64_t page_offset;       /* bytes from the file's start to `start` */
-    uint32_t protection, flags; /* PROT_*; of MAP_* what is known */
+    uint32_t protection, flags; /* PROT_*, and the known ones of MAP_* */
     enum mapping_kind kind;
     struct mapping_file *file; /* NULL: anonymous */
 };
 
-/** Every file once. */
+/** Stores each file once. */
 struct mapped_files {
     struct map map;
     struct VEC(struct mapping_file *) files;
-    size_t dead; /* that nobody refers to any more */
+    size_t dead; /* number of files without references */
 };
 
-/** One reference is the caller's. `like` says what it is, `path` is copied. */
+/** Returns the file with one reference for the caller. `like` describes it; `path` is copied. */
 struct mapping_file *mapped_files_get(struct mapped_files *files, const char *path,
                                       const struct mapping_file *like);
 void mapped_files_put(struct mapped_files *files, struct mapping_file *file);
@@ -64,32 +66,33 @@ void mapped_files_release(struct mapped_files *files);
 
 struct vma_history;
 
-/** An empty space, or one that begins as a copy of `under` is; that keeps its reference. */
+/** Returns an empty space, or one that begins as a copy of `under` and takes over its reference. */
 struct vma_history *vma_history_new(struct vma_history *under, uint64_t from_ns);
 struct vma_history *vma_history_get(struct vma_history *m);
 void vma_history_put(struct mapped_files *files, struct vma_history *m);
 /**
- * Has nothing been mapped in the uppermost layer, so that what lies under it can be shared instead? Then that, else
- * `m`.
+ * If the uppermost layer has no mapping, returns the layer below it, which can be shared instead; else
+ * returns `m`.
  */
 struct vma_history *vma_history_settled(struct vma_history *m);
 
-/** From time_ns on `mapping` is there; its reference to the file moves here. */
+/** Records that `mapping` exists from time_ns on. Takes over its reference to the file. */
 void vma_history_add(struct vma_history *m, uint64_t time_ns, const struct space_mapping *mapping);
-/** From time_ns on nothing is there. */
+/** Records that nothing is mapped from time_ns on. */
 void vma_history_clear(struct vma_history *m, uint64_t time_ns);
-/** What is at the address at that time; false: nothing, as far as is known. The file is not the caller's. */
+/** Finds what is mapped at the address at that time. Returns false if nothing is, as far as known. The file
+ * stays owned by the history. */
 bool vma_history_find(const struct vma_history *m, uint64_t time_ns, uint64_t address,
                       struct space_mapping *out);
-/** The mapping that begins first at or above the address, at that time. */
+/** Finds the first mapping at or above the address, at that time. */
 bool vma_history_next(const struct vma_history *m, uint64_t time_ns, uint64_t address,
                       struct space_mapping *out);
 
-/** Is it worth vma_history_fold()? */
+/** Returns whether vma_history_fold() is worthwhile. */
 bool vma_history_grown(const struct vma_history *m);
-/** Forgets what was there before settled_ns and is not any more, and no longer shares layers. */
+/** Removes mappings that had vanished before settled_ns, and stops sharing layers. */
 void vma_history_fold(struct mapped_files *files, struct vma_history *m, uint64_t settled_ns);
-/** Mappings that are kept, covered ones too. */
+/** Returns the number of stored mappings, including covered ones. */
 size_t vma_history_count(const struct vma_history *m);
 
 #endif

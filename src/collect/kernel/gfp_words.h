@@ -3,10 +3,8 @@
 #define COLLECT_GFP_WORDS_H
 
 /*
- * Words that this kernel has for the GFP flags in its events. Read from tracefs, where it is mounted
- * (nothing is mounted for it), and from BTF; what neither tells stays a number.
- *
- * Runs in: the tool. Threads: one at a time. Owns: its tables, until gfp_words_release().
+ * The names that the running kernel uses for the GFP flags in its events. They are read from tracefs, if it
+ * is mounted (it is not mounted for this), and from BTF. A flag without a name stays a number.
  */
 
 #include <stdbool.h>
@@ -17,8 +15,9 @@
 
 enum gfp_words_source {
     GFP_WORDS_NONE, /* flags are shown in hex */
-    GFP_WORDS_BTF, /* bits are the kernel's; composed masks as include/linux/gfp_types.h has had them since 6.10 */
-    GFP_WORDS_FORMAT, /* the kernel's own table: the same text as its traces have */
+    /* the bits are the kernel's; composed masks are those of include/linux/gfp_types.h since 6.10 */
+    GFP_WORDS_BTF,
+    GFP_WORDS_FORMAT, /* the kernel's own table: the same text as in its traces */
 };
 
 struct gfp_words {
@@ -26,11 +25,11 @@ struct gfp_words {
     struct gfp_names gfp;
 };
 
-/** Never fails: what cannot be read is left out. */
+/** Never fails: tables that cannot be read are left out. */
 void gfp_words_read(struct gfp_words *w);
 void gfp_words_release(struct gfp_words *w);
 
-/** Where tracefs is mounted: a folder in `out`. False: nowhere. */
+/** Finds the mount point of tracefs. Returns false if it is not mounted. */
 bool gfp_words_tracefs(struct buf *out);
 
 #endif

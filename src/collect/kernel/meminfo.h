@@ -3,10 +3,8 @@
 #define COLLECT_MEMINFO_H
 
 /*
- * The kernel's texts about the machine's memory as a whole, each put into a struct overview: what a line of it is not
- * known, or missing in this kernel, leaves its figure unknown. All take text that nobody has checked.
- *
- * Runs in: the tool. Threads: pure.
+ * Parsers of the kernel's files about the memory of the whole machine, which fill a struct overview. A value
+ * that is missing in this kernel stays unknown. All accept any text.
  */
 
 #include <stddef.h>
@@ -15,9 +13,9 @@
 
 /** /proc/meminfo */
 void meminfo_parse(struct overview *m, const char *text);
-/** /proc/vmstat; pages of that many bytes. */
+/** Parses /proc/vmstat; `page_bytes` is the size of a page. */
 void vmstat_parse(struct overview *m, const char *text, uint64_t page_bytes);
-/** /proc/zoneinfo; zones without memory are left out. */
+/** Parses /proc/zoneinfo; zones without memory are left out. */
 void zoneinfo_parse(struct overview *m, const char *text, uint64_t page_bytes);
 /** /proc/swaps */
 void swaps_parse(struct overview *m, const char *text);
@@ -25,10 +23,10 @@ void swaps_parse(struct overview *m, const char *text);
 void pressure_parse(struct overview_pressure *p, const char *text);
 /** /proc/slabinfo */
 void slabinfo_parse(struct overview *m, const char *text, uint64_t page_bytes);
-/** /sys/devices/system/node/nodeN/meminfo, and numastat beside it. */
+/** Parse /sys/devices/system/node/nodeN/meminfo, and numastat beside it. */
 void node_meminfo_parse(struct overview_node *n, const char *text);
 void node_numastat_parse(struct overview_node *n, const char *text);
-/** The word in brackets of "always [madvise] never"; "": none. */
+/** Copies the word in brackets of "always [madvise] never"; "": none. */
 void chosen_parse(const char *text, char *out, size_t size);
 
 #endif

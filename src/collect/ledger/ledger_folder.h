@@ -3,21 +3,21 @@
 #define COLLECT_LEDGER_FOLDER_H
 
 /*
- * Directories of ledgers, and what lies in them, by their paths: ".../allium-UID", ".../allium", and ".../run-NAME" in
- * these.
+ * Opens directories of ledgers, and files in them, by path: ".../allium-UID", ".../allium", and
+ * ".../run-NAME" in these.
  *
- * They are their users' own, who may put a link in the place of each, also between two looks of ours, and we may be
- * root. So these parts of a path are walked one by one, and a link is as nothing. What is before them is the system's,
- * or was chosen by who started us.
+ * The directories belong to users, who may replace any of them by a symbolic link at any time, and we may be
+ * root. So these parts of a path are walked one by one, and links are not followed. The parts before them
+ * belong to the system, or were chosen by the user who started us.
  *
- * Runs in: the tool. Owns: nothing; descriptors are the caller's.
+ * Runs in: the tool. Owns: nothing; descriptors belong to the caller.
  */
 
-/** A descriptor to list a directory with, or -errno: -ELOOP or -ENOTDIR where it is a link. */
+/** Opens a directory for listing. Returns a descriptor, or -errno: -ELOOP or -ENOTDIR for a link. */
 int ledger_folder_open(const char *dir);
-/** Opens a file in such a directory, in mode `how`; never waits. A descriptor or -errno. */
+/** Opens a file in such a directory, in mode `how`; never waits. Returns a descriptor or -errno. */
 int ledger_file_open(const char *path, int how);
-/** Removes a file in such a directory or, with AT_REMOVEDIR, a directory in one. 0 or -errno. */
+/** Removes a file in such a directory or, with AT_REMOVEDIR, a directory in one. Returns 0 or -errno. */
 int ledger_file_remove(const char *path, int how);
 
 #endif

@@ -2,18 +2,15 @@
 #ifndef COLLECT_PROFILE_NAMES_H
 #define COLLECT_PROFILE_NAMES_H
 
-/*
- * Gives every location of a profile its names.
- *
- * Runs in: the tool.
- */
+/* Gives each location of a profile its names. */
 
 #include "model/profile/profile.h"
 #include "symbol/symbol.h"
 
-/** Names what has no name yet; `root` goes before module paths ("/proc/PID/root" or ""). */
+/** Names the locations without names; `root` is put before module paths ("/proc/PID/root" or ""). */
 void profile_names_apply(struct symbols *symbols, struct profile *p, const char *root);
-/** Directory of the symbol cache ($XDG_CACHE_HOME/allium/symbols or below ~/.cache), made if needed; NULL: none. */
+/** Returns the directory of the symbol cache ($XDG_CACHE_HOME/allium/symbols or below ~/.cache), made if
+ * needed; NULL: none. */
 char *profile_names_cache_dir(void);
 
 #endif

@@ -3,10 +3,8 @@
 #define COLLECT_PERF_COUNTERS_H
 
 /*
- * Events of perf about memory, counted on all processors: page faults by the kernel, and what the hardware counts,
- * where it does. Nothing is sampled: a counter is read when it is looked at.
- *
- * Runs in: the tool. Threads: one at a time. Owns: its descriptors, until perf_counters_close().
+ * Counts perf events about memory on all processors: page faults by the kernel, and hardware events if there
+ * are any. Nothing is sampled: counters are read when needed.
  */
 
 #include "model/overview/overview.h"
@@ -18,10 +16,10 @@ struct perf_counters {
     bool open[OVERVIEW_EVENTS_MAX]; /* on all processors */
 };
 
-/** Opens what there is. 0, or -errno when even page faults cannot be counted. */
+/** Opens the events that exist. Returns 0, or -errno when even page faults cannot be counted. */
 int perf_counters_open(struct perf_counters *c);
 void perf_counters_close(struct perf_counters *c);
-/** What was counted since the call before. */
+/** Reads the counts since the previous call. */
 void perf_counters_read(struct perf_counters *c, struct overview *m);
 
 #endif

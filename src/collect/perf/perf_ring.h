@@ -3,9 +3,9 @@
 #define COLLECT_PERF_RING_H
 
 /*
- * The ring of a perf event, as the kernel maps it: a page about it, then the records (perf_event_open(2)).
+ * The ring of a perf event, as the kernel maps it: a control page, then the records (perf_event_open(2)).
  *
- * Runs in: the tool. Threads: one for each ring. Owns: nothing; the mapping is the caller's.
+ * Runs in: the tool. Threads: one for each ring. Owns: nothing; the mapping belongs to the caller.
  */
 
 #include <stdbool.h>
@@ -16,17 +16,17 @@
 
 struct perf_ring {
     struct perf_event_mmap_page *page;
-    size_t page_bytes, bytes; /* of the page about it; of the records' part, a power of two */
+    size_t page_bytes, bytes; /* of the control page; of the records, a power of two */
 };
 
 typedef void perf_ring_fn(void *arg, const struct perf_event_header *record);
 
 /**
- * Hands out what was written since the last release; a record is whole, and valid within the call. `*tail` gets what to
- * release. False: what is there makes no sense, and the rest was passed over.
+ * Reports the records since the last release; each is whole, and valid within the call. `*tail` is the
+ * argument for the release. Returns false if the data is inconsistent; then the rest was skipped.
  */
 bool perf_ring_read(const struct perf_ring *r, uint64_t *tail, perf_ring_fn *take, void *arg);
-/** Makes room for the kernel. */
+/** Gives the space back to the kernel. */
 void perf_ring_release(const struct perf_ring *r, uint64_t tail);
 
 #endif

@@ -3,9 +3,9 @@
 #define COLLECT_SIDEBAND_RECORD_H
 
 /*
- * One record of the side band, taken out of what the kernel writes (perf_event_open(2), "Ring-buffer layout").
+ * Parses one record of the side band (perf_event_open(2), "Ring-buffer layout").
  *
- * Runs in: the tool. Invariant: every length that a record tells is checked, although the kernel wrote it.
+ * Runs in: the tool. Invariant: every length in a record is checked, although the kernel wrote it.
  */
 
 #include <stdbool.h>
@@ -14,11 +14,12 @@
 #include <sys/types.h>
 
 enum sideband_type {
-    SIDEBAND_MAP,  /* a mapping was made, grown, or got other rights; as it is since */
-    SIDEBAND_NAME, /* a thread has another name; `exec`: and its process another address space, empty so far */
+    SIDEBAND_MAP, /* a mapping was made, grew, or got other rights; the record shows its new state */
+    /* a thread has a new name; with `exec`: and its process has a new address space, empty so far */
+    SIDEBAND_NAME,
     SIDEBAND_FORK, /* a process (pid differs from parent_pid) or a thread */
     SIDEBAND_EXIT, /* of a thread */
-    SIDEBAND_GAP,  /* `lost` records from since_ns on, nobody knows whose; 0: a CPU was not listened to */
+    SIDEBAND_GAP,  /* `lost` records of unknown processes since since_ns; 0: a CPU was not observed */
 };
 
 struct sideband_record {
@@ -29,18 +30,18 @@ struct sideband_record {
     bool exec;
     uint64_t lost, since_ns;
     uint64_t start, end, page_offset; /* bytes */
-    uint32_t protection, flags;       /* PROT_*, and of MAP_* what the kernel still knows */
+    uint32_t protection, flags;       /* PROT_*, and those of MAP_* that the kernel still knows */
     uint32_t major, minor;            /* of the device */
     uint64_t inode;
-    const char *text; /* path, "[stack]" and its like, "" for anonymous memory; or the name */
+    const char *text; /* path, "[stack]" and the like, "" for anonymous memory; or the name */
 };
 
-/** Bytes that the kernel puts behind each record, as sideband.c asks for them: the time. */
+/** Bytes that the kernel appends to each record, as sideband.c requests: the time. */
 #define SIDEBAND_TRAILER_BYTES 8
 
 /**
- * Reads one record of `bytes` bytes, its header included. False: one of another kind, or malformed. `text` points into
- * `data` or is a literal.
+ * Parses one record of `bytes` bytes, including its header. Returns false if it is of another kind or
+ * malformed. `text` points into `data` or is a literal.
  */
 bool sideband_record_parse(const void *data, size_t bytes, struct sideband_record *out);
 

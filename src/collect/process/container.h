@@ -3,7 +3,7 @@
 #define COLLECT_CONTAINER_H
 
 /*
- * Where a process lives, as far as that is not where we do: its namespaces and its root.
+ * The namespaces and the root of a process, as far as they differ from ours.
  *
  * Runs in: the tool. Owns: a set of roots owns its descriptors.
  */
@@ -15,26 +15,34 @@
 #include "base/vec.h"
 
 struct container {
-    bool files;      /* another mount namespace or another root: its paths are not ours */
+    bool files;      /* another mount namespace or root: its paths are not ours */
     bool pids;       /* another PID namespace */
+<<<<<<< HEAD
     uid_t user;      /* its effective user id, as we call it; (uid_t)-1: not known */
     pid_t inner_pid; /* what the process is called in its own; 0: not known */
 };
 
 /** All false, 0 and unknown where it may not be asked, or is gone. */
+=======
+    pid_t inner_pid; /* its pid in its own namespace; 0: not known */
+};
+
+/** Returns all false and 0 if we have no permission, or the process is gone. */
+>>>>>>> ee2e257 (all)
 struct container container_of(pid_t pid);
 /**
- * In a word: "mnt:[4026532281]" as lsns(8) has it, the root in our mount namespace, or "pid:[…]"; "": lives as we do.
+ * Appends a short name: "mnt:[4026532281]" as in lsns(8), the root in our mount namespace, or "pid:[…]"; "":
+ * nothing differs from ours.
  */
 void container_name(pid_t pid, const struct container *c, struct buf *out);
 
-/* Roots of processes, kept open: their files can be looked at after the process too. */
+/* Roots of processes, kept open: their files can be read after the process has ended. */
 struct container_root;
 struct container_roots VEC(struct container_root *);
 
 /**
- * What goes before the paths of a process: "/proc/self/fd/N", the same for all that share a root; "": its paths are
- * ours, or its root cannot be had. Valid until container_roots_release().
+ * Returns the prefix for the paths of a process: "/proc/self/fd/N", the same for all processes with that
+ * root; "": its paths are ours, or its root cannot be opened. Valid until container_roots_release().
  */
 const char *container_root(struct container_roots *roots, pid_t pid);
 void container_roots_release(struct container_roots *roots);

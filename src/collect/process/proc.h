@@ -2,11 +2,7 @@
 #ifndef COLLECT_PROC_H
 #define COLLECT_PROC_H
 
-/*
- * What /proc says of a process.
- *
- * Runs in: the tool.
- */
+/* Reads facts about a process from /proc. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,28 +10,33 @@
 
 #include "base/buf.h"
 
-/** Anonymous resident memory in bytes; 0: gone, or not told. */
+/** Returns the anonymous resident memory in bytes; 0: the process is gone, or the kernel does not tell. */
 uint64_t proc_rss_anon_bytes(pid_t pid);
-/** The command line, arguments separated by blanks and cut to `max` bytes; "" if it is not to be had. */
+/** Appends the command line, with arguments separated by blanks and cut to `max` bytes; "" if it cannot be
+ * read. */
 void proc_command_line(pid_t pid, size_t max, struct buf *out);
-/** Its name; "": not told. */
+/** Appends its name; "": not known. */
 void proc_name(pid_t pid, struct buf *out);
-/** Does the kernel let us look at everybody's processes, but for some that it guards by other means? */
+/** Returns whether the kernel lets us examine the processes of all users, except some that it protects by
+ * other means. */
 bool proc_may_see_all(void);
-/** The path of its program, as it has it; "": not told. */
+/** Appends the path of its program, in its own mount namespace; "": not known. */
 void proc_program(pid_t pid, struct buf *out);
-/** A thread's name, and when it began (CLOCK_BOOTTIME, in steps of 10 ms). False: there is none of that number. */
+/** Gets a thread's name and start (CLOCK_BOOTTIME, in steps of 10 ms). Returns false if there is no such
+ * thread. */
 bool proc_thread(pid_t pid, pid_t tid, char *name, size_t size, uint64_t *began_ns);
 /**
- * Does the process map exactly [start, start + bytes)? An image that was replaced by exec does not. 1, 0, or -errno: it
- * may not be looked at, or cannot be.
+ * Returns whether the process maps exactly [start, start + bytes): 1, 0, or -errno if it cannot be examined.
+ * After exec, the image that was replaced is not mapped any more.
  */
 int proc_maps(pid_t pid, uint64_t start, uint64_t bytes);
-/** Is there such a process, and not only its zombie? */
+/** Returns whether there is such a process, not counting a zombie. */
 bool proc_runs(pid_t pid);
-/** Is the agent in that process? Then it has a ledger, or makes one as soon as something is sampled. */
+/**
+ * Returns whether the process has loaded the agent. Then it has a ledger, or makes one at its first sample.
+ */
 bool proc_has_agent(pid_t pid);
-/** Is it a thread of the kernel? */
+/** Returns whether it is a kernel thread. */
 bool proc_is_kernel(pid_t pid);
 
 #endif

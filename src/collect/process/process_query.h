@@ -3,11 +3,9 @@
 #define COLLECT_PROCESS_QUERY_H
 
 /*
- * What a process can only be asked with a lock of its memory map: its command line, its proportional share, its
- * mappings. Where it hangs with that lock, it does not answer. So each question has a time, all of one look have one
- * together, and who did not answer is not asked again.
- *
- * Runs in: the tool. Threads: one at a time. Owns: the list of mappings and their names, until process_maps_release().
+ * Reads those facts about a process that need a lock of its memory map: its command line, its proportional
+ * share, its mappings. A process that hangs with the lock held does not answer. So each read has a time
+ * limit, all reads of one snapshot have a common one, and a process that did not answer is not tried again.
  */
 
 #include <sys/types.h>
@@ -17,22 +15,22 @@
 #include "model/overview/overview.h"
 
 struct process_queryer {
-    unsigned each_ms; /* at most, for one question */
-    unsigned left_ms; /* for all that are still to come; set before each look */
-    struct map mute;  /* pid and start of those that did not answer */
+    unsigned each_ms; /* limit for one read */
+    unsigned left_ms; /* limit for all reads still to come; set before each snapshot */
+    struct map mute;  /* pid and start of the processes that did not answer */
 };
 
 void process_queryer_release(struct process_queryer *a);
 /** Sets `command`, with `pss` also `pss_bytes`, and `asked`. */
 void process_query(struct process_queryer *a, struct overview_process *p, bool pss);
 /**
- * Its mappings, with what is resident. `asked` of the process says what came of it: with OVERVIEW_MUTE or
- * OVERVIEW_REFUSED there are none.
+ * Reads the mappings with their resident memory. `asked` of the process tells the result: with OVERVIEW_MUTE
+ * or OVERVIEW_REFUSED there are none.
  */
 void process_query_maps(struct process_queryer *a, struct overview_process *p, struct mappings *out);
-/** /proc/PID/smaps, or maps, which has no figures; what is broken in it is left out. */
+/** Parses /proc/PID/smaps, or maps, which has no figures; damaged parts are left out. */
 void mappings_parse(struct mappings *out, const char *text);
-/** Pss of /proc/PID/smaps_rollup. */
+/** Parses Pss in /proc/PID/smaps_rollup. */
 bool process_parse_rollup(const char *text, uint64_t *pss_bytes);
 
 #endif

@@ -2,19 +2,16 @@
 #ifndef COLLECT_PROGRAM_CHECK_H
 #define COLLECT_PROGRAM_CHECK_H
 
-/*
- * Can this program be observed through LD_PRELOAD? Looks at the file before it is started.
- *
- * Runs in: the tool.
- */
+/* Decides whether a program can be observed through LD_PRELOAD, from its file, before it is started. */
 
 #include "base/error.h"
 #include "wire/preload_check.h"
 
 enum program_kind {
     PROGRAM_OK,
-    PROGRAM_OWN_MALLOC, /* defines malloc, or carries another allocator: that goes past us; worth a warning */
-    PROGRAM_REFUSED,    /* nothing would be seen, or it would not run */
+    /* defines malloc, or contains another allocator, whose requests are not seen; worth a warning */
+    PROGRAM_OWN_MALLOC,
+    PROGRAM_REFUSED, /* nothing would be seen, or it would not run */
 };
 
 /**

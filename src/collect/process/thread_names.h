@@ -3,10 +3,9 @@
 #define COLLECT_THREAD_NAMES_H
 
 /*
- * What threads are called now. The ledger has the name that a thread had at its first sample, and many get theirs
- * later, from whoever made them; /proc knows, as long as a thread runs. What was seen is kept for when it has ended.
- *
- * Runs in: the tool. Threads: one at a time. Owns: the names, until vec_release().
+ * The present names of threads. The ledger has the name of a thread at its first sample, and many threads are
+ * named later by their creator. /proc has the present name as long as the thread runs; names that were seen
+ * are kept for later.
  */
 
 #include "base/vec.h"
@@ -19,15 +18,16 @@
 struct thread_name {
     char text[THREAD_NAME_BYTES]; /* "": never seen */
 };
-/** By thread of the profile, which are those of the ledger. */
+/** By thread of the profile, in the order of the ledger. */
 struct thread_names VEC(struct thread_name);
 
 /**
- * Looks at the running process and takes up what is found; `seen` may be NULL. Threads of another pid namespace have
- * other numbers there and keep the names they have, and so does one whose number is another's by now.
+ * Reads the names of the running process's threads into the profile and into `seen` (may be NULL). A thread
+ * keeps its old name if it is in another pid namespace, where tids differ, or if its tid belongs to another
+ * thread by now.
  */
 void thread_names_look(struct thread_names *seen, struct profile *p, pid_t pid);
-/** Gives the threads of an ended process the names they were seen to have. */
+/** Gives the threads of an ended process the names that were seen. */
 void thread_names_recall(const struct thread_names *seen, struct profile *p);
 
 #endif

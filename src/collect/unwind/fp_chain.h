@@ -3,11 +3,10 @@
 #define COLLECT_FP_CHAIN_H
 
 /*
- * How far a chain of frame pointers can be trusted. The kernel follows rbp wherever it points; code that was built
- * without frame pointers uses it for something else, or leaves that of a caller in it: what follows is not short, it is
- * wrong. A step from a frame to its caller is right only where the unwind rule in force at that place says the same.
- *
- * Runs in: the tool. Threads: one.
+ * Decides how much of a chain of frame pointers is right. The kernel follows rbp wherever it points. Code
+ * that was built without frame pointers uses rbp for something else, or leaves the value of a caller in it;
+ * then the rest of the chain is not short but wrong. A step from a frame to its caller is right only if the
+ * unwind rule in force at that address says the same.
  */
 
 #include <stddef.h>
@@ -17,18 +16,19 @@
 
 struct fp_chain_frame {
     struct dso *file; /* NULL: not known */
-    uint64_t address; /* the ELF's own: exact for the leaf, else one less than the return address */
+    uint64_t address; /* address in the ELF file: exact for the leaf, else one less than the return address */
 };
 
 enum fp_chain_end {
-    FP_CHAIN_WHOLE,    /* every frame can be trusted */
-    FP_CHAIN_NO_FILE,  /* the next one's callers not: its code is in no file that could be looked at */
-    FP_CHAIN_NO_RULES, /* nor where it has no unwind rules */
-    FP_CHAIN_NO_FRAME_POINTER, /* nor where its rbp is no frame pointer, or not yet */
+    FP_CHAIN_WHOLE,    /* every frame is right */
+    FP_CHAIN_NO_FILE,  /* the callers of the next frame are not: its code is in no file that could be read */
+    FP_CHAIN_NO_RULES, /* ... its code has no unwind rules */
+    FP_CHAIN_NO_FRAME_POINTER, /* ... its rbp is no frame pointer, or not yet */
 };
 
 /**
- * How many of n frames, the leaf first, are right; at least one of those there are. `why` (may be NULL): why not more.
+ * Returns how many of n frames, the leaf first, are right; at least one if there is any. `why` (may be NULL):
+ * why not more.
  */
 size_t fp_chain_trusted(const struct fp_chain_frame *frames, size_t n, enum fp_chain_end *why);
 

@@ -10,8 +10,8 @@
  * Runs in: the tool. Threads: one at a time.
  * Owns: its rows. Texts belong to a struct alloc_texts, which readings that are compared share; rows refer to
  * them by number.
- * Invariant: a program's counters only grow while its process lives; live memory is their difference, and may be
- * less than 0. The kernel's counters are what is held now.
+ * Invariant: a program's counters only grow while its process lives; live memory is their difference, and may
+ * be less than 0. The kernel's counters are what is held now.
  */
 
 #include <stdbool.h>
@@ -27,65 +27,68 @@
 
 enum account_counter {
     ACCOUNT_MADE_CALLS,
-    ACCOUNT_MADE_BYTES, /* as asked for */
+    ACCOUNT_MADE_BYTES, /* requested sizes */
     ACCOUNT_GONE_CALLS,
     ACCOUNT_GONE_BYTES,
-    ACCOUNT_MADE_USABLE, /* bytes as the allocator gave them; 0: that is not known, as of tags */
+    ACCOUNT_MADE_USABLE, /* usable bytes, as the allocator gave them; 0: not known (tags) */
     ACCOUNT_GONE_USABLE,
-    ACCOUNT_FREED_HERE_CALLS, /* by code at this place, whoever had made them; 0: not known, as of tags */
+    /* objects freed by code at this place, allocated anywhere; 0: not known (tags) */
+    ACCOUNT_FREED_HERE_CALLS,
     ACCOUNT_FREED_HERE_BYTES,
-    ACCOUNT_FAILED, /* requests */
-    /* At least so much was live at once, and at most; 0: not known, as of sites. Of several places the most of one,
-     * and the sum. */
+    ACCOUNT_FAILED, /* failed requests */
+    /* Bounds of the most bytes that were ever live at once; 0: not known (sites). Of several places: the
+     * greatest lower bound, and the sum of the upper bounds. */
     ACCOUNT_PEAK_BYTES,
     ACCOUNT_PEAK_HIGH_BYTES,
     ACCOUNT_COUNTERS
 };
 
-/** Page faults of memory in which its objects live, of the time in which somebody counts them: in no recording. */
+/** Page faults in memory that holds objects of the account, while they are being watched. Recordings do not
+ * have them. */
 enum account_faults {
     ACCOUNT_MINOR,
     ACCOUNT_MAJOR,
-    ACCOUNT_SHARED, /* of both: objects of other places lie in the same page */
+    ACCOUNT_SHARED, /* those of both kinds that hit a page with objects of other places, too */
     ACCOUNT_FAULTS
 };
 
-/** Page faults of no account. */
+/** Page faults that belong to no account. */
 struct account_faults_rest {
-    uint64_t
-        elsewhere; /* in memory that never held an object: stacks, files, objects that are not followed */
-    uint64_t
-        none; /* in memory that holds objects, but none where the fault was: freed, or the allocator's own */
+    /* in memory that never held an object that is followed: stacks, files, objects of unobserved code */
+    uint64_t elsewhere;
+    /* in memory that holds objects, but none at the fault's address: the object was freed, or the allocator's
+     * own data */
+    uint64_t none;
     uint64_t ended; /* the process ended before the object was looked up */
-    uint64_t lost;  /* of these the kernel gave only the number */
+    uint64_t lost;  /* the kernel dropped these events and reported only their number */
 };
 
 struct account_sum {
     uint64_t of[ACCOUNT_COUNTERS];
     uint64_t faults[ACCOUNT_FAULTS];
     uint32_t places,
-        inexact; /* so many places, and so many of them of which something could not be attributed */
+        inexact; /* the number of places, and of places for which something could not be attributed */
 };
 
-/** made - gone */
+/** allocated - freed */
 int64_t account_live_bytes(const struct account_sum *s);
 int64_t account_live_objects(const struct account_sum *s);
-/** Live bytes that were given beyond what was asked for. */
-/** False: the allocator has no malloc_usable_size(), and so usable bytes and slack are not known. */
+/** Returns false if the allocator has no malloc_usable_size(): usable bytes and slack are not known then. */
 bool account_slack_is_known(const struct account_sum *s);
 int64_t account_slack_bytes(const struct account_sum *s);
-/** Page faults, minor and major. */
+/** Returns the sum of minor and major page faults. */
 uint64_t account_faults(const struct account_sum *s);
-/** from becomes a part of to. */
+/** Adds `from` to `to`. */
 void account_sum_add(struct account_sum *to, const struct account_sum *from);
 
 /* ---- rows ---- */
 
 enum account_moment { ACCOUNT_BEFORE, ACCOUNT_AFTER, ACCOUNT_MOMENTS };
 
-/** What makes a row one; of rows by less than a place, the others are 0. All but line and pid are texts. */
+/** Identifies a row. In rows of groups larger than a place, the other members are 0. All but line and pid are
+ * texts. */
 struct account_key {
-    uint32_t class, name; /* as the program calls them */
+    uint32_t class, name; /* as the program names them */
     uint32_t file, line;
     uint32_t function;
     uint32_t module; /* path */
@@ -94,20 +97,21 @@ struct account_key {
 
 struct account_row {
     struct account_key key;
-    uint32_t copies; /* by the compiler; of several moments, the most */
-    uint64_t code;   /* address in the module's file, of the first copy */
+    uint32_t copies; /* copies made by the compiler; of several moments, the most */
+    uint64_t code;   /* address of the first copy in the module's file */
     struct account_sum of[ACCOUNT_MOMENTS];
 };
 struct account_rows VEC(struct account_row);
 
-/** What could not be kept or seen, of a process. */
+/** Counts of what could not be recorded or observed in a process. */
 enum account_loss {
-    ACCOUNT_LOST_PLACES,   /* for which there was no room */
-    ACCOUNT_LOST_OBJECTS,  /* that could not be followed: charged to nobody */
-    ACCOUNT_LOST_FREES,    /* gone past us; known since the address was handed out again */
-    ACCOUNT_LOST_RECORDS,  /* that make no sense */
-    ACCOUNT_FOREIGN_FREES, /* of objects that nobody follows: made before, or by code without an account */
-    /* places compiled with another version of <allium/tag.h>; recordings add them to the lost places */
+    ACCOUNT_LOST_PLACES,  /* places that found no room */
+    ACCOUNT_LOST_OBJECTS, /* objects that could not be followed: charged to no account */
+    ACCOUNT_LOST_FREES,   /* frees that were not seen; known because the address was handed out again */
+    ACCOUNT_LOST_RECORDS, /* inconsistent records */
+    /* frees of objects that are not followed: allocated earlier, or by code without an account */
+    ACCOUNT_FOREIGN_FREES,
+    /* Places compiled with another version of <allium/tag.h>. Recordings add them to the lost places. */
     ACCOUNT_LOST_VERSIONS,
     ACCOUNT_LOSSES
 };
@@ -125,7 +129,7 @@ struct account_process {
 
 struct account_bad_line {
     uint64_t line;   /* its number, from 1 */
-    const char *why; /* static */
+    const char *why; /* the reason; static */
 };
 
 /**
@@ -140,8 +144,8 @@ struct account_text {
 };
 
 /**
- * One reading. Its rows have their sums at ACCOUNT_AFTER, and are by process and place once accounts_merge()
- * was called.
+ * One reading. Its rows have their sums at ACCOUNT_AFTER. After accounts_merge() there is one row for each
+ * process and place.
  */
 struct accounts {
     struct account_rows rows;
@@ -151,11 +155,11 @@ struct accounts {
 
 void accounts_release(struct accounts *a);
 /**
- * Copies of a place become one row; of their functions it has the first by its letters, where a line tells places
- * apart.
+ * Merges the copies of each place into one row. If the lines tell two places apart but the copies have
+ * several functions, the first function in alphabetical order is taken.
  */
 void accounts_merge(struct accounts *a, const struct alloc_texts *texts);
-/** The seconds between two readings of the same process, or 0: there is none that is in both. */
+/** Returns the seconds between two readings of the same process; 0: no process is in both. */
 double accounts_seconds(const struct accounts *before, const struct accounts *after);
 
 enum account_group {
@@ -170,49 +174,50 @@ enum account_group {
 };
 
 /**
- * What tells rows apart beside their place: its class, name, file, line and module. The function does without
- * ACCOUNT_PART_FUNCTION where the line is unknown, and with it always: the kernel counts two functions of one
- * line (a macro's, an inline function's of a header) separately.
+ * What tells rows apart besides class, name, file, line and module. Without ACCOUNT_PART_FUNCTION, the
+ * function tells rows apart only where the line is unknown. With it, it always does: the kernel counts two
+ * functions of one line (those of a macro, or inline functions of a header) separately.
  */
 enum account_parts { ACCOUNT_PART_PROCESS = 1, ACCOUNT_PART_FUNCTION = 2 };
 /**
- * Joins one reading or two (`before` may be NULL) to rows by place and by `parts`, a set of enum account_parts.
- * A place that only one of the readings has was 0 in the other.
+ * Joins the rows of one reading or of two (`before` may be NULL) by place and by `parts`, a set of enum
+ * account_parts. A place that is missing from one reading counts as 0 there.
  */
 void account_rows_join(struct account_rows *to, const struct accounts *before, const struct accounts *after,
                        unsigned parts);
-/** Adds up rows. `to` is empty. Directories become texts: they stand in `file`. */
+/** Adds up rows into `to`, which is empty. The directories become texts and stand in `file`. */
 void account_rows_group(struct account_rows *to, const struct account_rows *from, enum account_group group,
                         struct alloc_texts *texts);
 struct account_sum account_rows_total(const struct account_rows *r, enum account_moment moment);
-/** Drops rows in which nothing changed. */
+/** Drops the rows in which nothing changed. */
 void account_rows_keep_changed(struct account_rows *r);
 
-/* ---- queries, of rows by place, at the moment after ---- */
+/* ---- queries on rows by place, at ACCOUNT_AFTER ---- */
 
 /**
- * class, name, func, file, dir, line, module, comm, pid, live, objects, peak, allocated, count, freed, frees,
- * failed, average, accurate.
+ * Fields: class, name, func, file, dir, line, module, comm, pid, live, objects, peak, allocated, count,
+ * freed, frees, failed, average, accurate.
  */
 int account_query_parse(struct query **q, const char *text, struct error *e);
-/** The same for the accounts of the kernel: func, file, dir, module, line, size, calls, average, accurate. */
+/** Parses a query on accounts of the kernel. Fields: func, file, dir, module, line, size, calls, average,
+ * accurate. */
 int account_query_parse_kernel(struct query **q, const char *text, struct error *e);
-/** Does it ask for the process? Then rows are to be joined by process, too. */
+/** Returns whether the query uses the process. Then rows must be joined by process, too. */
 bool account_query_needs_processes(const struct query *q);
-/** Does it ask for what debug information says: function, file, line? */
+/** Returns whether the query uses names from debug information: function, file, line. */
 bool account_query_needs_names(const struct query *q);
 bool account_row_fits(const struct account_row *row, const struct query *q, const struct alloc_texts *texts);
-/** Does it ask for figures? Then a place may fit now and not later. */
+/** Returns whether the query uses figures. Then a place may match now and not later. */
 bool account_query_needs_figures(const struct query *q);
 /**
- * Appends it as a clause that the process of that row can judge for itself: of class, name, function, file and
- * module. False: it asks for more, or for too much.
+ * Appends the query as a clause that the row's process can evaluate itself, with the fields class, name,
+ * function, file and module. Returns false if the query uses other fields or is too large.
  */
 bool account_query_compile(const struct query *q, const struct account_row *row,
                            const struct alloc_texts *texts, struct buf *out);
-/** Drops rows for which it does not hold. */
+/** Drops the rows that do not match. */
 void account_rows_keep(struct account_rows *r, const struct query *q, const struct alloc_texts *texts);
-/** The same for a query of account_query_parse_kernel(). */
+/** Like account_rows_keep(), for a query of account_query_parse_kernel(). */
 void account_rows_keep_kernel(struct account_rows *r, const struct query *q, const struct alloc_texts *texts);
 
 #endif

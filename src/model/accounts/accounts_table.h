@@ -3,7 +3,7 @@
 #define MODEL_ACCOUNTS_TABLE_H
 
 /*
- * Rows of accounts, put in order and made a table of.
+ * Sorts rows of accounts and makes a table of them.
  *
  * Runs in: the tool. Threads: one at a time. Owns: nothing; the caller frees the table.
  */
@@ -11,22 +11,22 @@
 #include "model/accounts/accounts.h"
 #include "model/table/table.h"
 
-/** What is asked for. */
+/** What the table shows. */
 enum account_view {
-    ACCOUNT_NOW,    /* what is live, and what was ever made */
-    ACCOUNT_CHANGE, /* what has changed between two moments */
-    ACCOUNT_RATE,   /* the same, in a second */
+    ACCOUNT_NOW,    /* live memory, and all that was ever allocated */
+    ACCOUNT_CHANGE, /* the change between two moments */
+    ACCOUNT_RATE,   /* the change in a second */
 };
 
-/** What rows are sorted by: of a view that compares, its change. */
+/** The order of the rows. A view that compares is sorted by the change. */
 enum account_order_by {
     ACCOUNT_SORT_LIVE,
     ACCOUNT_SORT_OBJECTS,
-    ACCOUNT_SORT_PEAK, /* of tags alone */
+    ACCOUNT_SORT_PEAK, /* tags only */
     ACCOUNT_SORT_ALLOCATED,
     ACCOUNT_SORT_ALLOCATIONS,
     ACCOUNT_SORT_FAILED,
-    ACCOUNT_SORT_TOTAL, /* those below are of sites alone */
+    ACCOUNT_SORT_TOTAL, /* this and those below: sites only */
     ACCOUNT_SORT_SLACK,
     ACCOUNT_SORT_FREES,
     ACCOUNT_SORT_FREED_HERE,
@@ -42,17 +42,17 @@ struct account_shape {
     } kind;
     enum account_view view;
     enum account_group group;
-    enum account_order_by sort; /* not of the kernel */
-    uint32_t column;            /* of the kernel, instead: an enum allocinfo_column, */
+    enum account_order_by sort; /* not for the kernel */
+    uint32_t column;            /* for the kernel, instead: an enum allocinfo_column, */
     enum table_order order;     /* in that order, */
-    const char *built_in;       /* and the module's name of code that is in no module; NULL: unknown */
+    const char *built_in;       /* and the name for the module of code in no module; NULL: unknown */
     uint32_t top;               /* rows; 0: all */
-    double seconds;             /* between the two moments; 0: not known, as of different processes */
+    double seconds;             /* between the two moments; 0: not known, because no process is in both */
 };
 
 /**
- * What a row is ordered by: a number (NAN: unknown) or a text (NULL: unknown); among equal rows, the larger
- * `then` comes first.
+ * The value that determines a row's place: a number (NAN: unknown) or a text (NULL: unknown). Of rows with
+ * equal values, the one with the larger `then` comes first.
  */
 struct account_order_key {
     double number;
@@ -71,12 +71,14 @@ struct account_ordered VEC(uint32_t);
 void account_rows_order(struct account_ordered *to, const struct account_rows *r,
                         const struct account_order *o);
 
-/** The first rows in that order. Columns without a meaning are hidden. */
+/** Makes a table of the first rows in that order. Columns that do not apply are hidden. */
 struct table *accounts_table_new(const struct account_rows *r, const struct alloc_texts *texts,
                                  const struct account_shape *shape);
-/** For screens: hides what says nothing where all is accurate, and what of a site stands in columns for people. */
+/**
+ * For screens: hides the column `accurate` if all rows are, and the columns of a site that the name repeats.
+ */
 void accounts_table_for_screen(struct table *t, const struct account_shape *shape);
-/** Drops the rows that have nothing of what is asked for: of sites, those that only free, or never do. */
+/** Drops the rows without anything to show in the table: sites that only free, or sites that never free. */
 void accounts_table_choose(struct account_rows *r, const struct account_shape *shape);
 
 #endif

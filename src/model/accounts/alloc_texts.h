@@ -17,8 +17,8 @@
 #include "base/vec.h"
 #include "query/query.h"
 
-#define ALLOC_NO_TEXT                                                                                        \
-    0u /* the number of an unknown text, and the module of code that is built into the kernel */
+/* the number of an unknown text, and the module of code that is built into the kernel */
+#define ALLOC_NO_TEXT 0u
 
 /** Begins zeroed. */
 struct alloc_texts {
@@ -29,10 +29,10 @@ struct alloc_texts {
 
 /** Returns the text's number; `bytes` hold no NUL. */
 uint32_t alloc_texts_put(struct alloc_texts *t, const char *bytes, size_t len);
-/** NULL for ALLOC_NO_TEXT. Valid until the next text is put. */
+/** Returns NULL for ALLOC_NO_TEXT. The text is valid until the next one is put. */
 const char *alloc_texts_get(const struct alloc_texts *t, uint32_t text);
 void alloc_texts_release(struct alloc_texts *t);
-/** The directory of a path: "mm" of "mm/slub.c", "." of "a.c", "/" of "/a.c". */
+/** Returns the directory of a path: "mm" for "mm/slub.c", "." for "a.c", "/" for "/a.c". */
 uint32_t alloc_texts_directory(struct alloc_texts *t, uint32_t file);
 /** Offers each directory above a path: "drivers/net" and "drivers" for "drivers/net/a.c"; none for NULL. */
 void alloc_offer_directories(const char *path, struct query_probe *probe);

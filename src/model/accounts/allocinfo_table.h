@@ -32,7 +32,7 @@ enum allocinfo_column {
 
 extern const struct table_column allocinfo_columns[ALLOCINFO_COLUMNS];
 
-/** Whether a column has a meaning in this view of such rows. */
+/** Returns whether the column applies to such rows in this view. */
 bool allocinfo_column_has(enum account_view view, enum account_group group, enum allocinfo_column column);
 /** The column that rows are sorted by without --sort. */
 enum allocinfo_column allocinfo_column_usual(enum account_view view);
@@ -42,7 +42,8 @@ enum allocinfo_column allocinfo_column_name(enum account_group group);
 int64_t allocinfo_bytes(const struct account_row *row, enum account_moment moment);
 int64_t allocinfo_bytes_change(const struct account_row *row);
 int64_t allocinfo_calls_change(const struct account_row *row);
-/** The first rows in that order; "allium-allocinfo" in JSON. Columns without a meaning are hidden. */
+/** Makes a table of the first rows in that order; "allium-allocinfo" in JSON. Columns that do not apply are
+ * hidden. */
 struct table *allocinfo_table_new(const struct account_rows *r, const struct alloc_texts *texts,
                                   const struct account_shape *shape);
 /** For screens: hides the columns about inexact sites where all of `total` is accurate. */

@@ -3,8 +3,9 @@
 #define MODEL_CEXPR_H
 
 /*
- * The value of a constant expression of C, as the kernel leaves them in the "print fmt" of its events: numbers, names,
- * casts (which change nothing), ( ) ~ << >> + - & ^ |. Not C: everything is an unsigned number of 64 bits.
+ * Evaluates constant expressions in C syntax, as they stand in the "print fmt" of the kernel's events:
+ * numbers, names, casts (which change nothing), ( ) ~ << >> + - & ^ |. Unlike in C, every value is an
+ * unsigned number of 64 bits.
  *
  * Runs in: the tool. Threads: pure. Owns: nothing.
  */
@@ -18,7 +19,8 @@ struct cexpr_names {
     const void *context;
 };
 
-/** Reads an expression; the place behind it and behind blanks, or NULL: it is none, or has a name that is not known. */
+/** Reads an expression. Returns the position behind it and behind blanks. NULL: it is no expression, or has
+ * an unknown name. */
 const char *cexpr_parse(const char *text, const struct cexpr_names *names, uint64_t *value);
 
 #endif

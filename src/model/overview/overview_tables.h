@@ -3,7 +3,8 @@
 #define MODEL_OVERVIEW_TABLES_H
 
 /*
- * The lists of a struct overview as tables, each for the caller to free. Their names are the keys of the lists in JSON.
+ * The lists of a struct overview as tables, which the caller frees. Their names are the keys of the lists in
+ * JSON.
  *
  * Runs in: the tool. Threads: pure.
  */
@@ -19,7 +20,7 @@ struct table *overview_cgroups_table(const struct overview *m);
 struct table *overview_slabs_table(const struct overview *m);
 struct table *overview_nodes_table(const struct overview *m);
 struct table *overview_huge_table(const struct overview *m);
-/** The latest first; 0: all. */
+/** The latest first; at most `top` rows, 0: all. */
 struct table *overview_kills_table(const struct overview *m, uint32_t top);
 
 #endif

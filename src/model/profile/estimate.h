@@ -66,32 +66,33 @@
 
 #define ESTIMATE_SMALLEST 8.0 /* bytes: a count assumes that objects it has not seen are no smaller */
 
-/** Sums over the sampled objects of one power of two of the size and one period (the agent also keeps stacks and
- *  threads apart, which is of no consequence here). */
+/** Sums over the sampled objects of one size class (a power of two) and one period. The agent also separates
+ * stacks and threads, which does not matter here. */
 struct estimate_cell {
-    uint64_t samples; /* k; 0 is allowed and says that this period was in force and nothing was seen */
+    uint64_t samples; /* k; 0 is allowed: this period was in force and nothing was sampled */
     double seen;      /* bytes: sum of n */
     double bytes;     /* bytes: sum of n w */
     double count;     /* objects: sum of w */
     double period;    /* bytes; 1 or less: every object was sampled, there is no error */
 };
 
-/** What one object, not sampled so far, could add to the unsampled rest; see u* and v* above. */
+/** The mean and variance that one missed object could add to the unsampled rest; see u* and v* above. */
 struct estimate_missed {
     double mean, variance;
 };
 
-/** A sum of cells, either of bytes or of counts. All zero is the empty sum; never mix the two. */
+/** A sum of cells, either of bytes or of counts; never mix the two. All zero is the empty sum. */
 struct estimate {
     uint64_t samples;
-    uint64_t exact;    /* those of `samples` taken at period 1 */
-    double value;      /* unbiased estimate of the truth: bytes or objects */
-    double seen;       /* the part of it that was sampled, and so is certain */
-    double variance;   /* of the value */
-    double grain;      /* sum over cells of their variance times the bytes (or 1) of an object */
-    double log_weight; /* sum of ln w: with chance exp(-log_weight) all that there was was sampled */
-    struct estimate_missed next;  /* missed sample, where some were taken */
-    struct estimate_missed first; /* missed sample, where none was; else it says nothing */
+    uint64_t exact;  /* number of samples taken at period 1 */
+    double value;    /* unbiased estimate of the truth: bytes or objects */
+    double seen;     /* the part of it that was sampled and so is certain */
+    double variance; /* of the value */
+    double grain;    /* sum over cells of their variance times the bytes (or 1) of an object */
+    /* sum of ln w: the chance that all existing objects were sampled is exp(-log_weight) */
+    double log_weight;
+    struct estimate_missed next;  /* for a missed sample, if something was sampled */
+    struct estimate_missed first; /* for a missed sample, if nothing was sampled; else not used */
     double smallest, largest;     /* bytes, counts only: lowest and highest mean size of a cell */
 };
 
@@ -101,17 +102,17 @@ struct interval {
 
 void estimate_add_cell_bytes(struct estimate *e, const struct estimate_cell *cell);
 void estimate_add_cell_count(struct estimate *e, const struct estimate_cell *cell);
-/** Adds one thing of `amount` that was taken as one of `n` of equal chances. */
+/** Adds one object of `amount` that was drawn from `n` with equal chances. */
 void estimate_add_one_of(struct estimate *e, double amount, uint32_t n);
-/** Both, for less than each by itself. */
+/** Does both at less cost. */
 void estimate_add_cell(struct estimate *bytes, struct estimate *count, const struct estimate_cell *cell);
-/** Adds `other`, which must share no object with `e` (two snapshots of one image do). */
+/** Adds `other`, which must share no object with `e` (two snapshots of one image share objects). */
 void estimate_merge(struct estimate *e, const struct estimate *other);
-/** The 95 % interval of the truth, 2.5 % on either side. */
+/** Returns the 95 % interval of the true value, with 2.5 % on either side. */
 struct interval estimate_interval(const struct estimate *e);
 
-/** The 2.5 % or (upper) 97.5 % quantile of the gamma distribution of this shape and scale 1; relative error
- *  under 1e-7. Shape 0 gives 0. */
+/** Returns the 2.5 % or (upper) 97.5 % quantile of the gamma distribution of this shape and scale 1, with a
+ * relative error under 1e-7. Shape 0 gives 0. */
 double estimate_gamma_quantile(double shape, bool upper);
 
 #endif

@@ -3,7 +3,8 @@
 #define MODEL_FRAMES_H
 
 /*
- * The frames of a stack as people see them: inlined calls one by one, the agent's own left out, the end named.
+ * The frames of a stack as people read them: inlined calls are frames of their own, the agent's frames are
+ * left out, and an incomplete end is shown.
  *
  * Runs in: the tool. Threads: pure functions of a profile, which must be valid. Owns: nothing.
  */
@@ -14,48 +15,49 @@
 
 #include "model/profile/profile.h"
 
-#define FRAME_NAME_BYTES 320 /* a name made up for code without one */
+#define FRAME_NAME_BYTES 320 /* of a name made up for code without one */
 
-/** A frame as people see it: one function, at most one line of source. */
+/** A frame as people read it: one function, and at most one source line. */
 struct frame {
-    uint32_t location;          /* PROFILE_NONE: no code, but where the stack ends: "[cut]" */
-    uint32_t line;              /* in the profile's `lines`; PROFILE_NONE: not named */
-    enum profile_stack_end end; /* of such a marker; WHOLE: there was no frame at all */
+    uint32_t location;          /* PROFILE_NONE: not code but a marker of the stack's end, "[cut]" */
+    uint32_t line;              /* index in the profile's `lines`; PROFILE_NONE: no name */
+    enum profile_stack_end end; /* of such a marker; WHOLE: the stack had no frame at all */
 };
 struct frames VEC(struct frame);
 
 /**
- * Replaces the content of `out` by the stack's frames, leaf first, inlined functions before those they are inlined
- * into. The agent's frames at the leaf are left out. At least one: a stack that did not end whole has a marker at its
- * root.
+ * Replaces the contents of `out` by the stack's frames, leaf first, inlined functions before the functions
+ * that contain them. The agent's frames at the leaf are left out. There is at least one frame: a stack that
+ * is not whole gets a marker at its root.
  */
 void frames_of(struct frames *out, const struct profile *p, uint32_t stack);
-/** The same for one place in the code: all that is known of a stack of which only the caller was kept. */
+/** Like frames_of() for a single location, for a stack of which only the caller is known. */
 void frames_at(struct frames *out, const struct profile *p, uint32_t location);
 /**
- * Whose doing it is: the innermost frame outside libc, libstdc++, allocator libraries and the agent, inlined functions
- * aside, wrappers passed over; where there is none, the innermost one behind these. Of `frames`, which frames_of() or
- * frames_at() has filled.
+ * Returns the frame that is responsible for the allocation: the innermost frame, not inlined and not in a
+ * wrapper, outside libc, libstdc++, allocator libraries and the agent. If there is none, returns the
+ * innermost frame behind these. `frames` was filled by frames_of() or frames_at().
  */
 const struct frame *frames_owner(const struct profile *p, const struct frames *frames);
 /**
- * How many frames are passed over when it is asked who allocated: the innermost ones, as far as they are wrappers
- * (wrappers.h), and, of functions without a name, those that a wrapper of the same module called. Less than all: where
- * there is nothing else, the outermost wrapper stays. None where no wrapper is marked.
+ * Returns how many innermost frames to skip to reach the code that requested the memory: wrappers
+ * (wrappers.h), and functions without a name that a wrapper of the same module called. It is less than the
+ * number of frames: if all are wrappers, the outermost one is not skipped. 0 if no wrapper is marked.
  */
 size_t frames_passed_over(const struct profile *p, const struct frames *frames);
-/** The first one behind those. */
+/** Returns the first frame behind the skipped ones. */
 const struct frame *frames_asker(const struct profile *p, const struct frames *frames);
-/** "main", "libfoo.so+0x1234", "[JIT or unknown code]", "[cut]". Of the profile, or in `scratch`. */
+/** Returns "main", "libfoo.so+0x1234", "[JIT or unknown code]" or "[cut]". The text belongs to the profile or
+ * lies in `scratch`. */
 const char *frame_function(const struct profile *p, const struct frame *f,
                            char scratch[static FRAME_NAME_BYTES]);
 /**
- * For each location of the profile, the number of the first one that is the same code (module's path and build id,
- * address), also in another process. A new array, which the caller frees.
+ * Returns, for each location of the profile, the number of the first location with the same code (path and
+ * build id of the module, and address), in any process. A new array, which the caller frees.
  */
 uint32_t *frames_same_locations(const struct profile *p);
 
-/** What follows the last slash. */
+/** Returns the part of the path behind the last slash. */
 static inline const char *frame_basename(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -63,7 +65,8 @@ static inline const char *frame_basename(const char *path)
 }
 
 /**
- * Paths of a frame's source and module, "" unknown; its line, 0 unknown; whether it is part of the next frame's code.
+ * The paths of a frame's source and module ("": unknown), its line (0: unknown), and whether it is inlined
+ * into the next frame.
  */
 static inline const char *frame_file(const struct profile *p, const struct frame *f)
 {

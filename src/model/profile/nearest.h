@@ -3,7 +3,7 @@
 #define MODEL_NEAREST_H
 
 /*
- * Names like one that is not there.
+ * Finds names that are similar to a name that does not exist.
  *
  * Runs in: the tool. Threads: pure. Owns: nothing.
  */
@@ -12,11 +12,12 @@
 
 #define NEAREST_MAX 3
 
-/** Whether a function of the profile has a name that fits the pattern (base/sigsafe/pattern.h). */
+/** Returns whether the name of a function in the profile matches the pattern (base/sigsafe/pattern.h). */
 bool nearest_fits_any(const struct profile *p, const char *pattern);
 /**
- * Up to NEAREST_MAX strings of the profile, names of functions that are like `text`, the most alike first: those that
- * have it in them, or that a few other letters make of it. Case and the pattern's * and ? do not count. Their number.
+ * Finds up to NEAREST_MAX function names similar to `text`, the most similar first: names that contain it, or
+ * that differ from it by a few letters. Case and the pattern's * and ? are ignored. Returns their number;
+ * `nearest` gets strings of the profile.
  */
 size_t nearest_functions(const struct profile *p, const char *text, uint32_t nearest[static NEAREST_MAX]);
 

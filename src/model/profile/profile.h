@@ -36,10 +36,12 @@ enum profile_image_state {
     PROFILE_IMAGE_RUNNING, /* when it was read */
     PROFILE_IMAGE_EXITED,  /* its exit handlers ran */
     PROFILE_IMAGE_ENDED,   /* killed, _exit or exec */
-    PROFILE_IMAGE_CUT, /* it ran when it was last seen, in a recording that was cut short. Not kept in recordings */
+    /* it ran when it was last seen, in a recording that was cut short. Not stored in recordings */
+    PROFILE_IMAGE_CUT,
 };
 
-/** What could not be kept or seen: counts of events. The order is that of the ledger and of the recording. */
+/** Counts of events that could not be recorded or observed. The order is that of the ledger and of the
+ * recording. */
 enum profile_loss {
     PROFILE_LOST_SAMPLES,
     PROFILE_LOST_LIVE,
@@ -54,41 +56,43 @@ enum profile_loss {
     PROFILE_LOSSES
 };
 
-/** One process image: what ran between exec (or fork) and its end or the next exec. */
+/** One process image: a program from exec (or fork) to its end or its next exec. */
 struct profile_image {
-    uint64_t id;        /* random, never 0 */
-    uint64_t parent_id; /* image it was forked from; 0: began with exec, or the parent had no ledger */
+    uint64_t id; /* random, never 0 */
+    /* image that it was forked from; 0: it began with exec, or the parent had no ledger */
+    uint64_t parent_id;
     int32_t pid, parent_pid;
-    uint32_t comm, exe, args; /* strings; args "" when not kept */
+    uint32_t comm, exe, args; /* strings; args is "" when not stored */
     enum profile_image_state state;
-    int32_t signal; /* that ended it; 0: none, or not known */
+    int32_t signal; /* the signal that ended it; 0: none, or not known */
     bool
         past; /* as it was at taken_ns, later than which it was seen: then live samples are too few, what was temporary
                 * and lifetimes are 0, the peak is if it came later, and cost and losses are those of its end */
     uint64_t began_ns; /* CLOCK_REALTIME when its ledger began (its first sample) */
-    uint64_t taken_ns; /* CLOCK_REALTIME of this reading, or of its end: all that was before is in it */
-    uint64_t
-        ended_ns; /* CLOCK_REALTIME when its exit handlers ran; 0: not, or not known. Not kept in recordings */
+    /* CLOCK_REALTIME of this reading, or of its end; the profile has everything before that time */
+    uint64_t taken_ns;
+    /* CLOCK_REALTIME when its exit handlers ran; 0: they did not, or not known. Not stored in recordings */
+    uint64_t ended_ns;
     uint64_t peak_ns;  /* CLOCK_REALTIME of the peak; 0: none */
-    uint64_t off_ns;   /* for so long sampling was off */
+    uint64_t off_ns;   /* how long sampling was off */
     double peak_bytes; /* estimate of live bytes at the peak */
     uint64_t operations_begun,
         operations_done; /* cold operations; the difference was under way when it was read */
     uint64_t cold_ns;    /* CPU time of the cold path, estimated from one in 64 */
     uint64_t ledger_bytes, ledger_limit_bytes;
-    uint32_t ledger_full;    /* string: why it stopped growing; "" while it can */
-    uint64_t rss_anon_bytes; /* RssAnon at the reading, or the last one seen before the end; 0: unknown */
-    uint64_t torn_samples;   /* samples that changed while they were copied, left out */
-    bool inconsistent;       /* the reader had to drop records that made no sense */
+    uint32_t ledger_full;    /* string: why the ledger stopped growing; "" while it can grow */
+    uint64_t rss_anon_bytes; /* RssAnon at the reading, or when last seen before the end; 0: unknown */
+    uint64_t torn_samples;   /* samples that changed while they were copied; left out */
+    bool inconsistent;       /* the reader dropped inconsistent records */
     uint64_t losses[PROFILE_LOSSES];
 };
 
 struct profile_thread {
     uint32_t image;
-    int32_t tid;       /* 0: "other", the threads beyond the table */
+    int32_t tid;       /* 0: "other", the threads that found the table full */
     uint32_t name;     /* string, "" unknown */
     uint32_t ordinal;  /* in the image */
-    uint64_t first_ns; /* CLOCK_REALTIME of its first sample; 0: not known. Not kept in recordings */
+    uint64_t first_ns; /* CLOCK_REALTIME of its first sample; 0: not known. Not stored in recordings */
 };
 
 struct profile_module {
@@ -99,28 +103,29 @@ struct profile_module {
 
 /** A name for a place in the code. */
 struct profile_line {
-    uint32_t function; /* string, never "" once named */
+    uint32_t function; /* string, never "" once it has a name */
     uint32_t file;     /* string, "" unknown */
     uint32_t line;     /* 0 unknown */
     bool inlined;      /* into the next line's function */
-    bool wrapper;      /* of a function that only passes on what others ask for; see wrappers.h */
-    bool nameless;     /* "libfoo.so+0x1234"; known only where wrappers are marked */
+    bool wrapper;      /* a function that only passes on the requests of its callers; see wrappers.h */
+    bool nameless;     /* the name is "libfoo.so+0x1234"; set only where wrappers are marked */
 };
 
-/** An address in a module. Names are innermost first; the last one is the function the code belongs to. */
+/** An address in a module. The lines are innermost first; the last one is the function that contains the
+ * code. */
 struct profile_location {
     uint32_t module;     /* PROFILE_NONE: code outside every module (JIT) */
     uint64_t address;    /* in the ELF file: a return address, or the exact pc */
     bool exact;          /* false: the call is one byte before */
     uint32_t first_line; /* in `lines` */
-    uint32_t n_lines;    /* 0: not named yet */
+    uint32_t n_lines;    /* 0: no names yet */
 };
 
 enum profile_stack_end {
     PROFILE_STACK_WHOLE,
-    PROFILE_STACK_CUT,     /* deeper than is kept */
-    PROFILE_STACK_NO_CODE, /* went on in code outside every module */
-    PROFILE_STACK_NO_RULE, /* a module without unwind rules there */
+    PROFILE_STACK_CUT,     /* deeper than the limit */
+    PROFILE_STACK_NO_CODE, /* the caller is code outside every module */
+    PROFILE_STACK_NO_RULE, /* the module has no unwind rules for the address */
     PROFILE_STACK_BROKEN,
 };
 
@@ -130,7 +135,7 @@ struct profile_stack {
     enum profile_stack_end end;
 };
 
-/** The books of one stack, thread, size class and period of one image. */
+/** The counters of one stack, thread, size class and period of one image. */
 struct profile_cell {
     uint32_t image, stack, thread;
     uint8_t size_class;    /* sizes in [2^k, 2^(k+1)); size 0 is class 0 */
@@ -141,8 +146,8 @@ struct profile_cell {
     uint32_t lifetimes[PROFILE_LIFETIMES]; /* freed samples that lived less than lifetime_ns(k) */
 };
 
-#define PROFILE_SLACK_UNKNOWN                                                                                \
-    UINT64_MAX /* the allocator does not say how much it gave beyond what was asked for */
+/* the slack is unknown: the allocator has no malloc_usable_size() */
+#define PROFILE_SLACK_UNKNOWN UINT64_MAX
 
 struct profile_sample {
     uint32_t cell;
@@ -152,15 +157,15 @@ struct profile_sample {
 };
 
 struct profile_free {
-    uint32_t cell; /* who had allocated it */
+    uint32_t cell; /* of the stack that allocated the object */
     uint64_t serial, address, size_bytes, born_ns, freed_ns;
-    uint32_t stack;    /* who freed it; PROFILE_NONE: only the caller is known */
-    uint32_t location; /* that caller; PROFILE_NONE: unknown */
-    uint32_t thread;   /* that freed it; PROFILE_NONE: unknown */
+    uint32_t stack;    /* stack that freed it; PROFILE_NONE: only the caller is known */
+    uint32_t location; /* location of the caller that freed it; PROFILE_NONE: unknown */
+    uint32_t thread;   /* thread that freed it; PROFILE_NONE: unknown */
     bool reallocated;
 };
 
-/** A moment of one image's life, for curves. */
+/** The state of one image at one time, for curves. */
 struct profile_point {
     uint32_t image;
     uint64_t time_ns; /* CLOCK_REALTIME */
@@ -170,7 +175,7 @@ struct profile_point {
 
 /** Processes of one program that were started without the agent. */
 struct profile_unobserved {
-    uint32_t program; /* string: its path as it was started; "" not known */
+    uint32_t program; /* string: path of the program as it was started; "": not known */
     uint32_t reason;  /* string: "is statically linked" */
     uint64_t processes;
 };
@@ -190,16 +195,16 @@ struct profile {
     struct VEC(struct profile_point) points;
     struct VEC(struct profile_unobserved) unobserved;
     uint64_t lifetime_ns[PROFILE_LIFETIMES - 1]; /* upper bounds of all but the last class */
-    uint64_t images_dropped;                     /* images of which only a count was kept */
+    uint64_t images_dropped;                     /* images of which only the number is known */
     double images_dropped_peak_bytes;            /* sum of their peaks */
     /* CPU time and highest resident memory of the process that recorded; 0: not known. */
     uint64_t recorder_cpu_ns, recorder_peak_bytes;
     uint64_t taken_ns;     /* CLOCK_REALTIME of the reading */
-    uint64_t period_bytes; /* that a recording which is complete was asked for; 0: not known. See the cells */
+    uint64_t period_bytes; /* period of a complete recording; 0: not known. See also the cells */
     struct map string_index;
 };
 
-/** An empty profile (string 0 is there). Never NULL. */
+/** Returns an empty profile (with string 0). Never NULL. */
 struct profile *profile_new(void);
 void profile_free(struct profile *p);
 /** Index of the text, interned; NULL counts as "". */
@@ -209,30 +214,30 @@ static inline const char *profile_text(const struct profile *p, uint32_t string)
     return p->strings.at[string];
 }
 /**
- * "redis-server/bio_close_file": a thread within its process; "redis-server" is the first one, "redis-server/thread"
- * one that was never given a name.
+ * Appends the name of a thread within its process: "redis-server/bio_close_file". "redis-server" is the first
+ * thread; "redis-server/thread" is a thread without a name.
  */
 void profile_add_thread_name(struct buf *b, const struct profile *p, uint32_t thread);
-/** The period at which nothing at all was sampled; 0: something was, or it is not known. */
+/** Returns the sampling period if nothing was sampled; 0: something was, or the period is not known. */
 static inline uint64_t profile_silent_period(const struct profile *p)
 {
     return p->images.len || p->images_dropped || p->unobserved.len ? 0 : p->period_bytes;
 }
-/** True when every index points to something; for debug builds and for what comes from files. */
+/** Returns true if every index is in range; for debug builds and for data from files. */
 bool profile_valid(const struct profile *p);
 
 /**
- * For the one image of a profile that was read from the ledger it left behind: takes it back to its exit, or, where
- * that is not known, to the last thing that happened in it, which is the nearest to its end that the ledger tells.
+ * For a profile with one image, read from the ledger that it left behind: sets the times back to the image's
+ * exit or, if that is not known, to the last event in the ledger.
  */
 void profile_end(struct profile *p);
-/** Age of a live sample when its image was read, or ended. */
+/** Returns the age of a live sample when its image was read, or when the image ended. */
 uint64_t profile_age_ns(const struct profile *p, const struct profile_sample *s);
 /** allocated - freed. */
 struct profile_sums profile_live(const struct profile_cell *c);
 /**
- * What was temporary. The books keep its bytes and samples; the rest follows from all objects freed of the same cell,
- * which are of the same size within a factor of two.
+ * Returns the sums of temporary objects. A cell stores their bytes and their number of samples. The rest is
+ * computed from all freed objects of the cell, which have the same size within a factor of two.
  */
 struct profile_sums profile_temporary(const struct profile_cell *c);
 /** Adds the sums of one cell to an estimate of bytes, of objects, or of both. */

@@ -3,17 +3,19 @@
 #define MODEL_PROFILE_DIFF_H
 
 /*
- * What grew and what shrank from one profile to another: rows as a rollup has them, each with what it was before, what
- * it is after, and the change between with a 95 % interval of its own.
+ * What grew and what shrank between two profiles. The rows are those of a rollup. Each has its value before,
+ * its value after, and the change with a 95 % interval of its own.
  *
- * Runs in: the tool. Threads: pure functions of two profiles, which must not change while a diff of them is in use.
+ * Runs in: the tool.
+ * Threads: pure functions of two profiles, which must not change while a diff of them is in use.
  * Owns: a diff owns its rows, their names, and the joint profile that their paths belong to.
  * Invariant: low <= value <= high of each change; after - before is the change, but for rounding.
  *
  * How the change is estimated
  *
- * What both profiles share is no part of the change, and must be no part of its error: of 10 GiB that stay, known to
- * 1 %, a leak of 50 MiB would never show. So each sum is taken apart (profile_pair.h says what is the same image):
+ * The objects that both profiles share are no part of the change, and must be no part of its error: otherwise
+ * 10 GiB that stay, known to 1 %, would hide a leak of 50 MiB. So each sum is split (profile_pair.h defines
+ * which images are the same):
  *
  *                      GREW (only after)      SHRANK (only before)    STAYED
  *     live             live, not STAYED       live, not STAYED        live at both moments of one image
@@ -24,17 +26,19 @@
  *     of different     all of after           all of before           nothing
  *     images
  *
- * GREW and SHRANK share no object, and objects are sampled apart from each other: so the two estimates are independent,
- * each with its interval (estimate.h), and the change g - s has that of Zou and Donner ("Construction of confidence
- * limits about effect measures: a general approach", Statistics in Medicine 27 (2008) 1693-1702; the method of
- * Newcombe's interval 10 for differences of proportions, Statistics in Medicine 17 (1998) 873-890):
+ * GREW and SHRANK share no object, and objects are sampled independently. So the two estimates are
+ * independent, each with its interval (estimate.h), and the change g - s has the interval of Zou and Donner
+ * ("Construction of confidence limits about effect measures: a general approach", Statistics in Medicine 27
+ * (2008) 1693-1702; the method of Newcombe's interval 10 for differences of proportions, Statistics in
+ * Medicine 17 (1998) 873-890):
  *
  *     low  = g - s - sqrt((g - low_g)^2 + (high_s - s)^2)
  *     high = g - s + sqrt((high_g - g)^2 + (s - low_s)^2)
  *
- * where the high end of g is no higher than that of all that there is after, and that of s than that of all before.
- * Where more samples stayed than is known, the interval is too wide, never too narrow: of moments in the past, and of
- * two peaks. Where one part cannot be (nothing is allocated less; both moments are one) it is 0 exactly.
+ * The high end of g is at most the high end of the whole value after, and that of s at most that of the whole
+ * value before. For moments in the past and for two peaks, more samples may have stayed than are known; then
+ * the interval is too wide, never too narrow. If one part is impossible (allocated bytes never shrink; both
+ * moments are one), it is exactly 0.
  */
 
 #include "model/profile/profile_pair.h"
@@ -47,22 +51,22 @@ struct diff_value {
 };
 
 struct diff_change {
-    double value; /* after less before: bytes or objects */
+    double value; /* after less before, in bytes or objects */
     struct interval interval;
 };
 
 struct diff_row {
     char *name;                        /* never "" */
-    const char *module, *file;         /* as of a rollup's row */
-    uint32_t index;                    /* as of a rollup's row, in the joint profile */
-    struct diff_value self, inclusive; /* but for DIFF_STAYED, which is empty */
-    struct diff_change change;         /* of the one that the order goes by */
+    const char *module, *file;         /* as in a rollup's row */
+    uint32_t index;                    /* as in a rollup's row; index in the joint profile */
+    struct diff_value self, inclusive; /* all parts but DIFF_STAYED, which is empty */
+    struct diff_change change;         /* of the value that the order uses */
 };
 
 struct diff_options {
     enum rollup_group group;
-    enum rollup_sort sort;      /* whose change the rows are about; not by age */
-    bool inclusive;             /* rows go by inclusive values */
+    enum rollup_sort sort;      /* the value whose change the rows show; not age */
+    bool inclusive;             /* rows are sorted by inclusive values */
     profile_pair_keep_fn *keep; /* which cells count; NULL: all */
     void *arg;
 };
@@ -72,35 +76,36 @@ struct diff {
     struct profile_pair *joint;
     struct diff_options options; /* as given */
     struct diff_value total[ROLLUP_METRICS];
-    unsigned unknown; /* bit 1 << metric: not known of one of the two; all of them: one has no bounds */
+    /* bit 1 << metric: not known in one of the two profiles; all bits: one profile has no bounds */
+    unsigned unknown;
     struct VEC(
         struct diff_row) rows; /* those in which a change was seen: certain ones first, larger ones first */
-    size_t certain;            /* rows whose change is not within the noise; they come first */
-    size_t unchanged;          /* rows that are left out */
+    size_t certain;            /* rows whose change is certain, not noise; they come first */
+    size_t unchanged;          /* number of rows that are left out */
 };
 
-/** Never NULL. The profiles must be valid and outlive it. */
+/** Never returns NULL. The profiles must be valid and outlive the diff. */
 struct diff *diff_new(const struct profile *before, const struct profile *after,
                       const struct diff_options *o);
 void diff_free(struct diff *d);
 
-/** The change of the bytes or (count) the objects. */
+/** Returns the change of the bytes or, with `count`, of the objects. */
 struct diff_change diff_change(const struct diff_value *v, bool count);
-/** Whether it may be none at all, as far as the samples tell. */
+/** Returns whether the samples are compatible with no change at all. */
 static inline bool diff_is_noise(const struct diff_change *c)
 {
     return c->interval.low <= 0 && c->interval.high >= 0;
 }
 /**
- * By how much, at the least, after exceeds (1 + share) times before, at 97.5 % on this side; a share of 0 asks for the
- * change's own low end. Of totals.
+ * Returns by how much, at least, after exceeds (1 + share) times before, with 97.5 % confidence. A share of 0
+ * gives the low end of the change. For totals.
  */
 double diff_least_excess(const struct diff_value *v, bool count, double share);
 static inline bool diff_known(const struct diff *d, enum rollup_metric m)
 {
     return !(d->unknown >> m & 1);
 }
-/** The sort order is about objects, not bytes. */
+/** Returns whether the order is by objects and not by bytes. */
 static inline bool diff_counts(enum rollup_sort sort)
 {
     return sort == ROLLUP_SORT_ALLOCATIONS;

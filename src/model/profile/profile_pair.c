@@ -13,8 +13,8 @@ struct build {
     struct profile_pair *j;
     const struct profile *of[PROFILE_PAIR_SIDES];
     struct map ids[PROFILE_PAIR_SIDES]; /* images by id */
-    uint32_t
-        *images[PROFILE_PAIR_SIDES]; /* what each of a profile is in the joint one; PROFILE_NONE: not yet */
+    /* what each of a profile is in the joint one; PROFILE_NONE: not yet */
+    uint32_t *images[PROFILE_PAIR_SIDES];
     uint32_t *modules[PROFILE_PAIR_SIDES];
     uint32_t *stacks[PROFILE_PAIR_SIDES];
     uint32_t *cells[PROFILE_PAIR_SIDES];

@@ -3,11 +3,13 @@
 #define MODEL_ROLLUP_H
 
 /*
- * From a profile to rows: its cells added up by stack, function, file, module, owner, thread, size or process.
+ * Adds up the cells of a profile into rows: by stack, function, file, module, owner, thread, size or process.
  *
- * Runs in: the tool. Threads: pure functions of a profile, which must not change while a rollup of it is in use.
+ * Runs in: the tool.
+ * Threads: pure functions of a profile, which must not change while a rollup of it is in use.
  * Owns: a rollup owns its rows and their names; paths and functions belong to the profile.
- * Invariant: the exclusive values of all rows add up to the total; in each row exclusive <= inclusive <= total.
+ * Invariant: the exclusive values of all rows add up to the total; in each row exclusive <= inclusive <=
+ * total.
  */
 
 #include <math.h>
@@ -17,16 +19,17 @@
 #include "model/profile/frames.h"
 
 enum rollup_group {
-    ROLLUP_BY_STACK,    /* same code, whatever process ran it and wherever it was loaded */
-    ROLLUP_BY_FUNCTION, /* of a module; inlined functions count as called */
-    ROLLUP_BY_FILE,     /* source file; the module where it is not known */
+    ROLLUP_BY_STACK,    /* the same code, in any process and at any load address */
+    ROLLUP_BY_FUNCTION, /* a function of a module; inlined functions count as called */
+    ROLLUP_BY_FILE,     /* source file, or the module if the file is not known */
     ROLLUP_BY_MODULE,
     ROLLUP_BY_OWNER, /* function of the first frame outside libc, libstdc++, allocator libraries and the agent */
     ROLLUP_BY_THREAD,
     ROLLUP_BY_SIZE,    /* powers of two */
     ROLLUP_BY_PROCESS, /* process images */
-    ROLLUP_BY_CALLERS, /* a tree: a function, those that called it, those that called them; see `focus` */
-    ROLLUP_BY_CALLEES, /* a tree: a function, those that it called, and so on, as far as it was them who asked */
+    ROLLUP_BY_CALLERS, /* a tree: a function, its callers, their callers; see `focus` */
+    /* a tree: a function, its callees, and so on, up to the function that requests the memory */
+    ROLLUP_BY_CALLEES,
 };
 
 enum rollup_sort {
@@ -40,14 +43,14 @@ enum rollup_sort {
 
 enum rollup_metric {
     ROLLUP_LIVE,
-    ROLLUP_PEAK, /* what was live when the image it belongs to held most */
+    ROLLUP_PEAK, /* live when the image's heap was largest */
     ROLLUP_ALLOCATED,
     ROLLUP_TEMPORARY,
     ROLLUP_METRICS,
     ROLLUP_AGES = ROLLUP_METRICS, /* not estimated, but may be unknown as well */
 };
 
-/* Unknown when single live samples are chosen. */
+/* Unknown when single live samples are selected. */
 #define ROLLUP_NOT_OF_SAMPLES (1u << ROLLUP_PEAK | 1u << ROLLUP_ALLOCATED | 1u << ROLLUP_TEMPORARY)
 
 struct rollup_value {
@@ -56,18 +59,19 @@ struct rollup_value {
 
 struct rollup_values {
     struct rollup_value of[ROLLUP_METRICS];
-    unsigned unknown;      /* bit 1 << metric: not known of all that is in it, so its value means nothing */
-    uint64_t aged_samples; /* live samples behind the ages; 0: no ages */
-    uint64_t oldest_ns;    /* age when it was read, or ended */
-    uint64_t median_ns;    /* half of the live bytes are at least that old */
+    unsigned unknown;      /* bit 1 << metric: not known for all of its parts, so the value means nothing */
+    uint64_t aged_samples; /* live samples with known ages; 0: no ages */
+    uint64_t oldest_ns;    /* age at the reading, or at the end of the image */
+    uint64_t median_ns;    /* half of the live bytes are at least so old */
 };
 
 struct rollup_row {
-    char *name;                /* never "" */
-    const char *module, *file; /* paths, of functions and owners; "" unknown or of no meaning */
-    uint32_t index;            /* one of its stacks, the thread, size class or image; else PROFILE_NONE */
-    uint32_t parent;           /* of a tree: the row above it, which comes before it; PROFILE_NONE: none */
-    uint32_t depth;            /* of a tree: how many rows are above it */
+    char *name; /* never "" */
+    /* paths of the module and the source, for functions and owners; "": unknown or without meaning */
+    const char *module, *file;
+    uint32_t index;  /* one of its stacks; or the thread, size class or image; else PROFILE_NONE */
+    uint32_t parent; /* trees: the row above it, which precedes it; PROFILE_NONE: none */
+    uint32_t depth;  /* trees: number of rows above it */
     struct rollup_values self, inclusive; /* self: exclusive, where it is the innermost; the same for all but
                                            * functions, files, modules and trees, where it is the way's end */
 };
@@ -81,29 +85,29 @@ struct rollup_options {
          * begin there: with its outermost call for its callers, with the innermost for its callees, so that a
          * recursion counts once */
         focus;
-    /* Which cells count. NULL: all. */
+    /* Which cells count; NULL: all. */
     bool (*keep)(void *arg, const struct profile *p, uint32_t cell);
-    /* Which live samples count, of cells that do. Not NULL: live values and ages are of these, and the other metrics
-     * are not known. */
+    /* Which live samples count, in cells that count; NULL: all. If it is set, live values and ages are those
+     * of the selected samples, and the other metrics are unknown. */
     bool (*keep_sample)(void *arg, const struct profile *p, uint32_t sample);
     void *arg;
-    unsigned
-        without; /* bit 1 << metric, and of ROLLUP_AGES: it is not needed, and may stay 0, which is faster */
+    /* bit 1 << metric, and of ROLLUP_AGES: not needed; the value may stay 0, which is faster */
+    unsigned without;
 };
 
 struct rollup {
     const struct profile *profile; /* borrowed */
     struct rollup_options options; /* as given */
-    struct rollup_values total; /* with what may be there and is in no row, since nothing of it was sampled */
+    struct rollup_values total;    /* includes what may exist in no row because nothing of it was sampled */
     struct VEC(
         struct rollup_row) rows; /* largest first; rows alike by name. A tree: each before those below it */
 };
 
-/** Never NULL. The profile must be valid and outlive it; trees need a focus. */
+/** Never returns NULL. The profile must be valid and outlive the rollup; trees need a focus. */
 struct rollup *rollup_new(const struct profile *p, const struct rollup_options *o);
 /**
- * The rollup by process that is like these options but for the group, of which only the first `n` rows are to be seen:
- * of the others, and of the total, there may be nothing but what the order goes by. Never NULL.
+ * Returns a rollup by process with these options otherwise, for a view that shows only the first `n` rows.
+ * The other rows, and the total, may have no values but those of the sort order. Never NULL.
  */
 struct rollup *rollup_largest_processes(const struct profile *p, const struct rollup_options *like, size_t n);
 void rollup_free(struct rollup *r);
@@ -116,18 +120,19 @@ static inline bool rollup_known(const struct rollup_values *v, enum rollup_metri
 {
     return !(v->unknown >> m & 1);
 }
-/** The metric whose bytes or objects an order goes by, or, by age, those shown with it. */
+/** Returns the metric whose bytes or objects determine the order; for the order by age, the metric shown with
+ * it. */
 enum rollup_metric rollup_sort_metric(enum rollup_sort sort);
-/** Whether there is such an order: rows whose values are not known have none. */
+/** Returns whether the order is possible: rows with unknown values have none. */
 bool rollup_sort_known(enum rollup_sort sort, const struct rollup_values *v);
-/** What the sort order goes by, for the rows' values chosen by `inclusive`: bytes, objects or ns. */
+/** Returns the value that determines the order: bytes, objects or ns. */
 double rollup_sort_value(enum rollup_sort sort, const struct rollup_values *v);
-/** True when nothing about it was estimated. */
+/** Returns true when nothing in it is an estimate. */
 static inline bool rollup_exact(const struct estimate *e)
 {
     return e->samples == e->exact && !(e->first.mean > 0);
 }
-/** 1 / (1 - exp(-size / period)); 1 when exact. Objects of no size count as one byte. */
+/** Returns 1 / (1 - exp(-size / period)), and 1 when exact. Objects of size 0 count as 1 byte. */
 static inline double rollup_weight(uint64_t size_bytes, uint64_t period_bytes)
 {
     if (period_bytes <= 1)

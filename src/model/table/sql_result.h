@@ -3,8 +3,8 @@
 #define MODEL_SQL_RESULT_H
 
 /*
- * Rows that answer a question somebody made up: nobody knows their columns before, and each value has a type of its
- * own. What is known before is a table (table.h).
+ * The rows of an SQL query. Their columns are not known in advance, and each value has a type of its own. For
+ * lists with known columns there is struct table (table.h).
  *
  * Runs in: the tool. Threads: one at a time. Owns: names and texts, until sql_result_release().
  */
@@ -18,7 +18,7 @@ enum sql_result_type {
     SQL_RESULT_NULL,
     SQL_RESULT_WHOLE,
     SQL_RESULT_REAL, /* may be infinite */
-    SQL_RESULT_TEXT, /* whatever bytes, up to the first NUL */
+    SQL_RESULT_TEXT, /* any bytes, up to the first NUL */
     SQL_RESULT_BYTES,
 };
 
@@ -27,17 +27,17 @@ struct sql_result_value {
     int64_t whole;
     double real;
     char *text;   /* TEXT, BYTES */
-    size_t bytes; /* BYTES: how many */
+    size_t bytes; /* number of BYTES */
 };
 
 struct sql_result {
-    struct VEC(char *) columns;                 /* each name once */
-    struct VEC(struct sql_result_value) values; /* row after row */
+    struct VEC(char *) columns;                 /* unique names */
+    struct VEC(struct sql_result_value) values; /* row by row */
 };
 
-/** A further column, before the first row. A name that is taken gets "_2", "_3" ... */
+/** Adds a column, before the first row. A name that exists already gets "_2", "_3" ... */
 void sql_result_column(struct sql_result *a, const char *name);
-/** Forgets the rows, not the columns. */
+/** Removes the rows, not the columns. */
 void sql_result_clear(struct sql_result *a);
 void sql_result_release(struct sql_result *a);
 static inline size_t sql_result_rows(const struct sql_result *a)

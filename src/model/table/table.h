@@ -3,8 +3,8 @@
 #define MODEL_TABLE_H
 
 /*
- * A table: typed columns and rows, the shape of every list that is not a profile. It knows neither where its values
- * come from nor how they are shown.
+ * A table: typed columns and rows, the form of every list that is not a profile. It knows neither where its
+ * values come from nor how they are shown.
  *
  * Runs in: the tool. Threads: one at a time. Owns: its rows and their texts, until table_free().
  */
@@ -24,16 +24,16 @@ enum table_type {
     TABLE_ESTIMATE,  /* struct estimate, shown with its interval */
     TABLE_FLAG,      /* bool */
     TABLE_ADDRESS,   /* uint64_t */
-    TABLE_LINES,     /* texts one below the other: a stack, innermost first */
-    TABLE_HISTOGRAM, /* how many values there were in each power of two of the unit */
+    TABLE_LINES,     /* lines of text, one below the other: a stack, innermost first */
+    TABLE_HISTOGRAM, /* for each power of two of the unit, the number of values */
 };
 
-/** Slots of a histogram: number 0 counts values of 0 and 1, number i those from 2^i to below 2^(i + 1). */
+/** Slots of a histogram: slot 0 counts the values 0 and 1, slot i the values from 2^i to below 2^(i + 1). */
 #define TABLE_SLOTS 64u
 
-/** What a number counts. In JSON it ends the key: live_bytes; of rates, what counts in a second: live_bytes_per_s. */
+/** What a number counts. In JSON the unit ends the key: live_bytes; for a rate, live_bytes_per_s. */
 enum table_unit {
-    TABLE_PLAIN, /* no unit, and digits as they are: a pid */
+    TABLE_PLAIN, /* no unit, and plain digits: a pid */
     TABLE_COUNT,
     TABLE_BYTES,
     TABLE_DURATION, /* ns */
@@ -42,23 +42,27 @@ enum table_unit {
 };
 
 struct table_column {
-    const char *name; /* lower case, words joined by _ : the JSON key without unit; borrowed */
+    const char *name; /* lower case, words joined by _ : the JSON key without the unit; borrowed */
     enum table_unit unit;
     enum table_type type;
-    bool
-        wrap; /* a text that is worth several lines when there is no room, and nothing at all where it is not known */
-    bool rare;  /* not on the screen when no row has it */
-    bool gives; /* a text that is shortened where there is no room, as others are that give, too */
-    bool story; /* of lines: what people read instead of the row, when rows come one by one; not in JSON */
-    /* Of lines: what each one has, parted by tabs, as in "pid,comm:text": objects in JSON, nothing on a screen. */
+    /* a text that may take several lines when there is no room; nothing is shown where it is not known */
+    bool wrap;
+    bool rare; /* not on the screen when no row has a value */
+    /* a text that is shortened where there is no room, together with the other columns that have this */
+    bool gives;
+    /* for TABLE_LINES: text that people read instead of the row, when rows come one by one; not in JSON */
+    bool story;
+    /* For TABLE_LINES: the parts of each line, separated by tabs, as in "pid,comm:text". Objects in JSON, no
+     * effect on a screen. */
     const char *fields;
-    unsigned width; /* of texts: none is longer; 0: it is not known */
-    unsigned drop;  /* 0: stays; else those with the largest number leave a narrow screen first */
+    unsigned width; /* for texts: the greatest length; 0: not known */
+    /* 0: always shown; else the columns with the largest number are dropped first on a narrow screen */
+    unsigned drop;
 };
 
 struct table_value {
     bool known;
-    bool least; /* of a whole: it may be more */
+    bool least; /* for TABLE_WHOLE: a lower bound */
     union {
         char *text;
         uint64_t whole; /* addresses too */
@@ -71,24 +75,24 @@ struct table_value {
 };
 
 struct table {
-    const char *name; /* what it lists: the JSON schema is "allium-NAME"; borrowed */
+    const char *name; /* what it lists; the JSON schema is "allium-NAME"; borrowed */
     uint32_t version; /* of that schema */
     const struct table_column *columns;
     uint32_t n_columns;
-    uint64_t hidden;                       /* bits of columns (of the first 64) that views leave out */
-    struct VEC(struct table_value) values; /* row after row */
+    uint64_t hidden;                       /* bits of columns (the first 64) that views leave out */
+    struct VEC(struct table_value) values; /* row by row */
 };
 
-/** Values of the column take lines of their own, below those that stand side by side. */
+/** Returns whether values of the column take lines of their own, below the values that stand side by side. */
 static inline bool table_stands_below(const struct table *t, uint32_t column)
 {
     return t->columns[column].type == TABLE_LINES || t->columns[column].type == TABLE_HISTOGRAM;
 }
-/** The columns are borrowed, and outlive the table. Never NULL. */
+/** The columns are borrowed and must outlive the table. Never returns NULL. */
 struct table *table_new(const char *name, uint32_t version, const struct table_column *columns,
                         uint32_t n_columns);
 void table_free(struct table *t);
-/** Begins a row, of values that are not known. */
+/** Begins a row of unknown values. */
 void table_row(struct table *t);
 uint32_t table_rows(const struct table *t);
 static inline const struct table_value *table_at(const struct table *t, uint32_t row, uint32_t column)
@@ -101,29 +105,30 @@ static inline bool table_hides(const struct table *t, uint32_t column)
     return column < 64 && t->hidden >> column & 1;
 }
 /**
- * Appends the name under which JSON and SQL know the column: "live_bytes", "net_bytes_per_s" of one that is called
- * "net_per_s".
+ * Appends the key of the column in JSON and SQL: "live_bytes"; "net_bytes_per_s" for a column "net_per_s".
  */
 void table_add_key(struct buf *b, const struct table_column *c);
-/** Forgets all rows. */
+/** Removes all rows. */
 void table_clear(struct table *t);
 enum table_order {
-    TABLE_USUAL, /* numbers largest first, texts by their letters */
+    TABLE_USUAL, /* numbers largest first, texts in alphabetical order */
     TABLE_MOST_FIRST,
     TABLE_LEAST_FIRST,
 };
-/** Orders rows by a column; what is not known comes last. Equal ones stay in order. */
+/** Sorts rows by a column, stably; unknown values come last. */
 void table_sort(struct table *t, uint32_t column, enum table_order order);
-/** Appends all rows of `from`, which has the same columns, and is empty then. */
+/** Moves all rows of `from`, which has the same columns, to the end of `to`. */
 void table_move_rows(struct table *to, struct table *from);
-/** Drops rows from number `rows` on. */
+/** Removes the rows from number `rows` on. */
 void table_cut(struct table *t, uint32_t rows);
-/** Drops the rows for which `keeps` is false. */
+/** Removes the rows for which `keeps` returns false. */
 void table_keep(struct table *t, bool (*keeps)(const struct table *t, uint32_t row, void *arg), void *arg);
-/** A value as a number, whatever its type; NAN: it is none, or not known. */
+/** Returns a value as a number, whatever its type; NAN: it is not a number, or not known. */
 double table_number(const struct table *t, uint32_t row, uint32_t column);
 
-/* Each sets a value of the last row; the column must be of that type. A NULL text is one that is not known. */
+/*
+ * Each of these sets a value of the last row; the column must have that type. A NULL text is an unknown one.
+ */
 void table_text(struct table *t, uint32_t column, const char *text); /* TABLE_LINES too: lines end with \n */
 void table_whole(struct table *t, uint32_t column, uint64_t value);  /* TABLE_ADDRESS too */
 void table_at_least(struct table *t, uint32_t column,
@@ -132,9 +137,9 @@ void table_signed(struct table *t, uint32_t column, int64_t value);
 void table_real(struct table *t, uint32_t column, double value);
 void table_estimate(struct table *t, uint32_t column, const struct estimate *value);
 void table_flag(struct table *t, uint32_t column, bool value);
-/** The first `n` slots of a histogram, at most TABLE_SLOTS; the others are empty. */
+/** Sets the first `n` slots of a histogram, at most TABLE_SLOTS; the others are 0. */
 void table_histogram(struct table *t, uint32_t column, const uint64_t *slots, uint32_t n);
-/** The slot that counts such a value. */
+/** Returns the slot that counts such a value. */
 static inline uint32_t table_slot(uint64_t value)
 {
     return value > 1 ? 63u - (uint32_t)__builtin_clzll(value) : 0;

@@ -3,7 +3,7 @@
 #define MODEL_TABLE_MERGE_H
 
 /*
- * Puts rows of a table together that have the same text in one column.
+ * Merges rows of a table that have the same text in one column.
  *
  * Runs in: the tool. Threads: one at a time. Owns: nothing.
  */
@@ -11,10 +11,10 @@
 #include "model/table/table.h"
 
 /**
- * Rows of equal text in `column`, a TABLE_TEXT, become one, in the place of the first; those without one are alike,
- * too. Whole and signed numbers are added, of those that are known, and histograms. Of other texts the first one that
- * is known stays, with " and others" where they differ; a text that ends so already counts as one that differs from
- * none but in that.
+ * Rows with equal text in `column`, a TABLE_TEXT, become one row, in the place of the first; rows with an
+ * unknown text count as equal. Known whole and signed numbers are added, and histograms. Of other texts the
+ * first known one stays, with " and others" appended if they differ. A text that ends in " and others"
+ * already differs from none that begins the same.
  */
 void table_merge(struct table *t, uint32_t column);
 

@@ -16,13 +16,13 @@ struct table_query {
     struct query *query; /* NULL: everything */
 };
 
-/** Reads a query about these columns; `text` may be NULL. 0, or -EINVAL with a line. */
+/** Parses a query on these columns; `text` may be NULL. Returns 0, or -EINVAL with a line. */
 int table_query_init(struct table_query *q, const char *text, const struct table_column *columns,
                      uint32_t n_columns, struct error *e);
 void table_query_release(struct table_query *q);
-/** Does it hold for this row? */
+/** Returns whether the row matches. */
 bool table_query_fits(const struct table_query *q, const struct table *t, uint32_t row);
-/** Drops the rows for which it does not hold. */
+/** Removes the rows that do not match. */
 void table_query_apply(const struct table_query *q, struct table *t);
 
 #endif

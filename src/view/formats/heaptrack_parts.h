@@ -34,8 +34,8 @@ struct heaptrack_piece {
     uint64_t size, n; /* bytes of each; how many */
     double phase;     /* in [0, 1): where among its like its objects change first */
     uint64_t made, gone;
-    uint32_t
-        info[2]; /* numbers in the file: every other object is of the second, so that neighbours differ */
+    /* numbers in the file: every other object is of the second, so that neighbours differ */
+    uint32_t info[2];
 };
 struct heaptrack_pieces VEC(struct heaptrack_piece);
 

@@ -15,8 +15,8 @@
 struct who_options {
     struct text_style style; /* not for JSON */
     const char *source;      /* what was read */
-    uint64_t
-        size_bytes; /* unknown addresses: how likely a block of this size had been seen; UINT64_MAX: of some sizes */
+    /* unknown addresses: how likely a block of this size had been seen; UINT64_MAX: of some sizes */
+    uint64_t size_bytes;
     uint32_t top;    /* blocks; 0: all; not for JSON */
     uint32_t frames; /* of each stack; 0: all; not for JSON */
 };

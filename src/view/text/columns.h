@@ -16,12 +16,10 @@ struct columns_column {
     const char *header; /* borrowed; ASCII */
     bool left;          /* adjusted to the left */
     unsigned drop; /* 0: stays; else the columns with the largest number go first when there is no room */
-    bool
-        /* gets what the others leave, its share where there are several. Its texts are shortened in the middle, */
-        elastic;
-    bool
-        /* or, of one alone, continued on further lines: below the row, when there is little room beside the others */
-        wrap;
+    /* gets what the others leave, its share where there are several. Its texts are shortened in the middle, */
+    bool elastic;
+    /* or, of one alone, continued on further lines: below the row, when there is little room beside the others */
+    bool wrap;
     enum text_look look;
 };
 
