@@ -41,22 +41,12 @@
 #define COMMIT_LAST_NS    (5000 * MS)
 #define STORED_NS         (500 * MS) /* what has ended is committed, and its ledger removed, after so long */
 #define STORED_MAX        64         /* or when there are so many */
-<<<<<<< HEAD
 #define HARVEST_NS        (100 * MS) /* of storing images that have ended, between two scans */
 #define WAIT_NS           (50 * MS)
 #define WAITING_MAX       32 /* that have ended and are not stored yet; other images' names come with theirs */
 #define BACKLOG_MAX       400 /* more than that at once: they end faster than they can be stored, and are counted */
 #define IMAGES_MAX        1000 /* stored in full; further ones are counted, with their peaks */
 #define ARGS_BYTES_MAX    1000
-=======
-/* what has ended is stored for so long before what came up meanwhile is looked for */
-#define HARVEST_NS     (100 * MS)
-#define WAIT_NS        (50 * MS)
-#define WAITING_MAX    32 /* that have ended and are not stored yet; other images' names come with theirs */
-#define BACKLOG_MAX    400 /* more than that at once: they end faster than they can be stored, and are counted */
-#define IMAGES_MAX     1000 /* stored in full; further ones are counted, with their peaks */
-#define ARGS_BYTES_MAX 1000
->>>>>>> ee2e257 (all)
 
 _Static_assert(RECORD_PERIOD_DEFAULT_BYTES == LEDGER_PERIOD_DEFAULT &&
                    RECORD_PERIOD_MAX_BYTES == LEDGER_PERIOD_MAX,

@@ -20,15 +20,9 @@ struct unobserved_count;
 /** Never returns NULL. */
 struct unobserved_count *unobserved_count_new(void);
 void unobserved_count_free(struct unobserved_count *u);
-<<<<<<< HEAD
 /** Counts a process that a search has found, once. */
 void unobserved_count_add_mark(struct unobserved_count *u, const struct ledger_mark *mark);
-/** A process of `program` that the recorder itself knows of; the program's name is copied. */
-=======
-/** Counts an image whose ledger exists but is not readable for us; once. */
-void unobserved_count_add_hidden(struct unobserved_count *u, pid_t pid, uint64_t image_id);
 /** Counts a process of `program` that the recorder found itself. Copies the name. */
->>>>>>> ee2e257 (all)
 void unobserved_count_add(struct unobserved_count *u, enum carrier why, const char *program);
 /** Reads the notes of agents in the directory of ledgers, and stores the new ones. Returns 0, or the
  * recording's error. */

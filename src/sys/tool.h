@@ -99,13 +99,8 @@ struct sys_live {
 struct sys_measure {
     const char *doc; /* of --hist: "how long each took" */
     uint32_t column; /* of rows */
-<<<<<<< HEAD
-    const struct table_column
-        *summary; /* of events: MEASURE_COLUMNS, how many there were, all together, the most, the histogram */
-=======
-    /* of events: SYS_SUMMARY_COLUMNS, how many there were, all together, the most, the histogram */
+    /* of events: MEASURE_COLUMNS, how many there were, all together, the most, the histogram */
     const struct table_column *summary;
->>>>>>> ee2e257 (all)
     uint64_t columns; /* of events: bits of those that are added; one without a value leaves the event out */
 };
 

@@ -37,10 +37,9 @@ bool headroom_may_call(uint32_t *sealed);
  */
 bool headroom_in_limits(uint64_t address_space, uint64_t data);
 /**
-<<<<<<< HEAD
- * Of a limit of the address space (RLIMIT_AS) the ledger and all tables beside it together take an eighth at most.
- * headroom_set_ledger() says how much address space the ledger takes, in place of what was said before. The other
- * three are for all else: takes `bytes`, if `spare` bytes more are left then; gives them back; asks only.
+ * The budget of address space. If the address space is limited (RLIMIT_AS), the ledger and all tables beside it take at
+ * most an eighth of the limit together. headroom_set_ledger() sets how much the ledger takes. The other three are for
+ * the tables: take `bytes` if `spare` more bytes are left then; give bytes back; only ask whether bytes are left.
  */
 struct headroom_space {
     uint64_t ledger, other;
@@ -49,14 +48,13 @@ void headroom_set_ledger(uint64_t bytes);
 bool headroom_take_space(uint64_t bytes, uint64_t spare);
 void headroom_give_space(uint64_t bytes);
 bool headroom_has_space(uint64_t bytes);
-/** The counters of this library, for the other library of ours in the process; which counts there from now on. */
+/**
+ * The two libraries in a process share one budget: the first function returns the counters of this library, the second
+ * makes this library use those of the other one.
+ */
 struct headroom_space *headroom_own_space(void);
 void headroom_share_space(struct headroom_space *with);
-/** `held_bytes`: what the ledger has already. LEDGER_NOT_FULL when there is room; otherwise the reason why not. */
-=======
- * `held_bytes` is the present size of the ledger. Returns LEDGER_NOT_FULL if there is room, else the reason.
- */
->>>>>>> ee2e257 (all)
+/** `held_bytes` is the present size of the ledger. Returns LEDGER_NOT_FULL if there is room, else the reason. */
 enum ledger_full headroom_check(const char *dir, uint64_t held_bytes, uint64_t bytes);
 
 #endif

@@ -111,22 +111,14 @@ enum ledger_loss {
 /* Why the ledger stopped growing: the first reason. */
 enum ledger_full {
     LEDGER_NOT_FULL,
-<<<<<<< HEAD
-    LEDGER_FULL_LIMIT,      /* its own hard limit */
-    LEDGER_FULL_FILESYSTEM, /* tmpfs nearly full */
-    LEDGER_FULL_CGROUP,     /* memory cgroup nearly full */
-    LEDGER_FULL_SECCOMP,    /* the process entered seccomp: no system call may be added */
-    LEDGER_FULL_REFUSED,    /* the kernel said no */
-    LEDGER_FULL_OWN_LIMIT, /* too little of a limit of the program itself (RLIMIT_AS, RLIMIT_DATA) would be left */
-    LEDGER_FULL_SHARE, /* the ledger has the share of a memory cgroup's limit that it may have */
-=======
     LEDGER_FULL_LIMIT,      /* the ledger's own hard limit */
     LEDGER_FULL_FILESYSTEM, /* the tmpfs is nearly full */
     LEDGER_FULL_CGROUP,     /* the memory cgroup is nearly full */
     LEDGER_FULL_SECCOMP,    /* the process entered seccomp: the agent may make no system call */
     LEDGER_FULL_REFUSED,    /* the kernel refused */
-    LEDGER_FULL_SHARE,      /* the ledger has its full share of the memory cgroup's limit */
->>>>>>> ee2e257 (all)
+    /* too little would be left of the program's own limit (RLIMIT_AS, RLIMIT_DATA) */
+    LEDGER_FULL_OWN_LIMIT,
+    LEDGER_FULL_SHARE, /* the ledger has its full share of the memory cgroup's limit */
 };
 
 /*

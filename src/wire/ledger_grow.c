@@ -10,11 +10,11 @@
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
-#define GROW_MIN_BYTES    LEDGER_PAGE_BYTES
-#define GROW_MAX_BYTES    (32u << 10) /* some 20 microseconds of work for one sample */
-#define LEASE_BYTES       (1u << 20)
+#define GROW_MIN_BYTES     LEDGER_PAGE_BYTES
+#define GROW_MAX_BYTES     (32u << 10) /* some 20 microseconds of work for one sample */
+#define LEASE_BYTES        (1u << 20)
 #define REFUSALS_PER_CHECK 1024
-#define ROOM_SHARE        16u /* room in advance is at most one part in so many of what is free */
+#define ROOM_SHARE         16u /* room in advance is at most one part in so many of what is free */
 
 long ledger_back(char *from, uint64_t bytes)
 {
@@ -90,13 +90,9 @@ void *ledger_private(struct ledger *l, uint64_t bytes)
         return at_hand;
     enum ledger_full full = headroom_may_call(&l->sealed) ? LEDGER_NOT_FULL : LEDGER_FULL_SECCOMP;
     if (l->header && !full)
-<<<<<<< HEAD
-        full = refused_lately(l->header) ? (enum ledger_full)l->header->full : look_around(l, bytes);
+        full = refused_lately(l->header) ? (enum ledger_full)l->header->full : check_surroundings(l, bytes);
     if (!full)
         full = take_from_limits(bytes) ? LEDGER_NOT_FULL : LEDGER_FULL_OWN_LIMIT;
-=======
-        full = refused_lately(l->header) ? (enum ledger_full)l->header->full : check_surroundings(l, bytes);
->>>>>>> ee2e257 (all)
     if (!full) {
         void *p = map_private(bytes, bytes <= LEDGER_PAGE_BYTES ? MAP_POPULATE : 0);
         if (p)

@@ -32,7 +32,7 @@ struct ledger {
     /* growth that the last check of the surroundings approved and that is not used yet */
     uint64_t approved_bytes;
     uint32_t sealed; /* number of reasons not to make a system call any more */
-    char *pool; /* private memory that ledger_private() gives out without a system call; NULL: none */
+    char *pool;      /* private memory that ledger_private() gives out without a system call; NULL: none */
     uint64_t pool_bytes, pool_used;
     char dir[LEDGER_PATH_BYTES];
 };

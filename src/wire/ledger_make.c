@@ -281,20 +281,7 @@ static int back_first_pages(const struct ledger *l, char *map, struct ledger_reg
     return (int)ledger_back(from, (uint64_t)(to - from));
 }
 
-<<<<<<< HEAD
-/* File and mapping for a hard limit; 0 or -errno. */
-=======
-/* Returns how much a ledger may reserve if the address space is limited (ulimit -v): the rest is for the program. */
-static uint64_t address_space_share(void)
-{
-    struct rlimit as;
-    if (sys_call(SYS_getrlimit, RLIMIT_AS, &as) || as.rlim_cur == RLIM_INFINITY)
-        return UINT64_MAX;
-    return as.rlim_cur / 8;
-}
-
 /* Makes file and mapping for a hard limit. Returns 0 or -errno. */
->>>>>>> ee2e257 (all)
 static int make_sized(struct ledger *l, long dir, const char *name, uint64_t limit_bytes,
                       const struct ledger_config *config)
 {

@@ -22,8 +22,7 @@ struct ledger_scan {
     struct VEC(pid_t) without; /* processes with the agent and without a ledger */
 };
 
-<<<<<<< HEAD
-/* A process that has no ledger, or one that may not be read. */
+/* A process without a ledger, or with one that we may not read. */
 struct ledger_mark {
     uint64_t id;   /* of its image */
     int why;       /* an enum carrier; negative: a start that is taken back */
@@ -35,10 +34,7 @@ struct ledger_strays {
     struct VEC(struct ledger_mark) marks;
 };
 
-/** Everything. */
-=======
 /** Finds all ledgers. */
->>>>>>> ee2e257 (all)
 void ledger_scan_all(struct ledger_scan *s);
 /** Finds the ledgers that process `pid` maps or, if there are none, those left by a process with that pid. */
 void ledger_scan_process(struct ledger_scan *s, pid_t pid);
@@ -52,15 +48,9 @@ const struct ledger_entry *ledger_scan_latest(const struct ledger_list *list);
  * such process. */
 int ledger_scan_unread(const struct ledger_scan *s, struct error *e);
 /**
-<<<<<<< HEAD
- * Searches all processes for ledgers and marks of the recorder with this directory that are out of its sight: of
- * processes in another root or mount namespace, or of another user, in a directory of its name or without one. Ledgers
- * of both kinds are in the list, told apart by `tags`. Threads: any.
-=======
- * Finds the ledgers of this recorder that are not in its directory: of processes in other roots and mount
- * namespaces, in a directory of its name or without a file name. Both kinds of ledger; `tags` tells them
- * apart.
->>>>>>> ee2e257 (all)
+ * Searches all processes for ledgers and marks of the recorder with this directory that are not in the directory: of
+ * processes in another root or mount namespace, or of another user, in a directory of its name or without a file name.
+ * The list has ledgers of both kinds; `tags` tells them apart. Threads: any.
  */
 void ledger_scan_strays(const char *dir, struct ledger_strays *strays);
 void ledger_strays_release(struct ledger_strays *strays);

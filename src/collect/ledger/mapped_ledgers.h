@@ -28,12 +28,8 @@ struct mapped_ledgers_file {
 struct mapped_ledger {
     struct mapped_ledgers_file ledger, control;
     struct mapped_ledgers_file tags, tags_control; /* its ledger of tags */
-<<<<<<< HEAD
     struct mapped_ledgers_file mark; /* left by an agent that could make no ledger: unobserved_list.h */
-    pid_t inner_pid; /* in the name of a ledger: what the process called itself when it made it */
-=======
     pid_t inner_pid; /* in the name of a ledger: the pid in the process's own namespace when it made it */
->>>>>>> ee2e257 (all)
     uint64_t image_id, tags_image_id;
     bool agent; /* the process maps the agent's library */
 };

@@ -17,18 +17,11 @@
 struct container {
     bool files;      /* another mount namespace or root: its paths are not ours */
     bool pids;       /* another PID namespace */
-<<<<<<< HEAD
-    uid_t user;      /* its effective user id, as we call it; (uid_t)-1: not known */
-    pid_t inner_pid; /* what the process is called in its own; 0: not known */
-};
-
-/** All false, 0 and unknown where it may not be asked, or is gone. */
-=======
+    uid_t user;      /* its effective user id in our user namespace; (uid_t)-1: not known */
     pid_t inner_pid; /* its pid in its own namespace; 0: not known */
 };
 
-/** Returns all false and 0 if we have no permission, or the process is gone. */
->>>>>>> ee2e257 (all)
+/** Returns false, 0 and unknown in all members if we have no permission, or the process is gone. */
 struct container container_of(pid_t pid);
 /**
  * Appends a short name: "mnt:[4026532281]" as in lsns(8), the root in our mount namespace, or "pid:[…]"; "":
