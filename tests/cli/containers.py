@@ -277,7 +277,7 @@ def mute(place):
     """Over the directory of its program lies a file system that never answers: there are figures, and no names of that file."""
     if os.geteuid() or not os.path.exists("/dev/fuse"):
         return
-    container = Container(place)
+    container = Container(place, shm="16m")  # the ledgers of python and of keeper
     compile_keeper(container.inside, "inside")
     container.write("mute.py", MUTE)
     process = container.start("/usr/bin/python3", "mute.py", period=1)
