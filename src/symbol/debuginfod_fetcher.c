@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -30,7 +31,6 @@
 struct library {
     void *(*begin)(void);
     int (*find_debuginfo)(void *client, const unsigned char *build_id, int build_id_len, char **path);
-    void (*set_progressfn)(void *client, int (*progress)(void *client, long a, long b));
 };
 
 static void *load(struct library *l)
@@ -40,8 +40,7 @@ static void *load(struct library *l)
         return NULL;
     *(void **)&l->begin = dlsym(handle, "debuginfod_begin");
     *(void **)&l->find_debuginfo = dlsym(handle, "debuginfod_find_debuginfo");
-    *(void **)&l->set_progressfn = dlsym(handle, "debuginfod_set_progressfn");
-    return l->begin && l->find_debuginfo && l->set_progressfn ? handle : NULL;
+    return l->begin && l->find_debuginfo ? handle : NULL;
 }
 
 const char *fetcher_library(void)
@@ -77,14 +76,17 @@ static void remove_part(int fd)
 }
 
 /**
- * Called by the library about once a second. To ask it to stop would be polite, but it (0.188) then notes for ten
- * minutes that no server has the file.
+ * A thread of the worker: ends the worker when the process that asked has closed its end of the socket, and removes
+ * the files that have come in part. The library's own progress callback is not enough: 0.192 does not call it while a
+ * server accepts a connection and sends nothing; and a download that it refuses is noted (0.188) as a file that no
+ * server has, for ten minutes.
  */
-static int progress(void *client, long a, long b)
+static void *end_with_asker(void *unused)
 {
-    (void)client, (void)a, (void)b;
-    if (is_wanted())
-        return 0;
+    struct pollfd p = {.fd = ANSWERS_FD};
+    (void)unused;
+    while (poll(&p, 1, -1) < 0 && errno == EINTR)
+        ;
     for (int fd = ANSWERS_FD + 1; fd < FILES_MAX; fd++)
         remove_part(fd);
     _exit(0);
@@ -137,9 +139,10 @@ static _Noreturn void work(const struct fetcher_request *requests, size_t n, _At
 {
     struct library l;
     limit_size();
+    pthread_t thread;
     void *client = load(&l) ? l.begin() : NULL;
-    if (client)
-        l.set_progressfn(client, progress);
+    if (pthread_create(&thread, NULL, end_with_asker, NULL))
+        client = NULL;
     for (size_t i; (i = atomic_fetch_add(next, 1)) < n && is_wanted();) {
         struct fetcher_answer answer = {.key = requests[i].key, .error = -ENOENT};
         if (client)

@@ -5,8 +5,8 @@
 /*
  * Processes that ask debuginfod servers, so that their starter never waits for the network. They load
  * libdebuginfod, if it is installed, and send answers over a socket. They are detached: not children of the
- * starter, without a terminal and without its open files. They give up about a second after the starter has
- * closed its end of the socket.
+ * starter, without a terminal and without its open files. They end when the starter has closed its end of
+ * the socket.
  *
  * Runs in: the tool. Owns: nothing; the descriptor belongs to the caller.
  */
