@@ -79,6 +79,9 @@ static void find_allocator(void)
     n.valloc = resolve_in(m, "valloc");
     n.pvalloc = resolve_in(m, "pvalloc");
     n.malloc_usable_size = resolve_in(m, "malloc_usable_size");
+    n.strndup = resolve_in(m, "strndup");
+    next_entries.strdup = resolve_next("strdup", NULL);
+    next_entries.strndup = resolve_next("strndup", NULL);
     bool aligns = n.posix_memalign || n.memalign;
     if (!n.posix_memalign)
         n.posix_memalign = resolve_next("posix_memalign", NULL);

@@ -53,6 +53,18 @@ def counts_operators(command, arguments, preload=(), aligned=(1000,)):
     return test
 
 
+def counts_copies(preload):
+    """strdup() and strndup() of a thousand bytes: each copy is one allocation, whoever has these functions."""
+    def test():
+        equal(ledgers_of([program("copies"), "10"], preload)[0].stdout, bare([program("copies"), "10"], preload).stdout, "stdout")
+        _, (none,) = ledgers_of([program("copies"), "0"], preload)
+        _, (some,) = ledgers_of([program("copies"), str(ROUNDS)], preload)
+        for key, want in ("allocated_samples", 2), ("freed_samples", 2), ("allocated_bytes", 2000), ("live_samples", 0):
+            equal(round(some[key] - none[key]), want * ROUNDS, key)
+        tap.no_losses(some)
+    return test
+
+
 def counts_extension(loader):
     """In python3, which knows nothing of C++: a library loaded late, its symbols visible to nobody else."""
     def test():
@@ -90,9 +102,13 @@ for name, library in ("glibc", None), ("jemalloc", "jemalloc"), ("tcmalloc", "tc
                   same_output([program("family")] + FAMILY.get(name, []), preload)))
     tests.append(("every operator new and delete works as ever on %s" % name,
                   same_output([program("operators"), "100"] + OPERATORS.get(name, []), preload)))
+    tests.append(("each copy of a string counts once on %s" % name, counts_copies(preload)))
     tests.append(("every operator new and delete counts once on %s" % name,
                   counts_operators([program("operators")], OPERATORS.get(name, []), preload, (1000,) if preload else (1000, 1024))))
 tests += [
+    ("each copy of a string counts once with an allocator that has its own strdup", counts_copies([program("own_copies.so")])),
+    ("each copy of a string counts once with an allocator whose strdup calls malloc by its symbol",
+     counts_copies([program("own_copies_through.so")])),
     ("the malloc family works as ever in a program linked with jemalloc",
      same_output([program("family_jemalloc"), "no-pvalloc"])),
     ("operators work as ever in a program linked with jemalloc", same_output([program("operators_jemalloc")])),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <stdint.h>
 
+#include "agent/hooks/hooks.h"
 #include "agent/hooks/next.h"
 #include "agent/thread_state.h"
 
@@ -49,6 +50,18 @@ static void probe_c(struct thread *t, bool aligned_too)
         next_entries.pvalloc = next.pvalloc;
 }
 
+/* Copies by the allocator's own functions are counted here, unless these call malloc() through its symbol. */
+static void probe_copies(struct thread *t)
+{
+    if (!next.strndup || next_entries.strndup != next.strndup)
+        return;
+    next.free(next.strndup("", 0));
+    if (nested(t))
+        return;
+    next_entries.strdup = hooks_strdup;
+    next_entries.strndup = hooks_strndup;
+}
+
 /* tcmalloc allocates in its first call of malloc_usable_size. If an allocator does so in the second call, too, the
  * function is not used. */
 static void probe_usable_size(struct thread *t)
@@ -73,6 +86,7 @@ void hook_layers_probe(bool aligned_too)
     next.free(next.malloc(64)); /* the first call may set up the allocator */
     probe_usable_size(t);
     probe_c(t, aligned_too);
+    probe_copies(t);
     /* Aligned forms take the alignment as their second word; the others ignore it. */
 #define X(field, symbol)                                                                                     \
     if (next_operators.field) {                                                                              \

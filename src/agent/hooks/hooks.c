@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <malloc.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "agent/hooks/cold.h"
 #include "agent/hooks/hooks.h"
@@ -256,4 +257,36 @@ EXPORT void *valloc(size_t size)
 EXPORT void *pvalloc(size_t size)
 {
     return next_entries.pvalloc(size);
+}
+
+COLD char *hooks_strndup(const char *s, size_t most)
+{
+    struct walk_start start = COLD_CALLER();
+    struct thread *t = &thread_self;
+    size_t size = 1;
+    while (size <= most && s[size - 1])
+        size++;
+    bool due = cold_begin(t, size);
+    char *p = next.strndup(s, size - 1);
+    probe_malloc(p, size, cold_end(t, &start, due, p, size));
+    return p;
+}
+
+char *hooks_strdup(const char *s)
+{
+    return hooks_strndup(s, SIZE_MAX - 1);
+}
+
+EXPORT char *strdup(const char *s)
+{
+    if (unlikely(!next_entries.strdup))
+        boot_agent();
+    return next_entries.strdup(s);
+}
+
+EXPORT char *strndup(const char *s, size_t most)
+{
+    if (unlikely(!next_entries.strndup))
+        boot_agent();
+    return next_entries.strndup(s, most);
 }

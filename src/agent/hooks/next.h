@@ -53,6 +53,8 @@ struct next {
     void *(*valloc)(size_t);
     void *(*pvalloc)(size_t);
     size_t (*malloc_usable_size)(void *);
+    /* The allocator's own, as mimalloc 3 has it beside strdup. NULL: strings are copied by the C library. */
+    char *(*strndup)(const char *, size_t);
     bool is_glibc; /* the allocator */
     /* The functions that the exported operators jump to: the real one, a counting one of operators.c, or the
      * resolver. */
@@ -94,6 +96,8 @@ struct next_entries {
     void *(*memalign)(size_t, size_t);
     void *(*valloc)(size_t);
     void *(*pvalloc)(size_t);
+    char *(*strdup)(const char *);
+    char *(*strndup)(const char *, size_t);
 };
 
 extern struct next_entries next_entries __attribute__((visibility("hidden")));
