@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# bash completion for allium. It does without the package bash-completion; where that is, the command behind
-# `allium run -- ` completes as it does alone. tests/checks/docs compares what is offered with --help and the manual.
+# bash completion for allium. It does not need the package bash-completion; with that package, the command after
+# `allium run -- ` completes like a command of its own. tests/checks/docs compares the offered words with --help and the
+# manual.
 
 _allium_commands='run env ps snapshot report watch diff who frees sites tags export sql set sys doctor'
 
-# COMMAND ('' is allium itself): its options. A new option begins here.
+# COMMAND ('' is allium itself): prints its options. Add a new option here.
 _allium_options()
 {
     case $1 in
@@ -31,19 +32,19 @@ _allium_options()
     esac
 }
 
-# COMMAND...: what --help says of it. Tools of `allium sys` have options of their own, and columns: it knows them all.
+# COMMAND...: prints its --help, which lists the options and columns of a tool of `allium sys`.
 _allium_help()
 {
     "${COMP_WORDS[0]}" "$@" --help 2>/dev/null
 }
 
-# COMMAND... HEADING: the words that its --help has below a line that begins so, without what stands in brackets.
+# COMMAND... HEADING: prints the words of its --help below the line that begins with HEADING, without text in brackets.
 _allium_listed()
 {
     _allium_help "${@:1:$#-1}" | sed -n "/^${*: -1}/,/^\$/{/^  /{s/\[[^]]*\]//g;p;};}"
 }
 
-# TOOL OPTION: what may follow that option of `allium sys TOOL`. Fails when it takes no value.
+# TOOL OPTION: offers values of that option of `allium sys TOOL`. Fails if the option takes no value.
 _allium_tool_value()
 {
     case $2 in
@@ -61,7 +62,7 @@ _allium_tool_value()
     esac
 }
 
-# COMMAND OPTION: what may follow it. Fails when it takes no value.
+# COMMAND OPTION: offers values of the option. Fails if the option takes no value.
 _allium_value()
 {
     case $1 in
@@ -120,7 +121,7 @@ _allium_value()
     esac
 }
 
-# COMMAND: what it takes besides options.
+# COMMAND: offers its arguments that are no options.
 _allium_argument()
 {
     case $1 in
@@ -139,7 +140,7 @@ _allium_argument()
     esac
 }
 
-# OPTION...: offers what compgen finds with them.
+# OPTION...: offers the words that compgen finds with these options.
 _allium_offer()
 {
     local IFS=$' \t\n' found
@@ -147,13 +148,13 @@ _allium_offer()
     COMPREPLY+=("${found[@]}")
 }
 
-# Offers those WORDS that begin as the word at the cursor does.
+# Offers the WORDS that begin like the word at the cursor.
 _allium_words()
 {
     _allium_offer -W "$*"
 }
 
-# Offers files, without those that PATTERN excludes, and the directories on the way.
+# Offers files, except those that match PATTERN, and directories.
 _allium_files()
 {
     compopt -o filenames 2>/dev/null
@@ -165,7 +166,7 @@ _allium_files()
     fi
 }
 
-# The user's own processes.
+# Offers the user's own processes.
 _allium_pids()
 {
     local process

@@ -3,11 +3,13 @@
 #define CLI_COMMAND_H
 
 /*
- * One command of `allium`: its words, its options, its function. To add one:
+ * One command of `allium`: its help, its options, its function. To add one (CONTRIBUTING.md has the details):
  *   1. write cli/commands/cmd_<name>.c with a `const struct command command_<name>`, and list it in cli/meson.build;
- *   2. declare it below and put it into the table in main.c;
- *   3. write man/allium-<name>.1.scd;
- *   4. add its options to completion/allium.bash (tests/checks/docs tells if the three differ).
+ *   2. declare it below, and add it to the table in main.c;
+ *   3. write man/allium-<name>.1.scd, and list it in man/meson.build and man/allium.1.scd;
+ *   4. add the command and its options to completion/allium.bash (tests/checks/docs fails if help, manual and
+ *      completion differ), and the command to tests/checks/completion;
+ *   5. write tests/cli/<name>.py, and add calls to tests/cli/output_errors.py.
  *
  * Runs in: the tool.
  */
@@ -19,13 +21,13 @@
 #include "base/error.h"
 #include "view/text/sink.h"
 
-/* Exit codes. Where CMD ran under us, its own code is ours. */
+/* Exit codes. A command that ran CMD exits with the code of CMD. */
 enum {
     EXIT_DONE = 0,
     EXIT_FAILED = 1,
     EXIT_USAGE = 2,
     EXIT_IMPOSSIBLE = 3, /* not on this machine: the line says what is missing */
-    EXIT_CONDITION = 4,  /* what --fail-if asked about is so */
+    EXIT_CONDITION = 4,  /* a condition of --fail-if is met */
     EXIT_ALLIUM = 125,   /* run: allium itself failed or refused */
     EXIT_CANNOT_RUN = 126,
     EXIT_NOT_FOUND = 127,
@@ -34,19 +36,19 @@ enum {
 struct option_doc {
     const char *name;  /* long, without dashes */
     char letter;       /* 0: none */
-    const char *value; /* what follows it, as help names it; NULL: nothing */
-    const char *doc;   /* half a line */
-    bool many;         /* may be given several times: at most one option of a command, see struct arguments */
+    const char *value; /* its value in help: SIZE, FILE ...; NULL: it takes none */
+    const char *doc;   /* a verb phrase, half a line */
+    bool many;         /* may be given several times; at most one option of a command, see struct arguments */
 };
 
 struct command {
     const char *name;
-    const char *usage;           /* after "allium NAME " */
-    const char *summary;         /* half a line */
-    const char *source;          /* what is taken if SOURCE is left out; NULL: the newest recording here */
-    const char *const *examples; /* pairs of command and what it does, NULL at the end */
-    const struct option_doc *options;  /* ends with a name of NULL; --help comes of itself */
-    void (*more)(void);                /* prints more of its help, after the summary; NULL: there is none */
+    const char *usage;                 /* after "allium NAME " */
+    const char *summary;               /* a verb phrase, half a line */
+    const char *source;                /* the default of SOURCE, in words; NULL: the newest recording here */
+    const char *const *examples;       /* pairs of a command and a verb phrase; NULL at the end */
+    const struct option_doc *options;  /* ends with a name of NULL; --help is added */
+    void (*more)(void);                /* prints more help after the summary; NULL: none */
     int (*run)(int argc, char **argv); /* argv[0] is the command's name; returns the exit code */
 };
 
@@ -59,7 +61,7 @@ struct arguments {
     const char *value[48]; /* NULL: not given; "" or the value: given */
     const char *many[16];  /* all values of the option that may be given several times */
     int n_many;
-    char **rest; /* what is no option */
+    char **rest; /* the arguments that are no options */
     int n_rest;
 };
 
@@ -68,10 +70,10 @@ struct arguments {
  * EXIT_USAGE after a line on stderr.
  */
 int command_parse(const struct command *c, int argc, char **argv, bool stop_at_word, struct arguments *a);
-/** Value of an option by name; NULL: not given. */
+/** Returns the value of an option by name; NULL: it was not given. */
 const char *command_value(const struct command *c, const struct arguments *a, const char *name);
 
-/** "allium: " and the line on stderr; returns code. */
+/** Prints "allium: " and the line on stderr; returns code. */
 int command_fail(int code, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /**
  * The end of what was written to stdout: `code`, or EXIT_FAILED after a line when it could not be written. A reader
@@ -80,7 +82,7 @@ int command_fail(int code, const char *fmt, ...) __attribute__((format(printf, 2
 int command_written(struct sink *out, int code);
 /** Prints each line of the notes (view/text/notes.h) on stderr, and releases them. */
 void command_notes(struct buf *notes);
-/** A usage error of this command: the line, and where help is. Returns EXIT_USAGE. */
+/** Prints a usage error of this command, and how to get help. Returns EXIT_USAGE. */
 int command_misuse(const struct command *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 #endif
