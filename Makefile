@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# The front door. Meson and ninja do the work, in parallel; `make -j` is safe and changes nothing.
+# Entry point for builds and tests. Meson and ninja work in parallel; `make -j` is safe and has no effect.
 
 BUILD   ?= build
 PREFIX  ?= /usr/local
 DESTDIR ?=
 WERROR  ?=
 
-# Set only when asked for: a build directory keeps what it was configured with.
+# Set only on request: a build directory keeps its settings.
 options := $(if $(WERROR),-Dwerror=true) $(if $(filter-out file,$(origin PREFIX)),'-Dprefix=$(PREFIX)')
 
 .NOTPARALLEL:
@@ -20,14 +20,14 @@ build:
 demo: build
 	@tools/demo '$(BUILD)'
 
-# CI also compiles the benchmarks, which nobody runs there.
+# CI also compiles the benchmarks, but does not run them.
 check:
 	@tools/setup check
 	@tools/build '$(BUILD)' $(options) -Dtests=true $(if $(CI),-Dbenchmarks=true)
 	@tests/run '$(BUILD)'
 
-# The same tests, then the slow ones, then what other compilers and sanitizers see. Sanitizers refuse a preloaded
-# allocator, so that they only run the unit tests. Last the same tests on Debian 13.
+# The same tests, then the slow ones, then other compilers and sanitizers. Sanitizers refuse a preloaded allocator, so
+# only the unit tests run with them. Last the same tests on Debian 13.
 check-long:
 	@tools/setup long
 	@tools/build '$(BUILD)' $(options) -Dtests=true
@@ -38,7 +38,7 @@ check-long:
 		'$(BUILD)-asan --suite unit' '$(BUILD)-tsan --suite unit'
 	@tests/debian/run
 
-# Every kernel and every test on it; `make check` boots the newest only.
+# Every kernel and every test on it; `make check` boots only the newest one.
 check-kernels:
 	@tools/setup check
 	@tools/build '$(BUILD)' $(options) -Dtests=true
@@ -65,15 +65,15 @@ clean:
 
 help:
 	@echo 'make             build the command, build/allium'
-	@echo 'make demo        show it at work on a small program'
-	@echo 'make check       build, and run all tests but the slow ones'
+	@echo 'make demo        build, then profile a small program'
+	@echo 'make check       build, then run all tests except the slow ones'
 	@echo 'make check-long  all tests, also with clang, under sanitizers and on Debian 13'
 	@echo 'make check-kernels  boot other kernels in qemu, and test there'
 	@echo 'make bench       measure the cost, against a floor and against peers'
 	@echo 'make install     [PREFIX=/usr/local] [DESTDIR=]'
-	@echo 'make uninstall   the same, the other way'
+	@echo 'make uninstall   [PREFIX=/usr/local] [DESTDIR=]'
 	@echo 'make format      clang-format 14, the whole tree'
 	@echo 'make clean       remove the build directories'
 	@echo
-	@echo 'What is missing is installed first, through apt (tools/setup says what).'
+	@echo 'Missing packages are installed first through apt (tools/setup lists them).'
 	@echo 'WERROR=1 makes warnings errors; BUILD=dir builds elsewhere.'
