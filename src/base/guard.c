@@ -18,6 +18,7 @@
 
 /* One thread and what it is given. Who is left behind keeps it. */
 struct worker {
+    pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
     guarded_fn *call; /* NULL: nothing to do */
@@ -78,6 +79,7 @@ static struct worker *start(void)
         return NULL;
     }
     pthread_detach(thread);
+    w->thread = thread;
     return w;
 }
 
@@ -140,4 +142,10 @@ int guard_run(guarded_fn *call, void *work, size_t bytes, unsigned ms)
     }
     pthread_mutex_unlock(&w->lock);
     return bad;
+}
+
+uint64_t guard_cpu_ns(void)
+{
+    clockid_t clock;
+    return current && !pthread_getcpuclockid(current->thread, &clock) ? clock_ns(clock) : 0;
 }

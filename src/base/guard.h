@@ -12,6 +12,7 @@
  */
 
 #include <stddef.h>
+#include <stdint.h>
 
 /** Touches nothing but `*work`. The thread may be abandoned at any point of the function. */
 typedef void guarded_fn(void *work);
@@ -22,5 +23,8 @@ typedef void guarded_fn(void *work);
  * a processor gets up to ten seconds more. If no thread can be started, the call runs directly.
  */
 int guard_run(guarded_fn *call, void *work, size_t bytes, unsigned ms);
+
+/** Returns the processor time of the calling thread's helper, which runs its calls; 0: it has none yet. */
+uint64_t guard_cpu_ns(void);
 
 #endif

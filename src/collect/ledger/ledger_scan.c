@@ -221,19 +221,16 @@ static void take_mark(struct ledger_strays *s, const struct mapped_ledgers_file 
     free(name);
 }
 
-/* Takes a ledger that the process maps. One that may not be read becomes a mark: the process has a name now. */
-static void take_stray(struct stray_search *s, pid_t pid, const struct mapped_ledger *m, bool tags)
+/* Takes a ledger that the process maps. One that may not be read becomes a mark. */
+static void take_stray(struct stray_search *s, pid_t pid, const struct mapped_ledger *m, bool tags,
+                       const char *program)
 {
-    struct buf program = BUF_INIT;
     take_file(&s->ledgers.list, pid, m, tags);
     int fd = mapped_ledgers_open(pid, tags ? &m->tags : &m->ledger, O_RDONLY);
     if (fd >= 0)
         close(fd);
-    else if (fd == -EACCES || fd == -EPERM) {
-        proc_program(pid, &program);
-        add_mark(s->found, tags ? m->tags_image_id : m->image_id, PRELOAD_CHECK_HIDDEN, buf_str(&program));
-    }
-    buf_release(&program);
+    else if (fd == -EACCES || fd == -EPERM)
+        add_mark(s->found, tags ? m->tags_image_id : m->image_id, PRELOAD_CHECK_HIDDEN, program);
 }
 
 /*
@@ -246,12 +243,17 @@ static void look_for_stray(void *search, pid_t pid)
     struct container c = container_of(pid);
     struct mapped_ledger m;
     bool other_user = !geteuid() && c.user != 0 && c.user != (uid_t)-1;
-    if ((!c.files && !other_user && !s->everywhere) || mapped_ledgers_look(pid, &m))
+    if (!c.files && !other_user && !s->everywhere)
         return;
+    struct buf program = BUF_INIT;
+    proc_program(pid, &program); /* before the look: a process may become one that nobody may ask, or end */
+    if (mapped_ledgers_look(pid, &m))
+        m = (struct mapped_ledger){0};
     if (mapped_ledgers_any(&m) && is_for(&m.ledger, s->name))
-        take_stray(s, pid, &m, false);
+        take_stray(s, pid, &m, false, buf_str(&program));
     if (m.tags.end && is_for(&m.tags, s->name))
-        take_stray(s, pid, &m, true);
+        take_stray(s, pid, &m, true, buf_str(&program));
+    buf_release(&program);
     if (m.mark.end && is_for(&m.mark, s->name))
         take_mark(s->found, &m.mark);
 }
