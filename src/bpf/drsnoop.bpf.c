@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* `allium sys drsnoop`: who stalls in direct reclaim. */
+/* `allium sys drsnoop`: tasks that stall in direct reclaim. */
 #include "bpf/lru.bpf.h"
 #include "bpf/sys.bpf.h"
 
 #include "bpf/drsnoop.h"
 
-/* Reclaims under way, by thread; one within another (a memory cgroup's within the machine's) has a place of its own. */
+/* Reclaims in progress, by thread. A nested reclaim (of a memory cgroup within that of the machine) has an
+ * entry of its own. */
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
     __uint(max_entries, 16384);
@@ -19,8 +20,8 @@ static __always_inline __u64 key_of(__u32 kind)
 }
 
 /*
- * The event does not say which group is at its limit: one that the task is in. Charges of other tasks' memory (of a
- * file that is shared, for example) are the exception.
+ * The event does not say which cgroup is at its limit: one that contains the task. Charges for memory of
+ * other tasks (of a shared file, for example) are the exception.
  */
 static __always_inline void put_full_group(struct drsnoop_event *e)
 {
@@ -35,7 +36,7 @@ static __always_inline void put_full_group(struct drsnoop_event *e)
     e->memcg = BPF_CORE_READ(css, cgroup, kn, id);
 }
 
-/* How many nodes there may be; set before the programs are loaded. */
+/* Upper bound of the number of nodes; set before the programs are loaded. */
 const volatile __u32 nodes = 1;
 #define NODES_MAX 64u
 #define ZONES_MAX 8u

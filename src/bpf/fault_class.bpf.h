@@ -3,9 +3,10 @@
 #define BPF_FAULT_CLASS_BPF_H
 
 /*
- * What kind of memory an address of the current process is, and of which file. To find that takes longer than all else
- * that is done for a fault, and most faults come in the mapping of the last one: it is kept for each CPU, and holds as
- * long as nobody has taken the address space's lock for writing, which the kernel counts since 6.4.
+ * Finds the kind of memory at an address of the current process, and its file. This takes longer than
+ * everything else for a fault, and most faults hit the mapping of the previous one. So the result is cached
+ * for each CPU. It is valid as long as nobody has taken the address space's lock for writing; the kernel
+ * counts that since 6.4.
  *
  * Runs in: the kernel. A part of faults.bpf.c.
  */
@@ -15,13 +16,15 @@
 #include "bpf/faults.h"
 #include "bpf/mapped.bpf.h"
 
-#define NO_VERSION 1u /* odd: the lock is held, or nobody counts */
+#define NO_VERSION 1u /* odd: the lock is held, or the kernel does not count */
 
 struct mapping_seen {
-    __u32 writes; /* odd: one is under way. What interrupts it must not see a half, nor be seen as one */
+    /* odd: an update is in progress. Code that interrupts it must neither use half of it nor appear as half
+     * of one */
+    __u32 writes;
     __u32 version, tgid;
     __u32 reserved;
-    __u64 exec_id, mm; /* an address space may get the place of one that has ended */
+    __u64 exec_id, mm; /* another address space may get the address of one that has ended */
     __u64 start, end;
     struct faults_file is;
 };
@@ -48,7 +51,7 @@ struct {
     __uint(value_size, sizeof(struct faults_name));
 } name_scratch SEC(".maps");
 
-/* Names are never taken away: the last part tells whether there is one. */
+/* Names are never removed: if the last part is there, all are. */
 static __attribute__((noinline)) int name_file(const struct faults_file *key, const struct file *file)
 {
     __u32 zero = 0;
@@ -76,7 +79,7 @@ static __always_inline __u32 class_of_file(const struct file *file, __u64 flags)
     return FAULTS_FILE;
 }
 
-/* As /proc/PID/maps tells heap and stack. */
+/* Distinguishes heap and stack as /proc/PID/maps does. */
 static __always_inline __u32 class_of(const struct vm_area_struct *v, const struct mm_struct *mm, __u64 start,
                                       __u64 end)
 {
@@ -132,19 +135,19 @@ static __always_inline void see(struct mapping_seen *seen, const struct mapping_
     *(volatile __u32 *)&seen->writes = writes + 2;
 }
 
-/* As it is now: found in the address space's own tree. */
+/* The present state, from the address space's own tree. */
 static __attribute__((noinline)) int look_up(struct mapping_seen *seen, struct faults_file *is, __u64 address)
 {
     const struct task_struct *task = bpf_get_current_task_btf();
     const struct mm_struct *mm = task->mm;
     struct mapping_seen now = {.version = version_of(mm), .tgid = task->tgid, .exec_id = task->self_exec_id};
-    barrier(); /* the version is that of before the look */
+    barrier(); /* the version was read before the tree */
     const struct vm_area_struct *v = (const void *)mapped_find(mm, address);
     now.mm = (__u64)mm;
     now.start = v ? BPF_CORE_READ(v, vm_start) : 0;
     now.end = v ? BPF_CORE_READ(v, vm_end) : 0;
     if (address < now.start || address >= now.end) {
-        bool grows = address >= mm->mmap_base && address < mm->start_stack; /* the stack is about to */
+        bool grows = address >= mm->mmap_base && address < mm->start_stack; /* the stack is about to grow */
         is->class = grows ? FAULTS_STACK : FAULTS_OTHER;
         return 0;
     }
@@ -155,7 +158,7 @@ static __attribute__((noinline)) int look_up(struct mapping_seen *seen, struct f
     return 0;
 }
 
-/* Where the address of a fault is. */
+/* Where the address of a fault lies. */
 static __always_inline void classify(struct faults_file *is, __u64 address)
 {
     __u32 zero = 0;

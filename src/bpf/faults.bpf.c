@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* `allium sys faults`: which code has page faults, where. */
+/* `allium sys faults`: page faults, by the code that has them or by place. */
 #include "bpf/sys.bpf.h"
 
 #include "bpf/fault_class.bpf.h"
 #include "bpf/faults.h"
 
-/* Bits of enum faults_mark: what is asked for. A fault must have all its marks among them. */
+/* Bits of enum faults_mark: the requested marks. A fault must have all its marks among them. */
 const volatile __u32 only = ~0u;
 
 SYS_TABLE(struct faults_key, struct faults_value)
@@ -17,7 +17,7 @@ struct {
     __uint(value_size, sizeof(struct faults_begun));
 } begun SEC(".maps");
 
-/* By process; when it is full, whoever has not changed for longest goes. */
+/* By process. When it is full, the entry that has not changed for longest is replaced. */
 struct {
     __uint(type, BPF_MAP_TYPE_LRU_HASH);
     __uint(max_entries, 16384);

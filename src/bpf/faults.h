@@ -2,9 +2,7 @@
 #ifndef BPF_FAULTS_H
 #define BPF_FAULTS_H
 
-/*
- * Rows of `allium sys faults`: page faults by who had them, or where.
- */
+/* Rows of `allium sys faults`: page faults by process and by place. */
 
 #include "bpf/sys.h"
 
@@ -23,21 +21,21 @@ struct faults_file {
 };
 
 struct faults_key {
-    __u32 pid, in_kernel; /* the latter with the place only */
+    __u32 pid, in_kernel; /* in_kernel: only together with `place` */
     char comm[SYS_COMM_BYTES];
-    __u64 place; /* the instruction */
+    __u64 place; /* address of the instruction */
     __s32 kernel_stack, user_stack;
     struct faults_file file;
 };
 
-/** What a fault was: one of each group. */
+/** The marks of a fault: one of each group. */
 enum faults_mark {
-    FAULTS_MINOR, /* where a rung sees only beginnings: all of them */
-    FAULTS_MAJOR, /* it had to wait for a disk */
+    FAULTS_MINOR, /* includes all faults if an attach method sees only their beginnings */
+    FAULTS_MAJOR, /* the fault waited for a disk */
 
     FAULTS_USER,   /* the program touched the memory */
-    FAULTS_KERNEL, /* the kernel did, in a system call of the program's */
-    FAULTS_ASKED,  /* nobody did: it was wanted in advance, or pinned */
+    FAULTS_KERNEL, /* the kernel touched it, in a system call of the program */
+    FAULTS_ASKED,  /* nothing touched it: the page was requested in advance, or pinned */
 
     FAULTS_READ,
     FAULTS_WRITE,
@@ -50,8 +48,8 @@ enum faults_mark {
     FAULTS_FILE,
     FAULTS_SHARED,
     FAULTS_HUGETLB,
-    FAULTS_OTHER,         /* vdso; nothing that was found */
-    FAULTS_CLASS_UNKNOWN, /* this kernel does not let it be found */
+    FAULTS_OTHER,         /* vdso, or not identified */
+    FAULTS_CLASS_UNKNOWN, /* this kernel does not allow it to be found */
 
     FAULTS_MARKS
 };
@@ -62,16 +60,16 @@ enum faults_mark {
 
 struct faults_value {
     __u64 marked[FAULTS_MARKS];
-    __u64 time_ns; /* of the latest, where code is told: it has names at that time */
+    __u64 time_ns; /* of the latest fault, if code is shown: its names are those of that time */
 };
 
-/** How a thread's last fault began, as far as the end does not tell. */
+/** The facts from the beginning of a thread's last fault that the end does not have. */
 struct faults_begun {
-    __u64 time_ns; /* CLOCK_MONOTONIC; 0: not asked for */
+    __u64 time_ns; /* CLOCK_MONOTONIC; 0: not requested */
     __u32 tid;
     __u32 access; /* enum faults_mark */
 };
-#define FAULTS_THREADS 65536u /* two whose numbers differ by a multiple of that are in each other's way */
+#define FAULTS_THREADS 65536u /* threads whose numbers differ by a multiple of this share an entry */
 
 #define FAULTS_NAME_BYTES 64
 #define FAULTS_NAME_PARTS 6
@@ -80,19 +78,19 @@ struct faults_name {
     char part[FAULTS_NAME_PARTS][FAULTS_NAME_BYTES];
 };
 
-/** What a process had resident when it was last seen to change. */
+/** The resident memory of a process after the last change. */
 struct faults_resident {
     __u64 bytes[4]; /* by the kernel's MM_*: file, anonymous, swapped, shared */
     __u64 began_ns; /* the process: CLOCK_MONOTONIC */
     __u32 mm_id;
-    __u32 seen;  /* bits: of bytes[] */
-    __u32 fresh; /* what was not seen is 0 */
+    __u32 seen;  /* bits: which of bytes[] are known */
+    __u32 fresh; /* values that are not known are 0 */
     __u32 reserved;
-    char comm[SYS_COMM_BYTES]; /* whose row it stands in, where a process has several */
+    char comm[SYS_COMM_BYTES]; /* name in the row, if a process has several */
 };
 
 enum faults_count {
-    FAULTS_NAMES_FULL = SYS_COUNT_OWN, /* faults in files for whose names there was no room */
+    FAULTS_NAMES_FULL = SYS_COUNT_OWN, /* faults in files whose names found no room */
 };
 
 #endif

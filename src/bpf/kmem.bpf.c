@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* `allium sys kmem`: the kernel's own objects, by who asks for them. */
+/* `allium sys kmem`: objects of the kernel, by the code that allocates them. */
 #include "bpf/slab.bpf.h"
 
 #include "bpf/kmem.h"

@@ -2,18 +2,16 @@
 #ifndef BPF_KMEM_H
 #define BPF_KMEM_H
 
-/*
- * Rows of `allium sys kmem`. A row is a place that allocates, or one that frees, or both.
- */
+/* Rows of `allium sys kmem`. A row is a place that allocates, or frees, or both. */
 
 #include "bpf/sys.h"
 
-/** Parts of the key, in the order in which they lie in it: a key reaches as far as it is asked for. */
+/** Parts of the key, in the order in which they lie in it; the key ends after the last requested part. */
 enum kmem_part {
     KMEM_BY_SITE = 1u << 0,
     KMEM_BY_STACK = 1u << 1,
     KMEM_BY_PROCESS = 1u << 2,
-    /* With KMEM_BY_SITE, of which the tool then puts those together that are in the same one: */
+    /* With KMEM_BY_SITE; the tool merges rows with the same values: */
     KMEM_BY_FUNCTION = 1u << 3,
     KMEM_BY_FILE = 1u << 4,
     KMEM_BY_DIRECTORY = 1u << 5,
@@ -22,7 +20,7 @@ enum kmem_part {
 struct kmem_key {
     __u64 call_site;
     __s32 kernel_stack, user_stack;
-    __u32 pid; /* of a user stack too */
+    __u32 pid; /* also for a user stack */
     __u32 reserved;
     char comm[SYS_COMM_BYTES];
 };
@@ -30,27 +28,29 @@ struct kmem_key {
 struct kmem_value {
     __u64 allocations, frees;
     __u64 requested_bytes, allocated_bytes;
-    __u64 cache, named_at; /* the latest struct kmem_cache, and where its name lies; 0: none seen */
-    __u64 time_ns;         /* of the latest, where user stacks are taken: they have names at that time */
-    __u32 gfp;             /* of all allocations together */
-    __u32 name;            /* the cache's number in cache_names, 0: none; KMEM_AND_OTHERS */
+    __u64 cache, named_at; /* the latest struct kmem_cache, and the address of its name; 0: none seen */
+    /* of the latest event, if user stacks are recorded: their names are those of that time */
+    __u64 time_ns;
+    __u32 gfp;  /* flags of all allocations together */
+    __u32 name; /* number of the cache in cache_names, 0: none; or KMEM_AND_OTHERS */
 };
 
 #define KMEM_AND_OTHERS (1u << 31)
 
-/** An object that is live, by its address. Ends with its row's key, as far as that reaches. */
+/** A live object, by its address. The row's key follows, as far as it is used. */
 struct kmem_live {
     __u64 time_ns;
     __u32 requested_bytes, allocated_bytes; /* the largest object is some MiB */
     struct kmem_key key;
 };
 
-/** Counts of its own. */
+/** The tool's own counts. */
 enum kmem_count {
-    KMEM_NULL_FREES = SYS_COUNT_OWN, /* kfree() of NULL, or of what kmalloc(0) gives */
-    KMEM_REUSED,                     /* a live object's address was handed out again: its free had no event */
-    KMEM_NAMES_FULL,                 /* times a cache's name found no room */
-    KMEM_FREED_BEFORE, /* frees of objects from before the start, or of ones that were not followed */
+    KMEM_NULL_FREES = SYS_COUNT_OWN, /* kfree() of NULL, or of the result of kmalloc(0) */
+    /* the address of a live object was handed out again: its free had no event */
+    KMEM_REUSED,
+    KMEM_NAMES_FULL,   /* cache names that found no room */
+    KMEM_FREED_BEFORE, /* frees of objects allocated before the start, or not followed */
 };
 
 #endif

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * `allium sys kpages`: pages of the kernel's page allocator, by who takes them.
+ * `allium sys kpages`: pages of the kernel's page allocator, by the code that takes them.
  *
- * mm_page_free comes once for each block that is given back, on whatever way: free_pages_prepare() has it, through
- * which all of them go. mm_page_free_batched comes in addition for those that go by a batch (munmap, truncation,
- * reclaim), in all kernels since 3.3, and is therefore left alone.
+ * mm_page_free comes once for each block that is freed, whatever the path: free_pages_prepare() has it, and
+ * all frees go through there. mm_page_free_batched comes in addition for batches (munmap, truncation,
+ * reclaim), in all kernels since 3.3, and is not used.
  */
 #include "bpf/sys.bpf.h"
 
@@ -13,9 +13,9 @@
 SYS_TABLE(struct kpages_key, struct kpages_value)
 SYS_LIVE(struct kpages_live)
 
-const volatile __u64 page_bytes = 4096; /* of the machine: set before the programs are loaded */
+const volatile __u64 page_bytes = 4096; /* page size of the machine; set before the programs are loaded */
 
-__u32 orders_followed = 0; /* bit N: some block of 2^N pages was live once */
+__u32 orders_followed = 0; /* bit N: some block of 2^N pages was live at some time */
 
 struct block {
     __u64 frame;

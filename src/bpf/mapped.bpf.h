@@ -3,12 +3,13 @@
 #define BPF_MAPPED_BPF_H
 
 /*
- * What is mapped at an address of the current process. bpf_find_vma() takes and gives back a lock, and in a page fault
- * it has an interrupt give it back, which takes ten times as long as the fault. This walks the tree as the kernel's own
- * fault handler does, without a lock: nodes stay until everybody who may be reading has ended, as programs have by
- * then. What is found is held against its own bounds; if another thread changed it meanwhile, nothing is found.
+ * Finds the mapping at an address of the current process. bpf_find_vma() takes and releases a lock; in a page
+ * fault it releases the lock in an interrupt, which takes ten times as long as the fault. This code walks the
+ * tree without a lock, as the kernel's own fault handler does. Nodes are freed only after all possible
+ * readers, including programs, have ended. The bounds of the mapping are checked; if another thread changed
+ * it meanwhile, nothing is found.
  *
- * Runs in: the kernel, since 6.1; before that there is no such tree, which mapped_can_be_found() says.
+ * Runs in: the kernel, since 6.1; before that there is no such tree, and mapped_can_be_found() returns false.
  */
 
 #include "bpf/kernel.h"
@@ -39,7 +40,7 @@ static __always_inline __u32 slot_of(const struct mapped_node *node, __u32 pivot
     return i;
 }
 
-/* One level down; 0: it cannot be read. The entry's low bits tell what kind of node it is. */
+/* Goes one level down. Returns 0 if the node cannot be read. The entry's low bits tell the kind of node. */
 static __always_inline __u64 step(__u64 entry, __u64 address, bool *leaf)
 {
     struct mapped_node node;
@@ -61,7 +62,9 @@ static __always_inline bool mapped_can_be_found(void)
     return bpf_core_field_exists(struct mm_struct, mm_mt);
 }
 
-/* The struct vm_area_struct that ends above `address` and begins below it; NULL: there is none. */
+/*
+ * Returns the struct vm_area_struct that ends above `address` and begins at or below it; NULL: there is none.
+ */
 static __attribute__((noinline)) __u64 mapped_find(const struct mm_struct *mm, __u64 address)
 {
     bool leaf = false;

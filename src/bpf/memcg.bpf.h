@@ -11,9 +11,9 @@
 #include "bpf/memcg.h"
 #include "bpf/sys.bpf.h"
 
-#define MEMCG_LEVELS 32u /* cgroups above a task's that are looked at */
+#define MEMCG_LEVELS 32u /* cgroups to check above the task's */
 
-/* A limit of the kernel's that is none: pages that a long can count in bytes, whatever their size. */
+/* The kernel's value for "no limit": as many pages as a long can count in bytes. */
 #define MEMCG_UNLIMITED (1ull << 46)
 
 static __always_inline const struct mem_cgroup *memcg_of(const struct cgroup_subsys_state *css)
@@ -28,7 +28,7 @@ static __always_inline const struct kernfs_node *kernfs_parent(const struct kern
     return BPF_CORE_READ((const struct kernfs_node___before_6_15 *)node, parent);
 }
 
-/* Counts memory and swap together, which v2 does not. */
+/* This limit counts memory and swap together; v2 has no such limit. */
 static __always_inline bool memcg_is_v1(const struct cgroup_subsys_state *css)
 {
     const struct task_struct *task = (const void *)bpf_get_current_task();
@@ -40,7 +40,7 @@ static __always_inline __s64 counter_room(const struct page_counter *c)
     return (__s64)BPF_CORE_READ(c, max) - BPF_CORE_READ(c, usage.counter);
 }
 
-/* Could a request be refused here? What CPUs keep in stock for later is 64 pages each. */
+/* Returns whether a request could be refused here. Each CPU keeps up to 64 pages in stock. */
 #define MEMCG_STOCK_PAGES 64u
 
 static __always_inline bool counter_is_full(const struct page_counter *c)
@@ -50,7 +50,7 @@ static __always_inline bool counter_is_full(const struct page_counter *c)
     return max < MEMCG_UNLIMITED && counter_room(c) <= (__s64)stock;
 }
 
-/* Of the limits of a group the one that has less room left. */
+/* Of the limits of a group, the one with less room left. */
 static __always_inline const struct page_counter *memcg_counter(const struct cgroup_subsys_state *css,
                                                                 enum memcg_limit *of)
 {
@@ -71,9 +71,9 @@ static __always_inline bool memcg_is_locked(const struct cgroup_subsys_state *cs
 #define MEMCG_ENOUGH 0x7fffffffffffffffll
 
 /*
- * Pages that still fit into a group that may be why memory is short for the current task; MEMCG_ENOUGH: it is none. It
- * has a limit, and the task is in it or below, or it is beyond its limit, which only happens when that was lowered
- * under it.
+ * Returns how many pages still fit into a group that may be the reason why memory is short for the current
+ * task. MEMCG_ENOUGH: it is not the reason. It is a candidate if it has a limit and contains the task, or if
+ * it exceeds its limit, which happens only when the limit was lowered.
  */
 GLOBAL __s64 memcg_room(__u64 css_at)
 {
@@ -92,8 +92,8 @@ GLOBAL __s64 memcg_room(__u64 css_at)
 }
 
 /*
- * Which of two groups is the one that was full; `above` lies above `below`, which may be 0. A function, as the verifier
- * would follow each way through it as often as it is done.
+ * Returns which of two groups was the full one. `above` lies above `below`, which may be 0. It is a function,
+ * because the verifier would otherwise follow each path through it once for each call.
  */
 GLOBAL __u64 memcg_fuller(__u64 below, __u64 above)
 {

@@ -2,13 +2,9 @@
 #ifndef BPF_MEMCG_H
 #define BPF_MEMCG_H
 
-/*
- * What is told of a memory cgroup that was full.
- *
- * Runs in: kernel and tool.
- */
+/* Facts about a memory cgroup that was full. */
 
-/** Which of its limits was met. */
+/** Which of its limits was reached. */
 enum memcg_limit {
     MEMCG_MEMORY,
     MEMCG_MEMORY_AND_SWAP, /* of the v1 hierarchy */

@@ -3,12 +3,11 @@
 #define BPF_MM_BPF_H
 
 /*
- * How much memory an address space has. Since 6.2 the kernel keeps a sum and, for each CPU, what that one has not added
- * to it yet: up to batch (32, or twice the number of CPUs) pages each. mm_pages() is what the kernel's own messages
- * have, mm_exact() adds the parts.
+ * Reads how much memory an address space has. Since 6.2 the kernel keeps a sum and, for each CPU, the part
+ * that was not added yet: up to batch (32, or twice the number of CPUs) pages each. mm_pages() is the value
+ * in the kernel's own messages; mm_exact() adds the parts.
  *
- * Runs in: the kernel. Needs cpu_offsets_find() before mm_exact(), and `possible_cpus` set before the programs are
- * loaded.
+ * Runs in: the kernel. Call cpu_offsets_find() before mm_exact(), and set `possible_cpus` before loading.
  */
 
 #include "bpf/sys.bpf.h"
@@ -17,7 +16,7 @@
 
 const volatile __u32 possible_cpus = 0;
 
-/* A variable of each CPU, of which nothing but the place is wanted. */
+/* A per-CPU variable; only its address is used. */
 struct {
     __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
     __uint(max_entries, 1);
@@ -27,7 +26,7 @@ struct {
 
 struct cpu_offsets {
     const void *anchor;
-    __u64 of[MM_CPUS_MAX]; /* from a pointer to variables of all CPUs to that of one */
+    __u64 of[MM_CPUS_MAX]; /* offset from a per-CPU pointer to the variable of one CPU */
     __u64 anchors[MM_CPUS_MAX];
 };
 
@@ -43,15 +42,15 @@ static __always_inline bool mm_has_parts(void)
     return !bpf_core_type_exists(struct mm_rss_stat);
 }
 
-/* mm_exact() is exact here, but for what other CPUs do meanwhile. */
+/* mm_exact() is exact here, apart from what other CPUs do at the same time. */
 static __always_inline bool mm_is_exact(void)
 {
     return mm_has_parts() && possible_cpus && possible_cpus <= MM_CPUS_MAX;
 }
 
 /*
- * The kernel's table of offsets is a symbol that kallsyms need not have. But a map's own variables have the same
- * offsets: each CPU's address is the map's pointer to them plus the offset.
+ * kallsyms need not have the kernel's table of offsets. But a map's own variables have the same offsets: the
+ * address on each CPU is the map's pointer to them plus the offset.
  */
 GLOBAL int cpu_offsets_find(void)
 {
@@ -60,7 +59,8 @@ GLOBAL int cpu_offsets_find(void)
     struct cpu_offsets *o = bpf_map_lookup_elem(&cpu_offsets, &zero);
     if (!o || !mm_is_exact())
         return 0;
-    o->anchor = &anchor; /* through memory: what is read back is a number, which may be computed with */
+    /* through memory, so that the value is a plain number, which the verifier allows to compute with */
+    o->anchor = &anchor;
     const struct bpf_array *array = *(const void *const volatile *)&o->anchor;
     bpf_core_read(&base, sizeof(base), &array->pptrs[0]);
     for (__u32 cpu = 0; cpu < MM_CPUS_MAX && cpu < possible_cpus; cpu++) {
@@ -71,14 +71,15 @@ GLOBAL int cpu_offsets_find(void)
     return 0;
 }
 
-/* One of the counters. The compiler knows neither how long they are here nor, from a variable, which one is meant. */
+/* One of the counters. The compiler knows neither their size in this kernel nor, for a variable index, which
+ * one is meant. */
 static __always_inline const struct percpu_counter *mm_counter(const struct mm_struct *mm, __u32 kind)
 {
     return (const void *)((__u64)mm + bpf_core_field_offset(struct mm_struct, rss_stat) +
                           (__u64)kind * bpf_core_type_size(struct percpu_counter));
 }
 
-/* Pages of a kind, as the kernel sees them without looking at each CPU. */
+/* Returns pages of a kind, as the kernel sees them without reading each CPU. */
 static __always_inline __s64 mm_pages(const struct mm_struct *mm, __u32 kind)
 {
     __s64 n = 0;

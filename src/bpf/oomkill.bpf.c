@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * `allium sys oomkill`: who triggered, who died, why. All of it is looked up at the moment of the kill, in the kernel,
- * under its oom_lock: so one kill is under way at a time, and what is put together here needs no place for each CPU.
+ * `allium sys oomkill`: what triggered an OOM kill, which process died, and why. Everything is read at the
+ * moment of the kill, in the kernel, under its oom_lock: one kill is in progress at a time, so the data needs
+ * no copy for each CPU.
  */
 #include "bpf/memcg.bpf.h"
 #include "bpf/mm.bpf.h"
@@ -9,8 +10,9 @@
 #include "bpf/oomkill_walk.bpf.h"
 
 /*
- * What the kernel knows of a kill before it has marked who dies; by the thread that asked for memory. One is under way
- * at a time, but of a probe on a function's end the kernel may miss one, and then its beginning stays.
+ * What the kernel knows about a kill before it has marked the victim; by the thread that requested memory.
+ * One is in progress at a time, but the kernel may miss a probe at a function's end, and then its entry
+ * stays.
  */
 struct request {
     const struct mem_cgroup *memcg;
@@ -28,7 +30,7 @@ struct {
     __uint(value_size, sizeof(struct request));
 } requests SEC(".maps");
 
-/* Whom a thread has sent the kernel's own SIGKILL last. */
+/* The process to which a thread sent the kernel's own SIGKILL last. */
 struct {
     __uint(type, BPF_MAP_TYPE_LRU_HASH);
     __uint(max_entries, 1024);
@@ -36,7 +38,7 @@ struct {
     __uint(value_size, sizeof(__u64));
 } killed SEC(".maps");
 
-/* The event that is being put together. */
+/* The event in preparation. */
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
     __uint(max_entries, 1);

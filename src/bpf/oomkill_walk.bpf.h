@@ -3,10 +3,9 @@
 #define BPF_OOMKILL_WALK_BPF_H
 
 /*
- * A walk over all processes, along the kernel's own ring of them: which are the largest, and who else has the victim's
- * memory. Tracepoints and probes run in a grace period of RCU, so what the ring leads to stays readable.
- *
- * Runs in: the kernel, under its oom_lock.
+ * A walk over all processes, along the kernel's own list: finds the largest ones, and those that share the
+ * victim's memory. Tracepoints and probes run inside an RCU read section, so all processes in the list stay
+ * readable.
  */
 
 #include "bpf/memcg.bpf.h"
@@ -14,15 +13,15 @@
 #include "bpf/oomkill.h"
 
 #define WALK_MOST       (1u << 20)
-#define WALK_MOST_UNTIL 4096u /* 5.17, which has bpf_loop() */
-#define WALK_THREADS    16u   /* of a process whose first thread has ended */
+#define WALK_MOST_UNTIL 4096u /* before 5.17, which has bpf_loop() */
+#define WALK_THREADS    16u   /* threads to try, if the first thread of a process has ended */
 
 struct walk {
     __u64 at, start; /* struct task_struct */
-    __u64 mm;        /* the victim's */
-    __u64 memcg_id;  /* 0: none is full */
+    __u64 mm;        /* of the victim */
+    __u64 memcg_id;  /* 0: no cgroup is full */
     __u64 found;
-    __u32 wanted_pid; /* 0: none is looked for */
+    __u32 wanted_pid; /* 0: none is searched */
     __u32 processes, sharing;
     __u32 ended, cut, idle_seen;
     __u32 n_largest;
@@ -36,7 +35,8 @@ struct {
     __uint(value_size, sizeof(struct walk));
 } walks SEC(".maps");
 
-/* The memory of a process, also after its first thread has ended; NULL: none, as of kernel threads. */
+/* Returns the address space of a process, also after its first thread has ended; NULL: none, as for kernel
+ * threads. */
 static __always_inline const struct mm_struct *memory_of(const struct task_struct *leader)
 {
     const struct mm_struct *mm = BPF_CORE_READ(leader, mm);
@@ -81,7 +81,7 @@ static __always_inline void describe(struct oomkill_process *p, const struct tas
     BPF_CORE_READ_STR_INTO(&p->comm, task, comm);
 }
 
-/* Which of the places it may have; OOMKILL_LARGEST: it is smaller than all. */
+/* Returns the index to insert at; OOMKILL_LARGEST: it is smaller than all. */
 static __always_inline __u32 place_for(struct walk *w, __s64 pages)
 {
     __u32 at = OOMKILL_LARGEST;
@@ -108,7 +108,7 @@ static __always_inline void consider(struct walk *w, const struct task_struct *t
         describe(&w->largest[at], task, mm, w->memcg_id);
 }
 
-/* One step; 1: that was the last one. */
+/* Does one step. Returns 1 if it was the last one. */
 GLOBAL int walk_step(__u32 step)
 {
     __u32 zero = 0;
@@ -162,7 +162,7 @@ static __always_inline struct walk *walk_new(void)
     return w;
 }
 
-/* The largest processes, and how many have this memory; NULL never but for the verifier. */
+/* Finds the largest processes, and how many share this memory. NULL only satisfies the verifier. */
 static __always_inline struct walk *walk_all(const struct mm_struct *mm, __u64 memcg_id)
 {
     struct walk *w = walk_new();
@@ -174,7 +174,7 @@ static __always_inline struct walk *walk_all(const struct mm_struct *mm, __u64 m
     return w;
 }
 
-/* The task with this number: the one that is running, the one that was chosen, or a process; NULL: none of them. */
+/* Returns the task with this pid: the running one, the chosen one, or a process; NULL: none of them. */
 static __always_inline const struct task_struct *walk_find(__u32 pid, const struct task_struct *chosen)
 {
     const struct task_struct *task = (const void *)bpf_get_current_task();

@@ -5,18 +5,18 @@
 #define BPF_SAMPLE_BPF_H
 
 /*
- * Samples of user stacks (--sample): of every so many events one brings the program's registers and the bytes of its
- * stack, for code that has no frame pointers. They go into a ring of their own before the event does, so whoever reads
- * the event has them.
+ * Samples of user stacks (--sample), for code without frame pointers. One event of so many copies the
+ * program's registers and the bytes of its stack. Samples go into a ring of their own before the event does,
+ * so that the reader of the event has them.
  *
  * Runs in: the kernel. A part of sys.bpf.h.
  */
 
-/* A sample is made up here, then copied: room in a ring must be asked for in one piece, of a size that is a
- * constant. */
+/* A sample is prepared here and then copied: room in a ring must be reserved in one piece, of a constant
+ * size. */
 struct sample_room {
-    __u32 busy;       /* an event within an event would write over it */
-    __u32 at, chosen; /* of the events under way: how many have been, and which one is taken */
+    __u32 busy;       /* an event inside an event would overwrite it */
+    __u32 at, chosen; /* counter of events, and which one of them is sampled */
     struct sys_sample head;
     unsigned char bytes[SYS_SAMPLE_BYTES];
 };
@@ -34,7 +34,8 @@ struct {
     __uint(max_entries, 4096);
 } samples SEC(".maps");
 
-__u32 signal_depth = 0; /* from the end of a signal's stack to where its frame tells of it, when last seen */
+/* distance from the end of a signal stack to the place where its frame describes it, when last seen */
+__u32 signal_depth = 0;
 
 /* Where the kernel writes a signal's frame: x86-64's struct ucontext, from uc_stack on. */
 #define UC_STACK_ALIGN 16u
@@ -47,8 +48,8 @@ struct signal_stack {
     __u64 bytes;
 };
 
-/* One of each config.sample events, and each is as likely: which one is drawn anew, so nothing that comes in turns
- * is missed. */
+/* One of each config.sample events is sampled, and each is equally likely: the number is drawn anew each
+ * time, so no periodic pattern is missed. */
 static __always_inline bool its_turn(struct sample_room *r)
 {
     if (!r->at)
@@ -65,8 +66,8 @@ static __always_inline struct sample_room *sample_room_now(void)
 }
 
 /*
- * Bytes from a run's beginning to `end`, page by page, behind those that are there already. A page that was never
- * touched, or is swapped out, is left out: there may be others behind it.
+ * Copies the bytes from a run's beginning to `end`, page by page, behind those copied already. A page that
+ * was never touched, or is swapped out, is left out; later pages may exist.
  */
 GLOBAL __u32 take_run(__u32 used, __u32 which, __u64 end)
 {
@@ -90,14 +91,14 @@ GLOBAL __u32 take_run(__u32 used, __u32 which, __u64 end)
     }
     run->missing = missing;
     run->bytes = good - begin;
-    if (end - run->from < run->bytes) /* the last page is that of the end */
+    if (end - run->from < run->bytes) /* the last page is the one with the end */
         run->bytes = end - run->from;
     return begin + run->bytes;
 }
 
 /*
- * Where the stack ends at the latest, as far as that is known: where the kernel put the arguments; glibc and musl put a
- * thread's own data behind its stack.
+ * Returns an upper bound for the end of the stack, if one is known: the place of the arguments, written by
+ * the kernel; or a thread's own data, which glibc and musl put behind its stack.
  */
 static __always_inline __u64 stack_end(const struct task_struct *task, __u64 sp)
 {
@@ -110,7 +111,8 @@ static __always_inline __u64 stack_end(const struct task_struct *task, __u64 sp)
     return end;
 }
 
-/* The stack pointer that a signal interrupted, if its frame lies so deep below the end of its stack; 0: it does not. */
+/* Returns the stack pointer that a signal interrupted, if the signal's frame lies at that depth; 0: it does
+ * not. */
 GLOBAL __u64 signal_at(__u64 from, __u64 bytes, __u32 depth)
 {
     const __u64 at = ((from + bytes) & ~(__u64)(UC_STACK_ALIGN - 1)) - depth;
@@ -125,7 +127,7 @@ GLOBAL __u64 signal_at(__u64 from, __u64 bytes, __u32 depth)
     return sp;
 }
 
-/* In two loops, as the verifier goes through each step of each: that makes 24 and 32 steps, not 768. */
+/* In two loops, because the verifier walks through each step: this makes 24 and 32 steps, not 768. */
 #define SIGNAL_STEPS 32u
 
 GLOBAL __u64 signal_below(__u64 from, __u64 bytes, __u32 depth)
@@ -136,7 +138,8 @@ GLOBAL __u64 signal_below(__u64 from, __u64 bytes, __u32 depth)
     return sp;
 }
 
-/* The same, wherever it lies: where the last one was, else from the end of the stack on. */
+/* Like the function above at any depth: first where the last one was, else searched from the end of the
+ * stack. */
 static __always_inline __u64 interrupted_sp(__u64 from, __u64 bytes)
 {
     const __u32 steps = SIGNAL_STEPS * UC_STACK_ALIGN;
@@ -146,7 +149,7 @@ static __always_inline __u64 interrupted_sp(__u64 from, __u64 bytes)
     return sp;
 }
 
-#define RED_ZONE 128u /* below the stack pointer: it may be used there (ABI) */
+#define RED_ZONE 128u /* bytes below the stack pointer that code may use (ABI) */
 
 static __attribute__((noinline)) __u32 take_stacks(struct sample_room *r, __u64 sp)
 {
@@ -166,7 +169,7 @@ static __attribute__((noinline)) __u32 take_stacks(struct sample_room *r, __u64 
     return other ? take_run(used, 1, stack_end(task, other)) : used;
 }
 
-/* In the order of DWARF. False: it is no program of 64 bits. */
+/* Copies the registers in DWARF order. Returns false if it is not a 64-bit program. */
 static __always_inline bool take_registers(__u64 *to)
 {
 #if defined(__TARGET_ARCH_x86)
@@ -206,7 +209,7 @@ static __attribute__((noinline)) int sample_now(void)
     const struct task_struct *task = (const void *)bpf_get_current_task();
     bool taken = false;
     if (BPF_CORE_READ(task, flags) & KERNEL_PF_KTHREAD || !BPF_CORE_READ(task, mm))
-        return SYS_STACK_SAMPLED | number; /* it has no user stack */
+        return SYS_STACK_SAMPLED | number; /* there is no user stack */
     if (!__sync_lock_test_and_set(&r->busy, 1)) {
         taken = sample_take(r, number);
         r->busy = 0;

@@ -3,8 +3,8 @@
 #define BPF_SLAB_BPF_H
 
 /*
- * The slab allocator's events, on each way to attach. Whoever includes this defines what is done with them; the
- * descriptor has the programs' names from sys/tools/slab_attach.h.
+ * The slab allocator's events, for each attach method. The file that includes this defines their handlers;
+ * sys/tools/slab_attach.h lists the programs for the descriptor.
  *
  * Runs in: the kernel.
  */
@@ -12,10 +12,10 @@
 #include "bpf/slab.h"
 #include "bpf/sys.bpf.h"
 
-/* Always a constant: what another way needs is left out. */
+/* Always a constant: code for other methods is left out. */
 enum slab_way { SLAB_BTF, SLAB_RAW, SLAB_NAMED };
 
-/** One that was allocated, or is freed. What an event does not tell is 0. */
+/** An object that was allocated or is freed. Values that an event does not have are 0. */
 struct slab_object {
     __u64 call_site, address;
     const struct kmem_cache *cache;         /* told by position, by events of caches */
@@ -24,8 +24,9 @@ struct slab_object {
 };
 
 /*
- * Caches by name. Their addresses do for a glance, but a cache may be destroyed, and another one made in its place:
- * what is known of an address holds only as long as the name lies where it lay, and no longer than a report.
+ * Caches by name. An address identifies a cache only for a short time: the cache may be destroyed and another
+ * one made in its place. So what is known of an address holds only as long as the name is at the same place,
+ * and at most for one report.
  */
 struct slab_name {
     char text[SLAB_NAME_BYTES];
@@ -40,7 +41,9 @@ struct {
 
 __u32 cache_names_used = 0;
 
-/* The number of a cache's name, as it is now, from 1 on; 0: there is no room, which is counted as `full`. */
+/*
+ * Returns the number of the cache's present name, from 1 on; 0: there is no room, which is counted as `full`.
+ */
 static __attribute__((noinline)) __u32 slab_name_number(__u64 cache, __u32 full)
 {
     struct slab_name name = {0};
@@ -59,7 +62,7 @@ static __attribute__((noinline)) __u32 slab_name_number(__u64 cache, __u32 full)
     return 0;
 }
 
-/* kmalloc() of 0 bytes gives 16, which is nothing either: it has no event, but its kfree() has. */
+/* kmalloc(0) returns the address 16, which is no object: it has no event, but its kfree() has. */
 #define SLAB_NOTHING(address) ((address) <= 16)
 
 static __always_inline int slab_allocated(void *ctx, enum slab_way way, const struct slab_object *o);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * `allium sys slabratetop`: which slab caches churn.
+ * `allium sys slabratetop`: the allocation rate of slab caches.
  *
- * Neither kmalloc nor kfree tells the cache. It is asked for by the object's address: of the kernel itself where it
- * answers (bpf_get_kmem_cache(), since 6.13), else of the page that the object lies in. So a free is counted in the
- * cache that the object came from, whoever frees it by whichever call, and whether or not we saw it allocated.
+ * Neither kmalloc nor kfree tells the cache. It is found by the object's address: from the kernel if it can
+ * tell (bpf_get_kmem_cache(), since 6.13), else from the object's page. So a free counts for the cache that
+ * the object came from, whatever call frees it, and whether or not its allocation was seen.
  */
 #include "bpf/slab.bpf.h"
 
@@ -12,10 +12,10 @@
 
 extern struct kmem_cache *bpf_get_kmem_cache(__u64 address) __weak __ksym;
 
-/* Where the kernel's variables of these names are; 0: it has none. Set before the programs are loaded. */
+/* Addresses of the kernel's variables of these names; 0: it has none. Set before the programs are loaded. */
 const volatile __u64 page_offset_base_at = 0, vmemmap_base_at = 0;
 
-/* Where the kernel has no variables for them: without KASLR and five-level page tables. */
+/* Values for kernels without these variables: no KASLR and no five-level page tables. */
 #define PAGE_OFFSET_FIXED 0xffff888000000000ull
 #define VMEMMAP_FIXED     0xffffea0000000000ull
 #define PAGE_SHIFT        12
@@ -23,9 +23,9 @@ const volatile __u64 page_offset_base_at = 0, vmemmap_base_at = 0;
 SYS_TABLE(struct slabratetop_key, struct slabratetop_value)
 
 /*
- * Objects that are followed and live, by address, and since when. The oldest give way: then we miss a reuse, but never
- * see one that was none. With --hist all objects are followed, and none gives way: else those that live long would be
- * missing.
+ * Live objects that are followed, by address, with the time of their allocation. The oldest entries are
+ * replaced: then a reuse may be missed, but none is reported by mistake. With --hist all objects are
+ * followed, and none is replaced: otherwise long-lived ones would be missing.
  */
 struct {
     __uint(type, BPF_MAP_TYPE_LRU_HASH);

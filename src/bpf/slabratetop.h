@@ -3,8 +3,8 @@
 #define BPF_SLABRATETOP_H
 
 /*
- * Rows of `allium sys slabratetop`: one for each slab cache, by its address, and where its name lies (see slab.h); 0
- * stands for what is too large for any.
+ * Rows of `allium sys slabratetop`: one for each slab cache, by its address and the address of its name (see
+ * slab.h). 0 stands for objects too large for a cache.
  */
 
 #include "bpf/sys.h"
@@ -15,22 +15,23 @@ struct slabratetop_key {
 
 struct slabratetop_value {
     __u64 allocations, frees;
-    __u64 allocated_bytes, freed_bytes; /* of cache 0 the latter are not known */
-    __u64 reused;     /* of the objects that are followed: handed out again without a free */
-    __u32 name;       /* the cache's number in cache_names, 0: none */
-    __u32 slot_bytes; /* what an object takes */
+    __u64 allocated_bytes, freed_bytes; /* freed_bytes is not known for cache 0 */
+    __u64 reused;                       /* of the followed objects: handed out again without a free */
+    __u32 name;                         /* number of the cache in cache_names, 0: none */
+    __u32 slot_bytes;                   /* what an object takes */
 };
 
 /**
- * One object in so many is followed, to see whether it comes again without a free: by its address, so always the same.
+ * One object of so many is followed, to see whether its address comes again without a free. The address
+ * decides, so it is always the same objects.
  */
 #define SLABRATETOP_FOLLOWED_SHIFT 4
 
-/** Counts of its own. */
+/** The tool's own counts. */
 enum slabratetop_count {
-    SLABRATETOP_NULL_FREES = SYS_COUNT_OWN, /* kfree() of NULL, or of what kmalloc(0) gives */
-    SLABRATETOP_REUSED,                     /* followed objects that came again without a free */
-    SLABRATETOP_NAMES_FULL,                 /* times a cache's name found no room */
+    SLABRATETOP_NULL_FREES = SYS_COUNT_OWN, /* kfree() of NULL, or of the result of kmalloc(0) */
+    SLABRATETOP_REUSED,                     /* followed objects whose address came again without a free */
+    SLABRATETOP_NAMES_FULL,                 /* cache names that found no room */
 };
 
 #endif

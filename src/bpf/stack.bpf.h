@@ -5,18 +5,20 @@
 #define BPF_STACK_BPF_H
 
 /*
- * Stacks, each of which is kept once, and known by the number of its slot. The kernel's own table of stacks
- * (BPF_MAP_TYPE_STACK_TRACE) is not used: it has one slot for a hash, so of two stacks that share it one finds no room;
- * and its walk of user stacks reads a frame at a time, and takes a fault at the end of each.
+ * Stacks. Each stack is stored once and identified by the number of its slot. The kernel's own stack table
+ * (BPF_MAP_TYPE_STACK_TRACE) is not used: it has one slot for each hash, so of two stacks with the same hash
+ * one finds no room; and its walk of user stacks reads one frame at a time, and takes a fault at the end of
+ * each.
  *
  * Runs in: the kernel. A part of sys.bpf.h.
  */
 
-#define STACK_PROBES 32u   /* slots that are looked at, one after the other, for a stack */
-#define STACK_WAITS  64u   /* looks at a slot that another CPU is writing to: it takes some 100 ns */
+#define STACK_PROBES 32u /* slots to try for a stack, one after the other */
+/* number of reads of a slot that another CPU is writing to; that takes some 100 ns */
+#define STACK_WAITS  64u
 #define STACK_CHUNK  1024u /* bytes of a user stack that are read at once: a dozen frames of usual size */
-#define STACK_LINK   16u   /* of a frame: where the next one is, and the return address */
-#define STACK_LEVELS 4u    /* programs of ours under way on a CPU, each interrupting the other */
+#define STACK_LINK   16u   /* of a frame: the address of the next frame, and the return address */
+#define STACK_LEVELS 4u    /* nested programs on a CPU, each interrupting the other */
 
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
@@ -25,8 +27,8 @@ struct {
     __uint(value_size, sizeof(struct sys_stack));
 } stacks SEC(".maps");
 
-/* `busy`: an interrupt has come while it was in use, and its event has a stack of its own: that takes the next
- * level's. */
+/* `busy`: if an interrupt comes while it is in use, the interrupt's event needs a stack of its own and uses
+ * the next level's. */
 struct stack_scratch {
     struct sys_frames frames;
     volatile __u64 busy;
@@ -55,7 +57,7 @@ GLOBAL __u64 stack_hash(__u32 level, __u32 n)
     return hash ^ hash >> 32;
 }
 
-/* Does the slot hold the very frames of the scratch? */
+/* Returns whether the slot has exactly the frames in the scratch. */
 GLOBAL __u32 stack_same(__u32 slot, __u32 level, __u32 n)
 {
     struct stack_scratch *s = bpf_map_lookup_elem(&stack_scratch, &level);
@@ -68,7 +70,8 @@ GLOBAL __u32 stack_same(__u32 slot, __u32 level, __u32 n)
     return 1;
 }
 
-/* Its state, once whoever writes to it has: it may be whom we interrupted, so not for ever. */
+/* Returns its state once it is complete. The writer may be the code that we interrupted, so the wait is
+ * limited. */
 GLOBAL __u32 stack_settled(__u32 slot)
 {
     const volatile struct sys_stack *have = bpf_map_lookup_elem(&stacks, &slot);
@@ -81,7 +84,7 @@ GLOBAL __u32 stack_settled(__u32 slot)
     return state;
 }
 
-/* True: the slot was free, and holds the scratch's frames now. */
+/* Returns true if the slot was free and has the scratch's frames now. */
 GLOBAL __u32 stack_put(__u32 slot, __u32 level, __u32 n, __u64 hash)
 {
     struct stack_scratch *s = bpf_map_lookup_elem(&stack_scratch, &level);
@@ -96,7 +99,7 @@ GLOBAL __u32 stack_put(__u32 slot, __u32 level, __u32 n, __u64 hash)
     return 1;
 }
 
-/* Is the stack in this slot, or now in it? */
+/* Returns whether the stack is in this slot, or was put there. */
 GLOBAL __u32 stack_in(__u32 slot, __u32 level, __u32 n, __u64 hash)
 {
     const volatile struct sys_stack *have = bpf_map_lookup_elem(&stacks, &slot);
@@ -110,7 +113,7 @@ GLOBAL __u32 stack_in(__u32 slot, __u32 level, __u32 n, __u64 hash)
     return state == SYS_STACK_READY && have->hash == hash && stack_same(slot, level, n);
 }
 
-/* The number of the stack in the scratch, of n frames; below 0: no room, which is counted. */
+/* Returns the number of the stack in the scratch, of n frames; below 0: no room, which is counted. */
 GLOBAL int stack_number(__u32 level, __u32 n)
 {
     __u64 hash = stack_hash(level, n);
@@ -126,8 +129,8 @@ GLOBAL int stack_number(__u32 level, __u32 n)
 #if defined(__TARGET_ARCH_x86)
 #define USER_CODE_64 0x33 /* cs of programs of 64 bits */
 
-/* Bytes of the user's stack from a frame on, as many as there are in its page: the next one may be missing. 0: it
- * is. */
+/* Reads bytes of the user's stack from a frame on, up to the end of the page: the next page may be missing.
+ * Returns 0 if this one is. */
 GLOBAL __u32 stack_read(__u32 level, __u64 frame)
 {
     struct stack_scratch *s = bpf_map_lookup_elem(&stack_scratch, &level);
@@ -142,8 +145,8 @@ GLOBAL __u32 stack_read(__u32 level, __u64 frame)
 }
 
 /*
- * The current task's user stack, by frame pointers: the frames that perf's walk finds. 0: it has none, or is of 32
- * bits. What was read holds the next frames, too, so that a read serves several.
+ * Gets the current task's user stack by frame pointers: the same frames as perf's walk. Returns 0: it has
+ * none, or is a 32-bit program. One read usually contains several frames.
  */
 GLOBAL __u32 stack_walk(__u32 level)
 {
@@ -176,7 +179,9 @@ GLOBAL __u32 stack_walk(__u32 level)
 }
 #endif
 
-/* A level that nobody uses, for the caller alone until it clears `busy`; STACK_LEVELS: there is none. */
+/*
+ * Returns a level that is not in use, reserved until the caller clears `busy`; STACK_LEVELS: there is none.
+ */
 GLOBAL __u32 stack_level(void)
 {
     for (__u32 level = 0; level < STACK_LEVELS; level++) {

@@ -3,19 +3,21 @@
 #define BPF_SYS_BPF_H
 
 /*
- * What every tool's programs begin with: is this event wanted, whose is it, its stacks, a row of the table, a record in
- * the ring. A tool's file includes it once.
+ * The common part of all tools' programs: whether an event is wanted, its process, its stacks, a row of the
+ * table, a record in the ring. A tool's file includes it once.
  *
- * Nothing is lost in silence: what a map or a ring has no room for is counted where that is found. Not looked at is
- * what cannot fail, or is seen by what comes next:
- *   - reads of the kernel's own memory (BPF_CORE_READ(), bpf_probe_read_kernel(), _str()): its structs, reached by
- *     their pointers under RCU, are there. One that has ended meanwhile, and whose page has gone, reads as 0, or as "";
- *   - bpf_map_update_elem() where what it has put there is looked up next;
- *   - bpf_map_delete_elem(), which fails where there is nothing, and bpf_get_current_comm(), which does where there is
- *     no task;
- *   - an update of an LRU map: another entry gives way.
+ * Nothing is lost silently: when a map or a ring has no room, that is counted on the spot. Results are not
+ * checked where the call cannot fail, or where the next step notices it:
+ * - reads of the kernel's own memory (BPF_CORE_READ(), bpf_probe_read_kernel(), _str()): its structs, reached
+ *   by
+ *     their pointers under RCU, exist. A struct that was freed meanwhile, with its page, reads as 0 or "";
+ * - bpf_map_update_elem(), if the new entry is looked up next;
+ * - bpf_map_delete_elem(), which fails only if there is no entry, and bpf_get_current_comm(), which fails
+ *   only
+ *     without a task;
+ * - an update of an LRU map: another entry is replaced.
  *
- * Runs in: the kernel, in whatever context the event happens: interrupts and the allocator itself included.
+ * Runs in: the kernel, in the context of the event, including interrupts and the allocator itself.
  */
 
 #ifndef __BPF__
@@ -33,13 +35,13 @@
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 
 /*
- * A function that is not static: the verifier looks at it once, by itself, and not at each place that it is called from
- * with all that may be known there. What takes long to look at, as loops do, is one. It takes and returns numbers: what
- * a pointer points to is not known within.
+ * A function that is not static: the verifier checks it once, by itself, and not at each call with everything
+ * known there. Code that takes long to verify, such as loops, is put into one. It takes and returns numbers:
+ * inside, nothing is known about what a pointer points to.
  */
 #define GLOBAL __attribute__((noinline))
 
-/* What the verifier knows of a pointer is lost on the way through memory. */
+/* The verifier forgets what it knows of a pointer when it goes through memory. */
 static __always_inline __u64 number_of_pointer(const void *pointer)
 {
     __u64 number = 0;
@@ -63,18 +65,19 @@ static __always_inline void count(__u32 what)
 {
     __u64 *n = bpf_map_lookup_elem(&counts, &what);
     if (n)
-        __sync_fetch_and_add(n, 1); /* an interrupt's program may count the same */
+        __sync_fetch_and_add(n, 1); /* a program in an interrupt may count the same */
 }
 
 /*
- * Is it the cgroup with this id, which is so many levels from the root, or below it? A function of its own: in a loop
- * the compiler looks up the member that this kernel does not have before it knows that nobody will read it.
+ * Returns whether the cgroup has this id, with its level below the root, or lies below that cgroup. It is a
+ * function of its own: in a loop the compiler would read the member that this kernel lacks before it knows
+ * that nobody needs it.
  */
 static __attribute__((noinline)) bool cgroup_below(const struct cgroup *group, __u32 level, __u64 id)
 {
     if (BPF_CORE_READ(group, level) < (int)level)
         return false;
-    /* By hand: an index that is no constant cannot be looked up in the kernel's BTF. */
+    /* By hand: an index that is not a constant cannot be relocated with the kernel's BTF. */
     const void *at = (const void *)group + level * sizeof(__u64);
     __u64 have = 0;
     if (bpf_core_field_exists(group->ancestors)) {
@@ -109,7 +112,7 @@ GLOBAL __u64 cgroup_now(void)
     return cgroup_of((const void *)bpf_get_current_task());
 }
 
-/* Is the task in the cgroup of the filter, or below it? */
+/* Returns whether the task is in the filter's cgroup, or below it. */
 static __always_inline bool in_cgroup(const struct task_struct *task)
 {
     const struct cgroup *group = config.filters & SYS_FILTER_CGROUP_V1
@@ -126,15 +129,15 @@ static __always_inline bool same_comm(const char *a)
 }
 
 /*
- * Attaching one program after the other takes a tenth of a second, and so does detaching: without this allocations
- * would be counted for longer than frees.
+ * Attaching one program after the other takes a tenth of a second, and so does detaching. Without this flag
+ * allocations would be counted for longer than frees.
  */
 static __always_inline bool runs(void)
 {
     return LIKELY(state.runs);
 }
 
-/* A process's number as allium's PID namespace has it; 0: it is not in there, nor in one below it. */
+/* Returns a process's pid in allium's PID namespace; 0: it is neither in it nor below it. */
 static __always_inline __u32 number_in_namespace(const struct pid *pid)
 {
     __u32 level = BPF_CORE_READ(pid, level);
@@ -154,28 +157,31 @@ static __attribute__((noinline)) __u64 ids_in_namespace(void)
     return tgid << 32 | number_in_namespace(BPF_CORE_READ(task, thread_pid));
 }
 
-/* The current process << 32 | thread, as whoever started allium would call them: the kernel's helper numbers them as
- * the initial PID namespace does, which in a container are nobody's numbers, or another's. */
+/*
+ * Returns the current process << 32 | thread, in the PID namespace of the user who started allium. The
+ * kernel's helper uses the initial PID namespace; in a container its numbers mean nothing, or another
+ * process.
+ */
 static __always_inline __u64 current_ids(void)
 {
     return config.pid_namespace ? ids_in_namespace() : bpf_get_current_pid_tgid();
 }
 
-/* A task's process, by the same numbers; 0: allium sees none. */
+/* Returns a task's process in the same namespace; 0: it is not visible to allium. */
 static __always_inline __u32 process_of(const struct task_struct *task)
 {
     return config.pid_namespace ? number_in_namespace(BPF_CORE_READ(task, group_leader, thread_pid))
                                 : (__u32)BPF_CORE_READ(task, tgid);
 }
 
-/* Is it the task that had this number when allium started? */
+/* Returns whether it is the task that had this number when allium started. */
 static __always_inline bool began_at(const struct task_struct *task, __u64 ticks)
 {
     __u64 began_ns = BPF_CORE_READ(task, start_boottime) + config.boottime_offset_ns;
     return !ticks || began_ns / SYS_TICK_NS == ticks;
 }
 
-/* Is what happens now, in the current task, asked for? */
+/* Returns whether the present event, in the current task, is wanted. */
 static __always_inline bool wanted(void)
 {
     if (!runs())
@@ -216,9 +222,10 @@ static __always_inline void describe_task(struct sys_task *t)
 }
 
 /*
- * The ring. The reader sleeps until the first record, then lets some gather: to wake it for each would cost ten times
- * what writing does. It says in state.reader how it waits, looks once more at the ring, and only then does; the
- * addition below, which is a full barrier, stands between our record's place in the ring and our look at that word.
+ * The ring. The reader sleeps until the first record, then waits for more: a wakeup for each would cost ten
+ * times as much as writing the record. The reader first stores in state.reader how it is going to wait, then
+ * checks the ring once more, and only then waits. The addition below is a full barrier between our record's
+ * place in the ring and our read of that word.
  */
 struct {
     __uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -277,7 +284,7 @@ static __always_inline void event_head(struct sys_event *e, void *ctx)
     e->user_stack = user_stack_now(ctx);
 }
 
-/* The position of the highest bit that is set; there is no instruction for it. */
+/* Returns the position of the highest bit that is set; there is no instruction for it. */
 GLOBAL __u32 log2_of(__u64 value)
 {
     __u32 slot = 0;
@@ -386,7 +393,7 @@ static __always_inline void histogram_add(struct sys_histogram *h, __u64 value)
             histogram_add(&((struct row *)v)->tail.histogram, much);                                                   \
     }
 
-/* What is live, by its address: objects that are followed until they are freed, if follow_live says so. */
+/* Live objects, by address: they are followed until they are freed, if follow_live is set. */
 #define SYS_LIVE(value_type)                                                                                 \
     const volatile bool follow_live = false;                                                                 \
     struct {                                                                                                 \

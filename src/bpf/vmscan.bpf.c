@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* `allium sys vmscan`: what reclaim costs. */
+/* `allium sys vmscan`: the cost of reclaim. */
 #include "bpf/lru.bpf.h"
 #include "bpf/sys.bpf.h"
 

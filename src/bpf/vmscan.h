@@ -2,24 +2,24 @@
 #ifndef BPF_VMSCAN_H
 #define BPF_VMSCAN_H
 
-/*
- * Rows of `allium sys vmscan`: what a kind of reclaim costs, and what it gives.
- */
+/* Rows of `allium sys vmscan`: what a kind of reclaim costs, and what it yields. */
 
 #include "bpf/sys.h"
 
-/** Kinds of reclaim. Those before VMSCAN_SLAB reclaim pages; a later one of them may lie within an earlier one. */
+/** Kinds of reclaim. Those before VMSCAN_SLAB reclaim pages; a later one of them may be nested in an earlier
+ * one. */
 enum vmscan_phase {
     VMSCAN_KSWAPD,
     VMSCAN_DIRECT,
-    VMSCAN_NODE,      /* for a node's own sake, or asked for by its file `reclaim` */
+    VMSCAN_NODE,      /* for a node's own sake, or requested by its file `reclaim` */
     VMSCAN_MEMCG,     /* for the limit of a memory cgroup */
     VMSCAN_SOFTLIMIT, /* of a version 1 cgroup, within kswapd or direct reclaim */
-    VMSCAN_SLAB,      /* one shrinker's turn, within any of them or by itself (drop_caches) */
+    VMSCAN_SLAB,      /* one call of a shrinker, within any of them or by itself (drop_caches) */
     VMSCAN_PHASES,
-    VMSCAN_WAKEUP = VMSCAN_PHASES, /* somebody wakes kswapd */
-    VMSCAN_OTHER, /* pages reclaimed in none of the phases: one that had begun before we did, or without an event */
-    VMSCAN_NONE, /* within: in none */
+    VMSCAN_WAKEUP = VMSCAN_PHASES, /* kswapd is woken */
+    /* pages reclaimed outside these phases: in one that began before the tool, or one without an event */
+    VMSCAN_OTHER,
+    VMSCAN_NONE, /* for `within`: in no phase */
 };
 
 enum vmscan_part {
@@ -27,34 +27,34 @@ enum vmscan_part {
     VMSCAN_BY_PROCESS = 1u << 1,
 };
 
-/** Parts in the order in which they are asked for. */
+/** Parts of the key, in the order in which they are requested. */
 struct vmscan_key {
     __u32 phase, within; /* enum vmscan_phase */
-    __u64 shrinker;      /* its function */
+    __u64 shrinker;      /* address of its function */
     __u32 pid, reserved;
     char comm[SYS_COMM_BYTES];
 };
 
-/** Pages are those that /proc/vmstat counts as pgscan and pgsteal: [0] anonymous (and shmem), [1] of files. */
+/** The pages that /proc/vmstat counts as pgscan and pgsteal: [0] anonymous (and shmem), [1] of files. */
 struct vmscan_value {
     __u64 times, duration_ns, longest_ns;
     __u64 scanned[2], reclaimed[2];
     __u64 dirty, writeback, activated, written;
     __u64 objects_scanned, objects_freed;
-    __u64 untold; /* not 0: the kernel did not tell of the pages */
+    __u64 untold; /* not 0: the kernel did not report the pages */
 };
 
-/** What a thread is at; nanoseconds of CLOCK_MONOTONIC, 0: not under way. */
+/** The phases a thread is in; nanoseconds of CLOCK_MONOTONIC, 0: not in it. */
 struct vmscan_task {
     __u64 began_ns[VMSCAN_PHASES];
-    __u64 step_ns; /* the last thing that kswapd was seen to do */
+    __u64 step_ns; /* time of the last event in kswapd */
     __u64 shrinker, objects;
 };
 
 enum vmscan_count {
-    VMSCAN_BEGUN_BEFORE = SYS_COUNT_OWN, /* ends of what had begun before we did */
-    VMSCAN_UNDER_WAY,                    /* what had not ended when we did */
-    VMSCAN_UNTOLD,                       /* phases of whose pages the kernel did not tell */
+    VMSCAN_BEGUN_BEFORE = SYS_COUNT_OWN, /* ends of phases that began before the tool */
+    VMSCAN_UNDER_WAY,                    /* phases that had not ended when the tool did */
+    VMSCAN_UNTOLD,                       /* phases whose pages the kernel did not report */
 };
 
 #endif

@@ -5,7 +5,7 @@
 /*
  * --fail-if: METRIC+AMOUNT, as in live+10%, peak+1GiB or allocations+20%.
  *
- * Runs in: the tool. Threads: pure. Owns: nothing; the text stays the caller's.
+ * Runs in: the tool. Threads: pure. Owns: nothing; the text belongs to the caller.
  */
 
 #include <stdbool.h>
@@ -16,17 +16,17 @@
 struct condition {
     const char *text;
     enum rollup_sort sort; /* the metric, and whether its bytes or objects count */
-    double share;          /* of what was before: 0.1; or */
-    double amount;         /* bytes or objects, where the share is 0 */
+    double share;          /* share of the value before: 0.1; or */
+    double amount;         /* bytes or objects, if the share is 0 */
 };
 
 enum condition_answer {
     CONDITION_NOT_MET,
-    CONDITION_OPEN, /* as far as estimated it is, but that may be chance */
-    CONDITION_MET,  /* with a certainty of 97.5 % */
+    CONDITION_OPEN, /* the estimate exceeds it, but that may be chance */
+    CONDITION_MET,  /* it is exceeded with a certainty of 97.5 % */
 };
 
-/** 0, or -EINVAL with a line that says what is wrong and in which column, counted from 1. */
+/** Returns 0, or -EINVAL with a line that says what is wrong and in which column, counted from 1. */
 int condition_parse(struct condition *c, const char *text, struct error *e);
 /** The metric must be known. */
 enum condition_answer condition_ask(const struct condition *c, const struct diff *d);

@@ -3,16 +3,16 @@
 #define CLI_DEBUGINFOD_H
 
 /*
- * Debug files from the servers that DEBUGINFOD_URLS names, the same for every command that gives names to addresses:
- * how long it waits for them, and what it says when they did not come.
+ * Debug files from the servers in DEBUGINFOD_URLS, for every command that names addresses: how long it waits,
+ * and its message when files did not come.
  *
- * Runs in: the tool. Owns: what is returned, as long as the command runs: its budget is one.
+ * Runs in: the tool. Owns: the servers it returns, as long as the command runs: there is one budget of time.
  */
 
 #include "cli/command.h"
 #include "symbol/debuginfod_servers.h"
 
-/* An entry for the command's table of options; command_parse() does the rest. */
+/* A row for the command's table of options; command_parse() does the rest. */
 #define DEBUGINFOD_OPTION                                                                                    \
     {                                                                                                        \
         DEBUGINFOD_OPTION_NAME, 0, "DURATION",                                                               \
@@ -20,13 +20,14 @@
     }
 #define DEBUGINFOD_OPTION_NAME "debuginfod"
 
-/** Takes the option's value, or, if it is NULL, that of ALLIUM_DEBUGINFOD. -1: fine; else an exit code. */
+/** Reads the option's value or, if it is NULL, that of ALLIUM_DEBUGINFOD. Returns -1: fine; else an exit
+ * code. */
 int debuginfod_choose(const struct command *c, const char *value);
 
-/** NULL: nobody is asked. */
+/** Returns NULL if no server is asked. */
 struct symbol_servers *debuginfod_servers(void);
 
-/** One line on stderr, once, if names would be better had all files come. */
+/** Prints one line on stderr, once, if missing files would have given better names. */
 void debuginfod_tell(void);
 
 #endif

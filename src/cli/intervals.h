@@ -58,8 +58,8 @@ enum intervals_event {
 struct intervals_loop {
     struct intervals of;
     const int *own_signals; /* ends with 0 */
-    bool
-        reports_at_end; /* the command reports once more when it is over: a tick due at that moment is left out */
+    /* the command reports once more when it is over: a tick due at that moment is left out */
+    bool reports_at_end;
     int signal_fd;
     int signal;                        /* of INTERVALS_SIGNAL */
     uint64_t due_ns, end_ns, began_ns; /* CLOCK_MONOTONIC */

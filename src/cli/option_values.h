@@ -2,11 +2,7 @@
 #ifndef CLI_OPTION_VALUES_H
 #define CLI_OPTION_VALUES_H
 
-/*
- * Values of options that several commands take: words for groups and orders, numbers of rows.
- *
- * Runs in: the tool.
- */
+/* Values of options that several commands have: words for groups and orders, numbers of rows. */
 
 #include <stdint.h>
 
@@ -18,7 +14,7 @@ struct word {
     int value;
 };
 
-/** As many as a report has unless told. */
+/** The default number of rows in a report. */
 #define OPTION_VALUES_TOP_DEFAULT    12
 #define OPTION_VALUES_TREE_DEFAULT   30
 #define OPTION_VALUES_FRAMES_DEFAULT 12
@@ -26,12 +22,13 @@ struct word {
 extern const struct word option_values_groups[]; /* of --by, enum rollup_group */
 extern const struct word option_values_orders[]; /* of --sort, enum rollup_sort */
 
-/** The word's value, if `text` is not NULL. -1: fine; else the exit code, after a line on stderr. */
+/** Finds the word's value, if `text` is not NULL. Returns -1: fine; else the exit code, after a line on
+ * stderr. */
 int option_values_parse(const struct command *c, const char *option, const char *text,
                         const struct word *words, int *value);
 /**
- * Values with a unit, and counts: nothing changes if `text` is NULL. Both ends of the range are in it. As above: -1, or
- * the exit code after a line that says what a value looks like.
+ * Parse values with a unit, and counts; nothing changes if `text` is NULL. The range includes both ends.
+ * Return -1, or the exit code after a line that shows what a value looks like.
  */
 int option_values_parse_time(const struct command *c, const char *option, const char *text, uint64_t least_ns,
                              uint64_t *ns);
@@ -39,12 +36,13 @@ int option_values_parse_size(const struct command *c, const char *option, const 
                              uint64_t most, uint64_t *bytes);
 int option_values_parse_count(const struct command *c, const char *option, const char *text, uint32_t least,
                               uint32_t most, uint32_t *n);
-/** --top: a number of rows, 0 for all. As above. */
+/** Parses --top: a number of rows, 0 for all. Returns as above. */
 int option_values_parse_top(const struct command *c, const char *text, uint32_t *top);
-/** "live, peak or age": those that `fits` takes, or (NULL) all. The caller frees it. */
+/** Returns a list of the words, "live, peak or age": those that `fits` accepts, or (NULL) all. The caller
+ * frees it. */
 char *option_values_list(const struct word *words, bool (*fits)(const struct word *word, const void *arg),
                          const void *arg);
-/** The word for a value that the table has. */
+/** Returns the word for a value in the table. */
 const char *option_values_name(const struct word *words, int value);
 
 #endif

@@ -2,11 +2,7 @@
 #ifndef CLI_PROFILE_FILTER_H
 #define CLI_PROFILE_FILTER_H
 
-/*
- * --where and --older-than on a profile: which cells count, and which live samples.
- *
- * Runs in: the tool. Owns: the query, until profile_filter_release().
- */
+/* --where and --older-than on a profile: which cells and which live samples count. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,18 +15,19 @@
 struct profile_filter {
     struct query *query; /* NULL: everything */
     uint64_t older_than_ns;
-    bool samples; /* needs the live samples: only what is live now can be said */
+    bool samples; /* needs the live samples: only live memory can be shown */
     struct frames frames;
 };
 
-/** `where` and `older_than` may be NULL. 0, or -EINVAL with a line. */
+/** `where` and `older_than` may be NULL. Returns 0, or -EINVAL with a line. */
 int profile_filter_init(struct profile_filter *f, const char *where, const char *older_than, struct error *e);
 void profile_filter_release(struct profile_filter *f);
 /** Sets the callbacks of a rollup. */
 void profile_filter_apply(struct profile_filter *f, struct rollup_options *o);
-/** Whether the query holds for a recent free: its functions are those of both stacks, its age is its lifetime. */
+/** Returns whether the query matches a recent free: its functions are those of both stacks, its age is its
+ * lifetime. */
 bool profile_filter_keeps_free(struct profile_filter *f, const struct profile *p, uint32_t free);
-/** In words, for a heading; the caller frees it. NULL: nothing is filtered. */
+/** Returns the filter in words, for a heading; the caller frees it. NULL: no filter. */
 char *profile_filter_words(const struct profile_filter *f);
 
 #endif

@@ -2,17 +2,13 @@
 #ifndef CLI_TERMINAL_H
 #define CLI_TERMINAL_H
 
-/*
- * What the terminal (or file) on the other side can show.
- *
- * Runs in: the tool.
- */
+/* The capabilities of the terminal (or file) that a stream writes to. */
 
 #include <stdio.h>
 
 #include "view/text/text.h"
 
-/** Width, character set and colour for a stream; NO_COLOR is heeded. */
+/** Returns width, character set and colour for a stream; respects NO_COLOR. */
 struct text_style terminal_style(FILE *stream);
 
 #endif

@@ -3,11 +3,11 @@
 #define CLI_WATCH_LOOP_H
 
 /*
- * The life of `allium watch`: looks when it is time, when a key is pressed, when a signal comes and when the watched
- * process ends, and prints them.
+ * The main loop of `allium watch`: takes snapshots at each interval, when a key is pressed, when a signal
+ * comes and when the watched process ends, and prints them.
  *
- * On a terminal keys are read one by one, without echo; its mode is restored at the end, however it comes, and while we
- * are stopped.
+ * On a terminal keys are read one by one, without echo. The terminal's mode is restored at the end, however
+ * the command ends, and while it is stopped.
  *
  * Runs in: the tool. Threads: one. Owns: nothing.
  */
@@ -24,15 +24,15 @@ struct watch_loop {
     struct suppressions *dismissed;
     struct alert_exec *hook; /* NULL: none */
     const char *state;       /* file; NULL: none */
-    int32_t pid;             /* the watched process, whose end is waited for; 0: several */
+    int32_t pid;             /* the watched process, whose end stops the loop; 0: several */
     uint64_t every_ns;
     uint32_t top;
     bool json, once;
 };
 
-/** Until the end; returns the exit code. */
+/** Runs until the end. Returns the exit code. */
 int watch_loop(const struct watch_loop *o);
-/** Writes one look, as standard output is to have it. */
+/** Writes one snapshot to standard output. */
 void watch_print(struct sink *out, const struct watch_snapshot *l, uint32_t top, bool json);
 
 #endif

@@ -3,16 +3,17 @@
 #define SYS_ATTACH_H
 
 /*
- * Which rung of a tool works here: each is judged by the kernel's BTF, loaded and attached, until one holds.
+ * Chooses the attach method of a tool on this kernel: each one is checked against the kernel's BTF, loaded
+ * and attached, until one works.
  *
- * Runs in: the tool. Threads: one. Owns: nothing; object, links and refusals are the session's.
+ * Runs in: the tool. Threads: one. Owns: nothing; object, links and refusals belong to the session.
  */
 
 #include "sys/session.h"
 
 /**
- * Loads and attaches the programs of the best rung that works here, or of the one that is asked for: s->rung;
- * s->refused has those that do not. Errors are those of sys_open(); then no object is left.
+ * Loads and attaches the programs with the best method that works here, or with the requested one: s->rung.
+ * s->refused gets the methods that do not work. Errors are those of sys_open(); then no object is left.
  */
 int attach_by_best_method(struct sys_session *s, struct error *e);
 

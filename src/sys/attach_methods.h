@@ -3,10 +3,8 @@
 #define SYS_ATTACH_METHODS_H
 
 /*
- * Does a rung fit the kernel that runs? What can be told from its BTF, or by a look, is told before the tool's programs
- * are loaded.
- *
- * Runs in: the tool.
+ * Checks whether an attach method fits the running kernel. What BTF or a quick test can tell is checked
+ * before the tool's programs are loaded.
  */
 
 #include <bpf/btf.h>
@@ -15,18 +13,19 @@
 #include "base/buf.h"
 #include "sys/tool.h"
 
-/** Whether the tracepoint's first arguments have these names, in this order. False: `why` has the reason. */
+/** Returns whether the tracepoint's first arguments have these names, in this order. False: `why` has the
+ * reason. */
 bool attach_method_arguments_fit(const struct btf *btf, const char *tracepoint, const char *arguments,
                                  struct buf *why);
 
 /**
- * Whether this kernel lets a program be attached as its section says, as far as that can be told at once: a refusal
- * after maps were made and others were verified costs as much as the rung that is taken in the end. False: `why` has
- * the reason.
+ * Returns whether this kernel can attach a program as its section says, as far as a quick test can tell. (A
+ * refusal after maps were made and other programs were verified would cost as much as the method that works
+ * in the end.) False: `why` has the reason.
  */
 bool attach_method_program_fits(const struct btf *btf, const struct bpf_program *p, struct buf *why);
 
-/** Has the kernel's struct that member, as it is called there? */
+/** Returns whether the kernel's struct has a member of that name. */
 bool attach_method_has_member(const struct btf *btf, const char *type, const char *member);
 
 #endif

@@ -2,11 +2,7 @@
 #ifndef SYS_EVENT_COLUMNS_H
 #define SYS_EVENT_COLUMNS_H
 
-/*
- * The columns with which every tool of events begins, and how they are filled from the head of an event.
- *
- * Runs in: the tool.
- */
+/* The first columns of every tool of events, and how they are filled from the head of an event. */
 
 #include "sys/session.h"
 
@@ -18,7 +14,7 @@ enum event_columns_column {
     EVENT_COLUMNS_UID,
     EVENT_COLUMNS_CGROUP,
     EVENT_COLUMNS_CONTAINER,
-    EVENT_COLUMNS_COLUMNS /* the tool's own begin here */
+    EVENT_COLUMNS_COLUMNS /* the tool's own columns follow */
 };
 
 /* clang-format off */
@@ -34,7 +30,7 @@ enum event_columns_column {
 
 /** Begins a row and fills the columns above. */
 void event_columns_row(struct sys_session *s, struct table *t, const struct sys_event *e);
-/** How an enum memcg_limit is called. */
+/** Returns the name of an enum memcg_limit. */
 const char *event_columns_limit_word(uint32_t limit);
 
 #endif

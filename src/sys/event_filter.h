@@ -3,16 +3,15 @@
 #define SYS_EVENT_FILTER_H
 
 /*
- * Whose events are wanted, in words that programs in the kernel can compare: which process allium is, in which
- * namespaces, and which one had the number that was asked for.
- *
- * Runs in: the tool.
+ * Converts the event filters to numbers that programs in the kernel compare: allium's own process, the
+ * namespaces, and the process that had the requested pid.
  */
 
 #include "base/error.h"
 #include "bpf/sys.h"
 
-/** Fills in what goes with c->filters, c->tgid and c->tid. 0, or -ESRCH: there is no such process, `e` has the line. */
+/** Fills in c->filters, c->tgid and c->tid. Returns 0, or -ESRCH with a line in `e` if there is no such
+ * process. */
 int event_filter_fill(struct sys_config *c, struct error *e);
 
 #endif

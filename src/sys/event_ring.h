@@ -3,15 +3,13 @@
 #define SYS_EVENT_RING_H
 
 /*
- * The reader's side of the ring of events. It sleeps until there is a record, lets others gather for a moment (for
- * those the kernel does not wake it), reads all, and sleeps again: no timer runs while nothing happens.
- *
- * Runs in: the tool.
+ * The reader of the ring of events. It sleeps until there is a record, waits a moment for more (for those for
+ * which the kernel sends no wakeup), reads all, and sleeps again. No timer runs while nothing happens.
  */
 
 #include "sys/session.h"
 
-/** Of a tool without events: poll_fd only. 0 or -errno with a line. */
+/** For a tool without events: poll_fd only. Returns 0, or -errno with a line. */
 int event_ring_open(struct sys_session *s, struct error *e);
 void event_ring_close(struct sys_session *s);
 

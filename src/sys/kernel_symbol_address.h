@@ -3,19 +3,21 @@
 #define SYS_KERNEL_SYMBOL_ADDRESS_H
 
 /*
- * Where a variable of the kernel lies, and how long a struct of its is. The loader finds it by reading all that
- * /proc/kallsyms has, some 0.2 s each time a tool is tried; the kernel finds one name at once, if a program of ours
- * asks.
+ * The address of a variable of the kernel, and the size of a struct. libbpf finds an address by reading all
+ * of /proc/kallsyms, some 0.2 s each time a tool is tried; the kernel finds a single name at once, for a
+ * small BPF program.
  *
- * Runs in: the tool. Takes CAP_BPF and CAP_PERFMON; before 5.16 the kernel cannot be asked, and the text is read.
+ * Runs in: the tool. Needs CAP_BPF and CAP_PERFMON. Before 5.16 the kernel has no such lookup, and the text
+ * is read.
  */
 
 #include <stdint.h>
 
-/** Its address; 0: the kernel's names do not have it (they may have functions only), or are hidden. */
+/** Returns the address; 0: kallsyms does not have the name (it may have functions only), or addresses are
+ * hidden. */
 uint64_t kernel_symbol_address(const char *name);
 
-/** How long a struct of the kernel is, by its BTF; 0: it does not tell. */
+/** Returns the size of a struct of the kernel, from its BTF; 0: not known. */
 uint32_t kernel_struct_bytes(const char *name);
 
 #endif

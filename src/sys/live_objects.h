@@ -3,10 +3,8 @@
 #define SYS_LIVE_OBJECTS_H
 
 /*
- * What is live, by row (--live): a tool's programs keep each object in a map until it is freed, with its row's key;
- * here they are added up whenever rows are made.
- *
- * Runs in: the tool. Threads: one. Owns: the sums, until live_objects_free().
+ * Live objects, by row (--live). A tool's programs keep each object with its row's key in a map until it is
+ * freed; this file adds them up whenever rows are made.
  */
 
 #include "sys/session.h"
@@ -14,17 +12,17 @@
 struct live;
 
 /**
- * Before the programs are loaded: they follow objects if --live, or its option for how many, is given; else their map
- * gets no room. -EINVAL with a line: an option makes no sense.
+ * Called before loading. The programs follow objects if --live, or the option for their number, is given;
+ * else their map gets no memory. Returns -EINVAL with a line if an option is invalid.
  */
 int live_objects_ready(struct sys_session *s, struct error *e);
 void live_objects_free(struct live *l);
 
-/** Adds up what is live now. */
+/** Adds up the objects that are live now. */
 void live_objects_gather(struct sys_session *s);
-/** Fills the columns of the last row of the table, which is that of the key; nothing where no object is followed. */
+/** Fills the columns of the table's last row, which has that key; does nothing if no objects are followed. */
 void live_objects_row(struct sys_session *s, struct table *t, const void *key);
-/** Rows of which something is live though nothing happened in them. */
+/** Adds rows for keys with live objects and no events. */
 void live_objects_rest(struct sys_session *s, struct table *t);
 
 #endif

@@ -3,17 +3,16 @@
 #define SYS_LOCKED_MEMORY_H
 
 /*
- * Memory for a tool that must speak when there is none: taken, touched and locked before it matters, so that showing an
- * event asks the kernel for no page.
- *
- * Runs in: the tool.
+ * Memory for a tool that must report when the machine has none: it is allocated, touched and locked in
+ * advance, so that showing an event needs no page from the kernel.
  */
 
 #include "sys/session.h"
 
 /**
- * Rehearses an event, which reads what its names need, lets the heap grow for what comes, and locks all of it. To be
- * called before privileges are dropped. 0; or -errno: memory could not be locked, and may be taken away.
+ * Processes a sample event, which reads the data for its names and lets the heap grow, and then locks all
+ * memory. Call it before privileges are dropped. Returns 0, or -errno if the memory could not be locked and
+ * may be reclaimed.
  */
 int vm_reserve(struct sys_session *s);
 

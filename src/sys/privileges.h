@@ -3,9 +3,9 @@
 #define SYS_PRIVILEGES_H
 
 /*
- * What it takes to load programs into the kernel, and what is given up once they are loaded.
+ * The privileges that loading programs needs, and dropping them afterwards.
  *
- * Runs in: the tool. Threads: one; what is dropped is dropped for this thread and what it starts.
+ * Runs in: the tool. Threads: one; privileges are dropped for this thread and for programs it starts.
  */
 
 #include <stdbool.h>
@@ -13,14 +13,17 @@
 #include "base/buf.h"
 
 /**
- * Appends the capabilities that loading takes and this process has not: "CAP_BPF and CAP_PERFMON"; nothing: it has all.
+ * Appends the capabilities that loading needs and this process lacks: "CAP_BPF and CAP_PERFMON"; nothing if
+ * none is missing.
  */
 void privileges_missing(struct buf *b);
-/** Is anything allowed that has to do with BPF, also looking at what others have loaded (CAP_SYS_ADMIN)? */
+/**
+ * Returns whether all of BPF is allowed, including inspection of programs loaded by others (CAP_SYS_ADMIN).
+ */
 bool privileges_all(void);
 /**
- * Keeps what reading takes (the maps of the programs, names of code of other users' processes and of the kernel), drops
- * all else for good, also for programs that are started later. 0 or -errno.
+ * Keeps the privileges for reading (maps of the programs, names of code of the kernel and of other users'
+ * processes), and drops all others for good, also for programs started later. Returns 0 or -errno.
  */
 int privileges_drop(void);
 

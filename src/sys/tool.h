@@ -3,9 +3,10 @@
 #define SYS_TOOL_H
 
 /*
- * What a tool of `allium sys` is: a BPF object (src/bpf/<name>.bpf.c), the records they share (src/bpf/<name>.h), and
- * one of these. It says what the columns are and how a record becomes a row of them; filters, attaching, waiting,
- * sorting, showing, keeping and counting what was lost are the same for all.
+ * The definition of a tool of `allium sys`. A tool is a BPF object (src/bpf/<name>.bpf.c), the records that
+ * it shares with the command (src/bpf/<name>.h), and a struct sys_tool, which defines the columns and how a
+ * record becomes a row. Filters, attaching, waiting, sorting, showing, recording and counting of losses are
+ * the same for all.
  *
  * Runs in: the tool. Everything here is constant data of a tool's file.
  */
@@ -22,70 +23,73 @@ struct sys_session;
 
 #define SYS_KEY_BYTES_MAX 256u
 
-/** A program of the object, and what must hold of the kernel for it to be the right one. */
+/** A program of the object, and the properties of the kernel that it needs. */
 struct sys_attachment {
     const char *program;
-    const char *tracepoint; /* whose arguments it takes by position; NULL: it asks for them by name */
-    const char *arguments;  /* "call_site,ptr": the names of the first ones, in their order */
-    const char *if_type;    /* left out where the kernel has no such struct; NULL: needed */
+    const char *tracepoint; /* takes the arguments of this tracepoint by position; NULL: takes them by name */
+    const char *arguments;  /* "call_site,ptr": the names of the first arguments, in order */
+    const char *if_type;    /* optional: left out if the kernel has no such struct; NULL: required */
     /* of SEC("perf_event"): PERF_COUNT_SW_*; 0: its section says what it is attached to */
     uint32_t software_event;
 };
 
 #define SYS_ATTACHMENTS_MAX 20
 
-/** What a rung cannot show, either, where the kernel has no such member of a struct. */
+/** A value that a method cannot show if the kernel's struct has no such member. */
 struct sys_without {
     const char *type, *member;
-    const char *lacks; /* as of the rung; with the version that has it */
+    const char *lacks; /* as in the method; with the kernel version that has it */
     uint64_t lacking;
 };
 
-/** One way to attach. They are ordered by what they show, then by cost; the first that works is taken. */
+/** One attach method. The methods are ordered by what they show, then by cost; the first one that works is
+ * used. */
 struct sys_attach_method {
-    const char *name;                  /* of --attach */
-    const char *lacks;                 /* what it cannot show, in words; NULL: nothing */
-    uint64_t lacking;                  /* bits of the columns that it cannot fill: they are not shown */
+    const char *name;                  /* for --attach */
+    const char *lacks;                 /* the values that it cannot show, in words; NULL: none */
+    uint64_t lacking;                  /* bits of the columns that it cannot fill, which are not shown */
     const struct sys_without *without; /* NULL: nothing */
     struct sys_attachment attach[SYS_ATTACHMENTS_MAX]; /* ends with a program of NULL */
 };
 
-/** By what rows can be told apart (--by). */
+/** A part of the key by which rows are grouped (--by). */
 struct sys_part {
     const char *name;
     const char *doc;
     uint32_t bits;      /* for config.parts */
-    uint32_t key_bytes; /* how far the key reaches then */
-    uint64_t columns;   /* bits of the columns that have a meaning only then */
-    uint32_t stacks;    /* enum sys_stacks: which are taken for it, unless --stacks says */
-    bool spaces;        /* code of processes is named for it */
-    bool kernel_code;   /* code of the kernel is named for it, with --lines by file and line, too */
-    bool source;        /* of such code, files of the kernel's source */
+    uint32_t key_bytes; /* the length of the key then */
+    uint64_t columns;   /* bits of the columns that apply only then */
+    uint32_t stacks;    /* enum sys_stacks: the stacks to record, unless --stacks is given */
+    bool spaces;        /* names of code of processes are needed */
+    bool kernel_code;   /* names of code of the kernel are needed, with --lines also files and lines */
+    bool source;        /* files of the kernel's source are needed for such code */
 };
 
-/** An option of its own; its value is asked for with sys_option(). */
+/** A tool's own option; its value comes from sys_option(). */
 struct sys_option {
-    const char *name, *value, *doc; /* as struct option_doc has them */
-    uint64_t columns; /* bits of those that have values only with it, or with another one of these bits */
+    const char *name, *value, *doc; /* as in struct option_doc */
+    /* bits of the columns that have values only with it, or with another option with the same bit */
+    uint64_t columns;
 };
 
-/** A count of its own (from SYS_COUNT_OWN), and what it means. */
+/** A tool's own count (from SYS_COUNT_OWN), and its meaning. */
 struct sys_counted {
     uint32_t count;
     const char *words; /* after the number: "free{s} of NULL", see text_add_words() */
     const char *key;   /* in JSON */
-    bool lost;         /* something is missing from the rows because of it */
+    bool lost;         /* it means that rows miss something */
 };
 
 /**
- * Of a tool that can follow what it sees allocated until it is freed (SYS_LIVE() in its programs, see live_objects.h).
+ * For a tool that can follow allocated objects until they are freed (SYS_LIVE() in its programs, see
+ * live_objects.h).
  */
 struct sys_live {
-    const char *option;                    /* of its own: how many at most; beside "live" */
-    uint32_t most;                         /* unless that says */
-    size_t key_at;                         /* in the map's values: the row's key, as far as that reaches */
-    uint64_t (*bytes)(const void *value);  /* of one that is live */
-    uint32_t bytes_column, objects_column; /* what is live */
+    const char *option;                    /* its own option for their largest number, besides "live" */
+    uint32_t most;                         /* the default of that option */
+    size_t key_at;                         /* offset of the row's key in the map's values */
+    uint64_t (*bytes)(const void *value);  /* bytes of a live object */
+    uint32_t bytes_column, objects_column; /* columns for live objects */
     uint32_t first_column,
         last_column; /* what has happened: 0 in a row of which something is live and no more */
     void (*name)(struct sys_session *s, struct table *t, const void *key,
@@ -93,31 +97,33 @@ struct sys_live {
 };
 
 /**
- * What --hist shows the distribution of. Of rows: what programs give row_measure(), below each row in the one column
- * that is a histogram, which comes of itself. Of events: the sum of some of their columns, over all events.
+ * What --hist shows the distribution of. For rows: the values that the programs pass to row_measure(), below
+ * each row in the one histogram column, which is added automatically. For events: the sum of some columns,
+ * over all events.
  */
 struct sys_measure {
     const char *doc; /* of --hist: "how long each took" */
-    uint32_t column; /* of rows */
+    uint32_t column; /* for rows */
     /* of events: MEASURE_COLUMNS, how many there were, all together, the most, the histogram */
     const struct table_column *summary;
-    uint64_t columns; /* of events: bits of those that are added; one without a value leaves the event out */
+    /* for events: bits of the columns to add up; an event without one of the values is left out */
+    uint64_t columns;
 };
 
 struct sys_tool {
     const char *name;
-    const char *summary;         /* half a line: which question it answers */
-    const char *const *examples; /* as struct command has them */
+    const char *summary;         /* half a line: the question that the tool answers */
+    const char *const *examples; /* as in struct command */
     const unsigned char *object; /* gzip */
     const size_t *object_bytes;
     const struct sys_attach_method *rungs; /* ends with a name of NULL */
     const struct table_column *columns;
     uint32_t n_columns;
-    uint32_t weight; /* the column that --folded adds up, and rows are sorted by at first */
+    uint32_t weight; /* the column that --folded adds up, and the default sort column */
     const struct sys_measure *measure;
     const struct sys_option *options;  /* ends with a name of NULL; NULL: none */
     const struct sys_counted *counted; /* ends with words of NULL; NULL: none */
-    uint32_t ring_bytes;               /* of a tool with events: a power of two */
+    uint32_t ring_bytes;               /* for a tool with events: a power of two */
     /* rows come so often unless --interval says otherwise, on a terminal each in the last one's place */
     uint64_t interval_ns;
 
@@ -125,25 +131,26 @@ struct sys_tool {
     const struct sys_part *parts; /* the first is the default; ends with a name of NULL. NULL: events */
     /* the column of whose container it is, which comes of itself where rows are of processes; 0: none */
     uint32_t container;
-    size_t key_bytes, value_bytes; /* the latter a multiple of 8 */
-    size_t user_stack_at;          /* in the key: the number of a user stack (__s32); 0: it has none */
-    void (*add)(void *sum, const void *value); /* one CPU's values to the sum of all */
+    size_t key_bytes, value_bytes; /* value_bytes is a multiple of 8 */
+    size_t user_stack_at;          /* offset in the key of the number of a user stack (__s32); 0: none */
+    void (*add)(void *sum, const void *value); /* adds the values of one CPU to the sum over all */
     void (*row)(struct sys_session *s, struct table *t, const void *key, const void *sum);
-    uint64_t (*weigh)(const void *value); /* what the values of one event add to `weight`; NULL: 1 */
-    const struct sys_live *live;          /* NULL: it follows nothing */
+    uint64_t (*weigh)(const void *value); /* what one event adds to `weight`; NULL: 1 */
+    const struct sys_live *live;          /* NULL: it follows no objects */
 
     /* A tool with events: */
     void (*event)(struct sys_session *s, struct table *t, const void *event, size_t bytes);
-    bool urgent;     /* each is shown at once, and takes no memory that was not there before */
-    uint32_t stacks; /* enum sys_stacks: taken unless --stacks asks for others */
+    bool urgent;     /* each event is shown at once, using only memory allocated before */
+    uint32_t stacks; /* enum sys_stacks: recorded unless --stacks says otherwise */
 
     /* Either, or NULL: */
     int (*ready)(struct sys_session *s, struct error *e); /* before the programs are loaded */
-    void (*gather)(struct sys_session *s); /* before rows are made: what else they need from the kernel */
-    /* After them: rows that no key stands for; of events, when the programs are detached: what was under way. */
+    void (*gather)(struct sys_session *s); /* before rows are made: gets other data from the kernel */
+    /* After them: adds rows without a key; for events, called when the programs are detached: adds events in
+     * progress. */
     void (*rest)(struct sys_session *s, struct table *t);
     void (*settle)(struct sys_session *s);  /* adds to s->counted what only maps tell */
-    void (*release)(struct sys_session *s); /* what s->own owns */
+    void (*release)(struct sys_session *s); /* frees s->own */
 };
 
 /** Of the column for tool->container. */

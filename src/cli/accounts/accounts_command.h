@@ -3,15 +3,13 @@
 #define CLI_ACCOUNTS_COMMAND_H
 
 /*
- * A command that shows accounts: `allium tags`, and others that have them. What such commands have in common is
- * their options, and all that is done with what was read.
- *
- * Runs in: the tool.
+ * Commands that show accounts, such as `allium tags`. They share their options and the processing of what was
+ * read.
  */
 
 #include "cli/accounts/accounts_show.h"
 
-/** Lines of its table of options, with the orders that there are. */
+/** Lines for the table of options, with the sort orders of the command. */
 #define ACCOUNTS_OPTIONS(orders)                                                                             \
     {"by", 0, "GROUP",                                                                                       \
      "group rows by place (default), function, file, directory, module, class or process"},                  \
@@ -25,7 +23,7 @@
         "no-pager", 0, NULL, "print long output directly, not through $PAGER"                                \
     }
 
-/** Does all of it; returns the exit code. */
+/** Runs the command. Returns the exit code. */
 int accounts_command(const struct accounts_kind *kind, int argc, char **argv);
 
 #endif

@@ -22,7 +22,8 @@ struct object_lookup_where;
 struct accounts_kind {
     const struct command *command;
     const char *schema; /* "tags": the JSON schema is "allium-tags" */
-    /** Reads SOURCE (NULL: the usual one), with its label. -1 to go on, or the exit code after a line. */
+    /** Reads SOURCE (NULL: the default one), with its label. Returns -1 to go on, or the exit code after a
+     * line. */
     int (*read_source)(const struct accounts_show *s, struct accounts_reading *r, const char *source);
     /** Reads the accounts of a running process, or of its ledger, by place. 0, or -errno with a line. */
     int (*read)(struct accounts *a, struct alloc_texts *texts, pid_t pid, struct symbols *symbols,

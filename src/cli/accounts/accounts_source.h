@@ -2,11 +2,7 @@
 #ifndef CLI_ACCOUNTS_SOURCE_H
 #define CLI_ACCOUNTS_SOURCE_H
 
-/*
- * SOURCE (source.h) of accounts.
- *
- * Runs in: the tool.
- */
+/* Reads accounts from SOURCE (source.h). */
 
 #include "cli/accounts/accounts_show.h"
 

@@ -3,18 +3,16 @@
 #define CLI_CALL_DETAILS_SHOW_H
 
 /*
- * `allium tags PID --stacks` and `--latency`, and `allium sites PID --stacks`: what `allium set` asked for of single
- * calls.
- *
- * Runs in: the tool.
+ * `allium tags PID --stacks` and `--latency`, and `allium sites PID --stacks`: shows the details of single
+ * calls that rules of `allium set` recorded.
  */
 
 #include "cli/command.h"
 #include "model/profile/wrappers.h"
 
 /**
- * Does all of it, if one of the options is given: an exit code. -1: none is. `sites`: of call sites, with these
- * wrappers; NULL: of tags.
+ * If one of the options is given, runs the command and returns the exit code. -1: none is given. `sites`:
+ * shows call sites, with these wrappers; NULL: shows tags.
  */
 int call_details_command(const struct command *c, const struct wrappers *sites, int argc, char **argv);
 

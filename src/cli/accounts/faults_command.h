@@ -3,10 +3,8 @@
 #define CLI_FAULTS_COMMAND_H
 
 /*
- * `--faults`: counts the page faults of a process for a time, by the allocation whose object lies in the page, and
- * shows them.
- *
- * Runs in: the tool. Owns: nothing.
+ * `--faults`: counts the page faults of a process for some time, by the allocation that owns the object in
+ * the page, and shows them.
  */
 
 #include <sys/types.h>
@@ -23,7 +21,8 @@ struct faults_options {
     bool json, paged;
 };
 
-/** Counts until the time is over, SIGINT or SIGTERM comes, or the process ends; prints; returns the exit code. */
+/** Counts until the time is over, SIGINT or SIGTERM comes, or the process ends; prints; returns the exit
+ * code. */
 int faults_command(const struct faults_options *o, const struct accounts_kind *kind,
                    struct alloc_texts *texts, struct symbols *symbols);
 

@@ -2,11 +2,7 @@
 #ifndef CLI_RULES_NOTE_H
 #define CLI_RULES_NOTE_H
 
-/*
- * What `allium set` has asked for of a process's tags and call sites, and still holds, in a line.
- *
- * Runs in: the tool.
- */
+/* Describes in one line the rules of `allium set` that are in force in a process. */
 
 #include <stdbool.h>
 
@@ -14,8 +10,9 @@
 #include "collect/ledger/ledger_dir.h"
 
 /**
- * Appends "tags off but for 3; stacks of 12 tags; of modules loaded later: stacks where class:cache", or nothing.
- * `whole`: however long it gets; else some queries, and long ones cut. `tags`, `sites`: which it has.
+ * Appends "tags off but for 3; stacks of 12 tags; of modules loaded later: stacks where class:cache", or
+ * nothing. `whole`: the line may be long; otherwise some queries are shown, and long ones cut. `tags`,
+ * `sites`: the kinds of account that the process has.
  */
 void rules_note(const struct ledger_entry *entry, bool tags, bool sites, bool whole, struct buf *note);
 

@@ -2,11 +2,7 @@
 #ifndef CLI_SET_RULES_H
 #define CLI_SET_RULES_H
 
-/*
- * `allium set` of places in programs that have tags: on, off, stacks, latency, fail.
- *
- * Runs in: the tool.
- */
+/* `allium set` for places in programs with tags: on, off, stacks, latency, fail. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,17 +14,18 @@
 
 struct set_rules {
     struct rules_change change;
-    bool only;           /* something is asked that only tags can do */
+    bool only;           /* an action is given that only tags support */
     struct query *where; /* on fields of account_query_parse(); NULL: all places */
-    const char *text;    /* of it */
-    struct buf actions;  /* as they were given */
+    const char *text;    /* its text */
+    struct buf actions;  /* as the user gave them */
 };
 
-/** An action. 1: it is one of tags; 0: it is none; -1: it is one that is written wrongly, and a line was printed. */
+/** Parses an action. Returns 1: it is an action on tags; 0: it is not; -1: it is malformed, and a line was
+ * printed. */
 int set_rules_parse(struct set_rules *s, const char *action);
 /**
- * Of all running processes with tags, or that one, for which `process` (comm, pid; may be NULL) holds. Adds to
- * *processes how many they are. An exit code; of what failed a line was printed.
+ * Applies the rules to all running processes with tags, or to one, that match `process` (comm, pid; may be
+ * NULL). Adds their number to *processes. Returns an exit code; a line was printed for each failure.
  */
 int set_rules_apply(const struct set_rules *s, int pid, bool (*process)(void *arg, const char *comm, int pid),
                     void *arg, unsigned *processes);

@@ -3,17 +3,16 @@
 #define CLI_SITES_SUMMARY_H
 
 /*
- * What `allium run --sites` prints at the end: the leading sites of all processes that it followed, added up.
- *
- * Runs in: the tool.
+ * The output of `allium run --sites` at its end: the sites with most memory, added up over all processes that
+ * it followed.
  */
 
 #include "model/accounts/accounts.h"
 
-/** For accounts_say_losses(), of sites. */
+/** For accounts_say_losses(), for sites. */
 extern const char *const sites_losses[ACCOUNT_LOSSES];
 
-/** Of a recording; on stderr. */
+/** Prints the summary of a recording on stderr. */
 void sites_summary_write(const char *path);
 
 #endif

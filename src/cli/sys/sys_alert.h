@@ -3,12 +3,13 @@
 #define CLI_SYS_ALERT_H
 
 /*
- * --alert of `allium sys NAME`: a query about its rows, perhaps with a time for which one must fit, and the command
- * that is run then. Of rows it is told once, and not again before none has fitted; of events, for each that fits.
+ * --alert of `allium sys NAME`: a query on its rows, possibly with a time for which a row must match, and the
+ * command to run then. For rows the alert is reported once, and re-arms when no row matches; for events it is
+ * reported for each that matches.
  *
  *     alert = QUERY [ "for" DURATION ]
  *
- * Runs in: the tool. Owns: what was parsed and the hook, until sys_alert_release().
+ * Runs in: the tool. Owns: the parsed alert and the hook, until sys_alert_release().
  */
 
 #include <stdbool.h>
@@ -18,24 +19,24 @@
 #include "run/alert_exec.h"
 
 struct sys_alert {
-    char *text; /* NULL: none was asked for */
+    char *text; /* NULL: no alert */
     struct table_query query;
     uint64_t for_ns;
-    bool events;             /* each stands for itself */
-    struct alert_exec *hook; /* NULL: only said */
-    uint64_t since_ns;       /* something has fitted at every look; 0: not so */
+    bool events;             /* each row is an event of its own */
+    struct alert_exec *hook; /* NULL: only print */
+    uint64_t since_ns;       /* since when some row has matched in every report; 0: none has */
     bool told;
 };
 
-/** `text` and `command` may be NULL. 0, or -EINVAL with a line. */
+/** `text` and `command` may be NULL. Returns 0, or -EINVAL with a line. */
 int sys_alert_init(struct sys_alert *a, const char *text, const char *command, const struct table *columns_of,
                    bool events, struct error *e);
 void sys_alert_release(struct sys_alert *a);
-/** Looks at all rows of the table; says what is to be told on stderr, and runs the command. */
+/** Evaluates all rows of the table; prints the alert on stderr, and runs the command. */
 void sys_alert_look(struct sys_alert *a, const char *tool, const struct table *t, uint64_t now_ns);
-/** Reaps the command and starts the next one that waits. */
+/** Reaps the command and starts the next waiting one. */
 void sys_alert_step(struct sys_alert *a);
-/** Says how many times the command will not be run any more, if any. */
+/** Prints how many waiting commands are dropped, if any. */
 void sys_alert_end(const struct sys_alert *a);
 
 #endif

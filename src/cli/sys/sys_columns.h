@@ -3,21 +3,21 @@
 #define CLI_SYS_COLUMNS_H
 
 /*
- * Columns that have no value as `allium sys NAME` was asked: --where, --alert and --sort by one of them would be waited
- * for in vain, so that they are refused, with what it takes.
- *
- * Runs in: the tool.
+ * Columns that have no values with the given options. --where, --alert and --sort on such a column would wait
+ * in vain; they are refused, with the option that the column needs.
  */
 
 #include "cli/sys/sys_options.h"
 
-/** Refuses an option about stacks where there will be none: -1 to go on, or an exit code, after a line on stderr. */
+/** Refuses an option about stacks if there will be none. Returns -1 to go on, or an exit code after a line on
+ * stderr. */
 int sys_columns_check_stacks(const struct sys_request *r, const char *option);
-/** What depends on the other options. -1: fine; else an exit code, after a line on stderr. */
+/** Checks what depends on the other options. Returns -1: fine; else an exit code, after a line on stderr. */
 int sys_columns_check(const struct sys_request *r);
-/** What depends on how it was attached; to be asked when it is. As above. */
+/** Checks what depends on how the tool was attached; call it then. Returns as above. */
 int sys_columns_check_attached(const struct sys_request *r, const struct sys_session *s);
-/** What depends on a recording, whose columns `t` has: those that it has not are hidden. As above. */
+/** Checks what depends on a recording, whose columns `t` has: columns that it lacks are hidden. Returns as
+ * above. */
 int sys_columns_check_recorded(const struct sys_show *show, const struct table *t, const char *path);
 
 #endif

@@ -3,10 +3,8 @@
 #define CLI_SYS_LOSSES_H
 
 /*
- * How every report of `allium sys NAME` ends: what was lost or left out, and how samples of user stacks went: of
- * the session, as sys_read_counts() read it last, or of a recording.
- *
- * Runs in: the tool. Threads: one. Owns: nothing.
+ * The end of every report of `allium sys NAME`: what was lost or left out, and the results of sampled user
+ * stacks; of the session, as sys_read_counts() read them last, or of a recording.
  */
 
 #include "base/error.h"
@@ -17,18 +15,18 @@
 
 struct sys_losses {
     const struct sys_tool *tool;
-    const struct sys_session *session; /* NULL: of a recording */
-    const uint64_t *counted;           /* SYS_COUNTS of them; NULL: the recording does not tell */
+    const struct sys_session *session; /* NULL: for a recording */
+    const uint64_t *counted;           /* SYS_COUNTS numbers; NULL: the recording does not have them */
     uint64_t not_kept;                 /* events for which event_buffer had no room */
 };
 
-/** In words, on stderr. */
+/** Prints them in words on stderr. */
 void sys_losses_say(const struct sys_losses *l);
-/** As an object of one line: {"lost":{...}}. */
+/** Writes an object of one line: {"lost":{...}}. */
 void sys_losses_write_json(const struct sys_losses *l, struct sink *out);
-/** Beside the rows of a recording. 0, or -errno with a line. */
+/** Stores them beside the rows of a recording. Returns 0, or -errno with a line. */
 int sys_losses_record(const struct sys_session *s, struct recording *recording, struct error *e);
-/** Reads that again; false: the recording was not ended, or by a crash. */
+/** Reads them back. Returns false if the recording was not ended, or ended by a crash. */
 bool sys_losses_recorded(const struct sys_tool *tool, const struct recording_summary *recording,
                          uint64_t counted[static SYS_COUNTS]);
 

@@ -3,9 +3,9 @@
 #define CLI_SYS_OPTIONS_H
 
 /*
- * The options of `allium sys NAME`: those that all tools have, and those of its own.
+ * The options of `allium sys NAME`: those of all tools, and the tool's own.
  *
- * Runs in: the tool. Owns: what was parsed, until sys_options_release().
+ * Runs in: the tool. Owns: the parsed options, until sys_options_release().
  */
 
 #include "cli/command.h"
@@ -16,8 +16,8 @@
 
 struct sys_request {
     const struct sys_tool *tool;
-    struct sys_tool *sampled_tool; /* with --sample: the same with its columns; else NULL */
-    struct command as_command;     /* what help and errors speak of */
+    struct sys_tool *sampled_tool; /* with --sample: a copy of the tool with columns for it; else NULL */
+    struct command as_command;     /* the command for help and errors */
     struct option_doc options[SYS_OPTIONS_MAX];
     char name[32];
     struct sys_settings settings;
@@ -25,11 +25,11 @@ struct sys_request {
     struct sys_show show;
     char **command; /* after --; NULL: none */
     const char *user, *output, *from;
-    const char *vmlinux_file; /* NULL: one is searched for */
+    const char *vmlinux_file; /* NULL: search for one */
     struct vmlinux vmlinux;   /* once found */
 };
 
-/** -1 to go on, or an exit code, after a line on stderr. Release it in any case. */
+/** Returns -1 to go on, or an exit code after a line on stderr. Release it in any case. */
 int sys_options_parse(struct sys_request *r, const struct sys_tool *tool, int argc, char **argv);
 void sys_options_release(struct sys_request *r);
 

@@ -27,9 +27,9 @@
 #define TOP_MAPPINGS 20
 
 struct overview_screen {
-    struct intervals
-        intervals; /* without an interval: once; then the duration is the time that rates are measured */
-    uint32_t top;  /* 0: all */
+    /* without an interval: once; then the duration is the time that rates are measured */
+    struct intervals intervals;
+    uint32_t top; /* 0: all */
     enum overview_sort sort;
     bool pss, json, paged;
     int pid; /* 0: the machine */

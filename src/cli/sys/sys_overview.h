@@ -3,14 +3,13 @@
 #define CLI_SYS_OVERVIEW_H
 
 /*
- * Bare `allium sys`: the machine's memory on one screen, once or again and again, and one process's mappings. No BPF.
- *
- * Runs in: the tool. Threads: one at a time.
+ * `allium sys` without a tool: the machine's memory on one screen, once or repeatedly, and the mappings of
+ * one process. No BPF.
  */
 
 #include "cli/command.h"
 
-/* Rows of an option table. */
+/* Rows for the table of options. */
 #define SYS_OVERVIEW_OPTIONS                                                                                 \
     {"pid", 'p', "PID", "show each mapping of one process"},                                                 \
         {"interval", 0, "INTERVAL", "print a screen at each INTERVAL, until interrupted"},                   \
@@ -24,7 +23,7 @@
         "no-pager", 0, NULL, "print long output directly, not through $PAGER"                                \
     }
 
-/** Does what the options say. Returns the exit code, after a line on stderr when something failed. */
+/** Runs the command with the options. Returns the exit code, after a line on stderr when something failed. */
 int sys_overview(const struct command *c, const struct arguments *a);
 
 #endif

@@ -3,14 +3,14 @@
 #define CLI_SYS_REFUSALS_H
 
 /*
- * Options of `allium sys NAME` that would do nothing: beside others, or without them. Each is refused, in one line.
- *
- * Runs in: the tool.
+ * Refuses options of `allium sys NAME` that would have no effect, beside other options or without them; in
+ * one line each.
  */
 
 #include "cli/sys/sys_options.h"
 
-/** After all of them have been read into `r`. -1: each does something; else an exit code, after a line on stderr. */
+/** Called after all options were read into `r`. Returns -1: each has an effect; else an exit code, after a
+ * line on stderr. */
 int sys_refusals_check(const struct sys_request *r, const struct arguments *a);
 
 #endif

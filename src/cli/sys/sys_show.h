@@ -3,10 +3,8 @@
 #define CLI_SYS_SHOW_H
 
 /*
- * The life of `allium sys NAME`: waits, shows events as they come and rows when it is time, and ends with what was
- * lost.
- *
- * Runs in: the tool. Threads: one.
+ * The main loop of `allium sys NAME`: waits, shows events as they come and rows at each interval, and ends
+ * with the losses.
  */
 
 #include <stdbool.h>
@@ -24,22 +22,22 @@ struct sys_show {
     const char *command_name;
     struct table_query where;
     struct sys_alert alert;
-    uint64_t hidden;                   /* bits of columns that have no meaning */
+    uint64_t hidden;                   /* bits of columns that do not apply */
     uint64_t interval_ns, duration_ns; /* 0: not given */
     uint32_t sort;                     /* column */
     enum table_order order;
     uint32_t top;  /* rows of a report; 0: all */
-    bool keep;     /* events, for a report at the end of an interval or of all */
-    uint32_t room; /* for so many of those; 0: EVENT_BUFFER_DEFAULT */
+    bool keep;     /* store the events, for a report at the end of an interval or at the end */
+    uint32_t room; /* how many of them to store; 0: EVENT_BUFFER_DEFAULT */
     bool json, folded, quiet;
-    struct recording *recording; /* rows go there, not to the screen; NULL: none */
+    struct recording *recording; /* rows go there and not to the screen; NULL: none */
     const char *recording_name;
-    bool histogram; /* of rows: with theirs; of events: one instead of them */
+    bool histogram; /* for rows: with their histograms; for events: a histogram instead of the events */
 };
 
-/** Until the end; returns the exit code. */
+/** Runs until the end. Returns the exit code. */
 int sys_show(struct sys_show *o);
-/** The same for rows that a recording has; `session` is not used. */
+/** Like sys_show(), for the rows in a recording; `session` is not used. */
 int sys_show_recorded(struct sys_show *o, const struct sys_tool *tool, const char *path);
 
 #endif

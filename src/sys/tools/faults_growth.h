@@ -3,10 +3,10 @@
 #define SYS_FAULTS_GROWTH_H
 
 /*
- * By how much the resident memory of processes has grown: from what each had when we began, and what the kernel says at
- * each change (kmem:rss_stat, struct faults_resident).
+ * The growth of the resident memory of processes: from the value of each process at the start, and the
+ * kernel's report of each change (kmem:rss_stat, struct faults_resident).
  *
- * Runs in: the tool. Owns: what is known of each process, until growth_free().
+ * Runs in: the tool. Owns: its data about each process, until growth_free().
  */
 
 #include <stdbool.h>
@@ -17,10 +17,11 @@
 
 struct growth;
 
-/** Reads what each process has resident now: before the changes are listened to. */
+/** Reads the present resident memory of each process, before changes are reported. */
 struct growth *growth_new(void);
 void growth_free(struct growth *g);
-/** Bytes since the last call for this process, or since growth_new(), or its start. */
+/** Returns the growth in bytes since the last call for this process, or since growth_new(), or since its
+ * start. */
 int64_t growth_since(struct growth *g, uint32_t pid, const struct faults_resident *now);
 
 #endif

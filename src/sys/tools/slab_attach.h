@@ -2,11 +2,7 @@
 #ifndef SYS_SLAB_ATTACH_H
 #define SYS_SLAB_ATTACH_H
 
-/*
- * The programs of bpf/slab.bpf.h, as rungs attach them.
- *
- * Runs in: the tool.
- */
+/* The programs of bpf/slab.bpf.h, as attach methods use them. */
 
 #include "sys/tool.h"
 

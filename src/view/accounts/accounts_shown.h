@@ -3,7 +3,7 @@
 #define VIEW_ACCOUNTS_SHOWN_H
 
 /*
- * What the parts of accounts_view share: the rows of one report and the sums in its heading. Not for others.
+ * Shared by the parts of accounts_view only: the rows of one report and the sums in its heading.
  *
  * Runs in: the tool. Threads: one.
  */
@@ -14,16 +14,16 @@ struct shown {
     const struct accounts_view *o;
     struct alloc_texts *texts;
     const struct accounts_reading *of[ACCOUNT_MOMENTS];
-    struct account_row whole; /* sums of all that was read */
-    struct account_row total; /* of what the query holds for */
+    struct account_row whole; /* sums of all rows */
+    struct account_row total; /* sums of the rows that match the query */
     struct account_rows places, rows;
-    bool fits; /* the query holds for some place, or there is no query */
+    bool fits; /* some place matches the query, or there is no query */
     struct buf *notes;
 };
 
-/** "8 places hold 12.3 MiB in 45 objects", and the like of other kinds. */
+/** Appends "8 places hold 12.3 MiB in 45 objects", and similar texts for other kinds. */
 void accounts_add_sum(struct buf *b, const struct account_shape *shape, const struct account_sum *sum);
-/** "+1.20 MiB and +3 objects live, ...", and the like of other kinds. */
+/** Appends "+1.20 MiB and +3 objects live, ...", and similar texts for other kinds. */
 void accounts_add_change(struct buf *b, const struct account_shape *shape, const struct account_row *total);
 void accounts_json_write(const struct shown *s, struct sink *out, const struct table *t);
 

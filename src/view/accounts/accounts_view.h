@@ -33,15 +33,15 @@ struct accounts_view {
 };
 
 /**
- * Writes the report; its notes (view/text/notes.h) are appended. `before` is NULL where one reading is shown
- * and none compared. False: no place fits the query.
+ * Writes the report, and appends its notes (view/text/notes.h). `before` is NULL if one reading is shown
+ * without a comparison. Returns false if no place matches the query.
  */
 bool accounts_view_write(struct sink *out, const struct accounts_view *o, struct alloc_texts *texts,
                          const struct accounts_reading *before, const struct accounts_reading *after,
                          struct buf *notes);
 /**
- * Appends a note for each kind of loss that there was; `words` are those of each kind, as text_add_words()
- * takes them.
+ * Appends a note for each kind of loss that is not 0. `words` has the words for each kind, in the form of
+ * text_add_words().
  */
 void accounts_view_note_losses(struct buf *notes, const struct accounts *a,
                                const char *const words[static ACCOUNT_LOSSES]);

@@ -3,9 +3,8 @@
 #define VIEW_FAULTS_VIEW_H
 
 /*
- * Page faults of one process, by the allocation whose object lies in the page: on the screen or as JSON.
- *
- * Runs in: the tool. Owns: nothing.
+ * The page faults of one process, by the allocation that owns the object in the page: on the screen or as
+ * JSON.
  */
 
 #include <stdint.h>
@@ -13,14 +12,14 @@
 #include "model/accounts/accounts.h"
 #include "view/text/text.h"
 
-/** What was counted, and how it is shown. */
+/** The counts, and the form in which they are shown. */
 struct faults_view {
     const char *schema; /* "tags": the JSON schema is "allium-tags-faults" */
     const struct account_process *process;
     const struct account_rows *rows;        /* those that are shown; each has faults */
     const struct account_sum *total;        /* of all accounts */
     const struct account_faults_rest *rest; /* faults of no account */
-    double seconds;                         /* for which faults were counted */
+    double seconds;                         /* how long faults were counted */
     bool user_alone;                        /* faults in system calls were not seen */
     bool fits;                              /* some account fits the query */
     enum account_group group;
@@ -31,7 +30,7 @@ struct faults_view {
     struct text_style style;
 };
 
-/** Writes the report; its notes (view/text/notes.h) are appended. */
+/** Writes the report, and appends its notes (view/text/notes.h). */
 void faults_view_write(struct sink *out, const struct faults_view *o, const struct alloc_texts *texts,
                        struct buf *notes);
 

@@ -2,11 +2,7 @@
 #ifndef VIEW_PLACES_VIEW_H
 #define VIEW_PLACES_VIEW_H
 
-/*
- * The tags of a program that does not run: where it allocates, on the screen or as JSON. Nothing is counted.
- *
- * Runs in: the tool. Owns: nothing.
- */
+/* The tags in a program file: the places where it allocates, on the screen or as JSON. Nothing is counted. */
 
 #include "model/accounts/accounts.h"
 #include "view/text/text.h"
@@ -22,7 +18,8 @@ struct places_view {
 };
 
 /**
- * Writes the tags of one file, by source file and line; notes (view/text/notes.h) about what is missing are appended.
+ * Writes the tags of one file, by source file and line. Appends notes (view/text/notes.h) about missing
+ * parts.
  */
 void places_view_write(struct sink *out, const struct places_view *o, const struct accounts *a,
                        struct alloc_texts *texts, struct buf *notes);

@@ -3,12 +3,13 @@
 #define VIEW_ALLOCINFO_TEXT_H
 
 /*
- * The text of the kernel's memory allocation profiling, version 2.0, for tools that read /proc/allocinfo. Whose places
- * they are that allocate is all the same. See collect/accounts/allocinfo.h for the format and its source.
+ * Writes any list of allocation sites, the kernel's or a program's, in the format of the kernel's memory
+ * allocation profiling, version 2.0, for tools that read /proc/allocinfo. See collect/accounts/allocinfo.h
+ * for the format and its source.
  *
  * Runs in: the tool. Threads: pure. Owns: nothing.
- * Invariant: each row is one line, and is read back with the same numbers, whatever names hold: a byte that would break
- * the line is a "?" there.
+ * Invariant: each row is one line, and reading it back gives the same numbers, whatever the names contain: a
+ * byte that would break the line becomes a "?".
  */
 
 #include <stdbool.h>

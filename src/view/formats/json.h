@@ -3,11 +3,12 @@
 #define VIEW_JSON_H
 
 /*
- * Writes one JSON text (RFC 8259), piece by piece. Integers keep all their digits, addresses are strings "0x1f", and
- * what is not known is null. A byte of a text that is no UTF-8 becomes the four characters \xNN.
+ * Writes one JSON text (RFC 8259), piece by piece. Integers keep all their digits, addresses are strings
+ * "0x1f", and unknown values are null. A byte of a text that is not UTF-8 becomes the four characters \xNN.
  *
- * Runs in: the tool. Threads: one at a time. Owns: nothing.
- * A key is NULL in an array and at the top, and given in an object; keys are ASCII without quotes.
+ * Runs in: the tool. Threads: one at a time.
+ * Owns: nothing. A key is NULL in an array and at the top, and set in an object; keys are ASCII without
+ * quotes.
  */
 
 #include <stdbool.h>
@@ -19,12 +20,13 @@
 struct json {
     struct sink *out; /* borrowed */
     unsigned depth;
-    bool more; /* the next value has one before it */
-    bool line; /* all of it in one line; set by whoever makes it */
+    bool more; /* the next value has another one before it */
+    bool line; /* write everything in one line; set by the creator */
 };
 
 void json_open(struct json *j, const char *key, char bracket); /* '{' or '[' */
-void json_close(struct json *j, char bracket);                 /* '}' or ']'; after the last one a newline */
+/* '}' or ']'; writes a newline after the last one */
+void json_close(struct json *j, char bracket);
 void json_text(struct json *j, const char *key, const char *text); /* NULL: null */
 void json_whole(struct json *j, const char *key, uint64_t value);
 void json_instant(struct json *j, const char *key, uint64_t realtime_ns); /* an unknown time: null */

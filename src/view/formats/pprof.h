@@ -3,21 +3,21 @@
 #define VIEW_PPROF_H
 
 /*
- * A profile as pprof reads it: perftools.profiles.Profile in protocol buffers, gzipped.
+ * A profile in the format of pprof: perftools.profiles.Profile in protocol buffers, gzipped.
  * https://github.com/google/pprof/blob/main/proto/profile.proto
  *
  * Runs in: the tool. Threads: pure. Owns: nothing.
  *
- * Values are estimates of all objects, not counts of samples; intervals have no place in this format. A sample is a
- * stack and a power of two of the size (label "bytes": its lower end), and a process where there are several (label
- * "process"). Addresses are those in the process where the code was first seen.
+ * Values are estimates of all objects, not counts of samples; the format has no place for intervals. A sample
+ * is a stack, a power of two of the size (label "bytes": its lower end), and a process if there are several
+ * (label "process"). Addresses are those in the process where the code was first seen.
  */
 
 #include "model/profile/profile.h"
 #include "view/text/sink.h"
 
 struct pprof_options {
-    /* Which cells count. NULL: all. */
+    /* Which cells count; NULL: all. */
     bool (*keep)(void *arg, const struct profile *p, uint32_t cell);
     void *arg;
 };

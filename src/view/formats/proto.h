@@ -14,13 +14,13 @@
 
 #include "base/buf.h"
 
-/** uint64, int64 (negative ones as ten bytes) and bool. */
+/** Appends uint64, int64 (negative ones as ten bytes) and bool. */
 void proto_number(struct buf *b, uint32_t field, uint64_t value);
-/** Strings, bytes, and messages; an empty one too. */
+/** Appends strings, bytes and messages, also empty ones. */
 void proto_bytes(struct buf *b, uint32_t field, const void *bytes, size_t len);
-/** The message in `m`, which is empty afterwards. */
+/** Appends the message in `m`, which is empty afterwards. */
 void proto_message(struct buf *b, uint32_t field, struct buf *m);
-/** Repeated numbers, packed. */
+/** Appends repeated numbers, packed. */
 void proto_numbers(struct buf *b, uint32_t field, const uint64_t *values, size_t n);
 
 #endif

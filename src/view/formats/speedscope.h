@@ -3,15 +3,15 @@
 #define VIEW_SPEEDSCOPE_H
 
 /*
- * A profile as speedscope reads it: https://www.speedscope.app/file-format-schema.json
+ * A profile in the format of speedscope: https://www.speedscope.app/file-format-schema.json
  *
  * Runs in: the tool. Threads: pure. Owns: nothing.
  *
- * One file holds a "sampled" profile for each metric that is known (live, peak, allocated, allocations, temporary),
- * which share their frames. A sample is a stack of functions, files and lines, root first; where there are several
- * processes, each stands at the root of its stacks. Its weight is the estimate: bytes, or objects for allocations.
- * Weights are whole numbers such that those of all stacks of the same names add up to what folded_write() prints for
- * them.
+ * One file holds a "sampled" profile for each known metric (live, peak, allocated, allocations, temporary);
+ * they share their frames. A sample is a stack of functions, files and lines, root first; with several
+ * processes, the process is the root. The weight of a sample is the estimate: bytes, or objects for
+ * allocations. Weights are whole numbers; those of all stacks with the same names add up to the number that
+ * folded_write() prints for them.
  */
 
 #include "model/profile/rollup.h"

@@ -3,26 +3,24 @@
 #define VIEW_DIFF_VIEW_H
 
 /*
- * What grew and what shrank: what `allium diff` prints, for people and as JSON (schema "allium-diff", version 1: see
- * allium-json(5), which changes with this file).
- *
- * Runs in: the tool. Threads: pure, but for the time zone. Owns: nothing. Writes to the sink only.
+ * What grew and what shrank: the output of `allium diff`, for people and as JSON (schema "allium-diff",
+ * version 1: see allium-json(5), which changes with this file).
  */
 
 #include "model/profile/profile_diff.h"
 #include "view/text/sink.h"
 #include "view/text/text.h"
 
-/** A condition that was asked about. */
+/** The result of a condition (--fail-if). */
 struct diff_verdict {
-    const char *condition; /* as it was written */
+    const char *condition; /* as the user wrote it */
     bool met;
 };
 
 struct diff_view_options {
     struct text_style style;                /* for people */
-    const char *source[PROFILE_PAIR_SIDES]; /* what was read */
-    const char *filter;                     /* how it was narrowed, in words; NULL: not at all */
+    const char *source[PROFILE_PAIR_SIDES]; /* the two sources */
+    const char *filter;                     /* the filter in words; NULL: none */
     uint32_t top;                           /* rows; 0: all */
     uint32_t frames;                        /* of each stack, for people; 0: all */
     const struct diff_verdict *verdicts;    /* for JSON */
@@ -33,10 +31,11 @@ void diff_write(struct sink *out, const struct diff *d, const struct diff_view_o
 void diff_json_write(struct sink *out, const struct diff *d, const struct diff_view_options *o);
 
 /**
- * Time from before to after, of the images that both have; negative when after is the earlier one; 0: there is none.
+ * Returns the time from before to after, of the images in both; negative when after is the earlier one; 0: no
+ * image is in both.
  */
 int64_t diff_apart_ns(const struct diff *d);
-/** Whether all there is on both sides are moments of the same images: then there is such a thing as a rate. */
+/** Returns whether both sides hold only moments of the same images. Only then is there a rate. */
 bool diff_is_of_moments(const struct diff *d);
 
 #endif

@@ -2,11 +2,7 @@
 #ifndef VIEW_REPORT_H
 #define VIEW_REPORT_H
 
-/*
- * A profile for people: what `allium report` prints, and what `allium run` says at the end.
- *
- * Runs in: the tool. Threads: pure, but for the time zone. Owns: nothing. Writes to the sink only.
- */
+/* A profile for people: the output of `allium report`, and of `allium run` at its end. */
 
 #include "model/profile/rollup.h"
 #include "view/text/sink.h"
@@ -14,16 +10,17 @@
 
 struct report_options {
     struct text_style style;
-    const char *source; /* what was read, "run.allium"; NULL: not worth a line */
-    const char *filter; /* how the rollup was narrowed, in words; NULL: not at all */
+    const char *source; /* the source, "run.allium"; NULL: not shown */
+    const char *filter; /* the filter in words; NULL: none */
     uint32_t top;       /* rows; 0: all */
     uint32_t frames;    /* of each stack; 0: all */
 };
 
-/** Header, totals, processes, the rows of the rollup, and what it does not show. */
+/** Writes header, totals, processes, the rows of the rollup, and what the report does not show. */
 void report_write(struct sink *out, const struct rollup *r, const struct report_options *o);
 
-/** At most a dozen lines. `file` is the recording, for the line that says how to go on; NULL: no such line. */
+/** Writes at most a dozen lines. `file` is the recording, for a line that says how to go on; NULL: no such
+ * line. */
 void summary_write(struct sink *out, const struct profile *p, const struct text_style *style,
                    const char *file);
 

@@ -2,11 +2,7 @@
 #ifndef VIEW_WATCH_VIEW_H
 #define VIEW_WATCH_VIEW_H
 
-/*
- * A look of `allium watch` as text or as one line of JSON.
- *
- * Runs in: the tool. Owns: nothing.
- */
+/* A snapshot of `allium watch` as text or as one line of JSON. */
 
 #include "model/profile/watch_snapshot.h"
 #include "view/text/sink.h"
@@ -18,9 +14,10 @@ struct watch_view {
     uint32_t frames; /* of a stack; 0: all */
 };
 
-/** What has changed, or all of it, as the look's kind says; one line when nothing has. WATCH_SNAPSHOT_FREES: frees. */
+/** Writes what has changed, or all of it, according to the snapshot's kind; one line if nothing has changed.
+ * WATCH_SNAPSHOT_FREES: frees. */
 void watch_write(struct sink *out, const struct watch_snapshot *l, const struct watch_view *v);
-/** All of it, whatever its kind; see allium-json(5). */
+/** Writes all of it, whatever its kind; see allium-json(5). */
 void watch_json_write(struct sink *out, const struct watch_snapshot *l, uint32_t top);
 
 #endif

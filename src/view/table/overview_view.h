@@ -2,26 +2,22 @@
 #ifndef VIEW_OVERVIEW_VIEW_H
 #define VIEW_OVERVIEW_VIEW_H
 
-/*
- * A machine's memory on one screen, or as JSON: what is out of the ordinary first, in words. See allium-sys(1).
- *
- * Runs in: the tool. Threads: pure, but for the time zone. Owns: nothing.
- */
+/* A machine's memory on one screen, or as JSON. Unusual facts come first, in words. See allium-sys(1). */
 
 #include "model/overview/mapping.h"
 #include "model/overview/overview.h"
 #include "view/text/sink.h"
 #include "view/text/text.h"
 
-/** `top`: of the OOM kills; the other lists are as long as they are. */
+/** `top`: number of OOM kills to show; the other lists are shown whole. */
 void overview_write(struct sink *out, const struct overview *m, uint32_t top, const struct text_style *style);
-/** The same in one line: schema allium-sys, see allium-json(5). */
+/** Writes the same in one line: schema allium-sys, see allium-json(5). */
 void overview_json_write(struct sink *out, const struct overview *m, uint32_t top);
 
-/** One process and the first `top` (0: all) of its mappings; none when it did not answer. */
+/** Writes one process and the first `top` (0: all) of its mappings; none if it did not answer. */
 void mappings_write(struct sink *out, const struct overview_process *p, const struct mappings *maps,
                     uint32_t top, const struct text_style *style);
-/** The same in one line: schema allium-sys-process. */
+/** Writes the same in one line: schema allium-sys-process. */
 void mappings_json_write(struct sink *out, uint64_t taken_ns, const struct overview_process *p,
                          const struct mappings *maps, uint32_t top);
 

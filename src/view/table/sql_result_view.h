@@ -3,9 +3,8 @@
 #define VIEW_SQL_RESULT_VIEW_H
 
 /*
- * Rows of an answer as aligned columns, JSON or CSV. They come in batches: what was written stays.
- *
- * Runs in: the tool. Threads: one at a time. Owns: nothing.
+ * The rows of an SQL result as aligned columns, JSON or CSV. Rows come in batches, and lines once written are
+ * final.
  */
 
 #include "model/table/sql_result.h"
@@ -23,10 +22,10 @@ struct sql_result_view {
 };
 
 /**
- * Writes a batch of rows; `more`: others may follow. As text, columns are as wide as the batch needs, numbers to the
- * right; NULL is "-". As JSON, {"schema":"allium-sql","version":1,"rows":[{...}]}, ended only by a batch without
- * `more`, so that half an answer is no JSON. As CSV (RFC 4180), NULL is an empty field. Bytes are X'6869', in JSON
- * "6869".
+ * Writes a batch of rows; `more`: others may follow. As text, columns are as wide as the batch needs, numbers
+ * to the right; NULL is "-". As JSON, {"schema":"allium-sql","version":1,"rows":[{...}]}; only a batch
+ * without `more` ends it, so that half a result is not valid JSON. As CSV (RFC 4180), NULL is an empty field.
+ * Bytes are X'6869', in JSON "6869".
  */
 void sql_result_view_write(struct sql_result_view *v, const struct sql_result *a, bool more);
 

@@ -3,9 +3,8 @@
 #define VIEW_TABLE_STREAM_H
 
 /*
- * Rows of a table as they come: nobody knows how wide the next ones will be, so columns have the width of their kind.
- *
- * Runs in: the tool. Threads: pure, but for the time zone.
+ * Rows of a table as they arrive. The width of later rows is not known, so each column has the usual width of
+ * its type.
  */
 
 #include "model/table/table.h"
@@ -13,11 +12,11 @@
 #include "view/text/text.h"
 
 struct table_stream {
-    uint32_t rows; /* since the last line of headers */
-    bool repeat;   /* headers again now and then: a terminal */
+    uint32_t rows; /* since the last headings */
+    bool repeat;   /* repeat the headings from time to time: for a terminal */
 };
 
-/** Writes all rows of the table, after headers if it is time for them. */
+/** Writes all rows of the table, after headings if they are due. */
 void table_stream_write(struct table_stream *v, struct sink *out, const struct table *t,
                         const struct text_style *style);
 

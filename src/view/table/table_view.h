@@ -15,24 +15,27 @@
 
 /** Appends a number in its unit: "12.3 MiB". */
 void table_view_add_quantity(struct buf *b, enum table_unit unit, double value);
-/** Appends one value, "-" where it is not known. */
+/** Appends one value; "-" if it is not known. */
 void table_view_add_value(struct buf *b, const struct text_style *style, const struct table *t, uint32_t row,
                           uint32_t column);
-/** Appends the lines that stand below the row: texts of several lines, each indented. */
+/** Appends the lines below the row: texts of several lines, each indented. */
 void table_view_add_lines(struct buf *below, const struct text_style *style, const struct table *t,
                           uint32_t row);
 /**
- * What is not known is "-". When there is no room, columns that may be dropped go, and those that give way do, or the
- * last one of text where none says so; then long names. In a file those that give way do not.
+ * Unknown values are "-". If there is no room, columns with a priority are dropped, then shrinkable columns
+ * are shortened (or the last column of text if none is shrinkable), then long names. In a file, shrinkable
+ * columns keep their texts.
  */
 void table_view_text(struct sink *out, const struct table *t, const struct text_style *style);
-/** The row's values alone, as an object of one line: for streams. */
+/** Writes only the row's values, as an object of one line: for streams. */
 void table_view_json_row(struct sink *out, const struct table *t, uint32_t row);
-/** The same, with the moment of the report that the row belongs to, in ns since 1970; 0: none. */
+/**
+ * Like the function above, with the time of the report that the row belongs to, in ns since 1970; 0: none.
+ */
 void table_view_json_row_at(struct sink *out, const struct table *t, uint32_t row, uint64_t time_ns);
-/** {"schema":"allium-NAME","version":N,"rows":[{...}]} */
+/** Writes {"schema":"allium-NAME","version":N,"rows":[{...}]}. */
 void table_view_json(struct sink *out, const struct table *t);
-/** The rows alone, as an array in a JSON text that is being written. */
+/** Writes only the rows, as an array in a JSON text that is being written. */
 void table_view_json_rows(struct json *j, const char *key, const struct table *t);
 
 #endif

@@ -3,11 +3,11 @@
 #define VIEW_NOTES_H
 
 /*
- * Notes: the lines that a report leaves for standard error, such as how many rows were left out and what was lost. A
- * view collects them in a buffer, one note a line; the command prints them (command_notes()) once the report itself has
- * been written.
+ * Notes: the lines of a report for standard error, such as how many rows were left out and what was lost. A
+ * view collects them in a buffer, one note a line; the command prints them (command_notes()) after the report
+ * itself.
  *
- * Runs in: the tool. Owns: nothing; the buffer is the caller's.
+ * Runs in: the tool. Owns: nothing; the buffer belongs to the caller.
  */
 
 #include <stdint.h>
@@ -16,7 +16,7 @@
 
 /** Appends a note. */
 void notes_add(struct buf *notes, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/** Appends a note about `n` things, in words as text_add_words() takes them; no note if there are none. */
+/** Appends a note about `n` things, with words in the form of text_add_words(); no note if n is 0. */
 void notes_add_count(struct buf *notes, uint64_t n, const char *words);
 /** Appends "20 of 45 rows are shown; --top 0 shows all", unless all are. */
 void notes_add_cut(struct buf *notes, uint64_t shown, uint64_t all);

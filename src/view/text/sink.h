@@ -3,10 +3,10 @@
 #define VIEW_SINK_H
 
 /*
- * Where a view writes: a stream or a buffer. The first error sticks, and what comes after it is dropped: views need not
- * look, whoever made the sink asks once at the end.
+ * The output of a view: a stream or a buffer. The first error is stored, and later output is dropped. So
+ * views need not check; the creator of the sink checks once at the end.
  *
- * Runs in: the tool. Threads: one at a time. Owns: nothing; the stream or buffer is the caller's.
+ * Runs in: the tool. Threads: one at a time. Owns: nothing; the stream or buffer belongs to the caller.
  */
 
 #include <stddef.h>
@@ -33,9 +33,9 @@ void sink_write(struct sink *s, const void *bytes, size_t len);
 void sink_text(struct sink *s, const char *text);
 void sink_char(struct sink *s, char c);
 void sink_printf(struct sink *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/** The same character so many times. */
+/** Writes the same character `n` times. */
 void sink_repeat(struct sink *s, char c, size_t times);
-/** Flushes a stream. 0, or the first -errno: -EPIPE, -ENOSPC, ... */
+/** Flushes a stream. Returns 0, or the first -errno: -EPIPE, -ENOSPC, ... */
 int sink_finish(struct sink *s);
 
 #endif

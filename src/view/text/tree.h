@@ -2,24 +2,22 @@
 #ifndef VIEW_TREE_H
 #define VIEW_TREE_H
 
-/*
- * Which rows of a tree are shown, and how they are set off. For the views of src/view only.
- */
+/* Which rows of a tree are shown, and how they are indented. Only for the views in src/view. */
 
 #include "model/profile/rollup.h"
 
 struct tree {
     const struct rollup *r;
-    uint32_t *shown; /* rows, in the order of the tree; each with all above it */
-    uint32_t *place; /* by row: where it is among these; PROFILE_NONE: it is not */
+    uint32_t *shown; /* rows to show, in the order of the tree; each with all rows above it */
+    uint32_t *place; /* by row: its index in `shown`; PROFILE_NONE: not shown */
     size_t n;
-    unsigned *indents; /* by row: how many rows are above it, those on a line with another not counted */
-    bool *joins;       /* by row: it is all there is below the one before it, and can stand on its line */
+    unsigned *indents; /* by row: number of lines above it in the tree; rows that share a line count once */
+    bool *joins;       /* by row: it is the only child of the row before it, and can share its line */
 };
 
 /**
- * The `top` largest rows, 0: all; none that has nothing of what the tree is sorted by. With `lines`, rows that join
- * others are neither chosen nor counted.
+ * Selects the `top` largest rows (0: all), without rows for which the sort value is 0. With `lines`, rows
+ * that share a line with others are neither selected nor counted.
  */
 void tree_init(struct tree *t, const struct rollup *r, uint32_t top, bool lines);
 void tree_release(struct tree *t);
