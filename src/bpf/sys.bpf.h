@@ -8,14 +8,12 @@
  *
  * Nothing is lost silently: when a map or a ring has no room, that is counted on the spot. Results are not
  * checked where the call cannot fail, or where the next step notices it:
- * - reads of the kernel's own memory (BPF_CORE_READ(), bpf_probe_read_kernel(), _str()): its structs, reached
- *   by
+ *   - reads of the kernel's own memory (BPF_CORE_READ(), bpf_probe_read_kernel(), _str()): its structs, reached by
  *     their pointers under RCU, exist. A struct that was freed meanwhile, with its page, reads as 0 or "";
- * - bpf_map_update_elem(), if the new entry is looked up next;
- * - bpf_map_delete_elem(), which fails only if there is no entry, and bpf_get_current_comm(), which fails
- *   only
+ *   - bpf_map_update_elem(), if the new entry is looked up next;
+ *   - bpf_map_delete_elem(), which fails only if there is no entry, and bpf_get_current_comm(), which fails only
  *     without a task;
- * - an update of an LRU map: another entry is replaced.
+ *   - an update of an LRU map: another entry is replaced.
  *
  * Runs in: the kernel, in the context of the event, including interrupts and the allocator itself.
  */

@@ -14,19 +14,16 @@
  * so that a leak that began late is found, too. Let D(j) be the bytes held now less the bytes held at
  * snapshot j (see series.h). A period that begins at snapshot b passes if
  *
- * 1. much was added: D(b) >= 3.3 s(b), where s^2 is the sum of the squares of all that came or left. That is
- * the
+ *   1. much was added:  D(b) >= 3.3 s(b), where s^2 is the sum of the squares of all that came or left. That is the
  *      variance of D if each object comes and goes by itself, so it covers both the sampling and the program's own
  *      fluctuation. This takes at least 11 samples, and more where many come and go.
- * 2. it was added all along: in each quarter, the bytes that arrived and are still here are at least a
- * quarter of
+ *   2. it was added all along:  in each quarter, the bytes that arrived and are still here are at least a quarter of
  *      the average. A cache that has stopped filling has nothing of the last quarter; an emptied one, nothing of the
  *      first.
- * 3. growth does not slow down: the arrival times of these bytes show no trend to early times of more than 2
+ *   3. growth does not slow down:  the arrival times of these bytes show no trend to early times of more than 2
  *      deviations, neither in the period nor in the period twice as long (Laplace's test: Cox and Lewis, "The
  *      Statistical Analysis of Series of Events", 1966, 3.3). A cache that saturates adds less and less.
- * 4. it is higher than before: D(j) > 0 for every snapshot up to the middle of the period, and D(j) >= 2 s(j)
- * for
+ *   4. it is higher than before:  D(j) > 0 for every snapshot up to the middle of the period, and D(j) >= 2 s(j) for
  *      the snapshots before the period and in its first quarter. A heap that fills and empties was as high before.
  *
  * Growth lasts if the later half of that period passes by itself, too: then it was seen for some time, and

@@ -10,26 +10,27 @@
  *
  * What is the same
  *
- * images images of the same id are one image at two moments. The others are matched by name (of the
- * executable,
+ *   images   images of the same id are one image at two moments. The others are matched by name (of the executable,
  *            else of the process). If each side has only one program among these others, the two are matched, whatever
  *            their names: they are two versions of it.
- * stacks if both sides hold only moments of the same images: the same code, address by address. Else the same
+ *   stacks   if both sides hold only moments of the same images: the same code, address by address. Else the same
  *            functions, with inlined ones, in the same modules by name (without directories and the text after ".so";
  *            the executables of two versions are one). So stacks match wherever the modules were loaded, and after the
  *            program was built anew. Line numbers are then those of the later side, 0 where one function has several.
- * threads in one image at two moments: the same thread; else threads of the same name.
+ *   threads  in one image at two moments: the same thread; else threads of the same name.
  *
  * What stayed
  *
  * Of one image at two moments, the samples that were live at both are known:
- * - by their serials, when the earlier moment knows its single samples;
- * - else as the samples of the later moment that were allocated before the earlier one;
- * - and in each cell, at least as many samples as were live and cannot have been freed, given the number of
- *   frees between. Of two peaks only the last lower bound is known: as many as were live at the first and
- *   cannot have been freed since, given the number of all frees of the cell. For a moment in the past, only
- *   those single samples are known that lived on, so more may have stayed than are found. Then both sides
- *   keep a sample that should have cancelled, which widens intervals and changes no estimate.
+ *   - by their serials, when the earlier moment knows its single samples;
+ *   - else as the samples of the later moment that were allocated before the earlier one;
+ *   - and in each cell, at least as many samples as were live and cannot have been freed, given the number of frees
+ *     between.
+ *
+ * Of two peaks only the last lower bound is known: as many as were live at the first and cannot have been
+ * freed since, given the number of all frees of the cell. For a moment in the past, only those single samples
+ * are known that lived on, so more may have stayed than are found. Then both sides keep a sample that should
+ * have cancelled, which widens intervals and changes no estimate.
  */
 
 #include <stdbool.h>

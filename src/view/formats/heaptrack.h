@@ -3,28 +3,30 @@
 #define VIEW_HEAPTRACK_H
 
 /*
- * A profile as heaptrack_print and heaptrack_gui read it: the text that heaptrack's interpreter writes, version 3 (read
- * by heaptrack 1.4). heaptrack has no description of it but its reader, src/analyze/accumulatedtracedata.cpp.
+ * A profile in the format of heaptrack_print and heaptrack_gui: the text that heaptrack's interpreter writes, version 3
+ * (read by heaptrack 1.4). The only description of it is its reader, src/analyze/accumulatedtracedata.cpp.
  *
  * Runs in: the tool. Threads: pure. Owns: nothing.
  *
- * That format is a list of events, a profile is sums. So events are made up that add up to the estimates: of each stack
- * and power of two of the size, so many allocations and frees that calls, bytes held at the peak and at the end, and
- * temporary allocations come out; spread over the time so that what is held together follows the points of the profile.
+ * The format is a list of events, while a profile is a set of sums. So events are made up that add up to the estimates:
+ * for each stack and power of two of the size, allocations and frees in such numbers that calls, bytes at the peak and
+ * at the end, and temporary allocations are right. They are spread over the time so that the total follows the points
+ * of the profile.
  *
- *   bytes at the peak and at the end   those of the profile, of each stack, rounded to whole bytes; objects of a stack
+ *   bytes at the peak and at the end   those of the profile, for each stack, rounded to whole bytes; objects of a stack
  *                                      and power of two have their mean size
- *   calls                              those of the profile, one event each; above HEAPTRACK_CALLS each event stands
- *                                      for several, as large as they are together (and at least one for what there was
- *                                      of a stack and size)
- *   temporary                          as calls, but for one or a few: the reader takes that to be temporary which is
- *                                      freed right after it was allocated
- *   time of the peak                   that of the process that held most
- *   who held how much at other times   not known. Until the peak all grow alike, then those shrink that held less in
- *                                      the end; what was live at neither fills what the curve has above that
+ *   calls                              those of the profile, one event each. Above HEAPTRACK_CALLS each event stands
+ *                                      for several, and is as large as these together (there is at least one event for
+ *                                      each stack and size)
+ *   temporary                          as calls, but for one or a few: the reader counts an allocation as temporary if
+ *                                      it is freed right after it was made
+ *   time of the peak                   that of the process with the highest peak
+ *   memory of a stack at other times   not known. Until the peak all stacks grow alike, then those shrink that hold
+ *                                      less at the end; objects that are live at neither time fill the rest of the
+ *                                      curve
  *
- * Several processes are added, as if all had their peak at once. Of a past moment whose peak came later, the peak is
- * what is live then, or the highest point before.
+ * Several processes are added up as if all had their peaks at once. For a time in the past, before the peak, the peak
+ * is the live memory then, or the highest point before.
  */
 
 #include "model/profile/profile.h"
