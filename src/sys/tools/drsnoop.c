@@ -140,8 +140,8 @@ static int ready(struct sys_session *s, struct error *e)
 }
 
 static const struct sys_counted counted[] = {
-    {DRSNOOP_BEGUN_BEFORE, "reclaim{s} that had begun before we did, left out", "begun_before", false},
-    {DRSNOOP_UNDER_WAY, "reclaim{s} that had not ended when we did", "under_way", false},
+    {DRSNOOP_BEGUN_BEFORE, "stall{s} had begun before the tool, left out", "begun_before", false},
+    {DRSNOOP_UNDER_WAY, "stall{s} had not ended at the end", "under_way", false},
     {0, NULL, NULL, false},
 };
 

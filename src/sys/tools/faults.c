@@ -306,7 +306,8 @@ static const struct sys_option options[] = {
 };
 
 static const struct sys_counted counted[] = {
-    {FAULTS_NAMES_FULL, "time{s} a file's name found no room: it has its number", "file_names_lost", false},
+    {FAULTS_NAMES_FULL, "name{s} of {a file|files} had no room: {the file is|the files are} shown by number",
+     "file_names_lost", false},
     {0, NULL, NULL, false},
 };
 
@@ -321,7 +322,7 @@ static const struct sys_without no_tree = {
 
 #define NO_KINDS                                                                                             \
     .lacks = "which faults are major, which fail, how long they take; "                                      \
-             "memory that is asked for, not touched (populate, pinned)",                                     \
+             "memory that is requested in advance (populate, pinned)",                                       \
     .lacking = BIT(MINOR) | BIT(MAJOR) | BIT(ASKED) | BIT(HISTOGRAM), .without = &no_tree
 
 #define BEGINNINGS                                                                                           \
@@ -333,7 +334,7 @@ static const struct sys_without no_tree = {
 static const struct sys_attach_method rungs[] = {
     {.name = "fexit", .attach = {{.program = "exit_fault"}, BEGINNINGS}},
     {.name = "perf",
-     .lacks = "memory that is asked for, not touched (populate, pinned)",
+     .lacks = "memory that is requested in advance (populate, pinned)",
      .lacking = BIT(ASKED),
      .without = &no_tree,
      .attach = {{.program = "perf_minor", .software_event = PERF_COUNT_SW_PAGE_FAULTS_MIN},

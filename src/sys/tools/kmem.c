@@ -190,9 +190,9 @@ static const struct sys_option options[] = {
 
 static const struct sys_counted counted[] = {
     {KMEM_NULL_FREES, "free{s} of NULL, which {frees|free} nothing", "null_frees", false},
-    {KMEM_REUSED, "live object{s} whose address came again: {its|their} free had no event",
+    {KMEM_REUSED, "live object{s} whose address returned: {its|their} free had no event",
      "frees_without_event", false},
-    {KMEM_NAMES_FULL, "time{s} a cache's name found no room", "cache_names_lost", true},
+    {KMEM_NAMES_FULL, "name{s} of {a cache|caches} had no room", "cache_names_lost", true},
     {KMEM_FREED_BEFORE, "free{s} of objects from before the start", "frees_of_unknown", false},
     {0, NULL, NULL, false},
 };

@@ -226,10 +226,10 @@ static const struct sys_option options[] = {
 
 static const struct sys_counted counted[] = {
     {KPAGES_FAILED, "allocation{s} failed", "failed_allocations", false},
-    {KPAGES_REUSED, "live block{s} whose pages came again: {its|their} free had no event",
+    {KPAGES_REUSED, "live block{s} whose pages returned: {its|their} free had no event",
      "frees_without_event", false},
     {KPAGES_FREED_BEFORE,
-     "page{s} freed whose allocation was not followed: from before the start, or without an event",
+     "freed page{s} whose allocation was not followed: from before the start, or without an event",
      "freed_pages_of_unknown", false},
     {KPAGES_FREED_IN_PARTS, "free{s} of a part of a block", "frees_in_parts", false},
     {0, NULL, NULL, false},

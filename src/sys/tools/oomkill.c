@@ -234,10 +234,9 @@ static void event(struct sys_session *s, struct table *t, const void *data, size
 }
 
 static const struct sys_counted counted[] = {
-    {OOMKILL_UNKNOWN_VICTIM, "victim{s} of whom only the number is known", "unknown_victims", true},
-    {OOMKILL_WALK_CUT, "kill{s} with more processes than were looked at for the largest", "walks_cut", true},
-    {OOMKILL_REQUESTS_FULL,
-     "request{s} that found no room: why {its victim was|their victims were} killed is inferred",
+    {OOMKILL_UNKNOWN_VICTIM, "victim{s} of which only the process id is known", "unknown_victims", true},
+    {OOMKILL_WALK_CUT, "kill{s} with more processes than were examined for the largest", "walks_cut", true},
+    {OOMKILL_REQUESTS_FULL, "request{s} had no room: the scope of {its kill|their kills} is inferred",
      "requests_lost", true},
     {0, NULL, NULL, false},
 };
@@ -246,10 +245,10 @@ static const struct sys_counted counted[] = {
 #define MARKED_PID "mark_victim", "pid" /* before 6.8 */
 #define SIGNALLED  "signal_generate", "sig,info,task"
 
-/* On the last two rungs the kernel tells who dies, but not why. */
+/* In the last two ways to attach the kernel reports the victim, and not the request. */
 #define LACKS                                                                                                \
-    "order, gfp and the memory the scope has, nor tell cpuset and mempolicy from global; which scope is "    \
-    "inferred from what memory cgroups use"
+    "order and gfp of the request, the memory of the scope, or whether it is a cpuset, a mempolicy or "      \
+    "global; the scope is inferred from the usage of memory cgroups"
 #define LACKING (BIT(ORDER) | BIT(GFP) | BIT(SCOPE_TOTAL))
 
 static const struct sys_attach_method rungs[] = {

@@ -200,10 +200,10 @@ static const struct sys_part parts[] = {
 static const struct sys_counted counted[] = {
     {SLABRATETOP_NULL_FREES, "free{s} of NULL, which {frees|free} nothing", "null_frees", false},
     {SLABRATETOP_REUSED,
-     "object{s}, of one in 16 that are followed, came again without a free: UNSEEN FREES tells of which "
+     "object{s}, of one in 16 that are followed, returned without a free: UNSEEN FREES shows the "
      "caches",
      "frees_without_event", false},
-    {SLABRATETOP_NAMES_FULL, "time{s} a cache's name found no room", "cache_names_lost", true},
+    {SLABRATETOP_NAMES_FULL, "name{s} of {a cache|caches} had no room", "cache_names_lost", true},
     {0, NULL, NULL, false},
 };
 

@@ -171,14 +171,12 @@ static const struct sys_part parts[] = {
 };
 
 static const struct sys_counted counted[] = {
-    {VMSCAN_BEGUN_BEFORE, "phase{s} that had begun before we did, whose time is not counted", "begun_before",
-     false},
-    {VMSCAN_UNDER_WAY, "phase{s} that had not ended when we did, whose time is not counted", "under_way",
-     false},
+    {VMSCAN_BEGUN_BEFORE, "phase{s} had begun before the tool, not counted", "begun_before", false},
+    {VMSCAN_UNDER_WAY, "phase{s} had not ended at the end, not counted", "under_way", false},
     {VMSCAN_UNTOLD,
      "phase{s} whose pages are not known: before 6.8 the multi-generational LRU "
      "(/sys/kernel/mm/lru_gen/enabled) "
-     "tells nothing of them",
+     "has no events for them",
      "untold", false},
     {0, NULL, NULL, false},
 };
