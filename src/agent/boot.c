@@ -99,7 +99,8 @@ static void find_allocator(void)
     seccomp_next.syscall = resolve_next("syscall", NULL);
     exec_init();
     system_popen_init();
-    sites_find_next();
+    if (sites)
+        sites->find_next();
     n.is_glibc = resolve_in(m, "__libc_start_main") != NULL; /* glibc's functions do not call each other */
     next = n;
     next_hot = (struct next_hot){n.malloc,        n.calloc,   n.realloc, n.free,   n.posix_memalign,
@@ -126,7 +127,7 @@ void boot_agent(void)
     }
     if (process.config.sites && !has_begun && !thread_self.busy) { /* not during hook_layers_probe() */
         has_begun = true;
-        sites_begin();
+        sites->begin();
     }
 }
 

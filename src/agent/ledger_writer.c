@@ -33,11 +33,6 @@ static struct walk_caches walk_caches[LEDGER_SHARDS_OWNED];
 _Static_assert(WALK_CACHE_MAX == WRITER_DEPTH_MAX,
                "a stack is cut at the same depth with and without a walk cache");
 
-uint32_t writer_add_string(const char *text)
-{
-    return ledger_stacks_add_string(&process.ledger, text);
-}
-
 uint32_t writer_add_period(uint64_t period_bytes, uint64_t ticks)
 {
     uint32_t at = ledger_append(&process.ledger, LEDGER_PERIODS, 1);

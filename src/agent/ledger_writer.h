@@ -18,8 +18,6 @@
 
 #define WRITER_DEPTH_MAX 128u
 
-/** Adds a copy of the text to the strings and returns its index; 0 (""): no room. */
-uint32_t writer_add_string(const char *text);
 /** Adds a period and returns the index of its record; LEDGER_NONE: no room. */
 uint32_t writer_add_period(uint64_t period_bytes, uint64_t ticks);
 /** Adds the current thread and returns the index of its record; 0 ("other"): the table is full. */

@@ -49,7 +49,7 @@ static bool read_setting(char *entry)
     else if (text_starts(entry, follow))
         agent_state.alone = true;
     else if (text_starts(entry, exact))
-        process.config.sites = sites_linked;
+        process.config.sites = sites != NULL;
     else if (text_starts(entry, wrappers))
         agent_state.wrappers = entry + sizeof(wrappers) - 1;
     else if (text_starts(entry, seed))
@@ -117,7 +117,8 @@ void process_become_child(void)
     for (int i = 0; i < LEDGER_LOSSES; i++)
         agent_state.early_losses[i] = 0;
     live_table_disinherit();
-    sites_become_child();
+    if (sites)
+        sites->become_child();
 }
 
 static void attach_thread(struct thread *t)
@@ -126,7 +127,8 @@ static void attach_thread(struct thread *t)
     t->random = agent_state.seed + ordinal * 0xd1342543de82ef95u;
     draw_next(&t->random);
     t->left = t->rest = 0;
-    sites_begin_thread(t);
+    if (sites)
+        sites->begin_thread(t);
     t->last_serial = t->left_mark = 0;
     t->has_row = 0;
     t->shard = (uint8_t)(ordinal < LEDGER_SHARDS_OWNED
@@ -156,7 +158,8 @@ bool process_ensure_current_cold(struct thread *t)
 void process_before_fork(void)
 {
     agent_state.forks++;
-    sites_before_fork();
+    if (sites)
+        sites->before_fork();
     bool writes = thread_self.reentry_depth && process_has_ledger();
     if (writes)
         __builtin_memcpy(header_at_fork, process.ledger.header, sizeof(header_at_fork));
@@ -216,7 +219,7 @@ enum ledger_stage process_begin_ledger(void)
     if (!agent_api_tags)
         process_drop_control(inherited);
     if (process.config.sites)
-        sites_begin_ledger();
+        sites->begin_ledger();
     process.ledger.header->magic = LEDGER_MAGIC; /* last: a reader finds the ledger complete or not at all */
     return LEDGER_STAGE_MADE;
 }
@@ -302,12 +305,14 @@ void process_seal(void)
     /* The last moment at which system calls are allowed: reserve room for some more records. */
     if (!process.ledger.sealed && process_ensure_current(&thread_self) && process_open_ledger())
         writer_take_room();
-    sites_seal(!process.ledger.sealed);
+    if (sites)
+        sites->seal(!process.ledger.sealed);
     __atomic_fetch_add(&process.ledger.sealed, 1, __ATOMIC_RELAXED);
 }
 
 void process_unseal(void)
 {
     __atomic_fetch_sub(&process.ledger.sealed, 1, __ATOMIC_RELAXED);
-    sites_unseal();
+    if (sites)
+        sites->unseal();
 }

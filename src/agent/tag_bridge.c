@@ -82,7 +82,7 @@ EXPORT const struct agent_api_agent *allium_agent_api(const struct agent_api_tag
         return NULL;
     ours.space = headroom_own_space();
     if (sites_on)
-        ours.charged = sites_charge_tag;
+        ours.charged = sites->charge_tag;
     agent_api_tags = tags;
     install_hooks();
     return &ours;

@@ -101,12 +101,13 @@ static COLD void *realloc_cold(void *old, size_t size)
     if (taken.record != LIVE_TABLE_NONE)
         probe_otel_free((uintptr_t)old);
     struct tag_bridge_taken tagged = tag_bridge_take(old);
-    struct sites_taken counted = sites_take(old);
+    struct sites_taken counted = sites_on ? sites->take(old) : (struct sites_taken){.generation = 0};
     void *p = next.realloc(old, size);
     /* realloc(p, 0) frees the block or returns a new one, depending on the allocator: the old block is gone either
      * way. */
     bool failed = !p && (size || !old);
-    sites_moved(&start, old, counted, p, size, failed);
+    if (sites_on)
+        sites->moved(&start, old, counted, p, size, failed);
     tag_bridge_moved(&tagged, old, p, size);
     if (failed) {
         probe_realloc_failed(old, sample_put_back(t, taken));

@@ -113,7 +113,7 @@ static void *resolve_operator(const char *name, uintptr_t caller, bool *for_good
         boot_agent();                                                                                        \
         next_new_fn real = (next_new_fn)resolve_operator(#symbol, caller, &for_good);                        \
         if (for_good && next.field == operators_resolve_##field)                                             \
-            next.field = sites_instead_##field(real);                                                        \
+            next.field = sites ? sites->instead_##field(real) : real;                                        \
         if (next.field != operators_resolve_##field) /* by now, perhaps by another thread */                 \
             return next.field;                                                                               \
         return real ? real : new_of_malloc;                                                                  \
@@ -131,7 +131,7 @@ NEXT_NEW_FORMS(X)
         boot_agent();                                                                                        \
         next_delete_fn real = (next_delete_fn)resolve_operator(#symbol, caller, &for_good);                  \
         if (for_good && next.field == operators_resolve_##field)                                             \
-            next.field = sites_instead_##field(real);                                                        \
+            next.field = sites ? sites->instead_##field(real) : real;                                        \
         if (next.field != operators_resolve_##field) /* by now, perhaps by another thread */                 \
             return next.field;                                                                               \
         return real ? real : delete_of_free;                                                                 \

@@ -218,7 +218,7 @@ struct sample_made sample_made(struct thread *t, const struct walk_start *start,
         made = book_made(t, start, p, size);
     ledger_exit(t, outside);
     if (unlikely(sites_on))
-        sites_expect_more(p, size);
+        sites->expect_more(p, size);
     return made;
 }
 

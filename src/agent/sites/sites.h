@@ -52,6 +52,29 @@
 /* The word before each object has its usable size, as in glibc. */
 extern uint32_t sites_heads_have_size __attribute__((visibility("hidden")));
 
+/* The functions of struct sites (agent/sites_link.h), which has them for the rest of the agent. */
+void sites_find_next(void);
+void sites_begin(void);
+void sites_begin_ledger(void);
+void sites_begin_thread(struct thread *t);
+void sites_before_fork(void);
+void sites_become_child(void);
+void sites_seal(bool first);
+void sites_unseal(void);
+ONE_COPY void sites_made_cold(const struct walk_start *from, void *p, size_t size);
+ONE_COPY void sites_gone_cold(const struct walk_start *from, void *p);
+void sites_expect_more(const void *p, size_t size);
+ONE_COPY struct sites_taken sites_take(void *p);
+ONE_COPY void sites_moved(const struct walk_start *from, void *old, struct sites_taken taken, void *p,
+                          size_t size, bool failed);
+void sites_charge_tag(const void *p, uint32_t account);
+#define X(field, symbol) next_new_fn sites_instead_##field(next_new_fn real);
+NEXT_NEW_FORMS(X)
+#undef X
+#define X(field, symbol) next_delete_fn sites_instead_##field(next_delete_fn real);
+NEXT_DELETE_FORMS(X)
+#undef X
+
 /** Like sites_made_cold(), for the caller of the function that jumps to this one. Returns the object. */
 ONE_COPY void *sites_book_cold(void *p, size_t size);
 

@@ -1,9 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The part of the map of objects that belongs to a thread or to a fork child. */
+/* The functions that the rest of the agent calls; the part of threads and fork children in the map of objects. */
 #include "agent/sites/sites.h"
 #include "target/vm_reserve.h"
 
-const bool sites_linked = true;
+static const struct sites functions = {.find_next = sites_find_next,
+                                       .begin = sites_begin,
+                                       .begin_ledger = sites_begin_ledger,
+                                       .begin_thread = sites_begin_thread,
+                                       .before_fork = sites_before_fork,
+                                       .become_child = sites_become_child,
+                                       .seal = sites_seal,
+                                       .unseal = sites_unseal,
+                                       .made = sites_made_cold,
+                                       .gone = sites_gone_cold,
+                                       .expect_more = sites_expect_more,
+                                       .take = sites_take,
+                                       .moved = sites_moved,
+                                       .charge_tag = sites_charge_tag,
+#define X(field, symbol) .instead_##field = sites_instead_##field,
+                                       NEXT_NEW_FORMS(X) NEXT_DELETE_FORMS(X)
+#undef X
+};
+
+const struct sites *const sites = &functions;
 
 __thread struct thread thread_self __attribute__((tls_model("initial-exec"))) = {.objects = object_map_none};
 
