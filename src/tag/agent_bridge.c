@@ -6,7 +6,7 @@
 
 const struct agent_api_agent *agent_api_agent;
 
-/* The symbol is the agent's, if it is in the process: what is preloaded is there before all others. */
+/* Defined by the agent, if it is in the process. A preloaded library comes first in the search for symbols. */
 __attribute__((weak, visibility("default"))) const struct agent_api_agent *
 allium_agent_api(const struct agent_api_tags *tags);
 
@@ -15,7 +15,7 @@ static bool holds(const void *p)
     return process_has_ledger() && object_map_has((uintptr_t)p);
 }
 
-/* A thread that has nothing to do with tags does not begin to have because it frees something. */
+/* A free() alone does not make a thread attach to the ledger: holds() comes first. */
 static bool gone(const void *p)
 {
     struct object o;

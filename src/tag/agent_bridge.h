@@ -2,23 +2,24 @@
 #ifndef TAG_AGENT_BRIDGE_H
 #define TAG_AGENT_BRIDGE_H
 
-/*
- * The library's side of target/agent_api.h: whether there is an agent, and what it is told.
+/* The library's side of target/agent_api.h: finds the agent, and calls it.
  *
- * Runs in: target, cold paths. Threads: any.
- */
+ * Runs in: target, cold paths. Threads: any. */
 
 #include "target/agent_api.h"
 
-/** The agent; NULL: there is none, or of another build, or it has not been looked for yet. */
+/**
+ * The functions of the agent; NULL: there is no agent, or one of another build, or agent_bridge_begin() was not
+ * called.
+ */
 extern const struct agent_api_agent *agent_api_agent __attribute__((visibility("hidden")));
 
-/** Looks for it; once, when the books begin. */
+/** Looks for the agent. Called once, when the process begins. */
 void agent_bridge_begin(void);
 
 /**
- * The agent keeps accounts of call sites: what is charged to a tag has to be told, so that nothing may be charged in
- * between.
+ * Does the agent keep accounts of call sites? Then it must be called for each object that is charged to a tag, and
+ * inline code may charge none.
  */
 static inline bool agent_bridge_has_sites(void)
 {

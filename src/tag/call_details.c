@@ -15,13 +15,13 @@
 
 #define AT(table, type, index) ledger_at(&process.ledger, table, type, index)
 
-/* Which of them are cut is seen in themselves; the agent's counts are of samples. */
+/* A stack that was cut says so itself. These counters of losses are for samples. */
 static void lost(enum ledger_loss what)
 {
     (void)what;
 }
 
-static struct word_cache rules; /* of the walk */
+static struct word_cache rules; /* the unwind rules of the walk */
 static struct ledger_stacks stacks = LEDGER_STACKS_OF(&process.ledger, &rules, lost);
 static struct stack_calls called = STACK_CALLS_OF(&process.ledger);
 static struct intern timed = {.ledger = &process.ledger};
@@ -29,8 +29,9 @@ static struct intern timed = {.ledger = &process.ledger};
 static __thread struct stack_bounds bounds __attribute__((tls_model("initial-exec")));
 
 /*
- * Calls under way, found by the stack frame that makes them, which is one thread's and makes one at a time. One that
- * was left by longjmp() or an exception stays until its frame, or its place here, is used again.
+ * Calls that have begun and not ended, by the stack frame that makes them. A frame belongs to one thread and makes
+ * one call at a time. A call that was left by longjmp() or by an exception stays here until its frame or its slot is
+ * used again.
  */
 static struct {
     uintptr_t frame; /* 0: free */
@@ -67,7 +68,7 @@ void call_details_begin(uint32_t account, uintptr_t frame)
             break;
         }
         if (probe == PROBES - 1) {
-            store_relaxed(&underway[at].frame, frame); /* of a call whose end finds nothing */
+            store_relaxed(&underway[at].frame, frame); /* the call that had the slot is not timed */
             tag_ledger_count_loss(LEDGER_LOST_DETAILS);
         }
     }

@@ -15,10 +15,10 @@ struct caller {
     struct tag_ledger_far far;
     const char *returns_to;
     uint32_t
-        module; /* of the unwinder's: a library loaded again is the same only if it has the same content and place */
+        module; /* the unwinder's number: a library that is loaded again has the same one only if it is unchanged */
 };
 
-/* In the library's own memory, whose page of the control they look at. */
+/* These tags are in the library's own memory, so they read the copy of the control page that the library sees. */
 static struct caller records[CALLERS];
 static uint32_t used, buckets[2 * CALLERS];
 
@@ -29,7 +29,7 @@ static int32_t number_at(const char *p)
     return n;
 }
 
-/* What an entry of a table of linkage jumps to; another address: itself. */
+/* Returns the target of an entry of the PLT; any other address is returned as it is. */
 static const char *past_linkage(const char *target)
 {
     const char *p = target;
@@ -75,7 +75,7 @@ static bool is_current(const struct caller *c)
     return module_is_current(c->module, (uintptr_t)c->returns_to - 1);
 }
 
-/* NULL: nobody has met it. */
+/* Returns the tag if the call has been seen before, else NULL. */
 static struct allium_tag *known(const char *returns_to, uint32_t hash)
 {
     for (uint32_t i = 0; i < TRIES; i++) {

@@ -4,18 +4,20 @@
 #include "target/shards.h"
 
 /*
- * The counts of accounts: what the inline halves leave to us of an addition, and the peak of live bytes, which is
- * looked for when a count hands its calls on, and when an object is large.
+ * Counters of accounts, the part that inline code leaves to the library: an addition that carries into the second
+ * word of a counter, and the peak of live bytes. The peak is updated when a counter carries, and when an object is
+ * large.
  */
 
-#define BETWEEN_BYTES (64u << 10) /* that a shard makes between two looks, where a look is dear */
+#define BETWEEN_BYTES                                                                                        \
+    (64u << 10) /* a shard allocates so much between two updates of the peak, where an update is slow */
 
 static struct ledger_count read_count(const struct ledger_count *at)
 {
     return (struct ledger_count){load_relaxed(&at->now), load_relaxed(&at->more)};
 }
 
-/* Both words at once: no handler, no reader and no death comes in between. */
+/* Exchanges both words at once, so that no signal handler and no reader sees one without the other. */
 static bool exchange(struct ledger_count *at, struct ledger_count *was, struct ledger_count next)
 {
     bool same;
@@ -26,15 +28,17 @@ static bool exchange(struct ledger_count *at, struct ledger_count *was, struct l
     return same;
 }
 
-/* So many calls may come until they are handed on: few while there were few, so that what is made in between is a
- * small part. */
+/*
+ * Returns how many calls may follow until the next carry: few while the account has few, so that the part between two
+ * updates of the peak stays small.
+ */
 static uint64_t calls_until(uint64_t calls)
 {
     uint64_t part = calls / 32 + 1;
     return part < LEDGER_CALLS_MOST ? part : LEDGER_CALLS_MOST;
 }
 
-/* True: calls were handed on. */
+/* Adds to a counter. True: it has carried. */
 static bool add(struct ledger_count *at, unsigned calls, uint64_t bytes)
 {
     struct ledger_count was = read_count(at), next;
@@ -67,26 +71,34 @@ static struct ledger_words *words_of(uint32_t number, uint32_t shard)
     return (struct ledger_words *)(void *)(tag_ledger_counters(shard) + tag_ledger_offset(number));
 }
 
-#define RISE_TO(most, value)                                                                                 \
-    do {                                                                                                     \
-        __typeof__(*(most)) was_ = load_relaxed(most), is_ = (value);                                        \
-        while (was_ < is_ &&                                                                                 \
-               !__atomic_compare_exchange_n(most, &was_, is_, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))     \
-            ;                                                                                                \
-    } while (0)
+static void raise32(uint32_t *most, uint32_t value)
+{
+    uint32_t was = load_relaxed(most);
+    while (was < value &&
+           !__atomic_compare_exchange_n(most, &was, value, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        ;
+}
+
+static void raise64(uint64_t *most, uint64_t value)
+{
+    uint64_t was = load_relaxed(most);
+    while (was < value &&
+           !__atomic_compare_exchange_n(most, &was, value, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        ;
+}
 
 /*
- * What all have made is read before what is gone: so much was live at once, at the end of the first. What just was made
- * is not yet known to anybody but us, so its birth is when we are done.
+ * Updates the peak. The allocated bytes of all shards are read before the freed bytes: the difference was live at
+ * once, at the end of the first reading. The object of this call counts as allocated when this function returns.
  */
-static void look(uint32_t number, uint32_t shard, uint64_t bytes, uint64_t own)
+static void update_peak(uint32_t number, uint32_t shard, uint64_t bytes, uint64_t own)
 {
     struct ledger_tag *t = tag_ledger_tag(number);
     uint32_t used = shards_used();
     uint32_t between = (uint32_t)(own - bytes) - load_relaxed(&t->looked_bytes[shard]);
     uint64_t made = 0, gone = 0;
-    if (between <= INT32_MAX) /* else somebody who came in between has looked since, and seen it */
-        RISE_TO(&t->between_bytes, between);
+    if (between <= INT32_MAX) /* else another thread has updated the peak in between, with this object */
+        raise32(&t->between_bytes, between);
     store_relaxed(&t->looked_bytes[shard], (uint32_t)own);
     for (uint32_t i = 0; i <= used; i++)
         made += ledger_count_bytes(read_count(&words_of(number, i < used ? i : SHARDS_SHARED)->made));
@@ -94,12 +106,14 @@ static void look(uint32_t number, uint32_t shard, uint64_t bytes, uint64_t own)
     for (uint32_t i = 0; i <= used; i++)
         gone += ledger_count_bytes(read_count(&words_of(number, i < used ? i : SHARDS_SHARED)->gone));
     if (made > gone)
-        RISE_TO(&t->peak_bytes, made - gone);
+        raise64(&t->peak_bytes, made - gone);
 }
 
-/* Other shards' words are on their way between CPUs while others write to them: the more there are, the more rarely
- * we look. */
-static void look_if_due(uint32_t number, uint32_t shard, uint64_t bytes, bool full)
+/*
+ * Other CPUs write to the counters of other shards, which makes reading them slow. The more shards there are, the
+ * rarer the updates.
+ */
+static void update_peak_if_due(uint32_t number, uint32_t shard, uint64_t bytes, bool full)
 {
     struct ledger_count made = read_count(&words_of(number, shard)->made);
     uint64_t own = ledger_count_bytes(made);
@@ -107,7 +121,7 @@ static void look_if_due(uint32_t number, uint32_t shard, uint64_t bytes, bool fu
     bool large = bytes >= BETWEEN_BYTES ||
                  (uint32_t)own - load_relaxed(&tag_ledger_tag(number)->looked_bytes[shard]) >= BETWEEN_BYTES;
     if (used <= 1 || large || (full && !(made.more / LEDGER_CALLS_MOST % (used / 4 + 1))))
-        look(number, shard, bytes, own);
+        update_peak(number, shard, bytes, own);
 }
 
 void tag_ledger_add(uint32_t number, uint32_t shard, bool gone, unsigned calls, uint64_t bytes)
@@ -115,15 +129,15 @@ void tag_ledger_add(uint32_t number, uint32_t shard, bool gone, unsigned calls, 
     struct ledger_words *w = words_of(number, shard);
     bool full = add(gone ? &w->gone : &w->made, calls, bytes);
     if (!gone)
-        look_if_due(number, shard, bytes, full);
+        update_peak_if_due(number, shard, bytes, full);
 }
 
 void tag_ledger_carry(struct ledger_count *count, uint32_t shard, uint64_t bytes)
 {
     uint64_t at = (uintptr_t)count - (uintptr_t)tag_ledger_counters(shard);
     if (!process_has_ledger() || at >= process.ledger.header->regions[LEDGER_ACCOUNTS].ready_bytes)
-        return; /* in the child of a handler that forked: it is of its parent's books */
+        return; /* in the child of a forking signal handler: the counter is in the ledger of the parent */
     bool full = add(count, 0, 0);
     if (full && !(at & sizeof(*count)))
-        look_if_due(tag_ledger_number((uint32_t)at), shard, bytes, true);
+        update_peak_if_due(tag_ledger_number((uint32_t)at), shard, bytes, true);
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * liballium-frees.so: free() and realloc() of the whole process, so that what code without tags gives back is seen at
- * once. For LD_PRELOAD, or for whom it is worth some instructions at each free to link it before all other libraries.
- * It is a library of its own since tagged code, which has looked already, pays as well.
+ * liballium-frees.so replaces free() and realloc() of the whole process, so that frees by code without tags are
+ * counted at once. It is preloaded, or linked before all other libraries by programs that accept some more
+ * instructions for each free(). It is a library of its own, because tagged code, which has searched the map already,
+ * pays for it, too.
  *
  * Runs in: target. Threads: any, signal handlers included.
- * Invariant: what belongs to no tag goes to the function that would have been called without us, as it came.
+ * Invariant: an object without a tag goes to the real function unchanged.
  */
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -27,8 +28,8 @@ static struct {
 static __thread bool looking __attribute__((tls_model("initial-exec")));
 
 /*
- * dlsym() asks for no memory where it finds the name. Should it give some back all the same, that is left alone; should
- * it ask for some, it gets none.
+ * dlsym() does not allocate if it finds the name. If it frees memory here all the same, that memory is leaked; if it
+ * reallocates, it gets NULL.
  */
 static bool find_next(void)
 {

@@ -10,9 +10,10 @@
 #define NEAR_BYTES (64u << 10)
 
 /*
- * While somebody is charged, the thread's requests come by the cold halves: the others need not ask. A helper that is
- * left by longjmp() does not tell: sooner or later another call has its return address where the helper had its own, or
- * stands further out. Only what is near is looked at: the stack it was on may be there no more.
+ * The running helper of the thread. While there is one, all requests of the thread take the cold paths; otherwise
+ * inline code need not check. A helper that is left by longjmp() does not end its scope. The scope ends when a later
+ * call is found further out on the stack, or with its return address where the helper had its own. Only nearby stack
+ * is read: the stack of the helper may no longer exist.
  */
 static __thread struct allium_helper_scope charged __attribute__((tls_model("initial-exec")));
 

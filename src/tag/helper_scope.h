@@ -3,18 +3,19 @@
 #define TAG_HELPER_SCOPE_H
 
 /*
- * Helpers of a program's own: while one runs, what its thread asks for is charged to the helper's caller.
+ * Allocating helpers of the program, such as its own xmalloc(): while one runs, the requests of its thread are
+ * charged to the caller of the helper.
  *
- * Runs in: target. Threads: each for itself; signal handlers included, whose requests are charged as their thread's.
+ * Runs in: target. Threads: each for itself; requests of a signal handler are charged as those of its thread.
  */
 
 #include <stdbool.h>
 
 #include "allium/tag.h"
 
-/** Whom a request of this tag is charged to: the tag itself, unless a helper is at work. */
+/** Returns the tag that a request of `tag` is charged to: that of the running helper, else `tag` itself. */
 struct allium_tag *helper_scope_of(struct allium_tag *tag);
-/** A helper may be at work in this thread. */
+/** May a helper be running in this thread? */
 bool helper_scope_is_on(void);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Functions of the family that <allium/malloc_hooks.h> only renames: the C library has inline versions of some, others
- * take any number of arguments, and some are not to be seen by a source that does not ask for them. The place is the
- * call that returns to where we do.
+ * Allocating functions that <allium/malloc_hooks.h> only renames: libc has inline versions of some, some take a
+ * variable number of arguments, and some must not be declared for a source that does not ask for them. The tag is
+ * found by the return address (callsite_tag()).
  *
  * Runs in: target. Threads: any.
  */
@@ -15,14 +15,17 @@
 #include "tag/libc_wrappers.h"
 #include "tag/tag_internal.h"
 
-/* The tag of the call of this function, whose class and name these are. */
+/* The tag of the call to `function`, with class "malloc" and this name. */
 #define CALLER(function, name)                                                                               \
     callsite_tag(__builtin_extract_return_addr(__builtin_return_address(0)), (const void *)(function),       \
                  "malloc\0" name "\0")
 
 int __vasprintf_chk(char **, int, const char *, va_list);
 
-/* False: the request shall fail. A call for whose tag there is no room is made as without us. */
+/*
+ * Before the real call. False: a rule makes the request fail. NULL: there was no room for the tag, and the call is
+ * not counted.
+ */
 static bool begins(struct allium_tag *tag)
 {
     return !tag || allium_request_begin(tag);
@@ -64,7 +67,7 @@ TAG_EXPORT int allium_asprintf(char **out, const char *format, ...)
     return length;
 }
 
-/* What fortified source calls instead. */
+/* Called by source that is compiled with _FORTIFY_SOURCE. */
 TAG_EXPORT int allium_vasprintf_chk(char **out, int flag, const char *format, va_list args)
 {
     return print_checked(CALLER(allium_vasprintf_chk, "vasprintf"), out, flag, format, args);
@@ -79,7 +82,7 @@ TAG_EXPORT int allium_asprintf_chk(char **out, int flag, const char *format, ...
     return length;
 }
 
-/* The checked asprintf() of clang: malloc_hooks.h declares it. */
+/* The checked asprintf() under clang; declared in malloc_hooks.h. */
 TAG_EXPORT int allium_asprintf_checked(char **out, const char *format, ...)
 {
     va_list args;
@@ -89,8 +92,10 @@ TAG_EXPORT int allium_asprintf_checked(char **out, const char *format, ...)
     return length;
 }
 
-/* The buffer leaves the map before it may be given back; it is charged to this call if it is another or larger
- * afterwards. */
+/*
+ * getdelim() may reallocate the buffer, so it leaves the map before the call. If it is a new or a larger one
+ * afterwards, it is charged to this call.
+ */
 static ssize_t read_line(struct allium_tag *tag, char **line, size_t *room, int end, FILE *from)
 {
     struct object o;
@@ -102,11 +107,11 @@ static ssize_t read_line(struct allium_tag *tag, char **line, size_t *room, int 
     }
     char *old = *line;
     size_t old_room = *room;
-    bool ours = old_room && tag_object_take(old, &o); /* one of no room is not given back but forgotten */
+    bool ours = old_room && tag_object_take(old, &o); /* getdelim() does not free a buffer of size 0 */
     int error = errno;
     errno = 0;
     ssize_t length = getdelim(line, room, end, from);
-    bool failed = length < 0 && errno == ENOMEM; /* also where there is a buffer, which could not grow */
+    bool failed = length < 0 && errno == ENOMEM; /* also if there is a buffer that could not grow */
     if (!errno)
         errno = error;
     if (*line == old && *room == old_room) {
@@ -148,7 +153,7 @@ TAG_EXPORT char *allium_realpath(const char *path, char *into)
     return resolve(CALLER(allium_realpath, "realpath"), path, into);
 }
 
-/* The same; an inline function that stands for the one cannot call it by the name that it has itself. */
+/* The same function under another name, for an inline realpath() that cannot call a function of its own name. */
 TAG_EXPORT char *allium_realpath_alias(const char *path, char *into)
 {
     return resolve(CALLER(allium_realpath_alias, "realpath"), path, into);

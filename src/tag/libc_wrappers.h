@@ -3,8 +3,8 @@
 #define TAG_LIBC_WRAPPERS_H
 
 /*
- * What <allium/malloc_hooks.h> turns calls of these functions into. Each does what the function of that name does, and
- * books it.
+ * The functions that <allium/malloc_hooks.h> puts in place of those of libc. Each calls the function of that name and
+ * counts the result.
  *
  * Runs in: target. Threads: any.
  */

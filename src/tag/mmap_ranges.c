@@ -12,7 +12,7 @@
 static struct ranges *ranges;
 static struct vm_array nodes = {.record_bytes = sizeof(struct ranges_node), .most = RANGES_NODES};
 static struct vm_array mappings = {.record_bytes = sizeof(struct ranges_mapping), .most = RANGES_NODES};
-static bool stuck; /* somebody has waited in vain: who had it has left by a jump, most likely */
+static bool stuck; /* a thread has waited in vain: the owner of the lock was probably left by a jump */
 static __thread bool inside __attribute__((tls_model("initial-exec")));
 
 static struct ranges *table(void)
@@ -58,7 +58,7 @@ static void unlock(struct ranges *r)
     inside = false;
 }
 
-/* Where the link to the first node is that ends behind the address. */
+/* Returns the link to the first node that ends above the address; NULL: there is none. */
 static uint32_t *find(struct ranges *r, uintptr_t address)
 {
     uint32_t *at = &r->root, *best = NULL;
@@ -108,7 +108,7 @@ static void vacate(struct ranges *r, uint32_t number)
     r->vacant_node = number;
 }
 
-/* 0: there is no room. */
+/* Returns the number of a new node; 0: there is no room. */
 static uint32_t new_node(struct ranges *r, uintptr_t start, uintptr_t end, uint32_t mapping)
 {
     uint32_t number = r->vacant_node;
@@ -138,7 +138,7 @@ static uint32_t new_mapping(struct ranges *r, uint32_t account)
     return number;
 }
 
-/* One part less; true: it was the last. */
+/* Removes a part from its mapping. True: it was the last one. */
 static bool leave_mapping(struct ranges *r, uint32_t number)
 {
     struct ranges_mapping *m = &r->mapping[number];
@@ -179,7 +179,10 @@ enum mmap_ranges_answer mmap_ranges_enter(uintptr_t start, uintptr_t end, uint32
     return node ? MMAP_RANGES_DONE : MMAP_RANGES_BUSY;
 }
 
-/* What of the node lies there, out of the tree; 0: that takes another node, for which there is no room. */
+/*
+ * Cuts [start, end) out of the node, and returns it as a node of its own, out of the tree. 0: there is no room for
+ * the nodes that this needs.
+ */
 static uint32_t cut(struct ranges *r, uint32_t *at, uintptr_t start, uintptr_t end)
 {
     struct ranges_node *n = &r->node[*at];
@@ -191,7 +194,7 @@ static uint32_t cut(struct ranges *r, uint32_t *at, uintptr_t start, uintptr_t e
     if (!part)
         return 0;
     if (start == n->start) {
-        n->start = end; /* the order stays */
+        n->start = end; /* the order of nodes stays the same */
         return part;
     }
     if (end < n->end && !(behind = new_node(r, end, n->end, n->mapping))) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * mmap() and its family, as <allium/malloc_hooks.h> calls them: whole pages, charged to the call that mapped them,
+ * mmap() and its family, as <allium/malloc_hooks.h> calls them. Whole pages are charged to the call that mapped them,
  * until they are unmapped or something else is mapped over them.
  *
  * Runs in: target. Threads: any.
@@ -20,11 +20,13 @@ struct span {
     uintptr_t start, end;
 };
 
-/* What was taken out before the kernel was asked: another thread may have the addresses as soon as it has unmapped
- * them. */
+/*
+ * Parts of ranges that were taken out before the system call: as soon as the kernel has unmapped them, another thread
+ * may get the addresses.
+ */
 struct parts {
     struct mmap_ranges_taken taken;
-    uint32_t generation; /* of the books: if a handler forks, the child knows nothing of them */
+    uint32_t generation; /* of the process: in the child of a forking signal handler they are not known */
 };
 
 static struct span span_of(const void *start, size_t bytes)
@@ -61,7 +63,8 @@ static void take(struct span s, struct parts *p)
         tag_ledger_count_loss(LEDGER_LOST_TAGGED);
 }
 
-static void settle(const struct parts *p, ranges_book_fn book)
+/* Counts the parts by `book`; NULL: puts them back. */
+static void finish_parts(const struct parts *p, ranges_book_fn book)
 {
     if (!p->taken.first || !tag_ledger_attach() || p->generation != process.generation)
         return;
@@ -69,26 +72,26 @@ static void settle(const struct parts *p, ranges_book_fn book)
         not_followed(p->taken.account);
 }
 
-static void let_go(const struct parts *p)
+static void count_unmapped(const struct parts *p)
 {
-    settle(p, book_gone);
+    finish_parts(p, book_gone);
 }
 
-/* They are there still. */
-static void put_back(const struct parts *p)
+/* The system call has failed, or has left the mapping in place. */
+static void restore_parts(const struct parts *p)
 {
-    settle(p, NULL);
+    finish_parts(p, NULL);
 }
 
-/* What is there is gone, with what lies there now. `unseen`: the program never said so in tagged code. */
-static void bury(struct span s, bool unseen)
+/* Removes the ranges that a new mapping has replaced. `unseen`: they were unmapped by code without tags. */
+static void count_replaced(struct span s, bool unseen)
 {
     struct parts p;
     take(s, &p);
-    settle(&p, unseen ? book_unseen : book_gone);
+    finish_parts(&p, unseen ? book_unseen : book_gone);
 }
 
-/* Not in the child of a handler that forked meanwhile: the account is its parent's. */
+/* Not in the child of a forking signal handler, which does not have the account. */
 static void enter(struct span s, uint32_t account)
 {
     if (!process_has_ledger())
@@ -114,7 +117,7 @@ static void *map(struct allium_tag *tag, void *at, size_t bytes, int protection,
         return p;
     }
     uint32_t account = tag ? tag_account(tag) : 0;
-    bury(s, !(flags & MAP_FIXED));
+    count_replaced(s, !(flags & MAP_FIXED));
     if (account)
         enter(s, account);
     return p;
@@ -142,13 +145,13 @@ TAG_EXPORT int allium_munmap(void *start, size_t bytes)
     take(s, &parts);
     int bad = munmap(start, bytes);
     if (bad)
-        put_back(&parts);
+        restore_parts(&parts);
     else
-        let_go(&parts);
+        count_unmapped(&parts);
     return bad;
 }
 
-/* As realloc(): what was there is given back, and what is there now is made, in the account of who mapped it. */
+/* Counted as realloc() is: the old mapping is freed, and the new one is allocated in the same account. */
 TAG_EXPORT void *allium_mremap(void *old, size_t old_bytes, size_t bytes, int flags, ...)
 {
     va_list args;
@@ -161,15 +164,15 @@ TAG_EXPORT void *allium_mremap(void *old, size_t old_bytes, size_t bytes, int fl
         take(before, &parts);
     void *p = mremap(old, old_bytes, bytes, flags, to);
     if (p == MAP_FAILED) {
-        put_back(&parts);
+        restore_parts(&parts);
         return p;
     }
     if (flags & MREMAP_DONTUNMAP)
-        put_back(&parts);
+        restore_parts(&parts);
     else
-        let_go(&parts);
+        count_unmapped(&parts);
     struct span s = span_of(p, bytes);
-    bury(s, !(flags & MREMAP_FIXED));
+    count_replaced(s, !(flags & MREMAP_FIXED));
     if (parts.taken.account)
         enter(s, parts.taken.account);
     return p;

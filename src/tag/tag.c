@@ -19,8 +19,8 @@
 #include "unwind/module.h"
 
 /*
- * What the inline halves leave to us: the first use of a tag, of a thread, of a unit of addresses; objects that are
- * large; threads beyond those that have words of their own, which share the last shard.
+ * The cold halves of <allium/tag.h>: the first use of a tag, of a thread, or of a unit of addresses; large objects;
+ * threads that share the last shard, because all others have owners.
  */
 
 _Static_assert(OBJECTS_UNIT_SHIFT == ALLIUM_UNIT_SHIFT && OBJECTS_BYTES_BITS == ALLIUM_BYTES_BITS &&
@@ -33,17 +33,17 @@ TAG_EXPORT __thread struct allium_thread allium_thread
 TAG_EXPORT uint32_t allium_objects_tracked;
 
 static __thread struct {
-    uint32_t generation; /* of the books, + 1; 0: new */
+    uint32_t generation; /* of the process, + 1; 0: a new thread */
     uint32_t shard;
 } self __attribute__((tls_model("initial-exec")));
 
-/* The thread has words in the books that are open. */
+/* Gives the thread counters in the ledger of this process. */
 static void thread_attach(void)
 {
     uint32_t generation = process.generation + 1;
     if (self.generation == generation)
         return;
-    self.shard = SHARDS_SHARED; /* for handlers that come in between */
+    self.shard = SHARDS_SHARED; /* for signal handlers that interrupt this */
     self.generation = generation;
     allium_thread.objects = object_map_none;
     uintptr_t *objects = object_map_tables();
@@ -74,15 +74,16 @@ TAG_EXPORT void allium_carry_cold(uint64_t *count, uint64_t bytes)
     tag_ledger_carry((struct ledger_count *)(void *)count, self.shard, bytes);
 }
 
-/* The tag's account, and what is asked of it; 0: it cannot be kept. */
-struct asked {
-    uint32_t account, asked;
+/* The account of a tag, and what the rules ask of it. `account` 0: it has none. */
+struct tag_rules {
+    uint32_t account;
+    uint32_t asked; /* bits of enum ledger_action_kind, and TAG_CONTROL_COUNTED */
     struct ledger_action action;
 };
 
-static struct asked look(struct allium_tag *tag)
+static struct tag_rules rules_of(struct allium_tag *tag)
 {
-    struct asked a = {0};
+    struct tag_rules a = {0};
     if (load_acquire(&tag->counters) == ALLIUM_TAG_NO_ACCOUNT) {
         tag_control_turn_off(tag);
         return a;
@@ -98,17 +99,17 @@ static struct asked look(struct allium_tag *tag)
     return a;
 }
 
-/* The tag's account, if what it makes is counted; else 0. */
+/* Returns the account of the tag, if the tag is counted; else 0. */
 static uint32_t account_of(struct allium_tag *tag)
 {
-    struct asked a = look(tag);
+    struct tag_rules a = rules_of(tag);
     return a.asked & TAG_CONTROL_COUNTED ? a.account : 0;
 }
 
 TAG_EXPORT void allium_account_cold(struct allium_tag *tag, size_t bytes, int sign)
 {
     struct walk_start start = WALK_CALLER();
-    struct asked a = look(tag);
+    struct tag_rules a = rules_of(tag);
     if (a.asked & TAG_CONTROL_COUNTED)
         add(a.account, sign < 0, bytes);
     if (sign > 0 && tag_control_asks(a.asked, LEDGER_ACTION_STACKS))
@@ -147,7 +148,7 @@ static void not_followed(uint32_t account)
     tag_ledger_count_loss(LEDGER_LOST_TAGGED);
 }
 
-/* The map has of an account where its words lie. */
+/* The map holds the index of the counters instead of the account number. */
 static bool take(bool (*how)(uintptr_t, struct object *), const void *p, struct object *o)
 {
     bool ours = how((uintptr_t)p, o);
@@ -167,7 +168,7 @@ static void book_unseen_free(struct object old)
     tag_released_unseen(old.account);
 }
 
-/* What the map still says of memory that was handed out again: its free went past us. */
+/* Enters a new object. An old entry at its address is of an object that code without tags has freed. */
 static void enter(uint32_t account, const void *object, size_t bytes)
 {
     struct object old;
@@ -196,7 +197,7 @@ TAG_EXPORT void allium_track_cold(struct allium_tag *tag, const void *object, si
         enter(account, object, bytes);
 }
 
-/* The object, out of the map; false: it is not ours. A fork child knows none of its parent's. */
+/* A fork child attaches at its first tagged request only: it has none of the objects of its parent. */
 bool tag_ledger_attach(void)
 {
     if (!process_has_ledger())
@@ -230,10 +231,10 @@ TAG_EXPORT void allium_failed(struct allium_tag *tag)
         tag_ledger_count_failure(account);
 }
 
-/* A request of the tag is about to be made from there; false: it shall fail. */
+/* Before a request of the tag. False: a rule makes it fail. */
 static bool begin_call(struct allium_tag *tag, const struct walk_start *start)
 {
-    struct asked a = look(helper_scope_of(tag));
+    struct tag_rules a = rules_of(helper_scope_of(tag));
     if (tag_control_asks(a.asked, LEDGER_ACTION_FAIL) &&
         tag_control_fails(&a.action, tag_ledger_rule_calls(a.account))) {
         errno = ENOMEM;
@@ -244,8 +245,8 @@ static bool begin_call(struct allium_tag *tag, const struct walk_start *start)
     return true;
 }
 
-/* It has been made; what came of it is counted elsewhere. */
-static void end_call(struct asked a, const struct walk_start *start, const void *object, size_t bytes)
+/* After the request: records its duration and its stack. The caller counts the object. */
+static void end_call(struct tag_rules a, const struct walk_start *start, const void *object, size_t bytes)
 {
     if (tag_control_asks(a.asked, LEDGER_ACTION_LATENCY))
         call_details_end(a.account, start->sp);
@@ -256,17 +257,17 @@ static void end_call(struct asked a, const struct walk_start *start, const void 
 void tag_request_ended(struct allium_tag *tag, const void *what, size_t bytes)
 {
     struct walk_start start = WALK_CALLER();
-    end_call(look(helper_scope_of(tag)), &start, what, bytes);
+    end_call(rules_of(helper_scope_of(tag)), &start, what, bytes);
 }
 
 TAG_EXPORT uint64_t allium_latency_start_cold(struct allium_tag *tag)
 {
-    return tag_control_asks(look(tag).asked, LEDGER_ACTION_LATENCY) ? clock_ns(CLOCK_MONOTONIC) : 0;
+    return tag_control_asks(rules_of(tag).asked, LEDGER_ACTION_LATENCY) ? clock_ns(CLOCK_MONOTONIC) : 0;
 }
 
 TAG_EXPORT void allium_latency_stop_cold(struct allium_tag *tag, uint64_t started)
 {
-    struct asked a = look(tag);
+    struct tag_rules a = rules_of(tag);
     uint64_t now = clock_ns(CLOCK_MONOTONIC);
     if (a.account && now >= started)
         call_details_time(a.account, now - started);
@@ -274,7 +275,7 @@ TAG_EXPORT void allium_latency_stop_cold(struct allium_tag *tag, uint64_t starte
 
 TAG_EXPORT int allium_should_fail_cold(struct allium_tag *tag)
 {
-    struct asked a = look(tag);
+    struct tag_rules a = rules_of(tag);
     if (!tag_control_asks(a.asked, LEDGER_ACTION_FAIL) ||
         !tag_control_fails(&a.action, tag_ledger_rule_calls(a.account)))
         return 0;
@@ -292,7 +293,7 @@ TAG_EXPORT int allium_request_begin(struct allium_tag *tag)
 TAG_EXPORT void allium_request_end(struct allium_tag *tag, const void *object, size_t bytes)
 {
     struct walk_start start = WALK_CALLER();
-    struct asked a = look(helper_scope_of(tag));
+    struct tag_rules a = rules_of(helper_scope_of(tag));
     end_call(a, &start, object, bytes);
     if (!(a.asked & TAG_CONTROL_COUNTED))
         return;
@@ -302,7 +303,7 @@ TAG_EXPORT void allium_request_end(struct allium_tag *tag, const void *object, s
         tag_ledger_count_failure(a.account);
 }
 
-/* The old object leaves the map before it is given back: right after, another thread may have its address. */
+/* The old object leaves the map before the call: as soon as it is freed, another thread may get its address. */
 static void *move(void *(*real)(void *, size_t), struct allium_tag *tag, void *old, size_t bytes)
 {
     struct object o = {0};
@@ -335,10 +336,10 @@ TAG_EXPORT void *allium_realloc_by(void *(*real)(void *, size_t), void *old, siz
 TAG_EXPORT void *allium_realloc_tagged(struct allium_tag *tag, void *old, size_t bytes)
 {
     struct walk_start start = WALK_CALLER();
-    bool frees = old && !bytes; /* which cannot fail */
+    bool frees = old && !bytes; /* realloc(p, 0) cannot fail */
     void *p = frees || begin_call(tag, &start) ? tag_realloc(tag, old, bytes) : NULL;
     if (!frees)
-        end_call(look(helper_scope_of(tag)), &start, p, bytes);
+        end_call(rules_of(helper_scope_of(tag)), &start, p, bytes);
     if (!p && !frees)
         allium_failed(tag);
     return p;
@@ -349,7 +350,7 @@ TAG_EXPORT int allium_real_posix_memalign(void **out, size_t alignment, size_t b
     return posix_memalign(out, alignment, bytes);
 }
 
-/* The parts of the ledger that are written to while an event is booked. */
+/* The parts of the ledger that are written to while an object is counted. */
 enum { PART_HEADER, PART_TAGS, PART_ACCOUNTS };
 
 static void before_fork(void)
@@ -372,7 +373,10 @@ static void in_child(void)
     fork_placeholder_put();
 }
 
-/* While there is one thread, and no seccomp: later, several would come at once, and wait for one. */
+/*
+ * Begins while there is one thread and no seccomp. Later, several threads might begin at once, and wait for one of
+ * them.
+ */
 __attribute__((constructor)) static void begin(void)
 {
     module_init();

@@ -16,7 +16,7 @@
 
 _Static_assert(offsetof(struct ledger_control, state) == 16, "allium_control in <allium/tag.h> lies there");
 
-/* Where modules see the page. */
+/* The copies of the control page in modules. */
 static struct {
     const char *page; /* written last */
     const struct link_map *map;
@@ -33,7 +33,7 @@ static const struct ledger_control *seen_by(const struct allium_tag *tag)
     return (const struct ledger_control *)page_of(tag);
 }
 
-static const struct ledger_control *own; /* with the lists; NULL: there is none */
+static const struct ledger_control *own; /* the control page with its lists; NULL: there is none */
 
 uint32_t tag_control_lookup(struct allium_tag *tag, struct deferred_target *place, struct ledger_action *a)
 {
@@ -46,9 +46,9 @@ uint32_t tag_control_lookup(struct allium_tag *tag, struct deferred_target *plac
     bool counted =
         !tag_control_asks(asked, LEDGER_ACTION_OFF) && (!off || tag_control_asks(asked, LEDGER_ACTION_ON));
     if (!counted)
-        asked &= ~(1u << LEDGER_ACTION_FAIL); /* nobody would see these failures */
+        asked &= ~(1u << LEDGER_ACTION_FAIL); /* injected failures would not be counted */
     more |= asked >> LEDGER_ACTION_STACKS != 0;
-    /* Whatever stands there, it is compared with itself later on. */
+    /* `state` may be any number; it is only compared with itself later. */
     store_release(&tag->state, (int32_t)((uint32_t)state + (more ? -1u : counted ? 1u : 0u)));
     return asked | (counted ? TAG_CONTROL_COUNTED : 0);
 }
@@ -79,7 +79,9 @@ bool tag_control_fails(const struct ledger_action *a, uint64_t *calls)
     return a->fail == LEDGER_FAIL_CHANCE && draw_next(&draw) % 1000000 < a->n;
 }
 
-/* A second mapping of the same page, without a descriptor or a path: both may be gone by now. It takes no moment. */
+/*
+ * Maps the same page a second time, in one step. mremap() needs no descriptor and no path, which may no longer exist.
+ */
 static void show_at(const struct ledger_control *of, const char *page)
 {
     if (vm_reserve_may_call())
@@ -100,11 +102,11 @@ void tag_control_show(const struct ledger_control *of, const struct allium_tag *
         return;
     uint32_t n = 0;
     while (n < PAGES_MAX && n < load_acquire(&n_pages) && load_relaxed(&pages[n].page) != page)
-        n++; /* where a module was that is gone, another may be now, or the same again */
+        n++; /* another module, or the same one again, may be at the address of an unloaded one */
     if (n < PAGES_MAX && n == load_acquire(&n_pages))
         n = __atomic_fetch_add(&n_pages, 1, __ATOMIC_RELAXED);
     if (n >= PAGES_MAX)
-        return; /* a fork child could not take the page for its own */
+        return; /* without an entry, a fork child could not map its own page there */
     pages[n].map = found.dlfo_link_map;
     store_release(&pages[n].page, page);
     show_at(of, page);

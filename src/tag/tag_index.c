@@ -14,14 +14,14 @@
 #define PLACES_MOST  65536u
 #define PROBES       64u
 
-#define NUMBER_BITS 16 /* as many as accounts need */
+#define NUMBER_BITS 16 /* the bits of an account number */
 
-static uint64_t *places; /* the upper bits of an identity, the number below; 0: free */
+static uint64_t *places; /* the upper bits of an identity, and the account number; 0: free */
 /*
- * One table behind the other, each of twice the slots: when half of the last one is taken the next one follows. A
- * program has as many pages of them as it needs.
+ * Tables follow each other, each with twice the slots of the one before. When half of the last one is used, the next
+ * one is opened. A program touches only as many pages as it needs.
  */
-static uint32_t size = PLACES_LEAST, taken; /* of the last one; of all */
+static uint32_t size = PLACES_LEAST, taken; /* slots of the last table; slots that are used in all tables */
 
 bool tag_index_module(const void *at, struct dl_find_object *found)
 {
@@ -44,7 +44,7 @@ static uint64_t length_of(const char *text, int count)
     return (uint64_t)(at - text);
 }
 
-/* Behind so many texts that lie one behind the other; NULL: one of them has no end. */
+/* Returns the address behind `count` texts that follow each other; NULL: one of them has no end. */
 static const char *behind(const char *at, int count, const char *start, const char *end)
 {
     if (at < start)
@@ -66,8 +66,11 @@ uint64_t tag_index_identity(uint64_t key, const char *path, const char *texts)
     return ledger_action_key(texts, length_of(texts, 3), id) | 1;
 }
 
-/* Where an identity is in the table of so many slots, or would be; NULL: there are too many others. */
-static uint64_t *look(uint64_t identity, uint32_t slots, uint64_t *have)
+/*
+ * Finds the slot of an identity, or a free slot for it, in the table with so many slots. NULL: there is none in
+ * reach.
+ */
+static uint64_t *find_slot(uint64_t identity, uint32_t slots, uint64_t *have)
 {
     for (uint32_t i = 0; i < PROBES; i++) {
         uint64_t *slot = &places[slots - PLACES_LEAST + ((identity >> NUMBER_BITS) + i) % slots];
@@ -83,7 +86,7 @@ uint32_t tag_index_account(uint64_t identity, uint32_t number)
     uint32_t now = load_relaxed(&size);
     uint64_t have, *slot = NULL;
     for (uint32_t slots = now; places && slots >= PLACES_LEAST; slots /= 2) {
-        uint64_t *at = look(identity, slots, &have);
+        uint64_t *at = find_slot(identity, slots, &have);
         if (at && have)
             return have & ((1u << NUMBER_BITS) - 1);
         slot = slots == now ? at : slot;

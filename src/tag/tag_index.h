@@ -3,11 +3,12 @@
 #define TAG_TAG_INDEX_H
 
 /*
- * Which account a place has, whatever descriptor it has now: a library that is loaded again brings new ones, and a
- * program that loads plugins for ever would have ever more accounts.
+ * Finds the account of a place in the source, whichever descriptor it has now. A library that is loaded again brings
+ * new descriptors: without this index, a program that loads plugins again and again would get ever more accounts.
  *
- * Runs in: target, cold paths. Threads: any, signal handlers included; no lock. A fork child goes on with what its
- * parent knew.
+ * The table is a hash table of its own, because it outlives the ledger: a fork child inherits it.
+ *
+ * Runs in: target, cold paths. Threads: any, signal handlers included; no lock.
  */
 
 #include <stdbool.h>
@@ -16,20 +17,25 @@
 struct dl_find_object;
 
 /**
- * The module that has what lies there, whose use of it nobody vouches for. While another thread closes a library it is
- * unmapped before the loader forgets it: a fork child may be left with that for good.
+ * Finds the module at an address that may be stale. False: there is none. While another thread closes a library, the
+ * library is unmapped before the loader forgets it; a fork child may stay in that state.
  */
 bool tag_index_module(const void *at, struct dl_find_object *found);
-/** Takes the room; once. Without any, each descriptor is a place of its own. */
+/** Reserves the table. Called once. Without memory, each descriptor is a place of its own. */
 void tag_index_init(void);
-/** A descriptor's file, the third of its texts; NULL: texts or file do not lie between these, or have no end there. */
+/**
+ * Returns the file of a descriptor, the third of its texts; NULL: the texts are not all between `start` and `end`.
+ */
 const char *tag_index_file(const char *texts, const char *start, const char *end);
 /**
- * What tells a place: ledger_action_key() and line of it, the path of its module, and the texts of its descriptor
- * (NULL: none). Never 0.
+ * Returns a hash that identifies a place: of ledger_action_key() plus line, the path of the module, and the texts of
+ * the descriptor (NULL: none). Never 0.
  */
 uint64_t tag_index_identity(uint64_t key, const char *path, const char *texts);
-/** The account of that place, 0: none yet; then `number` is it from now on, unless that is 0 or there is no room. */
+/**
+ * Returns the account of the place. 0: it has none yet; then `number`, unless it is 0, becomes its account if there
+ * is room.
+ */
 uint32_t tag_index_account(uint64_t identity, uint32_t number);
 
 #endif

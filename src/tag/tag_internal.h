@@ -3,9 +3,10 @@
 #define TAG_TAG_INTERNAL_H
 
 /*
- * What tag.c has for the other files of this room: accounts of tags, objects that come and go.
+ * The functions of tag.c for the other files of this room: accounts of tags, and objects that are allocated and
+ * freed.
  *
- * Runs in: target, cold paths. Threads: any, signal handlers included. errno stays what it was.
+ * Runs in: target, cold paths. Threads: any, signal handlers included. errno is not changed.
  */
 
 #include <stdbool.h>
@@ -15,31 +16,34 @@
 
 #define TAG_EXPORT __attribute__((visibility("default")))
 
-/** The account that a request of this tag is charged to; 0: it is off, or cannot be kept. */
+/** Returns the account that a request of this tag is charged to; 0: the tag is off, or has no account. */
 uint32_t tag_account(struct allium_tag *tag);
-/** One more object of so many bytes, or one less. Only after tag_account() or tag_ledger_attach(). */
+/** Counts an object as allocated, or as freed. Only after tag_account() or tag_ledger_attach(). */
 void tag_allocated(uint32_t account, uint64_t bytes);
 void tag_released(uint32_t account, uint64_t bytes);
-/** A part of an object is gone, and the object is still there. */
+/** Counts a part of an object as freed; the rest is still there. */
 void tag_released_part(uint32_t account, uint64_t bytes);
-/** An object, or a part of one, that code without tags gave back. */
+/** Counts an object, or a part of one, that code without tags has freed. */
 void tag_released_unseen(uint32_t account);
-/** The books are open and this process's own: a fork child's are not before its first tagged request. */
+/**
+ * Attaches the thread to the ledger of this process. False: there is none; a fork child has none before its first
+ * tagged request.
+ */
 bool tag_ledger_attach(void);
-/** The object, out of the map; false: it is not ours. */
+/** Takes the object out of the map. False: it has no tag. */
 bool tag_object_take(const void *p, struct object *o);
-/** The other way round: it is still there. */
+/** Puts an object that was not freed after all back into the map. */
 void tag_object_put_back(const void *p, struct object o);
-/** An object of that account is there. */
+/** Enters a new object into the map and counts it. */
 void tag_object_add(uint32_t account, const void *object, size_t bytes);
-/** realloc(); the new object is charged to `tag`, or with NULL to whom the old one was. */
+/** Calls realloc(). The new object is charged to `tag`; if that is NULL, to the account of the old object. */
 void *tag_realloc(struct allium_tag *tag, void *old, size_t bytes);
 /**
- * What allium_request_begin() began is done, and came to that, or to NULL; it is counted by whoever calls, with the
- * same frame.
+ * The request that allium_request_begin() began in the same frame has returned `what`, of so many bytes; NULL: it
+ * failed. The caller counts it.
  */
 void tag_request_ended(struct allium_tag *tag, const void *what, size_t bytes);
-/** All of the calling thread's requests shall come by the cold halves from now on, or no longer. */
+/** Sends all requests of the calling thread to the cold paths, or no longer. */
 void tag_use_cold_paths(bool all);
 
 #endif

@@ -23,15 +23,15 @@
 #include "wire/deferred_rules.h"
 
 #define LIMIT_BYTES (64ull << 20)
-#define OPEN_TRIES  2 /* whoever begins to make the ledger after the first wait is waited for, too */
+#define OPEN_TRIES  2 /* a thread that begins to make the ledger after the first wait is waited for, too */
 
-/* As tag_index.c knows it, too. */
+/* tag_index.c relies on these, too. */
 _Static_assert(TAGS_MET_MOST *LEDGER_ACCOUNT_SHARDS <= 1u << (32 - ALLIUM_BYTES_BITS) &&
                    TAGS_MET_MOST / LEDGER_ACCOUNTS_TOGETHER * sizeof(struct ledger_accounts) <= LIMIT_BYTES,
                "an entry has no more bits, and a table no more room");
 _Static_assert(sizeof(struct ledger_words) == 1 << (ALLIUM_BYTES_BITS - 7), "ALLIUM_COUNTERS_OF() knows it");
 
-static uint32_t accounts, accounts_of_parent; /* one more than the highest number */
+static uint32_t accounts, accounts_of_parent; /* the highest account number + 1 */
 
 #define AT(table, type, index) ledger_at(&process.ledger, table, type, index)
 
@@ -62,7 +62,7 @@ uint64_t process_ticks(void)
     return clock_ns(CLOCK_MONOTONIC);
 }
 
-/* Room for the account's words, up to the end of its block. */
+/* Backs the counters of the account, up to the end of their block. */
 static bool back_account(uint32_t number)
 {
     const struct ledger_region *r = &process.ledger.header->regions[LEDGER_ACCOUNTS];
@@ -73,7 +73,7 @@ static bool back_account(uint32_t number)
                         (number / LEDGER_ACCOUNTS_TOGETHER + 1) * sizeof(struct ledger_accounts));
 }
 
-/* The build id of what is mapped there, as its program header says. */
+/* Adds the build id of a mapped module, found by its program headers. */
 static void add_build_id(struct ledger_module *m, const char *image)
 {
     const Elf64_Ehdr *h = (const Elf64_Ehdr *)image;
@@ -92,7 +92,7 @@ static void add_build_id(struct ledger_module *m, const char *image)
     }
 }
 
-/* The record of the module that has the code; LEDGER_NONE: none has it, or there is no room. */
+/* Returns the record of a module; LEDGER_NONE: there is no room. */
 static uint32_t module_of(const struct dl_find_object *found)
 {
     const struct link_map *map = found->dlfo_link_map;
@@ -116,7 +116,7 @@ static uint32_t module_of(const struct dl_find_object *found)
     return at;
 }
 
-/* What the place, and its module, are called in the control page's lists. */
+/* Computes the keys by which the lists of the control page name a place and its module. */
 static void set_keys(struct deferred_target *place, uint32_t module, uint64_t code)
 {
     const void *id = "";
@@ -136,7 +136,10 @@ static uint64_t code_of(const struct tag_met *of, const struct dl_find_object *f
     return (uint64_t)of->place.code - found->dlfo_link_map->l_addr;
 }
 
-/* 0: nothing tells whether the file is the same when it is loaded again. */
+/*
+ * Returns the identity of a place for tag_index.h. 0: without a build id, the file may have changed when it is loaded
+ * again.
+ */
 static uint64_t identity_of(const struct tag_met *of, uint32_t module)
 {
     if (module == LEDGER_NONE)
@@ -146,8 +149,8 @@ static uint64_t identity_of(const struct tag_met *of, uint32_t module)
     return m->build_id_len ? tag_index_identity(of->place.key + of->line, path, of->place.text) : 0;
 }
 
-/* Writes the record of an account whose descriptor is there. */
-static void enter(uint32_t number, const struct tag_met *of, uint32_t module, uint64_t code)
+/* Writes the record of an account. */
+static void write_record(uint32_t number, const struct tag_met *of, uint32_t module, uint64_t code)
 {
     const char *class = of->place.text ? of->place.text : "\0\0", *end = (const char *)UINTPTR_MAX;
     struct ledger_tag *t = AT(LEDGER_TAGS, struct ledger_tag, number);
@@ -186,7 +189,10 @@ static struct tag_met description_of(const struct allium_tag *tag)
                             .line = tag->line};
 }
 
-/* What a descriptor leads to lies where its code does: nothing else is sure to be readable. */
+/*
+ * Are the code, the texts and the control page of the descriptor in its own module? Only then are they sure to be
+ * readable.
+ */
 static bool is_sound(const struct allium_tag *tag, const struct tag_met *of, struct dl_find_object *found)
 {
     if (_dl_find_object((void *)of->place.code, found))
@@ -203,7 +209,7 @@ static bool is_of_another_version(const struct allium_tag *tag)
     return tag->version != ALLIUM_TAG_VERSION && tag->version != TAG_LEDGER_FAR;
 }
 
-/* The number of its account, which it may have had before; TAGS_MET_MOST or more: there is no room. */
+/* Returns the account of the place, or a new one. TAGS_MET_MOST or more: there is no room. */
 static uint32_t number_for(struct tag_met *of, uint64_t identity)
 {
     uint32_t number = identity ? tag_index_account(identity, 0) : 0;
@@ -213,7 +219,7 @@ static uint32_t number_for(struct tag_met *of, uint64_t identity)
     return number;
 }
 
-static void note(uint32_t number, const struct tag_met *of, uint32_t module, uint64_t code)
+static void remember(uint32_t number, const struct tag_met *of, uint32_t module, uint64_t code)
 {
     tags_met[number] = *of;
     if (of->place.text)
@@ -221,7 +227,7 @@ static void note(uint32_t number, const struct tag_met *of, uint32_t module, uin
     for (uint32_t most = load_relaxed(&accounts); most <= number;)
         __atomic_compare_exchange_n(&accounts, &most, number + 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
     if (!load_acquire(&AT(LEDGER_TAGS, struct ledger_tag, number)->account))
-        enter(number, of, module, code);
+        write_record(number, of, module, code);
 }
 
 bool tag_ledger_register(struct allium_tag *tag)
@@ -237,7 +243,8 @@ bool tag_ledger_register(struct allium_tag *tag)
         of.map = found.dlfo_link_map;
         set_keys(&of.place, module, code);
         if (tag->version == TAG_LEDGER_FAR)
-            of.place.module = 0; /* no file has them: nobody knows of them before they are met */
+            of.place.module =
+                0; /* no file lists these tags: the command cannot know them before they are met */
         identity = identity_of(&of, module);
         number = number_for(&of, identity);
     }
@@ -249,9 +256,10 @@ bool tag_ledger_register(struct allium_tag *tag)
         tag_ledger_count_loss(is_of_another_version(tag) ? LEDGER_LOST_TAG_VERSIONS : LEDGER_LOST_TAGS);
     if (!kept)
         return not_met != ALLIUM_TAG_NO_ACCOUNT && not_met != ALLIUM_TAG_UNREGISTERED;
-    note(number, &of, module, code);
+    remember(number, &of, module, code);
     if (!__atomic_compare_exchange_n(&tag->counters, &not_met, tag_ledger_offset(number), false,
-                                     __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) { /* somebody else was faster */
+                                     __ATOMIC_ACQ_REL,
+                                     __ATOMIC_ACQUIRE)) { /* another thread has registered the descriptor */
         if (not_met != tag_ledger_offset(number)) {
             tags_met[number].place.code = NULL;
             store_relaxed(&AT(LEDGER_TAGS, struct ledger_tag, number)->account, 0);
@@ -264,7 +272,7 @@ bool tag_ledger_register(struct allium_tag *tag)
     return true;
 }
 
-/* The accounts that the parent's descriptors know have the same numbers here; nothing is made yet. */
+/* Writes records for the accounts of the parent, with the same numbers, which inherited descriptors hold. */
 static bool inherit(void)
 {
     struct dl_find_object found, texts;
@@ -272,19 +280,18 @@ static bool inherit(void)
         if (ledger_append(&process.ledger, LEDGER_TAGS, 1) == LEDGER_NONE || !back_account(n))
             return false;
         bool there = tags_met[n].place.code && tag_index_module(tags_met[n].place.code, &found);
-        const char *text =
-            tags_met[n].place.text; /* of another library by now, perhaps, which has the place of ours */
+        const char *text = tags_met[n].place.text; /* may be in another library by now */
         if (there && text &&
             (!tag_index_module(text, &texts) ||
              !tag_index_file(text, texts.dlfo_map_start, texts.dlfo_map_end)))
             there = false;
         if (there && found.dlfo_link_map == tags_met[n].map)
-            enter(n, &tags_met[n], module_of(&found), code_of(&tags_met[n], &found));
+            write_record(n, &tags_met[n], module_of(&found), code_of(&tags_met[n], &found));
     }
     return true;
 }
 
-/* Without the agent the library has a ledger of its own. */
+/* Uses the ledger of the agent; without an agent, makes one. */
 static enum agent_api_answer open_ledger(void)
 {
     if (agent_api_agent)

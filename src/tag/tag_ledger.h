@@ -3,10 +3,10 @@
 #define TAG_TAG_LEDGER_H
 
 /*
- * The ledger of tags: which tags were met, and their accounts.
+ * The part of the ledger that belongs to tags: the tags that the process has met, and their accounts.
  *
- * Runs in: target, cold paths. Threads: any, signal handlers included; no lock. A fork child begins a ledger of its
- * own at its first tagged request, in which the accounts have the numbers that its inherited descriptors know.
+ * Runs in: target, cold paths. Threads: any, signal handlers included; no lock. A fork child makes a ledger of its
+ * own at its first tagged request. The accounts have the numbers there that the inherited descriptors hold.
  */
 
 #include <stdbool.h>
@@ -16,14 +16,16 @@
 #include "target/deferred_match.h"
 #include "target/process_image.h"
 
-/** A descriptor that does not lie beside its code: `version` is TAG_LEDGER_FAR, and code and text are told here. */
+/**
+ * A descriptor that is not beside its code. Its `version` is TAG_LEDGER_FAR, and it has pointers to code and texts.
+ */
 struct tag_ledger_far {
     struct allium_tag tag;
     const char *code, *text;
 };
 #define TAG_LEDGER_FAR 0x80000000u
 
-/** The number of an account whose words lie there, and the other way round. */
+/** The number of the account whose counters are at this offset in a shard, and the reverse. */
 static inline uint32_t tag_ledger_number(uint32_t words)
 {
     return ledger_number_at(words / sizeof(struct ledger_words), LEDGER_ACCOUNTS_TOGETHER);
@@ -34,33 +36,34 @@ static inline uint32_t tag_ledger_offset(uint32_t number)
     return ledger_index_of(number, LEDGER_ACCOUNTS_TOGETHER) * (uint32_t)sizeof(struct ledger_words);
 }
 
-/**
- * There is a ledger of this process's own. False: there is none and cannot be, or somebody else is making it just
- * now.
- */
+/** Makes the ledger of this process, if there is none. False: there can be none, or another thread is making it. */
 bool tag_ledger_open(void);
-/** The descriptor is met: it has an account. False: there is no room for one. */
+/** Gives the descriptor an account. False: there is no room for one. */
 bool tag_ledger_register(struct allium_tag *tag);
-/** Its record. */
+/** The record of an account in the ledger. */
 struct ledger_tag *tag_ledger_tag(uint32_t number);
-/** What is known of its place. */
+/** The place of an account, as rules find it. */
 struct deferred_target *tag_ledger_target(uint32_t number);
-/** Calls of it that tag_control_fails() counts. */
+/** The counter of calls that tag_control_fails() uses for the account. */
 uint64_t *tag_ledger_rule_calls(uint32_t number);
-/** First words of a shard, of account 0. */
+/** The counters of account 0 in a shard. */
 char *tag_ledger_counters(uint32_t shard);
-/** One more object of so many bytes in a shard's account, or one less; with `calls` 0 a part of one. */
+/**
+ * Counts an object of an account in a shard as allocated, or, if `gone`, as freed. `calls` 0: only a part of an
+ * object.
+ */
 void tag_ledger_add(uint32_t number, uint32_t shard, bool gone, unsigned calls, uint64_t bytes);
-/** The count, to which a call of so many bytes was added, is to hand its calls on. */
+/** Carries a counter whose first word is full; inline code has added `bytes` to it. */
 void tag_ledger_carry(struct ledger_count *count, uint32_t shard, uint64_t bytes);
-/** The ledger tells where the map of objects lies; and where that of mappings. */
+/** Writes the address of the map of objects, or of the table of mappings, to the ledger. */
 void tag_ledger_show_objects(const void *tables);
 void tag_ledger_show_ranges(const void *table);
 void tag_ledger_count_loss(enum ledger_loss what);
-/** A request of that account's tag failed. */
+/** Counts a failed request of the account. */
 void tag_ledger_count_failure(uint32_t number);
 /**
- * An object of that account was freed by others, or could not be followed: what is live there is not exact any more.
+ * Counts an object of the account that was freed by code without tags, or that could not be followed: from then on
+ * the live bytes of the account are not exact.
  */
 void tag_ledger_count_unseen_free(uint32_t number);
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* After seccomp the books do not grow any more, and threads that come share the last words: neither takes a system
- * call. */
+/*
+ * The seccomp guard of the tag library. After seccomp the ledger does not grow, and new threads use the shared shard:
+ * neither needs a system call.
+ */
 #include "target/seccomp_guard.h"
 
 #include <dlfcn.h>
@@ -12,9 +14,9 @@
 #include "target/object_map.h"
 #include "target/vm_reserve.h"
 
-#define SEALED_ROOM (256u << 10) /* of each table that grows with use */
+#define SEALED_ROOM (256u << 10) /* taken in advance for each table that grows with use */
 
-/* The last moment at which system calls are still free. */
+/* Called just before seccomp, while system calls are still allowed. */
 static void take_room(void)
 {
     static const enum ledger_table growing[] = {LEDGER_STRINGS,      LEDGER_MODULES,    LEDGER_FRAMES,
@@ -28,7 +30,7 @@ static void take_room(void)
     object_map_take_room(OBJECT_MAP_ROOM_TAGS);
 }
 
-/* A vfork child goes alone, though it runs in our memory. */
+/* A vfork child enters seccomp alone, although it runs in the memory of its parent: the parent is not sealed. */
 struct seccomp_way seccomp_begin(struct seccomp_way w)
 {
     bool first = w.seals && !vm_reserve_is_sealed();
@@ -51,7 +53,7 @@ void seccomp_end(struct seccomp_way w, bool failed)
     }
 }
 
-/* dlsym() asks for no memory where it finds the name. */
+/* dlsym() does not allocate if it finds the name. */
 void seccomp_boot(void)
 {
     void *their_prctl = dlsym(RTLD_NEXT, "prctl"), *their_syscall = dlsym(RTLD_NEXT, "syscall");
@@ -60,7 +62,7 @@ void seccomp_boot(void)
     seccomp_next.syscall = (long (*)(long, long, long, long, long, long, long))(uintptr_t)their_syscall;
 }
 
-/* Before somebody does in a handler or without much of a stack. */
+/* At the start, so that a signal handler or a thread with a small stack need not do it. */
 __attribute__((constructor)) static void begin(void)
 {
     seccomp_boot();

@@ -8,7 +8,7 @@
 
 static struct intern strings = {.ledger = &process.ledger};
 
-/* A stored string may be cut to the length that the ledger has room for. */
+/* Compares with a stored string, which may have been cut to LEDGER_STACKS_STRING_MAX. */
 static bool same_string(const void *key, uint32_t number)
 {
     const char *stored = ledger_at(&process.ledger, LEDGER_STRINGS, char, number), *text = key;

@@ -3,11 +3,11 @@
 #define TAG_TAGS_MET_H
 
 /*
- * The tags that the process has met, by account: a fork child writes them into its own ledger, if their module is still
- * there.
+ * The tags that the process has met, by account. A fork child writes those whose module is still loaded to its own
+ * ledger.
  *
- * Runs in: target, cold paths. Threads: any; a record is written by the thread that meets the tag.
- * Owns: memory that is made writable as accounts are added.
+ * Runs in: target, cold paths. Threads: any; the thread that meets the tag writes its record.
+ * Owns: reserved memory, made writable as accounts are added.
  */
 
 #include <link.h>
@@ -26,10 +26,10 @@ struct tag_met {
     uint32_t line;
 };
 
-/** NULL: there is no memory, and no tag is met. */
+/** NULL: there is no memory, and tags get no accounts. */
 extern struct tag_met *tags_met;
 
-/** Once, when the process begins. */
+/** Reserves the array. Called once, when the process begins. */
 void tags_met_begin(void);
 /** Makes the record of the account writable. False: there is no memory. */
 bool tags_met_reach(uint32_t account);

@@ -3,12 +3,13 @@
 #define TARGET_AGENT_API_H
 
 /*
- * What the agent and liballium.so have to say to each other where both are in a process: there is one ledger, which the
- * agent makes, and one hook sees each free. The library calls the agent's one function when it begins; a weak symbol
- * leads to it. So the library may come first, with the program or later, and the agent begins then at the latest.
+ * The functions by which the agent and liballium.so work together in one process. There is one ledger, which the
+ * agent makes, and one hook sees each free(). When the library begins, it calls the only function that the agent
+ * exports for this, through a weak symbol. The program may link the library or load it later; if the agent has not
+ * begun by then, it begins in this call.
  *
  * Runs in: target. Threads: any, signal handlers included.
- * Invariant: what is charged to a tag is charged to no call.
+ * Invariant: an object that is charged to a tag is charged to no call site.
  */
 
 #include <stdbool.h>
@@ -19,41 +20,47 @@
 #include "wire/headroom.h"
 #include "wire/ledger_make.h"
 
-/** Another number: of another build, with which nothing is shared. */
+/** The other side has another number: it is of another build, and nothing is shared with it. */
 #define AGENT_API_VERSION (LEDGER_VERSION << 8 | 2u)
 
-/** The library's side. Its objects are those of tags; they leave its map before they are given back. */
+/** The library's functions. Its objects are those of tags. Each leaves its map of objects before it is freed. */
 struct agent_api_tags {
     uint32_t version;
-    /** Is it in the map? */
+    /** Is the object in the map? */
     bool (*holds)(const void *p);
-    /** The object is about to be freed. False: it is not in the map. */
+    /** Takes the object, which is about to be freed, out of the map and counts it. False: it is not in the map. */
     bool (*gone)(const void *p);
-    /** The same before realloc(), which comes after it. */
+    /**
+     * Takes the object, which is about to be reallocated, out of the map; moved() follows. False: it is not there.
+     */
     bool (*take)(const void *p, struct object *o);
-    /** It did: `now` takes the place of `old`, for the same tag; NULL: with `bytes` it failed, else it was freed. */
+    /**
+     * Counts the reallocation of `old`, for the same tag: it is at `now`. `now` NULL: with `bytes` 0 the object was
+     * freed; else the call failed, and the object goes back into the map.
+     */
     void (*moved)(const struct object *o, const void *old, const void *now, size_t bytes);
 };
 
 enum agent_api_answer {
-    AGENT_API_OPEN,  /* the ledger is there, and this process's own */
-    AGENT_API_LATER, /* somebody is about to make it */
-    AGENT_API_NEVER, /* it cannot be had */
+    AGENT_API_OPEN,  /* there is a ledger of this process */
+    AGENT_API_LATER, /* another thread is about to make it */
+    AGENT_API_NEVER, /* there can be none */
 };
 
-/** The agent's side. */
+/** The agent's functions. */
 struct agent_api_agent {
-    /** What the library shall know of the ledger, which is made now if need be. */
+    /** Copies the description of the agent's ledger, which is made first if need be. */
     enum agent_api_answer (*open)(struct ledger *l);
     /**
-     * With accounts of call sites, else NULL: the object just made is the tag's that has this account, and no call's.
+     * Moves an object that was just allocated from its call site to the account of a tag. NULL: no call site is
+     * counted.
      */
     void (*charged)(const void *p, uint32_t account);
     /** Where both count the address space that they take: an eighth of a limit is for both together. */
     struct headroom_space *space;
 };
 
-/** What the agent exports; NULL: it is of another build. Called once, in a process that is not under seccomp yet. */
+/** Exported by the agent; called once, before the process enters seccomp. NULL: the agent is of another build. */
 const struct agent_api_agent *allium_agent_api(const struct agent_api_tags *tags);
 
 #endif

@@ -15,11 +15,11 @@
 
 _Static_assert(LEDGER_QUERIES_MOST <= STATE_SHIFT, "a bit for each");
 
-/* A place that is judged. */
+/* A place, while the rules are matched against it. */
 struct known {
     const struct deferred_target *place;
     const struct unwind_module *module; /* NULL: it is not loaded */
-    bool looked_up;                     /* `function` is known, or cannot be */
+    bool looked_up;                     /* `function` has been looked up; "": it has no name */
     char path[ELF_SYMBOLS_PATH_BYTES], function[ELF_SYMBOLS_NAME_BYTES];
 };
 
@@ -38,7 +38,7 @@ static bool is_resolved(const struct ledger_deferred *k, uint64_t module)
     return false;
 }
 
-/* As the symbol table has it. Readers from outside see names of C++ in another way, which is not known here. */
+/* The name in the symbol table. The command sees a C++ function by its demangled name; that is unknown here. */
 static struct clause_value function_of(struct known *k)
 {
     if (!k->looked_up && k->module)
@@ -61,8 +61,10 @@ static struct clause_value value_of(void *subject, enum clause_field field)
         text += text_length(text) + 1;
     else if (field == CLAUSE_FILE)
         text = k->place->file;
-    /* What compilers are given as a file may be a part of its path, and malloc_hooks.h leaves it to the debug
-     * information. */
+    /*
+     * The file is not conclusive: the compiler may have been given a part of the path only, and malloc_hooks.h leaves
+     * the file to the debug information.
+     */
     return (struct clause_value){text && *text ? text : NULL, field != CLAUSE_FILE};
 }
 
@@ -75,8 +77,7 @@ static void begin(struct known *k, const struct deferred_target *place)
     uint32_t module = map ? module_find((uintptr_t)place->code) : MODULE_NONE;
     k->module = module == MODULE_NONE ? NULL : &unwind_modules.at[module];
     if (k->module)
-        elf_symbols_path(map->l_name,
-                         k->path); /* the record's may be of an earlier time that it was loaded */
+        elf_symbols_path(map->l_name, k->path); /* the module's own name may be that of an earlier load */
 }
 
 uint32_t deferred_fits(const struct ledger_deferred *k, uint32_t queries, uint32_t state,

@@ -3,10 +3,11 @@
 #define TARGET_DEFERRED_MATCH_H
 
 /*
- * Which of the queries that are kept for modules loaded later (wire/deferred_rules.h) fit a place.
+ * Finds the deferred rules (wire/deferred_rules.h) that apply to a place in a module that was loaded after `allium
+ * set` had run.
  *
  * Runs in: target, cold paths. Threads: any, signal handlers included; no lock.
- * Invariant: what is kept was written by anybody; it is checked at each use.
+ * Invariant: any process of the user may have written the rules. They are checked at each use.
  */
 
 #include <stdbool.h>
@@ -14,18 +15,21 @@
 
 struct ledger_deferred;
 
-/* What the process knows of a place. */
+/* A place in the code: a tag, or a call that allocates. */
 struct deferred_target {
-    uint64_t key,
-        module; /* ledger_action_key() or ledger_site_key(); ledger_module_key(), 0: nobody knows its places */
+    uint64_t key;    /* ledger_action_key() or ledger_site_key() */
+    uint64_t module; /* ledger_module_key(); 0: no reader outside knows the places of this module */
     const char *code;
-    const char *text; /* class and name, one behind the other; NULL: none */
+    const char *text; /* class and name, two texts one after the other; NULL: none */
     const char *file; /* NULL: none */
-    uint64_t fits;    /* what was found of it, and at which state of the page */
+    uint64_t
+        fits; /* cache of deferred_fits(): the bits, and the state of the control page that they are for */
 };
 
 /**
- * Bits, by query, of those that fit; none where the module is settled. It is found out once for each state of the page.
+ * Returns a bit for each of the first `queries` rules that apply to the place. None applies if the module is listed
+ * as settled: the command has found all of its places. The result is cached until the state of the control page
+ * changes.
  */
 uint32_t deferred_fits(const struct ledger_deferred *k, uint32_t queries, uint32_t state,
                        struct deferred_target *place);

@@ -18,7 +18,7 @@ static bool read_at(int fd, void *to, uint64_t bytes, uint64_t at)
     return at <= INT64_MAX && (uint64_t)sys_call(SYS_pread64, fd, to, bytes, at) == bytes;
 }
 
-/* What is loaded begins as the file does: header, and program headers behind it. */
+/* Is the open file the one that is mapped at `image`? ELF header and program headers are compared. */
 static bool is_same(int fd, const void *image, Elf64_Ehdr *h)
 {
     char headers[AT_A_TIME * sizeof(Elf64_Phdr)];
@@ -31,7 +31,7 @@ static bool is_same(int fd, const void *image, Elf64_Ehdr *h)
            !__builtin_memcmp(headers, (const char *)image + h->e_phoff, bytes);
 }
 
-/* The table of all symbols, else of those that the loader knows; and their names. */
+/* Finds .symtab, else .dynsym, and its table of strings. */
 static bool find_table(int fd, const Elf64_Ehdr *h, Elf64_Shdr *symbols, Elf64_Shdr *strings)
 {
     Elf64_Shdr s;
@@ -58,7 +58,7 @@ static bool is_at(const Elf64_Sym *s, uint64_t address)
            address - s->st_value < s->st_size;
 }
 
-/* Where its name lies in the table of names; 0: there is no such symbol. */
+/* Returns the offset of the name in the table of strings; 0: no symbol has the address. */
 static uint32_t find_symbol(int fd, const Elf64_Shdr *table, uint64_t address)
 {
     Elf64_Sym symbols[AT_A_TIME];

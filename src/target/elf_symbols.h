@@ -3,11 +3,11 @@
 #define TARGET_ELF_SYMBOLS_H
 
 /*
- * The name of a function, from the symbol table in the file of its module, which nobody has loaded.
+ * Names a function by the symbol table in the file of its module. The loader does not map that table.
  *
  * Runs in: target, cold paths; some system calls for each kilobyte of the table. Threads: any, signal handlers
  * included; no lock.
- * Invariant: the file may be another by now, or damaged: nothing in it is trusted.
+ * Invariant: nothing in the file is trusted. It may have been replaced since it was loaded, or be damaged.
  */
 
 #include <stdint.h>
@@ -15,11 +15,11 @@
 #define ELF_SYMBOLS_PATH_BYTES 1024
 #define ELF_SYMBOLS_NAME_BYTES 256
 
-/** The path of a module that the loader has under that name ("": the program). "" if it is not known. */
+/** Finds the path of the module that the loader calls `name` ("": the program). "": it is unknown. */
 void elf_symbols_path(const char *name, char path[static ELF_SYMBOLS_PATH_BYTES]);
 /**
- * Of the function at that address in the file, which is mapped at `image`. "": the file cannot be read, is another one,
- * has no such symbol, or it is longer.
+ * Finds the name of the function at an address of the file, whose first page is mapped at `image`. "": the file
+ * cannot be read or is not the one that is mapped, it has no symbol there, or the name is too long.
  */
 void elf_symbols_name(const char *path, const void *image, uint64_t address,
                       char name[static ELF_SYMBOLS_NAME_BYTES]);

@@ -3,14 +3,19 @@
 #define TARGET_INTERN_TABLE_H
 
 /*
- * An index from a hash to numbers of records elsewhere; entries are only ever added. Frames, stacks and cells of the
- * ledger are found through one each.
+ * A hash table that finds records of the ledger: it maps a hash to record numbers, and a callback compares the
+ * record. Frames, stacks, cells, strings of tags and stacks of calls have one each. Entries are only ever added.
+ *
+ * Tables double. An entry found in an older table is copied to the newest one. If two threads add the same record at
+ * once, there may be two records with one content; readers add them up.
  *
  * Runs in: target. Threads: any, signal handlers included; no lock.
- * Owns: private anonymous memory, never given back.
+ * Owns: private anonymous memory (ledger_private()), never given back.
  *
- * Tables double; an entry found in an older table is copied to the newest. Two threads that add the same thing at once
- * may leave two records with one content in different tables: readers add them up.
+ * The other hash tables of the target differ in what they must do: agent/sampler/live_table.h also removes entries,
+ * for each sample that is freed, and gives memory back; agent/sites/site_slots.h is read at each call, without a
+ * callback and within one cache line; tag/tag_index.h and tag/callsite_tags.h outlive the ledger, as a fork child
+ * inherits them; base/sigsafe/word_cache.h may forget any entry.
  */
 
 #include <stdbool.h>
@@ -30,21 +35,21 @@ struct intern_table {
 };
 
 struct intern {
-    struct ledger *ledger; /* whose room it takes */
+    struct ledger *ledger; /* its limits hold for the memory of the tables, too */
     struct intern_table tables[INTERN_TABLES];
     uint32_t count; /* tables in use; 0: none yet */
 };
 
-/** Is the record with this number the one that is looked for? */
+/** Compares the record with this number to the key. */
 typedef bool (*intern_same_fn)(const void *key, uint32_t number);
 
-/** Adds a number under a hash; false when there is no memory (then it is simply not found again). */
+/** Adds a number under a hash. False: there is no memory, and the number will not be found. */
 bool intern_add(struct intern *in, uint32_t hash, uint32_t number);
-/** What intern_take_room() takes at most: the tables up to the one of `slots`, a power of two. */
+/** The memory that intern_take_room() takes at most. `slots` is a power of two. */
 #define INTERN_ROOM_BYTES(slots) ((slots)*2u * 8u)
-/** Makes it `slots` wide at least, for when there will be no more memory. */
+/** Makes tables of at least `slots` slots, before memory can no longer be had. */
 void intern_take_room(struct intern *in, uint64_t slots);
-/** Forgets everything (in a fork child, whose numbers are others). */
+/** Forgets all entries: in a fork child, whose ledger has other record numbers. */
 void intern_reset(struct intern *in);
 
 static inline uint32_t intern_find_in(const struct intern_table *t, uint32_t hash, intern_same_fn same,

@@ -41,7 +41,7 @@ static void add_module(struct ledger_stacks *s, struct unwind_module *m)
     store_release(&m->ledger_id, at + 1);
 }
 
-/* What a record is compared with. */
+/* The key that same_frame() compares with a record. */
 struct frame_key {
     const struct ledger_stacks *in;
     uint64_t frame;

@@ -3,7 +3,7 @@
 #define TARGET_LEDGER_STACKS_H
 
 /*
- * Modules, frames and stacks of a ledger: each is written down once, and has a number from then on.
+ * Writes modules, frames and stacks to a ledger. Each is written once, and has a number from then on.
  *
  * Runs in: target, cold paths. Threads: any, signal handlers included; no lock.
  */
@@ -17,12 +17,13 @@
 struct ledger_stacks {
     struct ledger *ledger;
     struct intern frames, stacks;
-    struct word_cache *rules;            /* of the walk */
-    void (*lost)(enum ledger_loss what); /* a stack that was cut, or does not add up */
+    struct word_cache *rules;            /* the unwind rules of the walk */
+    void (*lost)(enum ledger_loss what); /* is called for a stack that was cut or broken */
 };
 
 /**
- * The initializer of the struct ledger_stacks of a ledger. The cache of rules stands apart, so that it lies in .bss.
+ * Initialises the struct ledger_stacks of a ledger. The cache of rules is an object of its own, so that it is in
+ * .bss.
  */
 #define LEDGER_STACKS_OF(of, cache, count)                                                                   \
     {                                                                                                        \
@@ -31,22 +32,24 @@ struct ledger_stacks {
     }
 
 #define LEDGER_STACKS_STRING_MAX 4096u /* longer strings are cut */
-/** Index of a copy of the text in the strings, 0 ("") when there is no room. */
+/** Adds a copy of the text to the strings. Returns its index; 0 (""): there is no room. */
 uint32_t ledger_stacks_add_string(struct ledger *l, const char *text);
-/** A hash of frames, from the outermost one inwards, as walk_cache_hash() makes it. */
+/** Returns the hash of a stack, by walk_cache_hash() from the outermost frame inwards. */
 uint64_t ledger_stacks_hash(const uint32_t *ids, unsigned depth);
-/** Number of the stack that a walk gave; LEDGER_NONE: no room. */
+/**
+ * Returns the number of the stack that a walk has found, which is added if it is new. LEDGER_NONE: there is no room.
+ */
 uint32_t ledger_stacks_number(struct ledger_stacks *s, const uint32_t *ids, unsigned depth, uint64_t hash,
                               enum walk_end end);
-/** Begins with nothing: in a fork child. */
+/** Forgets all numbers: in a fork child, whose ledger is empty. */
 void ledger_stacks_reset(struct ledger_stacks *s);
-/** Room for so many more of each, for when there will be no more memory. */
+/** Makes room for `slots` more frames and stacks, before memory can no longer be had. */
 void ledger_stacks_take_room(struct ledger_stacks *s, uint64_t slots);
 
-/** Gives a frame its number; see walk_name_fn. */
+/** Returns the number of a frame, which is added if it is new; see walk_name_fn. */
 uint32_t ledger_stacks_name_frame(void *stacks, uint32_t module, uintptr_t pc, bool exact);
 
-/** What walks with these numbers of frames. */
+/** A walker that numbers the frames it finds in this way. */
 static inline struct walker ledger_stacks_walker(struct ledger_stacks *s)
 {
     return (struct walker){

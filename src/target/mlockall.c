@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * mlockall(MCL_CURRENT) would back what we have only reserved, hundreds of MiB, and count it against the limit of what
- * may be locked. So the program's own mappings are locked one by one: what they were is what mlockall(2) promises.
+ * Replaces mlockall(2). With MCL_CURRENT the kernel would back all memory that we have only reserved, hundreds of
+ * MiB, and count it against RLIMIT_MEMLOCK. So the mappings of the program are locked one by one, which has the
+ * effect that mlockall(2) promises.
  *
- * Runs in: target, when the program asks for it. Threads: any.
+ * Runs in: target, when the program calls it. Threads: any.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +15,7 @@
 #include "base/sigsafe/syscall.h"
 #include "target/vm_reserve.h"
 
-#define PIECE_BYTES 512u /* of the file, at a time: the stack may be small */
+#define PIECE_BYTES 512u /* read from /proc/self/maps at a time: the stack may be small */
 
 int mlockall(int flags);
 
@@ -29,7 +30,7 @@ struct maps {
     long have, at;
 };
 
-/* The next byte of the file, or -1. */
+/* Returns the next byte of the file, or -1. */
 static int next_byte(struct maps *m)
 {
     if (m->at == m->have) {
@@ -41,7 +42,7 @@ static int next_byte(struct maps *m)
     return (unsigned char)m->bytes[m->at++];
 }
 
-/* A hexadecimal number, and the byte after it. */
+/* Reads a hexadecimal number. Returns the byte after it. */
 static int read_number(struct maps *m, uintptr_t *number)
 {
     int c;
@@ -51,7 +52,7 @@ static int read_number(struct maps *m, uintptr_t *number)
     return c;
 }
 
-/* "START-END rwxp ...": false at the end. */
+/* Reads a line "START-END rwxp ...". False: the end of the file. */
 static bool next_mapping(struct maps *m, struct mapping *of)
 {
     if (read_number(m, &of->start) != '-' || read_number(m, &of->end) != ' ')
@@ -64,8 +65,9 @@ static bool next_mapping(struct maps *m, struct mapping *of)
     return true;
 }
 
-/* Locks each mapping that is not ours, or, with `lock` false, adds them up; 0 or what the kernel said to one of
- * them. */
+/*
+ * Adds up the bytes of all mappings that are not ours, and locks them if `lock`. 0, or the last error of the kernel.
+ */
 static long each_mapping(bool lock, int how, uint64_t *bytes)
 {
     struct maps m = {.fd = sys_call(SYS_openat, AT_FDCWD, "/proc/self/maps", O_RDONLY | O_CLOEXEC)};
@@ -83,7 +85,7 @@ static long each_mapping(bool lock, int how, uint64_t *bytes)
     return bad;
 }
 
-/* As the kernel has it: a limit counts, that a page cannot be had does not. */
+/* mlockall(2) fails if a limit is exceeded, but not if a page cannot be backed. */
 static long lock_current(int how)
 {
     struct rlimit limit;

@@ -9,21 +9,20 @@
 #include "wire/ledger.h"
 
 #define EPOCH_FIRST 2u
-#define EPOCHS      2u          /* a fork child uses the chunks again that are so many forks old */
+#define EPOCHS      2u          /* a fork child takes the chunks that were used so many forks ago */
 #define CHUNKS_MAX  4096u       /* 512 GiB of addresses */
-#define PIECE_BYTES (64u << 10) /* of the directory, made writable at a time */
+#define PIECE_BYTES (64u << 10) /* the directory is made writable in such pieces */
 #define PIECES      (OBJECTS_TABLES * sizeof(uintptr_t) / PIECE_BYTES)
 #define AHEAD_BYTES (1ull << 20) /* of addresses */
 #define AHEAD_STEP  (AHEAD_BYTES / 4)
 #define STEPS_KNOWN 64u
 
-/* Words before the directory, in a page of their own that is wiped with it in fork children. */
+/* Words in a page of their own before the directory. The page is wiped with the directory in fork children. */
 enum {
-    MASK =
-        -1, /* of an index into the directory; 0 until it is there, and in a fork child that has not begun */
-    OWN_EPOCH = -2,  /* of this process; 0: not known yet */
-    OWN_CHUNK = -3,  /* number + 1 of the chunk that gives tables; 0: none */
-    SPARE_TABLE = -4 /* made, and not used; 0: there is none */
+    MASK = -1,       /* of an index into the directory; 0: there is none, or a fork child has not begun */
+    OWN_EPOCH = -2,  /* epoch of this process; 0: not known yet */
+    OWN_CHUNK = -3,  /* number + 1 of the chunk that new tables come from; 0: none */
+    SPARE_TABLE = -4 /* a table that was made but not used; 0: none */
 };
 #define HEAD_BYTES      4096u
 #define DIRECTORY_BYTES (HEAD_BYTES + OBJECTS_TABLES * sizeof(uintptr_t))
@@ -33,9 +32,9 @@ static uintptr_t *directory;
 static uint8_t writable[PIECES]; /* pieces of the directory */
 
 /*
- * All chunks. A fork child has an epoch one above that of its parent. The kernel has wiped its directory and the chunks
- * of its parent. They stay unused in the child: code that a forking signal handler interrupted may still write to one.
- * They serve the children of the child.
+ * All chunks. A fork child has an epoch one above that of its parent. The kernel has wiped its directory and the
+ * chunks of its parent. The child does not use them, because code that a forking signal handler interrupted may still
+ * write to one. Its own children do.
  */
 static struct {
     uintptr_t at; /* written last */
@@ -53,7 +52,7 @@ static uint32_t epoch_of(uintptr_t *all)
     return load_relaxed(own);
 }
 
-/* The number of a chunk that a grandparent, or an older process, had; CHUNKS_MAX: there is none. */
+/* Takes over a chunk of a grandparent or of an older ancestor, and returns its number; CHUNKS_MAX: there is none. */
 static uint32_t take_old_chunk(uint32_t now)
 {
     for (uint32_t i = 0; i < CHUNKS_MAX && i < load_acquire(&n_chunks); i++) {
@@ -68,7 +67,7 @@ static uint32_t take_old_chunk(uint32_t now)
     return CHUNKS_MAX;
 }
 
-/* The number of a new chunk; CHUNKS_MAX: there is no address space for it. */
+/* Reserves a new chunk and returns its number; CHUNKS_MAX: there is no address space for it. */
 static uint32_t make_chunk(uint32_t now)
 {
     void *at = load_relaxed(&n_chunks) < CHUNKS_MAX ? vm_reserve(OBJECTS_CHUNK_BYTES, true) : NULL;
@@ -83,7 +82,7 @@ static uint32_t make_chunk(uint32_t now)
     return number;
 }
 
-/* Makes another chunk the one that gives tables, unless another thread has done so. False: there is none. */
+/* Chooses another chunk for new tables, unless another thread has done so. False: there is none. */
 static bool next_chunk(uintptr_t *all, uintptr_t was)
 {
     uint32_t now = epoch_of(all), number = take_old_chunk(now);
@@ -93,11 +92,11 @@ static bool next_chunk(uintptr_t *all, uintptr_t was)
         return load_acquire(&all[OWN_CHUNK]) != was;
     if (!__atomic_compare_exchange_n(&all[OWN_CHUNK], &was, (uintptr_t)number + 1, false, __ATOMIC_ACQ_REL,
                                      __ATOMIC_ACQUIRE))
-        store_relaxed(&chunks[number].epoch, now - EPOCHS); /* the next one who needs a chunk takes it */
+        store_relaxed(&chunks[number].epoch, now - EPOCHS); /* the next thread that needs a chunk takes it */
     return true;
 }
 
-/* An unused table, writable; 0: there is no memory. */
+/* Returns an unused, writable table; 0: there is no memory. */
 static uintptr_t take_table(uintptr_t *all)
 {
     uintptr_t spare = __atomic_exchange_n(&all[SPARE_TABLE], 0, __ATOMIC_ACQ_REL);
@@ -120,7 +119,7 @@ static uintptr_t take_table(uintptr_t *all)
     return spare;
 }
 
-/* Makes the piece of the directory writable that has the word. */
+/* Makes the piece of the directory that holds the word writable. */
 static bool open_piece(const uintptr_t *all, uint64_t word)
 {
     uint64_t piece = word * sizeof(*all) / PIECE_BYTES;
@@ -132,8 +131,10 @@ static bool open_piece(const uintptr_t *all, uint64_t word)
     return true;
 }
 
-/* The word of the directory for the address; makes its table if there is none. Of two threads that make it at once,
- * the later one keeps its table as the spare. 0: there is no memory. */
+/*
+ * Returns the word of the directory for the address, after making its table if there is none. If two threads make it
+ * at once, the later one keeps its table as the spare one. 0: there is no memory.
+ */
 static uintptr_t table_at(uintptr_t *all, uintptr_t address)
 {
     uint64_t word = address >> OBJECTS_UNIT_SHIFT;
@@ -166,8 +167,10 @@ static uintptr_t *directory_or_new(void)
     return load_acquire(&directory);
 }
 
-/* The table of address 0 is always there once others may be: a thread reads the entry of NULL, and asks whether
- * there is a table for it to see whether the process is its own. */
+/*
+ * The table of address 0 exists before all others. Inline code reads the entry of NULL, and takes an empty directory
+ * as the sign that the process is a fork child.
+ */
 uintptr_t *object_map_tables(void)
 {
     uintptr_t *all = directory_or_new();
@@ -177,8 +180,10 @@ uintptr_t *object_map_tables(void)
     return all;
 }
 
-/* Only code that a forking handler interrupted can have written to the directory by now, and only to writable
- * pieces. */
+/*
+ * By now only code that a forking signal handler interrupted can have written to the directory, and only to writable
+ * pieces.
+ */
 void object_map_begin_anew(void)
 {
     const uint64_t words = PIECE_BYTES / sizeof(*directory);
@@ -192,14 +197,14 @@ void object_map_begin_anew(void)
     all[MASK] = all[OWN_EPOCH] = all[OWN_CHUNK] = all[SPARE_TABLE] = 0;
 }
 
-/* Where the map has what is known of an address. */
+/* The words of the map for an address. */
 struct place {
     uint32_t *entry;
-    uint64_t *
-        page; /* bytes of the large object that begins in the page << OBJECTS_GRANULES | where; 0: none does */
+    uint64_t
+        *page; /* of the large object in this page: bytes << OBJECTS_GRANULES | granule; 0: there is none */
 };
 
-/* The entries for odd multiples of 8 of a table: few allocators give out such addresses. */
+/* Makes the entries for odd multiples of 8 writable: few allocators return such addresses. */
 static bool open_odd(uint32_t *table)
 {
     uint32_t *open = table + (OBJECTS_TABLE_BYTES - LEDGER_PAGE_BYTES) / sizeof(*table);
@@ -212,8 +217,8 @@ static bool open_odd(uint32_t *table)
 }
 
 /*
- * Finds the entry of an address; makes its table if `make`. The directory is read once: if a signal handler forks, the
- * code that it interrupted finds the directory empty in the child.
+ * Finds the words for an address; makes its table if `make`. The directory is read once: if a signal handler forks,
+ * the interrupted code finds the directory empty in the child.
  */
 static bool find(struct place *p, uintptr_t address, bool make)
 {
@@ -232,7 +237,7 @@ static bool find(struct place *p, uintptr_t address, bool make)
     return !make || open_odd(first);
 }
 
-/* Leaves a hole where memory is mapped next: the chunks that are reserved meanwhile lie elsewhere. */
+/* The hole is where the kernel will map memory next. Chunks that are reserved meanwhile lie elsewhere. */
 void object_map_take_room(uint64_t bytes)
 {
     struct place p;
@@ -242,13 +247,13 @@ void object_map_take_room(uint64_t bytes)
     bool room = true;
     uintptr_t end = (uintptr_t)hole + bytes;
     for (uintptr_t at = end - 1; room && at >= (uintptr_t)hole; at -= 1ull << OBJECTS_UNIT_SHIFT)
-        room = find(&p, at, true); /* from above, as the kernel maps */
+        room = find(&p, at, true); /* the kernel maps from the top down */
     sys_call(SYS_munmap, hole, bytes);
 }
 
 void object_map_expect_more(uintptr_t address)
 {
-    static uintptr_t known[STEPS_KNOWN]; /* the step that was looked at last */
+    static uintptr_t known[STEPS_KNOWN]; /* the step that was handled last */
     uintptr_t step = address / AHEAD_STEP, *last = &known[step % STEPS_KNOWN];
     struct place p;
     if (load_relaxed(last) == step)
@@ -267,7 +272,9 @@ static uint64_t granule_of(uintptr_t address)
     return address >> 4 & ((1u << OBJECTS_GRANULES) - 1);
 }
 
-/* Is the page's word of the object that begins there? It is of large ones alone: those of 0 bytes have none. */
+/*
+ * Does the word of the page belong to the object at this address? Only large objects have one, not those of 0 bytes.
+ */
 static bool is_of(uint64_t page, uintptr_t address)
 {
     return (page & ((1u << OBJECTS_GRANULES) - 1)) == granule_of(address);

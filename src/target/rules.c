@@ -10,9 +10,10 @@
 #include "target/vm_reserve.h"
 #include "wire/deferred_rules.h"
 
-static uint64_t readable[4]; /* bytes of its lists, and of what is kept beside each */
+static uint64_t
+    readable[4]; /* readable bytes of the two lists of rules, and of the two lists of deferred rules */
 
-/* Only what is used of those can be accessed, or mlockall(2) in the program would back all of them. */
+/* Makes a part of a list readable. All of it would be backed by mlockall(2) in the program. */
 static bool can_read(const void *list, unsigned which, uint64_t bytes)
 {
     bytes = (bytes + LEDGER_PAGE_BYTES - 1) & -(uint64_t)LEDGER_PAGE_BYTES;
@@ -29,7 +30,7 @@ static unsigned side(uint32_t listed)
     return listed & LEDGER_ACTIONS_SECOND ? 1 : 0;
 }
 
-/* The list in force; NULL: there is none. */
+/* Returns the list that is in force; NULL: there is none. */
 static const struct ledger_action *list_of(const struct ledger_control *c, uint32_t *count)
 {
     uint32_t listed = load_acquire(&c->listed);
@@ -41,7 +42,7 @@ static const struct ledger_action *list_of(const struct ledger_control *c, uint3
     return list;
 }
 
-/* What is kept beside it; NULL: nothing. */
+/* Returns the deferred rules beside that list; NULL: there are none. */
 static const struct ledger_deferred *kept_of(const struct ledger_control *c, uint32_t *queries)
 {
     uint32_t listed = load_acquire(&c->listed);
@@ -53,7 +54,7 @@ static const struct ledger_deferred *kept_of(const struct ledger_control *c, uin
     return kept;
 }
 
-/* What is asked at this time; `timed`: later it may be something else. */
+/* Returns what the rule asks now. Sets *timed if it may ask something else later. */
 static uint32_t asked_now(const struct ledger_action *a, bool *timed)
 {
     uint32_t asked = a->actions;
@@ -85,7 +86,7 @@ static bool find(const struct ledger_control *c, uint64_t key, struct ledger_act
     return false;
 }
 
-/* By the queries that fit it, of a place that nobody has looked for yet. */
+/* Finds the deferred rules that apply to a place, where the lists have no rule for it. */
 static bool find_kept(const struct ledger_control *c, int32_t state, struct deferred_target *place,
                       struct ledger_action *a)
 {

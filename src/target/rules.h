@@ -3,11 +3,11 @@
 #define TARGET_RULES_H
 
 /*
- * What is asked of places from outside, in the lists behind the control page (wire/control_page.h,
- * wire/deferred_rules.h).
+ * Finds the rule that `allium set` has made for a tag or call site: in the lists behind the control page
+ * (wire/control_page.h), or among the deferred rules (wire/deferred_rules.h).
  *
  * Runs in: target, cold paths. Threads: any, signal handlers included; no lock.
- * Invariant: what stands in the page was written by anybody; it is checked at each use.
+ * Invariant: any process of the user may have written the page. It is checked at each use.
  */
 
 #include <stdbool.h>
@@ -17,13 +17,12 @@
 #include "wire/ledger.h"
 
 /**
- * Returns the actions in force for the place, as bits of enum ledger_action_kind; `state` is the state of the
- * page. `a` gets the action, if there is one. `timed` becomes true if the result may change with time, without a
- * change of the page; else it stays as it was.
+ * Returns what the rules ask of a place now, as bits of enum ledger_action_kind; 0: nothing. `state`: the state of the
+ * control page. `a`: the rule, if there is one. Sets *timed if the answer may change while the page stays as it is.
  */
 uint32_t rules_lookup(const struct ledger_control *c, int32_t state, struct deferred_target *place,
                       struct ledger_action *a, bool *timed);
-/** In a fork child, whose page is another. */
+/** In a fork child: its control page is another one, of which nothing is readable yet. */
 void rules_begin(void);
 
 #endif

@@ -9,11 +9,11 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/** What syscall(2) jumps to at first: finds the next one, then goes on to it. */
+/** The first target of syscall(): finds the real one and jumps to it. */
 static long early_syscall(void);
 struct seccomp_next seccomp_next = {.syscall = (void *)early_syscall};
 
-/* Declared without "...": the arguments are passed on in their registers either way. */
+/* Declared without "...": the arguments are in the same registers either way. */
 EXPORT int allium_prctl(int option, unsigned long a, unsigned long b, unsigned long c,
                         unsigned long d) __asm__("prctl");
 
@@ -41,7 +41,7 @@ int allium_prctl(int option, unsigned long a, unsigned long b, unsigned long c, 
     return result;
 }
 
-/* Of the two system calls that lead to seccomp; neither has more than five parameters. */
+/* Handles the two system calls that lead to seccomp; neither has more than five parameters. */
 static long watched_syscall(long nr, long a, long b, long c, long d, long e)
 {
     struct seccomp_way w =
@@ -53,9 +53,9 @@ static long watched_syscall(long nr, long a, long b, long c, long d, long e)
 }
 
 /*
- * syscall(2). The seventh word of its parameters lies on the caller's stack, or something else does there: a function
- * in C would load it and store it again, and undo what another thread has written meanwhile. So these two keep away
- * from it.
+ * syscall(2). Its seventh parameter is on the stack of the caller, if it has one; else something else is there. A
+ * function in C would load that word and store it again, and might undo a write of another thread. These two
+ * functions do not touch it.
  */
 __attribute__((naked)) EXPORT long allium_syscall(void) __asm__("syscall");
 long allium_syscall(void)

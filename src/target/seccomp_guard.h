@@ -3,9 +3,9 @@
 #define TARGET_SECCOMP_GUARD_H
 
 /*
- * A program that enters seccomp may die of the first system call that its filter does not know. Both ways in through
- * libc are watched: prctl() and syscall(), which the libraries export for this. Programs also ask in these ways whether
- * there is a seccomp: a call that fails changes nothing.
+ * Detects that the program enters seccomp. Its filter may kill it at the first system call of ours. libc has two ways
+ * in: prctl() and syscall(). The libraries export both, and call seccomp_begin() and seccomp_end() around the call.
+ * Programs also use these functions to ask whether a filter can be had; such a call fails, and nothing changes.
  *
  * Runs in: target. Threads: any.
  */
@@ -13,19 +13,20 @@
 #include <stdbool.h>
 
 struct seccomp_way {
-    bool seals;   /* no system call of ours may come after it */
-    bool freezes; /* rdtsc faults after it, in the vdso too */
+    bool seals;   /* after it, no system call of ours may be made */
+    bool freezes; /* after it, rdtsc faults, also in the vdso */
 };
 
-/* What whoever exports them does about it. */
-/** Before the call; what it returns goes to seccomp_end(). */
+/* ---- what each library defines ---- */
+
+/** Before the call. Returns what seccomp_end() is to undo if the call fails. */
 struct seccomp_way seccomp_begin(struct seccomp_way way);
-/** After it. */
+/** After the call. */
 void seccomp_end(struct seccomp_way way, bool failed);
-/** Sets `seccomp_next`: called when it is not yet. */
+/** Finds the functions in `seccomp_next`. Called if a hook is called before they are known. */
 void seccomp_boot(void) __attribute__((visibility("hidden")));
 
-/** Where the two lead. */
+/** The functions that the two hooks forward to. */
 struct seccomp_next {
     int (*prctl)(int, unsigned long, unsigned long, unsigned long, unsigned long);
     long (*syscall)(long, long, long, long, long, long, long);

@@ -9,9 +9,9 @@
 #include "target/vm_reserve.h"
 
 /*
- * Who has each shard, as the kernel calls threads, and above it the how-manieth owner that is. A thread does not say
- * when it ends: its number is asked for when a shard is wanted, so that nothing of ours runs at its end. Another thread
- * of the same number can only come after it.
+ * The owner of each shard: the thread id, and above it a number that counts the owners. Threads do not report their
+ * end. When a shard is wanted, the kernel is asked whether the owner still runs, so that nothing of ours runs at the
+ * end of a thread. A thread with the same id can only be a later one.
  */
 static uint64_t owners[SHARDS_SHARED];
 static uint32_t used;
@@ -21,7 +21,9 @@ static bool has_ended(uint32_t thread)
     return sys_call(SYS_tgkill, sys_call(SYS_getpid, 0), thread, 0) == -ESRCH;
 }
 
-/* A vfork child is not found by its number later on, while the thread whose memory it borrows is at work. */
+/*
+ * A vfork child takes no shard: its thread id would be found ended while the thread whose memory it shares goes on.
+ */
 uint32_t shards_claim(int32_t process)
 {
     if (!vm_reserve_may_call() || sys_call(SYS_getpid, 0) != process)

@@ -3,25 +3,25 @@
 #define TARGET_SHARDS_H
 
 /*
- * Which thread writes to which shard of all accounts.
+ * Gives each thread a shard of the counters of all accounts, to which no other thread writes.
  *
  * Runs in: target, cold paths. Threads: any.
- * Invariant: of the shards before the last, none has two owners that live.
+ * Invariant: no shard but the last one has two owners that are alive.
  */
 
 #include <stdint.h>
 
 #include "wire/ledger.h"
 
-/** The shard of all threads that have none of their own: they write to it by atomic adds. */
+/** The shard of all threads that have none of their own. They write to it by atomic additions. */
 #define SHARDS_SHARED (LEDGER_ACCOUNT_SHARDS - 1)
 
 /**
- * The calling thread's shard from now on, in accounts that are those of `process`. A thread does not say when it ends:
- * those that have ended are found when a shard is wanted, by system calls, which a process under seccomp is spared.
+ * Returns the shard of the calling thread from now on, for the accounts of the process `process`. Threads do not
+ * report their end; shards of threads that have ended are found here, by system calls. Under seccomp: SHARDS_SHARED.
  */
 uint32_t shards_claim(int32_t process);
-/** Shards from the first on that ever had an owner. */
+/** Returns how many shards, from the first one on, have ever had an owner. */
 uint32_t shards_used(void);
 
 #endif

@@ -3,7 +3,7 @@
 #define TARGET_STACK_CALLS_H
 
 /*
- * From which stacks the calls of a place came, while that is asked for.
+ * Counts the calls of a tag or call site by stack, while a rule asks for that.
  *
  * Runs in: target, cold paths. Threads: any, signal handlers included; no lock.
  */
@@ -14,7 +14,7 @@
 #include "target/intern_table.h"
 #include "wire/ledger_make.h"
 
-/* Of a ledger. */
+/* The records of a ledger. */
 struct stack_calls {
     struct intern known;
 };
@@ -23,12 +23,9 @@ struct stack_calls {
         .known = {.ledger = (of) }                                                                           \
     }
 
-/**
- * One more of that account, for so many bytes, from the ledger's stack with that number (LEDGER_NONE: it has no room).
- * False: no room.
- */
+/** Counts a call of the account, for so many bytes, by the stack with that number. False: there is no room. */
 bool stack_calls_add(struct stack_calls *s, uint32_t account, uint32_t stack, size_t bytes);
-/** Begins with nothing: in a fork child. */
+/** Forgets all records: in a fork child, whose ledger is empty. */
 void stack_calls_reset(struct stack_calls *s);
 
 #endif

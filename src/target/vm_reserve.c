@@ -9,7 +9,7 @@
 #include "wire/headroom.h"
 
 #define PIECES_MAX        4096u
-#define REFUSALS_PER_LOOK 1024u /* a look at the limits takes some system calls */
+#define REFUSALS_PER_LOOK 1024u /* a check of the limits takes some system calls */
 #define PAGE              4096u
 #define LEDGER_LEAST      (16u << 20) /* address space that is left to the ledger */
 #define ARRAY_STEP        (64u << 10)
@@ -37,7 +37,7 @@ bool vm_reserve_may_call(void)
     return !load_relaxed(&sealed) && !sys_call(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0);
 }
 
-/* Under strict overcommit, what is reserved now could not be made writable later without taking it from the program. */
+/* Under strict overcommit, making reserved memory writable later would take it from the program. */
 static bool overcommit_is_strict(void)
 {
     static char mode; /* '2': strict; 0: not known yet */
@@ -61,7 +61,7 @@ static bool note(uintptr_t start, uint64_t bytes)
     return true;
 }
 
-/* PROT_NONE at first, and munlock: else mlockall(MCL_FUTURE) in the program would back all of it. */
+/* PROT_NONE at first, and munlock(): else mlockall(MCL_FUTURE) in the program would back all of it. */
 static void *map_zeros(uint64_t bytes, bool wiped)
 {
     long p = sys_call(SYS_mmap, 0, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -76,7 +76,7 @@ static void *map_zeros(uint64_t bytes, bool wiped)
     return NULL;
 }
 
-/* Counts one more refusal if the last one is believed for a while. */
+/* Counts a refusal. True: the last refusal still holds, and nothing is checked. */
 static bool refused_lately(uint32_t *refusals)
 {
     return load_relaxed(refusals) % REFUSALS_PER_LOOK && __atomic_fetch_add(refusals, 1, __ATOMIC_RELAXED);
@@ -141,7 +141,7 @@ void vm_reserve_release(void *memory, uint64_t bytes)
     sys_call(SYS_munmap, memory, bytes);
 }
 
-/* Neighbouring mappings are one mapping to the kernel: what begins in a piece may go on in the next. */
+/* The kernel merges neighbouring mappings: a mapping that begins in one piece may end in the next. */
 bool vm_reserve_has(uintptr_t address)
 {
     for (uint32_t i = 0; i < PIECES_MAX && i < load_relaxed(&n_pieces); i++)

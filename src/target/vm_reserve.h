@@ -3,11 +3,10 @@
 #define TARGET_VM_RESERVE_H
 
 /*
- * Address space of the target that is reserved whole and written to in few places. What is reserved reads as zeros, and
- * is not writable: so the kernel counts it neither as data (VmData, RLIMIT_DATA) nor as memory. Pieces are made
- * writable before the first write to them.
+ * Reserves address space of the target. Reserved memory reads as zeros and is not writable, so the kernel counts it
+ * neither as data (VmData, RLIMIT_DATA) nor as memory. Pieces are made writable before the first write to them.
  *
- * Also: the question whether a system call may be made that the program does not expect.
+ * This file also has the state "sealed": no system call may be made that the program does not expect.
  *
  * Runs in: target, cold paths. Threads: any, signal handlers included; no lock.
  * Owns: private anonymous memory, until the image ends.
@@ -21,24 +20,25 @@
 #include "base/sigsafe/compiler.h"
 
 /**
- * Reserves address space that reads as zeros. `wiped`: it is zeros again in a fork child. Returns NULL if the program
- * limits its address space, and more than an eighth of the limit would be reserved or too little would be left; under
- * seccomp; or where the kernel refuses it.
+ * Reserves address space that reads as zeros. `wiped`: the kernel makes it zeros again in a fork child. NULL: the
+ * program limits its address space, and more than an eighth of the limit would be reserved or too little would be
+ * left; or the process is under seccomp; or the kernel refuses.
  */
 void *vm_reserve(uint64_t bytes, bool wiped);
 /**
- * Makes the pages of [at, at + bytes) writable, for good; they lie in what was reserved. Doing so again does no harm.
- * Returns false under seccomp, or if too little of a limit of the program would be left (headroom_in_limits()). After a
- * refusal the next calls are refused without a look.
+ * Makes the pages of [at, at + bytes), which were reserved, writable for good. Doing so again does no harm. False:
+ * the process is under seccomp, or too little of a limit of the program would be left (headroom_in_limits()). After a
+ * refusal the next calls are refused without a check.
  */
 bool vm_reserve_open(const void *at, uint64_t bytes);
-/** An array that was reserved, of which the first records are writable. */
+/** A reserved array, of which the first records are writable. */
 struct vm_array {
     uint32_t record_bytes, most; /* records at most */
     uint32_t writable;           /* records; stays so in fork children */
 };
 /**
- * Makes the record with that number writable, and all before it, and some 64 KiB behind it. False as vm_reserve_open().
+ * Makes the record with that number writable, with all records before it and some 64 KiB after it. False: see
+ * vm_reserve_open().
  */
 bool vm_array_reach_cold(struct vm_array *a, const void *records, uint32_t number);
 
@@ -48,18 +48,22 @@ static inline bool vm_array_reach(struct vm_array *a, const void *records, uint3
 }
 
 /**
- * Adds to the reasons for which no system call may be made. While there is one, nothing is reserved or made writable.
+ * Adds `reasons` (1 or -1) to the reasons to be sealed: no system call may be made. While there is one, nothing is
+ * reserved or made writable.
  */
 void vm_reserve_seal(int reasons);
-/** There is such a reason: not even a question whether the process is under seccomp is allowed. */
+/** Is there a reason to be sealed? Then not even prctl() may be called to ask about seccomp. */
 bool vm_reserve_is_sealed(void);
-/** A system call may be made that the program does not expect: the process is neither sealed nor under seccomp. */
+/**
+ * May a system call be made that the program does not expect? Only if the process is neither sealed nor under
+ * seccomp.
+ */
 bool vm_reserve_may_call(void);
-/** Gives back what was just reserved. */
+/** Gives reserved memory back to the kernel. */
 void vm_reserve_release(void *memory, uint64_t bytes);
-/** Does the address lie in what is reserved? */
+/** Is the address in reserved memory? */
 bool vm_reserve_has(uintptr_t address);
-/** Is anything reserved? */
+/** Has anything been reserved? */
 bool vm_reserve_any(void);
 
 #endif
