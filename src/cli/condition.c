@@ -24,7 +24,7 @@ static int complain(struct error *e, const char *text, const char *at, const cha
     return bad;
 }
 
-/* A plain decimal number; NULL: there is none that is the whole of it but `unit`. */
+/* Reads a plain decimal number that is followed by `unit` and nothing else. False: the text is something else. */
 static bool parse_number(const char *text, const char *unit, double *value)
 {
     size_t len = strspn(text, "0123456789.");
@@ -46,11 +46,10 @@ int condition_parse(struct condition *c, const char *text, struct error *e)
     while (w->text && (strlen(w->text) != len || strncmp(w->text, text, len) || w->value == ROLLUP_SORT_AGE))
         w++;
     if (!w->text)
-        return complain(e, text, text,
-                        "it begins with what may grow: live, peak, allocated, allocations or temporary");
+        return complain(e, text, text, "unknown figure: use live, peak, allocated, allocations or temporary");
     c->sort = (enum rollup_sort)w->value;
     if (!text[len])
-        return complain(e, text, text + len, "here goes + and by how much: +10% or +50MiB");
+        return complain(e, text, text + len, "missing amount: add +10% or +50MiB");
     const char *amount = text + len + 1;
     bool count = diff_counts(c->sort);
     if (strchr(amount, '%')) {
@@ -58,14 +57,14 @@ int condition_parse(struct condition *c, const char *text, struct error *e)
             c->share /= 100;
             return 0;
         }
-        return complain(e, text, amount, "this is no percentage: write 10% or 2.5%");
+        return complain(e, text, amount, "invalid percentage: use 10% or 2.5%");
     }
     if (count)
         return parse_number(amount, "", &c->amount)
                    ? 0
-                   : complain(e, text, amount, "this is no number of allocations: write 1000 or 10%");
+                   : complain(e, text, amount, "invalid number of allocations: use 1000 or 10%");
     if (units_parse_size(amount, &bytes))
-        return complain(e, text, amount, "this is no size: write 50MiB, 1G or 10%");
+        return complain(e, text, amount, "invalid size: use 50MiB, 1G or 10%");
     c->amount = (double)bytes;
     return 0;
 }

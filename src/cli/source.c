@@ -174,8 +174,8 @@ int source_when(const char *path, const char *time, uint64_t *at_ns, struct erro
 {
     uint64_t first, last, after;
     if (units_parse_duration(time, &after))
-        return error_set(e, EINVAL,
-                         "@%s is no time: write a duration from the beginning, such as @10m or @1.5s", time);
+        return error_set(
+            e, EINVAL, "invalid time '@%s': use a duration since the beginning, such as @10m or @1.5s", time);
     int bad = recording_times(path, &first, &last, e);
     if (bad)
         return bad;
@@ -200,7 +200,7 @@ static int open_file(struct source *s, const char *path, const char *time, unsig
     bad = bad ? bad : refuse_rows(s->profile, path, e);
     if (bad || !when || has_books(s->profile))
         return bad;
-    return error_set(e, ERANGE, "nothing was kept in %s yet at @%s: name a later time", path, time);
+    return error_set(e, ERANGE, "%s has no snapshot as early as @%s: use a later time", path, time);
 }
 
 enum source_kind source_kind(const char *text)

@@ -30,15 +30,15 @@ struct loop {
     const struct watch_loop *o;
     struct intervals_loop intervals;
     int process_fd; /* pidfd of the watched process until its end is noticed; -1: none */
-    bool keys;      /* the terminal is ours to read */
+    bool keys;      /* keys are read, and the terminal has our mode */
     struct termios before;
-    struct error said; /* the last complaint about a ledger: not repeated at every look */
+    struct error said; /* the last complaint about a ledger: not repeated at every snapshot */
     int code;          /* exit code, once it is known; -1 */
 };
 
 /* ---- the terminal ---- */
 
-/* In the background it is somebody else's, and to change it would stop us. */
+/* In the background the terminal belongs to another process group, and changing its mode would stop this one. */
 static bool may_read_keys(void)
 {
     return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && tcgetpgrp(STDIN_FILENO) == getpgrp();
@@ -53,7 +53,8 @@ static void take_terminal(struct loop *l)
     mode.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
     mode.c_cc[VMIN] = 1;
     mode.c_cc[VTIME] = 0;
-    signal(SIGPIPE, SIG_IGN); /* of stderr, as may be: it would leave the terminal as we have it */
+    signal(SIGPIPE,
+           SIG_IGN); /* a write to a closed stderr must not end the process before the terminal is restored */
     l->keys = !tcsetattr(STDIN_FILENO, TCSADRAIN, &mode);
 }
 
@@ -72,7 +73,7 @@ static void stop(struct loop *l)
         take_terminal(l);
 }
 
-/* ---- what is wished ---- */
+/* ---- keys and signals ---- */
 
 static enum wish wish_of_signal(struct loop *l, int sig)
 {
@@ -110,7 +111,7 @@ static enum wish wish_of_key(char key)
     }
 }
 
-/* What the pressed key wishes. */
+/* Reads one key. */
 static enum wish read_key(void)
 {
     char key;
@@ -120,8 +121,9 @@ static enum wish read_key(void)
 
 static void print_help(void)
 {
-    printf("l, Enter  all that is old now      d  dismiss it: it is known      f  what was freed lately      "
-           "q  quit\n");
+    printf(
+        "l, Enter  list all old memory      d  dismiss it: report only new memory      f  recent frees      "
+        "q  quit\n");
     fflush(stdout);
 }
 
@@ -160,7 +162,7 @@ static char **variables_of(const struct watch_snapshot *l, const struct watch_sn
     if (of->pid)
         add_variable(v, "ALLIUM_PID=%d", of->pid);
     else
-        add_variable(v, "ALLIUM_PID="); /* another process may be called as it is there */
+        add_variable(v, "ALLIUM_PID="); /* unknown here: inside the container the number is another process */
     add_variable(v, "ALLIUM_IMAGE=0x%" PRIx64, of->id);
     add_variable(v, "ALLIUM_COMM=%s", profile_text(i->profile, of->comm));
     add_variable(v, "ALLIUM_LIVE_BYTES=%.0f", i->live.value);
@@ -225,7 +227,7 @@ static int save(struct loop *l)
 
 static void dismiss(struct loop *l)
 {
-    look(l, WATCH_SNAPSHOT_CHANGES); /* what is old at this moment */
+    look(l, WATCH_SNAPSHOT_CHANGES); /* to know which samples are old now */
     uint64_t n = watch_dismiss(l->o->watch);
     if (!save(l))
         fprintf(stderr, "allium: %" PRIu64 " sample%s dismissed\n", n, n == 1 ? "" : "s");
@@ -251,7 +253,7 @@ static void step_hook(struct loop *l)
 {
     struct error e = {""};
     int status = -1;
-    if (!l->o->hook) /* asked at every turn: it may be without a descriptor to wait for */
+    if (!l->o->hook) /* at every step: the command may have no descriptor to wait for */
         return;
     if (alert_exec_step(l->o->hook, &status, &e))
         complain(e.text);
@@ -312,7 +314,7 @@ int watch_loop(const struct watch_loop *o)
         return command_fail(EXIT_FAILED, "cannot wait for signals: %s", strerror(-bad));
     if (!o->once && may_read_keys()) {
         take_terminal(&l);
-        fprintf(stderr, "allium: a look every now and then; press ? for keys, q to quit\n");
+        fprintf(stderr, "allium: a snapshot every interval; press ? for keys, q to quit\n");
     }
     if (o->pid) /* without a pidfd the end is noticed at the next snapshot */
         l.process_fd = (int)syscall(SYS_pidfd_open, o->pid, 0);

@@ -83,7 +83,7 @@ struct ledger_tracker {
     uint64_t command_image, command_began_ns;
     struct unobserved_count *unseen;
     struct tag_tracker *tags;
-    struct site_tracker *sites; /* NULL: not asked for */
+    struct site_tracker *sites; /* NULL: --sites was not given */
 };
 
 struct ledger_tracker *ledger_tracker_new(const struct ledger_tracker_options *o)

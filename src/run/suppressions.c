@@ -253,7 +253,7 @@ int suppressions_save(struct suppressions *d, const char *path, struct error *e)
     }
     buf_release(&beside);
     if (bad)
-        return error_set(e, -bad, "cannot keep what was dismissed in %s: %s", path, strerror(-bad));
+        return error_set(e, -bad, "cannot save the dismissed samples in %s: %s", path, strerror(-bad));
     d->changed = false;
     return 0;
 }

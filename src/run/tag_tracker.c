@@ -18,7 +18,7 @@
 #define MS            1000000ull
 #define TAGS_FIRST_NS (100 * MS)
 #define TAGS_TOGETHER 64u
-#define ALIVE_NS      (100 * MS) /* whether it still lives is asked so often */
+#define ALIVE_NS      (100 * MS) /* interval of checking whether the process still runs */
 #define COST_SHARE    25         /* a moment is kept at most every so many times what the last one took */
 
 /* A ledger that is being followed. Times are CLOCK_MONOTONIC. */
@@ -111,7 +111,7 @@ static bool is_alive(const struct track *t)
     return held < 0 ? proc_maps(t->entry.pid, t->map_start, t->map_bytes) && proc_runs(t->entry.pid) : held;
 }
 
-/* A ledger that is none any more is somebody else's doing, and nothing to keep. */
+/* A ledger that another program has damaged is not recorded. */
 static int keep(struct tag_tracker *f, struct track *t, bool alive, struct error *e)
 {
     struct accounts a = {.rows = {0}};

@@ -235,7 +235,7 @@ static void mark_rows(struct watch_snapshot_image *i, struct numbering *n, const
 
 /* ---- alerts ---- */
 
-/* The row whose growth lasts longest; PROFILE_NONE: none does. */
+/* Returns the row that has grown for the longest time, or PROFILE_NONE. */
 static uint32_t longest_growing(const struct watch_snapshot_image *i)
 {
     uint32_t longest = PROFILE_NONE;

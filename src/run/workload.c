@@ -20,7 +20,7 @@ static int find_user(const char *user, struct passwd **found, struct error *e)
     unsigned long uid = *found ? 0 : strtoul(user, &end, 10);
     if (!*found && *user && !*end)
         *found = getpwuid((uid_t)uid);
-    return *found ? 0 : error_set(e, EINVAL, "--user %s: there is no such user", user);
+    return *found ? 0 : error_set(e, EINVAL, "unknown user '%s' of --user", user);
 }
 
 static int become(const struct passwd *user)

@@ -27,7 +27,7 @@ static int find_absolute(const char *path, const char *shown, char **absolute, s
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     if (!*name || !strcmp(name, ".") || !strcmp(name, ".."))
-        return error_set(e, EISDIR, "'%s' is no name for a file; give one with -o", shown);
+        return error_set(e, EISDIR, "'%s' is not a file name: use -o FILE", shown);
     char *folder = slash ? mem_strndup(path, (size_t)(slash - path) + 1) : mem_strdup(".");
     char *real = realpath(folder, NULL);
     int code = errno;

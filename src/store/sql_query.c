@@ -180,12 +180,12 @@ static int prepare(struct ask *k, struct error *e)
     if (rc)
         return fail(k, rc, e);
     if (!k->stmt)
-        return error_set(e, EINVAL, "there is no question: write SELECT ...");
+        return error_set(e, EINVAL, "empty query: write SELECT ...");
     if (*skip_nothing(rest))
         return refuse_at(k, skip_nothing(rest), EINVAL, "a second question begins here: ask one at a time",
                          e);
     if (!sqlite3_stmt_readonly(k->stmt) || !sqlite3_column_count(k->stmt))
-        return error_set(e, EPERM, "this is no question: it begins with SELECT, WITH or VALUES");
+        return error_set(e, EPERM, "only queries can be run: begin with SELECT, WITH or VALUES");
     for (int i = 0; i < sqlite3_column_count(k->stmt); i++)
         sql_result_column(&k->rows, sqlite3_column_name(k->stmt, i));
     return 0;

@@ -41,7 +41,7 @@ int event_ring_open(struct sys_session *s, struct error *e)
         return error_set(e, errno, "cannot wait for events: %s", strerror(errno));
     struct epoll_event ev = {.events = EPOLLIN, .data.fd = resolver_fd(s->names)};
     if (ev.data.fd >= 0 && epoll_ctl(s->poll_fd, EPOLL_CTL_ADD, ev.data.fd, &ev))
-        return error_set(e, errno, "cannot wait for what processes map: %s", strerror(errno));
+        return error_set(e, errno, "cannot wait for events of memory mappings: %s", strerror(errno));
     if (s->samples && watch(s, stack_samples_fd(s)))
         return error_set(e, errno, "cannot wait for samples: %s", strerror(errno));
     if (!s->tool->event)

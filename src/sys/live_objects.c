@@ -29,7 +29,7 @@ int live_objects_ready(struct sys_session *s, struct error *e)
     bool *follow = sys_variable(s, "follow_live", sizeof(*follow));
     *follow = text || sys_option(s, "live");
     if (text && (units_parse_size(text, &most) || !most || most > OBJECTS_MOST))
-        return error_set(e, EINVAL, "--%s %s is no number, as 512K is", live->option, text);
+        return error_set(e, EINVAL, "invalid --%s '%s': use a number such as 512K", live->option, text);
     if (*follow && s->settings.config.sample)
         return error_set(e, EINVAL, "--live follows all of them: leave out --sample");
     bpf_map__set_max_entries(bpf_object__find_map_by_name(s->object, "live"), *follow ? (uint32_t)most : 1);

@@ -28,7 +28,7 @@ struct samples {
 static const struct {
     const char *key, *words;
 } ends[STACK_DUMP_ENDS] = {
-    [STACK_DUMP_DEEP] = {"too_deep", "more frames than are kept"},
+    [STACK_DUMP_DEEP] = {"too_deep", "more frames than the limit"},
     [STACK_DUMP_CUT] = {"cut", "beyond the bytes that are taken"},
     [STACK_DUMP_UNREADABLE] = {"unreadable", "in memory that could not be read"},
     [STACK_DUMP_NO_FILE] = {"without_file", "called from code that is in no file"},
@@ -160,7 +160,7 @@ int stack_samples_open(struct sys_session *s, struct error *e)
         return 0;
     if (!resolver_spaces(s->names))
         return error_set(e, EOPNOTSUPP,
-                         "--sample needs what processes map, and perf events do not tell it here");
+                         "--sample needs events of memory mappings, which perf does not deliver here");
     struct samples *p = s->samples = mem_alloc(sizeof(*p));
     p->fd = sys_map(s, "samples");
     p->ring = ring_buffer__new(p->fd, take, s, NULL);

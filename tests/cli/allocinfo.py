@@ -203,7 +203,7 @@ def damage(place):
     put(place, "bad", HEAD % "1.0" + "rubbish\n" + good + "1 2 a.c func:g \n" + good[:20])
     for words in ((), ("--by", "file"), ("--json",), ("--allocinfo",)):
         done = place.allium("sys", "allocinfo", "bad", *words)
-        check("allium: bad: 3 lines were skipped: line 3: its size is no number of 64 bits; line 5: it names no file and line; line 6:" in done.err
+        check("allium: bad: 3 lines were skipped: line 3: invalid size, not a 64-bit number; line 5: no file and line; line 6:" in done.err
               and "the last line has no end" in done.err, done.err)
     after = ask(place, "bad")["after"]
     equal((after["malformed_lines"], [bad["line"] for bad in after["malformed"]], after["cut"], after["sites"]), (3, [3, 5, 6], True, 1), "in JSON")
@@ -213,8 +213,8 @@ def damage(place):
     check(not re.search("[\x1b\x07]", place.allium("sys", "allocinfo", "odd").out), "bytes that move the cursor")
     equal(ask(place, "odd")["rows"][0]["file"], "a\x1b[2J.c", "in JSON, a name as it is")
     equal(place.allium("sys", "allocinfo", "odd", "--allocinfo").out.split()[-4:], ["1", "a?[2J.c:1", "[m?]", "func:\xff<b>"], "in the kernel's text")
-    for name, text, words in (("none", "MemTotal: 1 kB\n", "it does not begin with"), ("empty", "", "it does not begin with"),
-                              ("newer", HEAD % "3.0", "version 1 or 2"), ("zipped", gzip.compress(good.encode()), "it is compressed")):
+    for name, text, words in (("none", "MemTotal: 1 kB\n", "does not begin with"), ("empty", "", "does not begin with"),
+                              ("newer", HEAD % "3.0", "version 1 or 2"), ("zipped", gzip.compress(good.encode()), "compressed: use")):
         put(place, name, text)
         done = place.allium("sys", "allocinfo", name, code=1)
         check(done.err.count("\n") == 1 and done.err.startswith("allium: %s: " % name) and words in done.err and not done.out, done.err)

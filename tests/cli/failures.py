@@ -129,7 +129,7 @@ def ledger_directory(place):
         mine) mkdir -m 700 /dev/shm/mine && ln -s /dev/shm/mine $at;; link) ln -s /dev/shm/else $at;; file) : >$at;; esac
         allium run -o r.allium -- touch ran; code=$?; ls -A /dev/shm/else $at; exit $code
     """
-    for what, why in (("other", "not ours"), ("group", "not ours"), ("world", "not ours"),
+    for what, why in (("other", "belongs to another user"), ("group", "belongs to another user"), ("world", "belongs to another user"),
                       ("mine", "not a directory"), ("link", "not a directory"), ("file", "not a directory")):
         if what == "other" and os.geteuid():
             continue
@@ -335,7 +335,7 @@ def no_process_has_it(place):
         for command, code in ((["set", number, "off"], 2), (["set", number, "stacks"], 2), (["tags", number, "--faults", "1s"], 2), (["tags", number], 1),
                               (["tags", number, "--stacks"], 2), (["sites", number], 1), (["snapshot", number], 2), (["report", number], 1),
                               (["diff", number, number], 1), (["sys", "--pid", number], 2), (["tags", number, "--interval", "1s"], 1)):
-            one_line(place.allium(*command, code=code).err, r"\b%s\b.* process id" % number)
+            one_line(place.allium(*command, code=code).err, r"\b%s\b.* process id|process id '%s'" % (number, number))
 
 
 tap.main([(name, placed(function, "/tmp" if function in (process_of_another, ledger_directory, other_user) else "/dev/shm"))

@@ -49,7 +49,7 @@ def set_says(place):
         done = place.allium("set", pid, *words, code=1)
         check(not done.out and done.err.count("\n") == 1 and "liballium-agent-full.so" in done.err, done.out, done.err)
     check(place.allium("set", pid, "period=64K").out.startswith(pid + " (holder): on, period 64"), "a period is set")
-    check("keeps no accounts of call sites" in place.allium("sites", pid, code=1).err, "allium sites")
+    check("has no accounts of call sites" in place.allium("sites", pid, code=1).err, "allium sites")
 
 
 def default_ignores(place):

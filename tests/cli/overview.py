@@ -343,7 +343,7 @@ def screens(place):
 def refused(place):
     """Wrong usage says so in a line."""
     for words, code, said in ((("--interval", "0"), 2, "too short"), (("--sort", "size"), 2, "it can be memory"), (("--top", "x"), 2, "--top"),
-                              (("-p", "none"), 2, "no process id"), (("-p", "2147483647"), 1, "there is no process")):
+                              (("-p", "none"), 2, "invalid process id"), (("-p", "2147483647"), 1, "there is no process")):
         done = place.allium("sys", *words, code=code)
         check(said in done.err and done.out == "", words, done.err)
 

@@ -269,11 +269,11 @@ def wrong(place):
         check(done.err.startswith("allium: ") and not done.out, words, "said", done.err)
     holder = place.start_holder()
     pid = str(holder.pid)
-    for words, told in (((pid,), "%s is a process: allium who %s ADDRESS (an address: 0x%s)" % (pid, pid, pid)),
+    for words, told in (((pid,), "%s is a process: use allium who %s ADDRESS, or 0x%s for an address" % (pid, pid, pid)),
                         (("0x55d0c0a2b6d8", pid), "the source comes first: allium who %s 0x55d0c0a2b6d8" % pid),
                         (("55d0c0a2b6d8", "d.allium"), "the source comes first: allium who d.allium 55d0c0a2b6d8"),
-                        ((pid, "d.allium"), "d.allium is no address"), ((pid, "what"), "what is no address"),
-                        (("d.allium", "what"), "what is no address")):
+                        ((pid, "d.allium"), "invalid address 'd.allium'"), ((pid, "what"), "invalid address 'what'"),
+                        (("d.allium", "what"), "invalid address 'what'")):
         done = place.allium("who", *words, code=2)
         check(told in done.err and done.err.count("\n") == 1 and not done.out, words, "said", done.err, done.out)
     for words in ("0x" + pid,), (pid, pid), (pid, "0x10"), ("d.allium", pid):  # those are addresses, that nobody holds

@@ -86,14 +86,14 @@ def on_and_off():
         for line in "one foo 10 100", "two foo 20 100", "one bar 10 100":
             asked.do(line)
         said = asked.set("--where", "func:foo", "stacks")
-        check(said.startswith("%d (asked): 2 of " % asked.pid) and said.endswith(" sites: stacks; kept for those first called later\n"), said)
-        equal(asked.note(), "stacks of 2 sites; of what is first called later: stacks where func:foo", "what allium ps says")
+        check(said.startswith("%d (asked): 2 of " % asked.pid) and said.endswith(" sites: stacks; stored for sites first called later\n"), said)
+        equal(asked.note(), "stacks of 2 sites; sites first called later: stacks where func:foo", "what allium ps says")
         for line in "one foo 7 100", "two foo 5 64", "one bar 9 100", "two foo 100000 10", "one foo 1 1":
             asked.do(line)
         want = {("foo", "by_one"): (8, 701), ("foo", "by_two"): (100005, 1000320)}
         equal(asked.stacks(), (want, ""), "stacks")
         said = asked.set("--where", "func:foo", "stacks=off")
-        check(said.endswith(" sites: stacks=off; no longer kept for those first called later\n"), said)
+        check(said.endswith(" sites: stacks=off; no longer stored for sites first called later\n"), said)
         equal(asked.note(), None, "what allium ps says")
         for line in "one foo 1000 100", "two foo 1000 64", "one bar 1000 100":
             asked.do(line)
@@ -110,7 +110,7 @@ def first_called_later():
     with private_dir() as ledgers, Asked(ledgers) as asked:
         asked.do("one foo 10 100")
         said = asked.set("--where", "func:late or func:plug", "stacks")
-        check(": no site of " in said and said.endswith("; kept for those first called later\n"), said)
+        check(": no site of " in said and said.endswith("; stored for sites first called later\n"), said)
         asked.do("load " + plugin())
         for line in "two late 4 10", "one foo 10 100", "one plug 6 10":
             asked.do(line)
@@ -184,7 +184,7 @@ def refusals():
         equal((done.returncode, b"no site of process %d" % asked.pid in done.stderr), (1, True), "what fits none and cannot be kept")
         said = asked.stacks()
         equal(said[0], {}, "stacks")
-        check("`allium set %d --where QUERY stacks` asks for them" % asked.pid in said[1], said[1])
+        check("request them with `allium set %d --where QUERY stacks`" % asked.pid in said[1], said[1])
         for words in (["--interval", "1s"], ["--interval", "1s", "--count", "2"], ["--faults", "1s"], ["--openmetrics"], ["--allocinfo"], ["--freed"], ["--by", "file"]):
             for option in "--stacks", "--folded":
                 done = run([built("ALLIUM"), "sites", str(asked.pid), option, *words], env=asked.env)
@@ -198,7 +198,7 @@ def refusals():
         with Asked(ledgers) as asked:
             asked.do("one foo 10 100")
         done = succeed([built("ALLIUM"), "sites", str(asked.pid), "--stacks"], env=asked.env)
-        check(b"no stacks of calls were kept: nobody asked for them while process %d ran" % asked.pid in done.stderr, done.stderr)
+        check(b"no stacks of calls were recorded: nobody requested them while process %d ran" % asked.pid in done.stderr, done.stderr)
 
 
 tap.main([

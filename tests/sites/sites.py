@@ -476,7 +476,7 @@ def without():
         p = subprocess.Popen([compiled("own.cc"), "1", "2000"], env=agent_env(ledgers, 1), stdout=subprocess.PIPE)
         p.communicate(timeout=60)
         said = report(ledgers, p.pid, code=1)[1]
-        check("keeps no accounts of call sites" in said and "allium run --sites" in said, said)
+        check("has no accounts of call sites" in said and "allium run --sites" in said, said)
         equal(said.count("\n"), 1, "lines")
 
 

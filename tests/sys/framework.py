@@ -78,7 +78,7 @@ def starts_as_user(t):
         path = folder + "/who"
         tap.succeed(sys_(t.name, "--user", "nobody", "--quiet", "--", "sh", "-c", "id -un >%s; id -Gn >>%s" % (path, path)))
         equal(open(path).read().split(), ["nobody", "nogroup"], "who ran it")
-    check("no such user" in refused(1, t.name, "--user", "none-such", "--", "true"), "--user")
+    check("unknown user" in refused(1, t.name, "--user", "none-such", "--", "true"), "--user")
 
 
 ENDS = (signal.SIGINT, signal.SIGTERM, None)  # None: by --duration
@@ -231,7 +231,7 @@ def shows_losses_again(t, path, errors):
     equal(lost["own_events"], said_number(rb"events? of allium itself", errors), "events of its own")
     for words in (["--pid", 1], ["--attach", t.rungs[0]], ["--alert", "pid>1"], ["--duration", "1s"], ["--stack-slots", "4K"], ["--", "true"],
                   ["--by", t.parts[0]] if t.has_rows else ["--ring", "4K"]):
-        check("--from shows what was recorded" in refused(2, t.name, "--from", path, *words), words)
+        check("--from shows a recording" in refused(2, t.name, "--from", path, *words), words)
     check("exists" in refused(1, t.name, "-o", path, "--duration", "20ms"), "-o with a file that is there")
 
 
@@ -416,7 +416,7 @@ def knows_its_words(t):
     check("none, kernel, user or both" in refused(2, t.name, "--stacks", "both-of-them"), "--stacks")
     for option in ("--pid", "--tid", "--stack-slots", "--duration"):
         refused(2, t.name, option, "1x1")
-    check("is no user here" in refused(2, t.name, "--uid", "none-such"), "--uid")
+    check("use the name or number of a user" in refused(2, t.name, "--uid", "none-such"), "--uid")
     refused(2, t.name, "extra")
     if t.has_rows:
         word = t.parts[-1]
@@ -425,7 +425,7 @@ def knows_its_words(t):
         check("did you mean %s?" % t.columns[0] in refused(2, t.name, "--sort", sign + t.columns[0] + "x"), "--sort")
     refused(2, t.name, "--from", "/none", "--interval", "1s")
     for condition in re.findall(r"'(\w+>\w+ for 30s)'", t.help):
-        if "a report so often (1s)" not in t.help:
+        if "(1s)" not in t.help:
             check("give --interval" in refused(2, t.name, "--alert", condition), "--alert without --interval")
         tap.succeed(sys_(t.name, "--alert", condition, "--interval", "1s", "--duration", "20ms"))
 

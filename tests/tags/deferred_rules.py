@@ -37,7 +37,7 @@ def by_each_field():
             steps.do("make a 1 10")
             said = steps.set("--where", query, "fail=every:2")
             met = "no tag of 3 fits now" if "at_" not in query or "!" in query else "3 of 3 tags"
-            equal(said, "%d (%s): %s: fail=every:2; kept for modules loaded later\n" % (steps.pid, steps.comm, met), query)
+            equal(said, "%d (%s): %s: fail=every:2; stored for modules loaded later\n" % (steps.pid, steps.comm, met), query)
             equal(steps.do("open " + plugin()), 1, "loaded")
             for function in "later_call", "later_line", "later_own":
                 hit = function == place or query.startswith("module:")
@@ -51,7 +51,7 @@ def what_it_cannot_know():
     with private_dir() as ledgers, Steps(ledgers) as steps:
         steps.do("make a 1 10")
         for query in "line:40..50 or func:at_a", "live>1 or func:at_a", "dir:tags func:at_a":
-            check("; not for modules loaded later, which tell class, name, module, func and file alone" in steps.set("--where", query, "stacks"), query)
+            check("; not for modules loaded later, of which only class, name, module, func and file are known" in steps.set("--where", query, "stacks"), query)
         equal(steps.note(), "stacks of 1 tags", "what ps says")
         code, said = steps.refused("--where", "line:4000", "stacks")
         check(code == 1 and "fits --where" in said, said)
@@ -79,11 +79,11 @@ def taken_back():
         steps.set("--where", "class:cache", "fail=every:2")
         steps.set("--where", "module:liblater", "stacks")
         steps.set("--where", "class:cache", "latency", "--for", "60s")
-        equal(steps.note(), "of modules loaded later: fail where class:cache; stacks where module:liblater; latency where class:cache", "what ps says")
+        equal(steps.note(), "modules loaded later: fail where class:cache; stacks where module:liblater; latency where class:cache", "what ps says")
         said = steps.set("--where", "class:cache", "fail=off", "latency=off")
-        equal(said, "%d (%s): no tag of 0 fits now: fail=off, latency=off; no longer kept for modules loaded later\n" % (steps.pid, steps.comm), "what it says")
+        equal(said, "%d (%s): no tag of 0 fits now: fail=off, latency=off; no longer stored for modules loaded later\n" % (steps.pid, steps.comm), "what it says")
         steps.set("--where", "func:later_inner", "stacks=off")
-        equal(steps.note(), "of modules loaded later: stacks where module:liblater; no stacks where func:later_inner", "what ps says")
+        equal(steps.note(), "modules loaded later: stacks where module:liblater; no stacks where func:later_inner", "what ps says")
         steps.do("open " + plugin())
         for function in "later_call", "later_line", "later_own":
             equal(steps.do("call %s 10 20" % function), 10, "made")
@@ -125,7 +125,7 @@ def off():
     with private_dir() as ledgers, Steps(ledgers) as steps:
         steps.set("off")
         steps.set("--where", "class:cache", "on")
-        equal(steps.note(), "tags off; of modules loaded later: on where class:cache", "what ps says")
+        equal(steps.note(), "tags off; modules loaded later: on where class:cache", "what ps says")
         steps.do("open " + plugin())
         for function in "later_call", "later_own":
             equal(steps.do("call %s 10 20" % function), 10, "made")
@@ -143,7 +143,7 @@ def children():
         steps.do("open " + plugin())
         equal(steps.do("call later_own 10 20"), 5, "made by the child")
         equal(made(steps, child), {"later_own": (5, 5)}, "rows of the child")
-        equal(steps.note(child), "of modules loaded later: fail where class:cache", "what ps says of the child")
+        equal(steps.note(child), "modules loaded later: fail where class:cache", "what ps says of the child")
         steps.set("--where", "class:cache", "fail=off", pid=child)
         equal(steps.do("call later_own 10 20"), 10, "made by the child, off")
         equal(steps.do("end"), 0, "its code")
@@ -203,13 +203,13 @@ def too_many():
         for i in range(32):
             steps.set("--where", "class:none%d" % i, "stacks")
         code, said = steps.refused("--where", "class:more", "stacks")
-        check(code == 1 and "fits --where" in said and "not for modules loaded later: no more queries can be kept" in said, said)
+        check(code == 1 and "fits --where" in said and "not for modules loaded later: no room for more queries" in said, said)
         steps.do("make a 1 10")
         said = steps.set("--where", "func:at_a", "stacks")
-        check(": 1 of 3 tags: stacks; not for modules loaded later: no more queries can be kept" in said, said)
+        check(": 1 of 3 tags: stacks; not for modules loaded later: no room for more queries" in said, said)
         screen = succeed([built("ALLIUM"), "ps"], env=steps.env).stdout.decode().split()
         said = " ".join(screen)
-        check("stacks where class:none0; stacks where class:none1; stacks where class:none2; and what 29 more ask for" in said, said)
+        check("stacks where class:none0; stacks where class:none1; stacks where class:none2; and 29 more queries" in said, said)
         check(steps.note().endswith("stacks where class:none31"), "JSON has them all", steps.note())
         steps.set("stacks=off")
         steps.set("--where", "class:cache", "fail=every:1")
@@ -266,7 +266,7 @@ def beside_the_agent():
         child = steps.do("fork")
         steps.do("open " + plugin())
         equal([steps.do("call %s 10 20" % f) for f in ("later_call", "later_own", "later_line")], [5, 5, 10], "made by a child")
-        check("of modules loaded later: fail where class:cache or func:later_inner" in steps.note(child), steps.note(child))
+        check("modules loaded later: fail where class:cache or func:later_inner" in steps.note(child), steps.note(child))
         equal(steps.do("end"), 0, "its code")
         steps.do("open " + plugin())
         equal([steps.do("call %s 10 20" % f) for f in ("later_call", "later_own", "later_line")], [5, 5, 10], "made")

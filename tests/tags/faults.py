@@ -310,7 +310,7 @@ def itself():
 def mistakes():
     allium, own = built("ALLIUM"), str(os.getpid())
     for words, code, line in (
-            ([own, "--faults", "x"], 2, "invalid time"), ([own, "--faults", "0"], 2, "too short"), (["--faults", "1s"], 2, "of one process that runs"),
+            ([own, "--faults", "x"], 2, "invalid time"), ([own, "--faults", "0"], 2, "too short"), (["--faults", "1s"], 2, "needs one running process"),
             ([own, own, "--faults", "1s"], 2, "of one process"), ([own, "--faults", "1s", "--sort", "live"], 2, "leave out --sort"),
             ([own, "--faults", "1s", "--interval", "1s"], 2, "leave out --interval"), ([own, "--faults", "1s", "--allocinfo"], 2, "leave out --allocinfo"),
             ([own, "--faults", "1s", "--by", "process"], 2, "of one process"), ([own, "--faults", "1s"], 1, "has no accounts of tags"),

@@ -253,8 +253,8 @@ def no_such():
             offset, size = section(program, "allium_tags")
             file.write(data[:offset] + b"".join(b"\x77" + data[at_ + 1:at_ + 32] for at_ in range(offset, offset + size, 32)) + data[offset + size:])
         succeed(["objcopy", "--only-keep-debug", program, at("debug")])
-        for path, text in (at("cut"), "is cut short, or damaged"), (at("tiny"), "is no ELF program or library, or cut short"), (at("other"), "is for another machine"), (at("headless"), "has no section headers"), \
-                (at("archive"), "is an archive"), (at("core"), "is no ELF program or library"), (objects("g++", ["-O2"])[0], "is an object file"), (at("debug"), "has debug information alone"), \
+        for path, text in (at("cut"), "is cut short, or damaged"), (at("tiny"), "is not an ELF program or library, or is truncated"), (at("other"), "is for another machine"), (at("headless"), "has no section headers"), \
+                (at("archive"), "is an archive"), (at("core"), "is not an ELF program or library"), (objects("g++", ["-O2"])[0], "is an object file"), (at("debug"), "has debug information alone"), \
                 (at("old"), "has tags of another version"), ("/bin/sh", "has no tags: it is not built with"):
             done = run([built("ALLIUM"), "tags", path])
             equal((done.returncode, done.stdout), (1, b""), path)

@@ -138,7 +138,7 @@ def series_that_end():
     with phases() as p:
         p.made(0, 1, 10)
         for words, line in ((["--interval", "1ms"], "use 10 ms or more"), (["--count", "3"], "--count needs --interval"),
-                            (["--interval", "1s", "--count", "0"], "out of range"), (["x.allium", "--interval", "1s"], "one process"),
+                            (["--interval", "1s", "--count", "0"], "out of range"), (["x.allium", "--interval", "1s"], "one running process"),
                             (["--interval", "1s", "--allocinfo"], "leave out --interval")):
             done = p.tags(*([] if "x.allium" in words else [p.pid]), *words, code=2)
             check(line in done.stderr.decode(), words, done.stderr)
@@ -187,7 +187,7 @@ def recorded():
         text = p.tags(path, "--allocinfo").stdout
         read = json.loads(succeed([built("ALLIUM"), "sys", "allocinfo", "-", "--json", "--by", "function"], input=text, stdin=None).stdout)["rows"]
         equal({row["function"]: (row["calls"], row["size_bytes"]) for row in read}, {place: now[2:] for place, now in p.of.items()}, "as the kernel has it")
-        for words, line in (([path + "@1h"], "is beyond"), ([path + "@x"], "is no time"), ([path + "@1ms"], "")):
+        for words, line in (([path + "@1h"], "is beyond"), ([path + "@x"], "invalid time"), ([path + "@1ms"], "")):
             done = run([built("ALLIUM"), "tags", *words], env=p.env)
             check(done.returncode == 1 and len(done.stderr.splitlines()) == 1 and line in done.stderr.decode(), words, done)
         equal(subprocess.run(["pgrep", "-f", path], stdout=subprocess.PIPE).stdout, b"", "what runs still")

@@ -19,7 +19,7 @@ def off_and_on():
         for place in "abc":
             equal(steps.do("make %s 10 100" % place), 10, "made")
         said = steps.set("--where", "func:at_a", "off")
-        equal(said, "%d (%s): 1 of 3 tags: off; kept for modules loaded later\n" % (steps.pid, "steps.c-gcc-O2-"), "what it says")
+        equal(said, "%d (%s): 1 of 3 tags: off; stored for modules loaded later\n" % (steps.pid, "steps.c-gcc-O2-"), "what it says")
         for place in "abc":
             steps.do("make %s 5 100" % place)
         want = {"at_a": (10, 1000, 10, 1000, 0), "at_b": (15, 1500, 15, 1500, 0), "at_c": (15, 1500, 15, 1500, 0)}
@@ -36,7 +36,7 @@ def off_and_on():
 def not_met_yet():
     with private_dir() as ledgers, Steps(ledgers) as steps:
         steps.do("make a 1 10")
-        equal(steps.set("--where", "func:at_b", "fail=every:2"), "%d (steps.c-gcc-O2-): 1 of 3 tags: fail=every:2; kept for modules loaded later\n" % steps.pid, "what it says")
+        equal(steps.set("--where", "func:at_b", "fail=every:2"), "%d (steps.c-gcc-O2-): 1 of 3 tags: fail=every:2; stored for modules loaded later\n" % steps.pid, "what it says")
         equal((steps.do("make b 10 10"), steps.do("make c 10 10")), (5, 10), "made at places that had not been met")
 
 
@@ -45,7 +45,7 @@ def all_of_them():
         for place in "ab":
             steps.do("make %s 10 100" % place)
         equal(steps.rows(), {}, "rows of a program that was started with them off")
-        equal(steps.set("--where", "func:at_b", "on"), "%d (steps.c-gcc-O2-): 1 of 3 tags: on; kept for modules loaded later\n" % steps.pid, "what it says")
+        equal(steps.set("--where", "func:at_b", "on"), "%d (steps.c-gcc-O2-): 1 of 3 tags: on; stored for modules loaded later\n" % steps.pid, "what it says")
         for place in "abc":
             steps.do("make %s 10 100" % place)
         equal(steps.rows(), {"at_b": (10, 1000, 10, 1000, 0)}, "rows")
@@ -156,12 +156,12 @@ def stacks():
         for place in "abc":
             steps.do("make %s 3 10" % place)
         said = details(steps, "--stacks")[1]
-        check("no stacks of calls were kept: `allium set" in said, said)
+        check("no stacks of calls were recorded: request them with `allium set" in said, said)
         steps.set("--where", "func:at_a or func:at_c", "stacks")
         for place, n in ("a", 10), ("b", 20), ("c", 30), ("a", 5):
             steps.do("make %s %d 100" % (place, n))
         listed = json.loads(succeed([built("ALLIUM"), "ps", "--json"], env=steps.env).stdout)["rows"]
-        equal([row["note"] for row in listed if row["pid"] == steps.pid], ["stacks of 2 tags; of modules loaded later: stacks where func:at_a or func:at_c"], "what ps says")
+        equal([row["note"] for row in listed if row["pid"] == steps.pid], ["stacks of 2 tags; modules loaded later: stacks where func:at_a or func:at_c"], "what ps says")
         rows, said = details(steps, "--stacks")
         equal(said, "", "what it says")
         equal({row["function"]: (row["allocations"], row["allocated_bytes"]) for row in rows}, {"at_a": (15, 1500), "at_c": (30, 3000)}, "rows")
@@ -250,7 +250,7 @@ def mistakes():
         for words, code, line in (
                 (("--where", "func:none live>1G", "stacks"), 1, "no tag of process %d (steps.c-gcc-O2-) fits --where" % steps.pid),
                 (("--where", "fnc:at_a", "stacks"), 2, 'did you mean "func"?'), (("fail=twice",), 2, "it can be once, nth:N"),
-                (("fail=every:0",), 2, "it can be once"), (("fail=p:2",), 2, "it can be once"), (("stack",), 2, "is no action"),
+                (("fail=every:0",), 2, "it can be once"), (("fail=p:2",), 2, "it can be once"), (("stack",), 2, "unknown action"),
                 (("--where", "func:a", "period=1M"), 2, "a whole process's"), (("stacks", "period=1M"), 2, "not both at once"),
                 (("--for", "soon", "stacks"), 2, "invalid time"), (("--for", "1s", "on"), 2, "--for is for places")):
             have, text = steps.refused(*words)

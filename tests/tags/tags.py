@@ -399,7 +399,7 @@ def screen():
 def mistakes():
     allium = built("ALLIUM")
     for words, code, line in (
-            (["0"], 1, "0 is no process id"), (["x"], 1, "x does not exist"), ([], 1, "no recording"), (["1", "2", "3"], 2, "not also 3"),
+            (["0"], 1, "invalid process id '0'"), (["x"], 1, "x does not exist"), ([], 1, "no recording"), (["1", "2", "3"], 2, "leave out 3"),
             ([str(os.getpid())], 1, "has no accounts of tags"), (["2147483647"], 1, "there is no process 2147483647"),
             (["1", "--by", "size"], 2, "--by"), (["1", "--sort", "age"], 2, "--sort")):
         done = run([allium, "tags", *words])

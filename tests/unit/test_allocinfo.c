@@ -106,26 +106,26 @@ static void bad_lines_are_counted_with_their_numbers(void **state)
     static const struct {
         const char *line, *why;
     } cases[] = {
-        {"x", "its size is no number of 64 bits"},
-        {"12", "its size is no number of 64 bits"},
-        {"9223372036854775808 1 a.c:1 func:f", "its size is no number of 64 bits"},
-        {"- 1 a.c:1 func:f", "its size is no number of 64 bits"},
-        {"0x10 1 a.c:1 func:f", "its size is no number of 64 bits"},
-        {"1 -1 a.c:1 func:f", "its calls are no number of 64 bits"},
-        {"1 18446744073709551616 a.c:1 func:f", "its calls are no number of 64 bits"},
-        {"1 1", "its calls are no number of 64 bits"},
-        {"1 1 a.c:1", "it has no func:"},
-        {"1 1 a.c:1 fun", "it has no func:"},
-        {"1 1 a.c:1 func:", "its function has no name"},
-        {"1 1 a.c:1 func: accurate:no", "its function has no name"},
-        {"1 1 a.c func:f", "it names no file and line"},
-        {"1 1 :1 func:f", "it names no file and line"},
-        {"1 1 a.c: func:f", "its line is no number"},
-        {"1 1 a.c:1x func:f", "its line is no number"},
-        {"1 1 a.c:4294967296 func:f", "its line is no number"},
-        {"1 1 a.c:1 [] func:f", "its module is none"},
-        {"1 1 a.c:1[m] func:f", "its module is none"},
-        {"1 1 m] func:f", "its module is none"},
+        {"x", "invalid size, not a 64-bit number"},
+        {"12", "invalid size, not a 64-bit number"},
+        {"9223372036854775808 1 a.c:1 func:f", "invalid size, not a 64-bit number"},
+        {"- 1 a.c:1 func:f", "invalid size, not a 64-bit number"},
+        {"0x10 1 a.c:1 func:f", "invalid size, not a 64-bit number"},
+        {"1 -1 a.c:1 func:f", "invalid number of calls, not a 64-bit number"},
+        {"1 18446744073709551616 a.c:1 func:f", "invalid number of calls, not a 64-bit number"},
+        {"1 1", "invalid number of calls, not a 64-bit number"},
+        {"1 1 a.c:1", "no func:"},
+        {"1 1 a.c:1 fun", "no func:"},
+        {"1 1 a.c:1 func:", "empty function name"},
+        {"1 1 a.c:1 func: accurate:no", "empty function name"},
+        {"1 1 a.c func:f", "no file and line"},
+        {"1 1 :1 func:f", "no file and line"},
+        {"1 1 a.c: func:f", "invalid line number"},
+        {"1 1 a.c:1x func:f", "invalid line number"},
+        {"1 1 a.c:4294967296 func:f", "invalid line number"},
+        {"1 1 a.c:1 [] func:f", "malformed module"},
+        {"1 1 a.c:1[m] func:f", "malformed module"},
+        {"1 1 m] func:f", "malformed module"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         char text[512];
@@ -146,7 +146,7 @@ static void bytes_of_0_and_endless_lines_are_bad(void **state)
     struct fixture f = parse_bytes(zero, sizeof(zero) - 1);
     assert_int_equal(f.info.rows.len, 1);
     assert_int_equal(f.info.text.bad_lines, 2);
-    assert_string_equal(f.info.text.bad[0].why, "it has a byte of 0");
+    assert_string_equal(f.info.text.bad[0].why, "contains a NUL byte");
     release(&f);
     struct buf text = BUF_INIT;
     for (int more = 0; more < 2; more++) {

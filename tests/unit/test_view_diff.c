@@ -167,7 +167,7 @@ static const char runs_screen[] = "shop (pid 4242), against shop (pid 4242)\n"
                                   "Lost before\n"
                                   "  nothing\n"
                                   "Lost after\n"
-                                  "  2 stacks deeper than is kept, marked [cut]: outer callers are\n"
+                                  "  2 stacks deeper than the limit, marked [cut]: outer callers are\n"
                                   "  unknown. Look from the inner end, or by function.\n";
 
 static void screen_of_two_runs(void **state)

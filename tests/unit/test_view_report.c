@@ -53,8 +53,8 @@ static const char sampled_screen[] =
     "  … 1 more, together 3.3 %\n"
     "\n"
     "Lost\n"
-    "  2 stacks deeper than is kept, marked [cut]: outer callers are unknown. Look from the inner end, or\n"
-    "  by function.\n"
+    "  2 stacks deeper than the limit, marked [cut]: outer callers are unknown. Look from the inner end,\n"
+    "  or by function.\n"
     "  4 stacks could not be followed to the end, marked in [brackets]. Code compiled with\n"
     "  -fasynchronous-unwind-tables can be; JIT code cannot.\n"
     "Cost of observing\n"
@@ -269,7 +269,7 @@ static void losses_are_told(void **state)
         "  100 samples found no room",
         "  101 samples counted as allocated",
         "  102 frees went past us",
-        "  103 stacks deeper than is kept",
+        "  103 stacks deeper than the limit",
         "  104 stacks could not be followed",
         "  105 samples of threads",
         "  106 refusals to let the ledger grow",
@@ -420,7 +420,7 @@ static const char summary_screen[] =
     "  live       21.1 MiB (15.7–28.0) still held, 67 % by json_parse (parse.c)\n"
     "  churned    92.4 MiB (80.7–106) in 245k allocations, 18 % of it temporary\n"
     "  processes  shop (4242) 38.1 MiB, worker (5000) 4.02 MiB, worker (5001) 4.02 MiB, 9 more\n"
-    "  lost       something; the end of the report says what, and what to do about it\n"
+    "  lost       1 live sample could not be followed\n"
     "  next       allium report 'it'\\''s a shop.allium'\n";
 
 static void summary(void **state)

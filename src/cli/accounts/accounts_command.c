@@ -87,9 +87,9 @@ static int refuse(const struct request *q, const struct arguments *a)
     if (text && a->n_rest > 1)
         return command_misuse(c, "--%s is of one source, not of a change", format);
     if (a->n_rest > ACCOUNT_MOMENTS)
-        return command_misuse(c, "two sources at most, not also %s", a->rest[ACCOUNT_MOMENTS]);
+        return command_misuse(c, "too many sources: leave out %s", a->rest[ACCOUNT_MOMENTS]);
     if (q->show.intervals.every_ns && (a->n_rest != 1 || source_kind(a->rest[0]) != SOURCE_PROCESS))
-        return command_misuse(c, "--interval reads one process again and again: name that, and nothing else");
+        return command_misuse(c, "--interval needs one running process: give its process id alone");
     return -1;
 }
 
@@ -140,13 +140,13 @@ static int parse_faults(struct request *q, const struct arguments *a)
         return code;
     for (int i = 0; not_with_it[i]; i++)
         if (command_value(c, a, not_with_it[i]))
-            return command_misuse(c, "--faults counts page faults, for so long: leave out --%s",
+            return command_misuse(c, "--faults counts page faults for a duration: leave out --%s",
                                   not_with_it[i]);
     if (a->n_rest != 1 || source_kind(a->rest[0]) != SOURCE_PROCESS ||
         q->show.view.shape.group == ACCOUNT_BY_PROCESS)
-        return command_misuse(c, "--faults are of one process that runs: name that");
+        return command_misuse(c, "--faults needs one running process: give its process id");
     if (!source_pid(a->rest[0]))
-        return command_misuse(c, "%s is no process id", a->rest[0]);
+        return command_misuse(c, "invalid process id '%s': use the number of a process", a->rest[0]);
     return -1;
 }
 
@@ -158,8 +158,8 @@ static int parse_query(struct request *q, const char *where)
     q->show.view.query = q->query;
     if (q->query && q->show.view.format == ACCOUNTS_OPENMETRICS && account_query_needs_figures(q->query))
         return command_misuse(q->show.kind->command,
-                              "--openmetrics takes a --where about names only: by figures, a place that fits "
-                              "no longer would make a counter fall");
+                              "--openmetrics takes a --where about names only: a place that matches by its "
+                              "figures may stop matching, and a counter would fall");
     return -1;
 }
 

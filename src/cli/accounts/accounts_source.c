@@ -14,7 +14,7 @@ static int read_process(struct accounts_reading *r, const struct accounts_kind *
 {
     pid_t pid = source_pid(text);
     return pid ? kind->read(&r->accounts, texts, pid, symbols, e)
-               : error_set(e, EINVAL, "%s is no process id", text);
+               : error_set(e, EINVAL, "invalid process id '%s': use the number of a process", text);
 }
 
 static int read_moment(struct accounts_reading *r, const struct accounts_kind *kind, const char *text,

@@ -127,19 +127,20 @@ static void say(uint64_t n, const char *words)
 static void say_what_lacks(const struct request *q, const struct tags_details *d, uint32_t shown,
                            uint32_t all)
 {
-    const char *what = q->latency ? "times" : "stacks", *fits = q->query ? " of what fits --where" : "";
+    const char *what = q->latency ? "times" : "stacks",
+               *fits = q->query ? " of places that match --where" : "";
     if (!all && d->process.alive)
         command_fail(0,
-                     "no %s of calls were kept%s: `allium set %d --where QUERY %s` asks for them (if it did, "
-                     "nothing that fits was called since)",
+                     "no %s of calls were recorded%s: request them with `allium set %d --where QUERY %s` (if "
+                     "you did, nothing that matches was called since)",
                      what, fits, (int)q->pid, q->latency ? "latency" : "stacks");
     else if (!all)
-        command_fail(0, "no %s of calls were kept%s: nobody asked for them while process %d ran", what, fits,
-                     (int)q->pid);
+        command_fail(0, "no %s of calls were recorded%s: nobody requested them while process %d ran", what,
+                     fits, (int)q->pid);
     if (shown < all)
         command_fail(0, "%u of %u rows are shown; --top 0 shows all", shown, all);
     say(d->lost, "call{s} {is|are} missing: the ledger has no room for more stacks or times");
-    say(q->latency ? 0 : d->cut, "stack{s} {is|are} deeper than is kept, and cut");
+    say(q->latency ? 0 : d->cut, "stack{s} {is|are} deeper than the limit, and {is|are} cut");
     say(d->damaged, "record{s} of the ledger {is|are} damaged");
 }
 
@@ -189,7 +190,7 @@ static int parse(struct request *q, const struct arguments *a)
         return command_misuse(q->c, "%s takes one process id", what);
     q->pid = source_pid(a->rest[0]);
     if (!q->pid)
-        return command_misuse(q->c, "%s is no process id", a->rest[0]);
+        return command_misuse(q->c, "invalid process id '%s': use the number of a process", a->rest[0]);
     if (where && account_query_parse(&q->query, where, &e))
         return command_misuse(q->c, "--where: %s", e.text);
     return -1;

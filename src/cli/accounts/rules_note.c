@@ -65,11 +65,11 @@ void rules_note(const struct ledger_entry *entry, bool tags, bool sites, bool wh
     for (size_t i = 0; i < most; i++) {
         buf_printf(note, "%s%s", note->len ? "; " : "",
                    i       ? ""
-                   : sites ? "of what is first called later: "
-                           : "of modules loaded later: ");
+                   : sites ? "sites first called later: "
+                           : "modules loaded later: ");
         add_query(&a.queries.at[i], whole, note);
     }
     if (most < a.queries.len)
-        buf_printf(note, "; and what %zu more ask for", a.queries.len - most);
+        buf_printf(note, "; and %zu more queries", a.queries.len - most);
     rules_release(&a);
 }

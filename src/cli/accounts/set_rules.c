@@ -107,7 +107,7 @@ struct names {
     struct wrappers wrappers;
 };
 
-/* The process's places as they were read, tags or call sites; and the query last asked for. */
+/* The tags or call sites of the process, and the query that was stored last. */
 struct reading {
     const struct ledger_entry *entry;
     bool of_sites;
@@ -138,7 +138,7 @@ static bool fits(void *arg, size_t place, const char *text)
     return account_row_fits(&rows_of(of)->at[place], of->query, &of->texts);
 }
 
-/* Of a place whose process may not find it by itself, or knows less of it. */
+/* The place a rule is for; `apart`: the process cannot find it by itself, or knows less of it than the query needs. */
 static struct rule_target place_of(const struct reading *of, size_t i)
 {
     const struct tags_reading *r = &of->tags;
@@ -191,25 +191,24 @@ static void say(const struct set_rules *s, const struct reading *of, size_t mean
     printf(": %s%s\n", buf_str(&s->actions), later);
 }
 
-/* What has become of the query: for modules loaded later, and of sites those first called later, too. */
+/* Whether the query was stored for modules that are loaded later, and for call sites that are first called later. */
 static const char *stored_note(const struct reading *of, enum rules_stored stored, bool known)
 {
     static const char *const tags[] = {
         [RULES_NOT_STORED] = "",
-        [RULES_STORED] = "; kept for modules loaded later",
-        [RULES_TAKEN_BACK] = "; no longer kept for modules loaded later",
-        [RULES_FULL] =
-            "; not for modules loaded later: no more queries can be kept (`allium ps` shows them)"};
+        [RULES_STORED] = "; stored for modules loaded later",
+        [RULES_TAKEN_BACK] = "; no longer stored for modules loaded later",
+        [RULES_FULL] = "; not for modules loaded later: no room for more queries (`allium ps` shows them)"};
     static const char *const sites[] = {
         [RULES_NOT_STORED] = "",
-        [RULES_STORED] = "; kept for those first called later",
-        [RULES_TAKEN_BACK] = "; no longer kept for those first called later",
+        [RULES_STORED] = "; stored for sites first called later",
+        [RULES_TAKEN_BACK] = "; no longer stored for sites first called later",
         [RULES_FULL] =
-            "; not for those first called later: no more queries can be kept (`allium ps` shows them)"};
+            "; not for sites first called later: no room for more queries (`allium ps` shows them)"};
     if (!known)
-        return of->of_sites ? "; not for those first called later, of which module and func alone are told"
-                            : "; not for modules loaded later, which tell class, name, module, func and file "
-                              "alone";
+        return of->of_sites ? "; not for sites first called later, of which only module and func are known"
+                            : "; not for modules loaded later, of which only class, name, module, func and "
+                              "file are known";
     return of->of_sites ? sites[stored] : tags[stored];
 }
 

@@ -53,7 +53,7 @@ const struct command command_diff = {
     .run = run,
 };
 
-/* All that one call was asked for. */
+/* The options of one call. */
 struct request {
     const char *source[PROFILE_PAIR_SIDES];
     int group, sort;
@@ -140,18 +140,17 @@ static int parse(struct request *q, int argc, char **argv)
     if (code < 0)
         code = option_values_parse(c, "sort", command_value(c, &a, "sort"), option_values_orders, &q->sort);
     if (code < 0 && q->sort == ROLLUP_SORT_AGE)
-        code = command_misuse(
-            c, "--sort age: what was live at both moments has aged alike; it can be live, peak, "
-               "allocated, allocations or temporary");
+        code = command_misuse(c, "--sort age does not compare: use live, peak, allocated, allocations or "
+                                 "temporary");
     if (code < 0)
         code = option_values_parse_top(c, command_value(c, &a, "top"), &q->top);
     if (code < 0)
         code = parse_conditions(q, &a);
     if (code < 0 && a.n_rest != 2)
         code = command_misuse(c,
-                              a.n_rest > 2 ? "two sources, not also %s"
-                              : a.n_rest   ? "two sources: %s, and what to compare it with?"
-                                           : "which two sources?%s",
+                              a.n_rest > 2 ? "too many sources: leave out %s"
+                              : a.n_rest   ? "missing second source: %s, and the source to compare it with"
+                                           : "missing sources: give two%s",
                               a.n_rest > 2 ? a.rest[2]
                               : a.n_rest   ? a.rest[0]
                                            : "");
@@ -167,7 +166,7 @@ static int parse(struct request *q, int argc, char **argv)
 
 /* ---- conditions ---- */
 
-/* -1: what was asked for is known of both. */
+/* -1: both sources have the figures that the options need. */
 static int check_known(const struct request *q, const struct diff *d)
 {
     const char *word = NULL;

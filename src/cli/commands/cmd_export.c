@@ -176,7 +176,7 @@ static int export(const struct arguments *a, const struct source *s, struct prof
     return bad ? command_fail(EXIT_FAILED, "%s: %s", path, strerror(-bad)) : EXIT_DONE;
 }
 
-/* The one format that was asked for. -1, or an exit code. */
+/* Reads the option that names the format: one, not several. -1, or an exit code. */
 static int parse_format(const struct arguments *a, enum format *format)
 {
     int asked = 0;

@@ -335,9 +335,9 @@ static int run(int argc, char **argv)
     if (scan.unreadable && !proc_may_see_all())
         say_unreadable(scan.unreadable);
     if (scan.stuck)
-        fprintf(stderr,
-                "allium: %u process%s could not be looked at: what %s is locked, or too much to read\n",
-                scan.stuck, scan.stuck == 1 ? "" : "es", scan.stuck == 1 ? "it maps" : "they map");
+        fprintf(stderr, "allium: %u process%s could not be read: %s locked, or too large\n", scan.stuck,
+                scan.stuck == 1 ? "" : "es",
+                scan.stuck == 1 ? "its list of mappings is" : "their lists of mappings are");
     ledger_scan_release(&scan);
     return command_written(&out, EXIT_DONE);
 }

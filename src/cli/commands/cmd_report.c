@@ -90,7 +90,7 @@ static int check_combination(const struct profile_filter *f, enum rollup_sort so
     return code;
 }
 
-/* All that one call was asked for. */
+/* The options of one call. */
 struct request {
     const char *source; /* NULL: the newest recording */
     int group, sort;

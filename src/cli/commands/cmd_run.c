@@ -157,7 +157,7 @@ static int run(int argc, char **argv)
     if (bad)
         command_fail(0, "%s%s", e.text,
                      result.stage == RECORD_RAN
-                         ? "; what it lacks is in ledgers still: allium ps lists them, "
+                         ? "; the missing part is still in the ledgers: allium ps lists them, "
                            "allium snapshot PID keeps one"
                          : "");
     else if (!quiet) {

@@ -102,7 +102,7 @@ static void add(struct change *c, uint64_t clear, uint64_t set)
     c->set = (c->set & ~clear) | set;
 }
 
-/* What an agent does. 1: it is such an action; 0: it is none; -1: it is wrong, and a line was printed. */
+/* Parses an action of the agent. 1: it is one; 0: it is not; -1: its value is invalid, and a line was printed. */
 static int parse_agent(const char *text, struct change *c)
 {
     uint64_t period;
@@ -137,7 +137,7 @@ static int parse_action(const char *text, struct change *c)
     if (agent || tags)
         return -1;
     return command_misuse(&command_set,
-                          "%s is no action: it can be period=SIZE, period=default, on, off, free-stacks=all, "
+                          "unknown action '%s': use period=SIZE, period=default, on, off, free-stacks=all, "
                           "free-stacks=some, stacks, latency, fail=HOW, stacks=off, latency=off or fail=off",
                           text);
 }
@@ -310,7 +310,8 @@ static int parse_pid(const struct arguments *a, const char *where, int *pid, int
         *pid = source_pid(a->rest[0]);
         *first = 1;
         if (!*pid)
-            return command_misuse(&command_set, "%s is no process id", a->rest[0]);
+            return command_misuse(&command_set, "invalid process id '%s': use the number of a process",
+                                  a->rest[0]);
     } else if (!where) {
         return command_misuse(&command_set, "a process id, please, or --where");
     }

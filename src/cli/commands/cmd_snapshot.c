@@ -90,7 +90,7 @@ static int store(const struct found *f, const char *path, bool force, struct err
     return bad ? bad : closed;
 }
 
-/* Of a process that has nothing it is told why there is no ledger. */
+/* Reports why a process has no ledger. */
 static int find(struct found *f, pid_t pid, struct error *e)
 {
     char *cache = profile_names_cache_dir();
@@ -143,7 +143,8 @@ static int run(int argc, char **argv)
         return command_misuse(&command_snapshot, "one process id, please");
     pid_t pid = source_pid(a.rest[0]);
     if (!pid)
-        return command_misuse(&command_snapshot, "%s is no process id", a.rest[0]);
+        return command_misuse(&command_snapshot, "invalid process id '%s': use the number of a process",
+                              a.rest[0]);
     if (find(&f, pid, &e))
         return command_fail(EXIT_FAILED, "%s", e.text);
     code = keep(&f, pid, command_value(&command_snapshot, &a, "output"),

@@ -91,7 +91,7 @@ static int no_tool(const char *name)
     return code;
 }
 
-/* Everything is asked for; do it. */
+/* All options are read: runs the tool. */
 static int observe(struct sys_request *r)
 {
     struct error e = {""};

@@ -85,14 +85,16 @@ static int parse_one(const char *text, uint64_t *address)
     struct stat st;
     bool is_address = parse_address(text, address);
     if (!is_address && !stat(text, &st))
-        return command_misuse(&command_who, "which address? %s is a file: allium who %s ADDRESS", text, text);
+        return command_misuse(&command_who, "missing address: %s is a file: use allium who %s ADDRESS", text,
+                              text);
     if (!is_address)
         return command_misuse(&command_who,
-                              "%s is no address: write it in hexadecimal, such as 0x55d0c0a2b6d8", text);
+                              "invalid address '%s': use hexadecimal digits, such as 0x55d0c0a2b6d8", text);
     if (is_process(text))
-        return command_misuse(&command_who,
-                              "which address? %s is a process: allium who %s ADDRESS (an address: 0x%s)",
-                              text, text, text);
+        return command_misuse(
+            &command_who,
+            "missing address: %s is a process: use allium who %s ADDRESS, or 0x%s for an address", text, text,
+            text);
     return -1;
 }
 
@@ -107,7 +109,7 @@ static int parse_two(const char *source, const char *text, uint64_t *address)
         return command_misuse(&command_who, "the source comes first: allium who %s %s", text, source);
     if (!is_address)
         return command_misuse(&command_who,
-                              "%s is no address: write it in hexadecimal, such as 0x55d0c0a2b6d8", text);
+                              "invalid address '%s': use hexadecimal digits, such as 0x55d0c0a2b6d8", text);
     return -1;
 }
 

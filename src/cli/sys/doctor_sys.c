@@ -21,7 +21,7 @@ static const char *takes(const char *rung)
     return NULL;
 }
 
-/* Why it is none of the better ways, and what would help. */
+/* Why the better attach methods do not work here, and what would help. */
 static void add_refusals(const struct sys_session *s, struct buf *advice)
 {
     vec_each (const struct sys_refusal, r, &s->refused) {

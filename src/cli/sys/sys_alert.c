@@ -20,7 +20,7 @@ static int cut_duration(char *text, uint64_t *ns, struct error *e)
     if (!at)
         return 0;
     if (units_parse_duration(at + 5, ns))
-        return error_set(e, EINVAL, "--alert: \"%s\" is no time: write 30s, 5m or 1h30m after for", at + 5);
+        return error_set(e, EINVAL, "--alert: invalid time '%s' after for: use 30s, 5m or 1h30m", at + 5);
     *at = '\0';
     return 0;
 }

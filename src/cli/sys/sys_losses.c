@@ -102,7 +102,7 @@ void sys_losses_write_json(const struct sys_losses *l, struct sink *out)
     vec_release(&samples.ends);
 }
 
-/* Calls for each key under which a count is recorded; stops at what is not 0. */
+/* Calls `f` for each key that a count is recorded under, until it returns something other than 0. */
 static int each_key(const struct sys_tool *tool, int (*f)(void *arg, const char *key, uint32_t count),
                     void *arg)
 {
@@ -152,7 +152,7 @@ static int get(void *arg, const char *key, uint32_t count)
 {
     const struct get *g = arg;
     int64_t n = 0;
-    recording_number(g->recording, key, &n); /* what an older version did not count stays 0 */
+    recording_number(g->recording, key, &n); /* a count that the recording version did not have stays 0 */
     g->counted[count] = n > 0 ? (uint64_t)n : 0;
     return 0;
 }

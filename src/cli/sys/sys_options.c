@@ -43,7 +43,7 @@ static const char *value(const struct parse *p, const char *name)
 
 static void refuse(struct parse *p, const char *name, const char *text, const char *what)
 {
-    p->code = command_misuse(&p->r->as_command, "--%s %s is no %s", name, text, what);
+    p->code = command_misuse(&p->r->as_command, "invalid --%s '%s': use %s", name, text, what);
 }
 
 #define NAMES_MAX 64
@@ -77,7 +77,7 @@ static bool number(struct parse *p, const char *name, uint32_t *out)
 {
     const char *text = value(p, name);
     if (text && !read_number(text, out))
-        refuse(p, name, text, "number");
+        refuse(p, name, text, "a number");
     return text != NULL;
 }
 
@@ -110,7 +110,7 @@ static void uid(struct parse *p)
     if (user)
         c->uid = user->pw_uid;
     else if (!read_number(text, &c->uid))
-        refuse(p, "uid", text, "user here: write a name or a number");
+        refuse(p, "uid", text, "the name or number of a user");
 }
 
 static void cgroup(struct parse *p)
@@ -124,7 +124,8 @@ static void cgroup(struct parse *p)
     if (cgroup_find(text, group, &e))
         p->code = command_misuse(&p->r->as_command, "--cgroup: %s", e.text);
     else if (group->level == CGROUP_LEVEL_UNKNOWN)
-        refuse(p, "cgroup", text, "cgroup of a hierarchy whose root can be seen from here");
+        refuse(p, "cgroup", text,
+               "a cgroup of this container, or run it outside: its hierarchy's root is not visible here");
     else
         c->filters |= group->hierarchy == CGROUP_V2 ? SYS_FILTER_CGROUP : SYS_FILTER_CGROUP_V1;
     c->cgroup_id = group->id;
@@ -145,7 +146,7 @@ static void filters(struct parse *p)
     if (comm) {
         c->filters |= SYS_FILTER_COMM;
         if (strlen(comm) >= SYS_COMM_BYTES)
-            refuse(p, "comm", comm, "name the kernel can have: it keeps 15 characters");
+            refuse(p, "comm", comm, "at most 15 characters, as the kernel does");
         else
             memcpy(c->comm, comm, strlen(comm));
     }
@@ -177,7 +178,7 @@ static void sample(struct parse *p)
     if (value(p, "from") || !number(p, "sample", &s->config.sample))
         return;
     if (!s->config.sample)
-        refuse(p, "sample", "0", "number of events of which one is taken: at least 1");
+        refuse(p, "sample", "0", "at least 1: one stack is sampled for so many events");
     else if (s->part && !s->part->stacks)
         p->code = command_misuse(&r->as_command, "--sample is of user stacks: ask for rows --by stack");
     if (!value(p, "stacks"))
@@ -236,7 +237,7 @@ static void order(struct parse *p)
         refuse_name(p, "sort", text, names, tool->n_columns);
 }
 
-/* Reports: of rows there always are some; of events, when one of these is asked for. */
+/* A tool with rows always makes reports; a tool with events only with --interval, --sort, --top or --hist. */
 static void reports(struct parse *p)
 {
     struct sys_show *show = &p->r->show;

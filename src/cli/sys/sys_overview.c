@@ -20,7 +20,7 @@
 
 #define SECOND_NS    UINT64_C(1000000000)
 #define ASK_ALL_MS   300u  /* of one screen */
-#define ASK_MAPS_MS  2000u /* of one process, that is all that was asked for */
+#define ASK_MAPS_MS  2000u /* with --pid: of that process alone */
 #define CLEAR_SCREEN "\033[H\033[2J"
 
 #define TOP_LISTS    6
@@ -66,7 +66,7 @@ static int show_machine(const struct overview_screen *o, struct overview_reader 
     return bad;
 }
 
-/* One screen of a process. -ESRCH: there is none. */
+/* Writes the screen of --pid. -ESRCH: the process does not exist. */
 static int show_process(const struct overview_screen *o, struct overview_reader *l, struct sink *out)
 {
     struct overview_process p;
@@ -149,7 +149,7 @@ static int parse_pid(const struct command *c, const struct arguments *a, int *pi
     if (!text)
         return -1;
     *pid = source_pid(text);
-    return *pid ? -1 : command_misuse(c, "--pid %s is no process id", text);
+    return *pid ? -1 : command_misuse(c, "invalid process id '%s': use the number of a process", text);
 }
 
 static int parse(const struct command *c, const struct arguments *a, struct overview_screen *o)

@@ -68,7 +68,7 @@ static const char *find_idle(const struct sys_request *r, const struct arguments
     if (value(r, a, "debuginfod") && !source)
         return "--debuginfod is for the kernel's files and lines: ask for --lines, or rows by file or "
                "directory";
-    return value(r, a, "user") && !r->command ? "--user is who starts CMD: give a command after --" : NULL;
+    return value(r, a, "user") && !r->command ? "--user is the user of CMD: add a command after --" : NULL;
 }
 
 /* Options about stacks, where there are none. */
@@ -100,10 +100,11 @@ static int about_recorded(const struct sys_request *r, const struct arguments *a
         for (size_t i = 0; i < sizeof(shows) / sizeof(*shows); i++)
             fits = fits || !strcmp(o->name, shows[i]);
         if (!fits && value(r, a, o->name))
-            return command_misuse(&r->as_command, "--from shows what was recorded: leave out --%s", o->name);
+            return command_misuse(&r->as_command, "--from shows a recording: leave out --%s", o->name);
     }
     if (r->command)
-        return command_misuse(&r->as_command, "--from shows what was recorded: it starts no command");
+        return command_misuse(&r->as_command,
+                              "--from shows a recording and runs no command: leave out -- CMD");
     return -1;
 }
 

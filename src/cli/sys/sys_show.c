@@ -51,7 +51,7 @@ struct show {
     int code;
 };
 
-/* Alerts are about all rows, not only about those that are shown. */
+/* Alerts are checked against all rows, before --where and --top. */
 static void alert(struct show *w)
 {
     struct sys_alert *a = &w->o->alert;
@@ -225,7 +225,7 @@ static void say_recorded(const struct show *w)
     buf_release(&b);
 }
 
-/* One that was told to end by the same Ctrl-C gets a moment for it. */
+/* A command that the same Ctrl-C ends has ENDING_MS to end before it is reported as running. */
 static void say_goes_on(const struct show *w)
 {
     const struct workload *command = w->o->command;

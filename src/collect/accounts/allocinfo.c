@@ -92,16 +92,16 @@ static const char *parse_place(struct parse *p, const char *begin, const char *e
         for (module = end - 1; module > begin && *module != '['; module--)
             ;
         if (module == begin || module[-1] != ' ' || module + 2 == end)
-            return "its module is none";
+            return "malformed module";
         key->module = alloc_texts_put(p->texts, module + 1, (size_t)(end - module) - 2);
         end = module - 1;
     }
     line = memrchr(begin, ':', (size_t)(end - begin));
     if (!line || line == begin)
-        return "it names no file and line";
+        return "no file and line";
     const char *at = line + 1;
     if (!read_whole(&at, end, &number) || at != end || number > UINT32_MAX)
-        return "its line is no number";
+        return "invalid line number";
     key->line = (uint32_t)number;
     key->file = file_text(p, begin, (size_t)(line - begin));
     return NULL;
@@ -118,21 +118,21 @@ static const char *parse_row(struct parse *p, const char *at, const char *end)
     bool inexact = false;
     skip_blanks(&at, end);
     if (!read_signed(&at, end, &bytes) || at == end || *at != ' ')
-        return "its size is no number of 64 bits";
+        return "invalid size, not a 64-bit number";
     skip_blanks(&at, end);
     if (!read_whole(&at, end, &calls) || at == end || *at != ' ')
-        return "its calls are no number of 64 bits";
+        return "invalid number of calls, not a 64-bit number";
     skip_blanks(&at, end);
     const char *function = find_function(at, end);
     if (!function)
-        return "it has no func:";
+        return "no func:";
     const char *name = function + strlen(" func:");
     if ((size_t)(end - name) >= mark_len && !memcmp(end - mark_len, mark, mark_len)) {
         inexact = true;
         end = without_blanks_behind(name, end - mark_len);
     }
     if (name == end)
-        return "its function has no name";
+        return "empty function name";
     const char *why = parse_place(p, at, function, &key);
     if (why)
         return why;
@@ -155,9 +155,9 @@ static void take_line(struct parse *p, const char *begin, const char *end)
     if (bare == begin || *begin == '#') /* the line of headings */
         return;
     if (end - begin > ALLOCINFO_LINE_BYTES)
-        why = "it is too long";
+        why = "too long";
     else if (memchr(begin, '\0', (size_t)(end - begin)))
-        why = "it has a byte of 0";
+        why = "contains a NUL byte";
     else
         why = parse_row(p, begin, bare);
     if (!why)
@@ -175,11 +175,11 @@ static int parse_head(struct account_text *a, const char *at, const char *end, s
     uint64_t version, minor;
     end = without_blanks_behind(at, end);
     if ((size_t)(end - at) < strlen(HEAD) || memcmp(at, HEAD, strlen(HEAD)) != 0)
-        return error_set(e, EPROTO, "it does not begin with \"" HEAD "\"");
+        return error_set(e, EPROTO, "not allocinfo: the first line does not begin with \"" HEAD "\"");
     at += strlen(HEAD);
     if (!read_whole(&at, end, &version) || at == end || *at++ != '.' || !read_whole(&at, end, &minor) ||
         at != end || version < 1 || version > 2 || minor > UINT32_MAX)
-        return error_set(e, EPROTO, "it is no allocinfo of version 1 or 2, which are those that are known");
+        return error_set(e, EPROTO, "unknown version of allocinfo: only version 1 or 2 can be read");
     a->version = (unsigned)version;
     a->minor = (unsigned)minor;
     a->lines = 1;
@@ -193,7 +193,7 @@ int allocinfo_parse(struct accounts *a, struct alloc_texts *texts, const char *t
     const char *at = text, *end = text + len, *newline = len ? memchr(at, '\n', len) : NULL;
     *a = (struct accounts){.rows = {0}};
     if (len >= 2 && !memcmp(text, "\x1f\x8b", 2))
-        return error_set(e, EPROTO, "it is compressed: zcat it into `allium sys allocinfo -`");
+        return error_set(e, EPROTO, "compressed: use `zcat FILE | allium sys allocinfo -`");
     int bad = parse_head(&a->text, at, newline ? newline : end, e);
     if (bad)
         return bad;

@@ -50,7 +50,7 @@ static int read_text(const char *path, struct buf *text, struct error *e)
     if (!path || !strcmp(path, ALLOCINFO_PATH))
         return explain(bad, e);
     return error_set(e, -bad, "%s: %s", standard_input ? "standard input" : path,
-                     bad == -EFBIG ? "there is more than 1 GiB of it" : strerror(-bad));
+                     bad == -EFBIG ? "larger than 1 GiB" : strerror(-bad));
 }
 
 int allocinfo_read(struct accounts *a, struct alloc_texts *texts, const char *path, struct error *e)
@@ -60,10 +60,11 @@ int allocinfo_read(struct accounts *a, struct alloc_texts *texts, const char *pa
     *a = (struct accounts){.rows = {0}};
     int bad = read_text(path, &text, e);
     if (!bad && !path && is_switched_on() == 0)
-        bad = error_set(
-            e, EOPNOTSUPP,
-            "memory allocation profiling is switched off: sysctl vm.mem_profiling=1, or boot with "
-            "sysctl.vm.mem_profiling=1; what was counted until then: allium sys allocinfo " ALLOCINFO_PATH);
+        bad =
+            error_set(e, EOPNOTSUPP,
+                      "memory allocation profiling is switched off: sysctl vm.mem_profiling=1, or boot with "
+                      "sysctl.vm.mem_profiling=1; to read what was counted until then: allium sys "
+                      "allocinfo " ALLOCINFO_PATH);
     if (!bad && (bad = allocinfo_parse(a, texts, buf_str(&text), text.len, &why)))
         error_set(e, -bad, "%s: %s",
                   !path               ? ALLOCINFO_PATH

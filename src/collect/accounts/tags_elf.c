@@ -31,7 +31,7 @@ static int check_kind(Elf *elf, GElf_Ehdr *h, const char *path, struct error *e)
         return error_set(e, ENOEXEC,
                          "%s is an archive: ask for the program or library that is linked with it", path);
     if (elf && elf_kind(elf) != ELF_K_ELF)
-        return error_set(e, ENOEXEC, "%s is no ELF program or library, or cut short", path);
+        return error_set(e, ENOEXEC, "%s is not an ELF program or library, or is truncated", path);
     if (!elf || !gelf_getehdr(elf, h))
         return error_set(e, ENOEXEC, "%s is cut short, or damaged: %s", path, elf_errmsg(-1));
     if (h->e_machine != EM_X86_64 || gelf_getclass(elf) != ELFCLASS64 || h->e_ident[EI_DATA] != ELFDATA2LSB)
@@ -40,7 +40,7 @@ static int check_kind(Elf *elf, GElf_Ehdr *h, const char *path, struct error *e)
         return error_set(e, ENOEXEC,
                          "%s is an object file: ask for the program or library that is linked with it", path);
     if (h->e_type != ET_EXEC && h->e_type != ET_DYN)
-        return error_set(e, ENOEXEC, "%s is no ELF program or library", path);
+        return error_set(e, ENOEXEC, "%s is not an ELF program or library", path);
     return 0;
 }
 

@@ -57,7 +57,7 @@ static bool real_folder(const char *path, char out[static PATH_MAX])
 static int refuse(const struct mount *mount, const char *path, struct error *e)
 {
     if (!mount)
-        return error_set(e, EINVAL, "cgroup %s: it is no cgroup; give a folder below /sys/fs/cgroup", path);
+        return error_set(e, EINVAL, "cgroup %s: not a cgroup; use a folder below /sys/fs/cgroup", path);
     return error_set(e, EINVAL,
                      "cgroup %s: this is a cgroup of %s; give one of version 2, or of the memory controller",
                      path, cgroup_mount_controllers(mount));
@@ -113,8 +113,7 @@ int cgroup_find(const char *path, struct cgroup_ref *out, struct error *e)
         return error_set(
             e, ENOSYS, "cgroup %s: no cgroups are mounted here; mount -t cgroup2 none /sys/fs/cgroup", path);
     if (bad == -ENOENT)
-        return error_set(e, ENOENT, "cgroup %s: there is no such cgroup; systemd-cgls shows which there are",
-                         path);
+        return error_set(e, ENOENT, "cgroup %s does not exist; systemd-cgls lists cgroups", path);
     return error_set(e, -bad, "cgroup %s: %s", path, strerror(-bad));
 }
 

@@ -53,7 +53,7 @@ static int open_page(const struct ledger_entry *ledger, const char *path, struct
                         mapped_ledgers_nameless(mapped_ledgers_control(ledger->mapped, ledger->image_id))))
         return fd;
     close(fd);
-    return error_set(e, EPROTO, "%s is no control page of an agent", path);
+    return error_set(e, EPROTO, "%s is not the control page of an agent", path);
 }
 
 static int change(int fd, uint64_t clear, uint64_t set, uint64_t *now)

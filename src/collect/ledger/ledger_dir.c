@@ -190,12 +190,13 @@ static int check_own(const char *path, struct error *e)
 {
     struct stat st;
     if (lstat(path, &st))
-        return error_set(e, errno, "cannot look at %s: %s", path, strerror(errno));
+        return error_set(e, errno, "cannot read %s: %s", path, strerror(errno));
     if (!S_ISDIR(st.st_mode))
-        return error_set(e, ENOTDIR, "%s is not a directory: remove it, it stands where ledgers are kept",
-                         path);
+        return error_set(e, ENOTDIR, "%s is not a directory: remove it, ledgers are stored there", path);
     if (st.st_uid != geteuid() || (st.st_mode & 077))
-        return error_set(e, EACCES, "%s is not ours alone: remove it, or make it this user's, with mode 0700",
+        return error_set(e, EACCES,
+                         "%s belongs to another user or is open to others: remove it, or give it to this "
+                         "user, with mode 0700",
                          path);
     return 0;
 }
@@ -347,8 +348,8 @@ int ledger_dir_make(char **path, struct error *e)
         buf_printf(&b, "/dev/shm/allium-%u", (unsigned)geteuid());
         bad = is_tmpfs("/dev/shm") ? own_dir(buf_str(&b), e)
                                    : error_set(e, EXDEV,
-                                               "there is no tmpfs for ledgers: mount one on /dev/shm, or let "
-                                               "XDG_RUNTIME_DIR name one");
+                                               "there is no tmpfs for ledgers: mount one on /dev/shm, or set "
+                                               "XDG_RUNTIME_DIR to one");
     }
     if (!bad) {
         buf_addstr(&b, "/" LEDGER_RUN_PREFIX "XXXXXX");

@@ -301,7 +301,7 @@ int rules_of_places(const struct ledger_entry *tags, const struct rules_places *
         if (query)
             *stored = keep(&p, &change, query);
         if (p.now.list.len > LEDGER_ACTIONS_MOST)
-            bad = error_set(e, E2BIG, "something is asked of %zu places; at most %u can be: ask less of them",
+            bad = error_set(e, E2BIG, "%zu places would have rules; at most %u can: use a narrower --where",
                             p.now.list.len, LEDGER_ACTIONS_MOST);
         else if (p.now.queries.len)
             note_apart(&p, places);

@@ -129,10 +129,9 @@ static enum program_kind judge(int fd, const char *path, struct error *e)
     }
     if (why == PRELOAD_CHECK_YES)
         return PROGRAM_OK;
-    error_set(
-        e, EINVAL,
-        "%s defines %s itself: what it allocates there goes past the agent and is not in this recording",
-        path, check.allocator);
+    error_set(e, EINVAL,
+              "%s defines %s itself: its allocations bypass the agent and are missing from this recording",
+              path, check.allocator);
     return PROGRAM_OWN_MALLOC;
 }
 

@@ -127,8 +127,8 @@ static int parse_only(const char *text, uint32_t *only, struct error *e)
         size_t len = strcspn(at, ",");
         int mark = mark_of(at, len);
         if (mark < 0)
-            return error_set(e, EINVAL, "--only %s: there is no %.*s; it takes columns, as major,heap", text,
-                             (int)len, at);
+            return error_set(e, EINVAL, "--only %s: unknown column '%.*s'; use columns such as major,heap",
+                             text, (int)len, at);
         named |= 1u << mark;
         at += len + (at[len] == ',');
     }
@@ -145,12 +145,12 @@ static int check_rung(const struct sys_session *s, const char *only, struct erro
         size_t len = strcspn(at, ",");
         int mark = mark_of(at, len);
         if (mark >= 0 && s->lacking & BIT(column_of[mark]))
-            return error_set(e, EOPNOTSUPP, "--only %.*s: it cannot tell which faults are %s", (int)len, at,
-                             columns[column_of[mark]].name);
+            return error_set(e, EOPNOTSUPP, "--only %.*s: this attach method cannot tell which faults are %s",
+                             (int)len, at, columns[column_of[mark]].name);
         at += len + (at[len] == ',');
     }
     if (s->settings.part->bits & FAULTS_BY_FILE && s->lacking & BIT(FILE_PAGES))
-        return error_set(e, EOPNOTSUPP, "--by %s: it cannot tell what is mapped where",
+        return error_set(e, EOPNOTSUPP, "--by %s: this attach method does not see mappings",
                          s->settings.part->name);
     return 0;
 }

@@ -15,7 +15,7 @@ const struct profile_summary_loss profile_summary_losses[PROFILE_LOSSES] = {
          "figures were too high",
          "Mistrust the oldest entries; the program frees through functions of its own."},
     [PROFILE_LOST_STACK_CUT] = {"stacks_cut", "stack",
-                                "deeper than is kept, marked [cut]: outer callers are unknown",
+                                "deeper than the limit, marked [cut]: outer callers are unknown",
                                 "Look from the inner end, or by function."},
     [PROFILE_LOST_STACK_BROKEN] =
         {"stacks_broken", "stack", "could not be followed to the end, marked in [brackets]",
@@ -35,6 +35,17 @@ const struct profile_summary_loss profile_summary_losses[PROFILE_LOSSES] = {
     [PROFILE_INHERITED_FREES] = {"inherited_frees", "object",
                                  "of a parent process freed by its fork child; they count in the parent",
                                  "Nothing is wrong."},
+};
+
+const char *const profile_summary_loss_words[PROFILE_LOSSES] = {
+    [PROFILE_LOST_SAMPLES] = "sample{s} found no room in the ledger",
+    [PROFILE_LOST_LIVE] = "live sample{s} could not be followed",
+    [PROFILE_LOST_FREES_UNSEEN] = "free{s} bypassed the agent",
+    [PROFILE_LOST_STACK_CUT] = "stack{s} {is|are} deeper than the limit, and {is|are} cut",
+    [PROFILE_LOST_STACK_BROKEN] = "stack{s} could not be walked to the end",
+    [PROFILE_LOST_THREADS] = "sample{s} {is|are} of threads beyond the table",
+    [PROFILE_LOST_GROWTH] = "time{s} a ledger could not grow",
+    [PROFILE_LOST_CHILDREN] = "program start{s} {was|were} not observed",
 };
 
 static void add_image(struct profile_summary *f, const struct profile *p, uint32_t i)

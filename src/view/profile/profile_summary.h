@@ -48,6 +48,8 @@ static inline bool profile_summary_exact(const struct profile_summary *f)
 {
     return f->period_high == 1;
 }
+/** A loss of each kind, "stack{s} {is|are} ...", as text_add_words() takes it; NULL: the kind is no loss. */
+extern const char *const profile_summary_loss_words[PROFILE_LOSSES];
 /** Returns whether anything is missing or wrong. PROFILE_FAILED_REQUESTS and the kinds behind it do not
  * count. */
 bool profile_summary_any_lost(const struct profile *p, const struct profile_summary *f);

@@ -185,6 +185,30 @@ static void write_unobserved(const struct summary *s)
     buf_release(&b);
 }
 
+/* One line for each kind of loss; the end of the report has the rest, and advice. */
+static void write_lost(struct summary *s)
+{
+    const struct profile_summary *f = &s->facts;
+    struct buf b = BUF_INIT;
+    int shown = 0;
+    for (int k = 0; k < PROFILE_FAILED_REQUESTS; k++) {
+        if (!f->losses[k])
+            continue;
+        text_add_words(&b, f->losses[k], profile_summary_loss_words[k]);
+        write_line(s, shown++ ? "" : "lost", &b);
+    }
+    if (*f->full) {
+        buf_addstr(&b, "a ledger stopped growing: ");
+        text_add_name(&b, s->style, f->full);
+        write_line(s, shown++ ? "" : "lost", &b);
+    }
+    if (!shown && profile_summary_any_lost(s->p, f)) {
+        buf_addstr(&b, "some figures are incomplete: see \"Lost\" at the end of the report");
+        write_line(s, "lost", &b);
+    }
+    buf_release(&b);
+}
+
 void summary_write(struct sink *out, const struct profile *p, const struct text_style *style,
                    const char *file)
 {
@@ -206,10 +230,7 @@ void summary_write(struct sink *out, const struct profile *p, const struct text_
     write_churned(&s);
     write_processes(&s);
     write_unobserved(&s);
-    if (profile_summary_any_lost(p, &s.facts)) {
-        buf_addstr(&b, "something; the end of the report says what, and what to do about it");
-        write_line(&s, "lost", &b);
-    }
+    write_lost(&s);
     if (file) { /* never shortened: it is there to be copied */
         add_quoted(&b, style, file);
         sink_printf(out, "  %-10s allium report %s\n", "next", buf_str(&b));
