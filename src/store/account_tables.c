@@ -293,8 +293,7 @@ static void take_count(struct load *l, uint32_t row, uint64_t time_ns)
 
 static uint32_t put_text(struct load *l, uint32_t row, uint32_t column)
 {
-    const char *text = text_at(l->t, row, column);
-    return *text ? alloc_texts_put(l->texts, text, strlen(text)) : ALLOC_NO_TEXT;
+    return alloc_texts_put_string(l->texts, text_at(l->t, row, column));
 }
 
 /* Processes and counters have been read: of another kind, or later than what is asked for, there are none. */

@@ -160,7 +160,7 @@ static size_t find_places(const struct set_rules *s, const struct reading *of, s
         *vec_push(&places->at) = place;
         meant += place.meant;
     }
-    vec_each (const struct tags_module, m, &of->tags.modules)
+    vec_each (const struct account_module, m, &of->tags.modules)
         if (m->whole)
             *vec_push(&places->whole) = m->key;
     return meant;

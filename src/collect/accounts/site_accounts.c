@@ -6,18 +6,6 @@
 
 #include "base/mem.h"
 
-#define DELETED " (deleted)"
-
-static const char *text_of(const struct ledger_copy *c, uint32_t string)
-{
-    return string < c->count[LEDGER_STRINGS] ? ledger_copy_at(c, LEDGER_STRINGS, char, string) : "";
-}
-
-static uint32_t put_text(struct alloc_texts *texts, const char *text)
-{
-    return *text ? alloc_texts_put(texts, text, strlen(text)) : ALLOC_NO_TEXT;
-}
-
 /* What all shards of a site add up to. False: the ledger has no sums of it. */
 static bool sum_of(struct account_sum *sum, const struct ledger_copy *c, uint64_t site)
 {
@@ -88,7 +76,7 @@ static uint64_t key_of(const struct ledger_copy *c, const struct ledger_site *s,
     if (module == LEDGER_NONE || s->tag || s->flags & LEDGER_SITE_WRAPPER)
         return 0;
     const struct ledger_module *m = ledger_copy_at(c, LEDGER_MODULES, struct ledger_module, module);
-    const char *path = text_of(c, m->path);
+    const char *path = account_modules_text(c, m->path);
     return m->build_id_len && m->build_id_len <= LEDGER_BUILD_ID_BYTES
                ? ledger_site_key(m->build_id, m->build_id_len, code)
                : ledger_site_key(path, strlen(path), code);
@@ -116,31 +104,19 @@ static void add_site(struct sites_reading *r, const struct ledger_copy *c, uint6
     if (is_nothing(sum) && !r->idle)
         return;
     sum->inexact = r->process.losses[ACCOUNT_LOST_OBJECTS] || r->process.losses[ACCOUNT_LOST_FREES];
-    row.key.comm = put_text(texts, r->process.comm);
+    row.key.comm = alloc_texts_put_string(texts, r->process.comm);
     if (s->tag)
-        row.key.class = put_text(texts, SITES_TAG);
+        row.key.class = alloc_texts_put_string(texts, SITES_TAG);
     if (module != LEDGER_NONE)
-        row.key.module = put_text(texts, r->modules.at[module].path);
+        row.key.module = alloc_texts_put_string(texts, r->modules.at[module].path);
     else
-        row.key.function = put_text(texts, number == LEDGER_SITE_OTHER ? SITES_OTHER : SITES_NO_MODULE);
+        row.key.function =
+            alloc_texts_put_string(texts, number == LEDGER_SITE_OTHER ? SITES_OTHER : SITES_NO_MODULE);
     *vec_push(&r->module) = module;
     *vec_push(&r->by_wrapper) = s->wrapper != 0;
     *vec_push(&r->key) = key_of(c, s, module, row.code);
     *vec_push(&r->number) = (uint32_t)number;
     *vec_push(&r->rows) = row;
-}
-
-static void add_module(struct sites_reading *r, const struct ledger_copy *c, uint64_t number)
-{
-    const struct ledger_module *of = ledger_copy_at(c, LEDGER_MODULES, struct ledger_module, number);
-    struct sites_module m = {.path = mem_strdup(text_of(c, of->path))};
-    char *deleted = strstr(m.path, DELETED);
-    if (deleted)
-        *deleted = '\0';
-    if (of->build_id_len <= LEDGER_BUILD_ID_BYTES)
-        m.build_id_len = of->build_id_len;
-    memcpy(m.build_id, of->build_id, m.build_id_len);
-    *vec_push(&r->modules) = m;
 }
 
 void sites_from_copy(struct sites_reading *r, const struct ledger_copy *c, struct alloc_texts *texts)
@@ -160,17 +136,14 @@ void sites_from_copy(struct sites_reading *r, const struct ledger_copy *c, struc
     p->losses[ACCOUNT_LOST_OBJECTS] = nobody.of[ACCOUNT_MADE_CALLS];
     p->losses[ACCOUNT_LOST_FREES] = nobody.of[ACCOUNT_GONE_CALLS];
     p->losses[ACCOUNT_FOREIGN_FREES] = nobody.of[ACCOUNT_FREED_HERE_CALLS];
-    for (uint64_t i = 0; i < c->count[LEDGER_MODULES]; i++)
-        add_module(r, c, i);
+    account_modules_read(&r->modules, c);
     for (uint64_t i = LEDGER_SITE_OTHER; i < c->count[LEDGER_SITES]; i++)
         add_site(r, c, i, texts);
 }
 
 void sites_reading_release(struct sites_reading *r)
 {
-    vec_each (struct sites_module, m, &r->modules)
-        free(m->path);
-    vec_release(&r->modules);
+    account_modules_release(&r->modules);
     vec_release(&r->module);
     vec_release(&r->by_wrapper);
     vec_release(&r->key);

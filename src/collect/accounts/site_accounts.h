@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "collect/accounts/account_modules.h"
 #include "collect/accounts/object_faults.h"
 #include "collect/ledger/ledger_copy.h"
 #include "model/accounts/accounts.h"
@@ -29,12 +30,6 @@
 #define SITES_OTHER     "[sites without a record]"
 #define SITES_NO_MODULE "[JIT or unknown code]" /* the function of all code outside every module */
 
-struct sites_module {
-    char *path;
-    uint8_t build_id[LEDGER_BUILD_ID_BYTES];
-    size_t build_id_len;
-};
-
 /** The contents of one ledger before its sites have names. */
 struct sites_reading {
     struct account_rows rows;    /* one for each site; `code` is its return address in the module's file */
@@ -43,7 +38,7 @@ struct sites_reading {
     struct VEC(uint64_t) key;    /* of each row: ledger_site_key(); 0: no rule can apply to it */
     struct VEC(uint32_t) number; /* of each row, in the ledger */
     bool idle;                   /* include sites whose counts are 0 */
-    struct VEC(struct sites_module) modules;
+    struct account_modules modules;
     struct account_process process;
     const struct object_faults *faults; /* NULL: not counted */
     bool kept;                          /* the process was started with accounts of sites */

@@ -19,19 +19,14 @@ struct namer {
     const struct wrappers *wrappers;
     struct alloc_texts *texts;
     struct symbol_module module;
-    struct symbol_calls *calls; /* NULL: the file is not there */
-};
-
-/* Sites of one module, with the addresses of their calls. */
-struct batch {
-    struct VEC(struct account_row *) rows;
-    uint64_t *addresses;
-    struct symbol_frames *frames;
+    struct symbol_calls *calls; /* of the module; NULL: not opened yet, or its file is not there */
+    bool opened;
+    const struct sites_reading *reading;
 };
 
 static uint32_t put(const struct namer *n, const char *text)
 {
-    return *text ? alloc_texts_put(n->texts, text, strlen(text)) : ALLOC_NO_TEXT;
+    return alloc_texts_put_string(n->texts, text);
 }
 
 /* The functions of the allocator that the agent stands before. */
@@ -63,10 +58,19 @@ static uint32_t outer_functions(const struct namer *n, const struct symbol_frame
     return text;
 }
 
-static void name_row(const struct namer *n, struct account_row *row, bool by_wrapper,
-                     const struct symbol_frames *frames)
+static const struct symbol_calls *calls_of(struct namer *n)
 {
+    if (!n->opened)
+        n->calls = symbol_calls_open(&n->module);
+    n->opened = true;
+    return n->calls;
+}
+
+static void name_row(void *arg, struct account_row *row, const struct symbol_frames *frames)
+{
+    struct namer *n = arg;
     struct account_key *key = &row->key;
+    bool by_wrapper = n->reading->by_wrapper.at[row - n->reading->rows.at];
     struct symbol_called called = {.how = SYMBOL_CALL_POINTER};
     size_t i = 0;
     while (i + 1 < frames->len && frames->at[i].inlined &&
@@ -78,9 +82,9 @@ static void name_row(const struct namer *n, struct account_row *row, bool by_wra
     key->file = put(n, f->file ? f->file : "");
     key->line = f->line;
     key->name = outer_functions(n, frames, i);
-    if (row->key.class) /* it is none */
+    if (key->class) /* the place of a tag, not a call */
         return;
-    if (n->calls)
+    if (calls_of(n))
         called = symbol_calls_before(n->calls, row->code);
     if (wrappers_have(n->wrappers, f->function))
         key->class = put(n, SITES_WRAPPER);
@@ -91,35 +95,23 @@ static void name_row(const struct namer *n, struct account_row *row, bool by_wra
 
 static void name_module(struct sites_reading *r, uint32_t module, struct namer *n)
 {
-    const struct sites_module *of = &r->modules.at[module];
-    struct batch b = {.addresses = mem_array(r->rows.len + 1, sizeof(*b.addresses)),
-                      .frames = mem_array(r->rows.len + 1, sizeof(*b.frames))};
-    for (size_t i = 0; i < r->rows.len; i++)
-        if (r->module.at[i] == module) {
-            b.addresses[b.rows.len] = r->rows.at[i].code - 1; /* within the call */
-            *vec_push(&b.rows) = &r->rows.at[i];
-        }
-    if (b.rows.len) {
-        n->module.path = of->path;
-        n->module.build_id = of->build_id;
-        n->module.build_id_len = of->build_id_len;
-        n->calls = symbol_calls_open(&n->module);
-        symbols_resolve(n->symbols, &n->module, b.addresses, b.rows.len, b.frames);
-        for (size_t i = 0; i < b.rows.len; i++)
-            name_row(n, b.rows.at[i], r->by_wrapper.at[b.rows.at[i] - r->rows.at], &b.frames[i]);
-        symbol_calls_free(n->calls);
-    }
-    free(b.addresses);
-    free(b.frames);
-    vec_release(&b.rows);
+    const struct account_module *of = &r->modules.at[module];
+    n->module.path = of->path;
+    n->module.build_id = of->build_id;
+    n->module.build_id_len = of->build_id_len;
+    n->opened = false;
+    n->calls = NULL;
+    n->reading = r;
+    account_modules_name(&r->rows, r->module.at, module, &n->module, 1, n->symbols, name_row, n);
+    symbol_calls_free(n->calls);
 }
 
 static int explain_unkept(const struct sites_reading *r, struct error *e)
 {
     if (!r->kept)
         return error_set(e, ENOENT,
-                         "process %d keeps no accounts of call sites: it was not started with allium run "
-                         "--sites, or with what allium env --sites says",
+                         "process %d has no accounts of call sites: start it with allium run --sites, or "
+                         "with the variables of allium env --sites",
                          r->process.pid);
     return error_set(
         e, ENOENT,

@@ -6,13 +6,6 @@
 
 #include "base/mem.h"
 
-#define DELETED " (deleted)"
-
-static const char *text_of(const struct ledger_copy *c, uint32_t string)
-{
-    return string < c->count[LEDGER_STRINGS] ? ledger_copy_at(c, LEDGER_STRINGS, char, string) : "";
-}
-
 struct sum {
     uint64_t made_calls, made_bytes, gone_calls, gone_bytes;
     uint64_t peak_bytes, peak_high_bytes;
@@ -55,18 +48,13 @@ static bool is_sound(const struct ledger_copy *c, const struct ledger_tag *t)
            (t->module == LEDGER_NONE || t->module < c->count[LEDGER_MODULES]);
 }
 
-static uint32_t put_text(struct alloc_texts *texts, const char *text)
-{
-    return *text ? alloc_texts_put(texts, text, strlen(text)) : ALLOC_NO_TEXT;
-}
-
 /* As the target's books_key(). */
 static uint64_t key_of(const struct ledger_copy *c, const struct ledger_tag *t)
 {
     if (t->module == LEDGER_NONE)
         return ledger_action_key("", 0, t->code);
     const struct ledger_module *m = ledger_copy_at(c, LEDGER_MODULES, struct ledger_module, t->module);
-    const char *path = text_of(c, m->path);
+    const char *path = account_modules_text(c, m->path);
     return m->build_id_len && m->build_id_len <= LEDGER_BUILD_ID_BYTES
                ? ledger_action_key(m->build_id, m->build_id_len, t->code)
                : ledger_action_key(path, strlen(path), t->code);
@@ -86,12 +74,13 @@ static void add_row(struct tags_reading *r, const struct ledger_copy *c, const s
     *vec_push(&r->filed) = false;
     *vec_push(&r->module) = t->module;
     *vec_push(&r->rows) = (struct account_row){
-        .key = {.class = put_text(texts, text_of(c, t->class)),
-                .name = put_text(texts, text_of(c, t->name)),
-                .file = put_text(texts, text_of(c, t->file)),
+        .key = {.class = alloc_texts_put_string(texts, account_modules_text(c, t->class)),
+                .name = alloc_texts_put_string(texts, account_modules_text(c, t->name)),
+                .file = alloc_texts_put_string(texts, account_modules_text(c, t->file)),
                 .line = t->line,
-                .module = put_text(texts, t->module == LEDGER_NONE ? "" : r->modules.at[t->module].path),
-                .comm = put_text(texts, r->process.comm)},
+                .module = alloc_texts_put_string(
+                    texts, t->module == LEDGER_NONE ? "" : r->modules.at[t->module].path),
+                .comm = alloc_texts_put_string(texts, r->process.comm)},
         .copies = 1,
         .code = t->code,
         .of[ACCOUNT_AFTER] = {.of = {[ACCOUNT_MADE_CALLS] = sum.made_calls,
@@ -108,22 +97,6 @@ static void add_row(struct tags_reading *r, const struct ledger_copy *c, const s
                               .inexact = t->unseen != 0}};
 }
 
-static void add_module(struct tags_reading *r, const struct ledger_copy *c, uint32_t number)
-{
-    const struct ledger_module *of = ledger_copy_at(c, LEDGER_MODULES, struct ledger_module, number);
-    struct tags_module m = {.path = mem_strdup(text_of(c, of->path))};
-    m.key = ledger_module_key(m.path, strlen(m.path));
-    char *deleted = strstr(m.path, DELETED);
-    if (deleted)
-        *deleted = '\0';
-    if (of->build_id_len <= LEDGER_BUILD_ID_BYTES)
-        m.build_id_len = of->build_id_len;
-    memcpy(m.build_id, of->build_id, m.build_id_len);
-    if (m.build_id_len)
-        m.key = ledger_module_key(m.build_id, m.build_id_len);
-    *vec_push(&r->modules) = m;
-}
-
 void tags_from_copy(struct tags_reading *r, const struct ledger_copy *c, struct alloc_texts *texts)
 {
     const struct ledger_header *h = &c->header;
@@ -135,8 +108,7 @@ void tags_from_copy(struct tags_reading *r, const struct ledger_copy *c, struct 
     p->losses[ACCOUNT_LOST_OBJECTS] = h->losses[LEDGER_LOST_TAGGED];
     p->losses[ACCOUNT_LOST_FREES] = h->losses[LEDGER_LOST_TAGGED_FREES];
     p->losses[ACCOUNT_LOST_VERSIONS] = h->losses[LEDGER_LOST_TAG_VERSIONS];
-    for (uint32_t i = 0; i < c->count[LEDGER_MODULES]; i++)
-        add_module(r, c, i);
+    account_modules_read(&r->modules, c);
     for (uint64_t i = 0; i < c->count[LEDGER_TAGS]; i++) {
         const struct ledger_tag *tag = ledger_copy_at(c, LEDGER_TAGS, struct ledger_tag, i);
         if (!tag->account)
@@ -150,9 +122,7 @@ void tags_from_copy(struct tags_reading *r, const struct ledger_copy *c, struct 
 
 void tags_reading_release(struct tags_reading *r)
 {
-    vec_each (struct tags_module, m, &r->modules)
-        free(m->path);
-    vec_release(&r->modules);
+    account_modules_release(&r->modules);
     vec_release(&r->module);
     vec_release(&r->key);
     vec_release(&r->account);

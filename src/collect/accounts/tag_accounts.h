@@ -11,20 +11,13 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "collect/accounts/account_modules.h"
 #include "collect/accounts/object_faults.h"
 #include "collect/ledger/ledger_copy.h"
 #include "collect/process/container.h"
 #include "model/accounts/accounts.h"
 #include "symbol/symbol.h"
 #include "wire/deferred_rules.h"
-
-struct tags_module {
-    char *path;
-    uint64_t key; /* ledger_module_key() */
-    bool whole;   /* all its places are here, including those of its file */
-    uint8_t build_id[LEDGER_BUILD_ID_BYTES];
-    size_t build_id_len;
-};
 
 /** The contents of one ledger before its tags have names. */
 struct tags_reading {
@@ -36,7 +29,7 @@ struct tags_reading {
     struct VEC(bool) filed;
     bool idle;  /* include places whose counts are 0 */
     bool unmet; /* include places in the modules' files that were never called; their account is 0 */
-    struct VEC(struct tags_module) modules;
+    struct account_modules modules;
     struct account_process process;
     const struct object_faults *faults; /* NULL: not counted */
 };

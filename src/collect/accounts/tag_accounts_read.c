@@ -44,59 +44,43 @@ static bool is_same_file(const char *own, const char *whole)
     return b && *whole == '/' && *own != '/' && !strcmp(a ? a + 1 : own, b + 1);
 }
 
-/* Function, and file and line where the program did not say them itself. */
-static void name_row(struct account_key *key, const struct symbol_frame *f, struct alloc_texts *texts)
+/* Sets the function, and file and line where the program did not say them itself. */
+static void name_row(void *arg, struct account_row *row, const struct symbol_frames *frames)
 {
+    struct alloc_texts *texts = arg;
+    struct account_key *key = &row->key;
+    const struct symbol_frame *f = place_of(frames);
     if (*f->function)
-        key->function = alloc_texts_put(texts, f->function, strlen(f->function));
+        key->function = alloc_texts_put_string(texts, f->function);
     if (key->file && is_same_file(alloc_texts_get(texts, key->file), f->file))
-        key->file = alloc_texts_put(texts, f->file, strlen(f->file));
+        key->file = alloc_texts_put_string(texts, f->file);
     if (key->file)
         return;
     if (f->file && *f->file)
-        key->file = alloc_texts_put(texts, f->file, strlen(f->file));
+        key->file = alloc_texts_put_string(texts, f->file);
     key->line = f->line;
 }
 
-/* All rows of one module; LEDGER_NONE: those of none. */
+/* All rows of one module; LEDGER_NONE: code outside every module. */
 static void name_module(struct tags_reading *r, uint32_t module, struct symbols *symbols, const char *root,
                         struct alloc_texts *texts)
 {
-    const struct tags_module none = {.path = ""},
-                             *of = module == LEDGER_NONE ? &none : &r->modules.at[module];
+    const struct account_module none = {.path = ""},
+                                *of = module == LEDGER_NONE ? &none : &r->modules.at[module];
     struct symbol_module m = {
         .path = of->path, .root = root, .build_id = of->build_id, .build_id_len = of->build_id_len};
-    struct VEC(struct account_row *) rows = {0};
-    for (size_t i = 0; i < r->rows.len; i++)
-        if (r->module.at[i] == module)
-            *vec_push(&rows) = &r->rows.at[i];
-    uint64_t *addresses = mem_array(rows.len + 1, sizeof(*addresses));
-    struct symbol_frames *frames = mem_array(rows.len + 1, sizeof(*frames));
-    for (size_t i = 0; i < rows.len; i++)
-        addresses[i] = rows.at[i]->code;
-    if (rows.len)
-        symbols_resolve(symbols, &m, addresses, rows.len, frames);
-    for (size_t i = 0; i < rows.len; i++)
-        name_row(&rows.at[i]->key, place_of(&frames[i]), texts);
-    free(addresses);
-    free(frames);
-    vec_release(&rows);
-}
-
-static uint32_t put_text(struct alloc_texts *texts, const char *text)
-{
-    return *text ? alloc_texts_put(texts, text, strlen(text)) : ALLOC_NO_TEXT;
+    account_modules_name(&r->rows, r->module.at, module, &m, 0, symbols, name_row, texts);
 }
 
 static struct account_row row_of_tag(const struct tags_file_tag *tag, const char *module,
                                      struct alloc_texts *texts)
 {
     return (struct account_row){
-        .key = {.class = put_text(texts, tag->class),
-                .name = put_text(texts, tag->name),
-                .file = put_text(texts, tag->file),
+        .key = {.class = alloc_texts_put_string(texts, tag->class),
+                .name = alloc_texts_put_string(texts, tag->name),
+                .file = alloc_texts_put_string(texts, tag->file),
                 .line = tag->line,
-                .module = put_text(texts, module)},
+                .module = alloc_texts_put_string(texts, module)},
         .copies = 1,
         .code = tag->code,
     };
@@ -106,7 +90,7 @@ static struct account_row row_of_tag(const struct tags_file_tag *tag, const char
  * id. */
 static void add_unmet(struct tags_reading *r, uint32_t module, struct alloc_texts *texts)
 {
-    struct tags_module *m = &r->modules.at[module];
+    struct account_module *m = &r->modules.at[module];
     struct map known = {0};
     struct tags_file f;
     struct error e;
@@ -128,7 +112,7 @@ static void add_unmet(struct tags_reading *r, uint32_t module, struct alloc_text
         *vec_push(&r->account) = 0;
         *vec_push(&r->filed) = true;
         *vec_push(&r->rows) = row_of_tag(tag, m->path, texts);
-        r->rows.at[r->rows.len - 1].key.comm = put_text(texts, r->process.comm);
+        r->rows.at[r->rows.len - 1].key.comm = alloc_texts_put_string(texts, r->process.comm);
     }
     m->whole = true;
     map_release(&known);
@@ -261,7 +245,7 @@ int tags_read_binary(struct accounts *a, struct alloc_texts *texts, const char *
     if (bad)
         return bad;
     char *whole = realpath(path, NULL);
-    *vec_push(&r.modules) = (struct tags_module){.path = mem_strdup(whole ? whole : path)};
+    *vec_push(&r.modules) = (struct account_module){.path = mem_strdup(whole ? whole : path)};
     free(whole);
     tags_calls_add(&f, &(struct symbol_module){.path = r.modules.at[0].path});
     vec_each (const struct tags_file_tag, tag, &f.tags) {

@@ -16,6 +16,11 @@ uint32_t alloc_texts_put(struct alloc_texts *t, const char *bytes, size_t len)
     return (uint32_t)number;
 }
 
+uint32_t alloc_texts_put_string(struct alloc_texts *t, const char *text)
+{
+    return *text ? alloc_texts_put(t, text, strlen(text)) : ALLOC_NO_TEXT;
+}
+
 const char *alloc_texts_get(const struct alloc_texts *t, uint32_t text)
 {
     return text == ALLOC_NO_TEXT ? NULL : t->bytes.data + t->at.at[text - 1];

@@ -29,6 +29,8 @@ struct alloc_texts {
 
 /** Returns the text's number; `bytes` hold no NUL. */
 uint32_t alloc_texts_put(struct alloc_texts *t, const char *bytes, size_t len);
+/** The same of a string; ALLOC_NO_TEXT if it is empty. */
+uint32_t alloc_texts_put_string(struct alloc_texts *t, const char *text);
 /** Returns NULL for ALLOC_NO_TEXT. The text is valid until the next one is put. */
 const char *alloc_texts_get(const struct alloc_texts *t, uint32_t text);
 void alloc_texts_release(struct alloc_texts *t);
