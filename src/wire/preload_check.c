@@ -253,9 +253,7 @@ static ONE_COPY enum carrier judge(struct preload_check *f)
     if (needs_sanitizer(f) || find_exported(f, sanitizers, sizeof(sanitizers) / sizeof(*sanitizers)))
         return PRELOAD_CHECK_SANITIZER;
     /* If the program defines malloc, the linker exports it, because libc refers to it. */
-    f->allocator = find_exported(f, allocators, ALLOCATORS);
-    if (!f->allocator)
-        f->allocator = find_in_symbols(f);
+    f->allocator = find_exported(f, allocators, ALLOCATORS) ?: find_in_symbols(f);
     return f->allocator ? PRELOAD_CHECK_OWN_MALLOC : PRELOAD_CHECK_YES;
 }
 

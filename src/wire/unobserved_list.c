@@ -62,18 +62,14 @@ static bool map_mark(const struct ledger_config *config, const char *name)
         return false;
     page = sys_call(SYS_mmap, 0, LEDGER_PAGE_BYTES, PROT_NONE, MAP_SHARED, fd, 0);
     sys_call(SYS_close, fd);
-    if (!sys_failed(page))
-        sys_call(SYS_madvise, page, LEDGER_PAGE_BYTES, MADV_DONTFORK);
-    return !sys_failed(page);
+    return !sys_failed(page) && !sys_call(SYS_madvise, page, LEDGER_PAGE_BYTES, MADV_DONTFORK);
 }
 
 static bool make_mark(long dir, const char *name)
 {
     const int how = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
     long fd = sys_call(SYS_openat, dir, name, how, 0600);
-    if (!sys_failed(fd))
-        sys_call(SYS_close, fd);
-    return !sys_failed(fd);
+    return !sys_failed(fd) && !sys_call(SYS_close, fd);
 }
 
 bool unobserved_mark(const struct ledger_config *config, uint64_t id, enum carrier why, const char *path,

@@ -181,7 +181,7 @@ def same(trial, observed, unobserved):
 
 
 tap.main([
-    ("Chromium in its sandbox cannot tell that it is observed", same(chromium, [], [("chromium", OWN_MALLOC), ("chromium", HIDDEN), ("exe", OWN_MALLOC), ("chrome_crashpad_handler", OWN_MALLOC)])),
+    ("Chromium in its sandbox cannot tell that it is observed", same(chromium, [], [("chromium", OWN_MALLOC), ("chromium", HIDDEN), ("chrome_crashpad_handler", OWN_MALLOC)])),
     ("LibreOffice cannot tell that it is observed", same(libreoffice, ["soffice.bin"], [])),
     ("PostgreSQL cannot tell that it is observed", same(postgresql, ["postgres", "initdb"], [])),
 ])

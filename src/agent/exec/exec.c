@@ -168,16 +168,28 @@ static int go_observed(struct exec_scratch **s, const struct call *c, char *cons
     return too_much ? go_counted(c, envp) : result; /* without the agent's entries it may just fit */
 }
 
+/* Returns the path to note of the file: the one behind a descriptor, or behind a link such as /proc/self/exe. */
+static const char *path_to_note(struct exec_scratch *s, const struct call *c)
+{
+    char link[40] = "/proc/self/fd/";
+    bool is_fd = !c->path || !*c->path;
+    if (!is_fd && !text_starts(c->path, "/proc/self/"))
+        return c->path;
+    text_from_number(link + text_length(link), (uint64_t)c->fd, 10, 1);
+    long n = sys_call(SYS_readlink, is_fd ? link : c->path, s->path, sizeof(s->path) - 1);
+    s->path[sys_failed(n) ? 0 : n] = '\0';
+    return s->path;
+}
+
 /* A program with a malloc of its own still carries the agent, which follows the programs that it starts. */
 static int go_unobserved(struct exec_scratch **s, const struct call *c, char *const *envp, enum carrier why)
 {
-    const char *path = c->path ? c->path : "";
-    bool noted = unobserved_note(&process.config, why, path, true);
+    bool noted = unobserved_note(&process.config, why, path_to_note(*s, c), true);
     if (why != PRELOAD_CHECK_OWN_MALLOC && !noted)
         return go_counted(c, envp);
     int result = why == PRELOAD_CHECK_OWN_MALLOC ? go_observed(s, c, envp) : go(c, envp);
     if (result && noted)
-        unobserved_note(&process.config, why, path, false);
+        unobserved_note(&process.config, why, path_to_note(*s, c), false);
     return result;
 }
 
