@@ -217,10 +217,10 @@ static void scan(struct ledger_tracker *f, uint64_t now, bool last)
     take_up_all(f, &list, now, last);
     take_up_all(f, &strays.list, now, last);
     vec_each (const struct ledger_mark, mark, &strays.marks)
-        unobserved_count_add_mark(f->unseen, mark);
+        if (!is_known(f, &(struct ledger_entry){.image_id = mark->id})) /* by a ledger that lies in sight */
+            unobserved_count_add_mark(f->unseen, mark);
     ledger_strays_release(&strays);
-    /* A ledger that was not whole yet is found by one of the next scans. */
-    bool quiet = !appeared && f->tracks.len == tracks;
+    bool quiet = !appeared && f->tracks.len == tracks; /* what is not whole yet comes with a later scan */
     f->scan_ns = quiet && f->scan_ns * 2 < SCAN_LAST_NS ? f->scan_ns * 2
                  : quiet                                ? SCAN_LAST_NS
                                                         : SCAN_FIRST_NS;

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What a program under the agent starts: observed if it can be, else as if nobody observed, and named in the recording."""
+import contextlib
 import ctypes.util
 import json
 import os
 import shutil
+import sqlite3
 import sys
 
 sys.dont_write_bytecode = True
@@ -172,6 +174,15 @@ def other_names(place):
             equal(said in text, name in own, "said of %s: %s" % (name, text))
 
 
+def by_link(place):
+    """A program that is executed by a descriptor, or by a link of /proc, is named as if by its path."""
+    shutil.copy(program("child_static"), place.folder)
+    for file in "fd", "'/proc/self/fd/%d' % fd":
+        script = "import os; fd = os.open('child_static', os.O_RDONLY); os.execve(%s, ['child_static', 'argument'], os.environ)" % file
+        done = place.allium("run", "--force", "-o", "r.allium", "--", "/usr/bin/python3", "-c", script, code=7)
+        check("1 start of %s, which is statically linked" % place.path("child_static") in done.err, "not said", done.err)
+
+
 def without_ledger(place):
     """A process that can make no ledger is named with its reason, and so is what it starts without the agent."""
     install(place)
@@ -197,40 +208,43 @@ def without_ledger(place):
 
 
 ELSEWHERE = r'''
-import os, resource, sys, time
-def child():
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-    if os.environ.get("NEW_ROOT"):
-        os.chroot(os.environ["NEW_ROOT"])
-        os.chdir("/")
-    if os.fork() == 0:
-        kept = [bytearray(1000) for _ in range(100)]  # samples: it would make a ledger
-        time.sleep(2)
-        os._exit(0)
-    os.wait()
-child()
+import os, resource, sys
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+if "NEW_ROOT" in os.environ:
+    os.chroot(os.environ["NEW_ROOT"])
+    os.chdir("/")
+if os.fork() == 0:
+    kept = [bytearray(1000) for _ in range(100)]  # samples: it would make a ledger
+    sys.stdin.read()
+    os._exit(0)
+os.wait()
 '''
 
 
 def without_mark(place):
     """A process that can leave no file at all is found while it lives: in a root without a tmpfs, on a tmpfs without an inode."""
+    reason = "may not make a file of a ledger's size (RLIMIT_FSIZE)"
     os.mkdir(place.path("root"))
     few = "mount -t tmpfs -o nr_inodes=4,mode=1777 none /dev/shm && exec "
     command = [built("ALLIUM"), "run", "--force", "--period", "1", "-o", "r.allium", "--", "/usr/bin/python3", "-c", ELSEWHERE]
     ways = [(command, dict(place.env, NEW_ROOT=place.path("root")))] if os.geteuid() == 0 else []
     ways.append(([*tap.unshare(), "sh", "-c", few + '"$@"', "sh", *command], {k: v for k, v in place.env.items() if k != "XDG_RUNTIME_DIR"}))
     for words, env in ways:
-        done = tap.run(words, cwd=place.folder, env=env)
-        equal(done.returncode, 0, "code, after " + done.stderr.decode())
-        found = recording_reader.rows(place.path("r.allium"), """
-            SELECT p.text, r.text, processes FROM unobserved JOIN string p ON p.id = program JOIN string r ON r.id = reason""")
-        reason = "may not make a file of a ledger's size (RLIMIT_FSIZE)"
-        check(("/usr/bin/python3", reason, 1) in found, "table", found)
-        report = place.allium("report", "r.allium").out
-        for text in report, done.stderr.decode():
+        process = place.start(*words, env=env)
+
+        def row():
+            with contextlib.suppress(sqlite3.OperationalError):  # it may be in the making
+                return recording_reader.rows(place.path("r.allium"), """
+                    SELECT p.text, r.text, processes FROM unobserved JOIN string p ON p.id = program JOIN string r ON r.id = reason""")
+        tap.wait_until(row, 20, "it is found")
+        equal(row(), [("/usr/bin/python3", reason, 1)], "table")
+        summary = process.communicate()[1].decode()
+        equal(process.returncode, 0, "code, after " + summary)
+        for text in place.allium("report", "r.allium").out, summary:
             check("1 start of /usr/bin/python3, which " + reason in text, "said", text)
-        check({"program": "/usr/bin/python3", "reason": reason, "processes": 1} in
-              json.loads(place.allium("report", "r.allium", "--json").out)["unobserved"], "JSON")
+        equal(json.loads(place.allium("report", "r.allium", "--json").out)["unobserved"],
+              [{"program": "/usr/bin/python3", "reason": reason, "processes": 1}], "JSON")
+        os.unlink(place.path("r.allium"))
 
 
 def streams(place):
@@ -262,6 +276,7 @@ tap.main([(name, placed(test, "/var/tmp")) for name, test in [
     ("what was not observed is said", said),
     ("a run of which nothing could be observed says so", nothing_else),
     ("a child with an allocator of another name is named", other_names),
+    ("a program that is executed by a link of /proc is named by its path", by_link),
     ("a process that can make no ledger is named", without_ledger),
     ("a process that can leave no file at all is named", without_mark),
     ("threads open and close streams of popen", streams),

@@ -229,8 +229,8 @@ static void take_stray(struct stray_search *s, pid_t pid, const struct mapped_le
     int fd = mapped_ledgers_open(pid, tags ? &m->tags : &m->ledger, O_RDONLY);
     if (fd >= 0)
         close(fd);
-    else if (fd == -EACCES || fd == -EPERM)
-        add_mark(s->found, tags ? m->tags_image_id : m->image_id, PRELOAD_CHECK_HIDDEN, program);
+    else if (!tags && (fd == -EACCES || fd == -EPERM))
+        add_mark(s->found, m->image_id, PRELOAD_CHECK_HIDDEN, program);
 }
 
 /*
