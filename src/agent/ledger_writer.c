@@ -49,7 +49,7 @@ uint16_t writer_add_thread(uint64_t ticks)
     struct ledger_thread *row = AT(LEDGER_THREADS, struct ledger_thread, at);
     row->ordinal = at;
     row->first_ticks = ticks;
-    if (headroom_may_call(&process.ledger.sealed)) {
+    if (ledger_may_call(&process.ledger)) {
         sys_call(SYS_prctl, PR_GET_NAME, row->name);
         row->tid = (int32_t)sys_call(SYS_gettid, 0);
     }
@@ -259,7 +259,7 @@ static void take_room_of_tables(uint64_t slots)
     intern_take_room(&cells, slots);
 }
 
-void writer_take_first_room_cold(uint64_t samples, uint64_t ticks)
+void writer_take_first_room_cold(uint64_t bytes, uint64_t ticks)
 {
     static const uint32_t ends[LEDGER_TABLES] = {
         [LEDGER_FRAMES] = 32u << 10,
@@ -269,7 +269,6 @@ void writer_take_first_room_cold(uint64_t samples, uint64_t ticks)
         [LEDGER_SAMPLES] = 980u << 10, /* 20,900 */
         [LEDGER_FREES] = 64u << 10,    /* the rings of two threads */
     };
-    uint64_t bytes = samples * process_period(load_relaxed(&agent_state.in_force));
     if (ticks - process.began_ticks < ROOM_TICKS && bytes < ROOM_BYTES)
         return;
     if (__atomic_exchange_n(&agent_state.has_room, 1, __ATOMIC_RELAXED))

@@ -17,6 +17,7 @@
 #include "collect/ledger/ledger_dir.h"
 #include "collect/ledger/ledger_profile.h"
 #include "collect/ledger/ledger_scan.h"
+#include "collect/ledger/ledger_seal.h"
 #include "collect/ledger/profile_names.h"
 #include "collect/process/container.h"
 #include "collect/process/proc.h"
@@ -60,11 +61,10 @@ struct track {
     char *args;
     struct thread_names threads;
     uint64_t rss_anon_bytes;
-    uint64_t found, next_point, point_ns;
-    uint64_t next_moment, moment_ns;
+    uint64_t found, next_point, point_ns, next_moment, moment_ns;
     uint64_t map_start, map_bytes;
-    bool known; /* entry.pid is what we call it */
-    bool put;
+    bool known;       /* entry.pid is what we call it */
+    bool put, sealed; /* ledger_seal() */
     bool waits;  /* it has ended, and is stored when servers have sent what names it better, or will not */
     bool stored; /* it has ended; its ledger goes when that is committed, so that a full disk loses nothing */
 };
@@ -393,8 +393,8 @@ static int add_point(struct ledger_tracker *f, struct track *t, uint64_t now, st
     if (ledger_copy_header(t->fd, &h, NULL))
         return 0;
     uint64_t rss = proc_rss_anon_bytes(t->entry.pid);
-    if (rss)
-        t->rss_anon_bytes = rss;
+    t->sealed = t->sealed || ledger_seal(&t->entry, &h);
+    t->rss_anon_bytes = rss ? rss : t->rss_anon_bytes;
     struct profile_point point = {.time_ns = clock_ns(CLOCK_REALTIME),
                                   .live_bytes = (double)ledger_live_bytes_q(&h) / (1u << LEDGER_Q),
                                   .allocated_bytes = (double)ledger_allocated_bytes_q(&h) / (1u << LEDGER_Q),

@@ -315,6 +315,7 @@ enum ledger_stage process_begin_ledger(void)
         !inherit()) /* account 0: none */
         return LEDGER_STAGE_FAILED;
     tag_control_show_again(process.ledger.control);
+    vm_reserve_obey(process.ledger.control);
     process_drop_control(inherited);
     process.ledger.header->magic = LEDGER_MAGIC;
     return LEDGER_STAGE_MADE;
@@ -323,6 +324,7 @@ enum ledger_stage process_begin_ledger(void)
 void process_become_child(void)
 {
     accounts_of_parent = load_relaxed(&accounts);
+    vm_reserve_obey(NULL);
     object_map_begin_anew();
     mmap_ranges_reset();
     call_details_reset();

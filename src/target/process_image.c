@@ -200,6 +200,7 @@ void process_describe(enum ledger_clock clock)
     h->parent_pid = process.parent_pid ? process.parent_pid : (int32_t)sys_call(SYS_getppid, 0);
     h->parent_image_id = process.parent_image_id;
     h->forked_ticks = process.forked_ticks;
+    h->seccomp_filters = headroom_seccomp_filters();
     sys_call(SYS_prctl, PR_GET_NAME, h->comm);
     long length = sys_call(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", exe, sizeof(exe) - 1);
     exe[sys_failed(length) ? 0 : length] = '\0';

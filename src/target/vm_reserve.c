@@ -21,6 +21,12 @@ static struct {
 static uint32_t n_pieces;
 static uint32_t refused_reserve, refused_open; /* since the last success */
 static int sealed;
+static const struct ledger_control *control; /* NULL: none */
+
+void vm_reserve_obey(const struct ledger_control *page)
+{
+    store_release(&control, page);
+}
 
 void vm_reserve_seal(int reasons)
 {
@@ -34,7 +40,9 @@ bool vm_reserve_is_sealed(void)
 
 bool vm_reserve_may_call(void)
 {
-    return !load_relaxed(&sealed) && !sys_call(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0);
+    const struct ledger_control *c = load_acquire(&control);
+    return !load_relaxed(&sealed) && !(c && load_relaxed(&c->word) & LEDGER_CONTROL_SEALED) &&
+           !sys_call(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0);
 }
 
 /* Under strict overcommit, making reserved memory writable later would take it from the program. */

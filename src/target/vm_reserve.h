@@ -18,6 +18,7 @@
 
 #include "base/sigsafe/atomic.h"
 #include "base/sigsafe/compiler.h"
+#include "wire/control_page.h"
 
 /**
  * Reserves address space that reads as zeros. `wiped`: the kernel makes it zeros again in a fork child. NULL: the
@@ -47,6 +48,8 @@ static inline bool vm_array_reach(struct vm_array *a, const void *records, uint3
     return likely(number < load_acquire(&a->writable)) || vm_array_reach_cold(a, records, number);
 }
 
+/** The control page that says whether the process is sealed, from now on; NULL: none. Fork children map it, too. */
+void vm_reserve_obey(const struct ledger_control *page);
 /**
  * Adds `reasons` (1 or -1) to the reasons to be sealed: no system call may be made. While there is one, nothing is
  * reserved or made writable.

@@ -30,6 +30,8 @@ struct ledger_control {
 #define LEDGER_CONTROL_PERIOD ((1ull << 48) - 1)
 /* No new samples are taken. Samples that are live are followed until they are freed. */
 #define LEDGER_CONTROL_OFF (1ull << 63)
+/* The process entered seccomp in a way that the library has not seen: no further system call for growth. */
+#define LEDGER_CONTROL_SEALED (1ull << 60)
 /* Tags without an action of their own are not counted. */
 #define LEDGER_CONTROL_TAGS_OFF (1ull << 61)
 /* Take the stack of each sampled free, not only of some hundred a second. */

@@ -23,6 +23,8 @@ bool headroom_is_short(const char *dir);
 /** Called once when the process starts. Records whether the process is under seccomp from the start, as in
  * most containers. */
 void headroom_begin(void);
+/** The number of filters of the process, or LEDGER_FILTERS_UNKNOWN. Reads /proc only if it began under seccomp. */
+uint32_t headroom_seccomp_filters(void);
 /**
  * Returns true if the agent may make a system call that the program does not expect. Once the process has
  * entered seccomp, by whatever way, the function adds a reason to `sealed` and returns false from then on. It

@@ -28,7 +28,7 @@
 #include "wire/ledger_accounts.h"
 
 #define LEDGER_MAGIC        0x3152454744454c41u /* "ALEDGER1", little endian */
-#define LEDGER_VERSION      7u                  /* changes with the layout and with the meaning of a member */
+#define LEDGER_VERSION      8u                  /* changes with the layout and with the meaning of a member */
 #define LEDGER_HEADER_BYTES 4096u
 #define LEDGER_PAGE_BYTES   4096u
 #define LEDGER_NONE         UINT32_MAX
@@ -190,6 +190,8 @@ struct ledger_header {
     uint64_t peak_epoch; /* grows by 1 each time live_bytes_q reaches a new maximum */
     uint64_t peak_ticks;
     uint64_t losses[LEDGER_LOSSES];
+#define LEDGER_FILTERS_UNKNOWN UINT32_MAX
+    uint32_t seccomp_filters; /* of the process when its ledger was made; LEDGER_FILTERS_UNKNOWN */
     struct ledger_shard shards[LEDGER_SHARDS];
 };
 _Static_assert(sizeof(struct ledger_header) <= LEDGER_HEADER_BYTES, "the header is one page");

@@ -37,6 +37,13 @@ static bool refused_lately(struct ledger_header *h)
     return full > LEDGER_FULL_LIMIT && load_relaxed(&h->losses[LEDGER_LOST_GROWTH]) % REFUSALS_PER_CHECK;
 }
 
+/* The control page may be read wherever the ledger may; there is none before the ledger. */
+bool ledger_may_call(struct ledger *l)
+{
+    bool told = l->header && load_relaxed(&l->control->word) & LEDGER_CONTROL_SEALED;
+    return !told && headroom_may_call(&l->sealed);
+}
+
 /* Checks the surroundings once for each LEASE_BYTES of growth. */
 static enum ledger_full check_surroundings(struct ledger *l, uint64_t bytes)
 {
@@ -88,7 +95,7 @@ void *ledger_private(struct ledger *l, uint64_t bytes)
     void *at_hand = take_from_pool(l, bytes);
     if (at_hand)
         return at_hand;
-    enum ledger_full full = headroom_may_call(&l->sealed) ? LEDGER_NOT_FULL : LEDGER_FULL_SECCOMP;
+    enum ledger_full full = ledger_may_call(l) ? LEDGER_NOT_FULL : LEDGER_FULL_SECCOMP;
     if (l->header && !full)
         full = refused_lately(l->header) ? (enum ledger_full)l->header->full : check_surroundings(l, bytes);
     if (!full)
@@ -115,7 +122,7 @@ void ledger_give_back(struct ledger *l, void *memory, uint64_t bytes)
 
 void ledger_empty_private(struct ledger *l, void *memory, uint64_t bytes)
 {
-    if (headroom_may_call(&l->sealed))
+    if (ledger_may_call(l))
         sys_call(SYS_madvise, memory, bytes, MADV_DONTNEED);
 }
 
@@ -147,7 +154,7 @@ bool ledger_grow_cold(struct ledger *l, enum ledger_table table, uint64_t end_by
             return ledger_refuse(l, LEDGER_FULL_LIMIT);
         if (refused_lately(h))
             return ledger_refuse(l, (enum ledger_full)h->full);
-        if (!headroom_may_call(&l->sealed))
+        if (!ledger_may_call(l))
             return ledger_refuse(l, LEDGER_FULL_SECCOMP);
         enum ledger_full full = check_surroundings(l, chunk);
         if (full)
@@ -171,7 +178,7 @@ bool ledger_take_room(struct ledger *l, const uint32_t ends[static LEDGER_TABLES
     uint64_t bytes = 0, held = load_relaxed(&l->header->ready_bytes);
     for (int t = 0; t < LEDGER_TABLES; t++)
         bytes += missing_bytes(l, t, ends[t]);
-    if (l->pool || held + bytes > l->header->limit_bytes / 8 || !headroom_may_call(&l->sealed) ||
+    if (l->pool || held + bytes > l->header->limit_bytes / 8 || !ledger_may_call(l) ||
         headroom_check(l->dir, held, ROOM_SHARE * bytes) || !take_from_limits(pool_bytes))
         return false;
     char *pool = map_private(pool_bytes, 0);

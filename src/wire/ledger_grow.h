@@ -65,6 +65,8 @@ static inline bool ledger_reach(struct ledger *l, enum ledger_table table, uint6
 ONE_COPY void *ledger_private(struct ledger *l, uint64_t bytes);
 /** Gives back memory that ledger_private() has just returned and that nobody else has seen. */
 void ledger_give_back(struct ledger *l, void *memory, uint64_t bytes);
+/** headroom_may_call(), and false if the control page says that the process is sealed. */
+bool ledger_may_call(struct ledger *l);
 /**
  * Takes room in advance, so that later growth needs no system call: backs each table up to `ends` (bytes; 0: leave it),
  * and maps a pool of private memory, of which no page is touched yet. False, without a refusal counted: the file

@@ -114,6 +114,46 @@ def raw_filter_without_prctl():
     room_is_enough(ledger)
 
 
+def sealed_by_the_tool():
+    """Under the same filter, with more samples than there is room for: the recorder sees the filter, and the agent makes no call."""
+    with private_dir() as folder:
+        recording = os.path.join(folder, "x.allium")
+        done = run([built("ALLIUM"), "run", "-o", recording, "--period", "4K", "--", program("room"), "observed", str(ROOM_BLOCKS),
+                    str(ROOM_STACKS)])
+        equal(done.returncode, 0, "code (159: the filter killed it): " + done.stderr.decode()[-500:])
+        check("made %d" % ROOM_BLOCKS in done.stdout.decode(), "what it says:", done.stdout)
+        report = succeed([built("ALLIUM"), "report", recording])
+        said = (report.stdout + report.stderr).decode()
+        check("the program entered seccomp" in said, "no reason in the report:", said[:1500])
+
+
+def sealed_in_a_container():
+    """A process that began under seccomp, as in a container, and has one filter more now: allium ps says so and seals it."""
+    with private_dir() as ledgers:
+        env = agent_env(ledgers, "4K")
+        env["JUMPS_PRELOAD"] = env.pop("LD_PRELOAD")
+        process = tap.subprocess.Popen([program("jumps"), "filtered", program("room"), "observed", str(ROOM_BLOCKS), str(ROOM_STACKS)],
+                                       env=env, stdout=tap.subprocess.PIPE)
+        try:
+            tap.wait_until(lambda: filters_of(process.pid) == 2, 30, "the second filter")
+            listed = succeed([built("ALLIUM"), "ps"], env=dict(os.environ, ALLIUM_DIR=ledgers)).stdout.decode()
+            out = process.communicate(timeout=60)[0]
+        finally:
+            process.kill()
+            process.wait()
+        (ledger,) = totals(ledgers)
+    check(str(process.pid) in listed and "entered seccomp" in listed, "what ps says:", listed)
+    equal(process.returncode, 0, "code (-31: the filter killed it)")
+    equal(numbers(out.decode())["made"], ROOM_BLOCKS, "blocks made")
+    check(lost(ledger) and "seccomp" in ledger["full"], "lost", lost(ledger), "and full says:", ledger["full"])
+    consistent(ledger, ledger["allocated_samples"] + ledger["lost_samples"])
+
+
+def filters_of(pid):
+    with open("/proc/%d/status" % pid) as file:
+        return int(next(line.split()[1] for line in file if line.startswith("Seccomp_filters:")))
+
+
 def unconfined():
     with private_dir() as ledgers:
         succeed([program("sandbox"), "none", "100000", "16384"], env=agent_env(ledgers, 1))
@@ -263,6 +303,8 @@ tap.main([
     ("a seccomp filter past libc that allows prctl: the program lives, and losses are counted", raw_filter),
     ("after its first second a program with 20,000 live samples of 2,000 stacks makes no system call of ours", room_at_start),
     ("a seccomp filter past libc that kills on prctl, too: the program lives as long as nothing grows", raw_filter_without_prctl),
+    ("the recorder seals a program that entered seccomp past libc: it lives, and losses are counted", sealed_by_the_tool),
+    ("allium ps seals a program that has one filter more than at its start", sealed_in_a_container),
     ("a limit on the address space: the program does what it did", address_space),
     ("a full tmpfs: the program does what it did, and losses are counted", full_filesystem),
     ("a memory cgroup near its limit: the program lives, and losses are counted", near_the_limit),

@@ -5,11 +5,13 @@
  *     room HOW BLOCKS STACKS
  *
  * HOW: marked: getsid() is called before and after. confined: a seccomp filter is entered by an instruction, past libc,
- * that kills on all but write, exit and exit_group. Prints how many blocks it made.
+ * that kills on all but clock_nanosleep, write, exit and exit_group. observed: the same, and another second passes
+ * before the blocks. Prints how many blocks it made.
  */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <malloc.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -32,6 +34,7 @@
 
 static struct sock_filter filter[] = {
     BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+    ALLOW(clock_nanosleep),
     ALLOW(write),
     ALLOW(exit),
     ALLOW(exit_group),
@@ -83,10 +86,13 @@ int main(int argc, char **argv)
         return 1;
     grow_heap((size_t)blocks * (SIZE + 64));
     sleep_for_a_second();
-    if (!strcmp(argv[1], "confined"))
-        enter();
-    else
+    bool marked = !strcmp(argv[1], "marked");
+    if (marked)
         syscall(SYS_getsid, 0);
+    else
+        enter();
+    if (!strcmp(argv[1], "observed"))
+        sleep_for_a_second();
     for (long i = 0; i < blocks; i++) {
         block[i] = make(SIZE, (unsigned)(i % stacks), DEPTH);
         made += block[i] != NULL;
@@ -95,7 +101,7 @@ int main(int argc, char **argv)
         free(block[i]);
         block[i] = make(SIZE, (unsigned)(i % stacks), DEPTH);
     }
-    if (strcmp(argv[1], "confined") != 0)
+    if (marked)
         syscall(SYS_getsid, 0);
     int n = snprintf(line, sizeof(line), "made %ld\n", made);
     if (write(1, line, (size_t)n) != n)

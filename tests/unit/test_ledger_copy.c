@@ -177,7 +177,7 @@ static void a_version_is_a_layout(void **state)
 {
     (void)state;
     static const uint32_t records[] = {16, 32, 1, 64, 8, 4, 16, 192, 48, 64, 65536, 128, 24, 2336, 65536, 24};
-    assert_int_equal(LEDGER_VERSION, 7);
+    assert_int_equal(LEDGER_VERSION, 8);
     assert_int_equal(LEDGER_TABLES, sizeof(records) / sizeof(*records));
     for (int t = 0; t < LEDGER_TABLES; t++)
         assert_int_equal(ledger_record_bytes((enum ledger_table)t), records[t]);
@@ -185,6 +185,7 @@ static void a_version_is_a_layout(void **state)
     assert_int_equal(offsetof(struct ledger_header, regions), 192);
     assert_int_equal(offsetof(struct ledger_header, losses), 864);
     assert_int_equal(LEDGER_LOSSES, 15);
+    assert_int_equal(offsetof(struct ledger_header, seccomp_filters), 984);
     assert_int_equal(offsetof(struct ledger_header, shards), 1024);
 }
 

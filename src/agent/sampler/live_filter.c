@@ -31,12 +31,12 @@ static bool make_writable(uint32_t pieces)
 
 bool live_filter_open_cold(uint32_t piece)
 {
-    return headroom_may_call(&process.ledger.sealed) && headroom_in_limits(0, LIVE_FILTER_PIECE_BYTES) &&
+    return ledger_may_call(&process.ledger) && headroom_in_limits(0, LIVE_FILTER_PIECE_BYTES) &&
            make_writable(piece);
 }
 
 bool live_filter_open_all(void)
 {
     return load_relaxed(&live_filter_writable) == ALL_PIECES ||
-           (headroom_may_call(&process.ledger.sealed) && make_writable(ALL_PIECES));
+           (ledger_may_call(&process.ledger) && make_writable(ALL_PIECES));
 }

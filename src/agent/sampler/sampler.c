@@ -205,7 +205,7 @@ static struct sample_made book_made(struct thread *t, const struct walk_start *s
     }
     op_end(shard, mine, ticks);
     if (unlikely(!load_relaxed(&agent_state.has_room)))
-        writer_take_first_room_cold(load_relaxed(&shard->serials), ticks);
+        writer_take_first_room_cold(load_relaxed(&shard->allocated_bytes_q) >> LEDGER_Q, ticks);
     return made;
 }
 

@@ -83,6 +83,7 @@ static bool back_sums(uint32_t number)
 
 void sites_begin_ledger(void)
 {
+    vm_reserve_obey(process.ledger.control);
     if (sites_on)
         site_tables_take(process.generation);
     site_rules_begin_ledger();

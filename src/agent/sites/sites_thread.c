@@ -34,6 +34,7 @@ void sites_begin_thread(struct thread *t)
 
 void sites_become_child(void)
 {
+    vm_reserve_obey(NULL);
     object_map_begin_anew();
 }
 

@@ -14,6 +14,7 @@
 #include "collect/ledger/ledger_copy.h"
 #include "collect/process/container.h"
 #include "collect/ledger/ledger_scan.h"
+#include "collect/ledger/ledger_seal.h"
 #include "collect/ledger/mapped_ledgers.h"
 #include "collect/process/proc.h"
 #include "collect/accounts/tag_accounts.h"
@@ -103,14 +104,16 @@ static void add_container(struct table *t, pid_t pid)
 
 /* What its figures suffer from, in words. */
 static void add_note(struct table *t, const struct profile *p, const struct ledger_entry *entry, bool tags,
-                     bool sites, bool whole)
+                     bool sites, bool whole, bool sealed)
 {
     const struct profile_image *i = &p->images.at[0];
     const char *full = profile_text(p, i->ledger_full);
     struct buf note = BUF_INIT;
+    if (sealed)
+        buf_addstr(&note, "it entered seccomp, and its ledger grows no more");
     if (tags || sites)
         rules_note(entry, tags, sites, whole, &note);
-    if (*full)
+    if (*full && !sealed)
         buf_printf(&note, "%sthe ledger stopped growing: %s", note.len ? "; " : "", full);
     if (i->losses[PROFILE_LOST_CHILDREN])
         buf_printf(&note, "%s%" PRIu64 " starts unobserved", note.len ? "; " : "",
@@ -182,7 +185,7 @@ static void add_row(struct table *t, const struct ledger_entry *entry, bool whol
          tags = ledger_copy_has_tags(&copy.header);
     if (sites || tags)
         table_text(t, ACCOUNTS, sites && tags ? "sites, tags" : sites ? "sites" : "tags");
-    add_note(t, p, entry, tags, sites, whole);
+    add_note(t, p, entry, tags, sites, whole, entry->alive && ledger_seal(entry, &copy.header));
     profile_free(p);
     ledger_copy_release(&copy);
 }

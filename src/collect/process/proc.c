@@ -40,6 +40,22 @@ uint64_t proc_rss_anon_bytes(pid_t pid)
     return found ? strtoull(found + 9, NULL, 10) << 10 : 0;
 }
 
+static unsigned status_number(const char *text, const char *key)
+{
+    const char *found = strstr(text, key);
+    return found ? (unsigned)strtoul(found + strlen(key), NULL, 10) : 0;
+}
+
+bool proc_seccomp(pid_t pid, unsigned *mode, unsigned *filters)
+{
+    char text[4096];
+    if (read_file(pid, "status", text, sizeof(text)) <= 0)
+        return false;
+    *mode = status_number(text, "\nSeccomp:");
+    *filters = status_number(text, "\nSeccomp_filters:");
+    return true;
+}
+
 /* What follows takes the lock of a process's memory map, or reads its memory: it may never return. */
 #define PATIENCE_MS 1000
 

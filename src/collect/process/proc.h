@@ -36,6 +36,11 @@ bool proc_runs(pid_t pid);
  * Returns whether the process has loaded the agent. Then it has a ledger, or makes one at its first sample.
  */
 bool proc_has_agent(pid_t pid);
+/**
+ * Gets the mode of seccomp of the process (0: none) and the number of its filters (0 before Linux 5.9). Returns false
+ * if the process cannot be read.
+ */
+bool proc_seccomp(pid_t pid, unsigned *mode, unsigned *filters);
 /** Returns whether it is a kernel thread. */
 bool proc_is_kernel(pid_t pid);
 
