@@ -14,8 +14,8 @@ struct seccomp_way seccomp_begin(struct seccomp_way w)
         return (struct seccomp_way){.seals = false};
     if (w.seals)
         process_seal();
-    w.freezes = w.freezes &&
-                clock_freeze(); /* if an earlier call froze the clock, it stays frozen when this one fails */
+    /* If an earlier call froze the clock, it stays frozen when this one fails. */
+    w.freezes = w.freezes && clock_freeze();
     return w;
 }
 

@@ -14,8 +14,8 @@
 struct caller {
     struct tag_ledger_far far;
     const char *returns_to;
-    uint32_t
-        module; /* the unwinder's number: a library that is loaded again has the same one only if it is unchanged */
+    /* The unwinder's number: a library that is loaded again has the same one only if it is unchanged. */
+    uint32_t module;
 };
 
 /* These tags are in the library's own memory, so they read the copy of the control page that the library sees. */
@@ -50,8 +50,8 @@ static const char *place_of(const char *returns_to, const char *entry, const str
     const char *at = returns_to + number_at(returns_to - 4);
     if (returns_to[-5] == '\xe8' && at >= start && end - at > 16) /* call at */
         target = past_linkage(at);
-    else if (returns_to[-6] == '\xff' && returns_to[-5] == '\x15' && at >= start &&
-             end - at > 8) /* call *at */
+    else if (returns_to[-6] == '\xff' && returns_to[-5] == '\x15' && at >= start && end - at > 8)
+        /* call *at */
         target = *(const char *const *)at;
     return target == entry ? returns_to - 1 : target;
 }

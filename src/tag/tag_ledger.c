@@ -242,9 +242,9 @@ bool tag_ledger_register(struct allium_tag *tag)
         code = code_of(&of, &found);
         of.map = found.dlfo_link_map;
         set_keys(&of.place, module, code);
+        /* No file lists these tags: the command cannot know them before they are met. */
         if (tag->version == TAG_LEDGER_FAR)
-            of.place.module =
-                0; /* no file lists these tags: the command cannot know them before they are met */
+            of.place.module = 0;
         identity = identity_of(&of, module);
         number = number_for(&of, identity);
     }

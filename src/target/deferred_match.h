@@ -22,8 +22,8 @@ struct deferred_target {
     const char *code;
     const char *text; /* class and name, two texts one after the other; NULL: none */
     const char *file; /* NULL: none */
-    uint64_t
-        fits; /* cache of deferred_fits(): the bits, and the state of the control page that they are for */
+    /* The cache of deferred_fits(): its bits, and the state of the control page that they are for. */
+    uint64_t fits;
 };
 
 /**

@@ -200,8 +200,8 @@ void object_map_begin_anew(void)
 /* The words of the map for an address. */
 struct place {
     uint32_t *entry;
-    uint64_t
-        *page; /* of the large object in this page: bytes << OBJECTS_GRANULES | granule; 0: there is none */
+    /* Of the large object in this page: bytes << OBJECTS_GRANULES | granule; 0: there is none. */
+    uint64_t *page;
 };
 
 /* Makes the entries for odd multiples of 8 writable: few allocators return such addresses. */

@@ -10,8 +10,8 @@
 #include "target/vm_reserve.h"
 #include "wire/deferred_rules.h"
 
-static uint64_t
-    readable[4]; /* readable bytes of the two lists of rules, and of the two lists of deferred rules */
+/* Readable bytes of the two lists of rules, and of the two lists of deferred rules. */
+static uint64_t readable[4];
 
 /* Makes a part of a list readable. All of it would be backed by mlockall(2) in the program. */
 static bool can_read(const void *list, unsigned which, uint64_t bytes)

@@ -278,9 +278,8 @@ bool live_table_insert_new(uintptr_t address, uint32_t record)
         store_release(&process_sample(record)->address, 0);
         return false;
     }
-    if (is_gone(
-            /* it may have moved on with the others or not: to enter it twice does no harm, to look for it would */
-            n)) {
+    /* It may have moved on with the others or not. To enter it twice does no harm; to look for it would. */
+    if (is_gone(n)) {
         live_table_insert(address, record);
         return true;
     }
