@@ -236,6 +236,12 @@ def recorder(place):
     check(re.search(r"\n  The recorder \(allium run\) took [\d.]+ m?s of CPU and at most [\d.]+ MiB of memory\n", footer), footer)
 
 
+def no_samples(place):
+    """Processes that only have accounts of call sites are counted in the summary."""
+    done = place.allium("run", "--sites", "-o", "s.allium", "--", "sh", "-c", "sh -c true; exit 0")
+    check(re.search(r"\n  processes  \d+, none with a sample\n", done.err), "summary", done.err)
+
+
 tap.main([(name, placed(function)) for name, function in [
     ("wrappers are passed over by function and owner, and shown with --raw and in stacks", wrappers),
     ("reports and summaries name who asked", wrappers_screen),
@@ -248,4 +254,5 @@ tap.main([(name, placed(function)) for name, function in [
     ("the peak of several threads is no less than what they hold", peak_of_threads),
     ("what was temporary, with counts and their intervals", temporary),
     ("what recording takes itself is in the cost", recorder),
+    ("processes without a sample are counted", no_samples),
 ]])

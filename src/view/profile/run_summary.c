@@ -155,7 +155,7 @@ static void write_processes(const struct summary *s)
     }
     size_t more = s->p->images.len - shown + s->p->images_dropped;
     if (more)
-        buf_printf(&b, ", %zu more", more);
+        buf_printf(&b, shown ? ", %zu more" : "%zu, none with a sample", more);
     write_line(s, "processes", &b);
     buf_release(&b);
     rollup_free(r);
