@@ -218,8 +218,9 @@ uint32_t writer_cell(struct thread *t, const struct walk_start *start, uint8_t s
 }
 
 /*
- * The shards' shares of the ring lie one behind the other, so that no more of it is backed than there are threads. How
- * many slots each has of `bytes` is a power of two.
+ * Returns the slot for the free with that number, if the region has `bytes`. The region has one ring for each shard, one
+ * behind the other, so that memory is backed only for as many rings as there are threads. The slots of a ring are a
+ * power of two.
  */
 static uint64_t slot_in(uint64_t bytes, uint64_t number, uint64_t shard)
 {
@@ -276,7 +277,7 @@ void writer_take_first_room_cold(uint64_t bytes, uint64_t ticks)
     if (!ledger_take_room(&process.ledger, ends, LIVE_TABLE_ROOM_BYTES + 3 * INTERN_ROOM_BYTES(FIRST_SLOTS)))
         return;
     take_room_of_tables(FIRST_SLOTS);
-    /* The map of objects of tags and of call sites grows with the addresses in any case. */
+    /* With tags or call sites this is of no use: their map of objects makes system calls for new addresses anyway. */
     if (!agent_api_tags && !process.config.sites && headroom_in_limits(0, LIVE_FILTER_BYTES))
         live_filter_open_all();
 }

@@ -173,9 +173,10 @@ static bool is_current(uint64_t entry, uint64_t *key)
 }
 
 /*
- * The key of an entry that lies in its home bucket: what it lacks, the bucket implies. One that lies further on, in
- * another group, is told by the bits that both have, of which a table of KEYS_LOG2 has enough; then its record has the
- * key. To read that would cost what the record costs to come, and records lie elsewhere.
+ * Computes the key of an entry that lies in its home bucket: the bits of the key that the entry lacks follow from the
+ * bucket. Returns false if the entry lies in another bucket, which shows in the bits that entry and bucket both have (a
+ * table of KEYS_LOG2 or more has enough of them); then the key must be read from the record. This is avoided where
+ * possible, because a record is a cache miss.
  */
 static bool key_at_home(const struct table *t, uint64_t bucket, uint64_t entry, uint64_t *key)
 {
