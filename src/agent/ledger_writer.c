@@ -218,9 +218,9 @@ uint32_t writer_cell(struct thread *t, const struct walk_start *start, uint8_t s
 }
 
 /*
- * Returns the slot for the free with that number, if the region has `bytes`. The region has one ring for each shard, one
- * behind the other, so that memory is backed only for as many rings as there are threads. The slots of a ring are a
- * power of two.
+ * Returns the slot for the free with that number, if the region has `bytes`. The region has one ring for each
+ * shard, one behind the other, so that memory is backed only for as many rings as there are threads. The
+ * slots of a ring are a power of two.
  */
 static uint64_t slot_in(uint64_t bytes, uint64_t number, uint64_t shard)
 {

@@ -53,7 +53,8 @@ struct next {
     void *(*valloc)(size_t);
     void *(*pvalloc)(size_t);
     size_t (*malloc_usable_size)(void *);
-    /* strndup() of the allocator (mimalloc 3 defines one, and strdup()). NULL: the C library's functions copy strings. */
+    /* strndup() of the allocator (mimalloc 3 defines one, and strdup()). NULL: the C library's functions copy
+     * strings. */
     char *(*strndup)(const char *, size_t);
     bool is_glibc; /* the allocator */
     /* The functions that the exported operators jump to: the real one, a counting one of operators.c, or the
