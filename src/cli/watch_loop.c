@@ -198,7 +198,7 @@ static void run_hooks(struct loop *l, const struct watch_snapshot *look)
     }
 }
 
-static void look(struct loop *l, enum watch_snapshot_kind kind)
+static void take_snapshot(struct loop *l, enum watch_snapshot_kind kind)
 {
     struct error e = {""};
     struct watch_snapshot *look = watch_look(l->o->watch, kind, &e);
@@ -227,7 +227,7 @@ static int save(struct loop *l)
 
 static void dismiss(struct loop *l)
 {
-    look(l, WATCH_SNAPSHOT_CHANGES); /* to know which samples are old now */
+    take_snapshot(l, WATCH_SNAPSHOT_CHANGES); /* to know which samples are old now */
     uint64_t n = watch_dismiss(l->o->watch);
     if (!save(l))
         fprintf(stderr, "allium: %" PRIu64 " sample%s dismissed\n", n, n == 1 ? "" : "s");
@@ -236,9 +236,9 @@ static void dismiss(struct loop *l)
 static void grant(struct loop *l, enum wish wish)
 {
     if (wish == LIST)
-        look(l, WATCH_SNAPSHOT_ALL);
+        take_snapshot(l, WATCH_SNAPSHOT_ALL);
     else if (wish == FREES)
-        look(l, WATCH_SNAPSHOT_FREES);
+        take_snapshot(l, WATCH_SNAPSHOT_FREES);
     else if (wish == DISMISS)
         dismiss(l);
     else if (wish == HELP)
@@ -285,7 +285,7 @@ static void step(struct loop *l)
     else if (event == INTERVALS_OVER)
         grant(l, QUIT);
     else if (event == INTERVALS_TICK)
-        look(l, WATCH_SNAPSHOT_CHANGES);
+        take_snapshot(l, WATCH_SNAPSHOT_CHANGES);
     if (l->code < 0 && fds[KEYS].revents)
         grant(l, read_key());
     if (fds[PROCESS].revents) {

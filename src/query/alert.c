@@ -121,7 +121,7 @@ bool alert_judge(const struct alert_term *t, struct alert_state *s, const struct
     s->holds = so;
     if (!has_lasted && f->time_ns - s->since_ns < t->for_ns)
         return false;
-    bool tell = so && !s->told;
-    s->told = so;
-    return tell;
+    bool due = so && !s->reported;
+    s->reported = so;
+    return due;
 }

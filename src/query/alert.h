@@ -49,7 +49,7 @@ struct alert_facts {
 struct alert_state {
     bool holds;
     uint64_t since_ns; /* since when `holds` has had its value at every snapshot */
-    bool told;
+    bool reported;
 };
 
 struct alert {

@@ -161,12 +161,12 @@ int launch_prepare(struct launch *l, const struct launch_options *o, struct erro
     sigset_t before;
     struct sigaction now;
     *l = (struct launch){.process_fd = -1, .signal_fd = -1, .gate_fd = -1, .answer_fd = -1};
-    sigemptyset(&l->heeded);
+    sigemptyset(&l->handled);
     sigemptyset(&l->after);
     for (size_t i = 0; i < sizeof(passed_on) / sizeof(*passed_on); i++)
         if (!sigaction(passed_on[i], NULL, &now) && now.sa_handler != SIG_IGN)
-            sigaddset(&l->heeded, passed_on[i]); /* nohup stays nohup */
-    sigprocmask(SIG_BLOCK, &l->heeded, &before);
+            sigaddset(&l->handled, passed_on[i]); /* nohup stays nohup */
+    sigprocmask(SIG_BLOCK, &l->handled, &before);
     int bad = fork_at_gate(l, o, &before);
     if (bad) {
         launch_release(l);
@@ -175,7 +175,7 @@ int launch_prepare(struct launch *l, const struct launch_options *o, struct erro
     for (size_t i = 0; i < sizeof(left_alone) / sizeof(*left_alone); i++)
         if (signal(left_alone[i], SIG_IGN) != SIG_IGN)
             sigaddset(&l->after, left_alone[i]);
-    l->signal_fd = signalfd(-1, &l->heeded, SFD_CLOEXEC | SFD_NONBLOCK);
+    l->signal_fd = signalfd(-1, &l->handled, SFD_CLOEXEC | SFD_NONBLOCK);
     l->process_fd = (int)syscall(SYS_pidfd_open, l->pid, 0);
     if (l->signal_fd < 0 || l->process_fd < 0) {
         bad = error_set(e, errno, "cannot watch %s: %s", o->argv[0], strerror(errno));
@@ -204,16 +204,16 @@ void launch_pass_signals(const struct launch *l)
         kill(l->pid, (int)info.ssi_signo);
 }
 
-void launch_heed_interrupts(struct launch *l)
+void launch_handle_interrupts(struct launch *l)
 {
     for (size_t i = 0; i < sizeof(left_alone) / sizeof(*left_alone); i++)
         if (sigismember(&l->after, left_alone[i]))
-            sigaddset(&l->heeded, left_alone[i]);
-    sigprocmask(SIG_BLOCK, &l->heeded, NULL);
+            sigaddset(&l->handled, left_alone[i]);
+    sigprocmask(SIG_BLOCK, &l->handled, NULL);
     for (size_t i = 0; i < sizeof(left_alone) / sizeof(*left_alone); i++)
         if (sigismember(&l->after, left_alone[i]))
             signal(left_alone[i], SIG_DFL);
-    signalfd(l->signal_fd, &l->heeded, SFD_CLOEXEC | SFD_NONBLOCK);
+    signalfd(l->signal_fd, &l->handled, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
 int launch_reap(const struct launch *l)

@@ -32,7 +32,7 @@ struct launch {
     int process_fd; /* readable when the command has ended */
     int signal_fd;  /* readable when there is a signal to pass on */
     int gate_fd, answer_fd;
-    sigset_t heeded; /* signals that arrive at signal_fd */
+    sigset_t handled; /* signals that arrive at signal_fd */
     /* signals from the terminal: meant for the command, and added to signal_fd once it has ended */
     sigset_t after;
 };
@@ -47,7 +47,7 @@ int launch_go(struct launch *l, const struct launch_options *o, struct error *e)
 void launch_pass_signals(const struct launch *l);
 /** Called when the command has ended: from now on an interrupt is meant for allium, and makes signal_fd
  * readable. */
-void launch_heed_interrupts(struct launch *l);
+void launch_handle_interrupts(struct launch *l);
 /** Reaps the command, which has ended. Returns its wait status. */
 int launch_reap(const struct launch *l);
 /** Closes all descriptors. A child that still waits at the gate ends. */

@@ -129,7 +129,7 @@ static int finish(struct session *s, struct ledger_tracker *f, struct record_res
     result->wait_status = launch_reap(&s->launch);
     if (s->o->servers) {
         symbol_servers_in_background(s->o->servers, false);
-        launch_heed_interrupts(&s->launch);
+        launch_handle_interrupts(&s->launch);
     }
     if (!bad)
         bad = ledger_tracker_finish(f, e);

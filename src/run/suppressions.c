@@ -103,7 +103,7 @@ static bool is_not_empty(void *arg, uint64_t image_id)
     return i && i->serials.len;
 }
 
-void suppressions_settle(struct suppressions *d, uint64_t image_id, const uint64_t *serials, size_t n)
+void suppressions_retain(struct suppressions *d, uint64_t image_id, const uint64_t *serials, size_t n)
 {
     struct image *i = find(d, image_id);
     size_t kept = 0;

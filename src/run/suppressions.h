@@ -11,7 +11,7 @@
  * number of the line, so that a wrong name on the command line does not overwrite a user's file.
  *
  * Runs in: the tool. Owns: all of it, until suppressions_free().
- * Invariant: its size is bounded by the number of live samples: see suppressions_settle() and
+ * Invariant: its size is bounded by the number of live samples: see suppressions_retain() and
  * suppressions_forget().
  */
 
@@ -43,7 +43,7 @@ bool suppressions_has(const struct suppressions *d, uint64_t image_id, uint64_t 
 uint64_t suppressions_add(struct suppressions *d, uint64_t image_id, const uint64_t *serials, size_t n);
 /** Removes all samples of the image but these. `serials` are the live samples of the image, in ascending
  * order. */
-void suppressions_settle(struct suppressions *d, uint64_t image_id, const uint64_t *serials, size_t n);
+void suppressions_retain(struct suppressions *d, uint64_t image_id, const uint64_t *serials, size_t n);
 bool suppressions_has_image(const struct suppressions *d, uint64_t image_id);
 /** Removes the images for which `keep` returns false. */
 void suppressions_forget(struct suppressions *d, bool (*keep)(void *arg, uint64_t image_id), void *arg);

@@ -112,7 +112,7 @@ static bool is_alive(const struct track *t)
 }
 
 /* A ledger that another program has damaged is not recorded. */
-static int keep(struct tag_tracker *f, struct track *t, bool alive, struct error *e)
+static int store_track(struct tag_tracker *f, struct track *t, bool alive, struct error *e)
 {
     struct accounts a = {.rows = {0}};
     uint64_t began = clock_ns(CLOCK_MONOTONIC);
@@ -150,7 +150,7 @@ int tag_tracker_step(struct tag_tracker *f, uint64_t now, bool last, struct erro
             continue;
         bool alive = is_alive(t);
         if (!alive || last || now >= t->next_moment)
-            bad = keep(f, t, alive, e);
+            bad = store_track(f, t, alive, e);
         t->stored = !alive;
         t->next_look = now + ALIVE_NS;
     }

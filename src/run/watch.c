@@ -205,7 +205,7 @@ static void settle_dismissed(const struct watch_options *o, const struct profile
         *vec_push(&serials) = s->serial;
     if (serials.len)
         qsort(serials.at, serials.len, sizeof(uint64_t), ascending);
-    suppressions_settle(o->dismissed, image_id, serials.at, serials.len);
+    suppressions_retain(o->dismissed, image_id, serials.at, serials.len);
     vec_release(&serials);
 }
 
@@ -392,7 +392,7 @@ static void forget_ended(struct watch *w, struct watch_snapshot *l)
             w->tracks.at[kept++] = *t;
             continue;
         }
-        suppressions_settle(w->o.dismissed, t->image_id, NULL, 0);
+        suppressions_retain(w->o.dismissed, t->image_id, NULL, 0);
         *vec_push(&l->ended) =
             (struct watch_snapshot_ended){.pid = t->pid, .image_id = t->image_id, .comm = t->comm};
         t->comm = NULL;

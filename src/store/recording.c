@@ -225,7 +225,7 @@ static int begin_wal(struct recording *r, struct error *e)
                   : error_set(e, EOPNOTSUPP,
                               "%s: its file system has no shared memory; use -o on a local disk", r->shown);
     sqlite3_wal_autocheckpoint(r->db, RECORDING_WAL_BYTES / PAGE_BYTES);
-    rc = sql_ask(r->db, "SELECT count(*) FROM sqlite_schema", &tables); /* now the -wal is there */
+    rc = sql_select_number(r->db, "SELECT count(*) FROM sqlite_schema", &tables); /* now the -wal is there */
     if (rc)
         return sql_error(e, r->db, rc, r->shown);
     if (!writer_file_unmoved(r->path, r->guard) || !writer_neighbours_ours(r->path))

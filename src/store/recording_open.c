@@ -76,10 +76,10 @@ static int refuse_newer(struct reader *r, int64_t version, struct error *e)
 static int check_kind(struct reader *r, struct error *e)
 {
     int64_t application, version, pages = 0, page_bytes = 0;
-    int rc = sql_ask(r->db, "PRAGMA page_count", &pages);
-    rc = rc ? rc : sql_ask(r->db, "PRAGMA page_size", &page_bytes);
-    rc = rc ? rc : sql_ask(r->db, "PRAGMA application_id", &application);
-    rc = rc ? rc : sql_ask(r->db, "PRAGMA user_version", &version);
+    int rc = sql_select_number(r->db, "PRAGMA page_count", &pages);
+    rc = rc ? rc : sql_select_number(r->db, "PRAGMA page_size", &page_bytes);
+    rc = rc ? rc : sql_select_number(r->db, "PRAGMA application_id", &application);
+    rc = rc ? rc : sql_select_number(r->db, "PRAGMA user_version", &version);
     if (rc)
         return rc;
     r->bytes = (uint64_t)(pages * page_bytes);

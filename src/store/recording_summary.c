@@ -42,9 +42,10 @@ static int read_images(struct reader *r, struct recording_summary *sum, struct e
 static int read_accounts(struct reader *r, struct recording_summary *sum, struct error *e)
 {
     int64_t has = 0, last = 0;
-    int rc = sql_ask(r->db, "SELECT count(*) FROM sqlite_schema WHERE name = 'account_process'", &has);
+    int rc =
+        sql_select_number(r->db, "SELECT count(*) FROM sqlite_schema WHERE name = 'account_process'", &has);
     if (!rc && has)
-        rc = sql_ask(r->db, "SELECT max(taken_ns) FROM account_process", &last);
+        rc = sql_select_number(r->db, "SELECT max(taken_ns) FROM account_process", &last);
     if (last > 0 && (uint64_t)last > sum->last_ns)
         sum->last_ns = (uint64_t)last;
     return rc ? sql_error(e, r->db, rc, r->shown) : 0;

@@ -13,12 +13,12 @@
 #include "store/recording_reader.h"
 #include "store/sql_hints.h"
 
-#define STEPS_BETWEEN_LOOKS 10000 /* of SQLite's machine: some 0.1 ms */
-#define EXPRESSION_DEPTH    200
-#define COLUMNS_MAX         2000
-#define PATTERN_BYTES_MAX   1000 /* LIKE and GLOB take time by its square */
+#define STEPS_BETWEEN_CHECKS 10000 /* of SQLite's machine: some 0.1 ms */
+#define EXPRESSION_DEPTH     200
+#define COLUMNS_MAX          2000
+#define PATTERN_BYTES_MAX    1000 /* LIKE and GLOB take time by its square */
 
-struct ask {
+struct sql_run {
     struct store_query *q;
     struct reader *r;
     sqlite3_stmt *stmt;
@@ -29,14 +29,14 @@ struct ask {
 
 /* ---- what a question may do ---- */
 
-static int refuse(struct ask *k, const char *what, const char *name)
+static int refuse(struct sql_run *k, const char *what, const char *name)
 {
     snprintf(k->refused, sizeof(k->refused), "%s%.40s", what, name ? name : "");
     return SQLITE_DENY;
 }
 
 /* Lists the modules of SQLite: functions that yield rows (json_each) are among them, and are read as tables are. */
-static int list_modules(struct ask *k)
+static int list_modules(struct sql_run *k)
 {
     struct sql s;
     int rc = sql_prepare(&s, k->r->db, "PRAGMA module_list");
@@ -48,7 +48,7 @@ static int list_modules(struct ask *k)
 }
 
 /* No table of a recording is called like a module. SQLite makes modules of pragmas when they are first used. */
-static bool is_module(const struct ask *k, const char *name)
+static bool is_module(const struct sql_run *k, const char *name)
 {
     vec_each (char *, module, &k->modules)
         if (!strcasecmp(name, *module))
@@ -70,7 +70,7 @@ static int authorize(void *arg, int action, const char *one, const char *other, 
     static const char *const pragmas[] = {"table_info", "table_xinfo", "table_list", NULL};
     static const char *const schemas[] = {"sqlite_master", "sqlite_temp_master", NULL};
     static const char rows_of_function[] = "a function that yields rows";
-    struct ask *k = arg;
+    struct sql_run *k = arg;
     (void)db;
     (void)trigger;
     switch (action) {
@@ -95,27 +95,27 @@ static int authorize(void *arg, int action, const char *one, const char *other, 
     }
 }
 
-static int look(void *arg)
+static int check_stop(void *arg)
 {
-    const struct ask *k = arg;
+    const struct sql_run *k = arg;
     return k->q->stop && *k->q->stop;
 }
 
-static void open_up(struct ask *k)
+static void open_up(struct sql_run *k)
 {
     sqlite3 *db = k->r->db;
     /* What harden() allows is what a schema needs; a question is made by hand, and needs more. */
     sqlite3_limit(db, SQLITE_LIMIT_EXPR_DEPTH, EXPRESSION_DEPTH);
     sqlite3_limit(db, SQLITE_LIMIT_COLUMN, COLUMNS_MAX);
     sqlite3_limit(db, SQLITE_LIMIT_LIKE_PATTERN_LENGTH, PATTERN_BYTES_MAX);
-    sqlite3_progress_handler(db, STEPS_BETWEEN_LOOKS, look, k);
+    sqlite3_progress_handler(db, STEPS_BETWEEN_CHECKS, check_stop, k);
     sqlite3_set_authorizer(db, authorize, k);
 }
 
 /* ---- what went wrong ---- */
 
 /* The question, or SQLite about it. Names in it may hold anything, and the line is one. */
-static int blame(struct ask *k, struct error *e)
+static int blame(struct sql_run *k, struct error *e)
 {
     int at = sqlite3_error_offset(k->r->db);
     char *said = sql_shown(*k->refused ? k->refused : sqlite3_errmsg(k->r->db));
@@ -131,7 +131,7 @@ static int blame(struct ask *k, struct error *e)
     return rc;
 }
 
-static int fail(struct ask *k, int rc, struct error *e)
+static int fail(struct sql_run *k, int rc, struct error *e)
 {
     int64_t allowed = k->q->memory_bytes;
     switch (rc & 0xff) {
@@ -151,7 +151,7 @@ static int fail(struct ask *k, int rc, struct error *e)
     }
 }
 
-static int refuse_at(struct ask *k, const char *place, int code, const char *why, struct error *e)
+static int refuse_at(struct sql_run *k, const char *place, int code, const char *why, struct error *e)
 {
     k->q->wrong_at = (size_t)(place - k->q->sql);
     return error_set(e, code, "%s", why);
@@ -173,7 +173,7 @@ static const char *skip_nothing(const char *sql)
     }
 }
 
-static int prepare(struct ask *k, struct error *e)
+static int prepare(struct sql_run *k, struct error *e)
 {
     const char *rest = k->q->sql;
     int rc = sqlite3_prepare_v3(k->r->db, k->q->sql, -1, 0, &k->stmt, &rest);
@@ -191,7 +191,7 @@ static int prepare(struct ask *k, struct error *e)
     return 0;
 }
 
-static void take_value(struct ask *k, int column)
+static void take_value(struct sql_run *k, int column)
 {
     struct sql_result_value *v = vec_push(&k->rows.values);
     const void *bytes;
@@ -218,7 +218,7 @@ static void take_value(struct ask *k, int column)
     }
 }
 
-static int step_through(struct ask *k, struct error *e)
+static int step_through(struct sql_run *k, struct error *e)
 {
     int rc, enough = 0;
     while (!enough && (rc = sqlite3_step(k->stmt)) == SQLITE_ROW) {
@@ -238,9 +238,9 @@ static int step_through(struct ask *k, struct error *e)
 }
 
 /* Of a reader that was opened; closes it. */
-static int ask(struct store_query *q, struct reader *r, struct error *e)
+static int run_query(struct store_query *q, struct reader *r, struct error *e)
 {
-    struct ask k = {.q = q, .r = r};
+    struct sql_run k = {.q = q, .r = r};
     q->wrong_at = STORE_QUERY_NOWHERE;
     if (!q->memory_bytes)
         q->memory_bytes = STORE_QUERY_MEMORY_BYTES;
@@ -269,7 +269,7 @@ int store_query_file(struct store_query *q, const char *path, struct error *e)
     struct reader r;
     int rc = reader_open(&r, path, e);
     if (!rc)
-        return ask(q, &r, e);
+        return run_query(q, &r, e);
     reader_close(&r);
     return rc;
 }
@@ -379,7 +379,7 @@ int store_query_profile(struct store_query *q, const struct profile *p, struct e
         rc = rc ? rc : reader_open(&r, buf_str(&path), e);
         unlink(buf_str(&path)); /* an open file stays */
         rmdir(buf_str(&folder));
-        rc = rc ? rc : ask(q, &r, e);
+        rc = rc ? rc : run_query(q, &r, e);
     }
     reader_close(&r);
     buf_release(&folder);

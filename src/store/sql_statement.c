@@ -26,7 +26,7 @@ int sql_execute(sqlite3 *db, const char *text)
     return sqlite3_exec(db, text, NULL, NULL, NULL);
 }
 
-int sql_ask(sqlite3 *db, const char *text, int64_t *answer)
+int sql_select_number(sqlite3 *db, const char *text, int64_t *answer)
 {
     struct sql s;
     int rc = sql_prepare(&s, db, text);

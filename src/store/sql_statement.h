@@ -37,7 +37,7 @@ void sql_finalize(struct sql *s);
 /** Runs statements that return nothing. Returns an SQLite result code. */
 int sql_execute(sqlite3 *db, const char *text);
 /** Reads the first column of the first row as a number. Returns an SQLite result code. */
-int sql_ask(sqlite3 *db, const char *text, int64_t *answer);
+int sql_select_number(sqlite3 *db, const char *text, int64_t *answer);
 /** Writes one line for a result code on the file `shown`. Returns the matching -errno. */
 int sql_error(struct error *e, sqlite3 *db, int rc, const char *shown);
 /** Returns a path for messages, with control characters replaced by '?' so that it is one line. Heap. */

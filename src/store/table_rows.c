@@ -176,7 +176,7 @@ static int prepare_scan(struct sql *s, struct reader *r, const char *name, struc
         table_add_key(&key, &t->columns[i]);
         buf_printf(&ask, "SELECT count(*) FROM pragma_table_info('%s') WHERE name = '%s'", name,
                    buf_str(&key));
-        rc = sql_ask(r->db, buf_str(&ask), &has);
+        rc = sql_select_number(r->db, buf_str(&ask), &has);
         t->hidden |= (uint64_t)(!has && i < 64) << (i & 63);
         buf_printf(&b, has ? ", \"%s\"" : ", NULL", buf_str(&key));
         buf_release(&key);
@@ -231,7 +231,7 @@ int reader_load_rows(struct reader *r, const char *name, struct table *t,
     int64_t has = 0;
     struct buf ask = BUF_INIT;
     buf_printf(&ask, "SELECT count(*) FROM sqlite_schema WHERE name = '%s'", name);
-    int rc = sql_ask(r->db, buf_str(&ask), &has), bad = 0;
+    int rc = sql_select_number(r->db, buf_str(&ask), &has), bad = 0;
     rc = rc || !has ? rc : prepare_scan(&s, r, name, t);
     uint64_t last = 0;
     while (!rc && has && (rc = sqlite3_step(s.stmt)) == SQLITE_ROW) {

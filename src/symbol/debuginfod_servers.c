@@ -86,7 +86,7 @@ void symbol_servers_want(struct symbol_servers *s, const unsigned char *build_id
     memcpy(f->request.build_id, build_id, len);
 }
 
-static void ask(struct symbol_servers *s)
+static void send_requests(struct symbol_servers *s)
 {
     struct VEC(struct fetcher_request) requests = {0};
     vec_each (const struct file, f, &s->files)
@@ -192,7 +192,7 @@ void symbol_servers_wait(struct symbol_servers *s)
 {
     if (s->over)
         return;
-    ask(s);
+    send_requests(s);
     if (!s->background && !s->end_ns && symbol_servers_pending(s))
         s->end_ns = clock_ns(CLOCK_MONOTONIC) + s->budget_ns;
     while (symbol_servers_pending(s))

@@ -114,7 +114,7 @@ static const char *qualify(struct symbol_die_names *d, const Dwarf_Die *die, con
     struct buf text = BUF_INIT;
     add_scopes(d, &declaration, &text, plain);
     buf_addstr(&text, plain);
-    *vec_push(&d->kept) = symbol_names_keep(d->names, buf_str(&text));
+    *vec_push(&d->kept) = symbol_names_store(d->names, buf_str(&text));
     buf_release(&text);
     return d->kept.at[at];
 }

@@ -174,7 +174,7 @@ static void open_guarded(void *work)
     r->err = open_object(r->root, r->path, &r->object);
 }
 
-static int ask(guarded_fn *call, const char *root, const char *path, struct request *r)
+static int run_request(guarded_fn *call, const char *root, const char *path, struct request *r)
 {
     static unsigned patience_ms = FIRST_MS;
     *r = (struct request){.root = mem_strdup(root), .path = mem_strdup(path)};
@@ -193,7 +193,7 @@ int symbol_object_identify(const char *root, const char *path, struct symbol_ide
     struct request r;
     if (is_here(root))
         return identify(root, path, out);
-    int err = ask(identify_guarded, root, path, &r);
+    int err = run_request(identify_guarded, root, path, &r);
     if (!err)
         *out = r.identity;
     return err;
@@ -204,7 +204,7 @@ int symbol_object_open(const char *root, const char *path, struct symbol_object 
     struct request r;
     if (is_here(root))
         return open_object(root, path, out);
-    int err = ask(open_guarded, root, path, &r);
+    int err = run_request(open_guarded, root, path, &r);
     *out = err ? NULL : r.object;
     return err;
 }

@@ -37,7 +37,7 @@ bool kallsyms_passes(const struct kallsyms *k, size_t at)
 
 /* ---- lines ---- */
 
-static uint32_t keep(struct kallsyms *k, const char *text, size_t len)
+static uint32_t store_text(struct kallsyms *k, const char *text, size_t len)
 {
     size_t at = k->texts.len;
     if (at + len >= TEXTS_MAX)
@@ -57,7 +57,7 @@ static uint16_t module_of(struct kallsyms *k, const char *name, size_t len)
         struct kallsyms_module *m = vec_push(&k->modules);
         m->made = len > 2 && !memcmp(name, "__", 2);
         m->made |= len == 3 && !memcmp(name, "bpf", 3);
-        m->name = keep(k, name, len);
+        m->name = store_text(k, name, len);
     }
     return (uint16_t)at;
 }
@@ -127,7 +127,7 @@ static bool take_line(struct kallsyms *k, const char *at)
     s->address = address;
     s->global = type < 'a';
     s->module = module_len ? module_of(k, module, module_len) : 0;
-    s->name = code ? keep(k, name, len) : 0;
+    s->name = code ? store_text(k, name, len) : 0;
     return true;
 }
 
@@ -278,7 +278,7 @@ static bool inherit(struct kallsyms *k, const struct kallsyms *earlier, size_t a
     const struct kallsyms_module *m = &earlier->modules.at[old->module];
     const char *module = kallsyms_module_name(earlier, at), *name = kallsyms_name(earlier, at);
     uint16_t home = module_of(k, module, strlen(module));
-    uint32_t text = keep(k, name, strlen(name));
+    uint32_t text = store_text(k, name, strlen(name));
     if (!home || !text)
         return false;
     if (!k->modules.at[home].bytes) {

@@ -135,7 +135,7 @@ int kernel_symbols_new(const char *root, struct kernel_symbols **out, struct err
     return 0;
 }
 
-void kernel_symbols_settle(struct kernel_symbols *k)
+void kernel_symbols_freeze(struct kernel_symbols *k)
 {
     k->settled = true;
 }
@@ -181,7 +181,7 @@ const char *kernel_symbols_function(struct kernel_symbols *k, const char *name)
         if (!strncmp(name, heads[i], strlen(heads[i])) && name[strlen(heads[i])])
             name += strlen(heads[i]);
     const char *function = symbol_names_function(&k->names, name);
-    return function ? function : symbol_names_keep(&k->names, name);
+    return function ? function : symbol_names_store(&k->names, name);
 }
 
 bool kernel_symbols_find(struct kernel_symbols *k, uint64_t address, struct kernel_symbol *out)
@@ -198,11 +198,12 @@ bool kernel_symbols_find(struct kernel_symbols *k, uint64_t address, struct kern
     if (at == KALLSYMS_NONE)
         return false;
     const char *name = kallsyms_name(&k->table, at);
-    *out = (struct kernel_symbol){.name = symbol_names_keep(&k->names, name),
-                                  .function = kernel_symbols_function(k, name),
-                                  .module = symbol_names_keep(&k->names, kallsyms_module_name(&k->table, at)),
-                                  .offset = address - k->table.all.at[at].address,
-                                  .gone = k->table.all.at[at].gone};
+    *out =
+        (struct kernel_symbol){.name = symbol_names_store(&k->names, name),
+                               .function = kernel_symbols_function(k, name),
+                               .module = symbol_names_store(&k->names, kallsyms_module_name(&k->table, at)),
+                               .offset = address - k->table.all.at[at].address,
+                               .gone = k->table.all.at[at].gone};
     return true;
 }
 

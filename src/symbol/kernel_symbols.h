@@ -40,7 +40,7 @@ int kernel_symbols_new(const char *root, struct kernel_symbols **out, struct err
 /** NULL is allowed. */
 void kernel_symbols_free(struct kernel_symbols *k);
 /** From now on the table is not read again, even if it is out of date: reading takes some MiB of memory. */
-void kernel_symbols_settle(struct kernel_symbols *k);
+void kernel_symbols_freeze(struct kernel_symbols *k);
 
 /** `address` is that of a byte inside the instruction: for a return address, one less. Returns false if no
  * symbol contains it. */

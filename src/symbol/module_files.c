@@ -173,7 +173,7 @@ void symbol_image_load(struct symbol_image *image, const char *root, struct symb
     } else {
         const char *link;
         find_linked_debug(image, root, &link);
-        image->origin.link = link ? symbol_names_keep(names, link) : NULL;
+        image->origin.link = link ? symbol_names_store(names, link) : NULL;
         described = image->debug;
         if (described) {
             image->origin.kind = SYMBOL_ORIGIN_SEPARATE;

@@ -250,7 +250,7 @@ static void append_frames(struct symbol_scopes *s, struct unit *u, struct functi
     for (size_t i = f ? find_inlined(s, f, address) : NONE; i != NONE; i = f->inlined.at[i].parent) {
         struct inlined *call = &f->inlined.at[i];
         name_inlined(s, u, call);
-        frame.function = call->name ? call->name : symbol_names_keep(s->names.names, "[inlined]");
+        frame.function = call->name ? call->name : symbol_names_store(s->names.names, "[inlined]");
         frame.inlined = true;
         *vec_push(out) = frame;
         frame = (struct symbol_frame){.file = call->call_file, .line = call->call_line};

@@ -322,7 +322,7 @@ static struct symbol_frames get_fallback(struct symbols *s, struct module *m, ui
             path = slash + 1;
         buf_printf(&name, "%s+0x%llx", path[0] ? path : "[unknown]", (unsigned long long)address);
         struct symbol_frame *frame = mem_alloc(sizeof(*frame));
-        frame->function = symbol_names_keep(&s->names, buf_str(&name));
+        frame->function = symbol_names_store(&s->names, buf_str(&name));
         *vec_push(&m->fallback) = frame;
         buf_release(&name);
     }

@@ -23,7 +23,7 @@ void symbol_names_release(struct symbol_names *n)
     map_release(&n->by_path);
 }
 
-static size_t keep(struct symbol_names *n, const char *text, size_t len)
+static size_t store_text(struct symbol_names *n, const char *text, size_t len)
 {
     bool added;
     size_t at = map_put(&n->by_text, text, len, n->kept.len, &added);
@@ -37,9 +37,9 @@ static size_t keep(struct symbol_names *n, const char *text, size_t len)
     return at;
 }
 
-const char *symbol_names_keep(struct symbol_names *n, const char *text)
+const char *symbol_names_store(struct symbol_names *n, const char *text)
 {
-    size_t at = keep(n, text, strlen(text)); /* first: it may move the array */
+    size_t at = store_text(n, text, strlen(text)); /* first: it may move the array */
     return n->kept.at[at];
 }
 
@@ -121,17 +121,17 @@ static size_t make_readable(struct symbol_names *n, const char *raw)
         raw += 5;
     size_t len = plain_length(raw);
     if (len > NAME_MAX_BYTES)
-        return keep(n, raw, NAME_MAX_BYTES);
+        return store_text(n, raw, NAME_MAX_BYTES);
     char *plain = mem_strndup(raw, len);
     struct demangling *d = mem_alloc(sizeof(*d));
     size_t at;
     char *dlang = NULL;
     if (demangle(d, plain))
-        at = keep(n, d->text, d->len);
+        at = store_text(n, d->text, d->len);
     else if (plain[0] == '_' && plain[1] == 'D' && len < 512 && (dlang = dlang_demangle(plain, 0)))
-        at = keep(n, dlang, strlen(dlang));
+        at = store_text(n, dlang, strlen(dlang));
     else
-        at = keep(n, plain, len);
+        at = store_text(n, plain, len);
     free(dlang);
     free(d);
     free(plain);
@@ -182,7 +182,7 @@ static size_t make_short(struct symbol_names *n, const char *raw)
         add_component(&path, raw, len, root);
         raw += len + (raw[len] == '/');
     }
-    size_t at = keep(n, buf_str(&path), path.len);
+    size_t at = store_text(n, buf_str(&path), path.len);
     buf_release(&path);
     return at;
 }

@@ -23,7 +23,7 @@ struct symbol_names {
 void symbol_names_release(struct symbol_names *n);
 
 /** Stores the text once and returns the stored copy. */
-const char *symbol_names_keep(struct symbol_names *n, const char *text);
+const char *symbol_names_store(struct symbol_names *n, const char *text);
 
 /**
  * Returns the readable name of a function. Removes version, clone suffixes (.cold, .part.N, ...) and glibc's

@@ -106,7 +106,7 @@ static void add_stubs(struct symbol_table *t, Elf *elf)
         buf_printf(&text, "%s@plt", name);
         symbol_spans_add(&t->spans, stub->low, stub->high, t->entries.len);
         *vec_push(&t->entries) =
-            (struct entry){.stub = symbol_names_keep(t->names, buf_str(&text)), .sized = true};
+            (struct entry){.stub = symbol_names_store(t->names, buf_str(&text)), .sized = true};
     }
     buf_release(&text);
     vec_release(&stubs);

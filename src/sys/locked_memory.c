@@ -29,7 +29,7 @@ static void rehearse(struct sys_session *s)
     memset(zeros, 0, RECORD_BYTES);
     s->tool->event(s, t, zeros, RECORD_BYTES);
     if (s->settings.config.stacks & SYS_STACK_KERNEL)
-        resolver_settle(s->names);
+        resolver_freeze(s->names);
     table_free(t);
     free(zeros);
 }

@@ -131,11 +131,11 @@ static struct kernel_symbols *kernel_of(struct names *n)
     return n->kernel;
 }
 
-void resolver_settle(struct names *n)
+void resolver_freeze(struct names *n)
 {
     struct kernel_symbols *k = kernel_of(n);
     if (k)
-        kernel_symbols_settle(k);
+        kernel_symbols_freeze(k);
 }
 
 static struct kernel_source *source_of(struct names *n)

@@ -33,7 +33,7 @@ struct resolver_wanted {
 struct names *resolver_new(const struct resolver_wanted *wanted);
 void resolver_free(struct names *n);
 /** Reads the kernel's symbols now, and never again: later there may be no memory for it. */
-void resolver_settle(struct names *n);
+void resolver_freeze(struct names *n);
 /** Returns the address spaces of processes, to be drained by the caller; NULL: not requested, or not
  * available. */
 struct address_spaces *resolver_spaces(struct names *n);

@@ -85,7 +85,7 @@ void sampled_rows_add(struct sys_session *s, const void *key, const void *value)
     memcpy(&stack, settled + tool->user_stack_at, sizeof(stack));
     if (stack == SYS_STACK_NOT_SAMPLED)
         return;
-    stack = stack_samples_settle(s, stack);
+    stack = stack_samples_unify(s, stack);
     memcpy(settled + tool->user_stack_at, &stack, sizeof(stack));
     if (!s->sampled)
         s->sampled = mem_alloc(sizeof(*s->sampled));

@@ -199,6 +199,6 @@ void sys_read_counts(struct sys_session *s)
     s->counted[SYS_NAMELESS] = resolver_nameless(s->names);
     s->counted[SYS_UNTRUSTED] = resolver_untrusted(s->names);
     free(each);
-    if (s->tool->settle)
-        s->tool->settle(s);
+    if (s->tool->count_rest)
+        s->tool->count_rest(s);
 }

@@ -89,7 +89,7 @@ static uint32_t stack_number(struct sys_session *s, size_t n, enum stack_dump_en
     return (uint32_t)number;
 }
 
-static void keep(struct samples *p, uint32_t sample, uint32_t stack)
+static void store_stack(struct samples *p, uint32_t sample, uint32_t stack)
 {
     if (p->stack_of.len >= NUMBERS_MAX) {
         size_t half = p->stack_of.len / 2;
@@ -149,7 +149,7 @@ static int take(void *arg, void *data, size_t bytes)
     for (size_t i = 0; i < n; i++)
         p->counts.not_found +=
             p->frames[i].kind == USER_FRAME_NOT_MAPPED || p->frames[i].kind == USER_FRAME_LOST;
-    keep(p, r->number, stack_number(s, n, end));
+    store_stack(p, r->number, stack_number(s, n, end));
     return 0;
 }
 
@@ -194,7 +194,7 @@ int stack_samples_read(struct sys_session *s)
     return s->samples ? ring_buffer__consume(s->samples->ring) : 0;
 }
 
-int stack_samples_settle(const struct sys_session *s, int id)
+int stack_samples_unify(const struct sys_session *s, int id)
 {
     const struct samples *p = s->samples;
     if (id < SYS_STACK_SAMPLED)
@@ -207,7 +207,7 @@ int stack_samples_settle(const struct sys_session *s, int id)
 const char *stack_samples_text(const struct sys_session *s, int id)
 {
     const struct samples *p = s->samples;
-    int settled = p ? stack_samples_settle(s, id) : -1;
+    int settled = p ? stack_samples_unify(s, id) : -1;
     return settled >= SYS_STACK_SETTLED ? p->texts.at[settled - SYS_STACK_SETTLED] : NULL;
 }
 

@@ -13,7 +13,7 @@
 #include "collect/unwind/stack_dump_end.h"
 #include "sys/session.h"
 
-/** The first number of stacks that stack_samples_settle() returns. */
+/** The first number of stacks that stack_samples_unify() returns. */
 #define SYS_STACK_SETTLED (1 << 29)
 
 /** Called before loading: sets the size of the maps. */
@@ -28,7 +28,7 @@ int stack_samples_fd(const struct sys_session *s);
 int stack_samples_read(struct sys_session *s);
 
 /** Returns the same number for equal stacks of different samples. Other numbers stay unchanged. */
-int stack_samples_settle(const struct sys_session *s, int id);
+int stack_samples_unify(const struct sys_session *s, int id);
 /** Returns a line for each frame, for either kind of number; NULL: there is no such stack. */
 const char *stack_samples_text(const struct sys_session *s, int id);
 

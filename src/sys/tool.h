@@ -149,8 +149,8 @@ struct sys_tool {
     /* After them: adds rows without a key; for events, called when the programs are detached: adds events in
      * progress. */
     void (*rest)(struct sys_session *s, struct table *t);
-    void (*settle)(struct sys_session *s);  /* adds to s->counted what only maps tell */
-    void (*release)(struct sys_session *s); /* frees s->own */
+    void (*count_rest)(struct sys_session *s); /* adds to s->counted what only maps tell */
+    void (*release)(struct sys_session *s);    /* frees s->own */
 };
 
 /** Of the column for tool->container. */

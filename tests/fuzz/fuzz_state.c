@@ -76,14 +76,14 @@ static bool keep_odd(void *arg, uint64_t image_id)
 /* What a look does: of the first image only one sample still lives, and only images of odd numbers. */
 static void check_settling(struct suppressions *d, const struct line *lines, long n)
 {
-    suppressions_settle(d, lines[0].image, &lines[0].serial, 1);
+    suppressions_retain(d, lines[0].image, &lines[0].serial, 1);
     suppressions_forget(d, keep_odd, NULL);
     for (long i = 0; i < n; i++) {
         bool kept =
             lines[i].image & 1 && (lines[i].image != lines[0].image || lines[i].serial == lines[0].serial);
         require(suppressions_has(d, lines[i].image, lines[i].serial) == kept, "forgotten, or not forgotten");
     }
-    suppressions_settle(d, lines[0].image, NULL, 0);
+    suppressions_retain(d, lines[0].image, NULL, 0);
     require(!suppressions_has_image(d, lines[0].image), "an image of which nothing lives");
 }
 

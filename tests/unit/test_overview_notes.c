@@ -154,7 +154,7 @@ static void each_note_has_its_bound(void **state)
     m.n_stuck = 2;
     expect(&m, false, "2 processes or threads of the kernel in uninterruptible sleep");
     m = quiet();
-    *vec_push(&m.processes) = (struct overview_process){.pid = 5, .name = "a", .asked = OVERVIEW_MUTE};
+    *vec_push(&m.processes) = (struct overview_process){.pid = 5, .name = "a", .query_result = OVERVIEW_MUTE};
     expect(&m, false, "a (pid 5) does not answer");
     m = quiet();
     *vec_push(&m.cgroups) =

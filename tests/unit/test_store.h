@@ -287,7 +287,7 @@ static inline int64_t ask(const char *sql)
     sqlite3 *db;
     int64_t answer;
     assert_int_equal(sqlite3_open_v2(file, &db, SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
-    assert_int_equal(sql_ask(db, sql, &answer), SQLITE_OK);
+    assert_int_equal(sql_select_number(db, sql, &answer), SQLITE_OK);
     sqlite3_close(db);
     return answer;
 }

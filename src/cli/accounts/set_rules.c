@@ -19,7 +19,7 @@
 #define BIT(action) (1u << LEDGER_ACTION_##action)
 #define CHANCE_UNIT 1000000.0
 
-static void ask(struct set_rules *s, uint32_t clear, uint32_t set)
+static void request_change(struct set_rules *s, uint32_t clear, uint32_t set)
 {
     s->change.clear |= clear;
     s->change.set = (s->change.set & ~clear) | set;
@@ -49,7 +49,7 @@ static int parse_fail(struct set_rules *s, const char *how)
     c->fail = LEDGER_FAIL_NTH;
     bool good = true;
     if (!strcmp(how, "off")) {
-        ask(s, BIT(FAIL), 0);
+        request_change(s, BIT(FAIL), 0);
         return 1;
     }
     if (!strncmp(how, "nth:", 4)) {
@@ -70,7 +70,7 @@ static int parse_fail(struct set_rules *s, const char *how)
                      how);
         return -1;
     }
-    ask(s, BIT(FAIL), BIT(FAIL));
+    request_change(s, BIT(FAIL), BIT(FAIL));
     return 1;
 }
 
@@ -88,7 +88,7 @@ int set_rules_parse(struct set_rules *s, const char *action)
     int found = 0;
     for (size_t i = 0; i < sizeof(known) / sizeof(*known) && !found; i++)
         if (!strcmp(action, known[i].text)) {
-            ask(s, known[i].clear, known[i].set);
+            request_change(s, known[i].clear, known[i].set);
             s->only |= known[i].only;
             found = 1;
         }

@@ -110,7 +110,7 @@ static int find(struct found *f, pid_t pid, struct error *e)
     return any ? 0 : bad;
 }
 
-static int keep(const struct found *f, pid_t pid, const char *output, bool force)
+static int store_snapshot(const struct found *f, pid_t pid, const char *output, bool force)
 {
     struct buf path = BUF_INIT;
     struct error e = {""};
@@ -147,8 +147,8 @@ static int run(int argc, char **argv)
                               a.rest[0]);
     if (find(&f, pid, &e))
         return command_fail(EXIT_FAILED, "%s", e.text);
-    code = keep(&f, pid, command_value(&command_snapshot, &a, "output"),
-                command_value(&command_snapshot, &a, "force") != NULL);
+    code = store_snapshot(&f, pid, command_value(&command_snapshot, &a, "output"),
+                          command_value(&command_snapshot, &a, "force") != NULL);
     profile_free(f.profile);
     for (int kind = 0; kind < KINDS; kind++)
         accounts_release(&f.accounts[kind]);

@@ -86,7 +86,7 @@ static void point_at(const char *sql, size_t at)
     buf_release(&line);
 }
 
-static int tell(const struct store_query *q, int bad, const struct error *e)
+static int explain_error(const struct store_query *q, int bad, const struct error *e)
 {
     if (bad == -EPIPE)
         return EXIT_DONE;
@@ -161,5 +161,5 @@ static int run(int argc, char **argv)
     int bad = put_question(a.n_rest == 2 ? a.rest[0] : NULL, &q, &e);
     if (pager_written(&out, EXIT_DONE) && !*e.text)
         return EXIT_FAILED;
-    return bad ? tell(&q, bad, &e) : EXIT_DONE;
+    return bad ? explain_error(&q, bad, &e) : EXIT_DONE;
 }

@@ -61,7 +61,7 @@ static char *variable(const char *name, const char *value)
     return buf_detach(&b);
 }
 
-static void tell(struct sys_alert *a, const char *tool, const struct table *t, uint32_t row)
+static void report_row(struct sys_alert *a, const char *tool, const struct table *t, uint32_t row)
 {
     struct error e = {""};
     struct buf json = BUF_INIT;
@@ -91,7 +91,7 @@ void sys_alert_look(struct sys_alert *a, const char *tool, const struct table *t
             continue;
         fits = fits == UINT32_MAX ? row : fits;
         if (a->events)
-            tell(a, tool, t, row);
+            report_row(a, tool, t, row);
     }
     if (a->events)
         return;
@@ -103,7 +103,7 @@ void sys_alert_look(struct sys_alert *a, const char *tool, const struct table *t
     a->since_ns = a->since_ns ? a->since_ns : now_ns;
     if (!a->told && now_ns - a->since_ns >= a->for_ns) {
         a->told = true;
-        tell(a, tool, t, fits);
+        report_row(a, tool, t, fits);
     }
 }
 

@@ -18,7 +18,7 @@ void slab_release(struct slab_caches *s)
     map_release(&s->by_name);
 }
 
-static const char *keep(struct slab_caches *s, const char *name, size_t len)
+static const char *store_text(struct slab_caches *s, const char *name, size_t len)
 {
     return *vec_push(&s->kept) = mem_strndup(name, len);
 }
@@ -85,7 +85,7 @@ static void take_row(struct slab_caches *s, const char *line)
         s->bad_lines++;
         return;
     }
-    c.name = keep(s, line, len);
+    c.name = store_text(s, line, len);
     *vec_push(&s->all) = c;
 }
 
@@ -126,7 +126,7 @@ static void add_aliases(struct slab_caches *s, const struct slab_link *first, si
         bool added;
         map_put(&s->by_name, first[i].name, strlen(first[i].name), owner, &added);
         if (added)
-            list[len++] = keep(s, first[i].name, strlen(first[i].name));
+            list[len++] = store_text(s, first[i].name, strlen(first[i].name));
     }
     s->all.at[owner].aliases = list;
     s->all.at[owner].aliases_len = len;

@@ -48,7 +48,7 @@ static void take_file(struct ledger_list *list, pid_t pid, const struct mapped_l
     *e->mapped = *m;
 }
 
-static void look(struct ledger_scan *s, pid_t pid)
+static void scan_process(struct ledger_scan *s, pid_t pid)
 {
     struct mapped_ledger m;
     int bad = mapped_ledgers_look(pid, &m);
@@ -107,7 +107,7 @@ static void add_joint(struct ledger_scan *s)
 
 static void look_at(void *scan, pid_t pid)
 {
-    look(scan, pid);
+    scan_process(scan, pid);
 }
 
 void ledger_scan_all(struct ledger_scan *s)
@@ -140,7 +140,7 @@ void ledger_scan_process(struct ledger_scan *s, pid_t pid)
     *s = (struct ledger_scan){0};
     ledger_dir_scan_all(&s->list);
     ledger_dir_scan_tags(&s->tags);
-    look(s, pid);
+    scan_process(s, pid);
     keep_named(&s->list, pid, !s->unreadable);
     keep_named(&s->tags, pid, !s->unreadable);
     add_joint(s);

@@ -143,7 +143,7 @@ static size_t take_lines(struct found *all, char *text, size_t len)
     return len;
 }
 
-static int look(pid_t pid, struct mapped_ledger *m)
+static int search_maps(pid_t pid, struct mapped_ledger *m)
 {
     struct found found = {.m = m};
     char path[64];
@@ -176,7 +176,7 @@ struct watch_snapshot {
 static void look_guarded(void *work)
 {
     struct watch_snapshot *l = work;
-    l->bad = look(l->pid, &l->found);
+    l->bad = search_maps(l->pid, &l->found);
 }
 
 int mapped_ledgers_look(pid_t pid, struct mapped_ledger *m)

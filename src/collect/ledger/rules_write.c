@@ -189,7 +189,7 @@ static bool is_resolved(const struct page *p, uint64_t module)
 }
 
 /* What is kept is asked of the places of modules that were loaded since, now that they are known. */
-static void settle(struct page *p, const struct rules_places *places)
+static void resolve_places(struct page *p, const struct rules_places *places)
 {
     vec_each (const struct ledger_query, q, &p->now.queries) {
         struct VEC(uint64_t) keys = {0};
@@ -243,8 +243,8 @@ static void drop_idle(struct rules_queries *queries, bool off)
 }
 
 /* What it says replaces what the same query said, and the one of all places what any did. */
-static enum rules_stored keep(struct page *p, const struct ledger_query *change,
-                              const struct rules_query *query)
+static enum rules_stored store_query(struct page *p, const struct ledger_query *change,
+                                     const struct rules_query *query)
 {
     struct ledger_query q = *change;
     uint32_t taken_back = 0;
@@ -293,13 +293,13 @@ int rules_of_places(const struct ledger_entry *tags, const struct rules_places *
     int bad = open_page(&p, tags, e);
     if (!bad) {
         struct ledger_query change = change_of(&p, c);
-        settle(&p, places);
+        resolve_places(&p, places);
         vec_each (const struct rule_target, place, &places->at)
             if (place->meant)
                 *vec_push(&keys) = place->key;
         change_list(&p, keys.at, keys.len, &change);
         if (query)
-            *stored = keep(&p, &change, query);
+            *stored = store_query(&p, &change, query);
         if (p.now.list.len > LEDGER_ACTIONS_MOST)
             bad = error_set(e, E2BIG, "%zu places would have rules; at most %u can: use a narrower --where",
                             p.now.list.len, LEDGER_ACTIONS_MOST);

@@ -50,15 +50,15 @@ void process_queryer_release(struct process_queryer *a)
 }
 
 /* The text of /proc/PID/NAME, which the caller releases. */
-static enum overview_asked ask(struct process_queryer *a, const struct overview_process *p, const char *name,
-                               size_t max, struct buf *text)
+static enum overview_query_result query_file(struct process_queryer *a, const struct overview_process *p,
+                                             const char *name, size_t max, struct buf *text)
 {
     struct question q = {.max = max};
     unsigned began = now_ms(), patience = a->each_ms < a->left_ms ? a->each_ms : a->left_ms;
     if (map_get_u64(&a->mute, identity(p)) != MAP_NONE)
         return OVERVIEW_MUTE;
     if (!patience)
-        return OVERVIEW_NOT_ASKED;
+        return OVERVIEW_NOT_QUERIED;
     snprintf(q.path, sizeof(q.path), "/proc/%d/%s", p->pid, name);
     int late = guard_run(read_answer, &q, sizeof(q), patience);
     unsigned took = now_ms() - began;
@@ -76,7 +76,7 @@ static enum overview_asked ask(struct process_queryer *a, const struct overview_
 static void ask_command(struct process_queryer *a, struct overview_process *p)
 {
     struct buf text = BUF_INIT;
-    p->asked = ask(a, p, "cmdline", COMMAND_BYTES_MAX, &text);
+    p->query_result = query_file(a, p, "cmdline", COMMAND_BYTES_MAX, &text);
     size_t len = text.len < COMMAND_BYTES_MAX ? text.len : COMMAND_BYTES_MAX;
     while (len && !text.data[len - 1])
         len--;
@@ -100,9 +100,10 @@ void process_query(struct process_queryer *a, struct overview_process *p, bool p
 {
     struct buf text = BUF_INIT;
     ask_command(a, p);
-    if (pss && p->asked != OVERVIEW_MUTE) {
-        p->asked = ask(a, p, "smaps_rollup", ROLLUP_BYTES_MAX, &text);
-        p->pss_known = p->asked == OVERVIEW_ANSWERED && process_parse_rollup(buf_str(&text), &p->pss_bytes);
+    if (pss && p->query_result != OVERVIEW_MUTE) {
+        p->query_result = query_file(a, p, "smaps_rollup", ROLLUP_BYTES_MAX, &text);
+        p->pss_known =
+            p->query_result == OVERVIEW_ANSWERED && process_parse_rollup(buf_str(&text), &p->pss_bytes);
     }
     buf_release(&text);
 }
@@ -164,10 +165,10 @@ void process_query_maps(struct process_queryer *a, struct overview_process *p, s
 {
     struct buf text = BUF_INIT;
     ask_command(a, p);
-    if (p->asked == OVERVIEW_MUTE)
+    if (p->query_result == OVERVIEW_MUTE)
         return;
-    p->asked = ask(a, p, "smaps", SMAPS_BYTES_MAX, &text);
-    if (p->asked == OVERVIEW_ANSWERED)
+    p->query_result = query_file(a, p, "smaps", SMAPS_BYTES_MAX, &text);
+    if (p->query_result == OVERVIEW_ANSWERED)
         mappings_parse(out, buf_str(&text));
     buf_release(&text);
     vec_each (const struct mapping, m, out) {

@@ -21,10 +21,10 @@ struct process_queryer {
 };
 
 void process_queryer_release(struct process_queryer *a);
-/** Sets `command`, with `pss` also `pss_bytes`, and `asked`. */
+/** Sets `command`, with `pss` also `pss_bytes`, and `query_result`. */
 void process_query(struct process_queryer *a, struct overview_process *p, bool pss);
 /**
- * Reads the mappings with their resident memory. `asked` of the process tells the result: with OVERVIEW_MUTE
+ * Reads the mappings with their resident memory. `query_result` of the process tells the result: with OVERVIEW_MUTE
  * or OVERVIEW_REFUSED there are none.
  */
 void process_query_maps(struct process_queryer *a, struct overview_process *p, struct mappings *out);

@@ -128,7 +128,7 @@ struct overview_pressure {
 };
 
 /** The result of reading those values of a process that need its memory lock. */
-enum overview_asked { OVERVIEW_NOT_ASKED, OVERVIEW_ANSWERED, OVERVIEW_MUTE, OVERVIEW_REFUSED };
+enum overview_query_result { OVERVIEW_NOT_QUERIED, OVERVIEW_ANSWERED, OVERVIEW_MUTE, OVERVIEW_REFUSED };
 
 struct overview_process {
     int pid, parent;
@@ -142,9 +142,9 @@ struct overview_process {
     uint64_t size_bytes;   /* address space */
     uint64_t minor, major; /* page faults since the start */
     uint64_t start_ticks;
-    double faults_per_s;       /* computed by overview_since(); < 0: not known */
-    enum overview_asked asked; /* for the members that follow */
-    char *command;             /* NULL: not known */
+    double faults_per_s;                     /* computed by overview_since(); < 0: not known */
+    enum overview_query_result query_result; /* for the members that follow */
+    char *command;                           /* NULL: not known */
     uint64_t pss_bytes;
     bool pss_known;
 };

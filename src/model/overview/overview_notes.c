@@ -176,7 +176,7 @@ static void note_processes(struct overview *m)
         say(m, false, "%" PRIu32 " process%s or thread%s of the kernel in uninterruptible sleep (state D)",
             m->n_stuck, m->n_stuck == 1 ? "" : "es", m->n_stuck == 1 ? "" : "s");
     vec_each (const struct overview_process, p, &m->processes)
-        if (p->asked == OVERVIEW_MUTE)
+        if (p->query_result == OVERVIEW_MUTE)
             say(m, false,
                 "%s (pid %d) does not answer: its memory map is locked, and what is known of it is shown",
                 p->name, p->pid);

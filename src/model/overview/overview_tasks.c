@@ -47,7 +47,9 @@ static const struct table_column process_columns[] = {
 
 static const char *note_of(const struct overview_process *p)
 {
-    return p->asked == OVERVIEW_MUTE ? "no answer" : p->asked == OVERVIEW_REFUSED ? "not allowed" : NULL;
+    return p->query_result == OVERVIEW_MUTE      ? "no answer"
+           : p->query_result == OVERVIEW_REFUSED ? "not allowed"
+                                                 : NULL;
 }
 
 static void add_process(struct table *t, const struct overview_process *p)

@@ -81,8 +81,8 @@ static void add_samples(struct search *s, enum profile_pair_side side)
 }
 
 /* At most so many as both have; the books themselves where it is all, so that nothing is left of rounding. */
-static struct profile_sums settled(struct profile_sums stayed, const struct profile_sums *early,
-                                   const struct profile_sums *late)
+static struct profile_sums bounded_stay(struct profile_sums stayed, const struct profile_sums *early,
+                                        const struct profile_sums *late)
 {
     uint64_t most = early->samples < late->samples ? early->samples : late->samples;
     if (stayed.samples > most)
@@ -97,16 +97,16 @@ static uint64_t less(uint64_t a, uint64_t b)
     return a > b ? a - b : 0;
 }
 
-static void settle(struct profile_pair_cell *c, enum profile_pair_side later)
+static void bound_cell(struct profile_pair_cell *c, enum profile_pair_side later)
 {
     const struct profile_cell *early = &c->of[!later], *late = &c->of[later];
     struct profile_sums before = profile_live(early), after = profile_live(late);
     uint64_t least = less(before.samples, less(late->freed.samples, early->freed.samples));
     if (c->stayed.samples < least)
         c->stayed = some_of(&before, least);
-    c->stayed = settled(c->stayed, &before, &after);
+    c->stayed = bounded_stay(c->stayed, &before, &after);
     least = less(early->at_peak.samples, late->freed.samples);
-    c->stayed_peak = settled(some_of(&early->at_peak, least), &early->at_peak, &late->at_peak);
+    c->stayed_peak = bounded_stay(some_of(&early->at_peak, least), &early->at_peak, &late->at_peak);
 }
 
 void profile_pair_match(struct profile_pair *j, const struct profile *const of[PROFILE_PAIR_SIDES],
@@ -120,7 +120,7 @@ void profile_pair_match(struct profile_pair *j, const struct profile *const of[P
     vec_each (struct profile_pair_cell, c, &j->cells) {
         const struct profile_pair_image *i = &j->images.at[c->of[PROFILE_PAIR_AFTER].image];
         if (i->same && c->kept)
-            settle(c, i->later);
+            bound_cell(c, i->later);
         if (i->still)
             c->stayed = profile_live(&c->of[PROFILE_PAIR_AFTER]);
         if (i->same_peak)

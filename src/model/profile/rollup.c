@@ -86,8 +86,7 @@ static void name_row(struct build *b, struct rollup_row *row, const char *name, 
         row->module = frame_module(b->p, f);
 }
 
-/* What the row of a frame is called: functions of the same name in two modules are two. */
-/* Its row. */
+/* Returns the row of a frame. Functions of the same name in two modules have two rows. */
 static size_t join_new_frame(struct build *b, uint32_t unit, const struct frame *f)
 {
     char scratch[FRAME_NAME_BYTES];

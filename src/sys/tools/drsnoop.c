@@ -118,7 +118,7 @@ static void count_one(void *arg, const void *key, const void *value)
     ++*n;
 }
 
-static void settle(struct sys_session *s)
+static void count_rest(struct sys_session *s)
 {
     sys_each(s, "under_way", count_one, &s->counted[DRSNOOP_UNDER_WAY]);
 }
@@ -212,5 +212,5 @@ const struct sys_tool sys_drsnoop = {
     .event = event,
     .rest = rest,
     .ready = ready,
-    .settle = settle,
+    .count_rest = count_rest,
 };

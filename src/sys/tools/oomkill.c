@@ -166,7 +166,7 @@ static void put_scope(struct sys_session *s, struct table *t, const struct oomki
     resolver_gfp(s, t, GFP, e->gfp);
 }
 
-static void put_loads(struct table *t, const struct oomkill_event *e, struct oomkill_told *told)
+static void put_loads(struct table *t, const struct oomkill_event *e, struct oomkill_context *told)
 {
     oomkill_loads(e, told);
     for (uint32_t i = 0; i < 3 && told->loads_known; i++)
@@ -175,7 +175,7 @@ static void put_loads(struct table *t, const struct oomkill_event *e, struct oom
         table_whole(t, LOAD_LATER, told->loads_later_ns);
 }
 
-static void put_largest(struct table *t, const struct oomkill_told *told)
+static void put_largest(struct table *t, const struct oomkill_context *told)
 {
     const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     struct buf b = BUF_INIT;
@@ -208,7 +208,7 @@ static void put_user_stack(struct sys_session *s, struct table *t, const struct 
 
 static void event(struct sys_session *s, struct table *t, const void *data, size_t bytes)
 {
-    struct oomkill_told told;
+    struct oomkill_context told;
     struct buf story = BUF_INIT;
     const struct oomkill_event *e = data;
     if (bytes < sizeof(*e))

@@ -46,25 +46,25 @@ static int larger_first(const void *a, const void *b)
     return x > y ? -1 : x < y;
 }
 
-void oomkill_largest(const struct oomkill_event *e, struct oomkill_told *told)
+void oomkill_largest(const struct oomkill_event *e, struct oomkill_context *context)
 {
-    told->n_largest = e->n_largest < OOMKILL_LARGEST ? e->n_largest : OOMKILL_LARGEST;
-    memcpy(told->largest, e->largest, told->n_largest * sizeof(*told->largest));
-    for (uint32_t i = 0; i < told->n_largest; i++)
-        told->largest[i].comm[SYS_COMM_BYTES - 1] = '\0';
-    qsort(told->largest, told->n_largest, sizeof(*told->largest), larger_first);
+    context->n_largest = e->n_largest < OOMKILL_LARGEST ? e->n_largest : OOMKILL_LARGEST;
+    memcpy(context->largest, e->largest, context->n_largest * sizeof(*context->largest));
+    for (uint32_t i = 0; i < context->n_largest; i++)
+        context->largest[i].comm[SYS_COMM_BYTES - 1] = '\0';
+    qsort(context->largest, context->n_largest, sizeof(*context->largest), larger_first);
 }
 
-void oomkill_loads(const struct oomkill_event *e, struct oomkill_told *told)
+void oomkill_loads(const struct oomkill_event *e, struct oomkill_context *context)
 {
-    *told = (struct oomkill_told){.loads_known = e->loads_known};
+    *context = (struct oomkill_context){.loads_known = e->loads_known};
     for (int i = 0; i < 3; i++)
-        told->loads[i] = (double)e->loads[i] / LOAD_ONE;
-    if (told->loads_known)
+        context->loads[i] = (double)e->loads[i] / LOAD_ONE;
+    if (context->loads_known)
         return;
     /* Anew every 5 s: what was read a moment later is mostly the same. */
-    told->loads_known = getloadavg(told->loads, 3) == 3;
-    told->loads_later_ns = clock_ns(CLOCK_MONOTONIC) - e->head.time_ns;
+    context->loads_known = getloadavg(context->loads, 3) == 3;
+    context->loads_later_ns = clock_ns(CLOCK_MONOTONIC) - e->head.time_ns;
 }
 
 /* A process outside of our PID namespace has no number here. */
@@ -110,7 +110,7 @@ static void tell_limit(struct buf *b, const struct oomkill_event *e)
     }
 }
 
-static void tell_trigger(struct buf *b, const struct oomkill_event *e, const struct oomkill_told *told)
+static void add_trigger(struct buf *b, const struct oomkill_event *e, const struct oomkill_context *context)
 {
     const struct sys_task *t = &e->head.task;
     if (e->asked_itself) {
@@ -123,11 +123,11 @@ static void tell_trigger(struct buf *b, const struct oomkill_event *e, const str
         buf_printf(b, ", uid %u)", t->uid);
     }
     if (e->exact && e->order >= 0)
-        buf_printf(b, ": order %d, %s", e->order, told->gfp ? told->gfp : "gfp not known");
+        buf_printf(b, ": order %d, %s", e->order, context->gfp ? context->gfp : "gfp not known");
     buf_addch(b, '\n');
 }
 
-static void tell_victim(struct buf *b, const struct oomkill_event *e, const struct oomkill_told *told)
+static void add_victim(struct buf *b, const struct oomkill_event *e, const struct oomkill_context *context)
 {
     const struct oomkill_memory *m = &e->memory;
     char text[UNITS_TEXT_BYTES];
@@ -139,34 +139,34 @@ static void tell_victim(struct buf *b, const struct oomkill_event *e, const stru
     add_pages(b, "; ", (int64_t)e->total_vm_pages);
     buf_printf(b, " mapped\nuid %u, oom_score_adj %d, cgroup ", e->victim_uid, e->oom_score_adj);
     oomkill_add_path(b, &e->victim_cgroup);
-    if (told->container && *told->container)
-        buf_printf(b, ", container %s", told->container);
+    if (context->container && *context->container)
+        buf_printf(b, ", container %s", context->container);
     if (e->sharing)
         buf_printf(b, "; %u other process%s its memory and die%s with it", e->sharing,
                    e->sharing > 1 ? "es share" : " shares", e->sharing > 1 ? "" : "s");
     buf_addch(b, '\n');
 }
 
-static void tell_loads(struct buf *b, const struct oomkill_told *told)
+static void add_loads(struct buf *b, const struct oomkill_context *context)
 {
     char text[UNITS_TEXT_BYTES];
-    if (!told->loads_known)
+    if (!context->loads_known)
         return;
-    buf_printf(b, "load %.2f %.2f %.2f", told->loads[0], told->loads[1], told->loads[2]);
-    if (told->loads_later_ns)
-        buf_printf(b, " (read %s later)", units_format_duration(text, (double)told->loads_later_ns));
+    buf_printf(b, "load %.2f %.2f %.2f", context->loads[0], context->loads[1], context->loads[2]);
+    if (context->loads_later_ns)
+        buf_printf(b, " (read %s later)", units_format_duration(text, (double)context->loads_later_ns));
     buf_addch(b, '\n');
 }
 
-static void tell_largest(struct buf *b, const struct oomkill_event *e, const struct oomkill_told *told)
+static void add_largest(struct buf *b, const struct oomkill_event *e, const struct oomkill_context *context)
 {
-    if (!told->n_largest)
+    if (!context->n_largest)
         return;
     buf_printf(b, "largest of %s%u processes%s\n", e->walk_cut ? "the first " : "", e->processes,
                e->scope == OOMKILL_MEMCG ? "; * in the cgroup that is full" : "");
     buf_addstr(b, "        PID   RESIDENT       SWAP   ADJ  COMM\n");
-    for (uint32_t i = 0; i < told->n_largest; i++) {
-        const struct oomkill_process *p = &told->largest[i];
+    for (uint32_t i = 0; i < context->n_largest; i++) {
+        const struct oomkill_process *p = &context->largest[i];
         char rss[UNITS_TEXT_BYTES], swap[UNITS_TEXT_BYTES], pid[12] = "-";
         const double page = (double)sysconf(_SC_PAGESIZE);
         units_format_size(rss, (double)oomkill_resident(p) * page);
@@ -179,7 +179,7 @@ static void tell_largest(struct buf *b, const struct oomkill_event *e, const str
     }
 }
 
-void oomkill_text(struct buf *b, const struct oomkill_event *e, const struct oomkill_told *told)
+void oomkill_text(struct buf *b, const struct oomkill_event *e, const struct oomkill_context *context)
 {
     bool known = e->victim_comm[0];
     if (known)
@@ -195,9 +195,9 @@ void oomkill_text(struct buf *b, const struct oomkill_event *e, const struct oom
                                                       : "was killed");
     tell_why(b, e);
     tell_limit(b, e);
-    tell_trigger(b, e, told);
+    add_trigger(b, e, context);
     if (known)
-        tell_victim(b, e, told);
-    tell_loads(b, told);
-    tell_largest(b, e, told);
+        add_victim(b, e, context);
+    add_loads(b, context);
+    add_largest(b, e, context);
 }

@@ -155,7 +155,7 @@ static void add_under_way(void *arg, const void *key, const void *value)
         *under_way += task->began_ns[i] != 0;
 }
 
-static void settle(struct sys_session *s)
+static void count_rest(struct sys_session *s)
 {
     sys_each(s, "under_way", add_under_way, &s->counted[VMSCAN_UNDER_WAY]);
 }
@@ -249,5 +249,5 @@ const struct sys_tool sys_vmscan = {
     .value_bytes = sizeof(struct vmscan_value),
     .add = add,
     .row = row,
-    .settle = settle,
+    .count_rest = count_rest,
 };

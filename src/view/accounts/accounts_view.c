@@ -162,7 +162,7 @@ static struct account_row total_of(const struct shown *s)
     return total;
 }
 
-static void keep(struct shown *s)
+static void select_rows(struct shown *s)
 {
     if (s->o->shape.kind == ACCOUNT_OF_KERNEL)
         account_rows_keep_kernel(&s->places, s->o->query, s->texts);
@@ -184,7 +184,7 @@ static void choose(struct shown *s)
     accounts_table_choose(&s->places, &o->shape);
     s->total = s->whole = total_of(s);
     if (o->query) {
-        keep(s);
+        select_rows(s);
         s->total = total_of(s);
     }
     s->fits = s->places.len || !o->query;

@@ -121,10 +121,10 @@ void overview_json_write(struct sink *out, const struct overview *m, uint32_t to
 
 static const char *answer_of(const struct overview_process *p)
 {
-    return p->asked == OVERVIEW_ANSWERED  ? "answered"
-           : p->asked == OVERVIEW_MUTE    ? "no answer"
-           : p->asked == OVERVIEW_REFUSED ? "not allowed"
-                                          : "not asked";
+    return p->query_result == OVERVIEW_ANSWERED  ? "answered"
+           : p->query_result == OVERVIEW_MUTE    ? "no answer"
+           : p->query_result == OVERVIEW_REFUSED ? "not allowed"
+                                                 : "not asked";
 }
 
 static void write_sum(struct json *j, const struct mapping *sum, size_t n)
@@ -162,7 +162,7 @@ void mappings_json_write(struct sink *out, uint64_t taken_ns, const struct overv
     json_whole(&j, "swap_bytes", p->swap_bytes);
     json_whole(&j, "hugetlb_bytes", p->huge_bytes);
     json_text(&j, "asked", answer_of(p));
-    if (p->asked == OVERVIEW_ANSWERED)
+    if (p->query_result == OVERVIEW_ANSWERED)
         write_sum(&j, &sum, maps->len);
     else
         json_null(&j, "total");

@@ -305,13 +305,15 @@ void overview_write(struct sink *out, const struct overview *m, uint32_t top, co
 
 static const char *why_no_mappings(const struct overview_process *p)
 {
-    return p->asked == OVERVIEW_MUTE ? "It does not answer: its memory map is locked, as when it hangs in a "
-                                       "change of it. What is shown is known "
-                                       "without."
-           : p->asked == OVERVIEW_REFUSED   ? "Its mappings may not be read: that takes root, with "
-                                              "CAP_SYS_PTRACE, and some processes are guarded from that, too."
-           : p->asked == OVERVIEW_NOT_ASKED ? "There was no time left to ask for its mappings."
-                                            : "It has no mappings.";
+    return p->query_result == OVERVIEW_MUTE
+               ? "It does not answer: its memory map is locked, as when it hangs in a "
+                 "change of it. What is shown is known "
+                 "without."
+           : p->query_result == OVERVIEW_REFUSED
+               ? "Its mappings may not be read: that takes root, with "
+                 "CAP_SYS_PTRACE, and some processes are guarded from that, too."
+           : p->query_result == OVERVIEW_NOT_QUERIED ? "There was no time left to ask for its mappings."
+                                                     : "It has no mappings.";
 }
 
 void mappings_write(struct sink *out, const struct overview_process *p, const struct mappings *maps,
