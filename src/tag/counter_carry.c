@@ -9,8 +9,8 @@
  * large.
  */
 
-#define BETWEEN_BYTES                                                                                        \
-    (64u << 10) /* a shard allocates so much between two updates of the peak, where an update is slow */
+/* a shard allocates so much between two updates of the peak, where an update is slow */
+#define BETWEEN_BYTES (64u << 10)
 
 static struct ledger_count read_count(const struct ledger_count *at)
 {

@@ -16,8 +16,8 @@
 
 #include "target/deferred_match.h"
 
-#define TAGS_MET_MOST                                                                                        \
-    (1u << 16) /* the map of objects has 20 bits for the place of the counters of an account in each shard */
+/* the map of objects has 20 bits for the place of the counters of an account in each shard */
+#define TAGS_MET_MOST (1u << 16)
 
 struct tag_met {
     struct deferred_target place;
