@@ -190,7 +190,7 @@ static int spawn_for_popen(pid_t *pid, const char *command, int end, int target)
     for (unsigned i = 0; i < STREAMS_MAX; i++) {
         FILE *other = load_acquire(&streams[i].file);
         int fd = load_relaxed(&streams[i].fd);
-        /* A stream that was closed meanwhile may have had the number of one of these. */
+        /* If a stream was closed meanwhile, its descriptor number may be that of `end` or `target` now: not closed. */
         if (other && other != (FILE *)&streams[i] && fd != target && fd != end)
             posix_spawn_file_actions_addclose(&actions, fd);
     }
