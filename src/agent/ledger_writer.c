@@ -178,8 +178,8 @@ static uint32_t find_cell(struct cell_key key)
 
 /*
  * A search for a cell reads the index of stacks, the stack, its frames, the index of cells and the cell: five cache
- * misses if the program allocates at many places in turn. The key replaces all of them: 64 bits, which two stacks seldom
- * share (the chance that any two of a million do is 3 in 100 million). 0: no key.
+ * misses if the program allocates at many places in turn. The key replaces all of them: 64 bits, which two stacks
+ * seldom share (the chance that any two of a million do is 3 in 100 million). 0: no key.
  */
 static inline uint64_t known_key(uint64_t hash, unsigned depth, struct cell_key key)
 {
