@@ -73,6 +73,12 @@ static void allocate(void)
     use("posix_memalign", bad ? NULL : p, ALIGNMENT);
     FIND(void (*)(void *), free)(malloc(BYTES));
     report("free", 1);
+    char *whole = FIND(char *(*)(const char *), strdup)("text");
+    char *part = FIND(char *(*)(const char *, size_t), strndup)("text", 2);
+    report("strdup", whole && !strcmp(whole, "text"));
+    report("strndup", part && !strcmp(part, "te"));
+    free(whole);
+    free(part);
     report("malloc of too much", !FIND(void *(*)(size_t), malloc)(SIZE_MAX / 2) && errno == ENOMEM);
 }
 
