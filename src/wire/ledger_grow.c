@@ -173,6 +173,19 @@ static uint64_t missing_bytes(const struct ledger *l, int table, uint64_t end)
     return most > ready ? most - ready : 0;
 }
 
+/* No page of the pool is backed before its first use, even after mlockall(MCL_FUTURE) in the program. */
+static char *map_pool(uint64_t bytes)
+{
+    long p = sys_call(SYS_mmap, 0, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (sys_failed(p))
+        return NULL;
+    sys_call(SYS_munlock, p, bytes);
+    if (!sys_failed(sys_call(SYS_mprotect, p, bytes, PROT_READ | PROT_WRITE)))
+        return (char *)p;
+    sys_call(SYS_munmap, p, bytes);
+    return NULL;
+}
+
 bool ledger_take_room(struct ledger *l, const uint32_t ends[static LEDGER_TABLES], uint64_t pool_bytes)
 {
     uint64_t bytes = 0, held = load_relaxed(&l->header->ready_bytes);
@@ -181,7 +194,7 @@ bool ledger_take_room(struct ledger *l, const uint32_t ends[static LEDGER_TABLES
     if (l->pool || held + bytes > l->header->limit_bytes / 8 || !ledger_may_call(l) ||
         headroom_check(l->dir, held, ROOM_SHARE * bytes) || !take_from_limits(pool_bytes))
         return false;
-    char *pool = map_private(pool_bytes, 0);
+    char *pool = map_pool(pool_bytes);
     if (!pool) {
         headroom_give_space(pool_bytes);
         return false;
